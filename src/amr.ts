@@ -1,0 +1,21 @@
+/**
+ * Authentication method references (RFC 8176 style): which methods actually ran for a session.
+ * `ext` (external provider) and `email` (a mailed link) are ours; the registry has neither.
+ */
+export type AuthMethod = 'pwd' | 'ext' | 'otp' | 'email'
+
+const methods: ReadonlySet<string> = new Set<AuthMethod>(['pwd', 'ext', 'otp', 'email'])
+
+export function isAuthMethod(value: unknown): value is AuthMethod {
+  return typeof value === 'string' && methods.has(value)
+}
+
+/** How the list is kept on a refresh-token row: space separated. */
+export function amrToText(amr: readonly AuthMethod[]): string {
+  return amr.join(' ')
+}
+
+/** Rows written before the column existed hold null: they carry no method. */
+export function amrFromText(text: string | null): AuthMethod[] {
+  return (text ?? '').split(' ').filter(isAuthMethod)
+}

@@ -1,0 +1,46 @@
+import type { AuthMethod } from './amr'
+import { describeError, type Logger } from './logger'
+
+/** What an observer is told. Payloads carry ids and methods, never an address, a token or a secret. */
+export interface AuthEventPayloads {
+  signup: { userId: string; by: 'ext'; provider: string }
+  login: { userId: string; amr: readonly AuthMethod[]; provider?: string }
+  'login.failed': { reason: string; provider?: string }
+  challenge: { userId: string; amr: readonly AuthMethod[] }
+  logout: { userId: string; allSessions: boolean }
+  'refresh.reused': { userId: string; familyId: string }
+  'identity.linked': { userId: string; provider: string }
+  'identity.unlinked': { userId: string; provider: string }
+  throttled: { code: string; route: string }
+  'provider.failed': { provider: string; code: string; status: number | null }
+}
+
+export type AuthEventName = keyof AuthEventPayloads
+
+export interface AuthEvents {
+  /** Called after the operation has committed. A listener that throws or rejects is logged and changes nothing. */
+  on<Name extends AuthEventName>(name: Name, listener: (payload: AuthEventPayloads[Name]) => unknown): () => void
+}
+
+export interface EventEmitter extends AuthEvents {
+  emit<Name extends AuthEventName>(name: Name, payload: AuthEventPayloads[Name]): void
+}
+
+export function createEvents(logger: Logger): EventEmitter {
+  const listeners = new Map<AuthEventName, Set<(payload: never) => unknown>>()
+  return {
+    on(name, listener) {
+      const set = listeners.get(name) ?? new Set()
+      listeners.set(name, set.add(listener))
+      return () => set.delete(listener)
+    },
+    emit(name, payload) {
+      for (const listener of listeners.get(name) ?? []) {
+        // A promise chain of its own: neither a throw nor a rejection reaches the operation.
+        Promise.resolve()
+          .then(() => listener(payload as never))
+          .catch((error: unknown) => logger.error({ event: name, error: describeError(error) }, 'doorward: an event listener failed'))
+      }
+    },
+  }
+}

@@ -1,0 +1,9 @@
+import { createSecretKey, hkdfSync, type KeyObject } from 'node:crypto'
+
+/** What a derived key is for. One key per purpose: nothing signed for one passes in another's place (RFC 8725 section 3.12). */
+export type KeyPurpose = 'access' | 'mfa' | 'refresh' | 'refresh-successor' | 'state' | 'pkce' | 'nonce'
+
+/** HKDF-SHA256 (RFC 5869), empty salt, info `doorward/<purpose>/v1`, 32 bytes. Made once at boot: a KeyObject is costly. */
+export function deriveKey(secret: string, purpose: KeyPurpose): KeyObject {
+  return createSecretKey(Buffer.from(hkdfSync('sha256', Buffer.from(secret, 'utf8'), Buffer.alloc(0), `doorward/${purpose}/v1`, 32)))
+}

@@ -1,0 +1,214 @@
+/**
+ * Where rows live. `createKnexStore` fulfils this contract; a host may bring its own adapter.
+ *
+ * Rules an adapter must keep:
+ * - Strings compare byte-exactly (case, accents and trailing blanks count).
+ * - Instants are correct to the millisecond, whatever the time zone of process or server.
+ * - A verb that spends something is one guarded statement: of any number of racers, exactly one is told it won.
+ * - A unique violation is a `DuplicateRecordError`; a database that cannot be reached, or stays busy after bounded
+ *   retries of the whole unit, is a `ServiceUnavailableError`.
+ */
+export interface AuthStore {
+  readonly users: UserStore
+  readonly userTokens: UserTokenStore
+  /** Required when `oauthEnabled`. */
+  readonly identities?: IdentityStore
+  readonly refreshTokens?: RefreshTokenStore
+  /** Required when `mfaEnabled`. */
+  readonly recoveryCodes?: RecoveryCodeStore
+  readonly sessions?: SessionStore
+  /**
+   * One unit of work: all of it is kept or none. Joins when already inside one. Runs at READ COMMITTED; a unit that
+   * lost to a deadlock or a busy database is run again from the start, a bounded number of times.
+   */
+  transaction<T>(work: (store: AuthStore) => Promise<T>): Promise<T>
+}
+
+export interface UserRecord {
+  /** A string to us, whatever the host's key type is; new default rows get a UUID v4. */
+  id: string
+  /** False: deactivated, or never activated (`activatedAt` null). */
+  isActive: boolean
+  createdAt: Date
+  updatedAt: Date
+  /** Lower-cased. */
+  email: string
+  hashedPassword: string
+  isAdmin: boolean
+  lastLoginAt: Date | null
+  name: string | null
+  totpSecret: string | null
+  totpEnabledAt: Date | null
+  /** The 30-second step of the last accepted TOTP code. */
+  totpLastStep: number | null
+  /** When the address was proven to belong to the owner; null: never. */
+  emailVerifiedAt: Date | null
+  activatedAt: Date | null
+  /** Null: the password was generated, nobody knows it. */
+  passwordSetAt: Date | null
+}
+
+/** The adapter fills `id` (integer keys are made by the database). */
+export type NewUser = Omit<UserRecord, 'id'>
+export type UserChanges = Partial<Omit<UserRecord, 'id' | 'createdAt'>>
+
+export interface UserStore {
+  /** The fields the host's table really has; boot checks read it. */
+  readonly fields: ReadonlySet<keyof UserRecord>
+  find(id: string): Promise<UserRecord | null>
+  /** `email` must be lower-cased already. */
+  findByEmail(email: string): Promise<UserRecord | null>
+  /** @throws DuplicateRecordError when the address is taken */
+  insert(user: NewUser): Promise<UserRecord>
+  /** True when the row was there. @throws DuplicateRecordError when the new address is taken */
+  update(id: string, changes: UserChanges): Promise<boolean>
+  /** Reads the row and keeps every other unit from changing it until this one ends. */
+  lock(id: string): Promise<UserRecord | null>
+  /** Single use: true when `step` is later than every step accepted before, which it then becomes. */
+  advanceTotpStep(id: string, step: number): Promise<boolean>
+}
+
+export interface IdentityRecord {
+  id: string
+  userId: string
+  /** The registration key of the provider client. */
+  provider: string
+  /** The stable id inside that provider. (provider, subject) is unique; so is (userId, provider). */
+  subject: string
+  email: string | null
+  emailVerified: boolean | null
+  name: string | null
+  picture: string | null
+  createdAt: Date
+  lastLoginAt: Date
+}
+
+export type NewIdentity = Omit<IdentityRecord, 'id'>
+
+export interface IdentityStore {
+  findWithUser(provider: string, subject: string): Promise<{ identity: IdentityRecord; user: UserRecord } | null>
+  /** Oldest first. */
+  listForUser(userId: string): Promise<IdentityRecord[]>
+  /** @throws DuplicateRecordError when the identity is linked already, or the user has one of this provider */
+  insert(identity: NewIdentity): Promise<IdentityRecord>
+  /**
+   * Stamps `lastLoginAt` of the identity and its user and locks the user's row until the unit ends.
+   * Null, with nothing changed, unless the link still exists and the user is active.
+   */
+  recordLogin(link: { userId: string; provider: string; subject: string }, at: Date): Promise<UserRecord | null>
+  /** How many were removed: of one provider, or all of them. */
+  deleteForUser(userId: string, provider?: string): Promise<number>
+}
+
+export type UserTokenPurpose = 'ACTIVATION' | 'PASSWORD_RESET' | 'EMAIL_VERIFICATION' | 'EMAIL_CHANGE' | 'MFA_CHALLENGE'
+
+export interface UserTokenRecord {
+  id: string
+  userId: string
+  /** SHA-256 of the plaintext, hexadecimal; the plaintext is never stored. */
+  tokenHash: string
+  purpose: UserTokenPurpose
+  /** What the token is bound to, for example the new address. */
+  payload: string | null
+  expiresAt: Date
+  usedAt: Date | null
+  createdAt: Date
+}
+
+export interface UserTokenStore {
+  /** @throws DuplicateRecordError when the hash is there already */
+  insert(token: Omit<UserTokenRecord, 'id'>): Promise<UserTokenRecord>
+  /** Single use: the record for the one caller who spends it; null when unknown, of another purpose, expired or spent. */
+  consume(tokenHash: string, purpose: UserTokenPurpose, at: Date): Promise<UserTokenRecord | null>
+  /** Spends the user's open tokens, of one purpose or all; how many. */
+  consumeAllForUser(userId: string, at: Date, purpose?: UserTokenPurpose): Promise<number>
+}
+
+export interface RefreshTokenRecord {
+  id: string
+  userId: string
+  /** SHA-256 of the plaintext, hexadecimal. */
+  tokenHash: string
+  /** The family starts at a login and is continued by every rotation. */
+  familyId: string
+  /** The token this one replaced; null for the first of a family. */
+  parentId: string | null
+  /** The session's methods, space separated; null on rows older than the column. */
+  amr: string | null
+  /** The idle end. Never later than `familyExpiresAt`. */
+  expiresAt: Date
+  /** The absolute end, which rotation does not move. */
+  familyExpiresAt: Date
+  usedAt: Date | null
+  revokedAt: Date | null
+  createdAt: Date
+}
+
+export interface Rotation {
+  tokenHash: string
+  /** Id and hash of the token that replaces it. */
+  child: { id: string; tokenHash: string }
+  /** The child's idle end; cut to the family's absolute end. */
+  childExpiresAt: Date
+  at: Date
+}
+
+export interface RefreshTokenStore {
+  insert(token: RefreshTokenRecord): Promise<void>
+  find(tokenHash: string): Promise<RefreshTokenRecord | null>
+  /**
+   * Single use: spends the token and inserts its child (same user, family, amr and absolute end) in one unit.
+   * Null, with nothing changed, unless the token is unspent, unrevoked and unexpired and its user active: then the
+   * child and the user, whose row stays locked until the unit ends.
+   */
+  rotate(rotation: Rotation): Promise<{ token: RefreshTokenRecord; user: UserRecord } | null>
+  /** Repeats its statement until it changes no row, so that a child inserted meanwhile is caught; how many were live. */
+  revokeFamily(familyId: string, at: Date): Promise<number>
+  /** All families of the user, except one; repeated like `revokeFamily`. */
+  revokeForUser(userId: string, at: Date, options?: { exceptFamilyId?: string }): Promise<number>
+}
+
+export interface RecoveryCodeRecord {
+  id: string
+  userId: string
+  codeHash: string
+  usedAt: Date | null
+}
+
+export interface RecoveryCodeStore {
+  /** Removes the user's old set and stores this one. */
+  replaceForUser(userId: string, codeHashes: readonly string[]): Promise<void>
+  /** Single use: true for the one caller who spends it. */
+  consume(userId: string, codeHash: string, at: Date): Promise<boolean>
+  deleteForUser(userId: string): Promise<number>
+}
+
+export interface SessionRecord {
+  id: string
+  userId: string
+  /** SHA-256 of the cookie's value, hexadecimal. */
+  sessionHash: string
+  amr: string
+  ip: string | null
+  userAgent: string | null
+  createdAt: Date
+  lastSeenAt: Date
+  expiresAt: Date
+}
+
+export interface SessionStore {
+  insert(session: SessionRecord): Promise<void>
+  findWithUser(sessionHash: string): Promise<{ session: SessionRecord; user: UserRecord } | null>
+  /** Slides the session; true when it was still there. */
+  touch(id: string, lastSeenAt: Date, expiresAt: Date): Promise<boolean>
+  /** Oldest first. */
+  listForUser(userId: string): Promise<SessionRecord[]>
+  /** True when the user had that session. */
+  delete(userId: string, id: string): Promise<boolean>
+  deleteForUser(userId: string, options?: { exceptId?: string }): Promise<number>
+}
+
+/** A unique rule refused the row. The unit it happened in is dead on PostgreSQL: decide again in a new one. */
+export class DuplicateRecordError extends Error {
+  override readonly name = 'DuplicateRecordError'
+}
