@@ -1,9 +1,8 @@
-import type { KeyObject } from 'node:crypto'
 import type { Settings } from './config/settings'
 import type { EventEmitter } from './events'
-import type { KeyPurpose } from './keys'
+import type { Keys } from './keys'
 import type { Logger } from './logger'
-import type { PasswordHasher } from './passwords/password-hasher'
+import type { PasswordHasher, PasswordPolicy } from './passwords/password-hasher'
 import type { ProviderClient } from './providers/provider-client'
 import type { AuthStore } from './store/auth-store'
 import type { Budget, CounterStore } from './throttle/counter-store'
@@ -13,11 +12,12 @@ export interface AuthContext {
   readonly settings: Settings
   /** The full public path of the mount, for example `/auth`. */
   readonly prefix: string
-  readonly keys: Readonly<Record<KeyPurpose, KeyObject>>
+  readonly keys: Keys
   readonly store: AuthStore
   /** Registration key -> client. */
   readonly providers: ReadonlyMap<string, ProviderClient>
   readonly hasher: PasswordHasher
+  readonly passwordPolicy: PasswordPolicy
   readonly counters: CounterStore
   /** Spent states; a map of their own, so that no flood of other keys can push one out. */
   readonly stateMarkers: CounterStore

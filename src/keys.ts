@@ -7,3 +7,12 @@ export type KeyPurpose = 'access' | 'mfa' | 'refresh' | 'refresh-successor' | 's
 export function deriveKey(secret: string, purpose: KeyPurpose): KeyObject {
   return createSecretKey(Buffer.from(hkdfSync('sha256', Buffer.from(secret, 'utf8'), Buffer.alloc(0), `doorward/${purpose}/v1`, 32)))
 }
+
+export type Keys = Readonly<Record<KeyPurpose, KeyObject>>
+
+export function deriveKeys(secret: string): Keys {
+  const purposes = ['access', 'mfa', 'refresh', 'refresh-successor', 'state', 'pkce', 'nonce'] as const
+  return Object.freeze(
+    Object.fromEntries(purposes.map((purpose) => [purpose, deriveKey(secret, purpose)])) as Record<KeyPurpose, KeyObject>,
+  ) // every purpose is listed
+}

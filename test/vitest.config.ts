@@ -4,7 +4,13 @@ const express4 = process.env.EXPRESS === '4'
 
 export default defineConfig({
   root: `${import.meta.dirname}/..`,
-  resolve: { alias: express4 ? { express: 'express4' } : {} },
+  resolve: {
+    alias: [
+      // The examples import the package by its name; tests run them on the sources.
+      { find: /^doorward$/, replacement: `${import.meta.dirname}/../src/index.ts` },
+      ...(express4 ? [{ find: /^express$/, replacement: 'express4' }] : []),
+    ],
+  },
   test: {
     include: ['test/**/*.test.ts'],
     testTimeout: 20_000,

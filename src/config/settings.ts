@@ -1,3 +1,9 @@
+import type Joi from 'joi'
+import { ConfigurationError } from '../errors'
+import { nearestName } from './nearest-name'
+import { settingsConflicts } from './settings-conflicts'
+import { settingsSchema } from './settings-schema'
+
 /** Plain data, complete and frozen after `resolveSettings`. Every field has an environment variable (docs/configuration.md). */
 export interface Settings {
   readonly jwtSecret: string
@@ -52,4 +58,83 @@ export interface Settings {
   readonly sessionTtlSeconds: number
   readonly sessionCookieName: string
   readonly openapiEnabled: boolean
+}
+
+/**
+ * Settings as a host gives them: a field left out, `undefined` or an empty string has its default. Text stands for
+ * numbers (`'3600'`), booleans (`'true'`, `'false'`, `'1'`, `'0'`) and lists (JSON), as it comes from the environment.
+ */
+export type SettingsInput = { readonly [Name in keyof Settings]?: Settings[Name] | string | undefined }
+
+/** All names, in the order of the documentation. */
+export const settingNames: readonly (keyof Settings)[] = Object.keys(settingsSchema.describe()['keys']) as (keyof Settings)[] // the strict schema has exactly these keys
+
+/** `oauthStateTtlSeconds` -> `AUTH_OAUTH_STATE_TTL_SECONDS`; the base URL alone has no prefix. */
+export function environmentVariable(setting: keyof Settings): string {
+  const upper = setting.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()
+  return setting === 'oauthRedirectBaseUrl' ? upper : `AUTH_${upper}`
+}
+
+/**
+ * Checks everything, fills in the defaults and freezes the result. `production` decides the defaults that differ there.
+ *
+ * @throws ConfigurationError naming each wrong setting and what it must be, never its value.
+ */
+export function resolveSettings(input: SettingsInput, environment: { production: boolean }): Settings {
+  if (typeof input !== 'object' || input === null || Array.isArray(input)) throw new ConfigurationError('settings must be an object.')
+  refuseUnknown(Object.keys(input))
+  const { value, error } = settingsSchema.validate(convertText(input), { abortEarly: false, context: environment })
+  if (error) throw new ConfigurationError(refusals(error).join('\n'))
+  const conflicts = settingsConflicts(value)
+  if (conflicts.length > 0) throw new ConfigurationError(conflicts.join('\n'))
+  return Object.freeze({ ...value, trustedOrigins: Object.freeze([...value.trustedOrigins]) })
+}
+
+function refuseUnknown(names: readonly string[]): void {
+  for (const name of names) {
+    if (settingNames.some((known) => known === name)) continue
+    throw new ConfigurationError(
+      `Unknown setting ${JSON.stringify(name.slice(0, 64))}; the nearest known one is ${nearestName(name, settingNames)}.`,
+    )
+  }
+}
+
+function convertText(input: SettingsInput): Record<string, unknown> {
+  const given = settingNames.filter((name) => Object.hasOwn(input, name) && input[name] !== '' && input[name] !== undefined)
+  return Object.fromEntries(given.map((name) => [name, fromText(settingsSchema.extract(name).type, input[name])]))
+}
+
+const booleans: ReadonlyMap<string, boolean> = new Map([
+  ['true', true],
+  ['1', true],
+  ['false', false],
+  ['0', false],
+])
+
+/** Explicit and narrow: what is not plainly a number, a boolean or a list stays text, and the schema refuses it. */
+function fromText(type: string | undefined, value: unknown): unknown {
+  if (typeof value !== 'string') return value
+  if (type === 'number') return /^(0|[1-9]\d{0,14})$/.test(value) ? Number(value) : value
+  if (type === 'boolean') return booleans.get(value) ?? value
+  if (type === 'array') return parseJson(value)
+  return value
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text // not a list, so the schema refuses it and names the setting
+  }
+}
+
+/** Only names and descriptions: Joi's messages and contexts hold the values. */
+function refusals(error: Joi.ValidationError): string[] {
+  const names = new Set(error.details.map(({ path }) => settingNames.find((name) => name === path[0])))
+  return [...names].flatMap((name) => (name ? [refusal(name)] : []))
+}
+
+function refusal(name: keyof Settings): string {
+  const flags = settingsSchema.extract(name).describe().flags as { description?: string } | undefined // what Joi documents as an object
+  return `Setting ${name} (${environmentVariable(name)}) must be ${flags?.description}.`
 }

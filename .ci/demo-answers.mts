@@ -1,0 +1,60 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+
+/** `npm run demo`, as a newcomer types it: it prints an address, the address answers with a page, and Ctrl-C ends it. */
+
+const deadline = Date.now() + 120_000
+
+async function main(): Promise<void> {
+  // A process group of its own, so that the signal reaches what npm started too, like Ctrl-C in a terminal does.
+  const demo = spawn('npm', ['run', 'demo'], { cwd: join(import.meta.dirname, '..'), stdio: ['ignore', 'pipe', 'inherit'], detached: true })
+  const ended = once(demo, 'exit')
+  let printed = ''
+  demo.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+    printed += chunk
+    process.stdout.write(chunk)
+  })
+  try {
+    const page = await answer(() => printed, ended)
+    console.log(`The demo answers: ${page.length} characters of HTML.`)
+  } finally {
+    if (demo.pid && demo.exitCode === null) process.kill(-demo.pid, 'SIGINT')
+    await Promise.race([ended, tooLate('the demo did not end')])
+  }
+}
+
+async function answer(printed: () => string, ended: Promise<unknown>): Promise<string> {
+  let over = false
+  ended.then(() => {
+    over = true
+  })
+  while (Date.now() < deadline) {
+    if (over) throw new Error('the demo ended by itself')
+    const address = /https?:\/\/[\w.]+:\d+[^\s]*/.exec(printed())?.[0]
+    const page = address && (await html(address))
+    if (page) return page
+    await wait(250)
+  }
+  throw new Error('the demo never answered')
+}
+
+async function html(address: string): Promise<string | null> {
+  const response = await fetch(address).catch(() => null)
+  const isPage = response?.status === 200 && response.headers.get('content-type')?.startsWith('text/html')
+  return isPage ? response.text() : null
+}
+
+async function tooLate(sentence: string): Promise<never> {
+  await wait(15_000)
+  throw new Error(sentence)
+}
+
+main().then(
+  () => process.exit(0),
+  (error: unknown) => {
+    console.error(error)
+    process.exit(1)
+  },
+)

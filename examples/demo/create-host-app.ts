@@ -1,0 +1,77 @@
+import { randomBytes } from 'node:crypto'
+import path from 'node:path'
+import { createAuthRouter, createAuthTables, createKnexStore, errorHandler, getAuth, OidcClient } from 'doorward'
+import express, { type Express, type RequestHandler } from 'express'
+import knex from 'knex'
+
+/** Where the library is mounted; any path will do. */
+export const authPrefix = '/accounts/auth'
+
+export interface HostAppOptions {
+  /** The app's own public origin. */
+  url: string
+  /** Acme ID's issuer identifier; everything else about it is discovered from there. */
+  issuer: string
+  client: { clientId: string; clientSecret: string }
+  /** An SQLite file, or `:memory:`. */
+  databaseFile: string
+}
+
+/** An ordinary Express app: a page, one API route of its own, and doorward beside them. */
+export async function createHostApp({
+  url,
+  issuer,
+  client,
+  databaseFile,
+}: HostAppOptions): Promise<{ app: Express; close(): Promise<void> }> {
+  const database = knex({ client: 'better-sqlite3', connection: { filename: databaseFile }, useNullAsDefault: true })
+  await createAuthTables(database)
+
+  const acme = await OidcClient.discover(issuer, {
+    clientId: client.clientId,
+    clientSecret: client.clientSecret,
+    providerName: 'acme',
+  })
+
+  const auth = createAuthRouter({
+    environment: 'development',
+    prefix: authPrefix,
+    store: createKnexStore({ knex: database }),
+    providers: { acme },
+    settings: {
+      // New at every start: sessions end with the demo. A real app reads it from its environment.
+      jwtSecret: randomBytes(48).toString('base64url'),
+      tokenDelivery: 'cookie',
+      // Plain http on localhost, and not every browser keeps a Secure cookie there. Leave it at true anywhere else.
+      cookieSecure: false,
+      oauthEnabled: true,
+      oauthRedirectBaseUrl: url,
+      oauthSuccessRedirect: '/',
+      oauthErrorRedirect: '/',
+      // Acme ID is the only way in: no passwords.
+      signupEnabled: false,
+      oauthAllowAccountCreation: true,
+      // Unlink Acme ID, sign out, come back: the verified address leads to the same account.
+      oauthLinkByVerifiedEmail: true,
+    },
+  })
+
+  const app = express()
+  app.disable('x-powered-by')
+  app.use(authPrefix, auth)
+  app.get('/api/hello', auth.guards.requireAuth(), (request, response) => {
+    const { email, sub, amr } = getAuth(request)
+    response.json({ message: `Hello, ${email}`, user_id: sub, amr })
+  })
+  app.use(contentSecurityPolicy, express.static(path.join(import.meta.dirname, 'page')))
+  app.use(errorHandler())
+  return { app, close: () => database.destroy() }
+}
+
+const contentSecurityPolicy: RequestHandler = (_request, response, next) => {
+  response.set(
+    'Content-Security-Policy',
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  )
+  next()
+}

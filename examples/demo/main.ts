@@ -1,0 +1,42 @@
+import { parseArgs } from 'node:util'
+import { type Demo, startDemo } from './start-demo'
+
+const defaultPort = 3000
+
+/** `npm run demo [-- --port 8080]`; 0 takes any free port. */
+async function main() {
+  const port = requestedPort()
+  const demo = await (port === undefined ? startOnDefaultPort() : startDemo({ port }))
+  console.log(`\n  Doorward demo   ${demo.url}\n  Acme ID         ${demo.providerUrl}   (the OpenID provider)\n\n  Ctrl+C stops both.\n`)
+  process.once('SIGINT', () => void stop(demo))
+  process.once('SIGTERM', () => void stop(demo))
+}
+
+function requestedPort(): number | undefined {
+  const { values } = parseArgs({ options: { port: { type: 'string' } } })
+  const text = values.port ?? process.env.PORT
+  if (text === undefined || text === '') return undefined
+  const port = Number(text)
+  if (!Number.isInteger(port) || port < 0 || port > 65_535) throw new Error(`"${text}" is not a port: give a number from 0 to 65535.`)
+  return port
+}
+
+/** Somebody who did not ask for a port does not mind which one it is. */
+async function startOnDefaultPort(): Promise<Demo> {
+  try {
+    return await startDemo({ port: defaultPort })
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'EADDRINUSE') return startDemo()
+    throw error
+  }
+}
+
+async function stop(demo: Demo) {
+  await demo.close()
+  process.exit(0)
+}
+
+main().catch((error: unknown) => {
+  console.error(error instanceof Error ? error.message : error)
+  process.exit(1)
+})

@@ -1,0 +1,54 @@
+import { randomBytes } from 'node:crypto'
+import { createAcmeId } from './acme-id/create-acme-id'
+import { authPrefix, createHostApp } from './create-host-app'
+import { listen } from './listen'
+
+export interface DemoOptions {
+  /** The app's port. 0: any free one. */
+  port?: number
+  /** Acme ID's port. 0: any free one. */
+  providerPort?: number
+  /** An SQLite file. Default: in memory, gone when the demo ends. */
+  databaseFile?: string
+}
+
+export interface Demo {
+  /** Where to point the browser. */
+  readonly url: string
+  /** Acme ID's address, its issuer identifier. */
+  readonly providerUrl: string
+  close(): Promise<void>
+}
+
+/** Starts the identity provider and the app that trusts it, each on its own loopback port. */
+export async function startDemo({ port = 0, providerPort = 0, databaseFile = ':memory:' }: DemoOptions = {}): Promise<Demo> {
+  const closers: Array<() => Promise<void>> = []
+  const close = async () => {
+    for (const closeNext of closers.splice(0).reverse()) await closeNext()
+  }
+
+  try {
+    const acmeId = await listen(providerPort)
+    closers.push(acmeId.close)
+    const host = await listen(port)
+    closers.push(host.close)
+
+    // Two names of this machine, so that to the browser they are two sites, as an app and its provider are.
+    const providerUrl = `http://127.0.0.1:${acmeId.port}`
+    const url = `http://localhost:${host.port}`
+    const client = {
+      clientId: 'doorward-demo',
+      clientSecret: randomBytes(32).toString('base64url'),
+      redirectUri: `${url}${authPrefix}/oauth/acme/callback`,
+    }
+
+    acmeId.server.on('request', createAcmeId(providerUrl, client))
+    const hostApp = await createHostApp({ url, issuer: providerUrl, client, databaseFile })
+    closers.push(hostApp.close)
+    host.server.on('request', hostApp.app)
+    return { url, providerUrl, close }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}

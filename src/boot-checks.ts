@@ -1,0 +1,203 @@
+import type { Settings } from './config/settings'
+import { isAbsoluteAddress } from './config/web-address'
+import { ConfigurationError } from './errors'
+import type { Logger } from './logger'
+import type { AuthRouterOptions } from './options'
+import type { ProviderClient } from './providers/provider-client'
+import type { AuthStore } from './store/auth-store'
+
+/** What is known when the door is about to open. */
+export interface Boot {
+  options: AuthRouterOptions
+  settings: Settings
+  production: boolean
+  prefix: string
+  providers: ReadonlyMap<string, ProviderClient>
+  store: AuthStore
+  logger: Logger
+}
+
+/** Must be true before we open: one small function per requirement, each sentence naming the piece and the fix. */
+export function runBootChecks(boot: Boot): void {
+  for (const check of requirements) check(boot)
+  for (const warn of warnings) warn(boot)
+}
+
+type Check = (boot: Boot) => void
+
+const requirements: readonly Check[] = [
+  checkPrefix,
+  checkProviderKeys,
+  checkProviderRegistered,
+  checkIdentityTable,
+  checkNameColumn,
+  checkRefreshTokenTable,
+  checkRedirectUris,
+  checkProvenEmails,
+  checkLinksStayOutOfBodies,
+  checkLinkTemplates,
+  checkNothingUnbuilt,
+]
+
+const warnings: readonly Check[] = [
+  warnOfLegacyOverrides,
+  warnOfRenamedProviders,
+  warnOfMissingProfile,
+  warnOfLinksInBodies,
+  warnOfUnprovenLinking,
+]
+
+// ---- requirements --------------------------------------------------------------------------------------------------
+
+function checkPrefix({ prefix }: Boot): void {
+  if (!/^(?:\/[A-Za-z0-9._~-]+)+$/.test(prefix)) {
+    throw new ConfigurationError(
+      "Option prefix must be the full public path of the mount: it starts with '/' and does not end with one, for example '/auth'.",
+    )
+  }
+}
+
+function checkProviderKeys({ providers }: Boot): void {
+  for (const key of providers.keys()) {
+    if (/^[a-z0-9][a-z0-9:_-]{0,49}$/.test(key)) continue
+    throw new ConfigurationError(
+      `Provider key ${JSON.stringify(key.slice(0, 64))} must match ^[a-z0-9][a-z0-9:_-]{0,49}$; it is part of URLs and stored with every identity.`,
+    )
+  }
+}
+
+function checkProviderRegistered({ settings, providers }: Boot): void {
+  if (settings.oauthEnabled && providers.size === 0) {
+    throw new ConfigurationError(
+      'oauthEnabled (AUTH_OAUTH_ENABLED) is true but no provider client is registered; pass `providers` to createAuthRouter().',
+    )
+  }
+}
+
+function checkIdentityTable({ settings, store }: Boot): void {
+  if (settings.oauthEnabled && !store.identities) {
+    throw new ConfigurationError(
+      'oauthEnabled (AUTH_OAUTH_ENABLED) is true but the store has no identity table; wire `identities` in your store.',
+    )
+  }
+}
+
+function checkNameColumn({ settings, store }: Boot): void {
+  if (settings.oauthEnabled && !store.users.fields.has('name')) {
+    throw new ConfigurationError('oauthEnabled (AUTH_OAUTH_ENABLED) is true but the users table has no `name` column; add one or map it.')
+  }
+}
+
+function checkRefreshTokenTable({ store }: Boot): void {
+  if (!store.refreshTokens) {
+    throw new ConfigurationError(
+      'The store has no refresh-token table, and stateless refresh tokens are not available yet; wire `refreshTokens` in your store.',
+    )
+  }
+}
+
+/** Never taken from the Host header, so it has to be said (RFC 6749 section 3.1.2; RFC 9700 section 4.1). */
+function checkRedirectUris({ settings, providers }: Boot): void {
+  if (!settings.oauthEnabled) return
+  for (const [key, client] of providers) {
+    if (client.redirectUri === undefined && settings.oauthRedirectBaseUrl === '') {
+      throw new ConfigurationError(
+        `oauthRedirectBaseUrl (OAUTH_REDIRECT_BASE_URL) is empty but provider ${key} has no redirectUri of its own; set it to the public origin of this service, for example https://app.example.com.`,
+      )
+    }
+    if (client.redirectUri !== undefined && !isAbsoluteAddress(client.redirectUri)) {
+      throw new ConfigurationError(
+        `Provider ${key}: redirectUri must be an absolute https URL (http on loopback only), without credentials.`,
+      )
+    }
+  }
+}
+
+function checkProvenEmails({ settings, store }: Boot): void {
+  if (!settings.oauthLinkByVerifiedEmail || store.users.fields.has('emailVerifiedAt') || settings.assumeEmailsProven) return
+  throw new ConfigurationError(
+    'oauthLinkByVerifiedEmail (AUTH_OAUTH_LINK_BY_VERIFIED_EMAIL) is true but the users table has no `email_verified_at` column, so nobody knows whose addresses are proven; add the column, or set assumeEmailsProven (AUTH_ASSUME_EMAILS_PROVEN) if your service proves every address before it stores it.',
+  )
+}
+
+/** A forgotten mailer would hand the reset link of any account to whoever asks (contract section 10.2). */
+function checkLinksStayOutOfBodies({ options, settings, production }: Boot): void {
+  if (!production || settings.linksInProduction) return
+  if (!options.mailer) {
+    throw new ConfigurationError(
+      "No mailer: activation and reset links would be in response bodies, which takes over any account. Pass `mailer`; or, when this is not production, set NODE_ENV or option environment to 'development' or 'test'; or accept it with linksInProduction (AUTH_LINKS_IN_PRODUCTION).",
+    )
+  }
+  if (settings.returnTokenInResponse) {
+    throw new ConfigurationError(
+      'returnTokenInResponse (AUTH_RETURN_TOKEN_IN_RESPONSE) puts activation and reset links in response bodies, which takes over any account; switch it off in production, or accept it with linksInProduction (AUTH_LINKS_IN_PRODUCTION).',
+    )
+  }
+}
+
+function checkLinkTemplates({ options, settings }: Boot): void {
+  if (!options.mailer || settings.backendLinks) return
+  const templates = ['activationUrlTemplate', 'passwordResetUrlTemplate', 'emailVerificationUrlTemplate', 'emailChangeUrlTemplate'] as const
+  const unset = templates.filter((name) => settings[name] === null)
+  if (unset.length === 0) return
+  throw new ConfigurationError(
+    `A mailer is given but ${unset.join(', ')} ${unset.length === 1 ? 'is' : 'are'} unset: mails would have no link; set each to a page of yours, with {token} in it.`,
+  )
+}
+
+/** Switched on before it exists, a protection would only seem to be there. */
+function checkNothingUnbuilt({ settings }: Boot): void {
+  const unbuilt = [
+    settings.mfaEnabled && 'mfaEnabled (AUTH_MFA_ENABLED): there is no /mfa/verify yet to finish a challenge',
+    settings.reauthenticate && 'reauthenticate (AUTH_REAUTHENTICATE)',
+    settings.backendLinks && 'backendLinks (AUTH_BACKEND_LINKS)',
+    settings.refreshReuseGraceSeconds > 0 && 'refreshReuseGraceSeconds (AUTH_REFRESH_REUSE_GRACE_SECONDS) above 0',
+  ].filter((name) => name !== false)
+  if (unbuilt.length > 0) throw new ConfigurationError(`Not available in this version; switch off ${unbuilt.join('; ')}.`)
+}
+
+// ---- warnings ------------------------------------------------------------------------------------------------------
+
+function warnOfLegacyOverrides({ options, logger }: Boot): void {
+  for (const name of ['loginWithProvider', 'issueMfaToken'] as const) {
+    if (options[name] === undefined) continue
+    logger.warn({ option: name }, `doorward: the override ${name} is no longer called by any route; remove it.`)
+  }
+}
+
+function warnOfRenamedProviders({ providers, logger }: Boot): void {
+  for (const [key, client] of providers) {
+    if (client.providerName === key) continue
+    logger.warn(
+      { provider: key },
+      `doorward: the client registered as ${key} calls itself otherwise; ${key} is what is stored with every identity and used in routes.`,
+    )
+  }
+}
+
+/** OidcClient says where its profile would come from; a custom client has its own ways. */
+function warnOfMissingProfile({ providers, logger }: Boot): void {
+  for (const [key, client] of providers) {
+    if (!('hasProfileSource' in client) || client.hasProfileSource !== false) continue
+    logger.warn(
+      { provider: key },
+      `doorward: provider ${key} has neither userinfoUrl nor an id_token (scope openid): its logins will be refused with 502.`,
+    )
+  }
+}
+
+function warnOfLinksInBodies({ options, settings, logger }: Boot): void {
+  if (options.mailer && !settings.returnTokenInResponse) return
+  logger.warn(
+    {},
+    'doorward: activation and reset links are put in response bodies (no mailer, or returnTokenInResponse): never expose this to strangers.',
+  )
+}
+
+function warnOfUnprovenLinking({ settings, logger }: Boot): void {
+  if (!settings.autoActivate || !settings.oauthLinkByVerifiedEmail) return
+  logger.warn(
+    {},
+    'doorward: autoActivate lets anyone register an address; linking by verified email then replaces such an account’s password and ends its sessions.',
+  )
+}

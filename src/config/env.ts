@@ -1,0 +1,14 @@
+import { environmentVariable, type Settings, type SettingsInput, settingNames } from './settings'
+
+/**
+ * Reads the variables of docs/configuration.md, all as text: `resolveSettings` converts and checks. A variable that is
+ * missing or empty is unset; others are not looked at.
+ */
+export function settingsFromEnv(env: Readonly<Record<string, string | undefined>> = process.env): SettingsInput {
+  const given: Partial<Record<keyof Settings, string>> = {}
+  for (const setting of settingNames) {
+    const value = env[environmentVariable(setting)]
+    if (value) given[setting] = value
+  }
+  return given
+}

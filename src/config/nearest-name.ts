@@ -1,0 +1,32 @@
+/** The known name that needs the fewest edits to become this one; letter case and separators do not count. */
+export function nearestName(name: string, known: readonly string[]): string | undefined {
+  const wanted = plain(name)
+  let best: { name: string; distance: number } | undefined
+  for (const candidate of known) {
+    const distance = editDistance(wanted, plain(candidate))
+    if (!best || distance < best.distance) best = { name: candidate, distance }
+  }
+  return best?.name
+}
+
+function plain(name: string): string {
+  return name
+    .slice(0, 64)
+    .toLowerCase()
+    .replace(/^auth_/, '')
+    .replace(/[^a-z0-9]/g, '')
+}
+
+/** Levenshtein distance, one row at a time; what was left out (`accessTokenTtl`) counts half of what was written wrong. */
+function editDistance(from: string, to: string): number {
+  let row = Array.from({ length: to.length + 1 }, (_, index) => index / 2)
+  for (let i = 1; i <= from.length; i++) {
+    const next = [i]
+    for (let j = 1; j <= to.length; j++) {
+      const substitution = (row[j - 1] ?? 0) + (from[i - 1] === to[j - 1] ? 0 : 1)
+      next.push(Math.min(substitution, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 0.5))
+    }
+    row = next
+  }
+  return row[to.length] ?? 0
+}

@@ -1,0 +1,48 @@
+import type { Settings } from './settings'
+
+/** What two settings together make impossible or unsafe, one sentence each; empty when they agree. */
+export function settingsConflicts(settings: Settings): string[] {
+  return [...samesiteNone(settings), ...cookieNames(settings), ...redirects(settings), ...secondFactor(settings), ...grace(settings)]
+}
+
+function samesiteNone({ cookieSamesite, cookieSecure }: Settings): string[] {
+  if (cookieSamesite !== 'none' || cookieSecure) return []
+  return ["cookieSamesite 'none' needs cookieSecure true: browsers drop such a cookie otherwise."]
+}
+
+/** RFC 6265bis section 4.1.3; browsers compare the prefixes without regard to letter case. */
+function cookieNames(settings: Settings): string[] {
+  const conflicts: string[] = []
+  const names = ['accessCookieName', 'refreshCookieName', 'oauthStateCookieName', 'sessionCookieName'] as const
+  for (const name of names) {
+    const prefix = /^__(secure|http|host)-/i.exec(settings[name])?.[1]?.toLowerCase()
+    if (!prefix) continue
+    if (!settings.cookieSecure) conflicts.push(`${name} has a prefix that needs cookieSecure true.`)
+    if (prefix !== 'host') continue
+    if (settings.cookieDomain !== null) conflicts.push(`${name} starts with __Host-, which forbids cookieDomain.`)
+    if (name === 'refreshCookieName' || name === 'oauthStateCookieName') {
+      conflicts.push(`${name} starts with __Host-, which needs the path '/', and this cookie is limited to the router; use __Secure-.`)
+    }
+  }
+  if (new Set([...names.map((name) => settings[name]), 'csrf_token']).size <= names.length) {
+    conflicts.push(`${names.join(', ')} must differ from each other and from csrf_token.`)
+  }
+  return conflicts
+}
+
+/** With tokens in the body alone, a redirect would lose them. */
+function redirects({ tokenDelivery, oauthSuccessRedirect, oauthErrorRedirect }: Settings): string[] {
+  if (tokenDelivery !== 'bearer') return []
+  const given = Object.entries({ oauthSuccessRedirect, oauthErrorRedirect }).filter(([, target]) => target !== null)
+  return given.map(([name]) => `${name} needs tokenDelivery 'cookie' or 'both': with 'bearer' the redirect would lose the tokens.`)
+}
+
+function secondFactor({ mfaEnabled, mfaIssuer }: Settings): string[] {
+  return mfaEnabled && mfaIssuer === null ? ['mfaEnabled needs mfaIssuer (AUTH_MFA_ISSUER), the name authenticator apps show.'] : []
+}
+
+/** A window as long as an access token would keep a stolen refresh token alive unseen. */
+function grace({ refreshReuseGraceSeconds, accessTokenTtlSeconds }: Settings): string[] {
+  if (refreshReuseGraceSeconds === 0 || refreshReuseGraceSeconds < accessTokenTtlSeconds) return []
+  return ['refreshReuseGraceSeconds must be below accessTokenTtlSeconds.']
+}

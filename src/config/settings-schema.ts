@@ -1,0 +1,139 @@
+import Joi from 'joi'
+import { isPlaceholderSecret } from './placeholder-secret'
+import type { Settings } from './settings'
+import { isLinkTemplate, isOrigin, isRedirectTarget } from './web-address'
+
+/** Joi's types know no readonly list. */
+type Checked = Omit<Settings, 'trustedOrigins'> & { trustedOrigins: string[] }
+
+/**
+ * Every setting, its default and its rule. The description completes the sentence "… must be" and is all a refusal says:
+ * Joi's own messages hold the value. A default that depends on the environment reads it from the validation context.
+ */
+export const settingsSchema = Joi.object<Checked, true>({
+  jwtSecret: text(
+    'at least 32 random bytes, not a placeholder (for example the output of `openssl rand -base64 48`)',
+    isStrongSecret,
+  ).required(),
+  accessTokenTtlSeconds: whole(900, 1, 86_400),
+  refreshTokenTtlSeconds: whole(604_800, 1, 31_536_000),
+  refreshFamilyTtlSeconds: whole(2_592_000, 1, 315_360_000),
+  refreshReuseGraceSeconds: whole(0, 0, 60),
+  tokenDelivery: oneOf('bearer', 'cookie', 'both'),
+  cookieSecure: flag(true),
+  cookieSamesite: oneOf('lax', 'strict', 'none'),
+  cookieDomain: optional('a host name without scheme, port or leading dot', isHostName),
+  accessCookieName: cookieName('access_token'),
+  refreshCookieName: cookieName('refresh_token'),
+  trustedOrigins: Joi.array()
+    .items(text('an origin', isOrigin))
+    .sparse(false)
+    .max(100)
+    .default([])
+    .description(`a list (in the environment: a JSON list) of origins such as https://app.example.com; ${httpsOnly()}`),
+  oauthEnabled: flag(false),
+  oauthRedirectBaseUrl: text(
+    `an origin such as https://app.example.com: no path, query, fragment or trailing slash; ${httpsOnly()}`,
+    isOrigin,
+  )
+    .allow('')
+    .default(''),
+  oauthAllowAccountCreation: Joi.boolean().strict().default(Joi.ref('signupEnabled')).description('true or false'),
+  oauthLinkByVerifiedEmail: flag(false),
+  assumeEmailsProven: flag(false),
+  oauthStateCookieName: cookieName('oauth_state'),
+  oauthStateTtlSeconds: whole(600, 30, 3_600),
+  oauthKeepLastLoginMethod: flag(false),
+  oauthSuccessRedirect: redirectTarget(),
+  oauthErrorRedirect: redirectTarget(),
+  signupEnabled: flag(true),
+  autoActivate: flag(false),
+  returnTokenInResponse: flag(false),
+  linksInProduction: flag(false),
+  activationTtlSeconds: whole(604_800, 1, 2_592_000),
+  passwordResetTtlSeconds: whole(3_600, 1, 86_400),
+  emailVerificationTtlSeconds: whole(86_400, 1, 2_592_000),
+  emailChangeTtlSeconds: whole(3_600, 1, 604_800),
+  activationUrlTemplate: linkTemplate(),
+  passwordResetUrlTemplate: linkTemplate(),
+  emailVerificationUrlTemplate: linkTemplate(),
+  emailChangeUrlTemplate: linkTemplate(),
+  singleActiveToken: flag(true),
+  passwordMinLength: whole(12, 8, 64),
+  passwordMaxBytes: whole(1_024, 64, 4_096),
+  passwordRequireComplexity: flag(false),
+  revealTakenEmail: flag(false),
+  mfaEnabled: flag(false),
+  mfaIssuer: optional('a name of 1 to 64 characters without a colon', (issuer) => /^[^\p{Cc}:]{1,64}$/u.test(issuer)),
+  mfaRecoveryCodesCount: whole(10, 2, 50),
+  mfaTokenTtlSeconds: whole(300, 30, 900),
+  mfaVerifyWindow: whole(1, 0, 2),
+  mfaSecretKey: optional('32 random bytes in base64; several, separated by commas: the first encrypts, all decrypt', areEncryptionKeys),
+  reauthenticate: flag(false),
+  backendLinks: flag(false),
+  loginUrl: redirectTarget(),
+  defaultLocale: oneOf('en-US', 'pt-BR'),
+  sessionTtlSeconds: whole(86_400, 1, 31_536_000),
+  sessionCookieName: cookieName('auth_session'),
+  openapiEnabled: Joi.boolean()
+    .strict()
+    .default((_, helpers) => helpers.prefs.context?.['production'] !== true)
+    .description('true or false'),
+})
+
+function whole(fallback: number, least: number, most: number) {
+  return Joi.number().strict().integer().min(least).max(most).default(fallback).description(`a whole number from ${least} to ${most}`)
+}
+
+function flag(fallback: boolean) {
+  return Joi.boolean().strict().default(fallback).description('true or false')
+}
+
+/** The first is the default. */
+function oneOf(first: string, ...others: string[]) {
+  const quoted = [first, ...others].map((value) => `'${value}'`)
+  return Joi.string()
+    .valid(first, ...others)
+    .default(first)
+    .description(`${quoted.slice(0, -1).join(', ')} or ${quoted.at(-1)}`)
+}
+
+function text(description: string, isValid: (value: string) => boolean) {
+  return Joi.string()
+    .strict()
+    .custom((value: string, helpers) => (isValid(value) ? value : helpers.error('any.invalid')))
+    .description(description)
+}
+
+function optional(description: string, isValid: (value: string) => boolean) {
+  return text(description, isValid).allow(null).default(null)
+}
+
+function redirectTarget() {
+  return optional(`an absolute URL or a path that starts with one '/'; ${httpsOnly()}`, isRedirectTarget)
+}
+
+function linkTemplate() {
+  return optional(`an absolute URL that holds {token} once, after the host; ${httpsOnly()}`, isLinkTemplate)
+}
+
+function httpsOnly(): string {
+  return 'https, or http on the loopback'
+}
+
+/** RFC 6265 section 4.1.1: a cookie's name is a token. */
+function cookieName(fallback: string) {
+  return text("1 to 64 letters, digits or any of !#$%&'*+-.^_`|~", (name) => /^[\w!#$%&'*+.^`|~-]{1,64}$/.test(name)).default(fallback)
+}
+
+function isStrongSecret(secret: string): boolean {
+  return Buffer.byteLength(secret, 'utf8') >= 32 && !isPlaceholderSecret(secret)
+}
+
+function isHostName(domain: string): boolean {
+  return domain.length <= 253 && /^(?!-)[a-z0-9-]{1,63}(?<!-)(\.(?!-)[a-z0-9-]{1,63}(?<!-))*$/i.test(domain)
+}
+
+function areEncryptionKeys(keys: string): boolean {
+  return keys.split(',').every((key) => /^[A-Za-z0-9+/]{43}=?$/.test(key.trim()) && new Set(Buffer.from(key, 'base64')).size > 4)
+}

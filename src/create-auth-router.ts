@@ -1,0 +1,124 @@
+import type { ErrorRequestHandler, RequestHandler, Router } from 'express'
+import express from 'express'
+import { accountRoutes } from './account/routes'
+import { runBootChecks } from './boot-checks'
+import { isProduction } from './config/environment'
+import { resolveSettings, type Settings } from './config/settings'
+import type { AuthContext } from './context'
+import { ConfigurationError } from './errors'
+import { type AuthEvents, createEvents } from './events'
+import { type Guards, guardsFor } from './guards/guards'
+import { sendError } from './http/error-envelope'
+import { localeOf } from './http/locale'
+import { mountRoutes, type Route } from './http/routes'
+import { deriveKeys } from './keys'
+import { consoleLogger } from './logger'
+import { type AuthRouterOptions, refuseUnknownOptions } from './options'
+import { argon2idHasher } from './passwords/hasher'
+import { type AuthService, createService } from './service'
+import { sessionRoutes } from './session/routes'
+import { socialRoutes } from './social/routes'
+import { resolveBudget } from './throttle/budget'
+import { withLocalFallback } from './throttle/local-fallback'
+import { memoryCounters } from './throttle/memory-counters'
+
+/** `app.use('/auth', auth)` */
+export interface AuthRouter extends Router {
+  readonly guards: Guards
+  /** The same operations without HTTP. */
+  readonly service: AuthService
+  readonly events: AuthEvents
+}
+
+/**
+ * Checks everything once, and returns the router to mount at `prefix`.
+ * @throws ConfigurationError naming the missing piece and the fix
+ */
+export function createAuthRouter(options: AuthRouterOptions): AuthRouter {
+  const ctx = createContext(options)
+  const guards = guardsFor(ctx)
+  const router = express.Router({ caseSensitive: true, strict: true })
+  router.use(checkMount(ctx))
+  mountRoutes(router, routesOf(ctx, guards))
+  router.use(answerErrors(ctx))
+  return Object.assign(router, { guards, service: createService(ctx), events: ctx.events })
+}
+
+function routesOf(ctx: AuthContext, guards: Guards): Route[] {
+  const social = ctx.settings.oauthEnabled ? socialRoutes(ctx, guards) : []
+  return [...social, ...sessionRoutes(ctx), ...accountRoutes(ctx, guards)]
+}
+
+function createContext(options: AuthRouterOptions): AuthContext {
+  if (typeof options !== 'object' || options === null)
+    throw new ConfigurationError('createAuthRouter() needs options: { settings, store, … }.')
+  refuseUnknownOptions('createAuthRouter', options)
+  if (!options.store?.users || !options.store.userTokens)
+    throw new ConfigurationError('Option store must be an AuthStore; createKnexStore({ knex }) makes one.')
+  const production = isProduction(options.environment)
+  const settings = resolveSettings(options.settings, { production })
+  const logger = options.logger ?? consoleLogger
+  const providers = new Map(Object.entries(options.providers ?? {}))
+  const prefix = options.prefix ?? '/auth'
+  runBootChecks({ options, settings, production, prefix, providers, store: options.store, logger })
+  return Object.freeze({
+    settings,
+    prefix,
+    keys: deriveKeys(settings.jwtSecret),
+    store: options.store,
+    providers,
+    hasher: options.passwordHasher ?? argon2idHasher(),
+    passwordPolicy: policyOf(options, settings),
+    ...countersOf(options),
+    events: createEvents(logger),
+    logger,
+    now: options.now ?? (() => new Date()),
+  })
+}
+
+function policyOf({ passwordPolicy }: AuthRouterOptions, settings: Settings) {
+  const { passwordMinLength: minLength, passwordMaxBytes: maxBytes, passwordRequireComplexity: requireComplexity } = settings
+  return { minLength, maxBytes, requireComplexity, ...passwordPolicy }
+}
+
+/** A shared store has a local one behind it, so that an outage never means "unlimited", nor a state that works twice here. */
+function countersOf({ throttle = {}, now }: AuthRouterOptions): Pick<AuthContext, 'counters' | 'stateMarkers' | 'routeBudget'> {
+  refuseUnknownOptions('throttle', throttle, ['counters', 'routes'])
+  const inProcess = () => memoryCounters(now ? { now: () => now().getTime() } : {})
+  return {
+    counters: throttle.counters ? withLocalFallback(throttle.counters) : inProcess(),
+    stateMarkers: throttle.counters ? withLocalFallback(throttle.counters) : inProcess(),
+    routeBudget: resolveBudget('throttle.routes', throttle.routes, { attempts: 60, windowSeconds: 60 }),
+  }
+}
+
+/** Looked at once, when the first request shows how we are mounted. */
+function checkMount({ prefix, logger }: AuthContext): RequestHandler {
+  let isChecked = false
+  return (req, _res, next) => {
+    if (!isChecked) {
+      isChecked = true
+      const isEnd = prefix.endsWith(req.baseUrl) || req.baseUrl.endsWith(prefix)
+      if (!isEnd || req.baseUrl === '')
+        logger.warn(
+          { prefix },
+          'doorward: the router is mounted elsewhere than option prefix says; redirect URIs and cookie paths follow the option.',
+        )
+      if (req.app.get('trust proxy') === true)
+        logger.warn(
+          {},
+          "doorward: the app trusts every proxy ('trust proxy' is true), so clients choose their own address and escape every budget; name your proxies instead.",
+        )
+    }
+    next()
+  }
+}
+
+/** The envelope for whatever went wrong under the prefix; nothing of ours reaches the host's error handler. */
+function answerErrors(ctx: AuthContext): ErrorRequestHandler {
+  return (error, req, res, next) => {
+    // Half an answer cannot be turned into another one: Express ends the connection.
+    if (res.headersSent) return next(error)
+    sendError(req, res, error, { logger: ctx.logger, locale: localeOf(req, ctx.settings.defaultLocale) })
+  }
+}

@@ -1,0 +1,19 @@
+import type { UserRecord } from '../store/auth-store'
+
+/** What of a user may be shown to it. Built by naming each field: a column the host added never slips out. */
+export interface PublicUser {
+  readonly id: string
+  readonly email: string
+  readonly name: string | null
+  readonly isActive: boolean
+  readonly isAdmin: boolean
+  readonly createdAt: Date
+  readonly updatedAt: Date
+  readonly lastLoginAt: Date | null
+  readonly mfaEnabled: boolean
+}
+
+export function toPublicUser(user: UserRecord): PublicUser {
+  const { id, email, name, isActive, isAdmin, createdAt, updatedAt, lastLoginAt } = user
+  return Object.freeze({ id, email, name, isActive, isAdmin, createdAt, updatedAt, lastLoginAt, mfaEnabled: user.totpEnabledAt !== null })
+}

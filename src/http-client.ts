@@ -1,0 +1,177 @@
+import { Agent, type Dispatcher, request } from 'undici'
+import { ConfigurationError } from './errors'
+
+export interface HttpRequest {
+  /** Default GET. */
+  method?: string
+  headers?: Record<string, string>
+  body?: string
+  /** The most bytes of body the caller takes; default 256 KiB. */
+  maxBytes?: number
+  /** Aborted when the caller stops waiting. */
+  signal?: AbortSignal
+}
+
+export interface HttpResponse {
+  status: number
+  headers: Record<string, string | string[] | undefined>
+  /** Decoded by the caller; clients made here answer with a Buffer. */
+  body: string | Uint8Array
+}
+
+/**
+ * How the library speaks to identity providers. A client of the host's own must not follow redirects and should heed
+ * `signal`; the deadline and the byte cap are held on the caller's side whoever made it.
+ */
+export type HttpClient = (url: string, request?: HttpRequest) => Promise<HttpResponse>
+
+export interface HttpClientOptions {
+  /** From the call to the last byte of the body; 1 to 10,000, default 10,000. */
+  timeoutMs?: number
+  /** Per origin: after so many failures in a row calls are refused at once, then one is let through. Default false. */
+  circuitBreaker?: false | { failures: number; resetAfterMs: number }
+  /** An undici dispatcher (a proxy, say) in place of the client's own connection pool. */
+  dispatcher?: Dispatcher
+}
+
+/** Providers answer in a few KiB; key sets ask for more. */
+export const DEFAULT_MAX_BYTES = 256 * 1024
+export const MAX_TIMEOUT_MS = 10_000
+const MAX_IN_FLIGHT = 50
+
+/**
+ * No answer, or none that may be read. Says neither the URL nor what the HTTP library said: both can hold tokens.
+ * `code` is the system's word (`ECONNREFUSED`, `UND_ERR_SOCKET`), for logs.
+ */
+export class HttpClientError extends Error {
+  override readonly name = 'HttpClientError'
+  readonly code: string
+
+  constructor(code: string, message: string) {
+    super(message)
+    this.code = code
+  }
+}
+
+/**
+ * One pool of kept-alive connections. Redirects are not followed (a 3xx comes back as it is), nothing is decompressed
+ * (any content-encoding is refused), at most 50 calls per origin are in flight.
+ *
+ * @throws ConfigurationError for an option out of range
+ */
+export function createHttpClient(options: HttpClientOptions = {}): HttpClient {
+  const { timeoutMs, circuitBreaker, dispatcher } = checkOptions(options)
+  const origins = new Map<string, OriginState>()
+  return async (url, call = {}) => {
+    const origin = originState(origins, url)
+    refuseWhenBusyOrBroken(origin, circuitBreaker)
+    origin.inFlight += 1
+    try {
+      const response = await send(dispatcher, url, call, timeoutMs)
+      countOutcome(origin, circuitBreaker, response.status < 500)
+      return response
+    } catch (error) {
+      countOutcome(origin, circuitBreaker, false)
+      throw error instanceof HttpClientError ? error : new HttpClientError(codeOf(error), 'The provider did not answer.')
+    } finally {
+      origin.inFlight -= 1
+    }
+  }
+}
+
+interface OriginState {
+  inFlight: number
+  failuresInARow: number
+  /** On the monotonic clock; 0: closed. */
+  openUntil: number
+}
+
+function originState(origins: Map<string, OriginState>, url: string): OriginState {
+  const origin = URL.canParse(url) ? new URL(url).origin : ''
+  const state = origins.get(origin) ?? { inFlight: 0, failuresInARow: 0, openUntil: 0 }
+  origins.set(origin, state)
+  return state
+}
+
+function refuseWhenBusyOrBroken(origin: OriginState, breaker: Breaker): void {
+  if (origin.inFlight >= MAX_IN_FLIGHT) throw new HttpClientError('TOO_MANY_IN_FLIGHT', 'Too many calls to this provider are under way.')
+  if (!breaker || origin.openUntil === 0) return
+  if (performance.now() < origin.openUntil) throw new HttpClientError('CIRCUIT_OPEN', 'The provider failed repeatedly; not called.')
+  // This caller is the probe: the others stay refused for as long as a call may take.
+  origin.openUntil = performance.now() + Math.max(breaker.resetAfterMs, MAX_TIMEOUT_MS)
+}
+
+function countOutcome(origin: OriginState, breaker: Breaker, isSuccess: boolean): void {
+  origin.failuresInARow = isSuccess ? 0 : origin.failuresInARow + 1
+  if (isSuccess) origin.openUntil = 0
+  else if (breaker && origin.failuresInARow >= breaker.failures) origin.openUntil = performance.now() + breaker.resetAfterMs
+}
+
+async function send(dispatcher: Dispatcher, url: string, call: HttpRequest, timeoutMs: number): Promise<HttpResponse> {
+  // undici's own timers restart with every byte; only this one bounds a body that drips. It does not hold the process.
+  const deadline = AbortSignal.timeout(timeoutMs)
+  const { statusCode, headers, body } = await request(url, {
+    dispatcher,
+    method: (call.method ?? 'GET') as Dispatcher.HttpMethod, // any other word is undici's to refuse
+    headers: { 'accept-encoding': 'identity', ...call.headers },
+    body: call.body ?? null,
+    signal: call.signal ? AbortSignal.any([deadline, call.signal]) : deadline,
+  })
+  // A destroyed body emits 'error' once more; unheard, that would end the process.
+  body.on('error', () => undefined)
+  try {
+    refuseEncoded(headers['content-encoding'])
+    return { status: statusCode, headers, body: await readAtMost(body, call.maxBytes ?? DEFAULT_MAX_BYTES) }
+  } finally {
+    body.destroy()
+  }
+}
+
+/** A few KiB of gzip become gigabytes; we asked for `identity`, so whoever encodes does not mean well. */
+function refuseEncoded(encoding: string | string[] | undefined): void {
+  if (encoding === undefined || encoding === '' || encoding === 'identity') return
+  throw new HttpClientError('ENCODED', 'The provider answered in an encoding that was not asked for.')
+}
+
+async function readAtMost(body: AsyncIterable<unknown>, maxBytes: number): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of body) {
+    const bytes = chunk as Buffer // no encoding is set on the stream
+    size += bytes.length
+    if (size > maxBytes) throw new HttpClientError('TOO_LARGE', 'The provider answered with too much.')
+    chunks.push(bytes)
+  }
+  return Buffer.concat(chunks)
+}
+
+function codeOf(error: unknown): string {
+  if (!(error instanceof Error)) return 'UNKNOWN'
+  if (error.name === 'TimeoutError') return 'TIMEOUT'
+  const code = (error as { code?: unknown }).code
+  return typeof code === 'string' ? code : error.name
+}
+
+type Breaker = false | { failures: number; resetAfterMs: number }
+
+function checkOptions(options: HttpClientOptions): { timeoutMs: number; circuitBreaker: Breaker; dispatcher: Dispatcher } {
+  const { timeoutMs = MAX_TIMEOUT_MS, circuitBreaker = false, dispatcher, ...unknown } = options
+  const [extra] = Object.keys(unknown)
+  if (extra !== undefined) throw new ConfigurationError(`createHttpClient: unknown option ${extra}.`)
+  if (!isWhole(timeoutMs, MAX_TIMEOUT_MS))
+    throw new ConfigurationError('createHttpClient: timeoutMs must be a whole number from 1 to 10000.')
+  if (circuitBreaker !== false && !(isWhole(circuitBreaker?.failures, 1e6) && isWhole(circuitBreaker?.resetAfterMs, 86_400_000))) {
+    throw new ConfigurationError(
+      'createHttpClient: circuitBreaker must be false or { failures, resetAfterMs }, both positive whole numbers.',
+    )
+  }
+  return { timeoutMs, circuitBreaker, dispatcher: dispatcher ?? newPool(timeoutMs) }
+}
+
+function isWhole(value: unknown, most: number): boolean {
+  return Number.isInteger(value) && Number(value) >= 1 && Number(value) <= most
+}
+
+function newPool(timeoutMs: number): Agent {
+  return new Agent({ connections: MAX_IN_FLIGHT, connect: { timeout: timeoutMs }, headersTimeout: timeoutMs, bodyTimeout: timeoutMs })
+}

@@ -1,0 +1,42 @@
+import cookieParser from 'cookie-parser'
+import type { CookieOptions, Request, Response } from 'express'
+import type { Settings } from '../config/settings'
+
+const parseCookies = cookieParser()
+
+/**
+ * Read from the header itself, onto a private object: the host's `req.cookies` may be under another parser's rules, and
+ * is left as found. cookie-parser turns `j:{…}` into objects: only a string counts. Empty is absent.
+ */
+export function readCookie(req: Request, name: string): string | null {
+  const jar = { headers: { cookie: req.headers.cookie } } as unknown as Request // all that cookie-parser reads
+  parseCookies(jar, {} as Response, () => undefined) // it never touches the response
+  const value: unknown = jar.cookies?.[name]
+  return typeof value === 'string' && value !== '' ? value : null
+}
+
+export interface CookieScope {
+  path: string
+  sameSite: 'lax' | 'strict' | 'none'
+}
+
+/** Every cookie of ours is HttpOnly. */
+export function setCookie(
+  settings: Settings,
+  res: Response,
+  name: string,
+  value: string,
+  scope: CookieScope & { maxAgeSeconds: number },
+): void {
+  res.cookie(name, value, { ...attributes(settings, scope), maxAge: scope.maxAgeSeconds * 1000 })
+}
+
+/** The same attributes, or the browser keeps the cookie. Not `res.clearCookie`: Express 4 lets a Max-Age through. */
+export function clearCookie(settings: Settings, res: Response, name: string, scope: CookieScope): void {
+  res.cookie(name, '', { ...attributes(settings, scope), expires: new Date(0) })
+}
+
+function attributes(settings: Settings, { path, sameSite }: CookieScope): CookieOptions {
+  const domain = settings.cookieDomain === null ? {} : { domain: settings.cookieDomain }
+  return { ...domain, path, sameSite, secure: settings.cookieSecure, httpOnly: true }
+}

@@ -1,0 +1,16 @@
+import Joi from 'joi'
+
+/** One rule for every address, whoever says it: a person, a provider, an admin (contract section 13 (d)). */
+export const emailAddress = Joi.string()
+  .email({ tlds: { allow: false }, allowUnicode: false, minDomainSegments: 2, ignoreLength: true })
+  .max(320)
+
+/** ASCII lower-cased, not trimmed; null for anything the rule refuses. */
+export function normalizeEmail(value: unknown): string | null {
+  const { error } = emailAddress.required().validate(value, { convert: false })
+  return error ? null : asciiLowerCase(value as string) // the rule above admits strings only
+}
+
+function asciiLowerCase(value: string): string {
+  return value.replace(/[A-Z]/g, (letter) => letter.toLowerCase())
+}

@@ -1,0 +1,84 @@
+import type { Request, Response } from 'express'
+import {
+  AppError,
+  ConflictError,
+  ForbiddenError,
+  InternalError,
+  MethodNotAllowedError,
+  NotFoundError,
+  PayloadTooLargeError,
+  TooManyRequestsError,
+  UnauthorizedError,
+  UnsupportedMediaTypeError,
+  ValidationError,
+} from '../errors'
+import { describeError, type Logger } from '../logger'
+import type { Locale } from './locale'
+import { sendJson, setSecurityHeaders } from './send'
+
+/** The one shape of every refusal: `{ detail, code, details }`. */
+export function sendError(req: Request, res: Response, thrown: unknown, options: { logger: Logger; locale: Locale }): void {
+  const error = readRefusal(options.logger, req, thrown)
+  setSecurityHeaders(res)
+  setRefusalHeaders(res, error)
+  sendJson(res, error.status, { detail: error.detail[options.locale], code: error.code, details: error.details })
+}
+
+/** What a thrown value means on the wire. A failure of ours is logged on the way; what a client did wrong is not. */
+export function readRefusal(logger: Logger, req: Request, thrown: unknown): AppError {
+  const error = toAppError(thrown)
+  if (error.status === 500 || error.status === 503) logFailure(logger, req, error)
+  return error
+}
+
+/** Ours as it is; what Express and its parsers raise, by status; anything else is a 500 that says nothing. */
+function toAppError(thrown: unknown): AppError {
+  if (thrown instanceof AppError) return thrown
+  if (thrown instanceof URIError) return new ValidationError({ details: { errors: [{ path: 'url', rule: 'percent_encoding' }] } })
+  const status = clientErrorStatus(thrown)
+  if (status === null) return new InternalError({ cause: thrown })
+  const type = byStatus.get(status) ?? ValidationError
+  return new type(type === ValidationError ? { details: { errors: [{ path: '', rule: 'malformed' }] } } : {})
+}
+
+const byStatus: ReadonlyMap<number, new () => AppError> = new Map<number, new () => AppError>([
+  [401, UnauthorizedError],
+  [403, ForbiddenError],
+  [404, NotFoundError],
+  [405, MethodNotAllowedError],
+  [409, ConflictError],
+  [413, PayloadTooLargeError],
+  [415, UnsupportedMediaTypeError],
+  [429, TooManyRequestsError],
+])
+
+/** http-errors (body-parser, Express, most middleware) marks what a client did wrong with a 4xx `status`. */
+function clientErrorStatus(thrown: unknown): number | null {
+  if (!(thrown instanceof Error)) return null
+  const { status } = thrown as { status?: unknown }
+  return typeof status === 'number' && status >= 400 && status < 500 ? status : null
+}
+
+function setRefusalHeaders(res: Response, error: AppError): void {
+  if (error.status === 401 && !res.hasHeader('WWW-Authenticate')) res.setHeader('WWW-Authenticate', 'Bearer')
+  const seconds = retryAfterSeconds(error)
+  if (seconds !== null) res.setHeader('Retry-After', String(seconds))
+}
+
+function retryAfterSeconds(error: AppError): number | null {
+  if (error.status !== 429 && error.status !== 503) return null
+  const seconds = error.details['retry_after_seconds']
+  return typeof seconds === 'number' && Number.isFinite(seconds) ? Math.max(1, Math.ceil(seconds)) : 1
+}
+
+function logFailure(logger: Logger, req: Request, error: AppError): void {
+  // The route's pattern, never the URL: paths and queries carry one-shot tokens, codes and states.
+  const route: unknown = req.route?.path
+  const fields = {
+    code: error.code,
+    method: req.method,
+    route: typeof route === 'string' ? route : null,
+    cause: describeError(error.cause ?? error),
+  }
+  logger.error(fields, 'doorward: a request failed')
+}

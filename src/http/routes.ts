@@ -1,0 +1,97 @@
+import type { ErrorRequestHandler, Request, RequestHandler, Response, Router } from 'express'
+import type Joi from 'joi'
+import { InternalError, MethodNotAllowedError } from '../errors'
+import { readJsonBody } from './json-body'
+import { setSecurityHeaders } from './send'
+import { validate } from './validate'
+
+export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
+
+/** One line of the route table. Tests, and what describes the API, read the same lines that are mounted. */
+export interface Route {
+  readonly method: Method
+  /** Below the prefix; literal segments and `:name` only, which both Express majors read alike. */
+  readonly path: string
+  /** Ends in a login: its answer is a session pair or a challenge. */
+  readonly loginShaped?: boolean
+  /** A GET that changes something: HEAD, which Express would send here, is refused with 405. */
+  readonly refusesHead?: boolean
+  /** What must hold before the body is read, in order: budgets, cross-site rules, guards. */
+  readonly before?: readonly RequestHandler[]
+  readonly body?: Joi.ObjectSchema
+  readonly handle: (req: Request, res: Response) => Promise<void> | void
+  /** Answers a refusal of this route itself, instead of the envelope. */
+  readonly onError?: ErrorRequestHandler | undefined
+}
+
+/** A line whose body has been validated before `handle` sees it. */
+export function withBody<T>(
+  route: Omit<Route, 'handle'> & { body: Joi.ObjectSchema<T>; handle: (req: Request, res: Response, body: T) => Promise<void> | void },
+): Route {
+  return { ...route, handle: async (req, res) => route.handle(req, res, validate(route.body, await readJsonBody(req, res))) }
+}
+
+/** A known path with another method is 405; an unknown path is left to the host. */
+export function mountRoutes(router: Router, routes: readonly Route[]): void {
+  for (const path of new Set(routes.map((route) => route.path))) {
+    const lines = routes.filter((route) => route.path === path)
+    const refuse = refuseMethod(lines)
+    for (const line of lines) {
+      if (line.refusesHead) router.head(path, refuse)
+      register(router, line)
+    }
+    router.all(path, refuse)
+  }
+}
+
+function register(router: Router, { method, path, before = [], handle, onError }: Route): void {
+  const handlers = [secured, ...before, settled(handle), ...(onError ? [onError] : [])]
+  if (method === 'GET') router.get(path, ...handlers)
+  else if (method === 'POST') router.post(path, ...handlers)
+  else if (method === 'PATCH') router.patch(path, ...handlers)
+  else router.delete(path, ...handlers)
+}
+
+const secured: RequestHandler = (_req, res, next) => {
+  setSecurityHeaders(res)
+  next()
+}
+
+function refuseMethod(lines: readonly Route[]): RequestHandler {
+  const allow = lines.flatMap((line) => (line.method === 'GET' && !line.refusesHead ? ['GET', 'HEAD'] : [line.method])).join(', ')
+  return (_req, res, next) => {
+    res.setHeader('Allow', allow)
+    next(new MethodNotAllowedError())
+  }
+}
+
+/**
+ * Express 4 loses rejected promises, and both majors read a thrown `undefined` or 'route' as "go on": whatever a handler
+ * throws arrives at the error handler as an Error.
+ */
+export function settled(handle: (req: Request, res: Response) => Promise<void> | void): RequestHandler {
+  return (req, res, next) => {
+    new Promise<void>((resolve) => resolve(handle(req, res))).catch((thrown: unknown) => next(asError(thrown)))
+  }
+}
+
+/** The same for a step that lets the request through when it is content; without a promise where it needs none. */
+export function step(check: (req: Request, res: Response) => Promise<void> | void): RequestHandler {
+  return (req, res, next) => {
+    let pending: Promise<void> | void
+    try {
+      pending = check(req, res)
+    } catch (thrown) {
+      return next(asError(thrown))
+    }
+    if (!pending) return next()
+    pending.then(
+      () => next(),
+      (thrown: unknown) => next(asError(thrown)),
+    )
+  }
+}
+
+function asError(thrown: unknown): Error {
+  return thrown instanceof Error ? thrown : new InternalError({ cause: thrown })
+}

@@ -1,0 +1,32 @@
+import type { Response } from 'express'
+
+/** No answer of ours is kept, framed, sniffed, or told to another site (RFC 6749 section 5.1; RFC 9700 section 4.2.4). */
+export function setSecurityHeaders(res: Response): void {
+  res.setHeader('Cache-Control', 'no-store')
+  res.setHeader('Pragma', 'no-cache')
+  res.setHeader('Referrer-Policy', 'no-referrer')
+  res.setHeader('X-Content-Type-Options', 'nosniff')
+  res.setHeader('Content-Security-Policy', "default-src 'none'; frame-ancestors 'none'")
+}
+
+/**
+ * Written without `res.json`: the host's `json spaces`, `json replacer`, `etag` and `json escape` settings are for its
+ * own answers, and an ETag would let a conditional request be answered from a cache.
+ */
+export function sendJson(res: Response, status: number, body: unknown): void {
+  res.statusCode = status
+  res.setHeader('Content-Type', 'application/json; charset=utf-8')
+  res.end(JSON.stringify(body))
+}
+
+export function sendEmpty(res: Response): void {
+  res.statusCode = 204
+  res.end()
+}
+
+/** Without `res.redirect`, which writes the target into an HTML body. */
+export function sendRedirect(res: Response, url: string): void {
+  res.statusCode = 302
+  res.setHeader('Location', url)
+  res.end()
+}

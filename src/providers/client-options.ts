@@ -1,0 +1,113 @@
+import { ConfigurationError } from '../errors'
+import type { HttpClient } from '../http-client'
+
+export interface OAuthClientOptions {
+  /** Empty: the client can be built, but no token can be proven to be for this application. */
+  clientId: string
+  clientSecret: string
+  /** Default: `{oauthRedirectBaseUrl}{prefix}/oauth/{key}/callback`. */
+  redirectUri?: string
+  /** The project's other client ids (mobile apps), accepted beside `clientId` for a token in hand. */
+  extraAudiences?: readonly string[]
+  scopes?: readonly string[]
+  /** Should equal the registration key, which is what is stored. */
+  providerName?: string
+  /** Shared with other clients; default: one of its own (10 s, circuit breaker off). */
+  httpClient?: HttpClient
+  /** PKCE S256; default true. */
+  pkce?: boolean
+  /** False: what this provider says of `email_verified` does not count. Default true. */
+  trustEmail?: boolean
+  /** For the two built-in clients: other addresses than the public ones (GitHub Enterprise, tests). */
+  endpoints?: ProviderEndpoints
+}
+
+export interface ProviderEndpoints {
+  authorizeUrl?: string
+  tokenUrl?: string
+  userinfoUrl?: string
+  tokeninfoUrl?: string
+  jwksUri?: string
+  issuer?: string
+  /** GitHub's. */
+  apiUrl?: string
+}
+
+export const COMMON_OPTIONS = [
+  'clientId',
+  'clientSecret',
+  'redirectUri',
+  'extraAudiences',
+  'scopes',
+  'providerName',
+  'httpClient',
+  'pkce',
+  'trustEmail',
+] as const
+
+/** @throws ConfigurationError naming the first option that is unknown or malformed; never its value */
+export function checkClientOptions(owner: string, options: OAuthClientOptions, allowed: readonly string[]): void {
+  if (typeof options !== 'object' || options === null) throw new ConfigurationError(`${owner}: pass an options object.`)
+  const unknown = Object.keys(options).find((name) => !allowed.includes(name))
+  if (unknown !== undefined) throw new ConfigurationError(`${owner}: unknown option ${unknown}.`)
+  for (const [name, isRight, fix] of RULES) {
+    if (!isRight(options[name])) throw new ConfigurationError(`${owner}: ${name} must be ${fix}.`)
+  }
+  if (options.redirectUri !== undefined) requireEndpoint(owner, 'redirectUri', options.redirectUri)
+}
+
+const isText = (value: unknown) => typeof value === 'string'
+const isTextList = (value: unknown) => Array.isArray(value) && value.every((item) => isText(item) && item !== '')
+const isScopeList = (value: unknown) => isTextList(value) && (value as string[]).every((scope) => /^[\x21\x23-\x5b\x5d-\x7e]+$/.test(scope)) // just checked
+const isName = (value: unknown) => isText(value) && /^[\x21-\x7e]{1,64}$/.test(value as string) // just checked
+
+function optional(isRight: (value: unknown) => boolean): (value: unknown) => boolean {
+  return (value) => value === undefined || isRight(value)
+}
+
+const RULES: readonly (readonly [keyof OAuthClientOptions, (value: unknown) => boolean, string])[] = [
+  ['clientId', isText, 'a string (empty only where no provider is to be asked)'],
+  ['clientSecret', isText, 'a string (empty for a public client)'],
+  // A plain string would match by substring (CVE-2022-39231): a list, compared element by element.
+  ['extraAudiences', optional(isTextList), 'an array of non-empty client ids'],
+  ['scopes', optional(isScopeList), 'an array of scope names, each without blanks'],
+  ['providerName', optional(isName), '1 to 64 visible characters'],
+  ['httpClient', optional((value) => typeof value === 'function'), 'a function, such as createHttpClient() returns'],
+  ['pkce', optional((value) => typeof value === 'boolean'), 'true or false'],
+  ['trustEmail', optional((value) => typeof value === 'boolean'), 'true or false'],
+]
+
+/**
+ * RFC 6749 sections 3.1 and 3.2: an absolute https URL without a fragment. Plain http is for loopback only: a secret or
+ * a code would cross the network in clear.
+ *
+ * @throws ConfigurationError
+ */
+export function requireEndpoint(owner: string, name: string, value: unknown): asserts value is string {
+  if (!isEndpoint(value)) {
+    throw new ConfigurationError(
+      `${owner}: ${name} must be an absolute https URL without credentials and fragment (http only for a loopback host).`,
+    )
+  }
+}
+
+function isEndpoint(value: unknown): boolean {
+  if (typeof value !== 'string' || /[\s\p{Cc}#\\]/u.test(value) || !URL.canParse(value)) return false
+  const url = new URL(value)
+  if (url.username !== '' || url.password !== '' || !/^https?:\/\//i.test(value)) return false
+  return url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(url.hostname))
+}
+
+/** The whole of 127.0.0.0/8, ::1, and the names RFC 6761 section 6.3 keeps for it. */
+function isLoopback(hostname: string): boolean {
+  return /^127(?:\.\d{1,3}){3}$/.test(hostname) || hostname === '[::1]' || hostname === 'localhost' || hostname.endsWith('.localhost')
+}
+
+/** The addresses of a built-in client: the public ones, or what `endpoints` says. */
+export function mergeEndpoints<Known extends ProviderEndpoints>(owner: string, known: Known, given: ProviderEndpoints | undefined): Known {
+  const unknown = Object.keys(given ?? {}).find((name) => !Object.hasOwn(known, name))
+  if (unknown !== undefined) throw new ConfigurationError(`${owner}: endpoints.${unknown} is not an endpoint of this client.`)
+  const overrides = Object.entries(given ?? {}).filter(([, value]) => value !== undefined)
+  for (const [name, value] of overrides) requireEndpoint(owner, `endpoints.${name}`, value)
+  return { ...known, ...Object.fromEntries(overrides) }
+}

@@ -1,0 +1,49 @@
+import { ConfigurationError } from '../errors'
+import { createHttpClient, type HttpClient } from '../http-client'
+import type { OAuthClientOptions } from './client-options'
+import { GitHubClient } from './github'
+import { GoogleClient } from './google'
+import type { ProviderClient } from './provider-client'
+
+type Environment = Record<string, string | undefined>
+
+/**
+ * The built-in clients whose `OAUTH_<PROVIDER>_CLIENT_ID` is set, under `google` and `github`, sharing one HTTP client.
+ * The host calls it; the library never reads the environment by itself.
+ *
+ * @throws ConfigurationError for a variable that is malformed; its value is not repeated
+ */
+export function providersFromEnv(env: Environment = process.env, shared: { httpClient?: HttpClient } = {}): Record<string, ProviderClient> {
+  const httpClient = shared.httpClient ?? createHttpClient()
+  const google = optionsFromEnv(env, 'GOOGLE')
+  const github = optionsFromEnv(env, 'GITHUB')
+  return {
+    ...(google ? { google: new GoogleClient({ ...google, httpClient }) } : {}),
+    ...(github ? { github: new GitHubClient({ ...github, httpClient }) } : {}),
+  }
+}
+
+/** Null: not configured. An empty string means unset. */
+function optionsFromEnv(env: Environment, provider: string): OAuthClientOptions | null {
+  const clientId = env[`OAUTH_${provider}_CLIENT_ID`] ?? ''
+  if (clientId === '') return null
+  return {
+    clientId,
+    clientSecret: env[`OAUTH_${provider}_CLIENT_SECRET`] ?? '',
+    extraAudiences: readList(env, `OAUTH_${provider}_EXTRA_AUDIENCES`),
+  }
+}
+
+function readList(env: Environment, variable: string): string[] {
+  const list = parseOrNull(env[variable] || '[]')
+  if (Array.isArray(list) && list.every((item) => typeof item === 'string' && item !== '')) return list
+  throw new ConfigurationError(`${variable} must be a JSON list of non-empty strings, for example ["ios-client-id"].`)
+}
+
+function parseOrNull(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return null // the parser's message would repeat the value
+  }
+}

@@ -1,0 +1,112 @@
+import type { HttpClient, HttpRequest } from '../http-client'
+import { HttpClientError } from '../http-client'
+import type { CodeExchange, OAuthTokens } from './provider-client'
+import { providerRefusal } from './provider-refusal'
+import { callProvider, type ProviderAnswer, parseJsonObject } from './provider-request'
+
+/** What speaking to one provider takes. */
+export interface ProviderConnection {
+  readonly providerName: string
+  readonly clientId: string
+  readonly clientSecret: string
+  readonly clientAuthentication: 'client_secret_post' | 'client_secret_basic'
+  readonly tokenUrl: string
+  readonly httpClient: HttpClient
+}
+
+/**
+ * RFC 6749 section 4.1.3. Sent once, never again: a code that reached the provider is burnt, whatever came back.
+ *
+ * @throws OAuthError unless the answer is 2xx and a JSON object with a bearer access token and no `error`
+ */
+export async function requestTokens(connection: ProviderConnection, input: CodeExchange): Promise<OAuthTokens> {
+  const secrets = [connection.clientSecret, basicCredentials(connection), input.code, input.codeVerifier]
+  const answer = await call(connection, connection.tokenUrl, tokenRequest(connection, input))
+  const tokens = answer && isSuccess(answer) ? readTokens(parseJsonObject(answer.body)) : null
+  if (!tokens) throw providerRefusal(connection.providerName, answer, secrets)
+  return tokens
+}
+
+/**
+ * RFC 6750 section 2.1: the token travels in the Authorization header only.
+ *
+ * @throws OAuthError unless the answer is 2xx and a JSON object without `error`
+ */
+export async function getWithBearer(connection: ProviderConnection, url: string, accessToken: string): Promise<Record<string, unknown>> {
+  const answer = await call(connection, url, { headers: { accept: 'application/json', authorization: `Bearer ${accessToken}` } })
+  const content = answer && isSuccess(answer) ? parseJsonObject(answer.body) : null
+  if (!content || isPresent(content['error']))
+    throw providerRefusal(connection.providerName, answer, [accessToken, connection.clientSecret])
+  return content
+}
+
+/** Null: there was no answer that may be read. */
+async function call({ httpClient }: ProviderConnection, url: string, request: HttpRequest): Promise<ProviderAnswer | null> {
+  try {
+    const headers = { 'user-agent': 'doorward', ...request.headers }
+    return await callProvider(httpClient, url, { ...request, headers })
+  } catch (error) {
+    if (error instanceof HttpClientError) return null
+    throw error
+  }
+}
+
+/** A redirect is not followed and its body not believed: it would carry the secret, or our trust, elsewhere. */
+function isSuccess({ status }: ProviderAnswer): boolean {
+  return status >= 200 && status < 300
+}
+
+function tokenRequest(connection: ProviderConnection, input: CodeExchange): HttpRequest {
+  const form = new URLSearchParams({ grant_type: 'authorization_code', code: input.code, redirect_uri: input.redirectUri })
+  if (input.codeVerifier !== undefined) form.set('code_verifier', input.codeVerifier)
+  const headers: Record<string, string> = { accept: 'application/json', 'content-type': 'application/x-www-form-urlencoded' }
+  if (connection.clientAuthentication === 'client_secret_basic') {
+    headers['authorization'] = `Basic ${basicCredentials(connection)}`
+  } else {
+    form.set('client_id', connection.clientId)
+    // RFC 6749 section 2.3.1: a client without a secret may leave the parameter out.
+    if (connection.clientSecret !== '') form.set('client_secret', connection.clientSecret)
+  }
+  return { method: 'POST', headers, body: form.toString() }
+}
+
+/** RFC 6749 section 2.3.1: id and secret are form-encoded before they are joined. */
+function basicCredentials({ clientId, clientSecret }: ProviderConnection): string {
+  return Buffer.from([clientId, clientSecret].map(formEncode).join(':')).toString('base64')
+}
+
+function formEncode(value: string): string {
+  return new URLSearchParams({ v: value }).toString().slice(2)
+}
+
+/** RFC 6749 section 5.1; null when the answer is not what it says. */
+function readTokens(raw: Record<string, unknown> | null): OAuthTokens | null {
+  if (!raw || isPresent(raw['error'])) return null
+  const { access_token: accessToken, token_type: tokenType, id_token: idToken } = raw
+  if (typeof accessToken !== 'string' || !/^[\x21-\x7e]+$/.test(accessToken)) return null
+  if (typeof tokenType !== 'string' || tokenType.toLowerCase() !== 'bearer') return null
+  if (isPresent(idToken) && typeof idToken !== 'string') return null
+  return {
+    accessToken,
+    tokenType,
+    refreshToken: textOrNull(raw['refresh_token']),
+    idToken: textOrNull(idToken),
+    expiresIn: secondsOrNull(raw['expires_in']),
+    scope: textOrNull(raw['scope']),
+    raw,
+  }
+}
+
+function isPresent(value: unknown): boolean {
+  return value !== undefined && value !== null
+}
+
+function textOrNull(value: unknown): string | null {
+  return typeof value === 'string' && value !== '' ? value : null
+}
+
+/** Some providers send the number as a string. */
+function secondsOrNull(value: unknown): number | null {
+  const seconds = typeof value === 'string' && /^\d{1,10}$/.test(value) ? Number(value) : value
+  return typeof seconds === 'number' && Number.isFinite(seconds) && seconds >= 0 ? Math.floor(seconds) : null
+}

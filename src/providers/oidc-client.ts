@@ -1,0 +1,189 @@
+import { AppError, ConfigurationError, NotImplementedError, OAuthError } from '../errors'
+import { createHttpClient } from '../http-client'
+import { COMMON_OPTIONS, checkClientOptions, type OAuthClientOptions, requireEndpoint } from './client-options'
+import { readDiscovery } from './discovery'
+import { verifyIdToken } from './id-token'
+import { createKeySet, type KeySet } from './key-set'
+import { normalizeProfile, requireSubject } from './normalize-profile'
+import { getWithBearer, type ProviderConnection, requestTokens } from './oauth2-request'
+import type { CodeExchange, OAuthTokens, OAuthUser, ProviderClient } from './provider-client'
+import { unusableIdentity } from './provider-refusal'
+import type { TokenVerifier } from './token-verifier'
+
+export interface OidcClientOptions extends Omit<OAuthClientOptions, 'endpoints'> {
+  authorizeUrl: string
+  tokenUrl: string
+  /** Without it the profile is read from the verified id_token. */
+  userinfoUrl?: string
+  /** RFC 7662. Not together with `tokeninfoUrl`. */
+  introspectionUrl?: string
+  /** Called with GET and query `access_token`. Not together with `introspectionUrl`. */
+  tokeninfoUrl?: string
+  /** Reads the profile from the access token itself, without a call to userinfo. */
+  tokenVerifier?: TokenVerifier
+  /** Compared with an id_token's `iss` exactly. */
+  issuer?: string
+  /** The provider's keys; with it the signature of every id_token is checked. */
+  jwksUri?: string
+  /** Default `client_secret_post`. */
+  clientAuthentication?: 'client_secret_post' | 'client_secret_basic'
+}
+
+type Claims = Record<string, unknown>
+
+/** Any OpenID Connect provider. Subclass it to read other claims (`parseUser`). */
+export class OidcClient implements ProviderClient {
+  readonly providerName: string
+  readonly clientId: string
+  readonly authorizeUrl: string
+  readonly tokenUrl: string
+  readonly scopes: readonly string[]
+  readonly redirectUri?: string
+  readonly pkce: boolean
+  readonly extraAudiences: readonly string[]
+  // Private at run time too: printing a client must not print its secret.
+  readonly #options: OidcClientOptions
+  readonly #connection: ProviderConnection
+  readonly #keySet: KeySet | null
+  /** What the id_token of these very tokens proved; null: none came back. */
+  readonly #verifiedClaims = new WeakMap<OAuthTokens, Claims | null>()
+
+  /** @throws ConfigurationError naming the option and the fix */
+  constructor(options: OidcClientOptions) {
+    checkOidcOptions(new.target.name, options)
+    this.providerName = options.providerName ?? 'oidc'
+    this.clientId = options.clientId
+    this.authorizeUrl = options.authorizeUrl
+    this.tokenUrl = options.tokenUrl
+    this.scopes = Object.freeze([...(options.scopes ?? ['openid', 'email', 'profile'])])
+    if (options.redirectUri !== undefined) this.redirectUri = options.redirectUri
+    this.pkce = options.pkce ?? true
+    this.extraAudiences = Object.freeze([...(options.extraAudiences ?? [])])
+    this.#options = Object.freeze({ ...options })
+    this.#connection = connectionOf(this, options)
+    this.#keySet =
+      options.jwksUri === undefined ? null : createKeySet({ jwksUri: options.jwksUri, httpClient: this.#connection.httpClient })
+  }
+
+  /**
+   * A client made from the provider's own description (OpenID Connect Discovery 1.0), called on the class it shall be of.
+   * Signatures of id_tokens are always checked.
+   *
+   * @throws ConfigurationError when the description is of another issuer or names unusable endpoints
+   * @throws OAuthProviderUnavailableError when it cannot be read
+   */
+  static async discover<Client extends OidcClient = OidcClient>(
+    this: new (
+      options: OidcClientOptions,
+    ) => Client,
+    issuer: string,
+    options: Omit<OAuthClientOptions, 'endpoints'>,
+  ): Promise<Client> {
+    checkClientOptions('OidcClient.discover', options, COMMON_OPTIONS)
+    const httpClient = options.httpClient ?? createHttpClient()
+    // `this` is the subclass the host wrote: its parseUser must not be lost.
+    return new this({ ...options, httpClient, ...(await readDiscovery(issuer, httpClient)) })
+  }
+
+  /** @throws OAuthError when the provider refuses, or an id_token that came back is not for this login */
+  async exchangeCode(input: CodeExchange): Promise<OAuthTokens> {
+    if (this.clientId === '') throw new NotImplementedError(`${this.providerName}: clientId is empty; a code cannot be exchanged.`)
+    const tokens = await requestTokens(this.#connection, input)
+    const claims = tokens.idToken === null ? null : await this.#verify(tokens.idToken, input.nonce)
+    this.#verifiedClaims.set(tokens, claims)
+    return tokens
+  }
+
+  /**
+   * @throws OAuthError when the provider refuses, or its answer is about somebody else than the id_token
+   * @throws NotImplementedError when there is nothing to read a profile from
+   */
+  async fetchUser(tokens: OAuthTokens): Promise<OAuthUser> {
+    const proven = await this.#provenClaims(tokens)
+    const claims = await this.#profileClaims(tokens, proven)
+    // OpenID Connect Core section 5.3.2: userinfo of another subject must not be used.
+    const subject = requireSubject(this.providerName, claims['sub'])
+    if (proven && requireSubject(this.providerName, proven['sub']) !== subject) {
+      throw unusableIdentity(this.providerName, 'the profile is of another subject than the id_token')
+    }
+    const user = normalizeProfile(this.providerName, this.parseUser(claims, tokens))
+    return this.#options.trustEmail === false ? { ...user, emailVerified: null } : user
+  }
+
+  /** Verified claims to an identity. Override it to read other claims; what it returns is normalised again. */
+  protected parseUser(claims: Record<string, unknown>, _tokens: OAuthTokens): OAuthUser {
+    const { sub, email, email_verified: emailVerified, name, picture } = claims
+    return normalizeProfile(this.providerName, { subject: sub, email, emailVerified, name, picture, raw: claims })
+  }
+
+  /** Which `iss` of an id_token is this provider's. */
+  protected acceptsIssuer(issuer: string): boolean {
+    return this.#options.issuer === undefined || issuer === this.#options.issuer
+  }
+
+  #verify(idToken: string, nonce: string | undefined): Promise<Claims> {
+    const acceptsIssuer = (issuer: string) => this.acceptsIssuer(issuer)
+    return verifyIdToken(idToken, { clientId: this.clientId, acceptsIssuer, keySet: this.#keySet, nonce, provider: this.providerName })
+  }
+
+  /** Tokens that did not come from `exchangeCode` prove nothing by where they came from: only a signature helps. */
+  async #provenClaims(tokens: OAuthTokens): Promise<Claims | null> {
+    const known = this.#verifiedClaims.get(tokens)
+    if (known !== undefined || tokens.idToken === null) return known ?? null
+    if (!this.#keySet) throw unusableIdentity(this.providerName, 'an id_token of unknown origin, and no jwksUri to check it')
+    return this.#verify(tokens.idToken, undefined)
+  }
+
+  async #profileClaims(tokens: OAuthTokens, proven: Claims | null): Promise<Claims> {
+    const { tokenVerifier, userinfoUrl } = this.#options
+    if (tokenVerifier) return this.#claimsOfAccessToken(tokenVerifier, tokens)
+    if (userinfoUrl !== undefined) return getWithBearer(this.#connection, userinfoUrl, tokens.accessToken)
+    if (proven) return proven
+    throw new NotImplementedError(`${this.providerName}: no userinfoUrl, no tokenVerifier and no id_token to read the profile from.`)
+  }
+
+  /** After a code exchange every failure is the same 502: the code is burnt, so nothing can be retried. */
+  async #claimsOfAccessToken(tokenVerifier: TokenVerifier, tokens: OAuthTokens): Promise<Claims> {
+    try {
+      return await tokenVerifier.verify(tokens.accessToken)
+    } catch (error) {
+      if (!(error instanceof AppError) || !this.#verifiedClaims.has(tokens)) throw error
+      throw new OAuthError({ details: { provider: this.providerName, status: null, body: null }, cause: error })
+    }
+  }
+}
+
+const OIDC_OPTIONS = [
+  ...COMMON_OPTIONS,
+  'authorizeUrl',
+  'tokenUrl',
+  'userinfoUrl',
+  'introspectionUrl',
+  'tokeninfoUrl',
+  'tokenVerifier',
+  'issuer',
+  'jwksUri',
+  'clientAuthentication',
+]
+
+function checkOidcOptions(owner: string, options: OidcClientOptions): void {
+  checkClientOptions(owner, options, OIDC_OPTIONS)
+  for (const name of ['authorizeUrl', 'tokenUrl'] as const) requireEndpoint(owner, name, options[name])
+  for (const name of ['userinfoUrl', 'introspectionUrl', 'tokeninfoUrl', 'jwksUri', 'issuer'] as const) {
+    if (options[name] !== undefined) requireEndpoint(owner, name, options[name])
+  }
+  if (options.introspectionUrl !== undefined && options.tokeninfoUrl !== undefined) {
+    throw new ConfigurationError(`${owner}: pass introspectionUrl or tokeninfoUrl, not both.`)
+  }
+  if (options.tokenVerifier !== undefined && typeof options.tokenVerifier?.verify !== 'function') {
+    throw new ConfigurationError(`${owner}: tokenVerifier must be what createTokenVerifier() returns.`)
+  }
+  if (!['client_secret_post', 'client_secret_basic', undefined].includes(options.clientAuthentication)) {
+    throw new ConfigurationError(`${owner}: clientAuthentication must be 'client_secret_post' or 'client_secret_basic'.`)
+  }
+}
+
+function connectionOf({ providerName }: OidcClient, options: OidcClientOptions): ProviderConnection {
+  const { clientId, clientSecret, tokenUrl, clientAuthentication = 'client_secret_post', httpClient = createHttpClient() } = options
+  return { providerName, clientId, clientSecret, clientAuthentication, tokenUrl, httpClient }
+}

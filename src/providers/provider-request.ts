@@ -1,0 +1,83 @@
+import { DEFAULT_MAX_BYTES, type HttpClient, HttpClientError, type HttpRequest, MAX_TIMEOUT_MS } from '../http-client'
+
+export interface ProviderAnswer {
+  status: number
+  body: Buffer
+}
+
+/**
+ * One call to a provider, under the limits of the library whoever made the client: 10 seconds in all, and a byte cap.
+ *
+ * @throws HttpClientError when there is no answer, or none of a usable shape and size
+ */
+export async function callProvider(httpClient: HttpClient, url: string, request: HttpRequest): Promise<ProviderAnswer> {
+  const maxBytes = request.maxBytes ?? DEFAULT_MAX_BYTES
+  const response: unknown = await withDeadline((signal) => httpClient(url, { ...request, maxBytes, signal }))
+  const { status, body } = Object(response) as { status?: unknown; body?: unknown } // a host's client may return anything
+  if (!Number.isInteger(status)) throw new HttpClientError('NO_STATUS', 'The HTTP client returned no status.')
+  return { status: Number(status), body: bytesOf(body, maxBytes) }
+}
+
+function withDeadline<Result>(call: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
+  const controller = new AbortController()
+  return new Promise<Result>((resolve, reject) => {
+    const timer = setTimeout(() => {
+      reject(new HttpClientError('TIMEOUT', 'The provider did not answer in time.'))
+      controller.abort()
+    }, MAX_TIMEOUT_MS)
+    timer.unref()
+    // An async arrow: a client that throws at once is refused like one that rejects.
+    ;(async () => call(controller.signal))()
+      .then(resolve, (error: unknown) => reject(withoutMessage(error)))
+      .finally(() => clearTimeout(timer))
+  })
+}
+
+/** A foreign error's message may hold the URL, and the URL a token. */
+function withoutMessage(error: unknown): HttpClientError {
+  if (error instanceof HttpClientError) return error
+  return new HttpClientError(error instanceof Error ? error.name : 'UNKNOWN', 'The HTTP client failed.')
+}
+
+function bytesOf(body: unknown, maxBytes: number): Buffer {
+  if (typeof body !== 'string' && !(body instanceof Uint8Array)) throw new HttpClientError('NO_BODY', 'The HTTP client returned no body.')
+  // A string never has more UTF-16 units than UTF-8 bytes: refused before it is copied.
+  if (body.length > maxBytes) throw new HttpClientError('TOO_LARGE', 'The provider answered with too much.')
+  const bytes = typeof body === 'string' ? Buffer.from(body, 'utf8') : Buffer.from(body.buffer, body.byteOffset, body.byteLength)
+  if (bytes.length > maxBytes) throw new HttpClientError('TOO_LARGE', 'The provider answered with too much.')
+  return bytes
+}
+
+/**
+ * RFC 8259 text to a plain object; null for anything else. Nesting past 64 is refused before parsing (what recurses
+ * over the result later would overflow), and so is a `__proto__` member, which `Object.assign` would obey.
+ */
+export function parseJsonObject(bytes: Uint8Array): Record<string, unknown> | null {
+  if (nestsDeeperThan(bytes, 64)) return null
+  try {
+    const value: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
+    return isPlainObject(value) && !Object.hasOwn(value, '__proto__') ? value : null
+  } catch {
+    return null // not UTF-8 or not JSON: the caller has one refusal for all of it
+  }
+}
+
+export function isPlainObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function nestsDeeperThan(bytes: Uint8Array, most: number): boolean {
+  let depth = 0
+  let isInString = false
+  for (let index = 0; index < bytes.length; index += 1) {
+    const byte = bytes[index]
+    if (isInString && byte === BACKSLASH) index += 1
+    else if (byte === QUOTE) isInString = !isInString
+    else if (!isInString && (byte === OPEN_BRACE || byte === OPEN_BRACKET)) depth += 1
+    else if (!isInString && (byte === CLOSE_BRACE || byte === CLOSE_BRACKET)) depth -= 1
+    if (depth > most) return true
+  }
+  return false
+}
+
+const [QUOTE, BACKSLASH, OPEN_BRACE, CLOSE_BRACE, OPEN_BRACKET, CLOSE_BRACKET] = Buffer.from('"\\{}[]')

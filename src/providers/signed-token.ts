@@ -1,0 +1,95 @@
+import type { KeyObject } from 'node:crypto'
+import jwt from 'jsonwebtoken'
+import { OAuthTokenRejectedError } from '../errors'
+import { isPlainObject, parseJsonObject } from './provider-request'
+
+/** The asymmetric algorithms of RFC 7518 section 3.1. Nothing else is ever accepted from a provider. */
+export const SIGNATURE_ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512'] as const
+export type SignatureAlgorithm = (typeof SIGNATURE_ALGORITHMS)[number]
+
+export interface TokenHeader {
+  alg: SignatureAlgorithm
+  kid: string | null
+}
+
+export interface ClaimRules {
+  /** Which `iss` is ours; compared exactly. */
+  acceptsIssuer(issuer: string): boolean
+  /** Members that must be there, beside `exp`, `iss` and `sub`. */
+  required?: readonly string[]
+  now: Date
+}
+
+export type TokenClaims = Record<string, unknown> & { iss: string; sub: string; exp: number }
+
+const MAX_TOKEN_LENGTH = 16_384
+/** How far a provider's clock may run ahead of ours; expiry gets no such grace. */
+const CLOCK_SKEW_SECONDS = 60
+
+/**
+ * The header, refused unless its algorithm is in the closed list: the list decides, the header only says which one.
+ * An unknown critical extension (RFC 7515 section 4.1.11) is refused; jku, x5u, jwk and x5c are never looked at.
+ *
+ * @throws OAuthTokenRejectedError
+ */
+export function readHeader(token: unknown, algorithms: readonly SignatureAlgorithm[]): TokenHeader {
+  const header = segment(token, 0)
+  const alg = algorithms.find((algorithm) => algorithm === header['alg'])
+  if (alg === undefined) throw refused('the algorithm is not in the list')
+  if (Object.hasOwn(header, 'crit') || Object.hasOwn(header, 'b64')) throw refused('the header has a critical extension')
+  const kid = header['kid']
+  return { alg, kid: typeof kid === 'string' && kid !== '' ? kid : null }
+}
+
+/** The claims as they stand; only for a token that came straight from the token endpoint over TLS. */
+export function readUnverifiedClaims(token: unknown): Record<string, unknown> {
+  return segment(token, 1)
+}
+
+/** @throws OAuthTokenRejectedError when `key` did not sign this token with `alg` */
+export function verifySignature(token: string, key: KeyObject, alg: SignatureAlgorithm): Record<string, unknown> {
+  try {
+    // Times, issuer and audience are checked by us: the library skips what it is given as undefined or ''.
+    jwt.verify(token, key, { algorithms: [alg], ignoreExpiration: true, ignoreNotBefore: true })
+  } catch {
+    throw refused('the signature is not valid')
+  }
+  return segment(token, 1)
+}
+
+/** @throws OAuthTokenRejectedError */
+export function checkClaims(claims: Record<string, unknown>, rules: ClaimRules): TokenClaims {
+  const { iss, sub, exp } = claims
+  const seconds = rules.now.getTime() / 1000
+  if (typeof iss !== 'string' || iss === '' || !rules.acceptsIssuer(iss)) throw refused('iss is not the issuer')
+  if (typeof sub !== 'string' || sub === '') throw refused('sub is missing')
+  if (typeof exp !== 'number' || !Number.isFinite(exp) || exp <= seconds) throw refused('exp is missing or past')
+  for (const name of ['nbf', 'iat']) requirePast(claims, name, seconds)
+  for (const name of rules.required ?? []) requirePresent(claims, name)
+  return { ...claims, iss, sub, exp }
+}
+
+function requirePast(claims: Record<string, unknown>, name: string, seconds: number): void {
+  const time = claims[name]
+  if (time === undefined) return
+  if (typeof time !== 'number' || !Number.isFinite(time) || time > seconds + CLOCK_SKEW_SECONDS) throw refused(`${name} is not in the past`)
+}
+
+function requirePresent(claims: Record<string, unknown>, name: string): void {
+  const value = Object.hasOwn(claims, name) ? claims[name] : null
+  if (value === null || value === undefined || value === '') throw refused(`${name} is missing`)
+}
+
+/** One base64url part of a compact JWS (RFC 7515 section 7.1), as an object. */
+function segment(token: unknown, index: 0 | 1): Record<string, unknown> {
+  if (typeof token !== 'string' || token.length > MAX_TOKEN_LENGTH) throw refused('not a token')
+  const parts = token.split('.')
+  if (parts.length !== 3 || !parts.every((part) => /^[\w-]*$/.test(part))) throw refused('not a JWT')
+  const content = parseJsonObject(Buffer.from(parts[index] ?? '', 'base64url'))
+  if (!isPlainObject(content)) throw refused('not a JWT')
+  return content
+}
+
+export function refused(reason: string): OAuthTokenRejectedError {
+  return new OAuthTokenRejectedError({ cause: new Error(reason) })
+}

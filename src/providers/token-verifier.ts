@@ -1,0 +1,95 @@
+import { ConfigurationError } from '../errors'
+import { createHttpClient, type HttpClient } from '../http-client'
+import { requireEndpoint } from './client-options'
+import { createKeySet } from './key-set'
+import { checkClaims, readHeader, SIGNATURE_ALGORITHMS, type SignatureAlgorithm, type TokenClaims, verifySignature } from './signed-token'
+
+export interface TokenVerifier {
+  /**
+   * The claims of a provider's JWT, verified without a call but for the key set. Whom it was issued to is not
+   * checked here: the client compares `aud`, `azp` and `client_id` with its own ids.
+   *
+   * @throws OAuthTokenRejectedError for a bad token; OAuthProviderUnavailableError when the key set cannot be read
+   */
+  verify(token: string): Promise<TokenClaims>
+}
+
+export interface TokenVerifierOptions {
+  /** Compared with `iss` exactly. */
+  issuer: string
+  jwksUri: string
+  /** A closed list, for example `['RS256']`. `none` and the HMAC family are dropped even if listed. */
+  algorithms: readonly string[]
+  /** Beside `exp`, `iss` and `sub`, which are always required. */
+  requiredClaims?: readonly string[]
+  /** Default 300. */
+  lifespanSeconds?: number
+  /** Default 60. */
+  minRefreshIntervalSeconds?: number
+  httpClient?: HttpClient
+  now?: () => Date
+}
+
+/** @throws ConfigurationError for a missing or malformed option */
+export function createTokenVerifier(options: TokenVerifierOptions): TokenVerifier {
+  const algorithms = checkOptions(options)
+  const { issuer, requiredClaims = [], now = () => new Date() } = options
+  const keySet = createKeySet({ ...options, httpClient: options.httpClient ?? createHttpClient() })
+  return {
+    async verify(token) {
+      const header = readHeader(token, algorithms)
+      const { key } = await keySet.find(header)
+      const claims = verifySignature(token, key, header.alg)
+      return checkClaims(claims, { acceptsIssuer: (value) => value === issuer, required: requiredClaims, now: now() })
+    },
+  }
+}
+
+const OPTION_NAMES = [
+  'issuer',
+  'jwksUri',
+  'algorithms',
+  'requiredClaims',
+  'lifespanSeconds',
+  'minRefreshIntervalSeconds',
+  'httpClient',
+  'now',
+]
+
+function checkOptions(options: TokenVerifierOptions): SignatureAlgorithm[] {
+  const unknown = Object.keys(options).find((name) => !OPTION_NAMES.includes(name))
+  if (unknown !== undefined) throw new ConfigurationError(`createTokenVerifier: unknown option ${unknown}.`)
+  if (typeof options.issuer !== 'string' || options.issuer === '') throw missing('issuer', "the provider's issuer, exactly as in `iss`")
+  requireEndpoint('createTokenVerifier', 'jwksUri', options.jwksUri)
+  if (!isListOfText(options.requiredClaims ?? [])) throw missing('requiredClaims', 'an array of claim names')
+  for (const name of ['lifespanSeconds', 'minRefreshIntervalSeconds'] as const) requireSeconds(name, options[name])
+  for (const name of ['httpClient', 'now'] as const) {
+    if (options[name] !== undefined && typeof options[name] !== 'function') throw missing(name, 'a function')
+  }
+  return closedList(options.algorithms)
+}
+
+function closedList(listed: readonly string[]): SignatureAlgorithm[] {
+  if (!isListOfText(listed)) throw missing('algorithms', "an array such as ['RS256']")
+  const foreign = listed.some((name) => name.toLowerCase() !== 'none' && !/^HS\d+$/.test(name) && !isSignatureAlgorithm(name))
+  const algorithms = listed.filter(isSignatureAlgorithm)
+  if (foreign || algorithms.length === 0) throw missing('algorithms', `one or more of ${SIGNATURE_ALGORITHMS.join(', ')}`)
+  return algorithms
+}
+
+function isSignatureAlgorithm(name: string): name is SignatureAlgorithm {
+  return SIGNATURE_ALGORITHMS.some((algorithm) => algorithm === name)
+}
+
+function isListOfText(value: unknown): boolean {
+  return Array.isArray(value) && value.every((item) => typeof item === 'string' && item !== '')
+}
+
+function requireSeconds(name: string, value: unknown): void {
+  if (value === undefined) return
+  if (!Number.isInteger(value) || Number(value) < 1 || Number(value) > 86_400) throw missing(name, 'a whole number from 1 to 86400')
+}
+
+function missing(name: string, fix: string): ConfigurationError {
+  return new ConfigurationError(`createTokenVerifier: ${name} must be ${fix}.`)
+}

@@ -1,0 +1,55 @@
+import type { Request, Response } from 'express'
+import type { Settings } from '../config/settings'
+import type { AuthContext } from '../context'
+import { clearCookie, readCookie, setCookie } from '../http/cookies'
+import { sendJson } from '../http/send'
+import type { LoginResult } from './finish-login'
+
+/** How a login's answer travels: in the body, in cookies with null body fields, or both. */
+export type Delivery = Settings['tokenDelivery']
+
+/** The answer of every login-shaped route. A challenge is always the body's, and sets no cookie. */
+export function sendLogin(ctx: AuthContext, res: Response, result: LoginResult, delivery: Delivery): void {
+  if (delivery !== 'bearer') setLoginCookies(ctx, res, result)
+  sendJson(res, 200, loginBody(result, delivery))
+}
+
+export function setLoginCookies(ctx: AuthContext, res: Response, result: LoginResult): void {
+  if (result.kind !== 'session') return
+  const { settings } = ctx
+  const refreshSeconds = Math.floor((result.refreshTokenExpiresAt.getTime() - ctx.now().getTime()) / 1000)
+  setCookie(settings, res, settings.accessCookieName, result.accessToken, {
+    ...accessScope(settings),
+    maxAgeSeconds: settings.accessTokenTtlSeconds,
+  })
+  setCookie(settings, res, settings.refreshCookieName, result.refreshToken, { ...refreshScope(ctx), maxAgeSeconds: refreshSeconds })
+}
+
+export function clearLoginCookies(ctx: AuthContext, res: Response): void {
+  clearCookie(ctx.settings, res, ctx.settings.accessCookieName, accessScope(ctx.settings))
+  clearCookie(ctx.settings, res, ctx.settings.refreshCookieName, refreshScope(ctx))
+}
+
+export function readRefreshCookie(ctx: AuthContext, req: Request): string | null {
+  return readCookie(req, ctx.settings.refreshCookieName)
+}
+
+function loginBody(result: LoginResult, delivery: Delivery): object {
+  const tokens = result.kind === 'session' && delivery !== 'cookie' ? result : null
+  return {
+    user_id: result.userId,
+    access_token: tokens?.accessToken ?? null,
+    refresh_token: tokens?.refreshToken ?? null,
+    mfa_required: result.kind === 'challenge',
+    mfa_token: result.kind === 'challenge' ? result.mfaToken : null,
+  }
+}
+
+function accessScope(settings: Settings) {
+  return { path: '/', sameSite: settings.cookieSamesite }
+}
+
+/** The browser sends the refresh token only where it is spent: below the mount, or below its cookie twins. */
+function refreshScope({ settings, prefix }: AuthContext) {
+  return { path: settings.tokenDelivery === 'both' ? `${prefix}/cookie` : prefix, sameSite: settings.cookieSamesite }
+}

@@ -1,0 +1,34 @@
+import type { AuthMethod } from '../amr'
+import type { AuthContext } from '../context'
+import type { UserRecord } from '../store/auth-store'
+import { signAccessToken } from './access-token'
+import { issueRefreshToken } from './refresh-token'
+
+/** How every login ends: a session pair, or a second-factor challenge. */
+export type LoginResult =
+  | {
+      kind: 'session'
+      userId: string
+      amr: readonly AuthMethod[]
+      accessToken: string
+      refreshToken: string
+      /** The refresh token's idle end: what a cookie's Max-Age follows. */
+      refreshTokenExpiresAt: Date
+    }
+  | { kind: 'challenge'; userId: string; mfaToken: string }
+
+/**
+ * The one door. Called inside the unit of work that has locked the user's row and seen it active, or has just made it:
+ * whatever deactivates the account waits for that unit and then ends the session it issued.
+ */
+export async function finishLogin(ctx: AuthContext, user: UserRecord, amr: readonly AuthMethod[]): Promise<LoginResult> {
+  const refresh = await issueRefreshToken(ctx, user.id, amr)
+  return {
+    kind: 'session',
+    userId: user.id,
+    amr,
+    accessToken: signAccessToken(ctx, user, amr),
+    refreshToken: refresh.token,
+    refreshTokenExpiresAt: refresh.expiresAt,
+  }
+}

@@ -1,0 +1,34 @@
+import { type AuthContext, unitOfWork } from '../context'
+import { type Locale, placeholderName } from '../http/locale'
+import { generatePassword } from '../passwords/policy'
+import type { OAuthUser } from '../providers/provider-client'
+import { finishLogin } from '../session/finish-login'
+import { identitiesOf, identityRecord } from './identities'
+import type { SocialLogin } from './log-in-with-identity'
+
+/** An active account with the provider's address and name, and a password nobody knows; hashed before the unit opens. */
+export async function createAccount(ctx: AuthContext, email: string, profile: OAuthUser, locale: Locale): Promise<SocialLogin> {
+  const hashedPassword = await ctx.hasher.hash(generatePassword(ctx.passwordPolicy))
+  const now = ctx.now()
+  return unitOfWork(ctx, async (ctx) => {
+    const user = await ctx.store.users.insert({
+      email,
+      hashedPassword,
+      name: profile.name ?? placeholderName[locale],
+      isActive: true,
+      isAdmin: false,
+      createdAt: now,
+      updatedAt: now,
+      lastLoginAt: now,
+      totpSecret: null,
+      totpEnabledAt: null,
+      totpLastStep: null,
+      // Only the provider's word that it verified the address proves it; silence does not.
+      emailVerifiedAt: profile.emailVerified === true ? now : null,
+      activatedAt: now,
+      passwordSetAt: null,
+    })
+    await identitiesOf(ctx).insert(identityRecord(user.id, profile, now))
+    return { result: await finishLogin(ctx, user, ['ext']), did: 'created' }
+  })
+}

@@ -1,0 +1,43 @@
+import type { Settings } from '../config/settings'
+import {
+  OAuthAccountInactiveError,
+  OAuthEmailMissingError,
+  OAuthEmailTakenError,
+  OAuthEmailUnverifiedError,
+  OAuthRegistrationDisabledError,
+} from '../errors'
+import type { OAuthUser } from '../providers/provider-client'
+import type { UserRecord } from '../store/auth-store'
+
+export interface FoundAccounts {
+  /** The account (provider, subject) is linked to. */
+  linked: UserRecord | null
+  /** The account the provider's email belongs to. */
+  emailOwner: UserRecord | null
+}
+
+export type IdentityDecision = { kind: 'log_in'; user: UserRecord } | { kind: 'link'; user: UserRecord } | { kind: 'create'; email: string }
+
+type Rules = Pick<Settings, 'oauthLinkByVerifiedEmail' | 'oauthAllowAccountCreation'>
+
+/** The specification's identity resolution, line for line. The email is never the key: it only decides about new links. */
+export function decideIdentity(
+  settings: Rules,
+  profile: Pick<OAuthUser, 'email' | 'emailVerified'>,
+  found: FoundAccounts,
+): IdentityDecision {
+  if (found.linked) return { kind: 'log_in', user: active(found.linked) }
+  if (profile.email === null) throw new OAuthEmailMissingError()
+  if (found.emailOwner) {
+    if (!settings.oauthLinkByVerifiedEmail) throw new OAuthEmailTakenError()
+    if (profile.emailVerified !== true) throw new OAuthEmailUnverifiedError() // null is not treated as verified
+    return { kind: 'link', user: active(found.emailOwner) }
+  }
+  if (!settings.oauthAllowAccountCreation) throw new OAuthRegistrationDisabledError()
+  return { kind: 'create', email: profile.email }
+}
+
+function active(user: UserRecord): UserRecord {
+  if (!user.isActive) throw new OAuthAccountInactiveError()
+  return user
+}

@@ -1,0 +1,57 @@
+import { type AuthContext, unitOfWork } from '../context'
+import { OAuthProviderAlreadyLinkedError } from '../errors'
+import { generatePassword } from '../passwords/policy'
+import type { OAuthUser } from '../providers/provider-client'
+import { finishLogin } from '../session/finish-login'
+import { endSessions } from '../session/log-out'
+import type { UserRecord } from '../store/auth-store'
+import { identitiesOf, identityRecord } from './identities'
+import type { SocialLogin } from './log-in-with-identity'
+
+/**
+ * Links a verified address's identity to the account that holds the address. Where that account never proved the
+ * address, whoever registered it first may be a stranger waiting for the owner (pre-hijacking): then everything that
+ * lets anyone in ends first, in the same unit (contract section 13 (a)).
+ *
+ * Null when the account changed since it was looked at.
+ */
+export async function linkByVerifiedEmail(ctx: AuthContext, seen: UserRecord, profile: OAuthUser): Promise<SocialLogin | null> {
+  const replacement = isProven(ctx, seen) ? null : await ctx.hasher.hash(generatePassword(ctx.passwordPolicy))
+  return unitOfWork(ctx, async (ctx) => {
+    const user = await ctx.store.users.lock(seen.id)
+    if (!user?.isActive || user.email !== profile.email || isProven(ctx, user) !== (replacement === null)) return null
+    if (replacement !== null) await dispossess(ctx, user, replacement)
+    return link(ctx, user, profile)
+  })
+}
+
+async function link(ctx: AuthContext, user: UserRecord, profile: OAuthUser): Promise<SocialLogin> {
+  const now = ctx.now()
+  const linked = await identitiesOf(ctx).listForUser(user.id)
+  if (linked.some((identity) => identity.provider === profile.provider)) throw new OAuthProviderAlreadyLinkedError()
+  await identitiesOf(ctx).insert(identityRecord(user.id, profile, now))
+  await ctx.store.users.update(user.id, { lastLoginAt: now, updatedAt: now })
+  return { result: await finishLogin(ctx, user, ['ext']), did: 'linked' }
+}
+
+/** A table without the column proves nothing by itself: the host vouches for its addresses, or nobody does. */
+function isProven(ctx: AuthContext, user: UserRecord): boolean {
+  return ctx.store.users.fields.has('emailVerifiedAt') ? user.emailVerifiedAt !== null : ctx.settings.assumeEmailsProven
+}
+
+/** Sessions, one-shot tokens, factor, recovery codes, identities and the password: whatever the first registrant held. */
+async function dispossess(ctx: AuthContext, user: UserRecord, hashedPassword: string): Promise<void> {
+  const now = ctx.now()
+  await endSessions(ctx, user.id)
+  await ctx.store.userTokens.consumeAllForUser(user.id, now)
+  await ctx.store.recoveryCodes?.deleteForUser(user.id)
+  await identitiesOf(ctx).deleteForUser(user.id)
+  await ctx.store.users.update(user.id, {
+    hashedPassword,
+    passwordSetAt: null,
+    totpSecret: null,
+    totpEnabledAt: null,
+    totpLastStep: null,
+    emailVerifiedAt: now,
+  })
+}

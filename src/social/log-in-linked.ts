@@ -1,0 +1,13 @@
+import { type AuthContext, unitOfWork } from '../context'
+import type { OAuthUser } from '../providers/provider-client'
+import { finishLogin } from '../session/finish-login'
+import { identitiesOf } from './identities'
+import type { SocialLogin } from './log-in-with-identity'
+
+/** Null when the link or the account's activity ended since it was looked at. */
+export function logInLinked(ctx: AuthContext, userId: string, { provider, subject }: OAuthUser): Promise<SocialLogin | null> {
+  return unitOfWork(ctx, async (ctx) => {
+    const user = await identitiesOf(ctx).recordLogin({ userId, provider, subject }, ctx.now())
+    return user && { result: await finishLogin(ctx, user, ['ext']), did: 'logged_in' }
+  })
+}

@@ -1,0 +1,66 @@
+import type { AuthContext } from '../context'
+import { ServiceUnavailableError } from '../errors'
+import type { Locale } from '../http/locale'
+import type { OAuthUser } from '../providers/provider-client'
+import type { LoginResult } from '../session/finish-login'
+import { DuplicateRecordError } from '../store/auth-store'
+import { acceptProfile } from './accept-profile'
+import { createAccount } from './create-account'
+import { decideIdentity, type FoundAccounts } from './decide-identity'
+import { identitiesOf } from './identities'
+import { linkByVerifiedEmail } from './link-by-verified-email'
+import { logInLinked } from './log-in-linked'
+
+/** What happened beside the session; told to observers once it is committed. */
+export interface SocialLogin {
+  result: LoginResult
+  did: 'logged_in' | 'linked' | 'created'
+}
+
+const rounds = 4
+
+/**
+ * Turns an external identity into a session: finds the account, or links or creates one, as the specification's
+ * identity resolution says.
+ *
+ * Each round looks, decides, and acts in one unit of work that checks again what the decision stood on. A racer that
+ * changed it meanwhile (the same first login in another tab, an unlink, a signup) makes this one look again.
+ * @throws OAuthEmailMissingError, OAuthEmailTakenError, OAuthEmailUnverifiedError, OAuthProviderAlreadyLinkedError,
+ *   OAuthAccountInactiveError, OAuthRegistrationDisabledError, OAuthError (an unusable profile)
+ */
+export async function logInWithIdentity(ctx: AuthContext, given: OAuthUser, options: { locale?: Locale } = {}): Promise<LoginResult> {
+  const profile = acceptProfile(given)
+  for (let round = 1; round <= rounds; round += 1) {
+    const login = await tryOnce(ctx, profile, options.locale ?? ctx.settings.defaultLocale)
+    if (!login) continue
+    announce(ctx, profile, login)
+    return login.result
+  }
+  throw new ServiceUnavailableError()
+}
+
+async function tryOnce(ctx: AuthContext, profile: OAuthUser, locale: Locale): Promise<SocialLogin | null> {
+  const decision = decideIdentity(ctx.settings, profile, await findAccounts(ctx, profile))
+  try {
+    if (decision.kind === 'log_in') return await logInLinked(ctx, decision.user.id, profile)
+    if (decision.kind === 'link') return await linkByVerifiedEmail(ctx, decision.user, profile)
+    return await createAccount(ctx, decision.email, profile, locale)
+  } catch (error) {
+    if (error instanceof DuplicateRecordError) return null
+    throw error
+  }
+}
+
+/** One look for a known identity; a second only where an address has to be asked about. */
+async function findAccounts(ctx: AuthContext, profile: OAuthUser): Promise<FoundAccounts> {
+  const linked = await identitiesOf(ctx).findWithUser(profile.provider, profile.subject)
+  if (linked) return { linked: linked.user, emailOwner: null }
+  return { linked: null, emailOwner: profile.email === null ? null : await ctx.store.users.findByEmail(profile.email) }
+}
+
+function announce(ctx: AuthContext, { provider }: OAuthUser, { result, did }: SocialLogin): void {
+  const { userId } = result
+  if (did === 'created') ctx.events.emit('signup', { userId, by: 'ext', provider })
+  if (did !== 'logged_in') ctx.events.emit('identity.linked', { userId, provider })
+  if (result.kind === 'session') ctx.events.emit('login', { userId, amr: result.amr, provider })
+}

@@ -1,0 +1,155 @@
+import { createHash, createHmac } from 'node:crypto'
+import type { Request, Response } from 'express'
+import { Passport } from 'passport'
+import OAuth2Strategy, { InternalOAuthError } from 'passport-oauth2'
+import type { AuthContext } from '../context'
+import { AppError, OAuthError } from '../errors'
+import type { OAuthTokens, ProviderClient } from '../providers/provider-client'
+import type { Attempt } from './state-cookie'
+
+/** The redirect dance of one provider: where to send the browser, and what its code is worth. */
+export interface RedirectFlow {
+  authorizeUrl(attempt: Attempt): Promise<string>
+  /** @throws OAuthError when the provider refuses or its answer cannot be used */
+  exchange(attempt: Attempt, code: string): Promise<OAuthTokens>
+}
+
+/**
+ * Passport stays in this file. An instance of our own, never the singleton, and requests of our own: the host's `req`
+ * keeps its user, session and `_sessionManager`. Strategies are registered and called by name, because Passport writes
+ * `success` and `fail` onto a strategy *object* it is given, where two requests in flight would answer each other.
+ */
+export function createRedirectFlow(ctx: AuthContext): RedirectFlow {
+  const passport = new Passport()
+  for (const [key, client] of ctx.providers) passport.use(strategyName(key), new ProviderStrategy(ctx, key, client))
+
+  function run(attempt: Attempt, query: Record<string, string>): Promise<Outcome> {
+    return new Promise((resolve, reject) => {
+      const options = { session: false, ...secretsOf(ctx, attempt) }
+      const settle = (error: unknown, tokens?: OAuthTokens | false | null) => (tokens ? resolve({ tokens }) : reject(unwrap(error)))
+      // Passport sees the query we give it and nothing else: it would act on `code` and `error` at the login route too.
+      const request = { query, headers: {}, method: 'GET', url: '/' } as unknown as Request
+      passport.authenticate(strategyName(attempt.provider), options, settle)(request, redirectsTo(resolve), reject)
+    })
+  }
+
+  return {
+    async authorizeUrl(attempt) {
+      const outcome = await run(attempt, {})
+      if (!('url' in outcome)) throw new OAuthError()
+      return outcome.url
+    },
+    async exchange(attempt, code) {
+      const outcome = await run(attempt, { code })
+      if (!('tokens' in outcome)) throw new OAuthError()
+      return outcome.tokens
+    },
+  }
+}
+
+/** Without a code Passport redirects, with one it exchanges. */
+type Outcome = { url: string } | { tokens: OAuthTokens }
+
+/** What an attempt's random value stands for: none of it is stored, and the verifier and nonce never reach the browser. */
+interface AttemptSecrets {
+  state: string
+  /** RFC 7636 section 4.1: 43 characters. */
+  codeVerifier: string
+  /** OpenID Connect Core section 15.5.2. */
+  nonce: string
+}
+
+function secretsOf({ keys }: AuthContext, { random }: Attempt): AttemptSecrets {
+  const derive = (key: typeof keys.pkce) => createHmac('sha256', key).update(random).digest('base64url')
+  return { state: random, codeVerifier: derive(keys.pkce), nonce: derive(keys.nonce) }
+}
+
+type ExchangeCallback = (error: unknown, accessToken?: string, refreshToken?: string | null, tokens?: OAuthTokens) => void
+
+class ProviderStrategy extends OAuth2Strategy {
+  // Not `#private`: Passport works on Object.create(strategy), which has no private slots.
+  private readonly client: ProviderClient
+
+  constructor(ctx: AuthContext, key: string, client: ProviderClient) {
+    const callbackURL = redirectUriOf(ctx, key, client)
+    const { authorizeUrl: authorizationURL, tokenUrl: tokenURL, clientId: clientID, scopes } = client
+    super(
+      {
+        authorizationURL,
+        tokenURL,
+        clientID: clientID || '-',
+        clientSecret: '',
+        callbackURL,
+        scope: [...scopes],
+        scopeSeparator: ' ',
+        skipUserProfile: true,
+      },
+      (
+        _accessToken: string,
+        _refreshToken: string,
+        tokens: OAuthTokens,
+        _profile: unknown,
+        done: (error: null, user: OAuthTokens) => void,
+      ) => done(null, tokens),
+    )
+    this.client = client
+    this.exchangeThrough(client, callbackURL)
+  }
+
+  /** `oauth`, underneath, has no deadline, no size limit, and dies of a `null`: the exchange is the client's own. */
+  private exchangeThrough(client: ProviderClient, redirectUri: string): void {
+    const getOAuthAccessToken = (code: string, params: object, done: ExchangeCallback) => {
+      const { code_verifier: codeVerifier, nonce } = params as { code_verifier?: string; nonce?: string } // what tokenParams returned
+      const input = { code, redirectUri, ...(codeVerifier && { codeVerifier }), ...(nonce && { nonce }) }
+      Promise.resolve()
+        .then(() => client.exchangeCode(input))
+        .then((tokens) => done(null, tokens.accessToken, tokens.refreshToken, tokens))
+        .catch((error: unknown) => done(error))
+    }
+    // The documented hook (`_oauth2` is "protected"), and the only one of its methods that this strategy calls.
+    Object.assign(this._oauth2, { getOAuthAccessToken })
+  }
+
+  override authorizationParams(options: AttemptSecrets): object {
+    const pkce = this.client.pkce === false ? {} : { code_challenge: sha256(options.codeVerifier), code_challenge_method: 'S256' }
+    return { ...pkce, ...(this.hasOpenid() && { nonce: options.nonce }) }
+  }
+
+  override tokenParams(options: AttemptSecrets): object {
+    const pkce = this.client.pkce === false ? {} : { code_verifier: options.codeVerifier }
+    return { ...pkce, ...(this.hasOpenid() && { nonce: options.nonce }) }
+  }
+
+  private hasOpenid(): boolean {
+    return this.client.scopes.includes('openid')
+  }
+}
+
+/** Byte for byte what is registered at the provider. Never from the Host header. */
+export function redirectUriOf({ settings, prefix }: Pick<AuthContext, 'settings' | 'prefix'>, key: string, client: ProviderClient): string {
+  return client.redirectUri ?? `${settings.oauthRedirectBaseUrl}${prefix}/oauth/${key}/callback`
+}
+
+/** A key named `session` would otherwise replace Passport's own strategy. */
+function strategyName(key: string): string {
+  return `oauth:${key}`
+}
+
+/** The part of a response that Passport's `redirect` uses. */
+function redirectsTo(resolve: (outcome: Outcome) => void): Response {
+  let url = ''
+  const setHeader = (name: string, value: string) => {
+    if (name === 'Location') url = value
+  }
+  return { statusCode: 200, setHeader, end: () => resolve({ url }) } as unknown as Response
+}
+
+/** passport-oauth2 wraps whatever the exchange threw. */
+function unwrap(error: unknown): Error {
+  const thrown: unknown = error instanceof InternalOAuthError ? error.oauthError : error
+  return thrown instanceof AppError ? thrown : new OAuthError({ cause: thrown })
+}
+
+function sha256(text: string): string {
+  return createHash('sha256').update(text).digest('base64url')
+}

@@ -1,0 +1,110 @@
+import type { ErrorRequestHandler, Request, Response } from 'express'
+import Joi from 'joi'
+import type { AuthContext } from '../context'
+import { OAuthCodeMissingError, OAuthProviderNotConfiguredError } from '../errors'
+import { getAuth } from '../guards/current-auth'
+import type { Guards } from '../guards/guards'
+import { routeBudget } from '../guards/route-budget'
+import { sameSiteWhenByCookie } from '../guards/same-site'
+import { readRefusal } from '../http/error-envelope'
+import { askedLocale, localeOf } from '../http/locale'
+import { type Route, withBody } from '../http/routes'
+import { sendEmpty, sendJson, sendRedirect } from '../http/send'
+import { text } from '../http/validate'
+import { sendLogin, setLoginCookies } from '../session/delivery'
+import type { IdentityRecord } from '../store/auth-store'
+import { beginAttempt, takeAttempt } from './attempts'
+import { listIdentities, unlinkIdentity } from './identities'
+import { logInWithIdentity } from './log-in-with-identity'
+import { withProviderErrors } from './provider-errors'
+import { queryParameter } from './query-parameter'
+import { createRedirectFlow, type RedirectFlow } from './redirect-flow'
+
+export function socialRoutes(ctx: AuthContext, guards: Guards): Route[] {
+  const flow = createRedirectFlow(ctx)
+  return [
+    {
+      method: 'GET',
+      path: '/oauth/:provider/login',
+      refusesHead: true,
+      handle: async (req, res) => {
+        const { key } = registeredProvider(ctx, req)
+        sendRedirect(res, await flow.authorizeUrl(beginAttempt(ctx, req, res, key)))
+      },
+    },
+    {
+      method: 'GET',
+      path: '/oauth/:provider/callback',
+      loginShaped: true,
+      refusesHead: true,
+      before: [routeBudget(ctx, 'oauth_callback')],
+      handle: (req, res) => callback(ctx, flow, req, res),
+      onError: ctx.settings.oauthErrorRedirect === null ? undefined : redirectError(ctx, ctx.settings.oauthErrorRedirect),
+    },
+    {
+      method: 'GET',
+      path: '/oauth/accounts',
+      before: [guards.requireAuth()],
+      handle: async (req, res) => sendJson(res, 200, (await listIdentities(ctx, getAuth(req).sub)).map(identityBody)),
+    },
+    withBody({
+      method: 'POST',
+      path: '/oauth/accounts/unlink',
+      before: [guards.requireAuth(), sameSiteWhenByCookie(ctx)],
+      body: Joi.object<{ provider: string }>({ provider: text(64) }),
+      handle: async (req, res, body) => {
+        await unlinkIdentity(ctx, getAuth(req).sub, body.provider)
+        sendEmpty(res)
+      },
+    }),
+  ]
+}
+
+async function callback(ctx: AuthContext, flow: RedirectFlow, req: Request, res: Response): Promise<void> {
+  const { key, client } = registeredProvider(ctx, req)
+  const attempt = await takeAttempt(ctx, req, res, key)
+  const code = queryParameter(req, 'code', 4096)
+  if (code === null) throw new OAuthCodeMissingError()
+  const tokens = await withProviderErrors(ctx, key, () => flow.exchange(attempt, code))
+  const profile = await withProviderErrors(ctx, key, () => client.fetchUser(tokens))
+  const locale = askedLocale(req) ?? attempt.locale ?? localeOf(req, ctx.settings.defaultLocale)
+  const result = await logInWithIdentity(ctx, { ...profile, provider: key }, { locale })
+  const { oauthSuccessRedirect, tokenDelivery } = ctx.settings
+  if (oauthSuccessRedirect === null || result.kind === 'challenge') return sendLogin(ctx, res, result, tokenDelivery)
+  setLoginCookies(ctx, res, result)
+  sendRedirect(res, oauthSuccessRedirect)
+}
+
+/** A person comes back to the host's page with the code; the rest of the refusal is for logs. */
+function redirectError(ctx: AuthContext, target: string): ErrorRequestHandler {
+  return (error, req, res, next) => {
+    if (res.headersSent) return next(error)
+    sendRedirect(res, withError(target, readRefusal(ctx.logger, req, error).code))
+  }
+}
+
+function withError(target: string, code: string): string {
+  const [page = '', fragment] = target.split('#', 2)
+  return `${page}${page.includes('?') ? '&' : '?'}error=${code}${fragment === undefined ? '' : `#${fragment}`}`
+}
+
+/** A Map behind it: `__proto__` and `constructor` are registered nowhere. */
+function registeredProvider(ctx: AuthContext, req: Request) {
+  const key = String(req.params['provider'])
+  const client = ctx.providers.get(key)
+  if (!client) throw new OAuthProviderNotConfiguredError({ details: { provider: key.slice(0, 50) } })
+  return { key, client }
+}
+
+function identityBody(identity: IdentityRecord): object {
+  return {
+    provider: identity.provider,
+    subject: identity.subject,
+    email: identity.email,
+    email_verified: identity.emailVerified,
+    name: identity.name,
+    picture: identity.picture,
+    created_at: identity.createdAt.toISOString(),
+    last_login_at: identity.lastLoginAt.toISOString(),
+  }
+}

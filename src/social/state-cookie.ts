@@ -1,0 +1,85 @@
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import type { Request, Response } from 'express'
+import type { AuthContext } from '../context'
+import { clearCookie, readCookie, setCookie } from '../http/cookies'
+import { type Locale, matchLocale } from '../http/locale'
+
+/** One browser tab on its way to a provider and back. */
+export interface Attempt {
+  /** What the callback may do with it. */
+  readonly purpose: 'login'
+  readonly provider: string
+  /** The `state` of the authorization request: 256 bits. The PKCE verifier and the nonce are derived from it. */
+  readonly random: string
+  /** Seconds since 1970; the server's own, whatever the cookie's Max-Age. */
+  readonly expiresAt: number
+  /** What `?lang=` asked for at the start: the provider does not bring it back. */
+  readonly locale: Locale | null
+}
+
+/** Tabs that may be on their way at once. */
+export const parallelAttempts = 5
+
+// The cookie's value: attempts joined by `~`, fields by `.`, each attempt under a MAC of its own.
+
+/** The attempts still open in this browser: those under a valid MAC and not expired by our clock. */
+export function readAttempts(ctx: AuthContext, req: Request): Attempt[] {
+  const value = readCookie(req, ctx.settings.oauthStateCookieName)
+  return (value ?? '')
+    .split('~', parallelAttempts)
+    .map((text) => openAttempt(ctx, text))
+    .filter((attempt) => attempt !== null)
+}
+
+export function writeAttempts(ctx: AuthContext, res: Response, attempts: readonly Attempt[]): void {
+  const name = ctx.settings.oauthStateCookieName
+  const value = attempts.map((attempt) => sealAttempt(ctx, attempt)).join('~')
+  if (value === '') clearCookie(ctx.settings, res, name, scope(ctx))
+  else setCookie(ctx.settings, res, name, value, { ...scope(ctx), maxAgeSeconds: ctx.settings.oauthStateTtlSeconds })
+}
+
+function sealAttempt(ctx: AuthContext, attempt: Attempt): string {
+  const fields = fieldsOf(attempt)
+  return [...fields, mac(ctx, fields)].join('.')
+}
+
+function openAttempt(ctx: AuthContext, sealed: string): Attempt | null {
+  const fields = sealed.split('.')
+  const [purpose, provider, random, expiry, locale] = fields
+  const seal = fields.pop()
+  if (fields.length !== 5 || !sameText(mac(ctx, fields), seal ?? null)) return null
+  const attempt: Attempt = {
+    purpose: 'login',
+    provider: provider ?? '',
+    random: random ?? '',
+    expiresAt: Number(expiry),
+    locale: matchLocale(locale ?? ''),
+  }
+  return purpose === attempt.purpose && attempt.expiresAt > epochSeconds(ctx) ? attempt : null
+}
+
+function fieldsOf({ purpose, provider, random, expiresAt, locale }: Attempt): string[] {
+  return [purpose, provider, random, String(expiresAt), locale ?? '']
+}
+
+/** The cookie's name is covered too: a value made for another cookie says nothing here. */
+function mac(ctx: AuthContext, fields: readonly string[]): string {
+  const text = JSON.stringify([ctx.settings.oauthStateCookieName, ...fields])
+  return createHmac('sha256', ctx.keys.state).update(text).digest('base64url')
+}
+
+/** Constant time for texts of one length, and an absent or empty one equals nothing. */
+export function sameText(expected: string, given: string | null): boolean {
+  if (given === null || given === '') return false
+  const [a, b] = [Buffer.from(expected), Buffer.from(given)]
+  return a.length === b.length && timingSafeEqual(a, b)
+}
+
+/** Lax, whatever the other cookies are: the provider's redirect is a cross-site navigation, and must bring it along. */
+function scope({ prefix }: AuthContext) {
+  return { path: prefix, sameSite: 'lax' } as const
+}
+
+function epochSeconds(ctx: AuthContext): number {
+  return Math.floor(ctx.now().getTime() / 1000)
+}

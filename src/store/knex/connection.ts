@@ -1,0 +1,82 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Knex } from 'knex'
+import type { Anchor, Dialect } from './dialect'
+import { isConflict, translateDriverError } from './driver-errors'
+
+/** Where the verbs of a store run: on the host's pool, or inside one transaction. */
+export interface Connection {
+  readonly dialect: Dialect
+  /** One statement. `verb` names it in errors. */
+  statement<T>(verb: string, run: (db: Knex) => PromiseLike<T>): Promise<T>
+  /** Statements that belong together: a transaction of their own, or part of the one that is open. */
+  together<T>(verb: string, run: (db: Knex) => PromiseLike<T>): Promise<T>
+  /** A unit of work. Joins the one that is open. */
+  unit<T>(work: (connection: Connection) => Promise<T>): Promise<T>
+}
+
+/** Each verb by itself. Whatever lost to a conflict is run again, a unit from its very start. */
+export function poolConnection(knex: Knex, dialect: Dialect, anchor: Anchor): Connection {
+  const connection: Connection = {
+    dialect,
+    statement: (verb, run) => repeatAfterConflict(() => translating(verb, () => run(knex))),
+    together: (verb, run) => connection.unit((inside) => inside.statement(verb, run)),
+    unit: (work) => repeatAfterConflict(() => newUnit(knex, dialect, anchor, work)),
+  }
+  return connection
+}
+
+/** Inside a transaction nothing is repeated: only its owner can run it again. */
+export function transactionConnection(trx: Knex.Transaction, dialect: Dialect, failures: Error[] = []): Connection {
+  const statement: Connection['statement'] = (verb, run) => translating(verb, () => run(trx), failures)
+  const connection: Connection = { dialect, statement, together: statement, unit: (work) => work(connection) }
+  return connection
+}
+
+async function newUnit<T>(knex: Knex, dialect: Dialect, anchor: Anchor, work: (connection: Connection) => Promise<T>): Promise<T> {
+  const failures: Error[] = []
+  let refusal: { error: unknown } | null = null
+  try {
+    return await dialect.transaction(knex, anchor, async (trx) => {
+      try {
+        const result = await work(transactionConnection(trx, dialect, failures))
+        // PostgreSQL answers the COMMIT of a failed transaction with a silent ROLLBACK: a failure that `work` caught
+        // must not look like a success.
+        if (failures[0]) throw failures[0]
+        return result
+      } catch (error) {
+        refusal = { error }
+        throw error
+      }
+    })
+  } catch (error) {
+    throw failures.find(isConflict) ?? unitError(refusal, error)
+  }
+}
+
+// What `work` threw is the host's business and goes on as it is; anything else came from BEGIN, COMMIT or the pool.
+function unitError(refusal: { error: unknown } | null, error: unknown): unknown {
+  return refusal ? refusal.error : translateDriverError('transaction', error)
+}
+
+async function translating<T>(verb: string, run: () => PromiseLike<T>, failures: Error[] = []): Promise<T> {
+  try {
+    return await run()
+  } catch (error) {
+    const translated = translateDriverError(verb, error)
+    if (translated !== error) failures.push(translated)
+    throw translated
+  }
+}
+
+const ATTEMPTS = 3
+
+async function repeatAfterConflict<T>(attempt: () => Promise<T>): Promise<T> {
+  for (let attempts = 1; ; attempts++) {
+    try {
+      return await attempt()
+    } catch (error) {
+      if (attempts === ATTEMPTS || !isConflict(error)) throw error
+      await delay(10 * attempts * (1 + Math.random())) // jitter, or the same two meet again
+    }
+  }
+}

@@ -1,0 +1,81 @@
+import { AppError, ServiceUnavailableError } from '../../errors'
+import { DuplicateRecordError } from '../auth-store'
+
+/**
+ * What a failed statement may say outside this folder. Drivers put bound values (addresses, hashes) into messages and
+ * knex puts the whole statement in front of them, so nothing of the original goes on but its code.
+ */
+export function translateDriverError(verb: string, error: unknown): Error {
+  if (error instanceof AppError || error instanceof DuplicateRecordError) return error
+  const code = codeOf(error)
+  if (DUPLICATE.has(code)) return new DuplicateRecordError(`${verb}: a record with these unique values exists (${code})`)
+  if (isConflictCode(code) || isOutage(code) || isLostConnection(error)) {
+    return new ServiceUnavailableError({ cause: new DriverError(verb, code) })
+  }
+  return new DriverError(verb, code, isMissingTable(code, error) ? '; run createAuthTables() or the migrations' : '')
+}
+
+/** True when the unit lost to another one and may win when it is run again. */
+export function isConflict(error: unknown): boolean {
+  return error instanceof ServiceUnavailableError && error.cause instanceof DriverError && isConflictCode(error.cause.code)
+}
+
+/** Stands for the driver's own error, which is dropped on purpose: `console.error` prints every `cause`. */
+class DriverError extends Error {
+  override readonly name = 'DriverError'
+  readonly code: string
+
+  constructor(verb: string, code: string, hint = '') {
+    super(`The database failed at ${verb} (${code})${hint}`)
+    this.code = code
+  }
+}
+
+const DUPLICATE: ReadonlySet<string> = new Set([
+  '23505',
+  'ER_DUP_ENTRY',
+  'SQLITE_CONSTRAINT_UNIQUE',
+  'SQLITE_CONSTRAINT_PRIMARYKEY',
+  'SQLITE_CONSTRAINT_ROWID',
+])
+
+// Serialization failure and deadlock (PostgreSQL), 1213 and 1205 (MariaDB), a locked file (SQLite).
+const CONFLICTS: ReadonlySet<string> = new Set(['40001', '40P01', 'ER_LOCK_DEADLOCK', 'ER_LOCK_WAIT_TIMEOUT'])
+
+function isConflictCode(code: string): boolean {
+  return CONFLICTS.has(code) || /^SQLITE_(BUSY|LOCKED)/.test(code)
+}
+
+// Sockets and name resolution; knex's full pool; PostgreSQL classes 08 connection, 28 and 3D refused at the door,
+// 53 resources, 57P shutdown, and single codes: cancelled, lock timeout, read-only; a SQLite file that cannot be used.
+const OUTAGES = [
+  /^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_|EHOST|ENET)/,
+  /^(KnexTimeoutError|PROTOCOL_CONNECTION_LOST)$/,
+  /^(08...|28...|3D000|53...|57P..|57014|55P03|25006)$/,
+  /^SQLITE_(CANTOPEN|IOERR|FULL|READONLY|PROTOCOL|NOTADB)/,
+]
+
+function isOutage(code: string): boolean {
+  return OUTAGES.some((pattern) => pattern.test(code))
+}
+
+// pg and the pool report these without a code; knex puts the statement in front, hence the search from the end.
+const LOST =
+  /(?:Connection terminated(?: unexpectedly| due to connection timeout)?|connection error and is not queryable|Client was closed and is not queryable|timeout exceeded when trying to connect|timeout expired|Query read timeout|Unable to acquire a connection|The database connection is not open|^aborted)$/
+
+function isLostConnection(error: unknown): boolean {
+  return error instanceof Error && LOST.test(error.message)
+}
+
+function isMissingTable(code: string, error: unknown): boolean {
+  if (code === '42P01' || code === '42703' || code === 'ER_NO_SUCH_TABLE') return true
+  return error instanceof Error && / - (no such (table|column): \S+|table \S+ has no column named \S+)$/.test(error.message)
+}
+
+// Codes are short words of the driver; anything else that calls itself a code is not repeated.
+function codeOf(error: unknown): string {
+  if (!(error instanceof Error)) return 'unknown'
+  const { code } = error as { code?: unknown } // drivers add it, Error does not declare it
+  if (typeof code === 'string' && /^\w{1,64}$/.test(code)) return code
+  return /^\w{1,64}$/.test(error.name) ? error.name : 'unknown'
+}

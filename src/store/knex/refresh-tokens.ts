@@ -1,0 +1,56 @@
+import type { Knex } from 'knex'
+import type { RefreshTokenStore } from '../auth-store'
+import type { Connection } from './connection'
+import type { Tables } from './default-tables'
+import { rotate } from './rotate-refresh-token'
+import type { Row } from './table'
+import { updateReturning } from './update-returning'
+
+export function refreshTokensStore(connection: Connection, tables: Tables): RefreshTokenStore {
+  const { refreshTokens } = tables
+
+  return {
+    async insert(token) {
+      const row = refreshTokens.toRow(token)
+      await connection.statement('refreshTokens.insert', (db) => db(refreshTokens.name).insert(row))
+    },
+
+    async find(tokenHash) {
+      const where = refreshTokens.match({ tokenHash })
+      if (!where) return null
+      const [row] = await connection.statement<Row[]>('refreshTokens.find', (db) =>
+        db(refreshTokens.name).where(where).select(refreshTokens.selection).limit(1),
+      )
+      const token = row ? refreshTokens.toRecord(row) : null
+      return token?.tokenHash === tokenHash ? token : null
+    },
+
+    rotate: (rotation) => rotate(connection, tables, rotation),
+
+    async revokeFamily(familyId, at) {
+      const family = refreshTokens.match({ familyId, revokedAt: null })
+      return family ? revoke('refreshTokens.revokeFamily', (query) => query.where(family), at) : 0
+    },
+
+    async revokeForUser(userId, at, { exceptFamilyId } = {}) {
+      const owned = refreshTokens.match({ userId, revokedAt: null })
+      if (!owned) return 0
+      const kept = exceptFamilyId === undefined ? null : refreshTokens.match({ familyId: exceptFamilyId })
+      return revoke('refreshTokens.revokeForUser', (query) => (kept ? query.where(owned).whereNot(kept) : query.where(owned)), at)
+    },
+  }
+
+  /**
+   * Spent rows are revoked too, and that matters: a rotation in flight holds its spent row, so the update waits for it,
+   * and the next round sees the child it inserted. No row changed: no rotation in flight and no child missed.
+   */
+  async function revoke(verb: string, condition: (query: Knex.QueryBuilder) => Knex.QueryBuilder, at: Date): Promise<number> {
+    const fields = refreshTokens.select(['usedAt', 'expiresAt'])
+    let live = 0
+    for (;;) {
+      const rows = await connection.statement(verb, (db) => updateReturning(db, refreshTokens, condition, { revokedAt: at }, fields))
+      if (rows.length === 0) return live
+      live += rows.filter((row) => refreshTokens.read(row, 'usedAt') === null && refreshTokens.read(row, 'expiresAt') > at).length
+    }
+  }
+}

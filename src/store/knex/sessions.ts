@@ -1,0 +1,62 @@
+import type { SessionStore } from '../auth-store'
+import type { Connection } from './connection'
+import type { Tables } from './default-tables'
+import type { Row } from './table'
+
+export function sessionsStore(connection: Connection, { users, sessions }: Tables): SessionStore {
+  return {
+    async insert(session) {
+      const row = sessions.toRow(session)
+      await connection.statement('sessions.insert', (db) => db(sessions.name).insert(row))
+    },
+
+    async findWithUser(sessionHash) {
+      const where = sessions.match({ sessionHash })
+      if (!where) return null
+      const [row] = await connection.statement<Row[]>('sessions.findWithUser', (db) =>
+        db(sessions.name)
+          .join(users.name, users.column('id'), sessions.column('userId'))
+          .where(where)
+          .select([...sessions.selection, ...users.selection])
+          .limit(1),
+      )
+      if (!row) return null
+      const found = { session: sessions.toRecord(row), user: users.toRecord(row) }
+      return found.session.sessionHash === sessionHash ? found : null
+    },
+
+    async touch(id, lastSeenAt, expiresAt) {
+      const where = sessions.match({ id })
+      if (!where) return false
+      const changes = sessions.toRow({ lastSeenAt, expiresAt })
+      const changed = await connection.statement<number>('sessions.touch', (db) => db(sessions.name).where(where).update(changes))
+      return changed === 1
+    },
+
+    async listForUser(userId) {
+      const where = sessions.match({ userId })
+      if (!where) return []
+      const order = [sessions.column('createdAt'), sessions.column('id')]
+      const rows = await connection.statement<Row[]>('sessions.listForUser', (db) =>
+        db(sessions.name).where(where).select(sessions.selection).orderBy(order),
+      )
+      return rows.map(sessions.toRecord)
+    },
+
+    async delete(userId, id) {
+      const where = sessions.match({ userId, id })
+      if (!where) return false
+      return (await connection.statement<number>('sessions.delete', (db) => db(sessions.name).where(where).delete())) === 1
+    },
+
+    async deleteForUser(userId, { exceptId } = {}) {
+      const where = sessions.match({ userId })
+      if (!where) return 0
+      const kept = exceptId === undefined ? null : sessions.match({ id: exceptId })
+      return connection.statement<number>('sessions.deleteForUser', (db) => {
+        const doomed = db(sessions.name).where(where)
+        return (kept ? doomed.whereNot(kept) : doomed).delete()
+      })
+    },
+  }
+}

@@ -1,0 +1,36 @@
+import { createHash } from 'node:crypto'
+import type { AppErrorOptions, TooManyRequestsError } from '../errors'
+import type { Budget, CounterStore } from './counter-store'
+import { withLocalFallback } from './local-fallback'
+
+/**
+ * Takes one unit before the expensive check: a burst cannot overshoot. `false` is no budget. Whatever the store does,
+ * something counts (`withLocalFallback`).
+ *
+ * @throws the given error, with `details.retry_after_seconds` (a whole number, at least 1), once the budget is spent.
+ */
+export async function attempt(
+  counters: CounterStore,
+  budget: Budget | false,
+  key: string,
+  Exhausted: new (options: AppErrorOptions) => TooManyRequestsError,
+): Promise<void> {
+  if (budget === false) return
+  const { count, resetSeconds } = await withLocalFallback(counters).increment(key, budget.windowSeconds, budget.attempts)
+  if (count > budget.attempts) throw new Exhausted({ details: { retry_after_seconds: Math.max(1, Math.ceil(resetSeconds)) } })
+}
+
+/** Gives back the unit this caller took, no more. */
+export async function giveBack(counters: CounterStore, budget: Budget | false, key: string): Promise<void> {
+  if (budget !== false) await withLocalFallback(counters).decrement(key)
+}
+
+/** Forgets what was counted under the key. */
+export async function clear(counters: CounterStore, budget: Budget | false, key: string): Promise<void> {
+  if (budget !== false) await withLocalFallback(counters).reset(key)
+}
+
+/** `login:email` and an address make `login:email:<SHA-256>`: of one length, and with nothing personal in a shared store. */
+export function counterKey(budgetName: string, subject: string): string {
+  return `${budgetName}:${createHash('sha256').update(subject, 'utf8').digest('base64url')}`
+}

@@ -1,0 +1,224 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { isBuiltin } from 'node:module'
+import { join, posix } from 'node:path'
+import ts from 'typescript'
+import { describe, expect, test } from 'vitest'
+
+/** Rooms by floor (docs/architecture.md). A file imports its own room or a lower floor; never up, never sideways. */
+const floors: readonly (readonly string[])[] = [
+  ['errors', 'amr', 'mailer', 'logger', 'keys'],
+  ['config', 'store', 'events', 'http-client'],
+  ['http', 'providers', 'passwords', 'throttle'],
+  ['context', 'options'],
+  ['session'],
+  ['guards'],
+  ['social', 'local', 'mfa', 'account', 'server-session', 'admin', 'openapi'],
+  ['service', 'boot-checks'],
+  ['create-auth-router', 'create-guards'],
+  ['index'],
+]
+
+/** Packages with a fixed address: the only files that may import them. */
+const homes: Readonly<Record<string, RegExp>> = {
+  passport: /^social\/redirect-flow\.ts$/,
+  'passport-oauth2': /^social\/redirect-flow\.ts$/,
+  argon2: /^passwords\//,
+  undici: /^http-client\.ts$/,
+  jsonwebtoken: /^(session|providers)\//,
+  'cookie-parser': /^http\/cookies\.ts$/,
+  knex: /^store\/knex\//,
+  speakeasy: /^mfa\/totp\.ts$/,
+  // The lower rooms know no Express; among them stand the clients of providers and the store.
+  express: /^(http|session|guards|social|local|mfa|account|server-session|admin|openapi)\/|^(service|create-auth-router)\.ts$/,
+}
+
+/** Where the process's environment may be read. */
+const environmentReaders = /^(config\/(env|environment)|providers\/from-env)\.ts$/
+
+const src = join(import.meta.dirname, '../src')
+const packageJson = JSON.parse(readFileSync(join(src, '../package.json'), 'utf8')) as Record<string, Record<string, string>>
+const declared = new Set(Object.keys({ ...packageJson.dependencies, ...packageJson.peerDependencies }))
+
+type Files = ReadonlyMap<string, string>
+
+/** Every broken rule as one sentence. Paths are relative to `src`, with slashes. */
+function violations(files: Files): string[] {
+  const sources = [...files].map(([path, text]) => ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true))
+  return [...sources.flatMap((source) => [...placeOf(source), ...importsOf(source), ...syntaxOf(source)]), ...tokenWrappers(sources)]
+}
+
+function placeOf(source: ts.SourceFile): string[] {
+  return floorOf(source.fileName) === -1 ? [`${source.fileName} belongs to no floor`] : []
+}
+
+function importsOf(source: ts.SourceFile): string[] {
+  return imports(source).flatMap(({ name, typeOnly }) => {
+    if (name.startsWith('.')) return relativeImport(source.fileName, posix.join(posix.dirname(source.fileName), name))
+    return isBuiltin(name) ? [] : packageImport(source.fileName, name, typeOnly)
+  })
+}
+
+function relativeImport(from: string, to: string): string[] {
+  if (to.startsWith('..')) return [`${from} imports ${to}, outside src`]
+  if (roomOf(from) === roomOf(to) || floorOf(to) < floorOf(from)) return []
+  return [`${from} (floor ${floorOf(from)}) imports ${to} (floor ${floorOf(to)})`]
+}
+
+function packageImport(from: string, name: string, typeOnly: boolean): string[] {
+  const packageName = name.split('/', name.startsWith('@') ? 2 : 1).join('/')
+  const home = homes[packageName]
+  if (home && !home.test(from)) return [`${from} imports ${packageName}, which has another home`]
+  if (packageName === 'knex' && !typeOnly) return [`${from} imports knex as a value; the host passes its instance`]
+  return declared.has(packageName) ? [] : [`${from} imports ${packageName}, which package.json does not declare`]
+}
+
+/** One file of `providers` speaks jsonwebtoken; the others go through it. */
+function tokenWrappers(sources: ts.SourceFile[]): string[] {
+  const users = sources.filter(
+    (source) => roomOf(source.fileName) === 'providers' && imports(source).some(({ name }) => name === 'jsonwebtoken'),
+  )
+  return users.length > 1 ? [`jsonwebtoken is imported by ${users.map((source) => source.fileName).join(' and ')}`] : []
+}
+
+function syntaxOf(source: ts.SourceFile): string[] {
+  const found: string[] = []
+  const visit = (node: ts.Node): void => {
+    if (isDefaultExport(node)) found.push(`${source.fileName} has a default export`)
+    if (readsEnvironment(node) && !environmentReaders.test(source.fileName)) found.push(`${source.fileName} reads process.env`)
+    ts.forEachChild(node, visit)
+  }
+  visit(source)
+  return found
+}
+
+function isDefaultExport(node: ts.Node): boolean {
+  return (
+    ts.isExportAssignment(node) ||
+    node.kind === ts.SyntaxKind.DefaultKeyword ||
+    (ts.isExportSpecifier(node) && node.name.text === 'default')
+  )
+}
+
+/** `process.env`, and every way around the words: a bare `process`, `process[…]`, `globalThis.process`, `node:process`. */
+function readsEnvironment(node: ts.Node): boolean {
+  if (ts.isStringLiteral(node)) return /^(node:)?process$/.test(node.text) && !ts.isLiteralTypeNode(node.parent)
+  if (!ts.isIdentifier(node) || node.text !== 'process') return false
+  const { parent } = node
+  return !(ts.isPropertyAccessExpression(parent) && parent.expression === node && parent.name.text !== 'env')
+}
+
+interface Import {
+  name: string
+  typeOnly: boolean
+}
+
+function imports(source: ts.SourceFile): Import[] {
+  const found: Import[] = []
+  const visit = (node: ts.Node): void => {
+    if (ts.isImportDeclaration(node))
+      found.push({ name: textOf(node.moduleSpecifier), typeOnly: node.importClause?.phaseModifier === ts.SyntaxKind.TypeKeyword })
+    if (ts.isExportDeclaration(node) && node.moduleSpecifier) found.push({ name: textOf(node.moduleSpecifier), typeOnly: node.isTypeOnly })
+    if (ts.isImportTypeNode(node) && ts.isLiteralTypeNode(node.argument))
+      found.push({ name: textOf(node.argument.literal), typeOnly: true })
+    if (ts.isCallExpression(node) && loads(node.expression)) found.push({ name: textOf(node.arguments[0]), typeOnly: false })
+    ts.forEachChild(node, visit)
+  }
+  visit(source)
+  return found
+}
+
+function loads(callee: ts.Expression): boolean {
+  return callee.kind === ts.SyntaxKind.ImportKeyword || (ts.isIdentifier(callee) && callee.text === 'require')
+}
+
+/** A module named at run time cannot be judged: it counts as a package nobody declared. */
+function textOf(node: ts.Node | undefined): string {
+  return node && ts.isStringLiteralLike(node) ? node.text : '(computed)'
+}
+
+function roomOf(path: string): string {
+  return (path.split('/')[0] ?? '').replace(/\.ts$/, '')
+}
+
+function floorOf(path: string): number {
+  return floors.findIndex((rooms) => rooms.includes(roomOf(path)))
+}
+
+function sourceFiles(): Files {
+  const paths = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter((path) => path.endsWith('.ts'))
+  return new Map(paths.map((path) => [path.replaceAll('\\', '/'), readFileSync(join(src, path), 'utf8')]))
+}
+
+describe('the house', () => {
+  test('every file has a floor, imports only go down, and every package has its home', () => {
+    const files = sourceFiles()
+
+    expect(files.size).toBeGreaterThan(15)
+    expect(violations(files)).toEqual([])
+  })
+
+  test.each<[broken: string, path: string, text: string, sentence: string]>([
+    [
+      'an import upwards',
+      'session/refresh-token.ts',
+      "import { x } from '../guards/create-guards'",
+      'floor 4) imports guards/create-guards (floor 5',
+    ],
+    ['an import sideways', 'social/routes.ts', "import { x } from '../account/routes'", 'floor 6) imports account/routes (floor 6'],
+    ['a sideways re-export', 'http/route.ts', "export { x } from '../throttle/throttle'", 'imports throttle/throttle'],
+    ['a type import upwards', 'config/settings.ts', "import type { X } from '../context'", 'imports context (floor 3'],
+    ['an inline type upwards', 'config/settings.ts', "export type X = import('../context').AuthContext", 'imports context (floor 3'],
+    ['a dynamic import upwards', 'store/knex/table.ts', "export const x = () => import('../../service')", 'imports service'],
+    ['an import out of src', 'index.ts', "import x from '../package.json'", 'outside src'],
+    ['a file without a floor', 'utils/strings.ts', 'export const x = 1', 'belongs to no floor'],
+    ['passport outside its file', 'social/routes.ts', "import passport from 'passport'", 'imports passport, which has another home'],
+    ['passport-oauth2 outside its file', 'providers/google.ts', "import { Strategy } from 'passport-oauth2'", 'another home'],
+    ['argon2 outside passwords', 'social/log-in.ts', "import argon2 from 'argon2'", 'another home'],
+    ['undici outside the HTTP client', 'providers/oidc-client.ts', "import { request } from 'undici'", 'another home'],
+    ['undici by require', 'providers/oidc-client.ts', "const { request } = require('undici')", 'another home'],
+    ['cookie-parser outside cookies.ts', 'social/state-cookie.ts', "import { JSONCookie } from 'cookie-parser'", 'another home'],
+    ['jsonwebtoken in a guard', 'guards/create-guards.ts', "import jwt from 'jsonwebtoken'", 'another home'],
+    ['knex beside the store', 'account/routes.ts', "import type { Knex } from 'knex'", 'another home'],
+    ['knex as a value', 'store/knex/knex-store.ts', "import { knex } from 'knex'", 'as a value'],
+    ['express in a provider client', 'providers/google.ts', "import type { Request } from 'express'", 'another home'],
+    ['an undeclared package', 'http/route.ts', "import { z } from 'zod'", 'package.json does not declare'],
+    ['a module named at run time', 'http/route.ts', 'export const load = (name: string) => import(name)', '(computed)'],
+    ['a default export', 'http/route.ts', 'export default function route() {}', 'default export'],
+    ['a default export by name', 'http/route.ts', 'const route = 1\nexport { route as default }', 'default export'],
+    ['an export assignment', 'http/route.ts', 'export = 1', 'default export'],
+    ['process.env', 'social/routes.ts', 'export const x = process.env.HOME', 'reads process.env'],
+    ['process.env by brackets', 'social/routes.ts', "export const x = process['env']", 'reads process.env'],
+    ['process.env by destructuring', 'social/routes.ts', 'const { env } = process', 'reads process.env'],
+    ['process.env by globalThis', 'social/routes.ts', 'export const x = globalThis.process.env', 'reads process.env'],
+    ['process.env by node:process', 'social/routes.ts', "import { env } from 'node:process'", 'reads process.env'],
+  ])('%s is found', (_broken, path, text, sentence) => {
+    expect(violations(new Map([[path, text]])).join('\n')).toContain(sentence)
+  })
+
+  test('two files of providers that import jsonwebtoken are found', () => {
+    const text = "import jwt from 'jsonwebtoken'"
+
+    expect(violations(new Map([['providers/a.ts', text]]))).toEqual([])
+    expect(
+      violations(
+        new Map([
+          ['providers/a.ts', text],
+          ['providers/b.ts', text],
+        ]),
+      ),
+    ).toEqual(['jsonwebtoken is imported by providers/a.ts and providers/b.ts'])
+  })
+
+  test('what the rules allow is not found', () => {
+    const allowed = new Map([
+      ['store/knex/users.ts', "import type { Knex } from 'knex'\nimport { text } from './table'\nimport { AppError } from '../../errors'"],
+      ['config/environment.ts', "export const isProduction = process.env['NODE_ENV'] !== 'development'"],
+      [
+        'social/routes.ts',
+        "import { setTimeout } from 'node:timers'\nimport { finishLogin } from '../session/finish-login'\nprocess.nextTick(() => {})",
+      ],
+    ])
+
+    expect(violations(allowed)).toEqual([])
+  })
+})

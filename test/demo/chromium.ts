@@ -1,0 +1,22 @@
+import { existsSync } from 'node:fs'
+import { type Browser, chromium } from 'playwright-core'
+
+/** The system's browser: playwright-core brings none. */
+export const chromiumPath = process.env.CHROMIUM || '/usr/bin/chromium'
+export const hasChromium = existsSync(chromiumPath)
+
+export function launchChromium(): Promise<Browser> {
+  return chromium.launch({
+    executablePath: chromiumPath,
+    // Chromium's own sandbox refuses to run as root, as containers do; the rest keeps it from looking up hosts of its own.
+    args: [
+      '--no-sandbox',
+      '--disable-gpu',
+      '--disable-quic',
+      '--no-first-run',
+      '--disable-background-networking',
+      '--disable-component-update',
+      '--disable-sync',
+    ],
+  })
+}

@@ -1,0 +1,135 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { type DemoRun, runDemo } from './demo-run'
+import { type Visit, Visitor } from './visitor'
+
+const maya = 'acme-4711'
+const jonas = 'acme-4712'
+
+describe('the demo, over HTTP against a real OpenID provider', () => {
+  let demo: DemoRun
+  let auth: string
+
+  beforeEach(async () => {
+    demo = await runDemo()
+    auth = `${demo.url}/accounts/auth`
+  })
+  afterEach(() => demo.close())
+
+  async function signIn(visitor: Visitor, person: string): Promise<Visit> {
+    const choice = await visitor.open(`${auth}/oauth/acme/login`)
+    const consent = await visitor.submit(choice, '/sign-in', { person })
+    return visitor.submit(consent, '/consent')
+  }
+
+  test('a person signs in, is answered by the guarded API, and signs out', async () => {
+    const visitor = new Visitor()
+    expect((await visitor.call('GET', `${demo.url}/api/hello`)).status).toBe(401)
+
+    const choice = await visitor.open(`${auth}/oauth/acme/login`)
+    expect(choice.url.origin).toBe(demo.providerUrl)
+    expect(choice.body).toContain('Doorward demo')
+
+    const consent = await visitor.submit(choice, '/sign-in', { person: maya })
+    expect(consent.body).toContain('maya@example.com')
+    expect(demo.rows('auth_users')).toEqual([])
+
+    const landing = await visitor.submit(consent, '/consent')
+    expect(landing.status).toBe(200)
+    expect(landing.url.href).toBe(`${demo.url}/`)
+
+    const me = await visitor.call('GET', `${auth}/me`)
+    expect(me).toMatchObject({ status: 200, body: { email: 'maya@example.com', name: 'Maya Okafor', is_active: true } })
+    const identities = await visitor.call('GET', `${auth}/oauth/accounts`)
+    expect(identities).toMatchObject({ status: 200, body: [{ provider: 'acme', subject: maya, email_verified: true }] })
+    const hello = await visitor.call('GET', `${demo.url}/api/hello`)
+    expect(hello).toMatchObject({ status: 200, body: { message: 'Hello, maya@example.com', amr: ['ext'] } })
+
+    const [user, ...otherUsers] = demo.rows('auth_users')
+    expect(otherUsers).toEqual([])
+    expect(user).toMatchObject({ email: 'maya@example.com', name: 'Maya Okafor' })
+    const [identity, ...otherIdentities] = demo.rows('auth_identities')
+    expect(otherIdentities).toEqual([])
+    expect(identity).toMatchObject({ provider: 'acme', subject: maya, user_id: user?.id })
+
+    expect((await visitor.call('POST', `${auth}/logout`)).status).toBe(204)
+    expect(visitor.jar.of('localhost')).toEqual([])
+    expect((await visitor.call('GET', `${demo.url}/api/hello`)).status).toBe(401)
+  })
+
+  test('the authorization request asks for PKCE S256, a nonce and exactly the registered redirect URI', async () => {
+    const { path } = await new Visitor().open(`${auth}/oauth/acme/login`)
+    const request = path[1]?.searchParams
+    expect(request?.get('code_challenge_method')).toBe('S256')
+    expect(request?.get('code_challenge')).toMatch(/^[\w-]{43}$/)
+    expect(request?.get('nonce')).toMatch(/^[\w-]{20,}$/)
+    expect(request?.get('state')).toMatch(/^[\w-]{20,}$/)
+    expect(request?.get('redirect_uri')).toBe(`${auth}/oauth/acme/callback`)
+  })
+
+  test('the session is two HttpOnly cookies and no token appears in an address or a page', async () => {
+    const visitor = new Visitor()
+    const landing = await signIn(visitor, maya)
+
+    const cookies = visitor.jar.of('localhost')
+    expect(cookies.map(({ name, path }) => `${name} ${path}`).sort()).toEqual(['access_token /', 'refresh_token /accounts/auth'])
+    for (const cookie of cookies) {
+      expect(cookie.attributes).toContain('HttpOnly')
+      expect(landing.body).not.toContain(cookie.value)
+      for (const url of landing.path) expect(url.href).not.toContain(cookie.value)
+    }
+  })
+
+  test('declining consent leads back with an error code and leaves no account', async () => {
+    const visitor = new Visitor()
+    const choice = await visitor.open(`${auth}/oauth/acme/login`)
+    const consent = await visitor.submit(choice, '/sign-in', { person: maya })
+
+    const landing = await visitor.submit(consent, '/cancel')
+
+    expect(landing.url.href).toBe(`${demo.url}/?error=OAUTH_PROVIDER_DENIED`)
+    expect(landing.status).toBe(200)
+    expect(demo.rows('auth_users')).toEqual([])
+    expect(visitor.jar.of('localhost')).toEqual([])
+  })
+
+  test('the same person comes back to the same account, another person to another', async () => {
+    const idOf = async (person: string) => {
+      const visitor = new Visitor()
+      await signIn(visitor, person)
+      return (await visitor.call('GET', `${auth}/me`)).body
+    }
+    const first = await idOf(maya)
+    const again = await idOf(maya)
+    const other = await idOf(jonas)
+
+    expect(first).toMatchObject({ id: expect.any(String), email: 'maya@example.com' })
+    expect(again).toMatchObject({ id: Object(first).id, email: 'maya@example.com' })
+    expect(other).toMatchObject({ id: expect.not.stringMatching(Object(first).id), email: 'jonas@example.com' })
+    expect(demo.rows('auth_users')).toHaveLength(2)
+    expect(demo.rows('auth_identities')).toHaveLength(2)
+  })
+
+  test('who unlinks Acme ID and comes back reaches the same account by its verified email', async () => {
+    const visitor = new Visitor()
+    await signIn(visitor, maya)
+    const before = (await visitor.call('GET', `${auth}/me`)).body
+    expect((await visitor.call('POST', `${auth}/oauth/accounts/unlink`, { provider: 'acme' })).status).toBe(204)
+    expect(demo.rows('auth_identities')).toEqual([])
+
+    const returning = new Visitor()
+    await signIn(returning, maya)
+
+    expect((await returning.call('GET', `${auth}/me`)).body).toMatchObject({ id: Object(before).id })
+    expect(demo.rows('auth_users')).toHaveLength(1)
+    expect(demo.rows('auth_identities')).toHaveLength(1)
+  })
+
+  test('the page and its files are served by the app and load nothing from elsewhere', async () => {
+    for (const file of ['/', '/script.js', '/style.css', '/mark.svg']) {
+      const response = await fetch(`${demo.url}${file}`)
+      expect(response.status, file).toBe(200)
+      expect(response.headers.get('content-security-policy'), file).toContain("default-src 'none'")
+      expect((await response.text()).replaceAll('http://www.w3.org/2000/svg', ''), file).not.toMatch(/https?:\/\//)
+    }
+  })
+})

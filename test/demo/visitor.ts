@@ -1,0 +1,56 @@
+import { CookieJar } from './cookie-jar'
+
+export interface Visit {
+  url: URL
+  status: number
+  body: string
+  /** Every address on the way here, this one included. */
+  path: URL[]
+}
+
+/** A person without a browser: keeps cookies, follows redirects by hand, submits the forms that it is shown. */
+export class Visitor {
+  readonly jar = new CookieJar()
+
+  async open(address: string | URL): Promise<Visit> {
+    return this.#follow(new URL(address), { method: 'GET' })
+  }
+
+  /** Submits the form of the page whose action ends so, with these fields. */
+  async submit(page: Visit, actionEnd: string, fields: Record<string, string> = {}): Promise<Visit> {
+    const actions = [...page.body.matchAll(/<form[^>]*action="([^"]+)"/g)].map((match) => match[1] ?? '')
+    const action = actions.find((candidate) => candidate.endsWith(actionEnd))
+    if (action === undefined) throw new Error(`the page at ${page.url.pathname} has no form for ${actionEnd}, only: ${actions.join(', ')}`)
+    return this.#follow(new URL(action, page.url), { method: 'POST', body: new URLSearchParams(fields) })
+  }
+
+  async call(method: string, address: string, body?: unknown): Promise<{ status: number; body: unknown }> {
+    const headers = body === undefined ? {} : { 'content-type': 'application/json' }
+    const { response, text } = await this.#send(new URL(address), {
+      method,
+      headers,
+      body: body === undefined ? null : JSON.stringify(body),
+    })
+    return { status: response.status, body: text === '' ? null : JSON.parse(text) }
+  }
+
+  async #follow(first: URL, request: { method: string; body?: URLSearchParams }): Promise<Visit> {
+    const path = [first]
+    let { response, text } = await this.#send(first, request)
+    while (response.status >= 300 && response.status < 400) {
+      if (path.length > 20) throw new Error(`too many redirects: ${path.map((url) => url.pathname).join(' -> ')}`)
+      const next = new URL(response.headers.get('location') ?? '', path.at(-1))
+      path.push(next)
+      ;({ response, text } = await this.#send(next, { method: 'GET' }))
+    }
+    return { url: path.at(-1) ?? first, status: response.status, body: text, path }
+  }
+
+  async #send(url: URL, request: RequestInit): Promise<{ response: Response; text: string }> {
+    const cookie = this.jar.headerFor(url)
+    const headers = { ...request.headers, ...(cookie ? { cookie } : {}) }
+    const response = await fetch(url, { ...request, headers, redirect: 'manual' })
+    this.jar.store(url, response.headers.getSetCookie())
+    return { response, text: await response.text() }
+  }
+}

@@ -1,0 +1,58 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+
+const root = join(import.meta.dirname, '..')
+const page = readFileSync(join(root, 'docs/dependencies.md'), 'utf8')
+const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as Record<string, Record<string, string>>
+
+describe('docs/dependencies.md', () => {
+  test('lists every runtime dependency in the version of package.json, with a reason, and no other', () => {
+    expect(versions(table('Run time'))).toEqual(manifest.dependencies)
+  })
+
+  test('lists every peer in the range of package.json, and no other', () => {
+    expect(versions(table('Peers'))).toEqual(manifest.peerDependencies)
+  })
+
+  test('gives a reason in every row', () => {
+    const rows = [...table('Run time'), ...table('Peers'), ...table('Risky components')]
+
+    expect(rows.filter((cells) => cells.length !== 3 || (cells[2] ?? '').length < 40)).toEqual([])
+  })
+
+  test('names only development packages that are installed', () => {
+    const named = table('Development').flatMap(([names]) => (names ?? '').split(', ').map((name) => name.replace(/ \d+$/, '')))
+
+    expect(named.filter((name) => manifest.devDependencies?.[name] === undefined)).toEqual([])
+  })
+})
+
+test('every version in package.json is exact', () => {
+  const pins = Object.values({ ...manifest.dependencies, ...manifest.devDependencies })
+
+  expect(pins.filter((pin) => !/^(npm:(@[\w-]+\/)?[\w-]+@)?\d+\.\d+\.\d+$/.test(pin))).toEqual([])
+})
+
+test('the lock file names no registry', () => {
+  const lock = readFileSync(join(root, 'package-lock.json'), 'utf8')
+
+  expect(lock.match(/"resolved":/g)).toBeNull()
+  expect(lock.match(/\bregistry\b/g)).toBeNull()
+})
+
+/** The cells of the first table below a heading, without its head. */
+function table(heading: string): string[][] {
+  const section = page.split(`\n## ${heading}\n`)[1]?.split('\n## ')[0] ?? ''
+  const lines = section.split('\n').filter((line) => line.startsWith('|'))
+  return lines.slice(2).map((line) =>
+    line
+      .slice(1, -1)
+      .split(/(?<!\\)\|/)
+      .map((cell) => cell.trim().replaceAll('\\|', '|')),
+  )
+}
+
+function versions(rows: string[][]): Record<string, string> {
+  return Object.fromEntries(rows.map(([name = '', version = '']) => [name, version]))
+}

@@ -1,0 +1,37 @@
+import { expect, test } from 'vitest'
+import * as doorward from '../src/index'
+
+// A host's imports break when one of these goes: taking one away, or renaming it, is a major version.
+test('the package exports these names and no others', () => {
+  expect(Object.keys(doorward).sort()).toEqual([
+    'ConfigurationError',
+    'DuplicateRecordError',
+    'GitHubClient',
+    'GoogleClient',
+    'NotImplementedError',
+    'OidcClient',
+    'argon2idHasher',
+    'createAuthRouter',
+    'createAuthTables',
+    'createGuards',
+    'createHttpClient',
+    'createKnexStore',
+    'createTokenVerifier',
+    'errorHandler',
+    'errors',
+    'findAuth',
+    'getAuth',
+    'getUser',
+    'memoryCounters',
+    'migrationSource',
+    'providersFromEnv',
+    'settingsFromEnv',
+  ])
+})
+
+test('errors holds every error class and nothing else', () => {
+  const others = Object.entries(doorward.errors).filter(([name, value]) => !(name.endsWith('Error') && value.prototype instanceof Error))
+
+  expect(others).toEqual([])
+  expect(doorward.errors.ConfigurationError).toBe(doorward.ConfigurationError)
+})

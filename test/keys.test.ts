@@ -1,0 +1,44 @@
+import { createHmac } from 'node:crypto'
+import { describe, expect, test } from 'vitest'
+import { deriveKey, type KeyPurpose } from '../src/keys'
+
+const secret = 'Zq8vR2nX5tLw0cJ7hYb3KdMf9sPg6aUe'
+
+/** Made with `openssl kdf -keylen 32 -kdfopt digest:SHA256 -kdfopt key:… -kdfopt salt: -kdfopt info:doorward/<purpose>/v1 HKDF`. */
+const pinned: Record<KeyPurpose, string> = {
+  access: '56d09ef4b5dda4aa3a2e7918aba7f3d22e07a1d77c94ab5d06fae2cb24dc3892',
+  mfa: '0c8945afad918ef893835ad225c662b61cd2b311dda0941b3c505116c56db77d',
+  refresh: 'd738223ae884002d51d36dc4aaabce88f25e8018d0414214a9d533fd100b6d10',
+  'refresh-successor': 'd53f0d6de0b878dc8e573744601f7cef91d1ea3bee7046c00598b63e8830b89b',
+  state: '371c07e2aff92b9979ccb2e43fcb099195a11c6b404ee839f5db62c1bda8b04e',
+  pkce: '2f67e6799c25575b8d5f8552b3277f0d337b7fa2a3d16030f8f7c0f5e5327272',
+  nonce: '36bde9c65e2e3dad2435d873024f77b2516243b30e06383d45daed997d9409af',
+}
+const purposes = Object.keys(pinned) as KeyPurpose[] // the record has every purpose
+
+function bytesOf(purpose: KeyPurpose, of = secret): Buffer {
+  return deriveKey(of, purpose).export()
+}
+
+/** RFC 5869 with two HMACs: extract under an empty salt (a block of zeros), expand one block of 32 bytes. */
+function hkdfByHand(of: string, info: string): Buffer {
+  const pseudoRandomKey = createHmac('sha256', Buffer.alloc(32)).update(of, 'utf8').digest()
+  return createHmac('sha256', pseudoRandomKey).update(info, 'utf8').update(Buffer.of(1)).digest()
+}
+
+describe.each(purposes)('the key for %s', (purpose) => {
+  test('is HKDF-SHA256 with empty salt and info doorward/<kind>/v1, byte for byte', () => {
+    expect(bytesOf(purpose).toString('hex')).toBe(pinned[purpose])
+  })
+
+  test('follows RFC 5869 for a secret outside ASCII too', () => {
+    const other = 'Ação-'.repeat(8)
+    expect(bytesOf(purpose, other)).toEqual(hkdfByHand(other, `doorward/${purpose}/v1`))
+  })
+
+  test('is a secret key object, made for no other purpose', () => {
+    expect(deriveKey(secret, purpose).type).toBe('secret')
+    const others = purposes.filter((other) => other !== purpose && bytesOf(other).equals(bytesOf(purpose)))
+    expect(others).toEqual([])
+  })
+})

@@ -1,0 +1,190 @@
+import { execFileSync } from 'node:child_process'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import ts from 'typescript'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { ensureBuilt, root } from './built-package'
+
+/**
+ * The tarball in a stranger's project. By default it is unpacked and its declared dependencies are links into our own
+ * node_modules (an undeclared one is not found); with DOORWARD_PACK=registry it is a true `npm install <tarball>`.
+ */
+const fromRegistry = process.env.DOORWARD_PACK === 'registry'
+const onExpress4 = process.env.EXPRESS === '4'
+
+const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as Record<
+  'dependencies' | 'devDependencies',
+  Record<string, string>
+>
+const scratch = mkdtempSync(join(tmpdir(), 'doorward-pack-'))
+const installed = join(scratch, 'node_modules/doorward')
+
+interface Report {
+  exports: string[]
+  statuses: number[]
+  me: { id: string; email: string; name: string }
+  guarded: { sub: string }
+  anonymous: number
+  oneCopy: boolean
+}
+
+beforeAll(() => {
+  ensureBuilt()
+  // dist is fresh: `prepack` would only build it again, under the feet of the other test files.
+  const [packed] = JSON.parse(npm(['pack', '--ignore-scripts', '--json', '--pack-destination', scratch], root)) as [{ filename: string }]
+  if (fromRegistry) installFromRegistry(packed.filename)
+  else installFromHere(packed.filename)
+  for (const type of ['commonjs', 'module']) {
+    cpSync(join(import.meta.dirname, 'fixtures'), join(scratch, type), { recursive: true })
+    writeFileSync(join(scratch, type, 'package.json'), JSON.stringify({ private: true, type }))
+  }
+}, 300_000)
+
+afterAll(() => rmSync(scratch, { recursive: true, force: true }))
+
+describe('the packed package', () => {
+  test('installed into a CommonJS app and into an ESM app, it signs a person in', () => {
+    const commonjs = run('commonjs/app.cjs')
+    const module = run('module/app.mjs')
+
+    for (const report of [commonjs, module]) {
+      expect(report.statuses).toEqual([302, 302, 200])
+      expect(report.me).toMatchObject({ email: 'ada@example.com', name: 'Ada Lovelace' })
+      expect(report.guarded).toEqual({ sub: report.me.id })
+      expect(report.anonymous).toBe(401)
+    }
+    expect(module.exports).toEqual(commonjs.exports)
+    expect(module.exports).toContain('createAuthRouter')
+  }, 60_000)
+
+  test('an app that both imports and requires it has one copy: instanceof holds across', () => {
+    expect(run('commonjs/app.cjs').oneCopy).toBe(true)
+    expect(run('module/app.mjs').oneCopy).toBe(true)
+  }, 60_000)
+
+  test.each(fromRegistry ? ['5'] : ['4', '5'])(
+    'compiles in a strict host with the types of Express %s',
+    (major) => {
+      if (!fromRegistry) link(major === '4' ? '@types/express4' : '@types/express', '@types/express')
+
+      expect(typeErrors(['commonjs/host.cts', 'module/host.mts'])).toEqual([])
+    },
+    60_000,
+  )
+
+  test('a wrong use of its types is an error, so that the test above can fail', () => {
+    writeFileSync(join(scratch, 'module/wrong.mts'), "import { createAuthRouter } from 'doorward'\ncreateAuthRouter({ settings: 1 })\n")
+
+    expect(typeErrors(['module/wrong.mts'])).toEqual([expect.stringContaining('/module/wrong.mts')])
+  }, 60_000)
+
+  test('holds the build, the licence, the changelog and the readme, and nothing else', () => {
+    const files = filesOf(installed)
+    const expected = /^(package\.json|README\.md|LICENSE|CHANGELOG\.md|dist\/[\w-]+\.(mjs|d\.mts)|dist\/[\w/-]+\.(js|d\.ts))$/
+
+    expect(files.filter((file) => !expected.test(file))).toEqual([])
+    expect(files).toEqual(
+      expect.arrayContaining(['README.md', 'LICENSE', 'CHANGELOG.md', 'dist/index.js', 'dist/index.d.ts', 'dist/index.mjs']),
+    )
+    expect(files.filter((file) => /\.(js|d\.ts)$/.test(file) && !existsSync(sourceOf(file)))).toEqual([])
+  })
+
+  test('names no path of the machine it was built on', () => {
+    const files = filesOf(installed).map((file) => join(installed, file))
+
+    expect(files.filter((file) => readFileSync(file, 'utf8').includes(root))).toEqual([])
+  })
+
+  test('its declarations import its own files, Node, the peers and dependencies that bring their own types, and nothing else', () => {
+    const declarations = filesOf(join(installed, 'dist')).filter((file) => /\.d\.m?ts$/.test(file))
+    const foreign = declarations.flatMap((file) =>
+      foreignImports(readFileSync(join(installed, 'dist', file), 'utf8')).map((name) => `${file}: ${name}`),
+    )
+
+    expect(declarations).toContain('index.d.mts')
+    expect(foreign).toEqual([])
+  })
+
+  test('a declaration that imports anything else is found, however it does', () => {
+    expect(foreignImports("import type { A } from 'passport'")).toEqual(['passport'])
+    expect(foreignImports("export declare const a: import('oauth').OAuth2")).toEqual(['oauth'])
+    expect(foreignImports("export * from '@types/passport'")).toEqual(['@types/passport'])
+    expect(foreignImports('/// <reference types="passport" />')).toEqual(['passport'])
+    expect(foreignImports("import type { Knex } from 'knex'\nimport 'node:http'\nexport * from './errors'")).toEqual([])
+  })
+})
+
+function installFromHere(tarball: string): void {
+  mkdirSync(installed, { recursive: true })
+  execFileSync('tar', ['-xzf', join(scratch, tarball), '--strip-components=1', '-C', installed])
+  for (const name of Object.keys(manifest.dependencies)) link(name)
+  link(onExpress4 ? 'express4' : 'express', 'express')
+  for (const name of ['knex', 'better-sqlite3', '@types/node']) link(name)
+}
+
+function link(name: string, as = name): void {
+  const path = join(scratch, 'node_modules', as)
+  rmSync(path, { force: true })
+  mkdirSync(dirname(path), { recursive: true })
+  symlinkSync(join(root, 'node_modules', name), path, 'dir')
+}
+
+function installFromRegistry(tarball: string): void {
+  const express = (manifest.devDependencies[onExpress4 ? 'express4' : 'express'] ?? '').replace('npm:express@', '')
+  const others = ['knex', 'better-sqlite3', '@types/node', '@types/express'].map((name) => `${name}@${manifest.devDependencies[name]}`)
+  writeFileSync(join(scratch, 'package.json'), JSON.stringify({ private: true }))
+  npm(['install', '--no-audit', '--no-fund', join(scratch, tarball), `express@${express}`, ...others], scratch)
+}
+
+function npm(args: string[], cwd: string): string {
+  return execFileSync('npm', args, { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] })
+}
+
+/** Without our own environment: NODE_PATH or NODE_OPTIONS could lend the app what it lacks. */
+function run(app: string): Report {
+  const out = execFileSync(process.execPath, [join(scratch, app)], {
+    encoding: 'utf8',
+    timeout: 30_000,
+    env: { PATH: process.env.PATH },
+  })
+  return JSON.parse(out.trim().split('\n').at(-1) ?? '') as Report
+}
+
+function typeErrors(files: string[]): string[] {
+  const program = ts.createProgram(
+    files.map((file) => join(scratch, file)),
+    {
+      module: ts.ModuleKind.Node16,
+      moduleResolution: ts.ModuleResolutionKind.Node16,
+      target: ts.ScriptTarget.ES2022,
+      lib: ['lib.es2022.d.ts'],
+      types: ['node'],
+      typeRoots: [join(scratch, 'node_modules/@types')],
+      strict: true,
+      exactOptionalPropertyTypes: true,
+      noUncheckedIndexedAccess: true,
+      esModuleInterop: true,
+      noEmit: true,
+    },
+  )
+  return ts
+    .getPreEmitDiagnostics(program)
+    .map(({ file, messageText }) => `${file?.fileName.slice(scratch.length)}: ${ts.flattenDiagnosticMessageText(messageText, ' ')}`)
+}
+
+function foreignImports(declaration: string): string[] {
+  const { importedFiles, typeReferenceDirectives } = ts.preProcessFile(declaration, true, true)
+  const names = [...importedFiles, ...typeReferenceDirectives].map((reference) => reference.fileName)
+  return names.filter((name) => !/^(\.|node:|(express|knex|joi|undici|node)$)/.test(name))
+}
+
+function filesOf(folder: string): string[] {
+  const entries = readdirSync(folder, { recursive: true, withFileTypes: true })
+  const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
+  return files.map((file) => file.slice(folder.length + 1).replaceAll('\\', '/')).filter((file) => !file.startsWith('node_modules/'))
+}
+
+function sourceOf(file: string): string {
+  return join(root, file.replace(/^dist\//, 'src/').replace(/(\.d\.ts|\.js)$/, '.ts'))
+}

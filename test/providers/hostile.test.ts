@@ -1,0 +1,122 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { OAuthError, OAuthProviderUnavailableError } from '../../src/errors'
+import { createHttpClient } from '../../src/http-client'
+import { GitHubClient } from '../../src/providers/github'
+import { OidcClient } from '../../src/providers/oidc-client'
+import { createTokenVerifier } from '../../src/providers/token-verifier'
+import { type FakeProvider, hostileAnswers, startFakeProvider, unreachableUrl } from '../support/fake-provider'
+
+const redirectUri = 'https://app.example.com/auth/oauth/corp/callback'
+// One client for all: a small deadline, so that "never answers" is quick.
+const httpClient = createHttpClient({ timeoutMs: 400 })
+let provider: FakeProvider
+
+beforeAll(async () => {
+  provider = await startFakeProvider()
+})
+afterAll(() => provider.close())
+
+async function failureOf(work: Promise<unknown>): Promise<unknown> {
+  return work.then(
+    () => expect.fail('the hostile answer was accepted'),
+    (error: unknown) => error,
+  )
+}
+
+async function measured(work: () => Promise<unknown>): Promise<{ error: unknown; milliseconds: number; grownBytes: number }> {
+  const [startedAt, before] = [performance.now(), process.memoryUsage().rss]
+  const error = await failureOf(work())
+  return { error, milliseconds: performance.now() - startedAt, grownBytes: process.memoryUsage().rss - before }
+}
+
+describe.each(Object.keys(hostileAnswers))('an endpoint that answers with: %s', (name) => {
+  const misbehave = (endpoint: 'token' | 'userinfo' | 'user' | 'jwks') => provider.on(endpoint, hostileAnswers[name] ?? null)
+
+  test('the token endpoint is refused with 502 OAUTH_ERROR, and the code is sent once', async () => {
+    misbehave('token')
+    const client = new OidcClient(provider.oidcOptions({ httpClient }))
+    const sentBefore = provider.requestsTo('token').length
+
+    const { error, milliseconds, grownBytes } = await measured(() => client.exchangeCode({ code: 'the-code', redirectUri }))
+
+    expect(error).toBeInstanceOf(OAuthError)
+    expect(error).toMatchObject({ status: 502, code: 'OAUTH_ERROR', details: { provider: 'oidc' } })
+    expect(provider.requestsTo('token').length - sentBefore).toBe(1)
+    expect(milliseconds).toBeLessThan(3_000)
+    expect(grownBytes).toBeLessThan(80 * 1024 * 1024) // the fake provider shares the process: it holds the bomb itself
+    provider.on('token', null)
+  })
+
+  test.each(['userinfo', 'user'] as const)('the %s endpoint is refused with 502 OAUTH_ERROR', async (endpoint) => {
+    misbehave(endpoint)
+    const client =
+      endpoint === 'userinfo' ? new OidcClient(provider.oidcOptions({ httpClient })) : new GitHubClient(provider.githubOptions({ httpClient }))
+    const tokens = await client.exchangeCode({ code: provider.issueCode({ scope: 'profile' }), redirectUri })
+    // An honest-looking body that names a usable subject is only refused for how it came.
+    const { error, milliseconds } = await measured(() => client.fetchUser(tokens))
+
+    expect(error).toBeInstanceOf(OAuthError)
+    expect(error).toMatchObject({ status: 502, code: 'OAUTH_ERROR' })
+    expect(milliseconds).toBeLessThan(3_000)
+    provider.on(endpoint, null)
+  })
+
+  test('the key set is unavailable: an id_token is refused with OAUTH_ERROR, a token in hand with OAUTH_PROVIDER_UNAVAILABLE', async () => {
+    misbehave('jwks')
+    const client = new OidcClient(provider.oidcOptions({ httpClient }))
+    const error = await failureOf(client.exchangeCode({ code: provider.issueCode(), redirectUri }))
+    expect(error).toMatchObject({ code: 'OAUTH_ERROR', details: { provider: 'oidc', status: null, body: null } })
+
+    const verifier = createTokenVerifier({ issuer: provider.issuer, jwksUri: provider.jwksUri, algorithms: ['RS256'], httpClient })
+    const verifying = await failureOf(verifier.verify(provider.signJwt(provider.idTokenClaims())))
+    expect(verifying).toBeInstanceOf(OAuthProviderUnavailableError)
+    provider.on('jwks', null)
+  })
+})
+
+test('nobody listening at the token endpoint is 502 OAUTH_ERROR without status and body', async () => {
+  const tokenUrl = await unreachableUrl()
+  const client = new OidcClient(provider.oidcOptions({ httpClient, tokenUrl }))
+  const error = await failureOf(client.exchangeCode({ code: 'the-code', redirectUri }))
+  expect(error).toMatchObject({ code: 'OAUTH_ERROR', details: { provider: 'oidc', status: null, body: null } })
+})
+
+test('a redirect is never followed: the place it names sees nothing', async () => {
+  const elsewhere = await startFakeProvider()
+  for (const status of [301, 302, 303, 307, 308]) {
+    provider.on('token', (_request, response) => void response.writeHead(status, { location: `${elsewhere.issuer}/token` }).end())
+    const client = new OidcClient(provider.oidcOptions({ httpClient }))
+    const error = await failureOf(client.exchangeCode({ code: 'the-code', redirectUri }))
+    expect(error).toMatchObject({ code: 'OAUTH_ERROR', details: { status } })
+  }
+  expect(elsewhere.requests).toEqual([])
+  provider.on('token', null)
+  await elsewhere.close()
+})
+
+test('the limits hold for a client of the host, too: whatever it returns, the answer is refused', async () => {
+  const nonsense: unknown[] = [
+    null,
+    undefined,
+    'text',
+    {},
+    { status: 200 },
+    { status: 200, body: {} },
+    { status: '200', body: '{}' },
+    { status: 200, body: ' '.repeat(256 * 1024 + 1) },
+    { status: 200, body: new Uint8Array(256 * 1024 + 1) },
+    { status: 200, body: 'é'.repeat(200 * 1024) },
+  ]
+  for (const response of nonsense) {
+    const hostClient = async () => response as { status: number; headers: object; body: string } // deliberately not what the type says
+    const client = new OidcClient(provider.oidcOptions({ httpClient: hostClient as typeof httpClient }))
+    expect(await failureOf(client.exchangeCode({ code: 'c', redirectUri }))).toMatchObject({ code: 'OAUTH_ERROR' })
+  }
+  const throwing = () => {
+    throw new Error('https://user:secret@provider.example')
+  }
+  const client = new OidcClient(provider.oidcOptions({ httpClient: throwing }))
+  const error = await failureOf(client.exchangeCode({ code: 'c', redirectUri }))
+  expect(error).toMatchObject({ code: 'OAUTH_ERROR', details: { status: null, body: null } })
+  expect(String((error as Error).cause)).not.toContain('secret')
+})

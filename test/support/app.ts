@@ -1,0 +1,121 @@
+import express, { type Express, type RequestHandler } from 'express'
+import type { Knex } from 'knex'
+import supertest from 'supertest'
+import {
+  type AuthRouter,
+  type AuthRouterOptions,
+  createAuthRouter,
+  createAuthTables,
+  createKnexStore,
+  OidcClient,
+  type ProviderClient,
+} from '../../src'
+import { type TestClock, testClock } from './clock'
+import { type FakeProvider, startFakeProvider } from './fake-provider'
+import { fastHasher } from './fast-hasher'
+import { logTap } from './log-tap'
+
+export const testSecret = 'a test secret of forty characters, or so'
+export const baseUrl = 'https://app.example.test'
+
+export interface MountOptions {
+  knex: Knex
+  settings?: AuthRouterOptions['settings']
+  /** What else createAuthRouter gets. */
+  options?: Partial<AuthRouterOptions>
+  prefix?: string
+  /** Registration key -> overrides of that provider's client; default `{ corp: {} }`. */
+  providers?: Record<string, object | ProviderClient>
+  /** Middleware the host mounts before us. */
+  before?: RequestHandler[]
+  /** Called with the app after our router is mounted. */
+  host?: (app: Express, auth: AuthRouter) => void
+}
+
+export interface Mounted {
+  app: Express
+  auth: AuthRouter
+  knex: Knex
+  prefix: string
+  clock: TestClock
+  logs: ReturnType<typeof logTap>
+  hasher: ReturnType<typeof fastHasher>
+  /** One fake provider behind every registered client. */
+  provider: FakeProvider
+  /** A browser: keeps cookies. */
+  browser(): Browser
+  close(): Promise<void>
+}
+
+export type Browser = ReturnType<typeof supertest.agent>
+
+/** A host with doorward mounted: default tables made, one fake OIDC provider behind each registration key. */
+export async function mount({
+  knex,
+  settings,
+  options,
+  prefix = '/auth',
+  providers = { corp: {} },
+  before = [],
+  host,
+}: MountOptions): Promise<Mounted> {
+  const clock = testClock()
+  const logs = logTap()
+  const hasher = fastHasher()
+  const provider = await startFakeProvider()
+  await createAuthTables(knex)
+  const auth = createAuthRouter({
+    settings: { jwtSecret: testSecret, oauthEnabled: true, oauthRedirectBaseUrl: baseUrl, cookieSecure: false, ...settings },
+    store: createKnexStore({ knex }),
+    prefix,
+    providers: Object.fromEntries(Object.entries(providers).map(([key, given]) => [key, clientOf(provider, key, given)])),
+    environment: 'test',
+    passwordHasher: hasher,
+    logger: logs,
+    now: clock.now,
+    ...options,
+  })
+  const app = express()
+  app.disable('x-powered-by')
+  for (const middleware of before) app.use(middleware)
+  app.use(prefix, auth)
+  host?.(app, auth)
+  return { app, auth, knex, prefix, clock, logs, hasher, provider, browser: () => supertest.agent(app), close: () => provider.close() }
+}
+
+function clientOf(provider: FakeProvider, key: string, given: object | ProviderClient): ProviderClient {
+  if ('exchangeCode' in given) return given as ProviderClient // told apart by its method
+  return new OidcClient({ ...provider.oidcOptions({ providerName: key, ...given }) })
+}
+
+export interface SignInOptions {
+  key?: string
+  profile?: Record<string, unknown>
+  query?: Record<string, string>
+  headers?: Record<string, string>
+}
+
+/** The whole dance: login, the person says yes at the provider, callback. */
+export async function signIn(
+  mounted: Mounted,
+  browser: Browser = mounted.browser(),
+  { key = 'corp', profile, query = {}, headers = {} }: SignInOptions = {},
+) {
+  const { callbackQuery } = await startLogin(mounted, browser, { key, query, ...(profile && { profile }) })
+  return browser.get(`${mounted.prefix}/oauth/${key}/callback`).set(headers).query(callbackQuery)
+}
+
+export async function startLogin(mounted: Mounted, browser: Browser, { key = 'corp', profile, query = {} }: SignInOptions = {}) {
+  const response = await browser.get(`${mounted.prefix}/oauth/${key}/login`).query(query)
+  if (response.status !== 302) throw new Error(`login answered ${response.status}: ${response.text}`)
+  return mounted.provider.authorize(String(response.headers['location']), profile ? { profile } : {})
+}
+
+/** The value of a cookie the response sets; null when it sets none of that name. */
+export function setCookieOf(response: { headers: Record<string, unknown> }, name: string): { value: string; attributes: string } | null {
+  const lines = (response.headers['set-cookie'] ?? []) as string[] // supertest types every header as any
+  const line = lines.find((candidate) => candidate.startsWith(`${name}=`))
+  if (line === undefined) return null
+  const [pair = '', ...attributes] = line.split('; ')
+  return { value: decodeURIComponent(pair.slice(name.length + 1)), attributes: attributes.join('; ') }
+}

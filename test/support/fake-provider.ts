@@ -1,0 +1,446 @@
+/**
+ * A programmable OpenID provider (and a GitHub look-alike) on loopback, for every test that needs a provider.
+ *
+ *   const provider = await startFakeProvider()            // { now? , clientId?, clientSecret? }
+ *   const client = new OidcClient(provider.oidcOptions()) // or googleOptions(), githubOptions(); pass overrides to any
+ *   …
+ *   const { callbackQuery } = provider.authorize(loginResponse.headers.location)          // the person says yes
+ *   const { callbackQuery } = provider.authorize(location, { profile: { sub: 'other' } }) // … as someone else
+ *   const { callbackQuery } = provider.deny(location)                                     // the person says no
+ *   await agent.get('/auth/oauth/corp/callback').query(callbackQuery)
+ *   …
+ *   await provider.close()
+ *
+ * authorize(url) parses the URL our router redirected to, checks that it is this provider's authorize endpoint and
+ * records it in `authorizations`; it returns { params, code, state, callbackUrl, callbackQuery }. No HTTP is involved.
+ * issueCode({...}) makes a code without any URL, for tests that call client.exchangeCode() themselves.
+ *
+ * Endpoints: token POST /token · userinfo GET /userinfo · jwks GET /jwks · discovery GET /.well-known/openid-configuration ·
+ * user GET /api/user (GitHub) · elsewhere: anything else. The token endpoint checks client credentials (post or basic),
+ * the code (once), redirect_uri byte for byte and the PKCE S256 verifier; userinfo and user check the bearer token.
+ *   provider.on('token', handler)     replaces an endpoint; handler: (request, response) => void | Promise<void>
+ *   provider.on('token', null)        puts the honest one back
+ *   provider.on('token', answer(status, jsonOrText, headers?))   a fixed answer
+ *   provider.on('token', hostileAnswers['gzip bomb'])            one of the hostile ones
+ *   provider.requests / provider.requestsTo('token')             what arrived: { endpoint, method, url, headers, body, form }
+ *   provider.connectionCount                                     TCP connections accepted so far
+ *
+ * Who logs in: `provider.profile` (claims; mutable) and `provider.githubProfile`, both overridable per authorize()/issueCode().
+ * id_tokens: RS256 with kid 'fake-1'. `provider.idToken = (claims) => string | object | null` replaces what comes back
+ * (an object is signed; null: no id_token); provider.signJwt(claims, { header, key }) signs anything with anything.
+ */
+import { createHash, createHmac, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto'
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+import { gzipSync } from 'node:zlib'
+
+export type FakeEndpoint = 'token' | 'userinfo' | 'jwks' | 'discovery' | 'user' | 'elsewhere'
+export type FakeProfile = Record<string, unknown>
+
+export interface FakeRequest {
+  endpoint: FakeEndpoint
+  method: string
+  /** Path and query. */
+  url: string
+  headers: IncomingHttpHeaders
+  body: string
+  form: URLSearchParams
+}
+
+export type FakeHandler = (request: FakeRequest, response: ServerResponse) => void | Promise<void>
+
+export interface CodeOptions {
+  profile?: FakeProfile
+  redirectUri?: string
+  codeChallenge?: string
+  nonce?: string
+  /** Space separated; an id_token comes back when it has `openid`. Default `openid email profile`. */
+  scope?: string
+}
+
+export interface Authorization {
+  params: URLSearchParams
+  code: string
+  state: string
+  callbackUrl: string
+  callbackQuery: Record<string, string>
+}
+
+export interface JwtOptions {
+  header?: Record<string, unknown>
+  /** A private key, or a string for HMAC. Default: the provider's RSA key. */
+  key?: KeyObject | string
+}
+
+interface Grant extends CodeOptions {
+  spent: boolean
+}
+
+export interface FakeProvider {
+  readonly issuer: string
+  readonly authorizeUrl: string
+  readonly tokenUrl: string
+  readonly userinfoUrl: string
+  readonly jwksUri: string
+  readonly apiUrl: string
+  readonly clientId: string
+  readonly clientSecret: string
+  profile: FakeProfile
+  githubProfile: FakeProfile
+  idToken: ((claims: Record<string, unknown>) => string | Record<string, unknown> | null) | null
+  readonly requests: FakeRequest[]
+  readonly authorizations: Authorization[]
+  readonly connectionCount: number
+  requestsTo(endpoint: FakeEndpoint): FakeRequest[]
+  on(endpoint: FakeEndpoint, handler: FakeHandler | null): void
+  authorize(url: string, options?: { profile?: FakeProfile }): Authorization
+  deny(url: string, error?: string): Authorization
+  issueCode(options?: CodeOptions): string
+  /** An access token that userinfo and user accept, without any code. */
+  issueAccessToken(options?: CodeOptions): string
+  idTokenClaims(options?: CodeOptions): Record<string, unknown>
+  signJwt(claims: unknown, options?: JwtOptions): string
+  oidcOptions<Overrides extends object>(overrides?: Overrides): OidcOptions & Overrides
+  googleOptions<Overrides extends object>(overrides?: Overrides): BuiltInOptions & Overrides
+  githubOptions<Overrides extends object>(overrides?: Overrides): BuiltInOptions & Overrides
+  close(): Promise<void>
+}
+
+interface OidcOptions {
+  clientId: string
+  clientSecret: string
+  authorizeUrl: string
+  tokenUrl: string
+  userinfoUrl: string
+  jwksUri: string
+  issuer: string
+}
+
+interface BuiltInOptions {
+  clientId: string
+  clientSecret: string
+  endpoints: Record<string, string>
+}
+
+/** One key pair for the whole process: making it costs a tenth of a second. */
+const signingKeys = generateKeyPairSync('rsa', { modulusLength: 2048 })
+
+export async function startFakeProvider(
+  options: { now?: () => Date; clientId?: string; clientSecret?: string } = {},
+): Promise<FakeProvider> {
+  const now = options.now ?? (() => new Date())
+  const clientId = options.clientId ?? 'client-1'
+  const clientSecret = options.clientSecret ?? 'the client secret: +/&='
+  const grants = new Map<string, Grant>()
+  const accessTokens = new Map<string, Grant>()
+  const handlers = new Map<FakeEndpoint, FakeHandler>()
+  const sockets = new Set<Socket>()
+  const state = { connectionCount: 0 }
+
+  const server = createServer((request, response) => void receive(request, response).catch(() => response.destroy()))
+  server.on('connection', (socket) => {
+    state.connectionCount += 1
+    sockets.add(socket)
+    socket.on('close', () => sockets.delete(socket))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}` // a TCP server's address is never a string
+
+  const honest: Record<FakeEndpoint, FakeHandler> = {
+    token: (request, response) => {
+      const refusal = refusalOf(request)
+      if (refusal) return answer(refusal === 'invalid_client' ? 401 : 400, { error: refusal })(request, response)
+      const grant = grants.get(request.form.get('code') ?? '')
+      if (!grant) return answer(400, { error: 'invalid_grant' })(request, response)
+      grant.spent = true
+      return answer(200, tokensFor(grant))(request, response)
+    },
+    userinfo: (request, response) => whenAuthorized(request, response, (grant) => ({ ...provider.profile, ...grant.profile })),
+    user: (request, response) => whenAuthorized(request, response, (grant) => ({ ...provider.githubProfile, ...grant.profile })),
+    jwks: (request, response) =>
+      answer(200, {
+        keys: [{ ...signingKeys.publicKey.export({ format: 'jwk' }), kid: 'fake-1', use: 'sig', alg: 'RS256' }],
+      })(request, response),
+    discovery: (request, response) =>
+      answer(200, {
+        issuer,
+        authorization_endpoint: provider.authorizeUrl,
+        token_endpoint: provider.tokenUrl,
+        userinfo_endpoint: provider.userinfoUrl,
+        jwks_uri: provider.jwksUri,
+      })(request, response),
+    elsewhere: answer(404, { error: 'not_found' }),
+  }
+
+  async function receive(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
+    const chunks: Buffer[] = []
+    for await (const chunk of incoming) chunks.push(chunk as Buffer) // no encoding is set, so chunks are buffers
+    const body = Buffer.concat(chunks).toString('utf8')
+    const url = incoming.url ?? '/'
+    const endpoint = endpointOf(incoming.method ?? 'GET', new URL(url, issuer).pathname)
+    const request = { endpoint, method: incoming.method ?? 'GET', url, headers: incoming.headers, body, form: new URLSearchParams(body) }
+    provider.requests.push(request)
+    await (handlers.get(endpoint) ?? honest[endpoint])(request, response)
+  }
+
+  function refusalOf({ headers, form }: FakeRequest): string | null {
+    const [id, secret] = credentialsOf(headers.authorization, form)
+    if (id !== clientId || secret !== clientSecret) return 'invalid_client'
+    if (form.get('grant_type') !== 'authorization_code') return 'unsupported_grant_type'
+    const grant = grants.get(form.get('code') ?? '')
+    if (!grant || grant.spent) return 'invalid_grant'
+    if (grant.redirectUri !== undefined && grant.redirectUri !== form.get('redirect_uri')) return 'invalid_grant'
+    if (grant.codeChallenge !== undefined && grant.codeChallenge !== challengeOf(form.get('code_verifier') ?? '')) return 'invalid_grant'
+    return null
+  }
+
+  function tokensFor(grant: Grant): Record<string, unknown> {
+    const access = remember(grant)
+    const scope = grant.scope ?? 'openid email profile'
+    const idToken = scope.split(' ').includes('openid') ? idTokenFor(grant) : null
+    return {
+      access_token: access,
+      token_type: 'Bearer',
+      expires_in: 3600,
+      scope,
+      refresh_token: `refresh-${randomBytes(8).toString('hex')}`,
+      ...(idToken === null ? {} : { id_token: idToken }),
+    }
+  }
+
+  function idTokenFor(grant: Grant): string | null {
+    const claims = provider.idTokenClaims(grant)
+    const made = provider.idToken ? provider.idToken(claims) : claims
+    return made === null || typeof made === 'string' ? made : provider.signJwt(made)
+  }
+
+  function remember(grant: Grant): string {
+    const access = `access-${randomBytes(12).toString('hex')}`
+    accessTokens.set(access, grant)
+    return access
+  }
+
+  function whenAuthorized(request: FakeRequest, response: ServerResponse, profileOf: (grant: Grant) => FakeProfile): void {
+    const grant = accessTokens.get((request.headers.authorization ?? '').replace(/^Bearer /, ''))
+    const reply = grant ? answer(200, profileOf(grant)) : answer(401, { error: 'invalid_token' })
+    void reply(request, response) // `answer` is synchronous
+  }
+
+  const provider: FakeProvider = {
+    issuer,
+    authorizeUrl: `${issuer}/authorize`,
+    tokenUrl: `${issuer}/token`,
+    userinfoUrl: `${issuer}/userinfo`,
+    jwksUri: `${issuer}/jwks`,
+    apiUrl: `${issuer}/api`,
+    clientId,
+    clientSecret,
+    profile: {
+      sub: 'subject-1',
+      email: 'ana@example.com',
+      email_verified: true,
+      name: 'Ana Souza',
+      picture: 'https://cdn.example.com/ana.png',
+    },
+    githubProfile: {
+      id: 583231,
+      login: 'ana',
+      name: 'Ana Souza',
+      email: 'ana@example.com',
+      avatar_url: 'https://avatars.example.com/u/583231',
+    },
+    idToken: null,
+    requests: [],
+    authorizations: [],
+    get connectionCount() {
+      return state.connectionCount
+    },
+    requestsTo: (endpoint) => provider.requests.filter((request) => request.endpoint === endpoint),
+    on(endpoint, handler) {
+      if (handler) handlers.set(endpoint, handler)
+      else handlers.delete(endpoint)
+    },
+    authorize: (url, { profile } = {}) => {
+      const params = authorizeParams(url)
+      const code = provider.issueCode({
+        ...(profile ? { profile } : {}),
+        redirectUri: params.get('redirect_uri') ?? '',
+        scope: params.get('scope') ?? '',
+        ...optional('codeChallenge', params.get('code_challenge')),
+        ...optional('nonce', params.get('nonce')),
+      })
+      return record(params, code, { code })
+    },
+    deny: (url, error = 'access_denied') => record(authorizeParams(url), '', { error }),
+    issueCode(code = {}) {
+      const value = `code-${randomBytes(12).toString('hex')}`
+      grants.set(value, { ...code, spent: false })
+      return value
+    },
+    issueAccessToken: (code = {}) => remember({ ...code, spent: true }),
+    idTokenClaims(code = {}) {
+      const seconds = Math.floor(now().getTime() / 1000)
+      return {
+        iss: issuer,
+        aud: clientId,
+        iat: seconds,
+        exp: seconds + 300,
+        ...provider.profile,
+        ...code.profile,
+        ...optional('nonce', code.nonce ?? null),
+      }
+    },
+    signJwt: (claims, { header, key } = {}) => signJwt(claims, { alg: 'RS256', kid: 'fake-1', typ: 'JWT', ...header }, key),
+    oidcOptions(overrides) {
+      const { authorizeUrl, tokenUrl, userinfoUrl, jwksUri } = provider
+      const base = { clientId, clientSecret, authorizeUrl, tokenUrl, userinfoUrl, jwksUri, issuer }
+      return { ...base, ...overrides } as OidcOptions & typeof overrides & object // spread keeps both shapes
+    },
+    googleOptions(overrides) {
+      const { authorizeUrl, tokenUrl, userinfoUrl, jwksUri } = provider
+      const base = { clientId, clientSecret, endpoints: { authorizeUrl, tokenUrl, userinfoUrl, jwksUri, issuer } }
+      return { ...base, ...overrides } as BuiltInOptions & typeof overrides & object // spread keeps both shapes
+    },
+    githubOptions(overrides) {
+      const { authorizeUrl, tokenUrl, apiUrl } = provider
+      const base = { clientId, clientSecret, endpoints: { authorizeUrl, tokenUrl, apiUrl } }
+      return { ...base, ...overrides } as BuiltInOptions & typeof overrides & object // spread keeps both shapes
+    },
+    close: () =>
+      new Promise<void>((resolve) => {
+        server.close(() => resolve())
+        for (const socket of sockets) socket.destroy()
+      }),
+  }
+  return provider
+
+  function authorizeParams(url: string): URLSearchParams {
+    const parsed = new URL(url)
+    if (parsed.origin + parsed.pathname !== provider.authorizeUrl) throw new Error(`not this provider's authorize URL: ${url}`)
+    return parsed.searchParams
+  }
+
+  function record(params: URLSearchParams, code: string, outcome: Record<string, string>): Authorization {
+    const callbackState = params.get('state') ?? ''
+    const callbackQuery = { ...outcome, state: callbackState }
+    const callback = new URL(params.get('redirect_uri') ?? '')
+    for (const [name, value] of Object.entries(callbackQuery)) callback.searchParams.set(name, value)
+    const authorization = { params, code, state: callbackState, callbackUrl: callback.href, callbackQuery }
+    provider.authorizations.push(authorization)
+    return authorization
+  }
+}
+
+/** A fixed answer: objects go out as JSON, strings as they are. */
+export function answer(status: number, content: unknown, headers: Record<string, string> = {}): FakeHandler {
+  return (_request, response) => {
+    const isText = typeof content === 'string' || Buffer.isBuffer(content)
+    response.writeHead(status, { 'content-type': isText ? 'text/html' : 'application/json', ...headers })
+    response.end(isText ? content : JSON.stringify(content))
+  }
+}
+
+const tokenBody = '{"access_token":"stolen","token_type":"bearer","sub":"subject-1","id":1,"keys":[]}'
+const asJson = { 'content-type': 'application/json' }
+
+/** Ways an endpoint can misbehave; each fits the token, userinfo, user and jwks endpoints. Use a short `timeoutMs` for the first two. */
+export const hostileAnswers: Readonly<Record<string, FakeHandler>> = {
+  'never answers': () => undefined,
+  'drips a byte at a time': (_request, response) => {
+    response.writeHead(200, asJson)
+    const timer = setInterval(() => response.write(' '), 20)
+    response.on('close', () => clearInterval(timer))
+  },
+  null: answer(200, 'null', asJson),
+  'an array': answer(200, '[]', asJson),
+  'a string': answer(200, '"x"', asJson),
+  'a number': answer(200, '7', asJson),
+  'HTML with 200': answer(200, '<html><body>access_token=stolen&token_type=bearer</body></html>'),
+  'a form with 200': answer(200, 'access_token=stolen&token_type=bearer', { 'content-type': 'application/x-www-form-urlencoded' }),
+  'an empty 204': answer(204, ''),
+  'a redirect with a usable body': answer(302, tokenBody, { ...asJson, location: '/elsewhere' }),
+  '200 with an error': answer(200, { error: 'bad_verification_code', error_description: 'The code is incorrect or expired.' }),
+  'a server error': answer(503, { error: 'temporarily_unavailable' }),
+  'a truncated body': (_request, response) => {
+    response.writeHead(200, { ...asJson, 'content-length': '4096' })
+    response.write('{"access_token":"sto')
+    setTimeout(() => response.destroy(), 20)
+  },
+  'a reset connection': (_request, response) => void response.socket?.resetAndDestroy(),
+  'a gzip bomb': (request, response) => {
+    const bomb = gzipSync(Buffer.concat([Buffer.from(tokenBody), Buffer.alloc(32 * 1024 * 1024, ' ')]))
+    return answer(200, bomb, { ...asJson, 'content-encoding': 'gzip' })(request, response)
+  },
+  'a 100 MB stream': (_request, response) => {
+    response.writeHead(200, asJson)
+    response.write(tokenBody)
+    const chunk = Buffer.alloc(64 * 1024, ' ')
+    let left = (100 * 1024 * 1024) / chunk.length
+    const pump = () => {
+      while (left > 0 && !response.destroyed) {
+        left -= 1
+        if (!response.write(chunk)) return void response.once('drain', pump)
+      }
+      response.end()
+    }
+    pump()
+  },
+  '20,000-deep JSON': answer(200, `${tokenBody.slice(0, -1)},"deep":${'['.repeat(20_000)}${']'.repeat(20_000)}}`, asJson),
+  'invalid UTF-8': answer(
+    200,
+    Buffer.concat([Buffer.from(`${tokenBody.slice(0, -1)},"x":"`), Buffer.from([0xff, 0xfe]), Buffer.from('"}')]),
+    asJson,
+  ),
+}
+
+/** A loopback URL nobody listens on: ECONNREFUSED. */
+export async function unreachableUrl(): Promise<string> {
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo // a TCP server's address is never a string
+  await new Promise((resolve) => server.close(resolve))
+  return `http://127.0.0.1:${port}/`
+}
+
+/** RFC 7636 section 4.2. */
+export function challengeOf(verifier: string): string {
+  return createHash('sha256').update(verifier).digest('base64url')
+}
+
+/** RFC 7515 by hand, so that a test can sign what no library would. */
+export function signJwt(claims: unknown, header: Record<string, unknown>, key: KeyObject | string = signingKeys.privateKey): string {
+  const signed = [header, claims].map((part) => Buffer.from(JSON.stringify(part)).toString('base64url')).join('.')
+  return `${signed}.${signature(signed, String(header['alg']), key).toString('base64url')}`
+}
+
+function signature(text: string, alg: string, key: KeyObject | string): Buffer {
+  if (alg === 'none') return Buffer.alloc(0)
+  if (typeof key === 'string') return createHmac('sha256', key).update(text).digest()
+  return sign(`sha${alg.slice(2)}`, Buffer.from(text), {
+    key,
+    ...(alg.startsWith('ES') ? { dsaEncoding: 'ieee-p1363' as const } : {}),
+    ...(alg.startsWith('PS') ? { padding: 6, saltLength: -1 } : {}),
+  })
+}
+
+function endpointOf(method: string, path: string): FakeEndpoint {
+  const known: Record<string, FakeEndpoint> = {
+    'POST /token': 'token',
+    'GET /userinfo': 'userinfo',
+    'GET /jwks': 'jwks',
+    'GET /.well-known/openid-configuration': 'discovery',
+    'GET /api/user': 'user',
+  }
+  return known[`${method} ${path}`] ?? 'elsewhere'
+}
+
+/** RFC 6749 section 2.3.1: both halves of Basic are form-encoded. */
+function credentialsOf(authorization: string | undefined, form: URLSearchParams): (string | null)[] {
+  if (!authorization?.startsWith('Basic ')) return [form.get('client_id'), form.get('client_secret')]
+  const [id = '', secret = ''] = Buffer.from(authorization.slice(6), 'base64').toString('utf8').split(':')
+  return [id, secret].map((part) => new URLSearchParams(`v=${part}`).get('v'))
+}
+
+function optional<Name extends string>(name: Name, value: string | null): { [Key in Name]?: string } {
+  return (value === null ? {} : { [name]: value }) as { [Key in Name]?: string } // a computed key widens to string
+}

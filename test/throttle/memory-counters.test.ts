@@ -1,0 +1,202 @@
+import { describe, expect, test } from 'vitest'
+import { ConfigurationError } from '../../src/errors'
+import type { CounterStore } from '../../src/throttle/counter-store'
+import { memoryCounters } from '../../src/throttle/memory-counters'
+
+function withClock(options: { maxKeys?: number } = {}) {
+  let at = 5_000
+  const counters = memoryCounters({ ...options, now: () => at })
+  return { counters, advance: (seconds: number) => (at += seconds * 1000) }
+}
+
+async function take(counters: CounterStore, key: string, times: number, limit?: number, windowSeconds = 900) {
+  let answer = { count: 0, resetSeconds: 0 }
+  for (let time = 0; time < times; time++) answer = await counters.increment(key, windowSeconds, limit)
+  return answer
+}
+
+async function countOf(counters: CounterStore, key: string, limit?: number, windowSeconds = 900): Promise<number> {
+  return (await counters.increment(key, windowSeconds, limit)).count
+}
+
+describe('a window', () => {
+  test('counts each unit, and says when it ends', async () => {
+    const { counters, advance } = withClock()
+    expect(await counters.increment('a', 900)).toEqual({ count: 1, resetSeconds: 900 })
+    advance(0.5)
+    expect(await counters.increment('a', 900)).toEqual({ count: 2, resetSeconds: 900 })
+    advance(100)
+    expect(await counters.increment('a', 900)).toEqual({ count: 3, resetSeconds: 800 })
+  })
+
+  test('starts at the first unit and is not extended by later ones', async () => {
+    const { counters, advance } = withClock()
+    await counters.increment('a', 900)
+    advance(899)
+    expect(await counters.increment('a', 900)).toEqual({ count: 2, resetSeconds: 1 })
+    advance(1)
+    expect(await counters.increment('a', 900)).toEqual({ count: 1, resetSeconds: 900 })
+  })
+
+  test('never says less than one second', async () => {
+    const { counters, advance } = withClock()
+    await counters.increment('a', 900)
+    advance(899.999)
+    expect((await counters.increment('a', 900)).resetSeconds).toBe(1)
+  })
+
+  test('of one key leaves the others alone, whatever their names', async () => {
+    const { counters } = withClock()
+    for (const key of ['a', 'b', '__proto__', 'constructor', '']) expect(await countOf(counters, key)).toBe(1)
+    expect(await countOf(counters, 'a')).toBe(2)
+  })
+
+  test('units taken at once are all counted', async () => {
+    const { counters } = withClock()
+    const answers = await Promise.all(Array.from({ length: 100 }, () => counters.increment('a', 900, 5)))
+    expect(answers.map(({ count }) => count)).toEqual(Array.from({ length: 100 }, (_, index) => index + 1))
+  })
+
+  test('uses the monotonic clock unless another is given', async () => {
+    expect(await memoryCounters().increment('a', 900)).toEqual({ count: 1, resetSeconds: 900 })
+  })
+})
+
+describe('giving back', () => {
+  test('takes one unit off and leaves the window where it was', async () => {
+    const { counters, advance } = withClock()
+    await take(counters, 'a', 3)
+    advance(100)
+    await counters.decrement('a')
+    expect(await counters.increment('a', 900)).toEqual({ count: 3, resetSeconds: 800 })
+  })
+
+  test('never goes below zero', async () => {
+    const { counters } = withClock()
+    await counters.decrement('a')
+    await take(counters, 'a', 1)
+    for (let time = 0; time < 3; time++) await counters.decrement('a')
+    expect(await countOf(counters, 'a')).toBe(1)
+  })
+
+  test('reset forgets the key, and it alone', async () => {
+    const { counters } = withClock()
+    await take(counters, 'a', 5, 5)
+    await take(counters, 'b', 2, 5)
+    await counters.reset('a')
+    await counters.reset('unknown')
+    expect(await countOf(counters, 'a')).toBe(1)
+    expect(await countOf(counters, 'b')).toBe(3)
+  })
+})
+
+describe('when it is full', () => {
+  test('a key at its limit is never evicted before it expires', async () => {
+    const { counters } = withClock({ maxKeys: 100 })
+    await take(counters, 'victim', 5, 5)
+    for (let index = 0; index < 10_000; index++) await counters.increment(`flood-${index}`, 900, 5)
+    expect(await countOf(counters, 'victim', 5)).toBe(6)
+  })
+
+  test('keys with fewer units make room first: naming keys once pushes out no half-spent one', async () => {
+    const { counters } = withClock({ maxKeys: 100 })
+    await take(counters, 'victim', 4, 5)
+    for (let index = 0; index < 1_000; index++) await take(counters, `flood-${index}`, (index % 3) + 1, 5)
+    expect(await countOf(counters, 'victim', 5)).toBe(5)
+  })
+
+  test('of keys with as many units the oldest makes room', async () => {
+    const { counters } = withClock({ maxKeys: 3 })
+    for (const key of ['a', 'b', 'c', 'd']) await counters.increment(key, 900, 5)
+    expect(await countOf(counters, 'b', 5)).toBe(2)
+    expect(await countOf(counters, 'c', 5)).toBe(2)
+    expect(await countOf(counters, 'a', 5)).toBe(1)
+  })
+
+  test('full of keys at their limit, newcomers share one overflow budget', async () => {
+    const { counters } = withClock({ maxKeys: 10 })
+    for (let index = 0; index < 10; index++) await take(counters, `spent-${index}`, 5, 5)
+    const counts: number[] = []
+    for (let index = 0; index < 8; index++) counts.push(await countOf(counters, `newcomer-${index}`, 5))
+    expect(counts).toEqual([1, 2, 3, 4, 5, 6, 7, 8])
+    for (let index = 0; index < 10; index++) expect(await countOf(counters, `spent-${index}`, 5)).toBe(6)
+  })
+
+  test('the overflow budget is a window too, one for each length', async () => {
+    const { counters, advance } = withClock({ maxKeys: 1 })
+    await take(counters, 'spent', 1, 1, 10_000)
+    expect(await counters.increment('a', 900, 5)).toEqual({ count: 1, resetSeconds: 900 })
+    expect(await counters.increment('b', 60, 60)).toEqual({ count: 1, resetSeconds: 60 })
+    advance(60)
+    expect(await counters.increment('c', 60, 60)).toEqual({ count: 1, resetSeconds: 60 })
+    expect(await counters.increment('d', 900, 5)).toEqual({ count: 2, resetSeconds: 840 })
+    advance(840)
+    expect(await counters.increment('e', 900, 5)).toEqual({ count: 1, resetSeconds: 900 })
+  })
+
+  test('giving back or forgetting a newcomer opens nothing for the others', async () => {
+    const { counters } = withClock({ maxKeys: 1 })
+    await take(counters, 'spent', 1, 1)
+    await take(counters, 'newcomer', 5, 5)
+    await counters.decrement('newcomer')
+    await counters.reset('newcomer')
+    expect(await countOf(counters, 'newcomer', 5)).toBe(6)
+  })
+
+  test('a key that expired or was given back makes room again', async () => {
+    const { counters, advance } = withClock({ maxKeys: 2 })
+    await take(counters, 'short', 1, 1, 60)
+    await take(counters, 'long', 1, 1, 900)
+    expect(await countOf(counters, 'a', 5)).toBe(1)
+    expect(await countOf(counters, 'b', 5)).toBe(2)
+    advance(60)
+    expect(await countOf(counters, 'c', 5)).toBe(1)
+    await counters.decrement('long')
+    expect(await countOf(counters, 'd', 5)).toBe(1)
+    expect(await countOf(counters, 'c', 5)).toBe(2)
+  })
+
+  test('a key named without a limit can always make room', async () => {
+    const { counters } = withClock({ maxKeys: 1 })
+    await take(counters, 'a', 1_000)
+    expect(await countOf(counters, 'b')).toBe(1)
+    expect(await countOf(counters, 'a')).toBe(1)
+  })
+})
+
+test('a million keys hold no more than maxKeys, and are counted within seconds', async () => {
+  const { counters } = withClock({ maxKeys: 10_000 })
+  const startedAt = performance.now()
+  await take(counters, 'victim', 5, 5)
+  for (let index = 0; index < 1_000_000; index++) await counters.increment(`k${index}`, 900, 5)
+  expect(performance.now() - startedAt).toBeLessThan(15_000)
+  expect(await countOf(counters, 'k999999', 5)).toBe(2)
+  expect(await countOf(counters, 'k980000', 5)).toBe(1)
+  expect(await countOf(counters, 'victim', 5)).toBe(6)
+})
+
+test('100,000 keys are held by default, and the one after makes the oldest go', async () => {
+  const counters = memoryCounters({ now: () => 0 })
+  for (let index = 0; index < 100_000; index++) await counters.increment(`k${index}`, 900, 5)
+  expect(await countOf(counters, 'k0', 5)).toBe(2)
+  await counters.increment('one too many', 900, 5)
+  expect(await countOf(counters, 'k2', 5)).toBe(2)
+  expect(await countOf(counters, 'k1', 5)).toBe(1)
+})
+
+test('100,000 keys that expire together are swept without stopping anyone', async () => {
+  const { counters, advance } = withClock()
+  for (let index = 0; index < 100_000; index++) await counters.increment(`k${index}`, 900, 1)
+  advance(900)
+  let slowest = 0
+  for (let index = 0; index < 4_000; index++) {
+    const startedAt = performance.now()
+    expect(await countOf(counters, `new-${index}`, 1)).toBe(1)
+    slowest = Math.max(slowest, performance.now() - startedAt)
+  }
+  expect(slowest).toBeLessThan(100)
+})
+
+test.each([0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY])('maxKeys %j is refused', (maxKeys) => {
+  expect(() => memoryCounters({ maxKeys })).toThrow(ConfigurationError)
+})
