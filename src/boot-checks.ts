@@ -2,7 +2,7 @@ import type { Settings } from './config/settings'
 import { isAbsoluteAddress } from './config/web-address'
 import { ConfigurationError } from './errors'
 import type { Logger } from './logger'
-import type { AuthRouterOptions } from './options'
+import { type AuthRouterOptions, hasMethods } from './options'
 import type { ProviderClient } from './providers/provider-client'
 import type { AuthStore } from './store/auth-store'
 
@@ -28,6 +28,7 @@ type Check = (boot: Boot) => void
 const requirements: readonly Check[] = [
   checkPrefix,
   checkProviderKeys,
+  checkProviderClients,
   checkProviderRegistered,
   checkIdentityTable,
   checkNameColumn,
@@ -64,6 +65,28 @@ function checkProviderKeys({ providers }: Boot): void {
       `Provider key ${JSON.stringify(key.slice(0, 64))} must match ^[a-z0-9][a-z0-9:_-]{0,49}$; it is part of URLs and stored with every identity.`,
     )
   }
+}
+
+/** A client of the host's own may be plain JavaScript: what it lacks is said here, not by a TypeError in the flow. */
+function checkProviderClients({ providers }: Boot): void {
+  for (const [key, client] of providers) {
+    const lack = lackOf(client)
+    if (lack === null) continue
+    throw new ConfigurationError(
+      `Provider ${key}: ${lack}; register an OidcClient, GoogleClient or GitHubClient, or an object that implements ProviderClient.`,
+    )
+  }
+}
+
+function lackOf(client: ProviderClient): string | null {
+  if (!hasMethods('exchangeCode', 'fetchUser')(client)) return 'the client has no exchangeCode() or no fetchUser()'
+  const { providerName, clientId, authorizeUrl, tokenUrl, scopes } = client
+  if (![providerName, clientId].every((value) => typeof value === 'string')) return 'providerName and clientId must be strings'
+  // RFC 9700 section 2.6: codes and secrets never cross the network in clear.
+  const isEndpoint = (url: unknown) => typeof url === 'string' && isAbsoluteAddress(url) && !url.includes('#')
+  if (!isEndpoint(authorizeUrl)) return 'authorizeUrl must be an absolute https URL (http on loopback only)'
+  if (!isEndpoint(tokenUrl)) return 'tokenUrl must be an absolute https URL (http on loopback only)'
+  return Array.isArray(scopes) && scopes.every((scope) => typeof scope === 'string') ? null : 'scopes must be an array of scope names'
 }
 
 function checkProviderRegistered({ settings, providers }: Boot): void {

@@ -5,7 +5,6 @@ import { runBootChecks } from './boot-checks'
 import { isProduction } from './config/environment'
 import { resolveSettings, type Settings } from './config/settings'
 import type { AuthContext } from './context'
-import { ConfigurationError } from './errors'
 import { type AuthEvents, createEvents } from './events'
 import { type Guards, guardsFor } from './guards/guards'
 import { sendError } from './http/error-envelope'
@@ -13,7 +12,7 @@ import { localeOf } from './http/locale'
 import { mountRoutes, type Route } from './http/routes'
 import { deriveKeys } from './keys'
 import { consoleLogger } from './logger'
-import { type AuthRouterOptions, refuseUnknownOptions } from './options'
+import { type AuthRouterOptions, checkOptions } from './options'
 import { argon2idHasher } from './passwords/hasher'
 import { type AuthService, createService } from './service'
 import { sessionRoutes } from './session/routes'
@@ -50,11 +49,7 @@ function routesOf(ctx: AuthContext, guards: Guards): Route[] {
 }
 
 function createContext(options: AuthRouterOptions): AuthContext {
-  if (typeof options !== 'object' || options === null)
-    throw new ConfigurationError('createAuthRouter() needs options: { settings, store, … }.')
-  refuseUnknownOptions('createAuthRouter', options)
-  if (!options.store?.users || !options.store.userTokens)
-    throw new ConfigurationError('Option store must be an AuthStore; createKnexStore({ knex }) makes one.')
+  checkOptions(options)
   const production = isProduction(options.environment)
   const settings = resolveSettings(options.settings, { production })
   const logger = options.logger ?? consoleLogger
@@ -83,7 +78,6 @@ function policyOf({ passwordPolicy }: AuthRouterOptions, settings: Settings) {
 
 /** A shared store has a local one behind it, so that an outage never means "unlimited", nor a state that works twice here. */
 function countersOf({ throttle = {}, now }: AuthRouterOptions): Pick<AuthContext, 'counters' | 'stateMarkers' | 'routeBudget'> {
-  refuseUnknownOptions('throttle', throttle, ['counters', 'routes'])
   const inProcess = () => memoryCounters(now ? { now: () => now().getTime() } : {})
   return {
     counters: throttle.counters ? withLocalFallback(throttle.counters) : inProcess(),

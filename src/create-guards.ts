@@ -1,9 +1,10 @@
 import { isProduction } from './config/environment'
 import { resolveSettings, type SettingsInput } from './config/settings'
+import { ConfigurationError } from './errors'
 import { type Guards, guardsFor } from './guards/guards'
 import { deriveKeys } from './keys'
 import { consoleLogger, type Logger } from './logger'
-import { refuseUnknownOptions } from './options'
+import { hasMethods, isObject, refuseUnknownOptions } from './options'
 import type { AuthStore } from './store/auth-store'
 
 export interface GuardsOptions {
@@ -22,7 +23,7 @@ export interface GuardsOptions {
  * @throws ConfigurationError naming the missing piece and the fix
  */
 export function createGuards(options: GuardsOptions): Guards {
-  refuseUnknownOptions('createGuards', options, ['settings', 'store', 'now', 'logger'])
+  checkOptions(options)
   const settings = resolveSettings(options.settings, { production: isProduction() })
   return guardsFor({
     settings,
@@ -31,4 +32,18 @@ export function createGuards(options: GuardsOptions): Guards {
     now: options.now ?? (() => new Date()),
     logger: options.logger ?? consoleLogger,
   })
+}
+
+function checkOptions(options: GuardsOptions): void {
+  if (!isObject(options)) throw new ConfigurationError('createGuards() needs options: { settings }.')
+  refuseUnknownOptions('createGuards', options, ['settings', 'store', 'now', 'logger'])
+  const { store, now, logger } = options
+  if (store !== undefined && !hasMethods('find')(store?.users)) {
+    throw new ConfigurationError('createGuards: store must be an AuthStore; createKnexStore({ knex }) makes one.')
+  }
+  if (now !== undefined && typeof now !== 'function')
+    throw new ConfigurationError('createGuards: now must be a function that returns a Date.')
+  if (logger !== undefined && !hasMethods('info', 'warn', 'error')(logger)) {
+    throw new ConfigurationError('createGuards: logger must be an object with the methods info, warn and error.')
+  }
 }

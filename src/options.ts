@@ -57,6 +57,17 @@ const known = {
   issueMfaToken: true,
 } satisfies Record<keyof AuthRouterOptions, true>
 
+/** Looked at before anything is built: each option is known, and is what it has to be. @throws ConfigurationError */
+export function checkOptions(options: AuthRouterOptions): void {
+  if (!isObject(options)) throw new ConfigurationError('createAuthRouter() needs options: { settings, store, … }.')
+  refuseUnknownOptions('createAuthRouter', options)
+  for (const [name, isRight, fix] of rules) {
+    if (!isRight(options[name])) throw new ConfigurationError(`Option ${name} must be ${fix}.`)
+  }
+  checkThrottle(options.throttle)
+  checkPasswordPolicy(options.passwordPolicy)
+}
+
 /** @throws ConfigurationError for an option that does not exist: a typo must not switch a protection off in silence */
 export function refuseUnknownOptions(where: string, given: object, names: readonly string[] = Object.keys(known)): void {
   for (const name of Object.keys(given)) {
@@ -65,4 +76,60 @@ export function refuseUnknownOptions(where: string, given: object, names: readon
       `${where}: unknown option ${JSON.stringify(name.slice(0, 64))}; the nearest known one is ${nearestName(name, names)}.`,
     )
   }
+}
+
+type Rule = (value: unknown) => boolean
+
+/** Found here, a forgotten method is a sentence at boot instead of a TypeError at somebody's login. */
+export function hasMethods(...names: string[]): Rule {
+  return (value) => isObject(value) && names.every((name) => typeof (value as Record<string, unknown>)[name] === 'function') // just checked
+}
+
+export function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function optional(isRight: Rule): Rule {
+  return (value) => value === undefined || isRight(value)
+}
+
+function isStore(value: unknown): boolean {
+  const { users, userTokens } = Object(value) as { users?: unknown; userTokens?: unknown } // whatever was passed
+  return hasMethods('transaction')(value) && hasMethods('find', 'update')(users) && hasMethods('consume')(userTokens)
+}
+
+const rules: readonly (readonly [keyof AuthRouterOptions, Rule, string])[] = [
+  ['store', isStore, 'an AuthStore; createKnexStore({ knex }) makes one'],
+  ['prefix', optional((value) => typeof value === 'string'), "a path such as '/auth'"],
+  ['providers', optional(isObject), 'an object of provider clients, for example { google: new GoogleClient({ … }) }'],
+  ['mailer', optional(hasMethods('send')), 'an object with the method send(mail)'],
+  ['passwordHasher', optional(hasMethods('hash', 'verify', 'needsRehash')), 'a PasswordHasher; argon2idHasher() makes one'],
+  ['passwordPolicy', optional(isObject), 'an object: { minLength, maxBytes, requireComplexity, check }'],
+  ['throttle', optional(isObject), 'an object: { counters, routes }'],
+  ['logger', optional(hasMethods('info', 'warn', 'error')), 'an object with the methods info, warn and error, as pino has'],
+  ['now', optional((value) => typeof value === 'function'), 'a function that returns a Date'],
+]
+
+function checkThrottle(throttle: AuthRouterOptions['throttle'] = {}): void {
+  refuseUnknownOptions('throttle', throttle, ['counters', 'routes'])
+  if (optional(hasMethods('increment', 'decrement', 'reset'))(throttle.counters)) return
+  throw new ConfigurationError(
+    'Option throttle.counters must be a CounterStore with increment, decrement and reset; memoryCounters() makes one.',
+  )
+}
+
+/** The limits are those of the settings passwordMinLength and passwordMaxBytes, which the policy replaces. */
+function checkPasswordPolicy(policy: PasswordPolicy = {}): void {
+  refuseUnknownOptions('passwordPolicy', policy, ['minLength', 'maxBytes', 'requireComplexity', 'check'])
+  const { minLength = 12, maxBytes = 1024, requireComplexity = false, check } = policy
+  const wrong =
+    (!isWhole(minLength, 8, 64) && 'minLength must be a whole number from 8 to 64') ||
+    (!isWhole(maxBytes, 64, 4096) && 'maxBytes must be a whole number from 64 to 4096') ||
+    (typeof requireComplexity !== 'boolean' && 'requireComplexity must be true or false') ||
+    (check !== undefined && typeof check !== 'function' && 'check must be a function')
+  if (wrong) throw new ConfigurationError(`Option passwordPolicy.${wrong}.`)
+}
+
+function isWhole(value: unknown, least: number, most: number): boolean {
+  return Number.isInteger(value) && Number(value) >= least && Number(value) <= most
 }

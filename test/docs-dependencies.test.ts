@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 
@@ -21,6 +21,21 @@ describe('docs/dependencies.md', () => {
     expect(rows.filter((cells) => cells.length !== 3 || (cells[2] ?? '').length < 40)).toEqual([])
   })
 
+  test('names only code that is there', () => {
+    const paths = [...page.matchAll(/`((?:src|test)\/[^`]+)`/g)].map(([, path = '']) => path)
+
+    expect(paths.length).toBeGreaterThan(5)
+    expect(paths.filter((path) => !existsSync(join(root, path)))).toEqual([])
+  })
+
+  test('names every risky component, in the version that is installed', () => {
+    const risky = table('Risky components').map(([name = '']) => name.split(' ').slice(0, 2))
+    const installed = risky.map(([name = '']) => [name, versionOf(name)])
+
+    expect(risky).toEqual(installed)
+    expect(risky.map(([name]) => name)).toEqual(expect.arrayContaining(['passport-oauth2', 'oauth', 'uid2', 'passport']))
+  })
+
   test('names only development packages that are installed', () => {
     const named = table('Development').flatMap(([names]) => (names ?? '').split(', ').map((name) => name.replace(/ \d+$/, '')))
 
@@ -40,6 +55,10 @@ test('the lock file names no registry', () => {
   expect(lock.match(/"resolved":/g)).toBeNull()
   expect(lock.match(/\bregistry\b/g)).toBeNull()
 })
+
+function versionOf(name: string): string {
+  return (JSON.parse(readFileSync(join(root, 'node_modules', name, 'package.json'), 'utf8')) as { version: string }).version
+}
 
 /** The cells of the first table below a heading, without its head. */
 function table(heading: string): string[][] {

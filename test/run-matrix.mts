@@ -1,4 +1,5 @@
-import { spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
@@ -23,38 +24,55 @@ interface Outcome {
   passed: number
   failed: number
   skipped: { file: string; test: string }[]
-  exitCode: number
+  /** What the tests announced as `*** SKIPPED: … ***`: a database or a browser they did not find. */
+  missing: string[]
 }
 
-function main(): number {
+async function main(): Promise<number> {
   const folder = mkdtempSync(join(tmpdir(), 'doorward-test-'))
   try {
-    const outcomes = expressMajors.map((express) => runSuite(express, join(folder, `${express}.json`)))
+    const outcomes: Outcome[] = []
+    for (const express of expressMajors) outcomes.push(await runSuite(express, join(folder, `${express}.json`)))
     return conclude(outcomes)
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
 }
 
-function runSuite(express: string, report: string): Outcome {
+async function runSuite(express: string, report: string): Promise<Outcome> {
   console.log(`\n=== Express ${express} ===`)
   const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`]
-  const { status } = spawnSync(
-    process.execPath,
+  const { exitCode, output } = await run(
     [vitest, 'run', '--config', 'test/vitest.config.ts', ...reporters, ...process.argv.slice(2)],
-    {
-      cwd: root,
-      stdio: 'inherit',
-      env: { ...process.env, EXPRESS: express, VITE_CONFIG_NATIVE_IGNORE_WARNING: 'true' },
-    },
+    express,
   )
-  if (!existsSync(report)) return { passed: 0, failed: 1, skipped: [], exitCode: status ?? 1 }
-  return count(JSON.parse(readFileSync(report, 'utf8')) as SuiteReport, status ?? 1)
+  const missing = [...output.matchAll(/\*\*\* SKIPPED: (.+) \*\*\*/g)].map(([, what = '']) => what)
+  if (!existsSync(report)) return { passed: 0, failed: 1, skipped: [], missing }
+  return { ...count(JSON.parse(readFileSync(report, 'utf8')) as SuiteReport, exitCode), missing }
+}
+
+/** Shows the output as it comes and hands it back. */
+async function run(args: string[], express: string): Promise<{ exitCode: number; output: string }> {
+  const color = process.stdout.isTTY ? { FORCE_COLOR: '1' } : {}
+  const env = { ...process.env, ...color, EXPRESS: express, VITE_CONFIG_NATIVE_IGNORE_WARNING: 'true' }
+  const child = spawn(process.execPath, args, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'], env })
+  let output = ''
+  for (const [from, to] of [
+    [child.stdout, process.stdout],
+    [child.stderr, process.stderr],
+  ] as const) {
+    from.setEncoding('utf8').on('data', (text: string) => {
+      output += text
+      to.write(text)
+    })
+  }
+  const [exitCode] = (await once(child, 'close')) as [number | null]
+  return { exitCode: exitCode ?? 1, output }
 }
 
 /** A file that failed before any of its tests ran counts as one failure, and so does a run that failed for no test's reason. */
-function count(report: SuiteReport, exitCode: number): Outcome {
-  const outcome: Outcome = { passed: 0, failed: 0, skipped: [], exitCode }
+function count(report: SuiteReport, exitCode: number): Omit<Outcome, 'missing'> {
+  const outcome: Omit<Outcome, 'missing'> = { passed: 0, failed: 0, skipped: [] }
   for (const file of report.testResults) {
     if (file.status === 'failed' && !file.assertionResults.some(({ status }) => status === 'failed')) outcome.failed++
     for (const { fullName, status } of file.assertionResults) {
@@ -71,25 +89,27 @@ function conclude(outcomes: Outcome[]): number {
   const passed = sum(outcomes.map((outcome) => outcome.passed))
   const failed = sum(outcomes.map((outcome) => outcome.failed))
   const skipped = outcomes.flatMap((outcome) => outcome.skipped)
-  if (skipped.length > 0) announce(skipped)
+  const gaps = [...new Set(outcomes.flatMap(({ missing }) => missing)), ...byFile(skipped)]
+  if (gaps.length > 0) announce(gaps)
+  if (passed === 0) console.error('\nNo test ran.')
   console.log(`\n${passed} passed, ${failed} failed, ${skipped.length} skipped`)
-  if (passed === 0) console.error('No test ran.')
-  return passed === 0 || failed > 0 || (process.env.CI && skipped.length > 0) ? 1 : 0
+  return passed === 0 || failed > 0 || (process.env.CI && gaps.length > 0) ? 1 : 0
 }
 
-function announce(skipped: Outcome['skipped']): void {
-  const line = '!'.repeat(100)
-  const files = [...new Set(skipped.map(({ file }) => file))]
-  console.log(`\n${line}\nNOT TESTED HERE, because something was not reached:`)
-  for (const name of files) {
+function byFile(skipped: Outcome['skipped']): string[] {
+  return [...new Set(skipped.map(({ file }) => file))].map((name) => {
     const tests = skipped.filter(({ file }) => file === name)
-    console.log(`  ${name}: ${tests.length}, the first is "${tests[0]?.test}"`)
-  }
-  console.log(line)
+    return `${name}: ${tests.length} skipped, the first is "${tests[0]?.test}"`
+  })
+}
+
+function announce(gaps: string[]): void {
+  const line = '!'.repeat(100)
+  console.log(`\n${line}\nNOT TESTED HERE, because something was not reached:\n${gaps.map((gap) => `  ${gap}`).join('\n')}\n${line}`)
 }
 
 function sum(numbers: number[]): number {
   return numbers.reduce((total, number) => total + number, 0)
 }
 
-process.exit(main())
+process.exit(await main())

@@ -66,7 +66,7 @@ export interface Settings {
  */
 export type SettingsInput = { readonly [Name in keyof Settings]?: Settings[Name] | string | undefined }
 
-/** All names, in the order of the documentation. */
+/** All names. */
 export const settingNames: readonly (keyof Settings)[] = Object.keys(settingsSchema.describe()['keys']) as (keyof Settings)[] // the strict schema has exactly these keys
 
 /** `oauthStateTtlSeconds` -> `AUTH_OAUTH_STATE_TTL_SECONDS`; the base URL alone has no prefix. */

@@ -1,6 +1,6 @@
 import type { ErrorRequestHandler, Request, RequestHandler, Response, Router } from 'express'
 import type Joi from 'joi'
-import { InternalError, MethodNotAllowedError } from '../errors'
+import { InternalError, MethodNotAllowedError, ServiceUnavailableError } from '../errors'
 import { readJsonBody } from './json-body'
 import { setSecurityHeaders } from './send'
 import { validate } from './validate'
@@ -71,7 +71,7 @@ function refuseMethod(lines: readonly Route[]): RequestHandler {
  */
 export function settled(handle: (req: Request, res: Response) => Promise<void> | void): RequestHandler {
   return (req, res, next) => {
-    new Promise<void>((resolve) => resolve(handle(req, res))).catch((thrown: unknown) => next(asError(thrown)))
+    inTime(new Promise<void>((resolve) => resolve(handle(req, res)))).catch((thrown: unknown) => next(asError(thrown)))
   }
 }
 
@@ -85,11 +85,23 @@ export function step(check: (req: Request, res: Response) => Promise<void> | voi
       return next(asError(thrown))
     }
     if (!pending) return next()
-    pending.then(
+    inTime(pending).then(
       () => next(),
       (thrown: unknown) => next(asError(thrown)),
     )
   }
+}
+
+// Longer than all that a request may rightly wait for, which is three provider calls of ten seconds.
+const deadlineMs = 40_000
+
+/** An adapter that never settles must not hold the request for good; what it still does later is nobody's answer. */
+function inTime(work: Promise<void>): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(new ServiceUnavailableError()), deadlineMs)
+    timer.unref()
+    work.then(resolve, reject).finally(() => clearTimeout(timer))
+  })
 }
 
 function asError(thrown: unknown): Error {

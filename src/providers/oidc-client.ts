@@ -85,6 +85,12 @@ export class OidcClient implements ProviderClient {
     return new this({ ...options, httpClient, ...(await readDiscovery(issuer, httpClient)) })
   }
 
+  /** False: every login would be refused, for want of anything to read a profile from. Boot warns of it. */
+  get hasProfileSource(): boolean {
+    const { userinfoUrl, tokenVerifier } = this.#options
+    return userinfoUrl !== undefined || tokenVerifier !== undefined || this.scopes.includes('openid')
+  }
+
   /** @throws OAuthError when the provider refuses, or an id_token that came back is not for this login */
   async exchangeCode(input: CodeExchange): Promise<OAuthTokens> {
     if (this.clientId === '') throw new NotImplementedError(`${this.providerName}: clientId is empty; a code cannot be exchanged.`)

@@ -1,23 +1,6 @@
 import { ConfigurationError } from '../errors'
 import type { CounterStore } from './counter-store'
-
-interface Window {
-  readonly key: string
-  readonly seconds: number
-  readonly endsAt: number
-  count: number
-  /** Units taken, or `full`: the fewer, the sooner it makes room. */
-  level: number
-}
-
-/** A key at its limit: never made room of before it expires. */
-const full = Number.POSITIVE_INFINITY
-
-/** Counts above are one level: making room looks at no more levels than this, whatever the limits are. */
-const topLevel = 64
-
-/** Expired windows dropped per call and window length: the work is spread, and still faster than keys can arrive. */
-const sweptPerCall = 32
+import { createHeldWindows, type Window } from './held-windows'
 
 /**
  * Counters of this process, bounded. When `maxKeys` are held, the one with the fewest units makes room; keys at their
@@ -30,96 +13,60 @@ const sweptPerCall = 32
  */
 export function memoryCounters(options: { maxKeys?: number; now?: () => number } = {}): CounterStore {
   const { maxKeys = 100_000, now = () => performance.now() } = options
-  if (!Number.isSafeInteger(maxKeys) || maxKeys < 1)
+  if (!Number.isSafeInteger(maxKeys) || maxKeys < 1) {
     throw new ConfigurationError('memoryCounters: maxKeys must be a whole number of at least 1.')
-
-  const windows = new Map<string, Window>()
+  }
+  const held = createHeldWindows()
   const overflow = new Map<number, Window>()
-  /** By length, oldest first: windows of one length end in the order they began. */
-  const byLength = new Map<number, Set<Window>>()
-  const byLevel = new Map<number, Set<Window>>()
-
-  function sweep(): void {
-    for (const sameLength of byLength.values()) {
-      let left = sweptPerCall
-      for (const window of sameLength) {
-        if (left-- === 0 || window.endsAt > now()) break
-        remove(window)
-      }
-    }
-  }
-
-  function remove(window: Window): void {
-    windows.delete(window.key)
-    take(byLength, window.seconds, window)
-    take(byLevel, window.level, window)
-  }
-
-  function setLevel(window: Window, level: number): void {
-    if (level === window.level) return
-    take(byLevel, window.level, window)
-    window.level = level
-    put(byLevel, level, window)
-  }
 
   function find(key: string): Window | undefined {
-    const window = windows.get(key)
-    if (!window || window.endsAt > now()) return window
-    remove(window)
-    return undefined
+    const window = held.find(key)
+    return window && window.endsAt > now() ? window : undefined
   }
 
   function open(key: string, seconds: number): Window {
-    if (windows.size >= maxKeys && !makeRoom()) return openOverflow(seconds)
-    const window: Window = { key, seconds, endsAt: now() + seconds * 1000, count: 0, level: 0 }
-    windows.set(key, window)
-    put(byLength, seconds, window)
-    put(byLevel, 0, window)
+    held.drop(key) // its expired predecessor
+    if (held.size() >= maxKeys && !held.makeRoom()) return overflowOf(seconds)
+    const window = newWindow(key, seconds, now())
+    held.hold(window)
     return window
   }
 
-  function makeRoom(): boolean {
-    let level = full
-    for (const used of byLevel.keys()) level = Math.min(level, used)
-    const [oldest] = byLevel.get(level) ?? []
-    if (level === full || !oldest) return false
-    remove(oldest)
-    return true
-  }
-
   /** Not among the keys, so it neither makes room nor takes any. */
-  function openOverflow(seconds: number): Window {
-    const shared = overflow.get(seconds)
-    if (shared && shared.endsAt > now()) return shared
-    for (const [length, window] of overflow) if (window.endsAt <= now()) overflow.delete(length)
-    const window: Window = { key: '', seconds, endsAt: now() + seconds * 1000, count: 0, level: full }
+  function overflowOf(seconds: number): Window {
+    for (const [length, { endsAt }] of overflow) if (endsAt <= now()) overflow.delete(length)
+    const window = overflow.get(seconds) ?? newWindow('', seconds, now())
     overflow.set(seconds, window)
     return window
   }
 
   const store: CounterStore = {
-    async increment(key, windowSeconds, limit = full) {
-      sweep()
+    async increment(key, windowSeconds, limit = Number.POSITIVE_INFINITY) {
+      held.sweep(now())
       const window = find(key) ?? open(key, windowSeconds)
       window.count++
-      if (windows.get(key) === window) setLevel(window, window.count >= limit ? full : Math.min(window.count, topLevel))
-      return { count: window.count, resetSeconds: secondsLeft(window, now()) }
+      window.limit = limit
+      held.regrade(window)
+      return { count: window.count, resetSeconds: Math.max(1, Math.ceil((window.endsAt - now()) / 1000)) }
     },
 
     async decrement(key) {
       const window = find(key)
       if (!window || window.count === 0) return
       window.count--
-      setLevel(window, Math.min(window.count, topLevel))
+      held.regrade(window)
     },
 
     async reset(key) {
-      const window = find(key)
-      if (window) remove(window)
+      held.drop(key)
     },
   }
   inProcess.add(store)
   return store
+}
+
+function newWindow(key: string, seconds: number, now: number): Window {
+  return { key, seconds, endsAt: now + seconds * 1000, count: 0, limit: Number.POSITIVE_INFINITY }
 }
 
 const inProcess = new WeakSet<CounterStore>()
@@ -127,20 +74,4 @@ const inProcess = new WeakSet<CounterStore>()
 /** True for a store made here: it can be neither down nor late. */
 export function isInProcess(store: CounterStore): boolean {
   return inProcess.has(store)
-}
-
-function secondsLeft(window: Window, now: number): number {
-  return Math.max(1, Math.ceil((window.endsAt - now) / 1000))
-}
-
-function put(index: Map<number, Set<Window>>, at: number, window: Window): void {
-  const set = index.get(at)
-  if (set) set.add(window)
-  else index.set(at, new Set([window]))
-}
-
-function take(index: Map<number, Set<Window>>, at: number, window: Window): void {
-  const set = index.get(at)
-  set?.delete(window)
-  if (set?.size === 0) index.delete(at)
 }

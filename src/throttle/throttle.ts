@@ -16,8 +16,12 @@ export async function attempt(
   Exhausted: new (options: AppErrorOptions) => TooManyRequestsError,
 ): Promise<void> {
   if (budget === false) return
-  const { count, resetSeconds } = await withLocalFallback(counters).increment(key, budget.windowSeconds, budget.attempts)
-  if (count > budget.attempts) throw new Exhausted({ details: { retry_after_seconds: Math.max(1, Math.ceil(resetSeconds)) } })
+  const guarded = withLocalFallback(counters)
+  const { count, resetSeconds } = await guarded.increment(key, budget.windowSeconds, budget.attempts)
+  if (count <= budget.attempts) return
+  // A refused caller used nothing: were its unit kept, a burst of good logins would lock itself out after giving theirs back.
+  await guarded.decrement(key)
+  throw new Exhausted({ details: { retry_after_seconds: Math.max(1, Math.ceil(resetSeconds)) } })
 }
 
 /** Gives back the unit this caller took, no more. */

@@ -50,7 +50,9 @@ describe.each(Object.keys(hostileAnswers))('an endpoint that answers with: %s', 
   test.each(['userinfo', 'user'] as const)('the %s endpoint is refused with 502 OAUTH_ERROR', async (endpoint) => {
     misbehave(endpoint)
     const client =
-      endpoint === 'userinfo' ? new OidcClient(provider.oidcOptions({ httpClient })) : new GitHubClient(provider.githubOptions({ httpClient }))
+      endpoint === 'userinfo'
+        ? new OidcClient(provider.oidcOptions({ httpClient }))
+        : new GitHubClient(provider.githubOptions({ httpClient }))
     const tokens = await client.exchangeCode({ code: provider.issueCode({ scope: 'profile' }), redirectUri })
     // An honest-looking body that names a usable subject is only refused for how it came.
     const { error, milliseconds } = await measured(() => client.fetchUser(tokens))

@@ -340,7 +340,14 @@ export function answer(status: number, content: unknown, headers: Record<string,
   }
 }
 
-const tokenBody = '{"access_token":"stolen","token_type":"bearer","sub":"subject-1","id":1,"keys":[]}'
+/** Usable by every endpoint: where a hostile answer carries it, only the way it came may be the reason for a refusal. */
+const tokenBody = JSON.stringify({
+  access_token: 'stolen',
+  token_type: 'bearer',
+  sub: 'subject-1',
+  id: 1,
+  keys: [{ ...signingKeys.publicKey.export({ format: 'jwk' }), kid: 'fake-1' }],
+})
 const asJson = { 'content-type': 'application/json' }
 
 /** Ways an endpoint can misbehave; each fits the token, userinfo, user and jwks endpoints. Use a short `timeoutMs` for the first two. */
@@ -367,10 +374,7 @@ export const hostileAnswers: Readonly<Record<string, FakeHandler>> = {
     setTimeout(() => response.destroy(), 20)
   },
   'a reset connection': (_request, response) => void response.socket?.resetAndDestroy(),
-  'a gzip bomb': (request, response) => {
-    const bomb = gzipSync(Buffer.concat([Buffer.from(tokenBody), Buffer.alloc(32 * 1024 * 1024, ' ')]))
-    return answer(200, bomb, { ...asJson, 'content-encoding': 'gzip' })(request, response)
-  },
+  'a gzip bomb': (request, response) => answer(200, gzipBomb(), { ...asJson, 'content-encoding': 'gzip' })(request, response),
   'a 100 MB stream': (_request, response) => {
     response.writeHead(200, asJson)
     response.write(tokenBody)
@@ -392,6 +396,13 @@ export const hostileAnswers: Readonly<Record<string, FakeHandler>> = {
     asJson,
   ),
 }
+
+/** 32 MB in 32 KB; made once, when first asked for. */
+function gzipBomb(): Buffer {
+  bomb ??= gzipSync(Buffer.concat([Buffer.from(tokenBody), Buffer.alloc(32 * 1024 * 1024, ' ')]))
+  return bomb
+}
+let bomb: Buffer | null = null
 
 /** A loopback URL nobody listens on: ECONNREFUSED. */
 export async function unreachableUrl(): Promise<string> {

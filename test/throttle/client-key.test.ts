@@ -79,5 +79,5 @@ test('any IPv4 address is the same client mapped into IPv6, dotted or in hex', (
 })
 
 test('no text makes it throw', () => {
-  fc.assert(fc.property(fc.string({ unit: 'binary' }), (text) => expect(typeof clientKey(text)).toBe('string')))
+  fc.assert(fc.property(fc.string({ unit: 'binary' }), (text) => typeof clientKey(text) === 'string'))
 })

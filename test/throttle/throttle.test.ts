@@ -49,6 +49,13 @@ describe('attempt', () => {
     await expect(attempt(counters, budget, 'a', LoginThrottledError)).rejects.toMatchObject({ details: { retry_after_seconds: 1 } })
   })
 
+  test('a refused caller leaves no unit behind: a burst of good logins does not lock itself out', async () => {
+    const counters = memoryCounters()
+    expect(await passed(counters, 'a', 20)).toBe(5)
+    for (let login = 0; login < 5; login++) await giveBack(counters, budget, 'a')
+    expect(await passed(counters, 'a', 20)).toBe(5)
+  })
+
   test('a budget of false is off, and asks no store', async () => {
     const counters = brokenStore()
     for (let time = 0; time < 100; time++) await attempt(counters, false, 'a', LoginThrottledError)

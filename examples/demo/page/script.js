@@ -27,7 +27,7 @@ show()
 async function show() {
   try {
     const me = await call('GET', `${auth}/me`)
-    const [identities, hello] = await Promise.all([me.ok ? call('GET', `${auth}/oauth/accounts`) : null, call('GET', '/api/hello')])
+    const [identities, hello] = await Promise.all([me.ok ? send('GET', `${auth}/oauth/accounts`) : null, send('GET', '/api/hello')])
     if (me.ok) showAccount(me.body)
     if (identities?.ok) showIdentities(identities.body)
     showHello(hello)

@@ -64,7 +64,7 @@ const LOST =
   /(?:Connection terminated(?: unexpectedly| due to connection timeout)?|connection error and is not queryable|Client was closed and is not queryable|timeout exceeded when trying to connect|timeout expired|Query read timeout|Unable to acquire a connection|The database connection is not open|^aborted)$/
 
 function isLostConnection(error: unknown): boolean {
-  return error instanceof Error && LOST.test(error.message)
+  return error instanceof Error && !('code' in error) && LOST.test(error.message)
 }
 
 function isMissingTable(code: string, error: unknown): boolean {

@@ -1,0 +1,164 @@
+import { MockAgent } from 'undici'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { ConfigurationError } from '../../src/errors'
+import { createHttpClient, type HttpClientOptions } from '../../src/http-client'
+import { callProvider } from '../../src/providers/provider-request'
+import { answer, type FakeProvider, hostileAnswers, startFakeProvider, unreachableUrl } from '../support/fake-provider'
+
+let provider: FakeProvider
+beforeEach(async () => {
+  provider = await startFakeProvider()
+})
+afterEach(() => provider.close())
+
+test('answers with status, headers and the body as bytes', async () => {
+  provider.on('elsewhere', answer(201, { hello: 'world' }, { 'x-a': 'b' }))
+  const response = await createHttpClient()(`${provider.issuer}/x`, { method: 'POST', headers: { 'x-c': 'd' }, body: 'text' })
+  expect(response).toMatchObject({ status: 201, headers: { 'x-a': 'b' } })
+  expect(response.body).toEqual(Buffer.from('{"hello":"world"}'))
+  expect(provider.requests[0]).toMatchObject({ method: 'POST', body: 'text', headers: { 'x-c': 'd', 'accept-encoding': 'identity' } })
+})
+
+test('a redirect is returned, not followed', async () => {
+  provider.on('elsewhere', answer(302, '', { location: '/other' }))
+  await expect(createHttpClient()(`${provider.issuer}/x`)).resolves.toMatchObject({ status: 302 })
+  expect(provider.requests.length).toBe(1)
+})
+
+test.each(['gzip', 'br', 'deflate', 'gzip, gzip, gzip'])('content-encoding %s is refused, not decoded', async (encoding) => {
+  provider.on('elsewhere', answer(200, 'anything', { 'content-encoding': encoding }))
+  await expect(createHttpClient()(`${provider.issuer}/x`)).rejects.toMatchObject({ name: 'HttpClientError', code: 'ENCODED' })
+})
+
+test('the body is bounded: 256 KiB, or what the call asks for', async () => {
+  const client = createHttpClient()
+  provider.on('elsewhere', answer(200, 'x'.repeat(256 * 1024)))
+  await expect(client(`${provider.issuer}/x`)).resolves.toMatchObject({ status: 200 })
+  provider.on('elsewhere', answer(200, 'x'.repeat(256 * 1024 + 1)))
+  await expect(client(`${provider.issuer}/x`)).rejects.toMatchObject({ code: 'TOO_LARGE' })
+  await expect(client(`${provider.issuer}/x`, { maxBytes: 512 * 1024 })).resolves.toMatchObject({ status: 200 })
+})
+
+test.each(['never answers', 'drips a byte at a time'])('a server that %s is given up after the deadline', async (name) => {
+  provider.on('elsewhere', hostileAnswers[name] ?? null)
+  const startedAt = performance.now()
+  await expect(createHttpClient({ timeoutMs: 200 })(`${provider.issuer}/x`)).rejects.toMatchObject({ code: 'TIMEOUT' })
+  expect(performance.now() - startedAt).toBeLessThan(1_500)
+})
+
+test('an error says neither the URL nor what it held', async () => {
+  const url = `${await unreachableUrl()}?access_token=very-secret`
+  const error: unknown = await createHttpClient()(url).catch((reason: unknown) => reason)
+  expect(error).toMatchObject({ name: 'HttpClientError', code: 'ECONNREFUSED' })
+  expect(JSON.stringify(error, Object.getOwnPropertyNames(error)) + String(error)).not.toMatch(/very-secret|127\.0\.0\.1/)
+})
+
+test.each(['not a url', 'ftp://example.com/', 'http://127.0.0.1:1/\u0000'])(
+  'the URL %j fails like a provider that is not there',
+  async (url) => {
+    await expect(createHttpClient()(url)).rejects.toMatchObject({ name: 'HttpClientError' })
+  },
+)
+
+test('a header with a line break is refused, not sent', async () => {
+  const call = createHttpClient()(`${provider.issuer}/x`, { headers: { authorization: 'Bearer a\r\nx-evil: 1' } })
+  await expect(call).rejects.toMatchObject({ name: 'HttpClientError' })
+  expect(provider.requests).toEqual([])
+})
+
+test('at most 50 calls per origin are under way; the next is refused at once, another origin is not', async () => {
+  provider.on('elsewhere', () => undefined)
+  const client = createHttpClient({ timeoutMs: 1_000 })
+  const hanging = Array.from({ length: 50 }, () => client(`${provider.issuer}/x`).catch((reason: unknown) => reason))
+  await expect(client(`${provider.issuer}/x`)).rejects.toMatchObject({ code: 'TOO_MANY_IN_FLIGHT' })
+  const other = await startFakeProvider()
+  await expect(client(other.jwksUri)).resolves.toMatchObject({ status: 200 })
+  await other.close()
+  await Promise.all(hanging)
+  provider.on('elsewhere', null)
+  await expect(client(`${provider.issuer}/x`)).resolves.toMatchObject({ status: 404 })
+})
+
+test('a dispatcher of the host is used instead of the own pool', async () => {
+  const dispatcher = new MockAgent()
+  dispatcher.disableNetConnect()
+  dispatcher.get('https://idp.example').intercept({ path: '/x' }).reply(200, 'from the mock')
+  const response = await createHttpClient({ dispatcher })('https://idp.example/x')
+  expect(response.body).toEqual(Buffer.from('from the mock'))
+  await dispatcher.close()
+})
+
+describe('the circuit breaker', () => {
+  test('is off by default: the tenth failure is called like the first', async () => {
+    provider.on('elsewhere', answer(500, ''))
+    const client = createHttpClient()
+    for (let call = 0; call < 10; call += 1) await client(`${provider.issuer}/x`)
+    expect(provider.requests.length).toBe(10)
+  })
+
+  test('opens after so many failures in a row, lets one call through later, and closes on success', async () => {
+    const client = createHttpClient({ circuitBreaker: { failures: 3, resetAfterMs: 100 } })
+    const call = () => client(`${provider.issuer}/x`)
+    provider.on('elsewhere', answer(404, ''))
+    for (let index = 0; index < 5; index += 1) await call()
+    provider.on('elsewhere', answer(503, ''))
+    for (let index = 0; index < 3; index += 1) await call()
+    expect(provider.requests.length).toBe(8)
+    await expect(call()).rejects.toMatchObject({ code: 'CIRCUIT_OPEN' })
+    expect(provider.requests.length).toBe(8)
+
+    await new Promise((resolve) => setTimeout(resolve, 120))
+    // Still failing: the one probe opens it again, and nobody else goes with it.
+    const outcomes = await Promise.allSettled([call(), call(), call()])
+    expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'rejected'])
+    await expect(call()).rejects.toMatchObject({ code: 'CIRCUIT_OPEN' })
+
+    provider.on('elsewhere', null)
+    await new Promise((resolve) => setTimeout(resolve, 120))
+    await call()
+    await expect(call()).resolves.toMatchObject({ status: 404 })
+  })
+
+  test('is per origin: one broken provider does not close the others', async () => {
+    const client = createHttpClient({ circuitBreaker: { failures: 1, resetAfterMs: 60_000 } })
+    await client(await unreachableUrl()).catch(() => undefined)
+    await expect(client(provider.jwksUri)).resolves.toMatchObject({ status: 200 })
+  })
+})
+
+test.each([
+  { timeout: 5 },
+  { timeoutMs: 0 },
+  { timeoutMs: 10_001 },
+  { timeoutMs: Number.NaN },
+  { timeoutMs: '10' },
+  { circuitBreaker: true },
+  { circuitBreaker: null },
+  { circuitBreaker: { failures: 0, resetAfterMs: 1 } },
+  { circuitBreaker: { failures: 1 } },
+])('the options %j are refused', (options) => {
+  expect(() => createHttpClient(options as HttpClientOptions)).toThrow(ConfigurationError) // deliberately not what the type says
+})
+
+test('a client of the host that never settles is given up after 10 seconds, and told so', async () => {
+  vi.useFakeTimers()
+  try {
+    let signal: AbortSignal | undefined
+    const call = callProvider(
+      (_url, request) => {
+        signal = request?.signal
+        return new Promise(() => undefined)
+      },
+      'https://idp.example/token',
+      {},
+    )
+    const refused = expect(call).rejects.toMatchObject({ code: 'TIMEOUT' })
+    await vi.advanceTimersByTimeAsync(9_999)
+    expect(signal?.aborted).toBe(false)
+    await vi.advanceTimersByTimeAsync(1)
+    await refused
+    expect(signal?.aborted).toBe(true)
+  } finally {
+    vi.useRealTimers()
+  }
+})

@@ -1,0 +1,276 @@
+import { generateKeyPairSync, type KeyObject } from 'node:crypto'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { ConfigurationError, OAuthProviderUnavailableError, OAuthTokenRejectedError } from '../../src/errors'
+import { createTokenVerifier, type TokenVerifierOptions } from '../../src/providers/token-verifier'
+import { readVerificationKey } from '../../src/providers/verification-key'
+import { answer, type FakeProvider, startFakeProvider } from '../support/fake-provider'
+
+let provider: FakeProvider
+let time: number
+const now = () => new Date(time)
+
+beforeEach(async () => {
+  time = Date.parse('2026-03-01T12:00:00Z')
+  provider = await startFakeProvider({ now })
+})
+afterEach(() => provider.close())
+
+function verifierFor(options: Partial<TokenVerifierOptions> = {}) {
+  return createTokenVerifier({ issuer: provider.issuer, jwksUri: provider.jwksUri, algorithms: ['RS256'], now, ...options })
+}
+
+const goodToken = () => provider.signJwt(provider.idTokenClaims())
+const fetches = () => provider.requestsTo('jwks').length
+const rsaKey = (modulusLength: number, publicExponent = 65_537) => generateKeyPairSync('rsa', { modulusLength, publicExponent })
+const jwk = (key: KeyObject, members: object = {}) => ({ ...key.export({ format: 'jwk' }), kid: 'k', ...members })
+
+function publish(...keys: unknown[]): void {
+  provider.on('jwks', answer(200, { keys }))
+}
+
+describe('options', () => {
+  test.each([
+    ['issuer', { issuer: '' }],
+    ['issuer', { issuer: undefined }],
+    ['jwksUri', { jwksUri: '' }],
+    ['jwksUri', { jwksUri: 'http://idp.example/jwks' }],
+    ['algorithms', { algorithms: [] }],
+    ['algorithms', { algorithms: undefined }],
+    ['algorithms', { algorithms: 'RS256' }],
+    ['algorithms', { algorithms: ['none', 'HS256'] }],
+    ['algorithms', { algorithms: ['RS256', 'EdDSA'] }],
+    ['requiredClaims', { requiredClaims: 'scope' }],
+    ['lifespanSeconds', { lifespanSeconds: 0 }],
+    ['minRefreshIntervalSeconds', { minRefreshIntervalSeconds: Number.NaN }],
+    ['audience', { audience: 'client-1' }],
+  ])('%s: a wrong value is refused at construction (%o)', (name, wrong) => {
+    const build = () => verifierFor(wrong as Partial<TokenVerifierOptions>) // deliberately not what the type says
+    expect(build).toThrow(ConfigurationError)
+    expect(build).toThrow(new RegExp(name))
+  })
+})
+
+describe('a token', () => {
+  const claims = () => provider.idTokenClaims()
+
+  test('that is right is answered with its claims', async () => {
+    await expect(verifierFor().verify(goodToken())).resolves.toMatchObject({ sub: 'subject-1', iss: provider.issuer })
+  })
+
+  const rejected: [string, () => unknown][] = [
+    ['not a JWT', () => 'opaque-token'],
+    ['a JWT of two parts', () => goodToken().split('.').slice(0, 2).join('.')],
+    ['not a string', () => 7],
+    ['of unreadable header', () => `!!!.${goodToken().split('.').slice(1).join('.')}`],
+    ['of alg none', () => provider.signJwt(claims(), { header: { alg: 'none' } })],
+    ['of HS256', () => provider.signJwt(claims(), { header: { alg: 'HS256' }, key: 'secret' })],
+    ['of an algorithm outside the list', () => provider.signJwt(claims(), { header: { alg: 'RS512' } })],
+    ['with a critical extension', () => provider.signJwt(claims(), { header: { crit: ['x'], x: 1 } })],
+    ['with an unencoded payload (b64)', () => provider.signJwt(claims(), { header: { b64: false } })],
+    ['without kid', () => provider.signJwt(claims(), { header: { kid: undefined } })],
+    ['with a kid the key set does not have', () => provider.signJwt(claims(), { header: { kid: 'other' } })],
+    ['with a bad signature', () => goodToken().replace(/.{6}$/, 'AAAAAA')],
+    ['with a key of its own in the header', () => signedBy(rsaKey(2048))],
+    ['of another issuer', () => provider.signJwt({ ...claims(), iss: `${provider.issuer}/` })],
+    ['of a list of issuers', () => provider.signJwt({ ...claims(), iss: [provider.issuer] })],
+    ['that expires this very second', () => provider.signJwt({ ...claims(), exp: time / 1000 })],
+    ['without exp', () => provider.signJwt({ ...claims(), exp: undefined })],
+    ['without iss', () => provider.signJwt({ ...claims(), iss: undefined })],
+    ['without sub', () => provider.signJwt({ ...claims(), sub: undefined })],
+    ['of an empty sub', () => provider.signJwt({ ...claims(), sub: '' })],
+    ['not valid before long', () => provider.signJwt({ ...claims(), nbf: time / 1000 + 61 })],
+    ['of null', () => provider.signJwt(null)],
+    ['of a string', () => provider.signJwt('text')],
+  ]
+  const signedBy = ({ privateKey, publicKey }: { privateKey: KeyObject; publicKey: KeyObject }) =>
+    provider.signJwt(claims(), { key: privateKey, header: { jwk: jwk(publicKey), jku: provider.jwksUri } })
+
+  test.each(rejected)('%s is rejected', async (_what, token) => {
+    const work = verifierFor().verify(token() as string) // one of them deliberately is not
+    await expect(work).rejects.toBeInstanceOf(OAuthTokenRejectedError)
+  })
+
+  test.each(['none', 'HS256'])('of alg %s is refused before any key lookup, even if the list names it', async (alg) => {
+    const token = provider.signJwt(claims(), { header: { alg }, key: 'secret' })
+    await expect(verifierFor({ algorithms: ['RS256', alg] }).verify(token)).rejects.toBeInstanceOf(OAuthTokenRejectedError)
+    expect(fetches()).toBe(0)
+  })
+
+  test('must have the required claims', async () => {
+    const verifier = verifierFor({ requiredClaims: ['scope'] })
+    await expect(verifier.verify(goodToken())).rejects.toBeInstanceOf(OAuthTokenRejectedError)
+    await expect(verifier.verify(provider.signJwt({ ...claims(), scope: 'read' }))).resolves.toMatchObject({ scope: 'read' })
+    // An inherited member is not a claim.
+    const inherited = verifierFor({ requiredClaims: ['toString'] })
+    await expect(inherited.verify(goodToken())).rejects.toBeInstanceOf(OAuthTokenRejectedError)
+  })
+
+  test('may be issued by a clock that runs up to a minute ahead', async () => {
+    await expect(verifierFor().verify(provider.signJwt({ ...claims(), iat: time / 1000 + 59 }))).resolves.toBeDefined()
+  })
+
+  test.each(['ES256', 'ES384', 'ES512', 'PS256', 'RS512'])('signed with %s is verified', async (alg) => {
+    const namedCurve = { ES256: 'P-256', ES384: 'P-384', ES512: 'P-521' }[alg]
+    const { publicKey, privateKey } = namedCurve ? generateKeyPairSync('ec', { namedCurve }) : rsaKey(2048)
+    publish(jwk(publicKey))
+    const token = provider.signJwt(claims(), { key: privateKey, header: { alg, kid: 'k' } })
+    await expect(verifierFor({ algorithms: [alg] }).verify(token)).resolves.toMatchObject({ sub: 'subject-1' })
+  })
+})
+
+describe('a key', () => {
+  const strong = rsaKey(2048)
+  const other = rsaKey(2048)
+  const verifyWith = (privateKey: KeyObject, alg = 'RS256') =>
+    verifierFor({ algorithms: [alg] }).verify(provider.signJwt(provider.idTokenClaims(), { key: privateKey, header: { alg, kid: 'k' } }))
+
+  test('for signatures is used, by use, key_ops, both or neither', async () => {
+    for (const members of [{}, { use: 'sig' }, { key_ops: ['verify'] }, { alg: 'RS256' }]) {
+      publish(jwk(strong.publicKey, members))
+      await expect(verifyWith(strong.privateKey)).resolves.toBeDefined()
+    }
+  })
+
+  test.each([
+    ['for encryption', { use: 'enc' }],
+    ['for other operations', { key_ops: ['encrypt'] }],
+    ['of another algorithm', { alg: 'RS512' }],
+    ['of an encryption algorithm', { alg: 'RSA-OAEP' }],
+    ['that is symmetric', { kty: 'oct', k: 'c2VjcmV0' }],
+    ['that is private', strong.privateKey.export({ format: 'jwk' })],
+  ])('%s is dropped: the token is rejected', async (_what, members) => {
+    publish(jwk(strong.publicKey, members))
+    await expect(verifyWith(strong.privateKey)).rejects.toBeInstanceOf(OAuthTokenRejectedError)
+  })
+
+  test.each([
+    ['of 1024 bits', rsaKey(1024)],
+    ['with exponent three', rsaKey(2048, 3)],
+  ])('%s is dropped, though the signature is right', async (_what, weak) => {
+    publish(jwk(weak.publicKey))
+    await expect(verifyWith(weak.privateKey)).rejects.toBeInstanceOf(OAuthTokenRejectedError)
+  })
+
+  test.each([
+    ['whose exponent is one', { e: 'AQ' }],
+    ['whose exponent is enormous', { e: 'AQAAAAAAAAAB' }],
+    ['whose modulus is one bit', { n: 'AQ' }],
+    ['whose modulus has 16 kbit', { n: 'w'.repeat(2731) }],
+    ['whose modulus is an object', { n: {} }],
+    ['of another type', { kty: 'OKP' }],
+  ])('%s is not a verification key', (_what, members) => {
+    expect(readVerificationKey(jwk(strong.publicKey))).not.toBeNull()
+    expect(readVerificationKey(jwk(strong.publicKey, members))).toBeNull()
+  })
+
+  test('of another curve is dropped', async () => {
+    const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'secp256k1' })
+    publish(jwk(publicKey))
+    await expect(verifyWith(privateKey, 'ES256')).rejects.toBeInstanceOf(OAuthTokenRejectedError)
+  })
+
+  test('that shares its name with another for the same algorithm is not guessed', async () => {
+    publish(jwk(strong.publicKey), jwk(other.publicKey))
+    await expect(verifyWith(strong.privateKey)).rejects.toBeInstanceOf(OAuthTokenRejectedError)
+    publish(jwk(strong.publicKey, { alg: 'RS256' }), jwk(other.publicKey, { alg: 'PS256' }))
+    await expect(verifyWith(strong.privateKey)).resolves.toBeDefined()
+  })
+})
+
+describe('the key set', () => {
+  const unknownKid = (kid = 'unknown') => provider.signJwt(provider.idTokenClaims(), { header: { kid } })
+
+  test.each([
+    ['unreadable', answer(200, 'no JSON')],
+    ['not found', answer(404, { error: 'not_found' })],
+    ['moved', answer(302, '', { location: '/elsewhere' })],
+    ['of no keys', answer(200, { keys: [] })],
+    ['without a list', answer(200, { keys: { 'fake-1': {} } })],
+    ['of encryption keys only', answer(200, { keys: [jwk(rsaKey(2048).publicKey, { use: 'enc', kid: 'e' })] })],
+    ['of more than 100 keys', answer(200, { keys: Array.from({ length: 101 }, () => ({})) })],
+    ['of more than 1 MiB', answer(200, { keys: [], padding: 'x'.repeat(1024 * 1024) })],
+  ])('%s makes the provider unavailable', async (_what, handler) => {
+    provider.on('jwks', handler)
+    await expect(verifierFor().verify(goodToken())).rejects.toBeInstanceOf(OAuthProviderUnavailableError)
+  })
+
+  test('may be larger than other answers, up to 1 MiB', async () => {
+    const [key] = [{ ...rsaKey(2048).publicKey.export({ format: 'jwk' }), kid: 'k', padding: 'x'.repeat(900_000) }]
+    publish(key)
+    await expect(verifierFor().verify(goodToken())).rejects.toBeInstanceOf(OAuthTokenRejectedError)
+  })
+
+  test('is used for 300 seconds, then read again', async () => {
+    const verifier = verifierFor()
+    await verifier.verify(goodToken())
+    time += 299_000
+    await verifier.verify(goodToken())
+    expect(fetches()).toBe(1)
+    time += 1_000
+    await verifier.verify(goodToken())
+    expect(fetches()).toBe(2)
+  })
+
+  test('is read at most once per 60 seconds for unknown kids', async () => {
+    const verifier = verifierFor()
+    await verifier.verify(goodToken())
+    for (let index = 0; index < 50; index += 1) await verifier.verify(unknownKid(`k${index}`)).catch(() => undefined)
+    expect(fetches()).toBe(1)
+    time += 60_000
+    for (let index = 0; index < 50; index += 1) await verifier.verify(unknownKid(`k${index}`)).catch(() => undefined)
+    expect(fetches()).toBe(2)
+    await expect(verifier.verify(goodToken())).resolves.toBeDefined()
+  })
+
+  test('a key that was rotated in is found after the cooldown, without waiting for the lifespan', async () => {
+    const verifier = verifierFor()
+    await verifier.verify(goodToken())
+    const rotated = rsaKey(2048)
+    publish(jwk(rotated.publicKey, { kid: 'new' }))
+    time += 60_000
+    const token = provider.signJwt(provider.idTokenClaims(), { key: rotated.privateKey, header: { kid: 'new' } })
+    await expect(verifier.verify(token)).resolves.toBeDefined()
+  })
+
+  test('callers at the same moment share one fetch', async () => {
+    const verifier = verifierFor()
+    await Promise.all(Array.from({ length: 40 }, () => verifier.verify(goodToken())))
+    expect(fetches()).toBe(1)
+    time += 60_000
+    await Promise.allSettled(Array.from({ length: 40 }, (_, index) => verifier.verify(unknownKid(`k${index}`))))
+    expect(fetches()).toBe(2)
+  })
+
+  test('a failure is remembered during the cooldown, and forgotten after it', async () => {
+    provider.on('jwks', answer(503, { error: 'down' }))
+    const verifier = verifierFor()
+    for (let index = 0; index < 5; index += 1) {
+      await expect(verifier.verify(goodToken())).rejects.toBeInstanceOf(OAuthProviderUnavailableError)
+    }
+    expect(fetches()).toBe(1)
+    provider.on('jwks', null)
+    time += 60_000
+    await expect(verifier.verify(goodToken())).resolves.toBeDefined()
+  })
+
+  test('the keys that were read stay good until their lifespan ends, though a refresh failed', async () => {
+    const verifier = verifierFor()
+    await verifier.verify(goodToken())
+    provider.on('jwks', answer(503, { error: 'down' }))
+    time += 61_000
+    await expect(verifier.verify(unknownKid())).rejects.toBeInstanceOf(OAuthProviderUnavailableError)
+    await expect(verifier.verify(unknownKid())).rejects.toBeInstanceOf(OAuthProviderUnavailableError)
+    expect(fetches()).toBe(2)
+    await expect(verifier.verify(goodToken())).resolves.toBeDefined()
+    time += 240_000
+    await expect(verifier.verify(goodToken())).rejects.toBeInstanceOf(OAuthProviderUnavailableError)
+  })
+
+  test('a clock set back does not stretch the lifespan', async () => {
+    const verifier = verifierFor()
+    await verifier.verify(goodToken())
+    time -= 3_600_000
+    await verifier.verify(goodToken())
+    expect(fetches()).toBe(2)
+  })
+})

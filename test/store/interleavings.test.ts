@@ -1,0 +1,155 @@
+import type { Knex } from 'knex'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import type { AuthStore, IdentityRecord, RefreshTokenRecord, UserRecord } from '../../src/store/auth-store'
+import { createKnexStore, type KnexStore } from '../../src/store/knex/knex-store'
+import { createAuthTables } from '../../src/store/knex/schema'
+import { databases, type OpenDatabase } from '../support/databases'
+import { after, newIdentity, newRefreshToken, newUser, rotationOf } from './contract'
+
+// The races of races.test.ts, one order at a time: the first unit stops before its commit, the second is seen waiting
+// for it, then the first ends. SQLite has no such orders, since a unit there holds the file.
+const postgres = (await databases()).find(({ name }) => name === 'postgres')
+
+describe.skipIf(!postgres)('on PostgreSQL, a verb that had to wait decides on what is true afterwards', () => {
+  let opened: OpenDatabase
+  let store: KnexStore
+  let user: UserRecord
+  let identity: IdentityRecord
+  let token: RefreshTokenRecord
+
+  beforeAll(async () => {
+    if (!postgres) return
+    opened = await postgres.open()
+    await createAuthTables(opened.knex)
+    store = createKnexStore({ knex: opened.knex })
+  })
+  afterAll(() => opened?.close())
+  beforeEach(async () => {
+    user = await store.users.insert(newUser())
+    identity = await store.identities.insert(newIdentity(user.id))
+    token = newRefreshToken(user.id)
+    await store.refreshTokens.insert(token)
+  })
+
+  /** Runs `first` without its commit, starts `second`, sees it wait, and ends the first. */
+  async function inOrder<T>(
+    first: (inside: Required<AuthStore>) => Promise<unknown>,
+    second: () => Promise<T>,
+    end: 'commit' | 'rollback' = 'commit',
+  ) {
+    const trx = await opened.knex.transaction()
+    await first(store.using(trx))
+    const outcome = second()
+    try {
+      await someoneWaitsFor(trx)
+    } finally {
+      await trx[end]()
+    }
+    return outcome
+  }
+
+  async function someoneWaitsFor(trx: Knex.Transaction): Promise<void> {
+    const { rows } = await trx.raw('select pg_backend_pid() as pid')
+    for (let looks = 0; looks < 500; looks++) {
+      const waiting = await opened.knex.raw('select 1 from pg_stat_activity where ? = any(pg_blocking_pids(pid))', [rows[0].pid])
+      if (waiting.rows.length > 0) return
+    }
+    throw new Error('nobody waited: the two did not meet')
+  }
+
+  const deactivate = async (inside: Required<AuthStore>) => {
+    await inside.users.update(user.id, { isActive: false })
+    await inside.refreshTokens.revokeForUser(user.id, after(1))
+  }
+  const rotate = () => store.refreshTokens.rotate(rotationOf(token.tokenHash))
+  const recordLogin = () => store.identities.recordLogin({ userId: user.id, provider: 'google', subject: identity.subject }, after(5))
+  const liveTokens = async () => {
+    const rows = await opened.knex('auth_refresh_tokens').where({ user_id: user.id, used_at: null, revoked_at: null })
+    return rows.length
+  }
+
+  test('rotate after deactivate: refused, no child', async () => {
+    expect(await inOrder(deactivate, rotate)).toBeNull()
+    expect(await liveTokens()).toBe(0)
+  })
+
+  test('rotate after an account was only marked inactive: refused, the token unspent', async () => {
+    expect(await inOrder((inside) => inside.users.update(user.id, { isActive: false }), rotate)).toBeNull()
+    expect(await store.refreshTokens.find(token.tokenHash)).toEqual(token)
+  })
+
+  test('rotate after a reset that changed the user and revoked the tokens: refused, no child', async () => {
+    const reset = async (inside: Required<AuthStore>) => {
+      await inside.users.update(user.id, { hashedPassword: 'new' })
+      await inside.refreshTokens.revokeForUser(user.id, after(1))
+    }
+    expect(await inOrder(reset, rotate)).toBeNull()
+    expect(await liveTokens()).toBe(0)
+  })
+
+  test('rotate after revokeFamily: refused, no child', async () => {
+    expect(await inOrder((inside) => inside.refreshTokens.revokeFamily(token.familyId, after(1)), rotate)).toBeNull()
+    expect(await liveTokens()).toBe(0)
+  })
+
+  test('rotate after a change of the user that does not end sessions: succeeds and returns the changed user', async () => {
+    const rotated = await inOrder((inside) => inside.users.update(user.id, { name: 'renamed' }), rotate)
+    expect(rotated?.user.name).toBe('renamed')
+  })
+
+  test('rotate after another rotation of the same token: refused; after one that was rolled back: succeeds', async () => {
+    const another = (inside: Required<AuthStore>) => inside.refreshTokens.rotate(rotationOf(token.tokenHash))
+    expect(await inOrder(another, rotate, 'rollback')).not.toBeNull()
+    const next = newRefreshToken(user.id)
+    await store.refreshTokens.insert(next)
+    token = next
+    expect(await inOrder(another, rotate)).toBeNull()
+  })
+
+  test('revokeFamily after a rotation in flight: the child is caught', async () => {
+    const inFlight = (inside: Required<AuthStore>) => inside.refreshTokens.rotate(rotationOf(token.tokenHash))
+    expect(await inOrder(inFlight, () => store.refreshTokens.revokeFamily(token.familyId, after(2)))).toBe(1)
+    expect(await liveTokens()).toBe(0)
+  })
+
+  test('deactivate after a rotation in flight: the child is caught', async () => {
+    const inFlight = (inside: Required<AuthStore>) => inside.refreshTokens.rotate(rotationOf(token.tokenHash))
+    await inOrder(inFlight, () => store.transaction((inside) => deactivate(inside as Required<AuthStore>))) // createKnexStore has them all
+    expect(await liveTokens()).toBe(0)
+  })
+
+  test('recordLogin after deactivate: refused, nothing stamped', async () => {
+    expect(await inOrder(deactivate, recordLogin)).toBeNull()
+    expect((await store.users.find(user.id))?.lastLoginAt).toBeNull()
+    expect(await store.identities.listForUser(user.id)).toEqual([identity])
+  })
+
+  test('recordLogin after an unlink that locked the user: refused, nothing stamped', async () => {
+    const unlink = async (inside: Required<AuthStore>) => {
+      await inside.users.lock(user.id)
+      await inside.identities.deleteForUser(user.id, 'google')
+    }
+    expect(await inOrder(unlink, recordLogin)).toBeNull()
+    expect(await store.users.find(user.id)).toEqual(user)
+  })
+
+  test('recordLogin after an unlink that locked nothing: refused, nothing stamped', async () => {
+    expect(await inOrder((inside) => inside.identities.deleteForUser(user.id), recordLogin)).toBeNull()
+    expect(await store.users.find(user.id)).toEqual(user)
+  })
+
+  test('recordLogin after a harmless change of the user: succeeds, both changes stay', async () => {
+    const stamped = await inOrder((inside) => inside.users.update(user.id, { name: 'renamed' }), recordLogin)
+    expect(stamped).toEqual({ ...user, name: 'renamed', lastLoginAt: after(5) })
+    expect(await store.users.find(user.id)).toEqual(stamped)
+  })
+
+  test('recordLogin and rotate hold the user until their unit ends', async () => {
+    const renamed = () => store.users.update(user.id, { name: 'renamed' })
+    const login = (inside: Required<AuthStore>) =>
+      inside.identities.recordLogin({ userId: user.id, provider: 'google', subject: identity.subject }, after(5))
+    expect(await inOrder(login, renamed)).toBe(true)
+    expect(await inOrder((inside) => inside.refreshTokens.rotate(rotationOf(token.tokenHash)), renamed)).toBe(true)
+    expect(await inOrder((inside) => inside.users.lock(user.id), renamed)).toBe(true)
+  })
+})

@@ -1,0 +1,213 @@
+import { createServer } from 'node:net'
+import { inspect } from 'node:util'
+import BetterSqlite from 'better-sqlite3'
+import knex, { type Knex } from 'knex'
+import { afterEach, describe, expect, test } from 'vitest'
+import { ConfigurationError, ServiceUnavailableError } from '../../src/errors'
+import { createKnexStore } from '../../src/store/knex/knex-store'
+import { createAuthTables } from '../../src/store/knex/schema'
+import { databases, type OpenDatabase } from '../support/databases'
+import { newUser } from './contract'
+
+const reachable = await databases()
+const sqlite = reachable.find(({ name }) => name === 'sqlite')
+const postgres = reachable.find(({ name }) => name === 'postgres')
+
+const cleanUps: (() => unknown)[] = []
+afterEach(async () => {
+  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp()
+})
+
+async function begun(database: OpenDatabase, pool: Knex = database.knex) {
+  cleanUps.push(() => database.close())
+  await createAuthTables(database.knex)
+  const statements: string[] = []
+  pool.on('query', ({ sql }: { sql: string }) => statements.push(sql))
+  return { store: createKnexStore({ knex: pool }), statements }
+}
+
+describe('a SQLite file that another process holds', () => {
+  async function busyFile() {
+    if (!sqlite) throw new Error('SQLite is always there')
+    const database = await sqlite.open()
+    // The driver waits 5 s by itself; here it gives up at once.
+    const impatient = (connection: BetterSqlite.Database, done: (error: null, connection: unknown) => void) => {
+      connection.pragma('busy_timeout = 10')
+      done(null, connection)
+    }
+    const begunFile = await begun(database, database.connect({ min: 1, max: 1, afterCreate: impatient }))
+    const { filename } = (database.config ?? {}).connection as { filename: string } // as databases.ts wrote it
+    const other = new BetterSqlite(filename, { timeout: 0 })
+    cleanUps.push(() => other.close())
+    return { ...begunFile, other }
+  }
+
+  test('a unit is run three times, then answers 503', async () => {
+    const { store, statements, other } = await busyFile()
+    other.exec('begin immediate')
+    await expect(store.transaction((inside) => inside.users.insert(newUser()))).rejects.toBeInstanceOf(ServiceUnavailableError)
+    expect(statements.filter((sql) => sql === 'BEGIN;')).toHaveLength(3)
+  })
+
+  test('a single verb is run three times, then answers 503', async () => {
+    const { store, statements, other } = await busyFile()
+    other.exec('begin immediate')
+    await expect(store.users.insert(newUser())).rejects.toBeInstanceOf(ServiceUnavailableError)
+    expect(statements.filter((sql) => sql.startsWith('insert'))).toHaveLength(3)
+  })
+
+  test('a unit succeeds when the file is free again in time, and its effects are there once', async () => {
+    const { store, statements, other } = await busyFile()
+    other.exec('begin immediate')
+    const unit = store.transaction((inside) => inside.users.insert(newUser()))
+    setImmediate(() => other.exec('rollback'))
+    expect(await store.users.find((await unit).id)).not.toBeNull()
+    expect(statements.filter((sql) => sql === 'BEGIN;').length).toBeGreaterThan(1)
+  })
+
+  test('a unit that reads first holds the write lock already', async () => {
+    const { store, other } = await busyFile()
+    await store.transaction(async (inside) => {
+      await inside.users.findByEmail('nobody@example.test')
+      expect(() => other.exec('begin immediate')).toThrow(/locked/)
+    })
+  })
+
+  test('a refused COMMIT does not leave the connection inside its transaction', async () => {
+    const { store, other } = await busyFile()
+    const { id } = await store.users.insert(newUser())
+    const reader = other.prepare('select id from auth_users').iterate()
+    reader.next() // holds a read lock: the other side may write, and not commit
+    await expect(store.transaction((inside) => inside.users.update(id, { name: 'lost' }))).rejects.toBeInstanceOf(ServiceUnavailableError)
+    reader.return?.()
+    expect((await store.users.find(id))?.name).not.toBe('lost')
+    await store.transaction((inside) => inside.users.update(id, { name: 'kept' }))
+    expect(other.prepare('select name from auth_users').pluck().get()).toBe('kept')
+  })
+})
+
+describe.skipIf(!postgres)('PostgreSQL in trouble', () => {
+  async function opened(pool?: Knex.PoolConfig) {
+    if (!postgres) throw new Error('skipped without PostgreSQL')
+    const database = await postgres.open(pool ? { pool } : {})
+    return { database, ...(await begun(database)) }
+  }
+
+  test('of two units in a deadlock both succeed in the end: the loser is run again from the start', async () => {
+    const { store } = await opened()
+    const [one, two] = [await store.users.insert(newUser()), await store.users.insert(newUser())]
+    const bothHold = meeting(2)
+    let runs = 0
+    const lockBoth = (first: string, second: string) =>
+      store.transaction(async (inside) => {
+        runs++
+        await inside.users.lock(first)
+        await bothHold()
+        await inside.users.lock(second)
+        await inside.users.update(second, { name: `after ${first}` })
+      })
+    await Promise.all([lockBoth(one.id, two.id), lockBoth(two.id, one.id)])
+    expect(runs).toBe(3)
+    expect((await store.users.find(one.id))?.name).toBe(`after ${two.id}`)
+    expect((await store.users.find(two.id))?.name).toBe(`after ${one.id}`)
+  })
+
+  test("in the host's transaction a conflict is not repeated", async () => {
+    const { store, database } = await opened()
+    const { id } = await store.users.insert(newUser())
+    let runs = 0
+    const trx = await database.knex.transaction({ isolationLevel: 'repeatable read' })
+    await trx('auth_users').select('id') // takes the snapshot
+    await store.users.update(id, { name: 'first' })
+    const unit = store.using(trx).transaction((inside) => {
+      runs++
+      return inside.users.update(id, { name: 'second' })
+    })
+    await expect(unit).rejects.toBeInstanceOf(ServiceUnavailableError)
+    expect(runs).toBe(1)
+    await trx.rollback()
+  })
+
+  test('a connection cut in the middle of a unit is a 503 without the bound values, and leaves nothing', async () => {
+    const { store, database } = await opened()
+    const email = 'canary-77aa@example.test'
+    const error = await store
+      .transaction(async (inside) => {
+        await inside.users.insert(newUser({ email }))
+        const schema = database.config?.searchPath?.[0]
+        await database.knex.raw(
+          "select pg_terminate_backend(pid) from pg_stat_activity where state = 'idle in transaction' and pid in (select pid from pg_locks where relation = ?::regclass)",
+          [`${schema}.auth_users`],
+        )
+        await inside.users.findByEmail(email)
+      })
+      .catch((reason: unknown) => reason)
+    expect(error).toBeInstanceOf(ServiceUnavailableError)
+    expect(inspect(error, { depth: 10, showHidden: true })).not.toContain('canary')
+    expect(await store.users.findByEmail(email)).toBeNull()
+  })
+
+  test('a full pool is a 503', async () => {
+    const { database } = await opened()
+    const small = knex({ ...database.config, pool: { min: 0, max: 1 }, acquireConnectionTimeout: 100, log: { warn() {} } })
+    cleanUps.push(() => small.destroy())
+    const store = createKnexStore({ knex: small })
+    const held = await small.transaction()
+    await expect(store.users.find('00000000-0000-4000-8000-000000000000')).rejects.toBeInstanceOf(ServiceUnavailableError)
+    await expect(store.transaction(async () => 1)).rejects.toBeInstanceOf(ServiceUnavailableError)
+    await held.rollback()
+  })
+})
+
+test('a database that nobody listens for is a 503, for a verb and for a unit', async () => {
+  const server = createServer().listen(0, '127.0.0.1')
+  await new Promise((resolve) => server.once('listening', resolve))
+  const { port } = server.address() as { port: number } // an IP server's address
+  await new Promise((resolve) => server.close(resolve))
+  const nowhere = knex({ client: 'pg', connection: { host: '127.0.0.1', port, user: 'x', database: 'x' }, log: { warn() {} } })
+  cleanUps.push(() => nowhere.destroy())
+  const store = createKnexStore({ knex: nowhere })
+  await expect(store.users.findByEmail('a@example.test')).rejects.toBeInstanceOf(ServiceUnavailableError)
+  await expect(store.transaction(async () => 1)).rejects.toBeInstanceOf(ServiceUnavailableError)
+})
+
+test('an error names the missing tables and the remedy', async () => {
+  for (const database of reachable) {
+    const { knex: empty, close } = await database.open()
+    cleanUps.push(close)
+    await expect(createKnexStore({ knex: empty }).users.findByEmail('a@example.test')).rejects.toThrow(
+      /users\.findByEmail.*createAuthTables/,
+    )
+  }
+})
+
+test('a client the store was not tested with is refused at construction, in a sentence that says what to do', () => {
+  class Oracle extends knex.Client {}
+  Object.assign(Oracle.prototype, { dialect: 'oracle', driverName: 'oracledb', _driver: () => ({}) })
+  const oracle = knex({ client: Oracle })
+  cleanUps.push(() => oracle.destroy())
+  expect(() => createKnexStore({ knex: oracle })).toThrow(ConfigurationError)
+  expect(() => createKnexStore({ knex: oracle })).toThrow(/"oracledb".*'pg' or 'better-sqlite3'/)
+  // @ts-expect-error a caller without types
+  expect(() => createKnexStore({ knex: {} })).toThrow(/needs `knex`/)
+})
+
+test('a transaction in the place of the pool is refused', async () => {
+  if (!sqlite) throw new Error('SQLite is always there')
+  const { knex: pool, close } = await sqlite.open({ memory: true })
+  cleanUps.push(close)
+  await pool.transaction(async (trx) => expect(() => createKnexStore({ knex: trx })).toThrow(/store\.using\(trx\)/))
+})
+
+/** Resolves for everybody once `size` have come. Later comers pass. */
+function meeting(size: number): () => Promise<void> {
+  let open = () => {}
+  const gate = new Promise<void>((resolve) => {
+    open = resolve
+  })
+  let present = 0
+  return () => {
+    if (++present >= size) open()
+    return gate
+  }
+}

@@ -1,0 +1,188 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createKnexStore, type KnexStore } from '../../src/store/knex/knex-store'
+import { createAuthTables, migrationSource } from '../../src/store/knex/schema'
+import { databases, type OpenDatabase } from '../support/databases'
+import { AT, after, freshHash, newIdentity, newRefreshToken, newUser, newUserToken, rotationOf } from './contract'
+import type { Order, Report, Task } from './races-child'
+
+// One process would not be enough: a mutex in memory would pass and be wrong.
+const ROUNDS = 50
+
+for (const database of await databases()) {
+  describe(`two processes on one ${database.name} database`, () => {
+    let opened: OpenDatabase
+    let store: KnexStore
+    let children: readonly [ChildProcess, ChildProcess]
+
+    beforeAll(async () => {
+      opened = await database.open()
+      store = createKnexStore({ knex: opened.knex })
+      children = [start(), start()]
+      await Promise.all(children.map((child) => tell(child, { config: opened.config ?? {} })))
+    }, 60_000)
+    afterAll(async () => {
+      await Promise.all((children ?? []).map(stop))
+      await opened?.close()
+    })
+
+    /** Both tasks released at one moment; half of the rounds with the two processes swapped. */
+    let round = 0
+    async function race(one: Task, other: Task): Promise<[Report, Report]> {
+      const [first, second] = round++ % 2 === 0 ? children : [children[1], children[0]]
+      const startAt = performance.timeOrigin + performance.now() + 3
+      return Promise.all([tell(first, { startAt, task: one }), tell(second, { startAt, task: other })])
+    }
+
+    async function repeat(play: (round: number) => Promise<void>): Promise<void> {
+      for (let number = 0; number < ROUNDS; number++) await play(number)
+    }
+
+    const insertUser = () => store.users.insert(newUser())
+    const liveTokens = async (userId: string) => {
+      const rows = await opened.knex('auth_refresh_tokens').where({ user_id: userId, used_at: null, revoked_at: null }).select('id')
+      return rows.length
+    }
+    const insertToken = async (userId: string) => {
+      const token = newRefreshToken(userId)
+      await store.refreshTokens.insert(token)
+      return token
+    }
+
+    test('createAuthTables may run in both at once, and again', async () => {
+      const migration = await migrationSource.getMigration((await migrationSource.getMigrations([]))[0])
+      for (let number = 0; number < 8; number++) {
+        await migration.down?.(opened.knex)
+        expect(await race({ verb: 'createTables' }, { verb: 'createTables' })).toEqual([{ won: true }, { won: true }])
+      }
+      await createAuthTables(opened.knex)
+    })
+
+    test('a one-shot token is spent by one of them', async () => {
+      const { id } = await insertUser()
+      await repeat(async () => {
+        const { tokenHash } = await store.userTokens.insert(newUserToken(id))
+        const task: Task = { verb: 'consume', tokenHash, at: AT }
+        expect(winners(await race(task, task))).toBe(1)
+      })
+    })
+
+    test('a TOTP step and a recovery code are accepted from one of them', async () => {
+      const { id: userId } = await insertUser()
+      await repeat(async (number) => {
+        const step: Task = { verb: 'advanceTotpStep', userId, step: number }
+        expect(winners(await race(step, step))).toBe(1)
+        const codeHash = freshHash()
+        await store.recoveryCodes.replaceForUser(userId, [codeHash])
+        const code: Task = { verb: 'consumeRecoveryCode', userId, codeHash, at: AT }
+        expect(winners(await race(code, code))).toBe(1)
+      })
+    })
+
+    test('an identity is inserted by one of them; the other is told that it exists', async () => {
+      const [one, other] = [await insertUser(), await insertUser()]
+      await repeat(async (number) => {
+        const subject = freshHash()
+        const provider = `p${number}`
+        const reports = await race(
+          { verb: 'insertIdentity', identity: newIdentity(one.id, { provider, subject }) },
+          { verb: 'insertIdentity', identity: newIdentity(other.id, { provider, subject }) },
+        )
+        expect(reports).toContainEqual({ won: true })
+        expect(reports).toContainEqual({ error: 'DuplicateRecordError' })
+        expect(await opened.knex('auth_identities').where({ provider, subject })).toHaveLength(1)
+      })
+    })
+
+    test('a refresh token is rotated by one of them, and after revokeFamily nothing of it lives', async () => {
+      const { id } = await insertUser()
+      await repeat(async () => {
+        const { tokenHash, familyId } = await insertToken(id)
+        const reports = await race({ verb: 'rotate', rotation: rotationOf(tokenHash) }, { verb: 'rotate', rotation: rotationOf(tokenHash) })
+        expect(winners(reports)).toBe(1)
+        expect(await opened.knex('auth_refresh_tokens').where({ family_id: familyId })).toHaveLength(2)
+        expect(await store.refreshTokens.revokeFamily(familyId, AT)).toBe(1)
+        expect(await liveTokens(id)).toBe(0)
+      })
+    })
+
+    test('rotate against revokeForUser: no live token afterwards, whichever came first', async () => {
+      const { id: userId } = await insertUser()
+      await repeat(async () => {
+        const { tokenHash } = await insertToken(userId)
+        const reports = await race({ verb: 'rotate', rotation: rotationOf(tokenHash) }, { verb: 'revokeForUser', userId, at: AT })
+        expect(errors(reports)).toEqual([])
+        expect(reports[1]).toEqual({ won: true })
+        expect(await liveTokens(userId)).toBe(0)
+      })
+    })
+
+    test('rotate against deactivate: no live token afterwards', async () => {
+      await repeat(async () => {
+        const { id: userId } = await insertUser()
+        const { tokenHash } = await insertToken(userId)
+        const reports = await race({ verb: 'rotate', rotation: rotationOf(tokenHash) }, { verb: 'deactivate', userId, at: AT })
+        expect(errors(reports)).toEqual([])
+        expect(await liveTokens(userId)).toBe(0)
+      })
+    })
+
+    test('a social login against deactivate: no live token afterwards', async () => {
+      await repeat(async () => {
+        const { id: userId } = await insertUser()
+        const link = await store.identities.insert(newIdentity(userId))
+        const reports = await race({ verb: 'logIn', link, at: after(5) }, { verb: 'deactivate', userId, at: AT })
+        expect(errors(reports)).toEqual([])
+        expect(await liveTokens(userId)).toBe(0)
+      })
+    })
+
+    test('a social login against its unlinking: it happened before, or not at all', async () => {
+      await repeat(async () => {
+        const { id: userId } = await insertUser()
+        const link = await store.identities.insert(newIdentity(userId))
+        const [login, unlink] = await race({ verb: 'logIn', link, at: after(5) }, { verb: 'unlink', link })
+        expect(unlink).toEqual({ won: true })
+        const loggedIn = login !== 'ready' && 'won' in login && login.won
+        expect(errors([login])).toEqual([])
+        expect((await store.users.find(userId))?.lastLoginAt).toEqual(loggedIn ? after(5) : null)
+        expect(await liveTokens(userId)).toBe(loggedIn ? 1 : 0)
+        expect(await store.identities.listForUser(userId)).toEqual([])
+      })
+    })
+  })
+}
+
+function start(): ChildProcess {
+  return fork(join(import.meta.dirname, 'races-child.ts'), { execArgv: ['--import', 'tsx'], serialization: 'advanced' })
+}
+
+async function tell(child: ChildProcess, order: Order): Promise<Report> {
+  const waiting = new AbortController()
+  const report = once(child, 'message', { signal: waiting.signal })
+  const death = once(child, 'exit', { signal: waiting.signal }).then(() => ['the other process ended'])
+  child.send(order)
+  const [answer] = await Promise.race([report, death])
+  waiting.abort()
+  await Promise.allSettled([report, death])
+  if (typeof answer === 'string' && answer !== 'ready') throw new Error(answer)
+  return answer as Report // the only thing races-child.ts sends
+}
+
+async function stop(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null) return
+  const exit = once(child, 'exit')
+  child.disconnect()
+  await exit
+}
+
+function winners(reports: Report[]): number {
+  expect(errors(reports)).toEqual([])
+  return reports.filter((report) => report !== 'ready' && 'won' in report && report.won).length
+}
+
+function errors(reports: Report[]): Report[] {
+  return reports.filter((report) => report !== 'ready' && 'error' in report)
+}
