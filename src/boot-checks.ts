@@ -82,11 +82,14 @@ function lackOf(client: ProviderClient): string | null {
   if (!hasMethods('exchangeCode', 'fetchUser')(client)) return 'the client has no exchangeCode() or no fetchUser()'
   const { providerName, clientId, authorizeUrl, tokenUrl, scopes } = client
   if (![providerName, clientId].every((value) => typeof value === 'string')) return 'providerName and clientId must be strings'
-  // RFC 9700 section 2.6: codes and secrets never cross the network in clear.
-  const isEndpoint = (url: unknown) => typeof url === 'string' && isAbsoluteAddress(url) && !url.includes('#')
   if (!isEndpoint(authorizeUrl)) return 'authorizeUrl must be an absolute https URL (http on loopback only)'
   if (!isEndpoint(tokenUrl)) return 'tokenUrl must be an absolute https URL (http on loopback only)'
   return Array.isArray(scopes) && scopes.every((scope) => typeof scope === 'string') ? null : 'scopes must be an array of scope names'
+}
+
+/** RFC 9700 section 2.6: codes and secrets never cross the network in clear. RFC 6749 section 3.1: no fragment. */
+function isEndpoint(url: unknown): boolean {
+  return typeof url === 'string' && isAbsoluteAddress(url) && !url.includes('#')
 }
 
 function checkProviderRegistered({ settings, providers }: Boot): void {
@@ -128,9 +131,9 @@ function checkRedirectUris({ settings, providers }: Boot): void {
         `oauthRedirectBaseUrl (OAUTH_REDIRECT_BASE_URL) is empty but provider ${key} has no redirectUri of its own; set it to the public origin of this service, for example https://app.example.com.`,
       )
     }
-    if (client.redirectUri !== undefined && !isAbsoluteAddress(client.redirectUri)) {
+    if (client.redirectUri !== undefined && !isEndpoint(client.redirectUri)) {
       throw new ConfigurationError(
-        `Provider ${key}: redirectUri must be an absolute https URL (http on loopback only), without credentials.`,
+        `Provider ${key}: redirectUri must be an absolute https URL (http on loopback only), without credentials and fragment.`,
       )
     }
   }

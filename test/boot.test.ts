@@ -1,5 +1,5 @@
 import { inspect } from 'node:util'
-import express from 'express'
+import express, { type RequestHandler } from 'express'
 import jwt from 'jsonwebtoken'
 import knex, { type Knex } from 'knex'
 import supertest from 'supertest'
@@ -135,14 +135,14 @@ describe('R-001 the secret', () => {
     ['one byte short', 'Zq8vR2nX5tLw0cJ7hYb3KdMf9sPg6aU'],
     ['a repeated word', 'changeme'.repeat(8)],
     ['a sample text', 'your-secret-key-please-change-it-in-production'],
-    ['a number', 12345678901234567890123456789012],
+    ['a number', 1234567890123456],
   ])('R-001 refuses construction when it is %s, naming the setting and how to make one, never the value', (_case, jwtSecret) => {
     const settings = { jwtSecret } as SettingsInput // a number is wrong on purpose
     const messages = [refusal(() => boot({ settings })), refusal(() => createGuards({ settings }))]
 
     for (const message of messages) {
       expect(message).toMatch(/^Setting jwtSecret \(AUTH_JWT_SECRET\) must be at least 32 random bytes.*openssl rand/)
-      if (jwtSecret) expect(message).not.toContain(String(jwtSecret).slice(0, 8))
+      if (jwtSecret && jwtSecret !== 'a') expect(message).not.toContain(String(jwtSecret).slice(0, 8))
     }
   })
 })
@@ -152,7 +152,7 @@ describe('R-002 one key per purpose', () => {
     const app = await running()
     const { body } = await signIn(app)
     const tokens = { access: body.access_token, refresh: body.refresh_token } as Record<string, string>
-    const { state } = await startLogin(app)
+    const { state } = await startLogin(app, app.browser())
     const me = (token: string) => app.browser().get('/auth/me').set('Authorization', `Bearer ${token}`)
     const refresh = (token: string) => app.browser().post('/auth/refresh').send({ refresh_token: token })
     const callback = (token: string) => app.browser().get('/auth/oauth/corp/callback').query({ code: 'any', state: token })
@@ -268,7 +268,7 @@ describe('R-004 the public origin', () => {
   })
 
   test('R-004 the Host and X-Forwarded-* headers never reach the redirect URI', async () => {
-    const app = await running({ before: [(req, _res, next) => (req.app.set('trust proxy', 'loopback'), next())] })
+    const app = await running({ before: [trustLoopbackProxies] })
     const response = await app
       .browser()
       .get('/auth/oauth/corp/login')
@@ -346,17 +346,15 @@ describe('R-005 provider endpoints', () => {
 describe('R-006 the verifier’s options', () => {
   const complete = { issuer: 'https://id.canary.test', jwksUri: 'https://id.canary.test/jwks', algorithms: ['RS256'] }
 
-  test.each([
-    ...['issuer', 'jwksUri', 'algorithms'].flatMap((name) => [undefined, null, '', []].map((value) => [name, value])),
+  test.each<[string, unknown]>([
+    ...['issuer', 'jwksUri', 'algorithms'].flatMap((name) => [undefined, null, '', []].map((value): [string, unknown] => [name, value])),
     ['algorithms', 'RS256'],
     ['algorithms', ['none']],
     ['algorithms', ['HS256', 'none']],
     ['algorithms', ['RS256', 'canary']],
     ['requiredClaims', 'canary'],
   ])('R-006 %s %j is refused by name', (name, value) => {
-    expect(refusal(() => createTokenVerifier({ ...complete, [String(name)]: value }))).toMatch(
-      new RegExp(`createTokenVerifier: ${name} must be `),
-    )
+    expect(refusal(() => createTokenVerifier({ ...complete, [name]: value }))).toMatch(new RegExp(`createTokenVerifier: ${name} must be `))
   })
 
   test('R-006 complete, it is built, and `none` beside a real algorithm is dropped', () => {
@@ -455,14 +453,13 @@ describe('R-009 unknown names are refused, with the nearest known one', () => {
     expect(refusal(() => new GitHubClient({ ...credentials, endpoints: { userinfoUrl: endpoints.tokenUrl } }))).toContain(
       'endpoints.userinfoUrl',
     )
-    expect(refusal(() => createHttpClient({ ...{ timeout: 1 } }))).toBe('createHttpClient: unknown option timeout.')
+    expect(refusal(() => createHttpClient({ ...{ timeout: 1, timeoutMs: 1 } }))).toBe('createHttpClient: unknown option timeout.')
   })
 
   test('R-009 an option that is not what it has to be is a sentence, not a TypeError at somebody’s login', () => {
-    const wrong: [Given | null | undefined, RegExp][] = [
+    const wrong: [Given, RegExp][] = [
       [{ store: undefined }, /^Option store must be an AuthStore; createKnexStore/],
       [{ store: { users: {}, userTokens: {} } }, /^Option store must be an AuthStore/],
-      [{ settings: null as unknown as SettingsInput, store }, /AUTH_JWT_SECRET|settings must be an object/],
       [{ providers: [corp] }, /^Option providers must be an object of provider clients/],
       [{ providers: null }, /^Option providers must be an object/],
       [{ mailer: {} }, /^Option mailer must be an object with the method send/],
@@ -475,7 +472,8 @@ describe('R-009 unknown names are refused, with the nearest known one', () => {
       [{ now: new Date() }, /^Option now must be a function that returns a Date/],
       [{ prefix: 7 }, /^Option prefix must be a path/],
     ]
-    for (const [given, sentence] of wrong) expect(refusal(() => boot(given ?? {}))).toMatch(sentence)
+    for (const [given, sentence] of wrong) expect(refusal(() => boot(given))).toMatch(sentence)
+    expect(refusal(() => createAuthRouter({ store } as AuthRouterOptions))).toBe('settings must be an object.')
     for (const nothing of [undefined, null, []]) {
       expect(refusal(() => createAuthRouter(nothing as unknown as AuthRouterOptions))).toContain('createAuthRouter() needs options')
       expect(refusal(() => createGuards(nothing as never))).toContain('createGuards() needs options')
@@ -540,17 +538,17 @@ describe('R-012 the provider registry', () => {
     expect(boot({ settings: social, providers: { [key]: corp } }).auth).toBeDefined()
   })
 
-  test.each(['__proto__', 'constructor', 'toString', 'hasOwnProperty', 'a%00b', 'CORP', 'corp%20', '%2e%2e', 'x'.repeat(10_240)])(
-    'R-012 /oauth/%s answers 404 in the envelope',
-    async (key) => {
-      const { browser } = await running()
-      for (const step of ['login', 'callback']) {
-        const response = await browser().get(`/auth/oauth/${key}/${step}`)
-        expect(response.status).toBe(404)
-        expect(response.body).toMatchObject({ code: 'OAUTH_PROVIDER_NOT_CONFIGURED', details: { provider: expect.any(String) } })
-      }
-    },
-  )
+  test.each([
+    ...['__proto__', 'constructor', 'toString', 'hasOwnProperty', 'a%00b', 'CORP', 'corp%20', '%2e%2e'].map((key) => [key, key]),
+    ['a key of 10 KB', 'x'.repeat(10_240)],
+  ])('R-012 %s, registered nowhere, answers 404 in the envelope', async (_name, key) => {
+    const { browser } = await running()
+    for (const step of ['login', 'callback']) {
+      const response = await browser().get(`/auth/oauth/${key}/${step}`)
+      expect(response.status).toBe(404)
+      expect(response.body).toMatchObject({ code: 'OAUTH_PROVIDER_NOT_CONFIGURED', details: { provider: expect.any(String) } })
+    }
+  })
 })
 
 describe('the prefix', () => {
@@ -700,6 +698,11 @@ describe('L11 printing what the library hands out shows no secret', () => {
     }
   }
 })
+
+const trustLoopbackProxies: RequestHandler = (req, _res, next) => {
+  req.app.set('trust proxy', 'loopback')
+  next()
+}
 
 const plainClient: ProviderClient = {
   providerName: 'custom',

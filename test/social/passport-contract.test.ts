@@ -1,4 +1,4 @@
-import OAuth2Strategy, { InternalOAuthError } from 'passport-oauth2'
+import OAuth2Strategy, { InternalOAuthError, type VerifyCallback } from 'passport-oauth2'
 import { describe, expect, test } from 'vitest'
 
 /** What src/social/redirect-flow.ts stands on and no documentation promises: a new version that changes it fails here. */
@@ -14,8 +14,7 @@ describe('passport-oauth2 as we use it', () => {
         },
         { skipUserProfile: true },
       ),
-      (_accessToken: string, _refreshToken: string, params: unknown, _profile: unknown, done: (error: null, user: unknown) => void) =>
-        done(null, params),
+      (_accessToken: string, _refreshToken: string, params: Express.User, _profile: unknown, done: VerifyCallback) => done(null, params),
     )
 
   function authenticate(instance: OAuth2Strategy, query: object, exchange: (...args: never[]) => void) {

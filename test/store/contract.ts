@@ -31,7 +31,7 @@ type Check = (store: Required<AuthStore>) => Promise<void>
 
 // Milliseconds that a column of whole seconds or tenths would lose.
 export const AT = new Date('2026-03-29T01:30:00.987Z')
-export const after = (milliseconds: number, from = AT): Date => new Date(from.getTime() + milliseconds)
+export const later = (milliseconds: number, from = AT): Date => new Date(from.getTime() + milliseconds)
 export const hashOf = (text: string): string => createHash('sha256').update(text).digest('hex')
 export const freshHash = (): string => hashOf(randomUUID())
 
@@ -77,7 +77,7 @@ export function newUserToken(userId: string, overrides: Partial<UserTokenRecord>
     tokenHash: freshHash(),
     purpose: 'PASSWORD_RESET',
     payload: null,
-    expiresAt: after(60_000),
+    expiresAt: later(60_000),
     usedAt: null,
     createdAt: AT,
     ...rest,
@@ -92,8 +92,8 @@ export function newRefreshToken(userId: string, overrides: Partial<RefreshTokenR
     familyId: randomUUID(),
     parentId: null,
     amr: 'pwd otp',
-    expiresAt: after(60_000),
-    familyExpiresAt: after(600_000),
+    expiresAt: later(60_000),
+    familyExpiresAt: later(600_000),
     usedAt: null,
     revokedAt: null,
     createdAt: AT,
@@ -102,7 +102,7 @@ export function newRefreshToken(userId: string, overrides: Partial<RefreshTokenR
 }
 
 export function rotationOf(tokenHash: string, overrides: Partial<Rotation> = {}): Rotation {
-  return { tokenHash, child: { id: randomUUID(), tokenHash: freshHash() }, childExpiresAt: after(120_000), at: after(1), ...overrides }
+  return { tokenHash, child: { id: randomUUID(), tokenHash: freshHash() }, childExpiresAt: later(120_000), at: later(1), ...overrides }
 }
 
 export function newSession(userId: string, overrides: Partial<SessionRecord> = {}): SessionRecord {
@@ -115,7 +115,7 @@ export function newSession(userId: string, overrides: Partial<SessionRecord> = {
     userAgent: 'Agent/1.0',
     createdAt: AT,
     lastSeenAt: AT,
-    expiresAt: after(60_000),
+    expiresAt: later(60_000),
     ...overrides,
   }
 }
@@ -138,7 +138,7 @@ const CASES: readonly (readonly [string, Check])[] = [
   [
     'a user comes back as it was inserted, under a UUID v4, instants exact to the millisecond',
     async ({ users }) => {
-      const user = newUser({ lastLoginAt: after(1), totpSecret: 's', totpEnabledAt: after(2), totpLastStep: 58_000_000, isAdmin: true })
+      const user = newUser({ lastLoginAt: later(1), totpSecret: 's', totpEnabledAt: later(2), totpLastStep: 58_000_000, isAdmin: true })
       const inserted = await users.insert(user)
       assert.match(inserted.id, /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
       assert.deepEqual(inserted, { ...user, id: inserted.id })
@@ -220,8 +220,8 @@ const CASES: readonly (readonly [string, Check])[] = [
     'update changes the given fields only and says whether the row was there',
     async ({ users }) => {
       const user = await users.insert(newUser({ totpLastStep: 5 }))
-      assert.equal(await users.update(user.id, { name: null, isActive: false, updatedAt: after(5), totpLastStep: null }), true)
-      assert.deepEqual(await users.find(user.id), { ...user, name: null, isActive: false, updatedAt: after(5), totpLastStep: null })
+      assert.equal(await users.update(user.id, { name: null, isActive: false, updatedAt: later(5), totpLastStep: null }), true)
+      assert.deepEqual(await users.find(user.id), { ...user, name: null, isActive: false, updatedAt: later(5), totpLastStep: null })
       assert.equal(await users.update(user.id, { isActive: false }), true) // no change is still a row
       assert.equal(await users.update(user.id, {}), true)
       assert.equal(await users.update(NOBODY, {}), false)
@@ -358,7 +358,7 @@ const CASES: readonly (readonly [string, Check])[] = [
         ['c', 1],
         ['a', 3],
       ] as const) {
-        await store.identities.insert(newIdentity(id, { provider, createdAt: after(-age) }))
+        await store.identities.insert(newIdentity(id, { provider, createdAt: later(-age) }))
       }
       assert.deepEqual(
         (await store.identities.listForUser(id)).map(({ provider }) => provider),
@@ -372,10 +372,10 @@ const CASES: readonly (readonly [string, Check])[] = [
       const user = await withUser(store)
       const identity = await store.identities.insert(newIdentity(user.id))
       const other = await store.identities.insert(newIdentity(user.id, { provider: 'github' }))
-      const stamped = await store.identities.recordLogin({ userId: user.id, provider: 'google', subject: identity.subject }, after(7))
-      assert.deepEqual(stamped, { ...user, lastLoginAt: after(7) })
+      const stamped = await store.identities.recordLogin({ userId: user.id, provider: 'google', subject: identity.subject }, later(7))
+      assert.deepEqual(stamped, { ...user, lastLoginAt: later(7) })
       assert.deepEqual(await store.users.find(user.id), stamped)
-      assert.deepEqual(await store.identities.listForUser(user.id), byId([{ ...identity, lastLoginAt: after(7) }, other]))
+      assert.deepEqual(await store.identities.listForUser(user.id), byId([{ ...identity, lastLoginAt: later(7) }, other]))
     },
   ],
   [
@@ -384,11 +384,11 @@ const CASES: readonly (readonly [string, Check])[] = [
       const user = await withUser(store, { isActive: false })
       const identity = await store.identities.insert(newIdentity(user.id))
       const link = { userId: user.id, provider: 'google', subject: identity.subject }
-      assert.equal(await store.identities.recordLogin(link, after(7)), null)
+      assert.equal(await store.identities.recordLogin(link, later(7)), null)
       await store.users.update(user.id, { isActive: true })
-      assert.equal(await store.identities.recordLogin({ ...link, provider: 'github' }, after(7)), null)
-      assert.equal(await store.identities.recordLogin({ ...link, subject: identity.subject.toUpperCase() }, after(7)), null)
-      assert.equal(await store.identities.recordLogin({ ...link, userId: (await withUser(store)).id }, after(7)), null)
+      assert.equal(await store.identities.recordLogin({ ...link, provider: 'github' }, later(7)), null)
+      assert.equal(await store.identities.recordLogin({ ...link, subject: identity.subject.toUpperCase() }, later(7)), null)
+      assert.equal(await store.identities.recordLogin({ ...link, userId: (await withUser(store)).id }, later(7)), null)
       assert.equal((await store.users.find(user.id))?.lastLoginAt, null)
       assert.deepEqual((await store.identities.listForUser(user.id))[0], identity)
     },
@@ -412,26 +412,26 @@ const CASES: readonly (readonly [string, Check])[] = [
       const { id } = await withUser(store)
       const token = await store.userTokens.insert(newUserToken(id, { payload: 'new@example.test' }))
       const spent = await Promise.all(
-        Array.from({ length: 10 }, () => store.userTokens.consume(token.tokenHash, 'PASSWORD_RESET', after(5))),
+        Array.from({ length: 10 }, () => store.userTokens.consume(token.tokenHash, 'PASSWORD_RESET', later(5))),
       )
-      assert.deepEqual(spent.filter(Boolean), [{ ...token, usedAt: after(5) }])
-      assert.equal(await store.userTokens.consume(token.tokenHash, 'PASSWORD_RESET', after(6)), null)
+      assert.deepEqual(spent.filter(Boolean), [{ ...token, usedAt: later(5) }])
+      assert.equal(await store.userTokens.consume(token.tokenHash, 'PASSWORD_RESET', later(6)), null)
     },
   ],
   [
     'an unknown, expired or spent token, or one of another purpose, is not spent',
     async (store) => {
       const { id } = await withUser(store)
-      const token = await store.userTokens.insert(newUserToken(id, { expiresAt: after(100) }))
+      const token = await store.userTokens.insert(newUserToken(id, { expiresAt: later(100) }))
       const used = await store.userTokens.insert(newUserToken(id, { usedAt: AT }))
       const { consume } = store.userTokens
       assert.equal(await consume(freshHash(), 'PASSWORD_RESET', AT), null)
       assert.equal(await consume(`${token.tokenHash}\0`, 'PASSWORD_RESET', AT), null)
       assert.equal(await consume(token.tokenHash.toUpperCase(), 'PASSWORD_RESET', AT), null)
       assert.equal(await consume(token.tokenHash, 'ACTIVATION', AT), null)
-      assert.equal(await consume(token.tokenHash, 'PASSWORD_RESET', after(100)), null) // ends at expiresAt, not after it
+      assert.equal(await consume(token.tokenHash, 'PASSWORD_RESET', later(100)), null) // ends at expiresAt, not after it
       assert.equal(await consume(used.tokenHash, 'PASSWORD_RESET', AT), null)
-      assert.ok(await consume(token.tokenHash, 'PASSWORD_RESET', after(99)))
+      assert.ok(await consume(token.tokenHash, 'PASSWORD_RESET', later(99)))
     },
   ],
   [
@@ -487,9 +487,9 @@ const CASES: readonly (readonly [string, Check])[] = [
   [
     "the child's idle end is cut to the family's absolute end, and a null amr stays null",
     async (store) => {
-      const token = await withRefreshToken(store, { familyExpiresAt: after(90_000), amr: null })
-      const rotated = await store.refreshTokens.rotate(rotationOf(token.tokenHash, { childExpiresAt: after(120_000) }))
-      assert.deepEqual(rotated?.token.expiresAt, after(90_000))
+      const token = await withRefreshToken(store, { familyExpiresAt: later(90_000), amr: null })
+      const rotated = await store.refreshTokens.rotate(rotationOf(token.tokenHash, { childExpiresAt: later(120_000) }))
+      assert.deepEqual(rotated?.token.expiresAt, later(90_000))
       assert.equal(rotated?.token.amr, null)
     },
   ],
@@ -513,8 +513,8 @@ const CASES: readonly (readonly [string, Check])[] = [
       const dead = [
         await withRefreshToken(store, { usedAt: AT }),
         await withRefreshToken(store, { revokedAt: AT }),
-        await withRefreshToken(store, { expiresAt: after(1) }),
-        await withRefreshToken(store, { familyExpiresAt: after(1) }),
+        await withRefreshToken(store, { expiresAt: later(1) }),
+        await withRefreshToken(store, { familyExpiresAt: later(1) }),
         await withRefreshToken(store, { userId: sleeper.id }),
       ]
       for (const token of dead) {
@@ -544,10 +544,10 @@ const CASES: readonly (readonly [string, Check])[] = [
       const rotation = rotationOf(token.tokenHash)
       await store.refreshTokens.rotate(rotation)
       const bystander = await withRefreshToken(store, { userId: token.userId })
-      assert.equal(await store.refreshTokens.revokeFamily(token.familyId, after(9)), 1)
-      assert.equal(await store.refreshTokens.revokeFamily(token.familyId, after(10)), 0)
+      assert.equal(await store.refreshTokens.revokeFamily(token.familyId, later(9)), 1)
+      assert.equal(await store.refreshTokens.revokeFamily(token.familyId, later(10)), 0)
       for (const hash of [token.tokenHash, rotation.child.tokenHash]) {
-        assert.deepEqual((await store.refreshTokens.find(hash))?.revokedAt, after(9))
+        assert.deepEqual((await store.refreshTokens.find(hash))?.revokedAt, later(9))
       }
       assert.equal(await store.refreshTokens.rotate(rotationOf(rotation.child.tokenHash)), null)
       assert.ok(await store.refreshTokens.rotate(rotationOf(bystander.tokenHash)))
@@ -561,11 +561,11 @@ const CASES: readonly (readonly [string, Check])[] = [
       const kept = await withRefreshToken(store, { userId: id })
       const foreign = await withRefreshToken(store)
       await withRefreshToken(store, { userId: id, expiresAt: AT }) // not live any more: revoked, not counted
-      assert.equal(await store.refreshTokens.revokeForUser(id, after(9), { exceptFamilyId: kept.familyId }), 2)
+      assert.equal(await store.refreshTokens.revokeForUser(id, later(9), { exceptFamilyId: kept.familyId }), 2)
       for (const { tokenHash } of tokens) assert.equal(await store.refreshTokens.rotate(rotationOf(tokenHash)), null)
       assert.ok(await store.refreshTokens.rotate(rotationOf(kept.tokenHash)))
-      assert.equal(await store.refreshTokens.revokeForUser(id, after(9), { exceptFamilyId: 'no-such\0family' }), 1)
-      assert.equal(await store.refreshTokens.revokeForUser(id, after(9)), 0)
+      assert.equal(await store.refreshTokens.revokeForUser(id, later(9), { exceptFamilyId: 'no-such\0family' }), 1)
+      assert.equal(await store.refreshTokens.revokeForUser(id, later(9)), 0)
       assert.ok(await store.refreshTokens.rotate(rotationOf(foreign.tokenHash)))
     },
   ],
@@ -609,8 +609,8 @@ const CASES: readonly (readonly [string, Check])[] = [
       assert.deepEqual(await store.sessions.findWithUser(session.sessionHash), { session, user })
       assert.equal(await store.sessions.findWithUser(session.sessionHash.toUpperCase()), null)
       assert.equal(await store.sessions.findWithUser('\0'), null)
-      assert.equal(await store.sessions.touch(session.id, after(1), after(2)), true)
-      const slid = { ...session, lastSeenAt: after(1), expiresAt: after(2) }
+      assert.equal(await store.sessions.touch(session.id, later(1), later(2)), true)
+      const slid = { ...session, lastSeenAt: later(1), expiresAt: later(2) }
       assert.deepEqual(await store.sessions.listForUser(user.id), [slid])
       await assert.rejects(store.sessions.insert(newSession(user.id, { sessionHash: session.sessionHash })), DuplicateRecordError)
     },
@@ -619,7 +619,7 @@ const CASES: readonly (readonly [string, Check])[] = [
     'sessions are listed oldest first and ended one by one, or all but one, by their owner only',
     async (store) => {
       const [mine, other] = [await withUser(store), await withUser(store)]
-      const sessions = [2, 1, 3, 4].map((age) => newSession(mine.id, { createdAt: after(-age) }))
+      const sessions = [2, 1, 3, 4].map((age) => newSession(mine.id, { createdAt: later(-age) }))
       const foreign = newSession(other.id)
       for (const session of [...sessions, foreign]) await store.sessions.insert(session)
       const listed = (await store.sessions.listForUser(mine.id)).map(({ id }) => id)

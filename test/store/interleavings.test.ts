@@ -4,7 +4,7 @@ import type { AuthStore, IdentityRecord, RefreshTokenRecord, UserRecord } from '
 import { createKnexStore, type KnexStore } from '../../src/store/knex/knex-store'
 import { createAuthTables } from '../../src/store/knex/schema'
 import { databases, type OpenDatabase } from '../support/databases'
-import { after, newIdentity, newRefreshToken, newUser, rotationOf } from './contract'
+import { later, newIdentity, newRefreshToken, newUser, rotationOf } from './contract'
 
 // The races of races.test.ts, one order at a time: the first unit stops before its commit, the second is seen waiting
 // for it, then the first ends. SQLite has no such orders, since a unit there holds the file.
@@ -59,10 +59,10 @@ describe.skipIf(!postgres)('on PostgreSQL, a verb that had to wait decides on wh
 
   const deactivate = async (inside: Required<AuthStore>) => {
     await inside.users.update(user.id, { isActive: false })
-    await inside.refreshTokens.revokeForUser(user.id, after(1))
+    await inside.refreshTokens.revokeForUser(user.id, later(1))
   }
   const rotate = () => store.refreshTokens.rotate(rotationOf(token.tokenHash))
-  const recordLogin = () => store.identities.recordLogin({ userId: user.id, provider: 'google', subject: identity.subject }, after(5))
+  const recordLogin = () => store.identities.recordLogin({ userId: user.id, provider: 'google', subject: identity.subject }, later(5))
   const liveTokens = async () => {
     const rows = await opened.knex('auth_refresh_tokens').where({ user_id: user.id, used_at: null, revoked_at: null })
     return rows.length
@@ -81,14 +81,14 @@ describe.skipIf(!postgres)('on PostgreSQL, a verb that had to wait decides on wh
   test('rotate after a reset that changed the user and revoked the tokens: refused, no child', async () => {
     const reset = async (inside: Required<AuthStore>) => {
       await inside.users.update(user.id, { hashedPassword: 'new' })
-      await inside.refreshTokens.revokeForUser(user.id, after(1))
+      await inside.refreshTokens.revokeForUser(user.id, later(1))
     }
     expect(await inOrder(reset, rotate)).toBeNull()
     expect(await liveTokens()).toBe(0)
   })
 
   test('rotate after revokeFamily: refused, no child', async () => {
-    expect(await inOrder((inside) => inside.refreshTokens.revokeFamily(token.familyId, after(1)), rotate)).toBeNull()
+    expect(await inOrder((inside) => inside.refreshTokens.revokeFamily(token.familyId, later(1)), rotate)).toBeNull()
     expect(await liveTokens()).toBe(0)
   })
 
@@ -108,7 +108,7 @@ describe.skipIf(!postgres)('on PostgreSQL, a verb that had to wait decides on wh
 
   test('revokeFamily after a rotation in flight: the child is caught', async () => {
     const inFlight = (inside: Required<AuthStore>) => inside.refreshTokens.rotate(rotationOf(token.tokenHash))
-    expect(await inOrder(inFlight, () => store.refreshTokens.revokeFamily(token.familyId, after(2)))).toBe(1)
+    expect(await inOrder(inFlight, () => store.refreshTokens.revokeFamily(token.familyId, later(2)))).toBe(1)
     expect(await liveTokens()).toBe(0)
   })
 
@@ -140,14 +140,14 @@ describe.skipIf(!postgres)('on PostgreSQL, a verb that had to wait decides on wh
 
   test('recordLogin after a harmless change of the user: succeeds, both changes stay', async () => {
     const stamped = await inOrder((inside) => inside.users.update(user.id, { name: 'renamed' }), recordLogin)
-    expect(stamped).toEqual({ ...user, name: 'renamed', lastLoginAt: after(5) })
+    expect(stamped).toEqual({ ...user, name: 'renamed', lastLoginAt: later(5) })
     expect(await store.users.find(user.id)).toEqual(stamped)
   })
 
   test('recordLogin and rotate hold the user until their unit ends', async () => {
     const renamed = () => store.users.update(user.id, { name: 'renamed' })
     const login = (inside: Required<AuthStore>) =>
-      inside.identities.recordLogin({ userId: user.id, provider: 'google', subject: identity.subject }, after(5))
+      inside.identities.recordLogin({ userId: user.id, provider: 'google', subject: identity.subject }, later(5))
     expect(await inOrder(login, renamed)).toBe(true)
     expect(await inOrder((inside) => inside.refreshTokens.rotate(rotationOf(token.tokenHash)), renamed)).toBe(true)
     expect(await inOrder((inside) => inside.users.lock(user.id), renamed)).toBe(true)

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createKnexStore, type KnexStore } from '../../src/store/knex/knex-store'
 import { createAuthTables } from '../../src/store/knex/schema'
 import { databases, type OpenDatabase, type OpenOptions } from '../support/databases'
-import { after, hashOf, newIdentity, newRefreshToken, newUser, newUserToken, rotationOf, storeContract } from './contract'
+import { hashOf, later, newIdentity, newRefreshToken, newUser, newUserToken, rotationOf, storeContract } from './contract'
 
 const reachable = await databases()
 
@@ -58,11 +58,11 @@ for (const { title, name, options } of SETTINGS) {
         const user = await inside.users.insert(newUser())
         const identity = newIdentity(user.id)
         await inside.identities?.insert(identity)
-        await inside.identities?.recordLogin(identity, after(1))
+        await inside.identities?.recordLogin(identity, later(1))
         const token = newRefreshToken(user.id)
         await inside.refreshTokens?.insert(token)
         await inside.refreshTokens?.rotate(rotationOf(token.tokenHash))
-        await inside.refreshTokens?.revokeForUser(user.id, after(1))
+        await inside.refreshTokens?.revokeForUser(user.id, later(1))
         await inside.recoveryCodes?.replaceForUser(user.id, [hashOf('a')])
         await inside.userTokens.insert(newUserToken(user.id))
         await inside.users.lock(user.id)

@@ -3,6 +3,7 @@ import knex, { type Knex } from 'knex'
 import type { NewIdentity, Rotation } from '../../src/store/auth-store'
 import { createKnexStore, type KnexStore } from '../../src/store/knex/knex-store'
 import { createAuthTables } from '../../src/store/knex/schema'
+import { withoutFsync } from '../support/databases'
 import { newRefreshToken } from './contract'
 
 export type Link = { userId: string; provider: string; subject: string }
@@ -67,7 +68,8 @@ let store: KnexStore | undefined
 
 async function obey(order: Order): Promise<Report> {
   if ('config' in order) {
-    db = knex({ ...order.config, pool: { min: 1, max: 1 } })
+    const pool = { min: 1, max: 1 }
+    db = knex({ ...order.config, pool: order.config.client === 'pg' ? pool : withoutFsync(pool) })
     store = createKnexStore({ knex: db })
     await db.raw('select 1') // connected before the first barrier
     return 'ready'

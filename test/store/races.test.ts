@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createKnexStore, type KnexStore } from '../../src/store/knex/knex-store'
 import { createAuthTables, migrationSource } from '../../src/store/knex/schema'
 import { databases, type OpenDatabase } from '../support/databases'
-import { AT, after, freshHash, newIdentity, newRefreshToken, newUser, newUserToken, rotationOf } from './contract'
+import { AT, freshHash, later, newIdentity, newRefreshToken, newUser, newUserToken, rotationOf } from './contract'
 import type { Order, Report, Task } from './races-child'
 
 // One process would not be enough: a mutex in memory would pass and be wrong.
@@ -133,7 +133,7 @@ for (const database of await databases()) {
       await repeat(async () => {
         const { id: userId } = await insertUser()
         const link = await store.identities.insert(newIdentity(userId))
-        const reports = await race({ verb: 'logIn', link, at: after(5) }, { verb: 'deactivate', userId, at: AT })
+        const reports = await race({ verb: 'logIn', link, at: later(5) }, { verb: 'deactivate', userId, at: AT })
         expect(errors(reports)).toEqual([])
         expect(await liveTokens(userId)).toBe(0)
       })
@@ -143,11 +143,11 @@ for (const database of await databases()) {
       await repeat(async () => {
         const { id: userId } = await insertUser()
         const link = await store.identities.insert(newIdentity(userId))
-        const [login, unlink] = await race({ verb: 'logIn', link, at: after(5) }, { verb: 'unlink', link })
+        const [login, unlink] = await race({ verb: 'logIn', link, at: later(5) }, { verb: 'unlink', link })
         expect(unlink).toEqual({ won: true })
         const loggedIn = login !== 'ready' && 'won' in login && login.won
         expect(errors([login])).toEqual([])
-        expect((await store.users.find(userId))?.lastLoginAt).toEqual(loggedIn ? after(5) : null)
+        expect((await store.users.find(userId))?.lastLoginAt).toEqual(loggedIn ? later(5) : null)
         expect(await liveTokens(userId)).toBe(loggedIn ? 1 : 0)
         expect(await store.identities.listForUser(userId)).toEqual([])
       })

@@ -38,6 +38,15 @@ describe('a window', () => {
     expect(await counters.increment('a', 900)).toEqual({ count: 1, resetSeconds: 900 })
   })
 
+  test('that begins again before its expired predecessor was swept is not swept in its place', async () => {
+    const { counters, advance } = withClock()
+    for (let index = 0; index < 100; index++) await counters.increment(`k${index}`, 900, 5)
+    advance(900)
+    expect(await countOf(counters, 'k99')).toBe(1)
+    for (let index = 0; index < 100; index++) await counters.increment(`new-${index}`, 900, 5)
+    expect(await countOf(counters, 'k99')).toBe(2)
+  })
+
   test('never says less than one second', async () => {
     const { counters, advance } = withClock()
     await counters.increment('a', 900)
