@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process'
+import { spawnSync } from 'node:child_process'
 import { rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
@@ -18,7 +18,8 @@ interface Entry {
 
 function build(): void {
   rmSync(join(root, 'dist'), { recursive: true, force: true })
-  execFileSync(process.execPath, [require.resolve('typescript/bin/tsc'), '-p', root], { stdio: 'inherit', cwd: root })
+  const { status } = spawnSync(process.execPath, [require.resolve('typescript/bin/tsc'), '-p', root], { stdio: 'inherit', cwd: root })
+  if (status !== 0) process.exit(status ?? 1)
   for (const entry of entries()) writeWrapper(entry)
 }
 

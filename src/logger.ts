@@ -17,7 +17,20 @@ export const consoleLogger: Logger = {
  */
 export function describeError(error: unknown): { name: string; code: string | null; at: string[] } {
   if (!(error instanceof Error)) return { name: typeof error, code: null, at: [] }
-  const code = (error as { code?: unknown }).code
-  const frames = (error.stack ?? '').split('\n').filter((line) => /^\s+at /.test(line))
-  return { name: error.name, code: typeof code === 'string' ? code : null, at: frames.slice(0, 6).map((line) => line.trim()) }
+  return { name: word(error.name) ?? 'Error', code: word((error as { code?: unknown }).code), at: framesOf(error) }
+}
+
+/** Anybody's error may carry anything under these names; what is no identifier is not repeated. */
+function word(value: unknown): string | null {
+  return typeof value === 'string' && /^[\w.-]{1,64}$/.test(value) ? value : null
+}
+
+/** The stack begins with the message, whose own lines may look like frames: without it, none is believed. */
+function framesOf({ stack, message }: Error): string[] {
+  if (typeof stack !== 'string' || typeof message !== 'string' || !stack.includes(message)) return []
+  const frames = stack.slice(stack.indexOf(message) + message.length).split('\n')
+  return frames
+    .filter((line) => /^ +at /.test(line))
+    .slice(0, 6)
+    .map((line) => line.trim())
 }

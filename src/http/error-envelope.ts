@@ -32,7 +32,7 @@ export function readRefusal(logger: Logger, req: Request, thrown: unknown): AppE
 }
 
 /** Ours as it is; what Express and its parsers raise, by status; anything else is a 500 that says nothing. */
-function toAppError(thrown: unknown): AppError {
+export function toAppError(thrown: unknown): AppError {
   if (thrown instanceof AppError) return thrown
   if (thrown instanceof URIError) return new ValidationError({ details: { errors: [{ path: 'url', rule: 'percent_encoding' }] } })
   const status = clientErrorStatus(thrown)

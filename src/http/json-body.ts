@@ -1,6 +1,7 @@
 import type { Request, Response } from 'express'
 import express from 'express'
 import { PayloadTooLargeError, UnsupportedMediaTypeError, ValidationError } from '../errors'
+import { toAppError } from './error-envelope'
 
 const limitBytes = 16 * 1024
 
@@ -22,7 +23,7 @@ function hasBody(req: Request): boolean {
 
 function parseBody(req: Request, res: Response): Promise<unknown> {
   return new Promise((resolve, reject) => {
-    parse(req, res, (error?: unknown) => (error ? reject(error) : resolve(req.body)))
+    parse(req, res, (error?: unknown) => (error ? reject(toAppError(error)) : resolve(req.body)))
   })
 }
 

@@ -104,6 +104,7 @@ function inTime(work: Promise<void>): Promise<void> {
   })
 }
 
-function asError(thrown: unknown): Error {
-  return thrown instanceof Error ? thrown : new InternalError({ cause: thrown })
+/** A `status` on an error of the host's store or hooks is not about this request's client: only our own errors speak to it. */
+function asError(thrown: unknown): AppError {
+  return thrown instanceof AppError ? thrown : new InternalError({ cause: thrown })
 }

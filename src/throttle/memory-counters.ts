@@ -19,39 +19,40 @@ export function memoryCounters(options: { maxKeys?: number; now?: () => number }
   const held = createHeldWindows()
   const overflow = new Map<number, Window>()
 
-  function find(key: string): Window | undefined {
+  function find(key: string, time: number): Window | undefined {
     const window = held.find(key)
-    return window && window.endsAt > now() ? window : undefined
+    return window && window.endsAt > time ? window : undefined
   }
 
-  function open(key: string, seconds: number): Window {
+  function open(key: string, seconds: number, time: number): Window {
     held.drop(key) // its expired predecessor
-    if (held.size() >= maxKeys && !held.makeRoom()) return overflowOf(seconds)
-    const window = newWindow(key, seconds, now())
+    if (held.size() >= maxKeys && !held.makeRoom()) return overflowOf(seconds, time)
+    const window = newWindow(key, seconds, time)
     held.hold(window)
     return window
   }
 
   /** Not among the keys, so it neither makes room nor takes any. */
-  function overflowOf(seconds: number): Window {
-    for (const [length, { endsAt }] of overflow) if (endsAt <= now()) overflow.delete(length)
-    const window = overflow.get(seconds) ?? newWindow('', seconds, now())
+  function overflowOf(seconds: number, time: number): Window {
+    for (const [length, { endsAt }] of overflow) if (endsAt <= time) overflow.delete(length)
+    const window = overflow.get(seconds) ?? newWindow('', seconds, time)
     overflow.set(seconds, window)
     return window
   }
 
   const store: CounterStore = {
     async increment(key, windowSeconds, limit = Number.POSITIVE_INFINITY) {
-      held.sweep(now())
-      const window = find(key) ?? open(key, windowSeconds)
+      const time = now()
+      held.sweep(time)
+      const window = find(key, time) ?? open(key, windowSeconds, time)
       window.count++
       window.limit = limit
       held.regrade(window)
-      return { count: window.count, resetSeconds: Math.max(1, Math.ceil((window.endsAt - now()) / 1000)) }
+      return { count: window.count, resetSeconds: Math.ceil((window.endsAt - time) / 1000) }
     },
 
     async decrement(key) {
-      const window = find(key)
+      const window = find(key, now())
       if (!window || window.count === 0) return
       window.count--
       held.regrade(window)
@@ -65,8 +66,8 @@ export function memoryCounters(options: { maxKeys?: number; now?: () => number }
   return store
 }
 
-function newWindow(key: string, seconds: number, now: number): Window {
-  return { key, seconds, endsAt: now + seconds * 1000, count: 0, limit: Number.POSITIVE_INFINITY }
+function newWindow(key: string, seconds: number, time: number): Window {
+  return { key, seconds, endsAt: time + seconds * 1000, count: 0, limit: Number.POSITIVE_INFINITY }
 }
 
 const inProcess = new WeakSet<CounterStore>()

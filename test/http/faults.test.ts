@@ -57,24 +57,30 @@ const requests: Record<string, (prepared: Prepared) => Promise<{ send(): Promise
     return { send: async () => browser.get('/auth/oauth/corp/callback').query(callbackQuery) }
   },
   'GET /oauth/corp/callback of a new identity': async ({ mounted, browser }) => {
-    const { callbackQuery } = await startLogin(mounted, browser, { profile: { sub: 'S-new', email: 'new@example.test' } })
+    const { callbackQuery } = await startLogin(mounted, browser, { profile: { sub: `new-${people}`, email: `new${people}@example.test` } })
     return { send: async () => browser.get('/auth/oauth/corp/callback').query(callbackQuery) }
   },
 }
 
-async function prepare(name: string) {
-  const mounted = await start()
+let people = 0
+
+/** Somebody new signs in and is about to send the request. */
+async function prepare(name: string, mounted: Started) {
   const browser = mounted.browser()
+  people += 1
+  mounted.provider.profile = { sub: `S-${people}`, email: `person${people}@example.test` }
   const { body } = await signIn(mounted, browser)
   const prepared = await requests[name]?.({ mounted, browser, tokens: { access: body.access_token, refresh: body.refresh_token } })
   if (!prepared) throw new Error(`no request is called ${name}`)
   mounted.faulty.calls.length = 0
-  return { mounted, send: prepared.send }
+  mounted.logs.entries.length = 0
+  return prepared.send
 }
 
 /** The verbs a route really calls: asked of the route itself, so that a new call is a new test. */
 async function verbsOf(name: string): Promise<string[]> {
-  const { mounted, send } = await prepare(name)
+  const mounted = await start()
+  const send = await prepare(name, mounted)
   await send()
   for (const close of closing.splice(0).reverse()) await close()
   return [...new Set(mounted.faulty.calls)]
@@ -114,11 +120,14 @@ for (const name of Object.keys(requests)) {
     })
 
     test.each(verbs)('R-140 is answered with 500 or 503 in the envelope when %s fails, whatever it throws', async (verb) => {
+      const mounted = await start()
       for (const [how, fault] of Object.entries(failures)) {
-        const { mounted, send } = await prepare(name)
+        const send = await prepare(name, mounted)
         mounted.faulty.break(verb, fault)
 
         const answer = await send()
+
+        mounted.faulty.break(null)
 
         expect([500, 503], `${verb} ${how}: ${answer.status} ${answer.text}`).toContain(answer.status)
         const body = JSON.parse(answer.text) as Record<string, unknown>
@@ -132,16 +141,18 @@ for (const name of Object.keys(requests)) {
         expect(setCookieOf({ headers: answer.headers as Record<string, unknown> }, 'access_token')).toBeNull()
         expect(answer.text + mounted.logs.text()).not.toContain('canary')
         expect(mounted.logs.entries.filter((entry) => entry.level === 'error')).toHaveLength(1)
-        for (const close of closing.splice(0).reverse()) await close()
       }
     })
 
     test.each(verbs)('R-140 is answered in the envelope, and hands nobody a working session, when %s answers nonsense', async (verb) => {
+      const mounted = await start()
       for (const [how, fault] of Object.entries(nonsense)) {
-        const { mounted, send } = await prepare(name)
+        const send = await prepare(name, mounted)
         mounted.faulty.break(verb, fault)
 
         const answer = await send()
+
+        mounted.faulty.break(null)
 
         const where = `${verb} ${how}: ${answer.status} ${answer.text}`
         expect(answer.text, where).not.toContain('canary')
@@ -149,7 +160,6 @@ for (const name of Object.keys(requests)) {
           expect(Object.keys(JSON.parse(answer.text) as object).sort(), where).toEqual(['code', 'detail', 'details'])
           expect([401, 403, 404, 409, 500, 503], where).toContain(answer.status)
         }
-        for (const close of closing.splice(0).reverse()) await close()
       }
     })
   })

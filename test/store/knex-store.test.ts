@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createKnexStore, type KnexStore } from '../../src/store/knex/knex-store'
 import { createAuthTables } from '../../src/store/knex/schema'
 import { databases, type OpenDatabase, type OpenOptions } from '../support/databases'
-import { hashOf, later, newIdentity, newRefreshToken, newUser, newUserToken, rotationOf, storeContract } from './contract'
+import { hashOf, later, newIdentity, newRefreshToken, newSession, newUser, newUserToken, rotationOf, storeContract } from './contract'
 
 const reachable = await databases()
 
@@ -88,6 +88,84 @@ for (const { title, name, options } of SETTINGS) {
     })
   })
 }
+
+test('a near match from a column that ignores case is not found', async () => {
+  const sqlite = reachable.find(({ name }) => name === 'sqlite')
+  const opened = await sqlite?.open({ memory: true })
+  if (!opened) throw new Error('SQLite is always there')
+  try {
+    await createAuthTables(opened.knex)
+    for (const [table, columns] of [
+      ['auth_users', ['email']],
+      ['auth_identities', ['provider', 'subject']],
+      ['auth_sessions', ['session_hash']],
+      ['auth_refresh_tokens', ['token_hash']],
+    ] as const) {
+      const { sql } = await opened.knex('sqlite_master').where({ type: 'table', name: table }).first('sql')
+      await opened.knex.schema.dropTable(table)
+      await opened.knex.raw(
+        columns.reduce((ddl, column) => ddl.replace(new RegExp(`${column} varchar\\(\\d+\\)`), '$& collate nocase'), sql),
+      )
+    }
+    const store = createKnexStore({ knex: opened.knex })
+    const user = await store.users.insert(newUser())
+    const { subject } = await store.identities.insert(newIdentity(user.id, { subject: 'AbC' }))
+    const session = newSession(user.id)
+    await store.sessions.insert(session)
+    const token = newRefreshToken(user.id)
+    await store.refreshTokens.insert(token)
+    const row = await opened.knex('auth_identities').where({ subject: 'aBc', provider: 'GOOGLE' })
+    expect(row, 'the column does ignore case').toHaveLength(1)
+    expect(await store.identities.findWithUser('google', 'abc')).toBeNull()
+    expect(await store.identities.findWithUser('Google', subject)).toBeNull()
+    expect(await store.identities.findWithUser('google', subject)).not.toBeNull()
+    expect(await store.users.findByEmail(user.email.toUpperCase())).toBeNull()
+    expect(await store.sessions.findWithUser(session.sessionHash.toUpperCase())).toBeNull()
+    expect(await store.refreshTokens.find(token.tokenHash.toUpperCase())).toBeNull()
+  } finally {
+    await opened.close()
+  }
+})
+
+const postgres = reachable.find(({ name }) => name === 'postgres')
+
+test.skipIf(!postgres)('on PostgreSQL a verb is one statement; a revocation asks once more, a replaced set is a unit', async () => {
+  if (!postgres) return
+  const opened = await postgres.open()
+  try {
+    await createAuthTables(opened.knex)
+    const store = createKnexStore({ knex: opened.knex })
+    const user = await store.users.insert(newUser())
+    const link = newIdentity(user.id)
+    const token = newRefreshToken(user.id)
+    let statements = 0
+    opened.knex.on('query', () => statements++)
+    const counted = async (verb: () => Promise<unknown>) => {
+      statements = 0
+      await verb()
+      return statements
+    }
+    expect(await counted(() => store.users.insert(newUser()))).toBe(1)
+    expect(await counted(() => store.users.find(user.id))).toBe(1)
+    expect(await counted(() => store.users.findByEmail(user.email))).toBe(1)
+    expect(await counted(() => store.users.update(user.id, { name: 'x' }))).toBe(1)
+    expect(await counted(() => store.users.lock(user.id))).toBe(1)
+    expect(await counted(() => store.users.advanceTotpStep(user.id, 1))).toBe(1)
+    expect(await counted(() => store.identities.insert(link))).toBe(1)
+    expect(await counted(() => store.identities.findWithUser('google', link.subject))).toBe(1)
+    expect(await counted(() => store.identities.recordLogin(link, later(1)))).toBe(1)
+    expect(await counted(() => store.userTokens.consume(hashOf('x'), 'ACTIVATION', later(1)))).toBe(1)
+    expect(await counted(() => store.refreshTokens.insert(token))).toBe(1)
+    expect(await counted(() => store.refreshTokens.rotate(rotationOf(token.tokenHash)))).toBe(1)
+    expect(await counted(() => store.refreshTokens.revokeFamily(token.familyId, later(1)))).toBe(2)
+    expect(await counted(() => store.recoveryCodes.replaceForUser(user.id, [hashOf('a'), hashOf('b')]))).toBe(5)
+    expect(await counted(() => store.recoveryCodes.consume(user.id, hashOf('a'), later(1)))).toBe(1)
+    expect(await counted(() => store.sessions.findWithUser(hashOf('x')))).toBe(1)
+    expect(await counted(() => store.users.find('not an id'))).toBe(0)
+  } finally {
+    await opened.close()
+  }
+})
 
 async function failure(promise: Promise<unknown>): Promise<Error> {
   const error = await promise.then(

@@ -36,8 +36,7 @@ describe('a SQLite file that another process holds', () => {
       done(null, connection)
     }
     const begunFile = await begun(database, database.connect({ min: 1, max: 1, afterCreate: impatient }))
-    const { filename } = (database.config ?? {}).connection as { filename: string } // as databases.ts wrote it
-    const other = new BetterSqlite(filename, { timeout: 0 })
+    const other = new BetterSqlite(fileOf(database), { timeout: 0 })
     cleanUps.push(() => other.close())
     return { ...begunFile, other }
   }
@@ -198,6 +197,12 @@ test('a transaction in the place of the pool is refused', async () => {
   cleanUps.push(close)
   await pool.transaction(async (trx) => expect(() => createKnexStore({ knex: trx })).toThrow(/store\.using\(trx\)/))
 })
+
+function fileOf({ config }: OpenDatabase): string {
+  const connection = config?.connection
+  if (typeof connection === 'object' && 'filename' in connection) return connection.filename
+  throw new Error('not a SQLite file')
+}
 
 /** Resolves for everybody once `size` have come. Later comers pass. */
 function meeting(size: number): () => Promise<void> {

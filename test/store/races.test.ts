@@ -1,12 +1,11 @@
-import { type ChildProcess, fork } from 'node:child_process'
-import { once } from 'node:events'
-import { join } from 'node:path'
+import type { ChildProcess } from 'node:child_process'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createKnexStore, type KnexStore } from '../../src/store/knex/knex-store'
 import { createAuthTables, migrationSource } from '../../src/store/knex/schema'
 import { databases, type OpenDatabase } from '../support/databases'
 import { AT, freshHash, later, newIdentity, newRefreshToken, newUser, newUserToken, rotationOf } from './contract'
-import type { Order, Report, Task } from './races-child'
+import { start, stop, tell } from './other-process'
+import type { Report, Task } from './races-child'
 
 // One process would not be enough: a mutex in memory would pass and be wrong.
 const ROUNDS = 50
@@ -153,29 +152,6 @@ for (const database of await databases()) {
       })
     })
   })
-}
-
-function start(): ChildProcess {
-  return fork(join(import.meta.dirname, 'races-child.ts'), { execArgv: ['--import', 'tsx'], serialization: 'advanced' })
-}
-
-async function tell(child: ChildProcess, order: Order): Promise<Report> {
-  const waiting = new AbortController()
-  const report = once(child, 'message', { signal: waiting.signal })
-  const death = once(child, 'exit', { signal: waiting.signal }).then(() => ['the other process ended'])
-  child.send(order)
-  const [answer] = await Promise.race([report, death])
-  waiting.abort()
-  await Promise.allSettled([report, death])
-  if (typeof answer === 'string' && answer !== 'ready') throw new Error(answer)
-  return answer as Report // the only thing races-child.ts sends
-}
-
-async function stop(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null) return
-  const exit = once(child, 'exit')
-  child.disconnect()
-  await exit
 }
 
 function winners(reports: Report[]): number {

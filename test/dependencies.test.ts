@@ -56,6 +56,21 @@ test('the lock file names no registry', () => {
   expect(lock.match(/\bregistry\b/g)).toBeNull()
 })
 
+// A registry that does not offer every platform's build makes npm leave it out of the lock, and `npm ci` then refuses.
+test('the lock file holds every optional package its packages name, for each platform', () => {
+  const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as { packages: Record<string, Locked> }
+  const named = Object.entries(packages).flatMap(([path, { optionalDependencies = {} }]) =>
+    Object.keys(optionalDependencies).map((name) => ({ path, name })),
+  )
+
+  expect(named.length).toBeGreaterThan(20)
+  expect(named.filter(({ path, name }) => !packages[`node_modules/${name}`] && !packages[`${path}/node_modules/${name}`])).toEqual([])
+})
+
+interface Locked {
+  optionalDependencies?: Record<string, string>
+}
+
 function versionOf(name: string): string {
   return (JSON.parse(readFileSync(join(root, 'node_modules', name, 'package.json'), 'utf8')) as { version: string }).version
 }

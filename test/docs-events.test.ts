@@ -1,0 +1,67 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import ts from 'typescript'
+import { describe, expect, test } from 'vitest'
+
+const root = join(import.meta.dirname, '..')
+const read = (path: string) => readFileSync(join(root, path), 'utf8')
+
+/** Event name -> names of its payload's fields. */
+type Events = Record<string, string[]>
+
+const documented = rowsOf(read('docs/events.md'))
+const typed = payloadsOf(read('src/events.ts'))
+const emitted = new Set(
+  readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.ts'))
+    .flatMap((file) => [...read(join('src', file)).matchAll(/\bevents\.emit\(\s*'([\w.]+)'/g)].map(([, name]) => name)),
+)
+
+describe('docs/events.md', () => {
+  test('has one row for every name of AuthEventPayloads, with exactly its fields, and no other', () => {
+    expect(fieldsOf(documented)).toEqual(typed)
+    expect(Object.keys(typed).length).toBeGreaterThan(9)
+  })
+
+  test('says "not yet sent" of exactly those that nothing emits', () => {
+    const sent = Object.entries(documented).flatMap(([name, { isSent }]) => (isSent ? [name] : []))
+
+    expect(sent.sort()).toEqual([...emitted].sort())
+  })
+
+  test('the readers read what they claim to', () => {
+    expect(fieldsOf(rowsOf('| `a.b` | not yet sent: x | `one`, `two` |'))).toEqual({ 'a.b': ['one', 'two'] })
+    expect(payloadsOf("export interface AuthEventPayloads { 'a.b': { one: string; two?: number } }")).toEqual({ 'a.b': ['one', 'two'] })
+  })
+})
+
+function rowsOf(page: string): Record<string, { fields: string[]; isSent: boolean }> {
+  const rows = page.split('\n').flatMap((line) => {
+    const [, name, when, fields] = /^\| `([a-z._]+)` \| (.+) \| ((?:`\w+`(?:, )?)+) \|$/.exec(line) ?? []
+    if (!name || !when || !fields) return []
+    return [
+      [name, { fields: [...fields.matchAll(/`(\w+)`/g)].map(([, field]) => String(field)), isSent: !when.startsWith('not yet sent') }],
+    ]
+  })
+  return Object.fromEntries(rows)
+}
+
+function fieldsOf(rows: ReturnType<typeof rowsOf>): Events {
+  return Object.fromEntries(Object.entries(rows).map(([name, { fields }]) => [name, fields]))
+}
+
+/** The types are gone at run time, so the source is read. */
+function payloadsOf(source: string): Events {
+  const file = ts.createSourceFile('events.ts', source, ts.ScriptTarget.Latest)
+  const payloads = file.statements.find((statement) => ts.isInterfaceDeclaration(statement) && statement.name.text === 'AuthEventPayloads')
+  if (!payloads || !ts.isInterfaceDeclaration(payloads)) throw new Error('src/events.ts has no interface AuthEventPayloads')
+  return Object.fromEntries(payloads.members.filter(ts.isPropertySignature).map((member) => [textOf(member.name), fieldNames(member.type)]))
+}
+
+function fieldNames(type: ts.TypeNode | undefined): string[] {
+  return type && ts.isTypeLiteralNode(type) ? type.members.filter(ts.isPropertySignature).map((field) => textOf(field.name)) : []
+}
+
+function textOf(name: ts.PropertyName): string {
+  return ts.isIdentifier(name) || ts.isStringLiteral(name) ? name.text : ''
+}

@@ -1,0 +1,119 @@
+import { afterEach, describe, expect, test } from 'vitest'
+import { createKnexStore } from '../../src/store/knex/knex-store'
+import { createAuthTables, migrationSource } from '../../src/store/knex/schema'
+import { databases, type OpenDatabase } from '../support/databases'
+import { AT, freshHash, later, newIdentity, newRefreshToken, newSession, newUser, newUserToken } from './contract'
+import { start, stop, tell } from './other-process'
+
+const COLUMNS: Readonly<Record<string, string>> = {
+  auth_users:
+    'activated_at created_at email email_verified_at hashed_password id is_active is_admin last_login_at name password_set_at totp_enabled_at totp_last_step totp_secret updated_at',
+  auth_identities: 'created_at email email_verified id last_login_at name picture provider subject user_id',
+  auth_user_tokens: 'created_at expires_at id payload purpose token_hash used_at user_id',
+  auth_refresh_tokens: 'amr created_at expires_at family_expires_at family_id id parent_id revoked_at token_hash used_at user_id',
+  auth_recovery_codes: 'code_hash id used_at user_id',
+  auth_sessions: 'amr created_at expires_at id ip last_seen_at session_hash user_agent user_id',
+}
+
+for (const database of await databases()) {
+  describe(`the default tables on ${database.name}`, () => {
+    let opened: OpenDatabase | undefined
+    afterEach(() => opened?.close())
+
+    const columns = async ({ knex }: OpenDatabase) => {
+      const found: Record<string, string> = {}
+      for (const table of Object.keys(COLUMNS))
+        found[table] = Object.keys(await knex(table).columnInfo())
+          .sort()
+          .join(' ')
+      return found
+    }
+
+    test('createAuthTables makes them, and a second call changes nothing', async () => {
+      opened = await database.open()
+      await createAuthTables(opened.knex)
+      const user = await createKnexStore({ knex: opened.knex }).users.insert(newUser())
+      await createAuthTables(opened.knex)
+      expect(await columns(opened)).toEqual(COLUMNS)
+      expect(await createKnexStore({ knex: opened.knex }).users.find(user.id)).toEqual(user)
+    })
+
+    test('the migrations make the same tables, may follow createAuthTables, and can be taken back', async () => {
+      opened = await database.open()
+      const config = { migrationSource, tableName: 'auth_migrations' }
+      await opened.knex.migrate.latest(config)
+      expect(await columns(opened)).toEqual(COLUMNS)
+      expect(await opened.knex.migrate.latest(config)).toEqual([expect.anything(), []])
+      await opened.knex.migrate.rollback(config)
+      expect(await opened.knex.schema.hasTable('auth_users')).toBe(false)
+      await createAuthTables(opened.knex)
+      await opened.knex.migrate.latest(config)
+      expect(await columns(opened)).toEqual(COLUMNS)
+    })
+
+    test('a deleted user takes every row of theirs along', async () => {
+      opened = await database.open()
+      await createAuthTables(opened.knex)
+      const store = createKnexStore({ knex: opened.knex })
+      const { id } = await store.users.insert(newUser())
+      await store.identities.insert(newIdentity(id))
+      await store.userTokens.insert(newUserToken(id))
+      await store.refreshTokens.insert(newRefreshToken(id))
+      await store.recoveryCodes.replaceForUser(id, [freshHash()])
+      await store.sessions.insert(newSession(id))
+      await opened.knex('auth_users').where({ id }).delete()
+      for (const table of Object.keys(COLUMNS)) expect(await opened.knex(table), table).toEqual([])
+    })
+
+    test.each(['Asia/Tokyo', 'America/Sao_Paulo'])(
+      'a process in %s and this one agree on every instant',
+      async (zone) => {
+        opened = await database.open()
+        await createAuthTables(opened.knex)
+        const store = createKnexStore({ knex: opened.knex })
+        const { id } = await store.users.insert(newUser())
+        const token = await store.userTokens.insert(newUserToken(id, { expiresAt: later(2) }))
+        const child = start(zone)
+        try {
+          await tell(child, { config: opened.config ?? {} })
+          const identity = newIdentity(id, { createdAt: later(-1), lastLoginAt: AT })
+          expect(await tell(child, { startAt: 0, task: { verb: 'insertIdentity', identity } })).toEqual({ won: true })
+          expect(await store.identities.listForUser(id)).toEqual([expect.objectContaining(identity)])
+          const consume = (at: Date) => tell(child, { startAt: 0, task: { verb: 'consume', tokenHash: token.tokenHash, at } })
+          expect(await consume(later(2))).toEqual({ won: false })
+          expect(await consume(later(1))).toEqual({ won: true })
+        } finally {
+          await stop(child)
+        }
+      },
+      30_000,
+    )
+
+    test('a host that maps names between snake_case and camelCase gets the same records', async () => {
+      opened = await database.open()
+      await createAuthTables(opened.knex)
+      const { knex } = opened
+      const camel = (name: string) => name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())
+      const snake = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+      const camelRow = (row: object) => Object.fromEntries(Object.entries(row).map(([name, value]) => [camel(name), value]))
+      Object.assign(knex.client.config, {
+        wrapIdentifier: (name: string, wrap: (name: string) => string) => wrap(snake(name)),
+        postProcessResponse: (response: unknown) => (Array.isArray(response) ? response.map(camelRow) : response),
+      })
+      const store = createKnexStore({ knex })
+      const user = await store.users.insert(newUser())
+      const identity = await store.identities.insert(newIdentity(user.id))
+      const token = newRefreshToken(user.id)
+      await store.refreshTokens.insert(token)
+      expect(await store.identities.findWithUser('google', identity.subject)).toEqual({ identity, user })
+      const rotated = await store.refreshTokens.rotate({
+        tokenHash: token.tokenHash,
+        child: { id: token.familyId, tokenHash: freshHash() },
+        childExpiresAt: later(9),
+        at: AT,
+      })
+      expect(rotated).toMatchObject({ user, token: { parentId: token.id, familyId: token.familyId } })
+      expect(await store.identities.recordLogin(identity, later(3))).toEqual({ ...user, lastLoginAt: later(3) })
+    })
+  })
+}
