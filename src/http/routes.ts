@@ -1,6 +1,6 @@
 import type { ErrorRequestHandler, Request, RequestHandler, Response, Router } from 'express'
 import type Joi from 'joi'
-import { InternalError, MethodNotAllowedError, ServiceUnavailableError } from '../errors'
+import { AppError, InternalError, MethodNotAllowedError, ServiceUnavailableError } from '../errors'
 import { readJsonBody } from './json-body'
 import { setSecurityHeaders } from './send'
 import { validate } from './validate'

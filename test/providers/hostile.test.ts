@@ -97,6 +97,7 @@ test('a redirect is never followed: the place it names sees nothing', async () =
 })
 
 test('the limits hold for a client of the host, too: whatever it returns, the answer is refused', async () => {
+  const padded = (padding: string) => JSON.stringify({ access_token: 'a', token_type: 'bearer', padding })
   const nonsense: unknown[] = [
     null,
     undefined,
@@ -105,9 +106,10 @@ test('the limits hold for a client of the host, too: whatever it returns, the an
     { status: 200 },
     { status: 200, body: {} },
     { status: '200', body: '{}' },
-    { status: 200, body: ' '.repeat(256 * 1024 + 1) },
-    { status: 200, body: new Uint8Array(256 * 1024 + 1) },
-    { status: 200, body: 'é'.repeat(200 * 1024) },
+    // Tokens that would do, but for the size: in bytes, and in characters that are two bytes each.
+    { status: 200, body: padded('x'.repeat(256 * 1024)) },
+    { status: 200, body: Buffer.from(padded('x'.repeat(256 * 1024))) },
+    { status: 200, body: padded('é'.repeat(200 * 1024)) },
   ]
   for (const response of nonsense) {
     const hostClient = async () => response as { status: number; headers: object; body: string } // deliberately not what the type says

@@ -207,6 +207,16 @@ describe('the code exchange', () => {
     await expect(new OidcClient(provider.oidcOptions()).exchangeCode({ code: 'c', redirectUri })).rejects.toBeInstanceOf(OAuthError)
   })
 
+  test('brackets inside a string are not nesting', async () => {
+    provider.profile['name'] = `"${'['.repeat(100)}`
+    await expect(logIn(new OidcClient(provider.oidcOptions()))).resolves.toMatchObject({ name: provider.profile['name'] })
+  })
+
+  test('a profile beside an error is refused', async () => {
+    provider.on('userinfo', answer(200, { ...provider.profile, error: 'insufficient_scope' }))
+    await expect(logIn(new OidcClient(provider.oidcOptions()))).rejects.toMatchObject({ details: { provider: 'oidc', status: 200 } })
+  })
+
   test('optional members of another type are null, and a number in quotes is a number', async () => {
     provider.on('token', answer(200, { access_token: 'a', token_type: 'BEARER', expires_in: '3599', scope: ['x'], refresh_token: 7 }))
     const tokens = await new OidcClient(provider.oidcOptions()).exchangeCode({ code: 'c', redirectUri })

@@ -10,7 +10,9 @@ beforeAll(async () => {
 })
 afterAll(() => provider.close())
 
-const sent = { code: 'the/code&"1', redirectUri: 'https://app.example.com/callback', codeVerifier: 'verifier-0123456789' }
+// The verifier begins with the code: masking the shorter one first would leave the rest of the longer one.
+const code = 'the/code&"1'
+const sent = { code, redirectUri: 'https://app.example.com/callback', codeVerifier: `${code}-verifier-0123456789` }
 
 async function bodyAfter(content: unknown, status = 400): Promise<string> {
   provider.on('token', answer(status, content))
@@ -50,8 +52,13 @@ describe('details.body of a 502', () => {
     ['the code', () => 'the/code', () => `code ${sent.code} is unknown`],
     ['the code in JSON', () => 'code&', () => JSON.stringify({ message: `code ${sent.code} is unknown` })],
     ['the code in JSON with escaped slashes', () => 'code&', () => JSON.stringify({ m: sent.code }).replaceAll('/', '\\/')],
+    [
+      'the code in cut JSON with escaped slashes',
+      () => 'code&',
+      () => JSON.stringify({ m: sent.code }).replaceAll('/', '\\/').slice(0, -2),
+    ],
     ['the code as the name of a member', () => 'code&', () => JSON.stringify({ [sent.code]: 'unknown' })],
-    ['the PKCE verifier', () => sent.codeVerifier, () => `verifier ${sent.codeVerifier} does not match`],
+    ['the PKCE verifier', () => 'verifier-0123456789', () => `${sent.codeVerifier} does not match`],
     ['an access token', () => 'at-12345', () => JSON.stringify({ error: 'x', access_token: 'at-12345', echo: 'at-12345' })],
     ['a refresh token', () => 'rt-12345', () => JSON.stringify({ error: 'x', refresh_token: 'rt-12345' })],
     ['an id_token', () => 'it-12345', () => JSON.stringify({ error: 'x', id_token: 'it-12345' })],
@@ -69,6 +76,7 @@ describe('details.body of a 502', () => {
 
   test.each([
     ['a JWT', jwt],
+    ['a JWT that was cut short', () => jwt().slice(0, 30)],
     ['something of the shape of a JWT', unusual],
   ])('never holds %s', async (_what, make) => {
     const token = make()

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Knex } from 'knex'
-import type { Anchor, Dialect } from './dialect'
+import type { Dialect } from './dialect'
 import { isConflict, translateDriverError } from './driver-errors'
 
 /** Where the verbs of a store run: on the host's pool, or inside one transaction. */
@@ -15,12 +15,12 @@ export interface Connection {
 }
 
 /** Each verb by itself. Whatever lost to a conflict is run again, a unit from its very start. */
-export function poolConnection(knex: Knex, dialect: Dialect, anchor: Anchor): Connection {
+export function poolConnection(knex: Knex, dialect: Dialect): Connection {
   const connection: Connection = {
     dialect,
     statement: (verb, run) => repeatAfterConflict(() => translating(verb, () => run(knex))),
     together: (verb, run) => connection.unit((inside) => inside.statement(verb, run)),
-    unit: (work) => repeatAfterConflict(() => newUnit(knex, dialect, anchor, work)),
+    unit: (work) => repeatAfterConflict(() => newUnit(knex, dialect, work)),
   }
   return connection
 }
@@ -32,11 +32,11 @@ export function transactionConnection(trx: Knex.Transaction, dialect: Dialect, f
   return connection
 }
 
-async function newUnit<T>(knex: Knex, dialect: Dialect, anchor: Anchor, work: (connection: Connection) => Promise<T>): Promise<T> {
+async function newUnit<T>(knex: Knex, dialect: Dialect, work: (connection: Connection) => Promise<T>): Promise<T> {
   const failures: Error[] = []
   let refusal: { error: unknown } | null = null
   try {
-    return await dialect.transaction(knex, anchor, async (trx) => {
+    return await dialect.transaction(knex, async (trx) => {
       try {
         const result = await work(transactionConnection(trx, dialect, failures))
         // PostgreSQL answers the COMMIT of a failed transaction with a silent ROLLBACK: a failure that `work` caught

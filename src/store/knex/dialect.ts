@@ -12,18 +12,12 @@ export interface Dialect {
   instantToColumn(instant: Date): string | number
   booleanToColumn(value: boolean): boolean | number
   /** Runs `work` in a new transaction. */
-  transaction<T>(knex: Knex, anchor: Anchor, work: (trx: Knex.Transaction) => Promise<T>): Promise<T>
+  transaction<T>(knex: Knex, work: (trx: Knex.Transaction) => Promise<T>): Promise<T>
   /**
    * Keeps a second process from creating tables until the transaction ends; null where CREATE ... IF NOT EXISTS is
    * safe by itself (on PostgreSQL two at once end in a duplicate key of the catalogue).
    */
   readonly schemaLock: string | null
-}
-
-/** Any column of any table, for a write that changes nothing: a unit on SQLite opens with one. */
-export interface Anchor {
-  readonly table: string
-  readonly column: string
 }
 
 export interface ColumnTypes {
@@ -53,7 +47,7 @@ const postgresql: Dialect = {
   // Text with its zone: the driver would write local time, right only as long as process and offset agree.
   instantToColumn: (instant) => instant.toISOString(),
   booleanToColumn: (value) => value,
-  transaction: (knex, _anchor, work) => knex.transaction(work, { isolationLevel: 'read committed' }),
+  transaction: (knex, work) => knex.transaction(work, { isolationLevel: 'read committed' }),
   // The number is arbitrary; it only has to be the same in every version of this library.
   schemaLock: 'select pg_advisory_xact_lock(7303917261)',
 }
@@ -69,20 +63,10 @@ const sqlite: Dialect = {
   schemaLock: null,
 }
 
-/**
- * knex has no BEGIN IMMEDIATE. A unit that read first and wrote later would fail with SQLITE_BUSY_SNAPSHOT, or deadlock,
- * whenever another process wrote in between; an update of no row takes the write lock at once.
- */
-async function sqliteTransaction<T>(knex: Knex, { table, column }: Anchor, work: (trx: Knex.Transaction) => Promise<T>): Promise<T> {
+async function sqliteTransaction<T>(knex: Knex, work: (trx: Knex.Transaction) => Promise<T>): Promise<T> {
   const connection: SqliteConnection = await knex.client.acquireConnection()
   try {
-    return await knex.transaction(
-      async (trx) => {
-        await trx.raw('update ?? set ?? = ?? where 1 = 0', [table, column, column])
-        return work(trx)
-      },
-      { connection },
-    )
+    return await knex.transaction(work, { connection: beginningImmediately(connection) })
   } finally {
     // A COMMIT refused with SQLITE_BUSY leaves the transaction open, and knex would hand the connection on like that.
     if (connection.inTransaction) connection.exec('ROLLBACK')
@@ -90,10 +74,21 @@ async function sqliteTransaction<T>(knex: Knex, { table, column }: Anchor, work:
   }
 }
 
+/**
+ * A unit that read first and wrote later would fail with SQLITE_BUSY_SNAPSHOT, or deadlock, whenever another process
+ * wrote in between: it has to take the write lock at once. knex knows no BEGIN IMMEDIATE, so its BEGIN becomes one on
+ * the way to the driver.
+ */
+function beginningImmediately(connection: SqliteConnection): SqliteConnection {
+  const prepare = (sql: string) => connection.prepare(sql === 'BEGIN;' ? 'BEGIN IMMEDIATE;' : sql)
+  return Object.create(connection, { prepare: { value: prepare } })
+}
+
 /** better-sqlite3's Database, as far as it is used here. */
 interface SqliteConnection {
   readonly inTransaction: boolean
   exec(sql: string): unknown
+  prepare(sql: string): unknown
 }
 
 const DIALECTS: ReadonlyMap<string, Dialect> = new Map([

@@ -33,9 +33,8 @@ export function createKnexStore({ knex }: KnexStoreOptions): KnexStore {
   const dialect = dialectOf(knex)
   if (knex.isTransaction) throw new ConfigurationError('createKnexStore() needs the pool; inside a transaction call store.using(trx).')
   const tables = bindTables(dialect)
-  const anchor = { table: tables.users.name, column: tables.users.bareColumn('id') }
   return {
-    ...storeOn(poolConnection(knex, dialect, anchor), tables),
+    ...storeOn(poolConnection(knex, dialect), tables),
     using(trx) {
       if (!trx?.isTransaction) throw new ConfigurationError('store.using() needs the transaction that knex.transaction() hands out.')
       return storeOn(transactionConnection(trx, dialect), tables)

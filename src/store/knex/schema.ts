@@ -38,7 +38,7 @@ interface Version {
 }
 
 async function apply(knex: Knex, dialect: Dialect, statements: readonly string[]): Promise<void> {
-  const connection = poolConnection(knex, dialect, { table: 'auth_users', column: 'id' })
+  const connection = poolConnection(knex, dialect)
   if (dialect.schemaLock) return connection.together('createAuthTables', (trx) => run(trx, dialect, statements))
   for (const statement of statements) await connection.statement('createAuthTables', (db) => db.raw(statement))
 }
