@@ -5,6 +5,7 @@ import type { LoginResult } from './session/finish-login'
 import { logOut } from './session/log-out'
 import { refresh } from './session/refresh'
 import { listIdentities, unlinkIdentity } from './social/identities'
+import { linkIdentity } from './social/link-identity'
 import { logInWithIdentity } from './social/log-in-with-identity'
 import type { AuthStore, IdentityRecord } from './store/auth-store'
 
@@ -17,6 +18,8 @@ export interface AuthService {
   /** Oldest first. */
   listIdentities(userId: string): Promise<IdentityRecord[]>
   unlinkIdentity(userId: string, provider: string): Promise<void>
+  /** Links a profile whoever it is of, so verify first that the account's owner asked. The one linked before: returned as it is. */
+  linkIdentity(userId: string, profile: OAuthUser): Promise<IdentityRecord>
   /**
    * The same operations inside the host's own transaction: `service.using(store.using(trx))`. The host commits or rolls
    * back, also what a refusal would have kept; events fire when an operation ends, before the host commits.
@@ -31,6 +34,7 @@ export function createService(ctx: AuthContext): AuthService {
     logOut: (refreshToken, options) => logOut(ctx, refreshToken, options),
     listIdentities: (userId) => listIdentities(ctx, userId),
     unlinkIdentity: (userId, provider) => unlinkIdentity(ctx, userId, provider),
+    linkIdentity: async (userId, profile) => (await linkIdentity(ctx, userId, profile)).identity,
     using: (store) => createService({ ...ctx, store }),
   }
 }

@@ -1,17 +1,20 @@
 import { randomBytes } from 'node:crypto'
 import type { Request, Response } from 'express'
 import type { AuthContext } from '../context'
-import { OAuthProviderDeniedError, OAuthStateMismatchError } from '../errors'
+import { OAuthProviderDeniedError, OAuthStateMismatchError, UnauthorizedError } from '../errors'
+import { readCredential } from '../guards/credentials'
 import { askedLocale } from '../http/locale'
+import { verifyAccessToken } from '../session/access-token'
+import { accountDigest } from '../session/account-digest'
 import { queryParameter } from './query-parameter'
-import { type Attempt, parallelAttempts, readAttempts, sameText, writeAttempts } from './state-cookie'
+import { type Attempt, type Intent, parallelAttempts, readAttempts, sameText, writeAttempts } from './state-cookie'
 
 const longestState = 512
 
 /** Starts an attempt beside the ones still open in this browser; the oldest gives way to a sixth. */
-export function beginAttempt(ctx: AuthContext, req: Request, res: Response, provider: string): Attempt {
+export function beginAttempt(ctx: AuthContext, req: Request, res: Response, provider: string, intent: Intent): Attempt {
   const attempt: Attempt = {
-    purpose: 'login',
+    ...intent,
     provider,
     random: randomBytes(32).toString('base64url'),
     expiresAt: epochSeconds(ctx) + ctx.settings.oauthStateTtlSeconds,
@@ -34,7 +37,7 @@ export async function takeAttempt(ctx: AuthContext, req: Request, res: Response,
   }
   const state = queryParameter(req, 'state', longestState)
   const attempt = attempts.find((candidate) => candidate.provider === provider && sameText(candidate.random, state))
-  if (!attempt || !(await spend(ctx, attempt))) {
+  if (!attempt || !(await spend(ctx, attempt)) || !(await isStillMeant(ctx, req, attempt))) {
     await endAttempts(ctx, res, attempts)
     throw new OAuthStateMismatchError()
   }
@@ -50,6 +53,29 @@ export async function takeAttempt(ctx: AuthContext, req: Request, res: Response,
 function isDenied(req: Request): boolean {
   const error = req.query['error']
   return error !== undefined && error !== ''
+}
+
+/**
+ * A link attempt names its account: it ends with a change of what lets people in there, and in a browser where somebody
+ * else is signed in by now. Seen again under the user's lock; here it saves the provider a call, and its code.
+ */
+async function isStillMeant(ctx: AuthContext, req: Request, attempt: Attempt): Promise<boolean> {
+  if (attempt.purpose === 'login') return true
+  const signedIn = signedInAs(ctx, req)
+  if (signedIn !== null && signedIn !== attempt.userId) return false
+  const user = await ctx.store.users.find(attempt.userId)
+  return user !== null && accountDigest(ctx.keys.state, user) === attempt.digest
+}
+
+/** Null also for a token that has expired on the way: the callback is reached without one where delivery is bearer. */
+function signedInAs(ctx: AuthContext, req: Request): string | null {
+  try {
+    const credential = readCredential(ctx.settings, req)
+    return credential && verifyAccessToken(ctx, credential.token).sub
+  } catch (error) {
+    if (error instanceof UnauthorizedError) return null
+    throw error
+  }
 }
 
 async function endAttempts(ctx: AuthContext, res: Response, attempts: readonly Attempt[]): Promise<void> {

@@ -1,7 +1,7 @@
 import type { ErrorRequestHandler, Request, Response } from 'express'
 import Joi from 'joi'
 import type { AuthContext } from '../context'
-import { OAuthCodeMissingError, OAuthProviderNotConfiguredError } from '../errors'
+import { OAuthCodeMissingError } from '../errors'
 import { getAuth } from '../guards/current-auth'
 import type { Guards } from '../guards/guards'
 import { routeBudget } from '../guards/route-budget'
@@ -12,13 +12,15 @@ import { type Route, withBody } from '../http/routes'
 import { sendEmpty, sendJson, sendRedirect } from '../http/send'
 import { text } from '../http/validate'
 import { sendLogin, setLoginCookies } from '../session/delivery'
-import type { IdentityRecord } from '../store/auth-store'
 import { beginAttempt, takeAttempt } from './attempts'
 import { listIdentities, unlinkIdentity } from './identities'
+import { identityBody } from './identity-body'
+import { finishLink, linkRoutes } from './link-routes'
 import { logInWithIdentity } from './log-in-with-identity'
 import { withProviderErrors } from './provider-errors'
 import { queryParameter } from './query-parameter'
 import { createRedirectFlow, type RedirectFlow } from './redirect-flow'
+import { registeredProvider } from './registered-provider'
 
 export function socialRoutes(ctx: AuthContext, guards: Guards): Route[] {
   const flow = createRedirectFlow(ctx)
@@ -29,7 +31,7 @@ export function socialRoutes(ctx: AuthContext, guards: Guards): Route[] {
       refusesHead: true,
       handle: async (req, res) => {
         const { key } = registeredProvider(ctx, req)
-        sendRedirect(res, await flow.authorizeUrl(beginAttempt(ctx, req, res, key)))
+        sendRedirect(res, await flow.authorizeUrl(beginAttempt(ctx, req, res, key, { purpose: 'login' })))
       },
     },
     {
@@ -57,6 +59,7 @@ export function socialRoutes(ctx: AuthContext, guards: Guards): Route[] {
         sendEmpty(res)
       },
     }),
+    ...linkRoutes(ctx, guards, flow),
   ]
 }
 
@@ -66,9 +69,10 @@ async function callback(ctx: AuthContext, flow: RedirectFlow, req: Request, res:
   const code = queryParameter(req, 'code', 4096)
   if (code === null) throw new OAuthCodeMissingError()
   const tokens = await withProviderErrors(ctx, key, () => flow.exchange(attempt, code))
-  const profile = await withProviderErrors(ctx, key, () => client.fetchUser(tokens))
+  const profile = { ...(await withProviderErrors(ctx, key, () => client.fetchUser(tokens))), provider: key }
+  if (attempt.purpose === 'link') return finishLink(ctx, res, attempt, profile)
   const locale = askedLocale(req) ?? attempt.locale ?? localeOf(req, ctx.settings.defaultLocale)
-  const result = await logInWithIdentity(ctx, { ...profile, provider: key }, { locale })
+  const result = await logInWithIdentity(ctx, profile, { locale })
   const { oauthSuccessRedirect, tokenDelivery } = ctx.settings
   if (oauthSuccessRedirect === null || result.kind === 'challenge') return sendLogin(ctx, res, result, tokenDelivery)
   setLoginCookies(ctx, res, result)
@@ -86,25 +90,4 @@ function redirectError(ctx: AuthContext, target: string): ErrorRequestHandler {
 function withError(target: string, code: string): string {
   const [page = '', fragment] = target.split('#', 2)
   return `${page}${page.includes('?') ? '&' : '?'}error=${code}${fragment === undefined ? '' : `#${fragment}`}`
-}
-
-/** A Map behind it: `__proto__` and `constructor` are registered nowhere. */
-function registeredProvider(ctx: AuthContext, req: Request) {
-  const key = String(req.params['provider'])
-  const client = ctx.providers.get(key)
-  if (!client) throw new OAuthProviderNotConfiguredError({ details: { provider: key.slice(0, 50) } })
-  return { key, client }
-}
-
-function identityBody(identity: IdentityRecord): object {
-  return {
-    provider: identity.provider,
-    subject: identity.subject,
-    email: identity.email,
-    email_verified: identity.emailVerified,
-    name: identity.name,
-    picture: identity.picture,
-    created_at: identity.createdAt.toISOString(),
-    last_login_at: identity.lastLoginAt.toISOString(),
-  }
 }

@@ -5,9 +5,9 @@ import { clearCookie, readCookie, setCookie } from '../http/cookies'
 import { type Locale, matchLocale } from '../http/locale'
 
 /** One browser tab on its way to a provider and back. */
-export interface Attempt {
-  /** What the callback may do with it. */
-  readonly purpose: 'login'
+export type Attempt = LoginAttempt | LinkAttempt
+
+interface AttemptCore {
   readonly provider: string
   /** The `state` of the authorization request: 256 bits. The PKCE verifier and the nonce are derived from it. */
   readonly random: string
@@ -16,6 +16,21 @@ export interface Attempt {
   /** What `?lang=` asked for at the start: the provider does not bring it back. */
   readonly locale: Locale | null
 }
+
+export interface LoginAttempt extends AttemptCore {
+  readonly purpose: 'login'
+}
+
+export interface LinkAttempt extends AttemptCore {
+  readonly purpose: 'link'
+  /** Whose account the identity is linked to, whoever the browser belongs to by then. */
+  readonly userId: string
+  /** `accountDigest` at the start. */
+  readonly digest: string
+}
+
+/** What the callback may do with an attempt. */
+export type Intent = Pick<LoginAttempt, 'purpose'> | Pick<LinkAttempt, 'purpose' | 'userId' | 'digest'>
 
 /** Tabs that may be on their way at once. */
 export const parallelAttempts = 5
@@ -45,21 +60,26 @@ function sealAttempt(ctx: AuthContext, attempt: Attempt): string {
 
 function openAttempt(ctx: AuthContext, sealed: string): Attempt | null {
   const fields = sealed.split('.')
-  const [purpose, provider, random, expiry, locale] = fields
   const seal = fields.pop()
-  if (fields.length !== 5 || !sameText(mac(ctx, fields), seal ?? null)) return null
-  const attempt: Attempt = {
-    purpose: 'login',
-    provider: provider ?? '',
-    random: random ?? '',
-    expiresAt: Number(expiry),
-    locale: matchLocale(locale ?? ''),
-  }
-  return purpose === attempt.purpose && attempt.expiresAt > epochSeconds(ctx) ? attempt : null
+  if (!sameText(mac(ctx, fields), seal ?? null)) return null
+  const attempt = attemptOf(fields)
+  return attempt && attempt.expiresAt > epochSeconds(ctx) ? attempt : null
 }
 
-function fieldsOf({ purpose, provider, random, expiresAt, locale }: Attempt): string[] {
-  return [purpose, provider, random, String(expiresAt), locale ?? '']
+/** Fields under our MAC are as `fieldsOf` wrote them, perhaps in a version before or after this one. */
+function attemptOf([purpose, provider, random, expiry, locale, ...rest]: string[]): Attempt | null {
+  const core = { provider: provider ?? '', random: random ?? '', expiresAt: Number(expiry), locale: matchLocale(locale ?? '') }
+  if (purpose === 'login' && rest.length === 0) return { ...core, purpose }
+  const [user, digest] = rest
+  if (purpose !== 'link' || user === undefined || digest === undefined || rest.length !== 2) return null
+  return { ...core, purpose, userId: Buffer.from(user, 'base64url').toString('utf8'), digest }
+}
+
+/** A user id is the host's: encoded, it can hold neither of our separators. */
+function fieldsOf(attempt: Attempt): string[] {
+  const { purpose, provider, random, expiresAt, locale } = attempt
+  const core = [purpose, provider, random, String(expiresAt), locale ?? '']
+  return attempt.purpose === 'link' ? [...core, Buffer.from(attempt.userId, 'utf8').toString('base64url'), attempt.digest] : core
 }
 
 /** The cookie's name is covered too: a value made for another cookie says nothing here. */

@@ -1,0 +1,15 @@
+import type { IdentityRecord } from '../store/auth-store'
+
+/** A linked identity on the wire: named field by field, so that nothing else of a row slips out. */
+export function identityBody(identity: IdentityRecord): object {
+  return {
+    provider: identity.provider,
+    subject: identity.subject,
+    email: identity.email,
+    email_verified: identity.emailVerified,
+    name: identity.name,
+    picture: identity.picture,
+    created_at: identity.createdAt.toISOString(),
+    last_login_at: identity.lastLoginAt.toISOString(),
+  }
+}

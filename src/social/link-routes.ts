@@ -1,0 +1,67 @@
+import type { Request, Response } from 'express'
+import Joi from 'joi'
+import type { AuthContext } from '../context'
+import { OAuthStateMismatchError } from '../errors'
+import { getAuth } from '../guards/current-auth'
+import type { Guards } from '../guards/guards'
+import { routeBudget } from '../guards/route-budget'
+import { sameSiteWhenByCookie } from '../guards/same-site'
+import { type Route, withBody } from '../http/routes'
+import { sendJson, sendRedirect } from '../http/send'
+import type { OAuthUser } from '../providers/provider-client'
+import { accountDigest } from '../session/account-digest'
+import { beginAttempt } from './attempts'
+import { identityBody } from './identity-body'
+import { linkIdentity, requireActive } from './link-identity'
+import type { RedirectFlow } from './redirect-flow'
+import { registeredProvider } from './registered-provider'
+import type { LinkAttempt } from './state-cookie'
+import { fetchUserInHand } from './token-in-hand'
+
+interface LinkBody {
+  access_token?: string
+}
+
+/** Visible ASCII, as a header may carry it (RFC 6750 section 2.1); the bound is ours. */
+const accessToken = Joi.string()
+  .pattern(/^[\x21-\x7e]{1,8192}$/)
+  .optional()
+
+export function linkRoutes(ctx: AuthContext, guards: Guards, flow: RedirectFlow): Route[] {
+  return [
+    withBody({
+      method: 'POST',
+      path: '/oauth/:provider/link',
+      before: [routeBudget(ctx, 'oauth_link'), guards.requireAuth(), sameSiteWhenByCookie(ctx)],
+      body: Joi.object<LinkBody>({ access_token: accessToken }),
+      handle: (req, res, body) =>
+        body.access_token === undefined ? startLink(ctx, flow, req, res) : linkToken(ctx, req, res, body.access_token),
+    }),
+  ]
+}
+
+/** The browser is sent by the page that asked, not by us: a POST answered with a redirect to another site is no use to a script. */
+async function startLink(ctx: AuthContext, flow: RedirectFlow, req: Request, res: Response): Promise<void> {
+  const { key } = registeredProvider(ctx, req)
+  const user = await ctx.store.users.find(getAuth(req).sub)
+  requireActive(user)
+  const intent = { purpose: 'link', userId: user.id, digest: accountDigest(ctx.keys.state, user) } as const
+  sendJson(res, 200, { authorize_url: await flow.authorizeUrl(beginAttempt(ctx, req, res, key, intent)) })
+}
+
+async function linkToken(ctx: AuthContext, req: Request, res: Response, token: string): Promise<void> {
+  const { key, client } = registeredProvider(ctx, req)
+  const profile = await fetchUserInHand(ctx, key, client, token)
+  const { identity, isNew } = await linkIdentity(ctx, getAuth(req).sub, profile)
+  sendJson(res, isNew ? 201 : 200, identityBody(identity))
+}
+
+/** The end of a link attempt: links to the account that began it, if that is still what it was. Nobody is logged in. */
+export async function finishLink(ctx: AuthContext, res: Response, attempt: LinkAttempt, profile: OAuthUser): Promise<void> {
+  const { identity } = await linkIdentity(ctx, attempt.userId, profile, (user) => {
+    if (!user || accountDigest(ctx.keys.state, user) !== attempt.digest) throw new OAuthStateMismatchError()
+  })
+  const { oauthSuccessRedirect } = ctx.settings
+  if (oauthSuccessRedirect === null) sendJson(res, 200, identityBody(identity))
+  else sendRedirect(res, oauthSuccessRedirect)
+}
