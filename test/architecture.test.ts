@@ -10,7 +10,7 @@ const floors: readonly (readonly string[])[] = [
   ['config', 'store', 'events', 'http-client'],
   ['http', 'providers', 'passwords', 'throttle'],
   ['context', 'options'],
-  ['session'],
+  ['session', 'mailbox'],
   ['guards'],
   ['social', 'local', 'mfa', 'account', 'server-session', 'admin', 'openapi'],
   ['service', 'boot-checks'],

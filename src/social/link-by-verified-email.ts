@@ -1,5 +1,6 @@
 import { type AuthContext, unitOfWork } from '../context'
 import { OAuthProviderAlreadyLinkedError } from '../errors'
+import { recordMailboxProof } from '../mailbox/record-proof'
 import { generatePassword } from '../passwords/policy'
 import type { OAuthUser } from '../providers/provider-client'
 import { finishLogin } from '../session/finish-login'
@@ -52,6 +53,6 @@ async function dispossess(ctx: AuthContext, user: UserRecord, hashedPassword: st
     totpSecret: null,
     totpEnabledAt: null,
     totpLastStep: null,
-    emailVerifiedAt: now,
   })
+  await recordMailboxProof(ctx, user)
 }

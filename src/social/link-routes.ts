@@ -10,6 +10,7 @@ import { type Route, withBody } from '../http/routes'
 import { sendJson, sendRedirect } from '../http/send'
 import type { OAuthUser } from '../providers/provider-client'
 import { accountDigest } from '../session/account-digest'
+import { refuseSupersededToken } from '../session/superseded-token'
 import { beginAttempt } from './attempts'
 import { identityBody } from './identity-body'
 import { linkIdentity, requireActive } from './link-identity'
@@ -43,8 +44,10 @@ export function linkRoutes(ctx: AuthContext, guards: Guards, flow: RedirectFlow)
 /** The browser is sent by the page that asked, not by us: a POST answered with a redirect to another site is no use to a script. */
 async function startLink(ctx: AuthContext, flow: RedirectFlow, req: Request, res: Response): Promise<void> {
   const { key } = registeredProvider(ctx, req)
-  const user = await ctx.store.users.find(getAuth(req).sub)
+  const claims = getAuth(req)
+  const user = await ctx.store.users.find(claims.sub)
   requireActive(user)
+  refuseSupersededToken(claims, user)
   const intent = { purpose: 'link', userId: user.id, digest: accountDigest(ctx.keys.state, user) } as const
   sendJson(res, 200, { authorize_url: await flow.authorizeUrl(beginAttempt(ctx, req, res, key, intent)) })
 }
@@ -52,7 +55,11 @@ async function startLink(ctx: AuthContext, flow: RedirectFlow, req: Request, res
 async function linkToken(ctx: AuthContext, req: Request, res: Response, token: string): Promise<void> {
   const { key, client } = registeredProvider(ctx, req)
   const profile = await fetchUserInHand(ctx, key, client, token)
-  const { identity, isNew } = await linkIdentity(ctx, getAuth(req).sub, profile)
+  const claims = getAuth(req)
+  const { identity, isNew } = await linkIdentity(ctx, claims.sub, profile, (user) => {
+    requireActive(user)
+    refuseSupersededToken(claims, user)
+  })
   sendJson(res, isNew ? 201 : 200, identityBody(identity))
 }
 

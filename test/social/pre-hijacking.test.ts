@@ -1,0 +1,223 @@
+import { randomBytes, randomUUID } from 'node:crypto'
+import { describe, expect, test } from 'vitest'
+import { createKnexStore } from '../../src'
+import { deriveKeys } from '../../src/keys'
+import { accountDigest } from '../../src/session/account-digest'
+import type { UserRecord } from '../../src/store/auth-store'
+import { type Mounted, signIn, testSecret } from '../support/app'
+import { databases } from '../support/databases'
+import { addIdentity, addUser, someTime, userById } from './accounts-at-hand'
+import { beginLink, finishLink, link, member, requestLink } from './link-steps'
+import { newPerson, onDatabase } from './redirect-steps'
+
+/**
+ * The attacks of "Pre-hijacked Accounts" (Sudhodanan, Paverd, 2022), played out: somebody makes an account with the
+ * victim's address and waits for the victim. `attic` is the attacker's own provider, `corp` the one the victim uses.
+ */
+describe.each(await databases())('R-060, pre-hijacked accounts, on $name', (database) => {
+  const { start } = onDatabase(database)
+  const linking = { oauthLinkByVerifiedEmail: true }
+  const mounted = () => start({ settings: linking, providers: { corp: {}, attic: {}, acme: {} } })
+
+  const password = 'what the attacker chose'
+
+  /** An account with the victim's address that never proved it, and the attacker signed in to it. */
+  async function hijack(host: Mounted, changes: Partial<UserRecord> = {}) {
+    const chosen = { hashedPassword: await host.hasher.hash(password), emailVerifiedAt: null }
+    const account = await addUser(host.knex, { ...chosen, ...changes })
+    const trojan = newPerson()
+    await addIdentity(host.knex, account.id, { provider: 'attic', subject: trojan.sub, email: trojan.email, emailVerified: true })
+    const attacker = await member(host, { key: 'attic', profile: trojan })
+    expect(attacker.userId).toBe(account.id)
+    return { account, attacker, trojan }
+  }
+
+  /** The victim's first sign-in, by a provider that verified the address; a second after whatever the attacker did. */
+  async function arrive(host: Mounted, account: UserRecord) {
+    host.clock.advance(1)
+    const victim = await member(host, { profile: newPerson({ email: account.email }) })
+    expect(victim.userId).toBe(account.id)
+    return victim
+  }
+
+  test('classic-federated merge: the password the attacker chose opens nothing any more', async () => {
+    const host = await mounted()
+    const { account } = await hijack(host)
+    expect(await host.hasher.verify(account.hashedPassword, password)).toBe(true)
+
+    await arrive(host, account)
+
+    const { hashedPassword, passwordSetAt, emailVerifiedAt } = await userById(host.knex, account.id)
+    expect(await host.hasher.verify(hashedPassword, password)).toBe(false)
+    expect([passwordSetAt, emailVerifiedAt]).toEqual([null, host.clock.now()])
+  })
+
+  test('unexpired session: refresh families and server-side sessions are dead, the rotated ones too', async () => {
+    const host = await mounted()
+    const { account, attacker } = await hijack(host)
+    const rotated = await host.browser().post('/auth/refresh').send({ refresh_token: attacker.refreshToken })
+    const session = {
+      sessionHash: randomBytes(32).toString('hex'),
+      amr: 'pwd',
+      ip: null,
+      userAgent: null,
+      createdAt: someTime,
+      lastSeenAt: someTime,
+    }
+    const expiresAt = new Date(host.clock.now().getTime() + 86_400_000)
+    const store = createKnexStore({ knex: host.knex })
+    await store.sessions.insert({ ...session, id: randomUUID(), userId: account.id, expiresAt })
+
+    const victim = await arrive(host, account)
+
+    for (const refreshToken of [rotated.body.refresh_token, attacker.refreshToken]) {
+      expect((await host.browser().post('/auth/refresh').send({ refresh_token: refreshToken })).status).toBe(401)
+    }
+    expect(await store.sessions.findWithUser(session.sessionHash)).toBeNull()
+    expect((await host.browser().post('/auth/refresh').send({ refresh_token: victim.refreshToken })).status).toBe(200)
+  })
+
+  test('unexpired session: the access token, which lives on for minutes, links no way back in', async () => {
+    const host = await mounted()
+    const { account, attacker } = await hijack(host)
+    const victim = await arrive(host, account)
+
+    const response = await requestLink(host, attacker, { key: 'acme' })
+
+    expect([response.status, response.body.code]).toEqual([401, 'INVALID_TOKEN'])
+    expect(response.headers['set-cookie']).toBeUndefined()
+    // The owner's own session may.
+    expect((await link(host, victim)).status).toBe(200)
+  })
+
+  test('trojan identifier: the identity the attacker linked leads to the account no more', async () => {
+    const host = await mounted()
+    const { account, trojan } = await hijack(host)
+
+    await arrive(host, account)
+
+    const again = await signIn(host, host.browser(), { key: 'attic', profile: trojan })
+    expect(again.body.user_id).not.toBe(account.id)
+    expect((await host.auth.service.listIdentities(account.id)).map(({ provider }) => provider)).toEqual(['corp'])
+  })
+
+  test('trojan identifier: a link begun before the victim came ends in 401 OAUTH_STATE_MISMATCH', async () => {
+    const host = await mounted()
+    const { account, attacker } = await hijack(host)
+    const { query } = await beginLink(host, attacker, { key: 'acme' })
+
+    await arrive(host, account)
+
+    const response = await finishLink(host, attacker.browser, query)
+    expect([response.status, response.body.code]).toEqual([401, 'OAUTH_STATE_MISMATCH'])
+    expect((await host.auth.service.listIdentities(account.id)).map(({ provider }) => provider)).toEqual(['corp'])
+  })
+
+  test('unexpired email change: no link mailed before the victim came can be redeemed', async () => {
+    const host = await mounted()
+    const { account } = await hijack(host)
+    const store = createKnexStore({ knex: host.knex })
+    const purposes = ['EMAIL_CHANGE', 'PASSWORD_RESET', 'ACTIVATION', 'EMAIL_VERIFICATION'] as const
+    const expiresAt = new Date(host.clock.now().getTime() + 3_600_000)
+    const pending = purposes.map((purpose) => ({ purpose, tokenHash: randomBytes(32).toString('hex') }))
+    for (const { purpose, tokenHash } of pending) {
+      const payload = purpose === 'EMAIL_CHANGE' ? 'attacker@example.test' : null
+      await store.userTokens.insert({ userId: account.id, purpose, tokenHash, payload, expiresAt, usedAt: null, createdAt: someTime })
+    }
+
+    await arrive(host, account)
+
+    for (const { purpose, tokenHash } of pending) expect(await store.userTokens.consume(tokenHash, purpose, host.clock.now())).toBeNull()
+  })
+
+  test('a second factor and recovery codes of the attacker lock nobody out, and a challenge begun before is dead', async () => {
+    const host = await mounted()
+    const factor = { totpSecret: 'ATTACKERS', totpEnabledAt: null, totpLastStep: 4 }
+    const { account } = await hijack(host, factor)
+    const store = createKnexStore({ knex: host.knex })
+    await host
+      .knex('auth_users')
+      .where({ id: account.id })
+      .update({ totp_enabled_at: database.name === 'sqlite' ? someTime.getTime() : someTime })
+    await store.recoveryCodes.replaceForUser(account.id, ['a'.repeat(64)])
+    const challenged = accountDigest(deriveKeys(testSecret).mfa, await userById(host.knex, account.id))
+
+    await arrive(host, account)
+
+    const after = await userById(host.knex, account.id)
+    expect(after).toMatchObject({ totpSecret: null, totpEnabledAt: null, totpLastStep: null })
+    expect(await store.recoveryCodes.consume(account.id, 'a'.repeat(64), host.clock.now())).toBe(false)
+    expect(accountDigest(deriveKeys(testSecret).mfa, after)).not.toBe(challenged)
+  })
+
+  describe('non-verifying provider', () => {
+    test.each([[null], [false], ['yes'], [1]])(
+      "an account made with the victim's address by a provider that says %j of it is the victim's alone once the victim comes",
+      async (emailVerified) => {
+        const host = await mounted()
+        const { email } = newPerson()
+        const claimed = newPerson({ email, email_verified: emailVerified })
+        const attacker = await member(host, { key: 'attic', profile: claimed })
+        expect((await userById(host.knex, attacker.userId)).emailVerifiedAt).toBeNull()
+        host.clock.advance(1)
+
+        const victim = await member(host, { profile: newPerson({ email }) })
+
+        expect(victim.userId).toBe(attacker.userId)
+        const again = await signIn(host, host.browser(), { key: 'attic', profile: claimed })
+        expect([again.status, again.body.code]).toEqual([409, 'OAUTH_EMAIL_UNVERIFIED'])
+        expect((await host.browser().post('/auth/refresh').send({ refresh_token: attacker.refreshToken })).status).toBe(401)
+        expect((await requestLink(host, attacker, { key: 'acme' })).status).toBe(401)
+      },
+    )
+
+    test('the word of one that is not trusted (trustEmail: false) proves nothing: the victim takes the account over', async () => {
+      const host = await start({ settings: linking, providers: { corp: {}, attic: { trustEmail: false } } })
+      const { email } = newPerson()
+      const liar = newPerson({ email, email_verified: true })
+      const attacker = await member(host, { key: 'attic', profile: liar })
+      host.clock.advance(1)
+
+      const victim = await member(host, { profile: newPerson({ email }) })
+
+      expect(victim.userId).toBe(attacker.userId)
+      expect((await signIn(host, host.browser(), { key: 'attic', profile: liar })).body.code).toBe('OAUTH_EMAIL_UNVERIFIED')
+    })
+
+    test("the other way round it takes nothing: the victim's account is refused to it", async () => {
+      const host = await mounted()
+      const victim = await member(host)
+      const response = await signIn(host, host.browser(), {
+        key: 'attic',
+        profile: newPerson({ email: victim.email, email_verified: null }),
+      })
+      expect([response.status, response.body.code]).toEqual([409, 'OAUTH_EMAIL_UNVERIFIED'])
+    })
+  })
+
+  test('where linking by verified email is off the victim is refused, and never merged into what waits there', async () => {
+    const host = await start({ providers: { corp: {}, attic: {} } })
+    const { account } = await hijack(host)
+    const response = await signIn(host, host.browser(), { profile: newPerson({ email: account.email }) })
+    expect([response.status, response.body.code]).toEqual([409, 'OAUTH_EMAIL_TAKEN'])
+    expect((await host.auth.service.listIdentities(account.id)).map(({ provider }) => provider)).toEqual(['attic'])
+  })
+
+  test('an access token from before a reset, a new password or a new factor links nothing; a refreshed one does', async () => {
+    for (const column of ['password_set_at', 'totp_enabled_at', 'email_verified_at']) {
+      const host = await mounted()
+      const ana = await member(host)
+      host.clock.advance(1)
+      const now = host.clock.now()
+      await host
+        .knex('auth_users')
+        .where({ id: ana.userId })
+        .update({ [column]: database.name === 'sqlite' ? now.getTime() : now })
+
+      expect((await requestLink(host, ana)).body.code).toBe('INVALID_TOKEN')
+
+      const { body } = await ana.browser.post('/auth/refresh').send({ refresh_token: ana.refreshToken })
+      expect((await requestLink(host, { ...ana, token: body.access_token })).status, column).toBe(200)
+    }
+  })
+})
