@@ -3,6 +3,12 @@ import { type HttpClient, HttpClientError } from '../http-client'
 import { requireEndpoint } from './client-options'
 import { callProvider, parseJsonObject } from './provider-request'
 
+export interface Discovery {
+  endpoints: DiscoveredEndpoints
+  /** RFC 9207 section 3: every authorization response of this provider has `iss`. */
+  sendsIssuerParameter: boolean
+}
+
 export interface DiscoveredEndpoints {
   issuer: string
   authorizeUrl: string
@@ -20,7 +26,7 @@ export interface DiscoveredEndpoints {
  * @throws ConfigurationError when the document is of another issuer or names an unusable endpoint
  * @throws OAuthProviderUnavailableError when there is no document to read
  */
-export async function readDiscovery(issuer: string, httpClient: HttpClient): Promise<DiscoveredEndpoints> {
+export async function readDiscovery(issuer: string, httpClient: HttpClient): Promise<Discovery> {
   requireEndpoint('discover', 'issuer', issuer)
   const document = await fetchDocument(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`, httpClient)
   if (document['issuer'] !== issuer) {
@@ -28,6 +34,13 @@ export async function readDiscovery(issuer: string, httpClient: HttpClient): Pro
       "discover: the provider's document names another issuer; pass the issuer exactly as the provider spells it.",
     )
   }
+  return {
+    endpoints: endpointsOf(document, issuer),
+    sendsIssuerParameter: document['authorization_response_iss_parameter_supported'] === true,
+  }
+}
+
+function endpointsOf(document: Record<string, unknown>, issuer: string): DiscoveredEndpoints {
   return {
     issuer,
     authorizeUrl: endpoint(document, 'authorization_endpoint'),

@@ -2,7 +2,7 @@ import type { HttpClient, HttpRequest } from '../http-client'
 import { HttpClientError } from '../http-client'
 import type { CodeExchange, OAuthTokens } from './provider-client'
 import { providerRefusal } from './provider-refusal'
-import { callProvider, type ProviderAnswer, parseJsonObject } from './provider-request'
+import { callProvider, type ProviderAnswer, parseJsonList, parseJsonObject } from './provider-request'
 
 /** What speaking to one provider takes. */
 export interface ProviderConnection {
@@ -32,11 +32,31 @@ export async function requestTokens(connection: ProviderConnection, input: CodeE
  *
  * @throws OAuthError unless the answer is 2xx and a JSON object without `error`
  */
-export async function getWithBearer(connection: ProviderConnection, url: string, accessToken: string): Promise<Record<string, unknown>> {
+export function getWithBearer(connection: ProviderConnection, url: string, accessToken: string): Promise<Record<string, unknown>> {
+  return read(connection, url, accessToken, (body) => {
+    const content = parseJsonObject(body)
+    return content && !isPresent(content['error']) ? content : null
+  })
+}
+
+/**
+ * The same for an endpoint that answers with a list.
+ *
+ * @throws OAuthError unless the answer is 2xx and a JSON array of objects
+ */
+export function getListWithBearer(connection: ProviderConnection, url: string, accessToken: string): Promise<Record<string, unknown>[]> {
+  return read(connection, url, accessToken, parseJsonList)
+}
+
+async function read<Content>(
+  connection: ProviderConnection,
+  url: string,
+  accessToken: string,
+  parse: (body: Buffer) => Content | null,
+): Promise<Content> {
   const answer = await call(connection, url, { headers: { accept: 'application/json', authorization: `Bearer ${accessToken}` } })
-  const content = answer && isSuccess(answer) ? parseJsonObject(answer.body) : null
-  if (!content || isPresent(content['error']))
-    throw providerRefusal(connection.providerName, answer, [accessToken, connection.clientSecret])
+  const content = answer && isSuccess(answer) ? parse(answer.body) : null
+  if (!content) throw providerRefusal(connection.providerName, answer, [accessToken, connection.clientSecret])
   return content
 }
 

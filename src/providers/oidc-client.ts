@@ -40,11 +40,13 @@ export class OidcClient implements ProviderClient {
   readonly scopes: readonly string[]
   readonly redirectUri?: string
   readonly pkce: boolean
+  readonly issuer?: string
   readonly extraAudiences: readonly string[]
   // Private at run time too: printing a client must not print its secret.
   readonly #options: OidcClientOptions
   readonly #connection: ProviderConnection
   readonly #keySet: KeySet | null
+  #requiresIssuerParameter = false
   /** What the id_token of these very tokens proved; null: none came back. */
   readonly #verifiedClaims = new WeakMap<OAuthTokens, Claims | null>()
 
@@ -58,6 +60,7 @@ export class OidcClient implements ProviderClient {
     this.scopes = Object.freeze([...(options.scopes ?? ['openid', 'email', 'profile'])])
     if (options.redirectUri !== undefined) this.redirectUri = options.redirectUri
     this.pkce = options.pkce ?? true
+    if (options.issuer !== undefined) this.issuer = options.issuer
     this.extraAudiences = Object.freeze([...(options.extraAudiences ?? [])])
     this.#options = Object.freeze({ ...options })
     this.#connection = connectionOf(this, options)
@@ -82,13 +85,21 @@ export class OidcClient implements ProviderClient {
     checkClientOptions('OidcClient.discover', options, COMMON_OPTIONS)
     const httpClient = options.httpClient ?? createHttpClient()
     // `this` is the subclass the host wrote: its parseUser must not be lost.
-    return new this({ ...options, httpClient, ...(await readDiscovery(issuer, httpClient)) })
+    const { endpoints, sendsIssuerParameter } = await readDiscovery(issuer, httpClient)
+    const client = new this({ ...options, httpClient, ...endpoints })
+    client.#requiresIssuerParameter = sendsIssuerParameter
+    return client
   }
 
   /** False: every login would be refused, for want of anything to read a profile from. Boot warns of it. */
   get hasProfileSource(): boolean {
     const { userinfoUrl, tokenVerifier } = this.#options
     return userinfoUrl !== undefined || tokenVerifier !== undefined || this.scopes.includes('openid')
+  }
+
+  /** RFC 9207 section 3: what a discovered description says. */
+  get requiresIssuerParameter(): boolean {
+    return this.#requiresIssuerParameter
   }
 
   /** @throws OAuthError when the provider refuses, or an id_token that came back is not for this login */

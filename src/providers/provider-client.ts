@@ -47,6 +47,10 @@ export interface ProviderClient {
   readonly redirectUri?: string
   /** PKCE S256; false switches it off for a provider that refuses it. Default true. */
   readonly pkce?: boolean
+  /** What the callback's `iss` must be when it is there (RFC 9207). Absent: it is not looked at. */
+  readonly issuer?: string
+  /** True: a callback without `iss` is refused, because this provider always sends it (RFC 9207 section 2.3). */
+  readonly requiresIssuerParameter?: boolean
   /** @throws OAuthError when the provider refuses or its answer cannot be used */
   exchangeCode(input: CodeExchange): Promise<OAuthTokens>
   /** @throws OAuthError when the provider refuses or its answer cannot be used */

@@ -48,18 +48,32 @@ function bytesOf(body: unknown, maxBytes: number): Buffer {
   return bytes
 }
 
+/** RFC 8259 text to a list of plain objects; null for anything else. */
+export function parseJsonList(bytes: Uint8Array): Record<string, unknown>[] | null {
+  const value = parseJson(bytes)
+  return Array.isArray(value) && value.every(isSafeObject) ? value : null
+}
+
 /**
  * RFC 8259 text to a plain object; null for anything else. Nesting past 64 is refused before parsing (what recurses
  * over the result later would overflow), and so is a `__proto__` member, which `Object.assign` would obey.
  */
 export function parseJsonObject(bytes: Uint8Array): Record<string, unknown> | null {
+  const value = parseJson(bytes)
+  return isSafeObject(value) ? value : null
+}
+
+function parseJson(bytes: Uint8Array): unknown {
   if (nestsDeeperThan(bytes, 64)) return null
   try {
-    const value: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
-    return isPlainObject(value) && !Object.hasOwn(value, '__proto__') ? value : null
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
   } catch {
     return null // not UTF-8 or not JSON: the caller has one refusal for all of it
   }
+}
+
+function isSafeObject(value: unknown): value is Record<string, unknown> {
+  return isPlainObject(value) && !Object.hasOwn(value, '__proto__')
 }
 
 export function isPlainObject(value: unknown): value is Record<string, unknown> {

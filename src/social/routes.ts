@@ -15,6 +15,7 @@ import { sendLogin, setLoginCookies } from '../session/delivery'
 import { beginAttempt, takeAttempt } from './attempts'
 import { listIdentities, unlinkIdentity } from './identities'
 import { identityBody } from './identity-body'
+import { checkIssuerParameter } from './issuer-parameter'
 import { finishLink, linkRoutes } from './link-routes'
 import { logInWithIdentity } from './log-in-with-identity'
 import { withProviderErrors } from './provider-errors'
@@ -68,6 +69,7 @@ async function callback(ctx: AuthContext, flow: RedirectFlow, req: Request, res:
   const attempt = await takeAttempt(ctx, req, res, key)
   const code = queryParameter(req, 'code', 4096)
   if (code === null) throw new OAuthCodeMissingError()
+  await withProviderErrors(ctx, key, async () => checkIssuerParameter(client, req))
   const tokens = await withProviderErrors(ctx, key, () => flow.exchange(attempt, code))
   const profile = { ...(await withProviderErrors(ctx, key, () => client.fetchUser(tokens))), provider: key }
   if (attempt.purpose === 'link') return finishLink(ctx, res, attempt, profile)

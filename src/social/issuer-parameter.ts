@@ -1,0 +1,20 @@
+import type { Request } from 'express'
+import { OAuthError } from '../errors'
+import type { ProviderClient } from '../providers/provider-client'
+
+/**
+ * RFC 9207 section 2.4: an authorization response that names another issuer than the one asked came from there (a
+ * mix-up), and so did one that names none where the provider promised to. Its code is not sent anywhere.
+ * @throws OAuthError
+ */
+export function checkIssuerParameter(client: ProviderClient, req: Request): void {
+  const given = req.query['iss'] // not only a string: repeated it is an array, which equals no issuer
+  const isAbsent = given === undefined || given === ''
+  if (isAbsent && client.requiresIssuerParameter === true)
+    throw mixUp('the callback names no issuer, and the provider says that it always does')
+  if (!isAbsent && client.issuer !== undefined && given !== client.issuer) throw mixUp('the callback names another issuer')
+}
+
+function mixUp(reason: string): OAuthError {
+  return new OAuthError({ details: { status: null, body: null }, cause: new Error(reason) })
+}
