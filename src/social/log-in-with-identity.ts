@@ -51,11 +51,17 @@ async function tryOnce(ctx: AuthContext, profile: OAuthUser, locale: Locale): Pr
   }
 }
 
-/** One look for a known identity; a second only where an address has to be asked about. */
+/**
+ * One look for a known identity; a second only where an address has to be asked about. Where the address has an owner a
+ * third, because the account may be a moment old, made of this very identity by the same person's other tab: account and
+ * identity were committed together, so whoever sees the one sees the other from then on.
+ */
 async function findAccounts(ctx: AuthContext, profile: OAuthUser): Promise<FoundAccounts> {
-  const linked = await identitiesOf(ctx).findWithUser(profile.provider, profile.subject)
-  if (linked) return { linked: linked.user, emailOwner: null }
-  return { linked: null, emailOwner: profile.email === null ? null : await ctx.store.users.findByEmail(profile.email) }
+  const findLinked = async () => (await identitiesOf(ctx).findWithUser(profile.provider, profile.subject))?.user ?? null
+  const linked = await findLinked()
+  if (linked || profile.email === null) return { linked, emailOwner: null }
+  const emailOwner = await ctx.store.users.findByEmail(profile.email)
+  return { linked: emailOwner && (await findLinked()), emailOwner }
 }
 
 function announce(ctx: AuthContext, { provider }: OAuthUser, { result, did }: SocialLogin): void {
