@@ -5,6 +5,7 @@ import type { Logger } from './logger'
 import type { PasswordHasher, PasswordPolicy } from './passwords/password-hasher'
 import type { ProviderClient } from './providers/provider-client'
 import type { AuthStore } from './store/auth-store'
+import { recheckedStore } from './store/rechecked-store'
 import type { Budget, CounterStore } from './throttle/counter-store'
 
 /** Everything an operation may use, built once at boot; the first parameter of each. */
@@ -26,6 +27,13 @@ export interface AuthContext {
   readonly logger: Logger
   /** The only clock. */
   readonly now: () => Date
+}
+
+/** The host's store behind our own comparison of what it answers. */
+export function trustedStore(store: AuthStore, logger: Logger): AuthStore {
+  return recheckedStore(store, (verb) => {
+    logger.error({ verb }, 'doorward: the store answered with a row that was not asked for; compare strings byte by byte, ids as strings')
+  })
 }
 
 /** One unit of work. The callback's `ctx` shadows the outer one: nothing inside can reach around the transaction. */

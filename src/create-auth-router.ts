@@ -4,7 +4,7 @@ import { accountRoutes } from './account/routes'
 import { runBootChecks } from './boot-checks'
 import { isProduction } from './config/environment'
 import { resolveSettings, type Settings } from './config/settings'
-import type { AuthContext } from './context'
+import { type AuthContext, trustedStore } from './context'
 import { type AuthEvents, createEvents } from './events'
 import { type Guards, guardsFor } from './guards/guards'
 import { sendError } from './http/error-envelope'
@@ -63,7 +63,7 @@ function createContext(options: AuthRouterOptions): AuthContext {
     settings,
     prefix,
     keys: deriveKeys(settings.jwtSecret),
-    store: options.store,
+    store: trustedStore(options.store, logger),
     providers,
     hasher: options.passwordHasher ?? argon2idHasher(),
     passwordPolicy: policyOf(options, settings),

@@ -1,4 +1,4 @@
-import type { AuthContext } from './context'
+import { type AuthContext, trustedStore } from './context'
 import type { Locale } from './http/locale'
 import type { OAuthUser } from './providers/provider-client'
 import type { LoginResult } from './session/finish-login'
@@ -35,6 +35,6 @@ export function createService(ctx: AuthContext): AuthService {
     listIdentities: (userId) => listIdentities(ctx, userId),
     unlinkIdentity: (userId, provider) => unlinkIdentity(ctx, userId, provider),
     linkIdentity: async (userId, profile) => (await linkIdentity(ctx, userId, profile)).identity,
-    using: (store) => createService({ ...ctx, store }),
+    using: (store) => createService({ ...ctx, store: trustedStore(store, ctx.logger) }),
   }
 }

@@ -78,7 +78,8 @@ function usersOf(ctx: GuardContext): UserStore {
 /** An adapter that fails tells us nothing about the user: closed, and worth trying again. */
 async function findUser(users: UserStore, id: string): Promise<UserRecord | null> {
   try {
-    return await users.find(id)
+    const user = await users.find(id)
+    return user?.id === id ? user : null // another's row, from a host's own adapter, is nobody's
   } catch (error) {
     throw error instanceof AppError ? error : new ServiceUnavailableError({ cause: error })
   }

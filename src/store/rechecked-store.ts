@@ -1,0 +1,126 @@
+import type { AuthStore, IdentityStore, RefreshTokenStore, SessionStore, UserStore, UserTokenStore } from './auth-store'
+
+/** Told of the verb whose answer was not what was asked for; never of a value. */
+export type ReportMismatch = (verb: string) => void
+
+/**
+ * A store whose every answer is compared with the question: a host's own adapter may sit on a database that calls 'ANA'
+ * and 'ana', or 'é' and 'e', equal, or treat a value as a pattern (CVE-2022-39263). A row that was not asked for counts as
+ * not found, and is reported; a row that was not inserted is an error.
+ */
+export function recheckedStore(store: AuthStore, report: ReportMismatch): AuthStore {
+  const recheck = recheckWith(report)
+  const { identities, refreshTokens, recoveryCodes, sessions } = store
+  return {
+    users: usersOf(store.users, recheck),
+    userTokens: userTokensOf(store.userTokens, recheck),
+    ...(identities && { identities: identitiesOf(identities, recheck) }),
+    ...(refreshTokens && { refreshTokens: refreshTokensOf(refreshTokens, recheck) }),
+    ...(recoveryCodes && { recoveryCodes }),
+    ...(sessions && { sessions: sessionsOf(sessions, recheck) }),
+    transaction: (work) => store.transaction((inside) => work(recheckedStore(inside, report))),
+  }
+}
+
+interface Recheck {
+  /** The row, if it is the one asked for. */
+  only<Row>(verb: string, row: Row | null, isAsked: (row: Row) => boolean): Row | null
+  /** @throws Error */
+  inserted<Row>(verb: string, row: Row, isAsked: (row: Row) => boolean): Row
+}
+
+function recheckWith(report: ReportMismatch): Recheck {
+  return {
+    only(verb, row, isAsked) {
+      if (!row || isAsked(row)) return row
+      report(verb)
+      return null
+    },
+    inserted(verb, row, isAsked) {
+      if (isAsked(row)) return row
+      report(verb)
+      throw new Error(`The store's ${verb} returned another row than the one to insert.`)
+    },
+  }
+}
+
+function usersOf(users: UserStore, { only, inserted }: Recheck): UserStore {
+  return {
+    fields: users.fields,
+    find: async (id) => only('users.find', await users.find(id), (user) => user.id === id),
+    findByEmail: async (email) => only('users.findByEmail', await users.findByEmail(email), (user) => user.email === email),
+    // The hash too: "insert, or return who has the address" would sign a stranger in to that account.
+    insert: async (user) =>
+      inserted('users.insert', await users.insert(user), (row) => row.email === user.email && row.hashedPassword === user.hashedPassword),
+    update: (id, changes) => users.update(id, changes),
+    lock: async (id) => only('users.lock', await users.lock(id), (user) => user.id === id),
+    advanceTotpStep: (id, step) => users.advanceTotpStep(id, step),
+  }
+}
+
+function identitiesOf(identities: IdentityStore, { only, inserted }: Recheck): IdentityStore {
+  return {
+    findWithUser: async (provider, subject) =>
+      only(
+        'identities.findWithUser',
+        await identities.findWithUser(provider, subject),
+        ({ identity, user }) => identity.provider === provider && identity.subject === subject && identity.userId === user.id,
+      ),
+    listForUser: async (userId) =>
+      (await identities.listForUser(userId)).filter((row) => only('identities.listForUser', row, (identity) => identity.userId === userId)),
+    insert: async (identity) =>
+      inserted(
+        'identities.insert',
+        await identities.insert(identity),
+        (row) => row.userId === identity.userId && row.provider === identity.provider && row.subject === identity.subject,
+      ),
+    recordLogin: async (link, at) =>
+      only('identities.recordLogin', await identities.recordLogin(link, at), (user) => user.id === link.userId),
+    deleteForUser: (userId, provider) => identities.deleteForUser(userId, provider),
+  }
+}
+
+function userTokensOf(userTokens: UserTokenStore, { only }: Recheck): UserTokenStore {
+  return {
+    insert: (token) => userTokens.insert(token),
+    consume: async (tokenHash, purpose, at) =>
+      only(
+        'userTokens.consume',
+        await userTokens.consume(tokenHash, purpose, at),
+        (token) => token.tokenHash === tokenHash && token.purpose === purpose,
+      ),
+    consumeAllForUser: (userId, at, purpose) => userTokens.consumeAllForUser(userId, at, purpose),
+  }
+}
+
+function refreshTokensOf(refreshTokens: RefreshTokenStore, { only }: Recheck): RefreshTokenStore {
+  return {
+    insert: (token) => refreshTokens.insert(token),
+    find: async (tokenHash) => only('refreshTokens.find', await refreshTokens.find(tokenHash), (token) => token.tokenHash === tokenHash),
+    rotate: async (rotation) =>
+      only(
+        'refreshTokens.rotate',
+        await refreshTokens.rotate(rotation),
+        ({ token, user }) => token.tokenHash === rotation.child.tokenHash && token.userId === user.id,
+      ),
+    revokeFamily: (familyId, at) => refreshTokens.revokeFamily(familyId, at),
+    revokeForUser: (userId, at, options) => refreshTokens.revokeForUser(userId, at, options),
+  }
+}
+
+function sessionsOf(sessions: SessionStore, { only }: Recheck): SessionStore {
+  return {
+    insert: (session) => sessions.insert(session),
+    findWithUser: async (sessionHash) =>
+      only(
+        'sessions.findWithUser',
+        await sessions.findWithUser(sessionHash),
+        ({ session, user }) => session.sessionHash === sessionHash && session.userId === user.id,
+      ),
+    touch: (id, lastSeenAt, expiresAt) => sessions.touch(id, lastSeenAt, expiresAt),
+    listForUser: async (userId) =>
+      (await sessions.listForUser(userId)).filter((row) => only('sessions.listForUser', row, (session) => session.userId === userId)),
+    delete: (userId, id) => sessions.delete(userId, id),
+    deleteForUser: (userId, options) => sessions.deleteForUser(userId, options),
+  }
+}
