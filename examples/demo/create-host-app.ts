@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import path from 'node:path'
-import { createAuthRouter, createAuthTables, createKnexStore, errorHandler, getAuth, OidcClient } from 'doorward'
+import { createAuthRouter, createAuthTables, createKnexStore, errorHandler, GitHubClient, getAuth, OidcClient } from 'doorward'
 import express, { type Express, type RequestHandler } from 'express'
 import knex from 'knex'
 
@@ -12,9 +12,16 @@ export interface HostAppOptions {
   url: string
   /** Acme ID's issuer identifier; everything else about it is discovered from there. */
   issuer: string
-  client: { clientId: string; clientSecret: string }
+  client: Registration
+  /** Octo ID: where it is, and what it knows us by. */
+  octo: { url: string; client: Registration }
   /** An SQLite file, or `:memory:`. */
   databaseFile: string
+}
+
+interface Registration {
+  clientId: string
+  clientSecret: string
 }
 
 /** An ordinary Express app: a page, one API route of its own, and doorward beside them. */
@@ -22,6 +29,7 @@ export async function createHostApp({
   url,
   issuer,
   client,
+  octo,
   databaseFile,
 }: HostAppOptions): Promise<{ app: Express; close(): Promise<void> }> {
   const database = knex({ client: 'better-sqlite3', connection: { filename: databaseFile }, useNullAsDefault: true })
@@ -33,11 +41,23 @@ export async function createHostApp({
     providerName: 'acme',
   })
 
+  const { clientId, clientSecret } = octo.client
+  const octoId = new GitHubClient({
+    clientId,
+    clientSecret,
+    providerName: 'octo',
+    endpoints: {
+      authorizeUrl: `${octo.url}/login/oauth/authorize`,
+      tokenUrl: `${octo.url}/login/oauth/access_token`,
+      apiUrl: `${octo.url}/api`,
+    },
+  })
+
   const auth = createAuthRouter({
     environment: 'development',
     prefix: authPrefix,
     store: createKnexStore({ knex: database }),
-    providers: { acme },
+    providers: { acme, octo: octoId },
     settings: {
       // New at every start: sessions end with the demo. A real app reads it from its environment.
       jwtSecret: randomBytes(48).toString('base64url'),
@@ -48,7 +68,7 @@ export async function createHostApp({
       oauthRedirectBaseUrl: url,
       oauthSuccessRedirect: '/',
       oauthErrorRedirect: '/',
-      // Acme ID is the only way in: no passwords.
+      // No passwords: the two providers are the only ways in.
       signupEnabled: false,
       oauthAllowAccountCreation: true,
       // Unlink Acme ID, sign out, come back: the verified address leads to the same account.

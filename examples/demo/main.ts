@@ -7,7 +7,9 @@ const defaultPort = 3000
 async function main() {
   const port = requestedPort()
   const demo = await (port === undefined ? startOnDefaultPort() : startDemo({ port }))
-  console.log(`\n  Doorward demo   ${demo.url}\n  Acme ID         ${demo.providerUrl}   (the OpenID provider)\n\n  Ctrl+C stops both.\n`)
+  console.log(
+    `\n  Doorward demo   ${demo.url}\n  Acme ID         ${demo.providerUrl}   (an OpenID provider)\n  Octo ID         ${demo.octoUrl}   (one in the manner of GitHub)\n\n  Ctrl+C stops them all.\n`,
+  )
   process.once('SIGINT', () => void stop(demo))
   process.once('SIGTERM', () => void stop(demo))
 }

@@ -2,12 +2,15 @@ import { randomBytes } from 'node:crypto'
 import { createAcmeId } from './acme-id/create-acme-id'
 import { authPrefix, createHostApp } from './create-host-app'
 import { listen } from './listen'
+import { createOctoId } from './octo-id/create-octo-id'
 
 export interface DemoOptions {
   /** The app's port. 0: any free one. */
   port?: number
   /** Acme ID's port. 0: any free one. */
   providerPort?: number
+  /** Octo ID's port. 0: any free one. */
+  octoPort?: number
   /** An SQLite file. Default: in memory, gone when the demo ends. */
   databaseFile?: string
 }
@@ -17,11 +20,13 @@ export interface Demo {
   readonly url: string
   /** Acme ID's address, its issuer identifier. */
   readonly providerUrl: string
+  /** Octo ID's address. */
+  readonly octoUrl: string
   close(): Promise<void>
 }
 
-/** Starts the identity provider and the app that trusts it, each on its own loopback port. */
-export async function startDemo({ port = 0, providerPort = 0, databaseFile = ':memory:' }: DemoOptions = {}): Promise<Demo> {
+/** Starts two identity providers and the app that trusts them, each on its own loopback port. */
+export async function startDemo({ port = 0, providerPort = 0, octoPort = 0, databaseFile = ':memory:' }: DemoOptions = {}): Promise<Demo> {
   const closers: Array<() => Promise<void>> = []
   const close = async () => {
     for (const closeNext of closers.splice(0).reverse()) await closeNext()
@@ -30,25 +35,35 @@ export async function startDemo({ port = 0, providerPort = 0, databaseFile = ':m
   try {
     const acmeId = await listen(providerPort)
     closers.push(acmeId.close)
+    const octoId = await listen(octoPort)
+    closers.push(octoId.close)
     const host = await listen(port)
     closers.push(host.close)
 
     // Two names of this machine, so that to the browser they are two sites, as an app and its provider are.
     const providerUrl = `http://127.0.0.1:${acmeId.port}`
     const url = `http://localhost:${host.port}`
-    const client = {
-      clientId: 'doorward-demo',
-      clientSecret: randomBytes(32).toString('base64url'),
-      redirectUri: `${url}${authPrefix}/oauth/acme/callback`,
-    }
+    const octoUrl = `http://127.0.0.1:${octoId.port}`
+    const client = registeredAt('acme', url)
+    const octoClient = registeredAt('octo', url)
 
     acmeId.server.on('request', createAcmeId(providerUrl, client))
-    const hostApp = await createHostApp({ url, issuer: providerUrl, client, databaseFile })
+    octoId.server.on('request', createOctoId(octoClient))
+    const hostApp = await createHostApp({ url, issuer: providerUrl, client, octo: { url: octoUrl, client: octoClient }, databaseFile })
     closers.push(hostApp.close)
     host.server.on('request', hostApp.app)
-    return { url, providerUrl, close }
+    return { url, providerUrl, octoUrl, close }
   } catch (error) {
     await close()
     throw error
+  }
+}
+
+/** What an application and its provider agree on before anybody signs in. */
+function registeredAt(key: string, url: string) {
+  return {
+    clientId: 'doorward-demo',
+    clientSecret: randomBytes(32).toString('base64url'),
+    redirectUri: `${url}${authPrefix}/oauth/${key}/callback`,
   }
 }

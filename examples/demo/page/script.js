@@ -1,15 +1,22 @@
 const auth = '/accounts/auth'
 
+const providers = { acme: 'Acme ID', octo: 'Octo ID' }
+
+// Where a person was sent last, from this tab: the way back names only what went wrong.
+const asked = providers[takeAsked()] ?? 'The provider'
+
 const messages = {
-  OAUTH_PROVIDER_DENIED: 'You chose not to share your Acme ID account, so you are not signed in. You can try again whenever you like.',
-  OAUTH_STATE_MISMATCH: 'That sign-in took too long or was started somewhere else. Please start again.',
+  OAUTH_PROVIDER_DENIED: `You chose not to share your ${asked} account, so nothing has changed. You can try again whenever you like.`,
+  OAUTH_STATE_MISMATCH: 'That took too long or was started somewhere else. Please start again.',
   OAUTH_ACCOUNT_INACTIVE: 'This account has been switched off.',
-  OAUTH_EMAIL_MISSING: 'Acme ID did not share an email address, and an account here needs one.',
+  OAUTH_EMAIL_MISSING: `${asked} did not share an email address, and a new account here needs one. Sign in with Acme ID first, then link ${asked}.`,
   OAUTH_EMAIL_TAKEN: 'There is already an account with this email address.',
-  OAUTH_EMAIL_UNVERIFIED: 'There is already an account with this email address, and Acme ID has not verified that it is yours.',
+  OAUTH_EMAIL_UNVERIFIED: `There is already an account with this email address, and ${asked} does not say that the address is yours. Sign in as you did before, then link ${asked}.`,
+  OAUTH_IDENTITY_TAKEN: `That ${asked} account is linked to another account here. Unlink it there first, or choose another one.`,
+  OAUTH_PROVIDER_ALREADY_LINKED: `You have already linked an ${asked} account. Unlink it first to link another one.`,
   OAUTH_REGISTRATION_DISABLED: 'This app is not taking new accounts right now.',
-  OAUTH_ERROR: 'Acme ID did not finish the sign-in. Please try again.',
-  OAUTH_PROVIDER_UNAVAILABLE: 'Acme ID cannot be reached right now. Please try again in a moment.',
+  OAUTH_ERROR: `${asked} did not finish. Please try again.`,
+  OAUTH_PROVIDER_UNAVAILABLE: `${asked} cannot be reached right now. Please try again in a moment.`,
   TOO_MANY_REQUESTS: 'That was a lot of attempts. Please wait a minute and try again.',
   SERVICE_UNAVAILABLE: 'The app is busy. Please try again in a moment.',
 }
@@ -18,6 +25,8 @@ const unexpected = 'Something went wrong. Please try again.'
 const element = (id) => document.getElementById(id)
 
 element('sign-out').addEventListener('click', (event) => whileBusy(event.currentTarget, signOut))
+for (const anchor of document.querySelectorAll('a[data-provider]'))
+  anchor.addEventListener('click', () => rememberAsked(anchor.dataset.provider))
 // A page brought back by the browser's Back button may be older than the session it shows.
 addEventListener('pageshow', (event) => event.persisted && show())
 
@@ -43,6 +52,14 @@ async function signOut() {
   if (!answer.ok) return showNotice(unexpected)
   showNotice(null)
   await show()
+}
+
+/** The library says where to go and keeps the attempt in a cookie; the way back ends on this page. */
+async function link(provider) {
+  const answer = await call('POST', `${auth}/oauth/${provider}/link`)
+  if (!answer.ok) return showNotice(messages[answer.body?.code] ?? unexpected)
+  rememberAsked(provider)
+  location.assign(answer.body.authorize_url)
 }
 
 async function unlink(provider) {
@@ -84,16 +101,27 @@ function showAccount(me) {
 function showIdentities(identities) {
   element('identity-list').replaceChildren(...identities.map(identityItem))
   element('no-identities').hidden = identities.length > 0
+  const missing = Object.keys(providers).filter((provider) => !identities.some((identity) => identity.provider === provider))
+  element('link-buttons').replaceChildren(...missing.map(linkButton))
 }
 
 function identityItem(identity) {
   const item = element('identity-template').content.firstElementChild.cloneNode(true)
-  item.querySelector('.provider').textContent = identity.provider === 'acme' ? 'Acme ID' : identity.provider
+  item.querySelector('.provider').textContent = providers[identity.provider] ?? identity.provider
   item.querySelector('.detail').textContent = identity.email ?? identity.subject
   item.querySelector('.linked').textContent = `Linked ${formatInstant(identity.created_at)}`
   const button = item.querySelector('button')
   button.addEventListener('click', () => whileBusy(button, () => unlink(identity.provider)))
   return item
+}
+
+function linkButton(provider) {
+  const button = document.createElement('button')
+  button.type = 'button'
+  button.className = 'quiet'
+  button.textContent = `Link ${providers[provider]}`
+  button.addEventListener('click', () => whileBusy(button, () => link(provider)))
+  return button
 }
 
 function showHello({ ok, status, body }) {
@@ -108,6 +136,16 @@ function showRedirectError() {
   if (!code) return
   showNotice(messages[code] ?? unexpected)
   history.replaceState(null, '', location.pathname)
+}
+
+function rememberAsked(provider) {
+  sessionStorage.setItem('asked', provider)
+}
+
+function takeAsked() {
+  const provider = sessionStorage.getItem('asked')
+  sessionStorage.removeItem('asked')
+  return provider
 }
 
 function showNotice(message) {
