@@ -111,8 +111,9 @@ function checkMount({ prefix, logger }: AuthContext): RequestHandler {
   return (req, _res, next) => {
     if (!isChecked) {
       isChecked = true
-      const isEnd = prefix.endsWith(req.baseUrl) || req.baseUrl.endsWith(prefix)
-      if (!isEnd || req.baseUrl === '')
+      // A proxy before us may have taken the first part of the public path away; Express ignores letter case here.
+      const mountedAt = req.baseUrl.toLowerCase()
+      if (mountedAt === '' || !prefix.toLowerCase().endsWith(mountedAt))
         logger.warn(
           { prefix },
           'doorward: the router is mounted elsewhere than option prefix says; redirect URIs and cookie paths follow the option.',

@@ -14,7 +14,7 @@ export async function readJsonBody(req: Request, res: Response): Promise<unknown
   if (contentType === undefined || !/^application\/json[\t ]*(?:;|$)/i.test(contentType)) throw new UnsupportedMediaTypeError()
   if (Number(req.headers['content-length']) > limitBytes) throw new PayloadTooLargeError()
   if (!hasBody(req)) return {}
-  return req.readableDidRead ? alreadyParsed(req.body) : parseBody(req, res)
+  return req.readableDidRead ? alreadyParsed(req) : parseBody(req, res)
 }
 
 function hasBody(req: Request): boolean {
@@ -28,10 +28,25 @@ function parseBody(req: Request, res: Response): Promise<unknown> {
 }
 
 /** A host's larger limit does not apply to us; a body it read in another form (text, a Buffer) is of no use to us. */
-function alreadyParsed(body: unknown): unknown {
+function alreadyParsed(req: Request): unknown {
+  const body: unknown = req.body
   if (!isPlainObject(body)) throw new ValidationError({ details: { errors: [{ path: '', rule: 'object.base' }] } })
-  if (Buffer.byteLength(JSON.stringify(body)) > limitBytes) throw new PayloadTooLargeError()
+  if (!isMeasured(req) && sizeOf(body) > limitBytes) throw new PayloadTooLargeError()
   return body
+}
+
+/** Its declared length is the JSON's own, and was within the limit. */
+function isMeasured({ headers }: Request): boolean {
+  return headers['content-length'] !== undefined && headers['content-encoding'] === undefined
+}
+
+/** What nests too deep to be written down again has no size at all. */
+function sizeOf(body: object): number {
+  try {
+    return Buffer.byteLength(JSON.stringify(body))
+  } catch {
+    return Number.POSITIVE_INFINITY
+  }
 }
 
 function isPlainObject(value: unknown): value is object {

@@ -11,6 +11,7 @@ import { askedLocale, localeOf } from '../http/locale'
 import { type Route, withBody } from '../http/routes'
 import { sendEmpty, sendJson, sendRedirect } from '../http/send'
 import { text } from '../http/validate'
+import { normalizeProfile } from '../providers/normalize-profile'
 import { sendLogin, setLoginCookies } from '../session/delivery'
 import type { IdentityRecord } from '../store/auth-store'
 import { beginAttempt, takeAttempt } from './attempts'
@@ -66,9 +67,10 @@ async function callback(ctx: AuthContext, flow: RedirectFlow, req: Request, res:
   const code = queryParameter(req, 'code', 4096)
   if (code === null) throw new OAuthCodeMissingError()
   const tokens = await withProviderErrors(ctx, key, () => flow.exchange(attempt, code))
-  const profile = await withProviderErrors(ctx, key, () => client.fetchUser(tokens))
+  // Made safe in here: an unusable profile is the provider's failure, and is told as one.
+  const profile = await withProviderErrors(ctx, key, async () => normalizeProfile(key, await client.fetchUser(tokens)))
   const locale = askedLocale(req) ?? attempt.locale ?? localeOf(req, ctx.settings.defaultLocale)
-  const result = await logInWithIdentity(ctx, { ...profile, provider: key }, { locale })
+  const result = await logInWithIdentity(ctx, profile, { locale })
   const { oauthSuccessRedirect, tokenDelivery } = ctx.settings
   if (oauthSuccessRedirect === null || result.kind === 'challenge') return sendLogin(ctx, res, result, tokenDelivery)
   setLoginCookies(ctx, res, result)

@@ -121,9 +121,12 @@ describe.each(await databases())('on $name', (database) => {
     const [idle, used] = [await pairOf(mounted), await pairOf(mounted)]
 
     mounted.clock.advance(7 * day - 1)
-    expect((await refreshWith(mounted, used.refresh_token)).status).toBe(200)
+    const rotated = (await refreshWith(mounted, used.refresh_token)).body as Pair
+    expect(rotated.refresh_token).toMatch(/^[\w-]{43}$/)
     mounted.clock.advance(1)
     expect(codeOf(await refreshWith(mounted, idle.refresh_token))).toEqual(invalid)
+    mounted.clock.advance(7 * day - 1)
+    expect(codeOf(await refreshWith(mounted, rotated.refresh_token))).toEqual(invalid)
   })
 
   test('rotation does not move the absolute end of a family', async () => {
@@ -249,7 +252,14 @@ describe.each(await databases())('on $name', (database) => {
     const second = (await refreshWith(mounted, first.refresh_token)).body as Pair
 
     const rows: object[] = []
-    for (const table of ['auth_users', 'auth_identities', 'auth_refresh_tokens', 'auth_user_tokens', 'auth_sessions', 'auth_recovery_codes'])
+    for (const table of [
+      'auth_users',
+      'auth_identities',
+      'auth_refresh_tokens',
+      'auth_user_tokens',
+      'auth_sessions',
+      'auth_recovery_codes',
+    ])
       rows.push(...(await mounted.knex(table)))
 
     const dump = JSON.stringify(rows)

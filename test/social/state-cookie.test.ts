@@ -2,12 +2,23 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import supertest from 'supertest'
 import { describe, expect, test } from 'vitest'
+import { sameText } from '../../src/social/state-cookie'
 import type { CounterStore } from '../../src/throttle/counter-store'
 import { memoryCounters } from '../../src/throttle/memory-counters'
 import { type Mounted, setCookieOf } from '../support/app'
 import { databases } from '../support/databases'
 import { answer } from '../support/fake-provider'
-import { begin, callBack, cookieAttributes, cookiePair, type HttpResponse, isCleared, newPerson, onDatabase, providerCalls } from './redirect-steps'
+import {
+  begin,
+  callBack,
+  cookieAttributes,
+  cookiePair,
+  type HttpResponse,
+  isCleared,
+  newPerson,
+  onDatabase,
+  providerCalls,
+} from './redirect-steps'
 
 // The state lives in cookies and counters, never in a row: one database is enough.
 const [database] = await databases()
@@ -89,7 +100,9 @@ describe('the state', () => {
     for (const state of states) expect(state).toMatch(/^[\w-]{43}$/)
   })
 
-  test.each<[string, (own: { state: string; cookie: string }, other: { state: string; cookie: string }) => { query: string; cookie: string | null }]>([
+  test.each<
+    [string, (own: { state: string; cookie: string }, other: { state: string; cookie: string }) => { query: string; cookie: string | null }]
+  >([
     ['no cookie', ({ state }) => ({ query: `code=c&state=${state}`, cookie: null })],
     ['no state', ({ cookie }) => ({ query: 'code=c', cookie })],
     ['an empty state', ({ cookie }) => ({ query: 'code=c&state=', cookie })],
@@ -102,8 +115,14 @@ describe('the state', () => {
     ['a state of 513 characters', ({ cookie }) => ({ query: `code=c&state=${'a'.repeat(513)}`, cookie })],
     ['the whole cookie as the state', ({ cookie }) => ({ query: `code=c&state=${cookie.split('=')[1]}`, cookie })],
     ['a cookie of which one character was changed', ({ state, cookie }) => ({ query: `code=c&state=${state}`, cookie: flip(cookie) })],
-    ['a cookie without its seal', ({ state }) => ({ query: `code=c&state=${state}`, cookie: `oauth_state=login.corp.${state}.9999999999.` })],
-    ['a cookie that cookie-parser reads as an object', ({ state }) => ({ query: `code=c&state=${state}`, cookie: `oauth_state=j:{"a":"${state}"}` })],
+    [
+      'a cookie without its seal',
+      ({ state }) => ({ query: `code=c&state=${state}`, cookie: `oauth_state=login.corp.${state}.9999999999.` }),
+    ],
+    [
+      'a cookie that cookie-parser reads as an object',
+      ({ state }) => ({ query: `code=c&state=${state}`, cookie: `oauth_state=j:{"a":"${state}"}` }),
+    ],
     ['a cookie of noise', ({ state }) => ({ query: `code=c&state=${state}`, cookie: 'oauth_state=%E0%A4%A~~~.....~%00' })],
   ])('R-020: %s is 401 OAUTH_STATE_MISMATCH without a call to the provider', async (_case, change) => {
     const host = await start()
@@ -116,6 +135,7 @@ describe('the state', () => {
   })
 
   test('R-021: an empty cookie never equals an empty state', async () => {
+    expect([sameText('', ''), sameText('', null), sameText('a', 'a')]).toEqual([false, false, true])
     const host = await start()
     for (const query of ['code=c&state=', 'code=c', 'code=c&state=&state=', 'code=c&state=undefined', 'code=c&state=null']) {
       for (const cookie of [null, 'oauth_state=', 'oauth_state=""', 'oauth_state=~', 'oauth_state=.....', 'oauth_state=undefined']) {
@@ -258,7 +278,10 @@ describe('single use', () => {
 
   test('R-022: processes that share a counter store share what is spent', async () => {
     const shared = memoryCounters()
-    const [one, two] = [await start({ options: { throttle: { counters: shared } } }), await start({ options: { throttle: { counters: shared } } })]
+    const [one, two] = [
+      await start({ options: { throttle: { counters: shared } } }),
+      await start({ options: { throttle: { counters: shared } } }),
+    ]
     const { query, cookie } = await begin(one, { profile: newPerson() })
 
     expect((await callBack(one, query, { cookie })).status).toBe(200)
