@@ -71,6 +71,22 @@ describe('what is told', () => {
     expect(heard).toContainEqual(['throttled', { code: 'TOO_MANY_REQUESTS', route: 'oauth_callback' }])
   })
 
+  test('R-142 a login that does not happen, with the code of the refusal', async () => {
+    const mounted = await start({ settings: { oauthAllowAccountCreation: false } })
+    const heard = listen(mounted)
+    const browser = mounted.browser()
+    await startLogin(mounted, browser)
+
+    await browser.get('/auth/oauth/corp/callback').query({ error: 'access_denied' })
+    await browser.get('/auth/oauth/corp/callback').query({ code: 'a', state: 'unknown' })
+    expect((await signIn(mounted)).status).toBe(403)
+    await browser.get('/auth/oauth/nobody/callback').query({ code: 'a', state: 'unknown' })
+    await settled()
+
+    const reasons = ['OAUTH_PROVIDER_DENIED', 'OAUTH_STATE_MISMATCH', 'OAUTH_REGISTRATION_DISABLED']
+    expect(heard).toEqual(reasons.map((reason) => ['login.failed', { reason, provider: 'corp' }]))
+  })
+
   test('R-142 no payload holds an address, a token or a name', async () => {
     const mounted = await start()
     const heard = listen(mounted)
@@ -211,5 +227,21 @@ describe('R-143 what a log says of an unknown error', () => {
     expect(describeError(Object.assign(new Error('x'), { stack: 'canary\n    at canary', message: 'other' })).at).toEqual([])
     for (const thrown of [undefined, null, 'canary', 42, { message: 'canary' }])
       expect(describeError(thrown)).toEqual({ name: typeof thrown, code: null, at: [] })
+  })
+})
+
+describe('a logger that fails', () => {
+  test('changes no answer and ends no process', async () => {
+    const broken = () => {
+      throw new Error('the log is full')
+    }
+    const mounted = await start({ options: { logger: { info: broken, warn: broken, error: broken } } })
+    mounted.auth.events.on('login', () => Promise.reject(new Error('listener')))
+    mounted.provider.on('token', (_request, response) => void response.writeHead(400).end('{}'))
+    expect((await signIn(mounted)).status).toBe(502)
+    mounted.provider.on('token', null)
+
+    expect((await signIn(mounted)).status).toBe(200)
+    await settled()
   })
 })

@@ -37,7 +37,7 @@ export function guardsFor(ctx: GuardContext): Guards {
       return refusing(ctx, async (req) => {
         const claims = authenticate(ctx, req)
         const user = await findUser(users, claims.sub)
-        if (!user) throw new UnauthorizedError()
+        if (user?.id !== claims.sub) throw new UnauthorizedError() // an adapter's near match is nobody
         if (!user.isActive) throw new AccountInactiveError()
         rememberAuth(req, { claims, user: toPublicUser(user) })
       })

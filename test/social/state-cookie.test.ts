@@ -60,6 +60,17 @@ describe('the cookie of GET login', () => {
     expect(cookieAttributes(response, 'my_state')).not.toHaveProperty('secure')
   })
 
+  test('R-023: it belongs to this host alone, also where cookieDomain shares the other cookies', async () => {
+    const host = await start({ settings: { cookieDomain: 'example.test', tokenDelivery: 'cookie' } })
+
+    const { response, query, cookie } = await begin(host, { profile: newPerson() })
+    const called = await callBack(host, query, { cookie })
+
+    expect(cookieAttributes(response)).not.toHaveProperty('domain')
+    expect(cookieAttributes(called)).not.toHaveProperty('domain')
+    expect(cookieAttributes(called, 'access_token')?.['domain']).toBe('example.test')
+  })
+
   test('R-023: a cleared cookie has the attributes it was set with, or the browser would keep it', async () => {
     const host = await start({ prefix: '/door', settings: { cookieSecure: true } })
     const { cookie } = await begin(host)
