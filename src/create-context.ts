@@ -10,7 +10,7 @@ import { argon2idHasher } from './passwords/hasher'
 import type { PasswordPolicy } from './passwords/password-hasher'
 import { generatePassword } from './passwords/policy'
 import { resolveBudget } from './throttle/budget'
-import type { CounterStore } from './throttle/counter-store'
+import { countedHereToo } from './throttle/counted-here-too'
 import { withLocalFallback } from './throttle/local-fallback'
 import { memoryCounters } from './throttle/memory-counters'
 
@@ -48,26 +48,21 @@ function policyOf({ passwordPolicy }: AuthRouterOptions, settings: Settings): Pa
   return policy
 }
 
+// A spent state may not be forgotten before it expires, so strangers who spend many fill this up: room for very many.
+const spentStates = 500_000
+
 /** A shared store has a local one behind it, so that an outage never means "unlimited", nor a state that works twice here. */
 function countersOf(
   { throttle = {}, now }: AuthRouterOptions,
   logger: Logger,
 ): Pick<AuthContext, 'counters' | 'stateMarkers' | 'routeBudget'> {
   const clock = now ? { now: () => now().getTime() } : {}
-  const { counters } = throttle
-  const guarded = (shared: CounterStore) => withLocalFallback(shared, { ...clock, logger })
+  const shared = throttle.counters ? withLocalFallback(throttle.counters, { ...clock, logger }) : null
+  // A map of their own: no flood of other keys can push a spent state out of it.
+  const states = memoryCounters({ ...clock, maxKeys: spentStates })
   return {
-    counters: counters ? guarded(counters) : memoryCounters(clock),
-    // A view of its own has a local store of its own: no flood of other keys can push a spent state out of it.
-    stateMarkers: counters ? guarded(viewOf(counters)) : memoryCounters(clock),
+    counters: shared ?? memoryCounters(clock),
+    stateMarkers: shared ? countedHereToo(shared, states) : states,
     routeBudget: resolveBudget('throttle.routes', throttle.routes, { attempts: 60, windowSeconds: 60 }),
-  }
-}
-
-function viewOf(counters: CounterStore): CounterStore {
-  return {
-    increment: (key, windowSeconds, limit) => counters.increment(key, windowSeconds, limit),
-    decrement: (key) => counters.decrement(key),
-    reset: (key) => counters.reset(key),
   }
 }

@@ -62,6 +62,8 @@ function refusing(ctx: GuardContext, check: (req: Request) => Promise<void> | vo
   return (req, res, next) => {
     run(req, res, (error?: unknown) => {
       if (error === undefined) return next()
+      // The host answered while we were asking, say after a timeout of its own: there is nothing left to answer.
+      if (res.headersSent) return next(error)
       // RFC 6750 section 3: tells a token that was refused from none at all.
       if (error instanceof UnauthorizedError)
         res.setHeader('WWW-Authenticate', error.code === 'UNAUTHORIZED' ? 'Bearer' : 'Bearer error="invalid_token"')

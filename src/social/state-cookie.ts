@@ -77,7 +77,7 @@ export function sameText(expected: string, given: string | null): boolean {
 
 /**
  * Lax, whatever the other cookies are: the provider's redirect is a cross-site navigation, and must bring it along. Of
- * this host alone, where login and callback are: a sibling host could otherwise plant it.
+ * this host alone, where login and callback are: no sibling host is sent it.
  */
 function scope({ prefix }: AuthContext) {
   return { path: prefix, sameSite: 'lax', hostOnly: true } as const

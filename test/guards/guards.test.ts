@@ -27,6 +27,36 @@ async function startSignedIn(options: Parameters<typeof start>[0] = {}) {
   return { mounted, token, userId: response.body.user_id as string, ask }
 }
 
+describe('a host that answers first', () => {
+  test('R-104 a refusal that comes after the host’s own answer reaches no handler and ends no process', async () => {
+    let reached = 0
+    let refuse: (reason: Error) => void = () => undefined
+    const find = () =>
+      new Promise((_resolve, reject) => {
+        refuse = reject
+      })
+    const guards = createGuards({
+      settings,
+      logger: logTap(),
+      store: { users: { find } } as unknown as AuthStore, // all that requireUser asks
+    })
+    const { token } = await startSignedIn()
+    const app = express()
+    app.use((_req, res, next) => {
+      next()
+      res.status(503).json({ from: 'the host' })
+    })
+    app.get('/user', guards.requireUser(), () => void (reached += 1))
+    app.use(((_error, _req, _res, next) => next()) as express.ErrorRequestHandler)
+
+    const answer = await sendRaw(app, { method: 'GET', path: '/user', headers: { Authorization: `Bearer ${token}` } })
+    refuse(new Error('too late'))
+    await new Promise((resolve) => setImmediate(resolve))
+
+    expect([answer.status, answer.body, reached]).toEqual([503, { from: 'the host' }, 0])
+  })
+})
+
 describe('R-101 the Authorization header', () => {
   test.each(['Bearer', 'bearer', 'BEARER', 'bEaReR'])('R-101 the scheme %s is ours in any letter case', async (scheme) => {
     const { token, userId, ask } = await startSignedIn()

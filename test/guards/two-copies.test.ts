@@ -46,3 +46,14 @@ test('two copies of the package in one process agree on who is signed in', async
   expect(one.getAuth).not.toBe(two.getAuth)
   expect(answer.body).toEqual({ sub: body.user_id, same: true })
 })
+
+test('an error of one copy is the same answer in the other', () => {
+  const one = require(join(folder, 'one/index.js')) as typeof Doorward
+  const two = require(join(folder, 'two/index.js')) as typeof Doorward
+  const error = new one.errors.OAuthEmailTakenError()
+
+  expect([error instanceof two.errors.AppError, error instanceof two.errors.OAuthEmailTakenError]).toEqual([true, false])
+  expect(new one.DuplicateRecordError('taken')).toBeInstanceOf(two.DuplicateRecordError)
+  expect(new Error('x')).not.toBeInstanceOf(two.errors.AppError)
+  expect(new Error('x')).not.toBeInstanceOf(two.DuplicateRecordError)
+})

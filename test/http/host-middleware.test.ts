@@ -230,7 +230,8 @@ describe('errorHandler(), for the host’s own routes', () => {
   const failing: [string, unknown, number, string][] = [
     ['an error of ours', new errors.ForbiddenError({ details: { why: 'x' } }), 403, 'FORBIDDEN'],
     ['an Error', new Error('canary'), 500, 'INTERNAL_ERROR'],
-    ['an Error that calls itself a client’s', Object.assign(new Error('canary'), { status: 404 }), 404, 'NOT_FOUND'],
+    ['an http-error of the client’s making', Object.assign(new Error('canary'), { status: 404, expose: true }), 404, 'NOT_FOUND'],
+    ['the status of an answer somebody else gave', Object.assign(new Error('canary'), { status: 401 }), 500, 'INTERNAL_ERROR'],
     ['an Error with a status of ours to answer for', Object.assign(new Error('canary'), { status: 503 }), 500, 'INTERNAL_ERROR'],
     ['a text', 'canary', 500, 'INTERNAL_ERROR'],
     ['a number', 42, 500, 'INTERNAL_ERROR'],

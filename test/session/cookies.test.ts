@@ -154,16 +154,26 @@ describe.each([
   })
 })
 
-test('an empty Origin is no origin of ours, also where no public origin is configured', async () => {
+test('where no public origin is configured, only a page of the host that was asked passes', async () => {
   const mounted = await start({
     settings: settingsOf({ tokenDelivery: 'cookie', oauthRedirectBaseUrl: '' }),
     providers: { corp: { redirectUri: `${baseUrl}/auth/oauth/corp/callback` } },
   })
   const { refresh } = await signedIn(mounted)
 
-  const answer = await sendRaw(mounted.app, { path: '/auth/refresh', headers: { Cookie: `refresh_token=${refresh}`, Origin: '' } })
+  const ask = (Origin: string) =>
+    sendRaw(mounted.app, { path: '/auth/refresh', headers: { Host: 'app.example.test:8443', Cookie: `refresh_token=${refresh}`, Origin } })
 
-  expect(answer.body['code']).toBe('CSRF_VALIDATION_FAILED')
+  for (const origin of [
+    '',
+    'null',
+    'https://evil.example',
+    'https://app.example.test',
+    'app.example.test:8443',
+    'https://x.app.example.test:8443',
+  ])
+    expect((await ask(origin)).body['code'], origin).toBe('CSRF_VALIDATION_FAILED')
+  expect((await ask('https://app.example.test:8443')).status).toBe(200)
 })
 
 test('under delivery both the plain paths answer in the body and set no cookie', async () => {

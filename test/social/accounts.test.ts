@@ -142,6 +142,22 @@ describe.each(await databases())('on $name', (database) => {
       expect((await unlink(host, bearer(response))).status).toBe(204)
     })
 
+    test.each([
+      ['an account that was deactivated', { is_active: false }, 403, 'ACCOUNT_INACTIVE'],
+      ['an account that is gone', null, 401, 'UNAUTHORIZED'],
+    ])('%s changes nothing with a token it still holds', async (_what, change, status, code) => {
+      const host = await start()
+      const response = await signIn(host, host.browser(), { profile: newPerson() })
+      const row = host.knex('auth_users').where({ id: response.body.user_id })
+      await (change ? row.update(change) : row.delete())
+
+      const refused = await unlink(host, bearer(response))
+
+      expect([refused.status, refused.body.code]).toEqual([status, code])
+      const left = await host.knex('auth_identities').where({ user_id: response.body.user_id })
+      expect(left).toHaveLength(change ? 1 : 0)
+    })
+
     test('C17: of the last two methods unlinked at once, one stays', async () => {
       const host = await start({ settings: { oauthKeepLastLoginMethod: true } })
       for (let round = 0; round < 5; round += 1) {

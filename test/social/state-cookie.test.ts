@@ -276,6 +276,23 @@ describe('single use', () => {
     expect(isCleared(failed)).toBe(true)
   })
 
+  test('R-022: a state spent while the shared store was down stays spent when it is back', async () => {
+    const inside = memoryCounters()
+    let isDown = true
+    const shared = {
+      ...inside,
+      increment: (...given: Parameters<typeof inside.increment>) =>
+        isDown ? Promise.reject(new Error('down')) : inside.increment(...given),
+    }
+    const host = await start({ options: { throttle: { counters: shared } } })
+    const { query, cookie } = await begin(host, { profile: newPerson() })
+    expect((await callBack(host, query, { cookie })).status).toBe(200)
+    isDown = false
+    host.clock.advance(5)
+
+    expectMismatch(await callBack(host, query, { cookie }))
+  })
+
   test('R-022, C18: of twenty replays at once, one reaches the provider and the others are 401', async () => {
     const host = await start()
     const { query, cookie } = await begin(host, { profile: newPerson() })
