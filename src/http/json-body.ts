@@ -5,6 +5,9 @@ import { toAppError } from './error-envelope'
 
 const limitBytes = 16 * 1024
 
+// A few KiB take no longer; whoever announces a body and does not send it is refused, and not our failure.
+const deadlineMs = 10_000
+
 const parse = express.json({ limit: limitBytes, inflate: false, strict: true, type: () => true })
 
 /** The request's JSON object; `{}` when it has no body at all. What the host parsed before us is taken if it is a plain object. */
@@ -23,7 +26,16 @@ function hasBody(req: Request): boolean {
 
 function parseBody(req: Request, res: Response): Promise<unknown> {
   return new Promise((resolve, reject) => {
-    parse(req, res, (error?: unknown) => (error ? reject(toAppError(error)) : resolve(req.body)))
+    const timer = setTimeout(() => {
+      res.setHeader('Connection', 'close')
+      reject(new ValidationError({ details: { errors: [{ path: '', rule: 'incomplete' }] } }))
+    }, deadlineMs)
+    timer.unref()
+    parse(req, res, (error?: unknown) => {
+      clearTimeout(timer)
+      if (error) reject(toAppError(error))
+      else resolve(req.body)
+    })
   })
 }
 
