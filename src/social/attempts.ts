@@ -6,7 +6,7 @@ import { readCredential } from '../guards/credentials'
 import { askedLocale } from '../http/locale'
 import { verifyAccessToken } from '../session/access-token'
 import { accountDigest } from '../session/account-digest'
-import { queryParameter } from './query-parameter'
+import { queryParameter, queryValues } from './query-parameter'
 import { type Attempt, type Intent, parallelAttempts, readAttempts, sameText, writeAttempts } from './state-cookie'
 
 const longestState = 512
@@ -49,10 +49,9 @@ export async function takeAttempt(ctx: AuthContext, req: Request, res: Response,
   return attempt
 }
 
-/** Any `error` is a denial, in whatever form it comes; an empty one counts as omitted (RFC 6749 section 3.1). */
+/** Any `error` is a denial, however often it comes; an empty one counts as omitted (RFC 6749 section 3.1). */
 function isDenied(req: Request): boolean {
-  const error = req.query['error']
-  return error !== undefined && error !== ''
+  return queryValues(req, 'error').some((error) => error !== '')
 }
 
 /**

@@ -1,6 +1,7 @@
 import type { Request } from 'express'
 import { OAuthError } from '../errors'
 import type { ProviderClient } from '../providers/provider-client'
+import { queryValues } from './query-parameter'
 
 /**
  * RFC 9207 section 2.4: an authorization response that names another issuer than the one asked came from there (a
@@ -8,11 +9,11 @@ import type { ProviderClient } from '../providers/provider-client'
  * @throws OAuthError
  */
 export function checkIssuerParameter(client: ProviderClient, req: Request): void {
-  const given = req.query['iss'] // not only a string: repeated it is an array, which equals no issuer
-  const isAbsent = given === undefined || given === ''
-  if (isAbsent && client.requiresIssuerParameter === true)
+  const given = queryValues(req, 'iss').filter((value) => value !== '') // an empty one counts as omitted (RFC 6749 section 3.1)
+  if (given.length === 0 && client.requiresIssuerParameter === true)
     throw mixUp('the callback names no issuer, and the provider says that it always does')
-  if (!isAbsent && client.issuer !== undefined && given !== client.issuer) throw mixUp('the callback names another issuer')
+  if (given.length > 0 && client.issuer !== undefined && (given.length > 1 || given[0] !== client.issuer))
+    throw mixUp('the callback names another issuer')
 }
 
 function mixUp(reason: string): OAuthError {

@@ -1,5 +1,6 @@
 import type { AuthContext } from '../context'
 import { OAuthAudienceUnverifiableError } from '../errors'
+import { normalizeProfile } from '../providers/normalize-profile'
 import type { OAuthUser, ProviderClient } from '../providers/provider-client'
 import { withProviderErrors } from './provider-errors'
 
@@ -12,6 +13,5 @@ export async function fetchUserInHand(ctx: AuthContext, key: string, client: Pro
   if (typeof client.verifyTokenAudience !== 'function') throw new OAuthAudienceUnverifiableError({ details: { provider: key } })
   await withProviderErrors(ctx, key, async () => client.verifyTokenAudience?.(accessToken))
   const nothingElse = { tokenType: 'bearer', refreshToken: null, idToken: null, expiresIn: null, scope: null, raw: {} }
-  const profile = await withProviderErrors(ctx, key, async () => client.fetchUser({ accessToken, ...nothingElse }))
-  return { ...profile, provider: key }
+  return withProviderErrors(ctx, key, async () => normalizeProfile(key, await client.fetchUser({ accessToken, ...nothingElse })))
 }

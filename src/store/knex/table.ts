@@ -60,6 +60,8 @@ export function bindTable<R>(definition: TableDefinition<R>, dialect: Dialect): 
     value: (field, value) => toColumn(fields[field].kind, value, dialect),
     match(wanted) {
       const given = entries(wanted)
+      // A condition left undefined, as a JavaScript host may, is not one condition less: it would mean every row.
+      if (given.length === 0 || given.length < Object.keys(wanted).length) return null
       if (!given.every(([field, value]) => canHold(fields[field], value))) return null
       return Object.fromEntries(given.map(([field, value]) => [table.column(field), toColumn(fields[field].kind, value, dialect)]))
     },
