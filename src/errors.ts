@@ -37,10 +37,7 @@ export class AppError extends Error {
     this.code = type.code
     this.detail = type.detail
     this.details = options.details ?? {}
-  }
-
-  get [isAppError](): true {
-    return true
+    Object.defineProperty(this, isAppError, { value: true }) // not enumerable: nothing that prints or copies an error shows it
   }
 }
 

@@ -46,7 +46,9 @@ describe('a host that answers first', () => {
       next()
       res.status(503).json({ from: 'the host' })
     })
-    app.get('/user', guards.requireUser(), () => void (reached += 1))
+    app.get('/user', guards.requireUser(), () => {
+      reached += 1
+    })
     app.use(((_error, _req, _res, next) => next()) as express.ErrorRequestHandler)
 
     const answer = await sendRaw(app, { method: 'GET', path: '/user', headers: { Authorization: `Bearer ${token}` } })
