@@ -6,6 +6,7 @@ import { describe, expect, test } from 'vitest'
 const chapters: Record<string, string[]> = {
   '3.1': ids('R', 1, 14),
   '3.2': ids('R', 20, 43),
+  '3.4': ids('R', 60, 69),
   '3.8': ids('R', 100, 106),
   '3.12': ids('R', 140, 144),
 }
