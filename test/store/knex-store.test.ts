@@ -11,6 +11,8 @@ const SETTINGS: readonly { title: string; name: string; options: OpenOptions }[]
   { title: 'a SQLite file', name: 'sqlite', options: {} },
   { title: 'SQLite in memory', name: 'sqlite', options: { memory: true } },
   { title: 'PostgreSQL', name: 'postgres', options: {} },
+  { title: 'MariaDB', name: 'mariadb', options: {} },
+  { title: 'MariaDB with a pool of one', name: 'mariadb', options: { pool: { min: 1, max: 1 } } },
   { title: 'PostgreSQL with a pool of one', name: 'postgres', options: { pool: { min: 1, max: 1 } } },
 ]
 

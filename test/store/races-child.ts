@@ -69,7 +69,7 @@ let store: KnexStore | undefined
 async function obey(order: Order): Promise<Report> {
   if ('config' in order) {
     const pool = { min: 1, max: 1 }
-    db = knex({ ...order.config, pool: order.config.client === 'pg' ? pool : withoutFsync(pool) })
+    db = knex({ ...order.config, pool: order.config.client === 'better-sqlite3' ? withoutFsync(pool) : pool })
     store = createKnexStore({ knex: db })
     await db.raw('select 1') // connected before the first barrier
     return 'ready'

@@ -1,3 +1,4 @@
+import type { Knex } from 'knex'
 import type { IdentityRecord, RecoveryCodeRecord, RefreshTokenRecord, SessionRecord, UserRecord, UserTokenRecord } from '../auth-store'
 import type { Dialect } from './dialect'
 import { bindTable, type Field, type FieldKind, type Table, type TableDefinition } from './table'
@@ -11,14 +12,14 @@ export interface Tables {
   readonly sessions: Table<SessionRecord>
 }
 
-export function bindTables(dialect: Dialect): Tables {
+export function bindTables(knex: Knex, dialect: Dialect): Tables {
   return {
-    users: bindTable(usersTable, dialect),
-    identities: bindTable(identitiesTable, dialect),
-    userTokens: bindTable(userTokensTable, dialect),
-    refreshTokens: bindTable(refreshTokensTable, dialect),
-    recoveryCodes: bindTable(recoveryCodesTable, dialect),
-    sessions: bindTable(sessionsTable, dialect),
+    users: bindTable(usersTable, knex, dialect),
+    identities: bindTable(identitiesTable, knex, dialect),
+    userTokens: bindTable(userTokensTable, knex, dialect),
+    refreshTokens: bindTable(refreshTokensTable, knex, dialect),
+    recoveryCodes: bindTable(recoveryCodesTable, knex, dialect),
+    sessions: bindTable(sessionsTable, knex, dialect),
   }
 }
 

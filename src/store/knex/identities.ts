@@ -3,8 +3,8 @@ import type { Knex } from 'knex'
 import type { IdentityRecord, IdentityStore } from '../auth-store'
 import type { Connection } from './connection'
 import type { Tables } from './default-tables'
+import { holdUser } from './hold-user'
 import type { Row } from './table'
-import { updateReturning } from './update-returning'
 
 export function identitiesStore(connection: Connection, { users, identities }: Tables): IdentityStore {
   return {
@@ -29,7 +29,10 @@ export function identitiesStore(connection: Connection, { users, identities }: T
       if (!where) return []
       const order = [identities.column('createdAt'), identities.column('id')]
       const rows = await connection.statement<Row[]>('identities.listForUser', (db) =>
-        db(identities.name).where(where).select(identities.selection).orderBy(order),
+        db(identities.name)
+          .where(where)
+          .select([...identities.selection])
+          .orderBy(order),
       )
       return rows.map(identities.toRecord)
     },
@@ -46,7 +49,7 @@ export function identitiesStore(connection: Connection, { users, identities }: T
       if (!link) return null
       const rows = connection.dialect.writesInWith
         ? await connection.statement('identities.recordLogin', (db) => stampInOneStatement(db, link, at))
-        : await connection.together('identities.recordLogin', (db) => stampUserThenIdentity(db, userId, link, at))
+        : await connection.together('identities.recordLogin', (db) => holdThenStamp(db, userId, link, at))
       return rows[0] ? users.toRecord(rows[0]) : null
     },
 
@@ -83,13 +86,18 @@ export function identitiesStore(connection: Connection, { users, identities }: T
     return db.with('held', held).with('stamped', stamped).with('owner', owner).select('*').from('owner')
   }
 
-  async function stampUserThenIdentity(db: Knex, userId: string, link: object, at: Date): Promise<Row[]> {
-    const active = users.where({ id: userId, isActive: true })
-    const linked = db(identities.name).where(link)
-    const rows = await updateReturning(db, users, (query) => query.where(active).whereExists(linked.clone().select(db.raw('1'))), {
-      lastLoginAt: at,
-    })
-    if (rows.length > 0) await linked.update(identities.toRow({ lastLoginAt: at }))
-    return rows
+  /** The user first, like everybody who holds one; then both rows are as they are now and stay so. */
+  async function holdThenStamp(db: Knex, userId: string, link: object, at: Date): Promise<Row[]> {
+    const rows = await holdUser(db, connection.dialect, users, { id: userId, isActive: true })
+    if (rows.length === 0) return []
+    const linked = await db(identities.name).where(link).select(identities.column('id')).forUpdate()
+    if (linked.length === 0) return []
+    await db(identities.name)
+      .where(link)
+      .update(identities.toRow({ lastLoginAt: at }))
+    await db(users.name)
+      .where(users.where({ id: userId }))
+      .update(users.toRow({ lastLoginAt: at }))
+    return rows.map((row) => ({ ...row, ...users.asRow({ lastLoginAt: at }) }))
   }
 }

@@ -12,14 +12,14 @@ import { userTokensStore } from './user-tokens'
 import { usersStore } from './users'
 
 export interface KnexStoreOptions {
-  /** The host's own instance, for PostgreSQL (`pg`) or SQLite (`better-sqlite3`). */
+  /** The host's own instance, for PostgreSQL (`pg`), MariaDB (`mysql2`) or SQLite (`better-sqlite3`). */
   knex: Knex
 }
 
 export interface KnexStore extends Required<AuthStore> {
   /**
    * The same store inside the host's transaction, which the host commits or rolls back. Nothing is repeated there after
-   * a conflict. Revocations need READ COMMITTED, PostgreSQL's default.
+   * a conflict. Begin it at READ COMMITTED: PostgreSQL's default, not MariaDB's.
    */
   using(trx: Knex.Transaction): Required<AuthStore>
 }
@@ -27,12 +27,12 @@ export interface KnexStore extends Required<AuthStore> {
 /**
  * Rows in the default tables (`createAuthTables` or `migrationSource` make them).
  *
- * @throws ConfigurationError for a knex client other than `pg` and `better-sqlite3`
+ * @throws ConfigurationError for a knex client other than `pg`, `mysql2` and `better-sqlite3`
  */
 export function createKnexStore({ knex }: KnexStoreOptions): KnexStore {
   const dialect = dialectOf(knex)
   if (knex.isTransaction) throw new ConfigurationError('createKnexStore() needs the pool; inside a transaction call store.using(trx).')
-  const tables = bindTables(dialect)
+  const tables = bindTables(knex, dialect)
   return {
     ...storeOn(poolConnection(knex, dialect), tables),
     using(trx) {

@@ -2,6 +2,8 @@ import type { Knex } from 'knex'
 import type { RefreshTokenRecord, Rotation, UserRecord } from '../auth-store'
 import type { Connection } from './connection'
 import type { Tables } from './default-tables'
+import type { Dialect } from './dialect'
+import { holdUser } from './hold-user'
 import type { Row } from './table'
 import { updateReturning } from './update-returning'
 
@@ -11,9 +13,10 @@ export async function rotate(connection: Connection, tables: Tables, rotation: R
   const { refreshTokens, users } = tables
   const { tokenHash, child } = rotation
   if (!refreshTokens.match({ tokenHash }) || !refreshTokens.match(child)) return null
-  const [row] = connection.dialect.writesInWith
-    ? await connection.statement('refreshTokens.rotate', (db) => rotateInOneStatement(db, tables, rotation))
-    : await connection.together('refreshTokens.rotate', (db) => spendThenInsert(db, tables, rotation))
+  if (!connection.dialect.writesInWith) {
+    return connection.together('refreshTokens.rotate', (db) => rotateStepByStep(db, connection.dialect, tables, rotation))
+  }
+  const [row] = await connection.statement('refreshTokens.rotate', (db) => rotateInOneStatement(db, tables, rotation))
   return row ? { token: refreshTokens.toRecord(row), user: users.toRecord(row) } : null
 }
 
@@ -39,7 +42,7 @@ async function rotateInOneStatement(db: Knex, tables: Tables, rotation: Rotation
   const held = rotatable(db(refreshTokens.name), tables, rotation)
     .join(users.name, users.column('id'), refreshTokens.column('userId'))
     .where(users.where({ isActive: true }))
-    .select(users.selection)
+    .select([...users.selection])
     .forUpdate(users.name)
   const spent = rotatable(db(refreshTokens.name), tables, rotation)
     .updateFrom('held')
@@ -84,28 +87,22 @@ function insertChild(db: Knex, { refreshTokens }: Tables, { child, childExpiresA
   )
 }
 
-/** For databases that write one table per statement; on SQLite the first write holds the whole file. */
-async function spendThenInsert(db: Knex, tables: Tables, rotation: Rotation): Promise<Row[]> {
+/** The same steps as statements of one unit. Each but the first decides on rows that it holds from then on. */
+async function rotateStepByStep(db: Knex, dialect: Dialect, tables: Tables, rotation: Rotation): Promise<Rotated | null> {
   const { refreshTokens, users } = tables
-  const { child, childExpiresAt, at } = rotation
-  const active = db(users.name)
-    .where(users.where({ isActive: true }))
-    .where(users.column('id'), db.ref(refreshTokens.column('userId')))
-    .select(db.raw('1'))
-  const [row] = await updateReturning(db, refreshTokens, (query) => rotatable(query, tables, rotation).whereExists(active), { usedAt: at })
-  if (!row) return []
-  const parent = refreshTokens.toRecord(row)
-  const token: RefreshTokenRecord = {
-    ...parent,
-    ...child,
-    parentId: parent.id,
-    expiresAt: new Date(Math.min(childExpiresAt.getTime(), parent.familyExpiresAt.getTime())),
-    usedAt: null,
-    createdAt: at,
-  }
+  const [seen]: Row[] = await rotatable(db(refreshTokens.name), tables, rotation).select([...refreshTokens.select(['userId'])])
+  if (!seen) return null
+  const [held] = await holdUser(db, dialect, users, { id: refreshTokens.read(seen, 'userId'), isActive: true })
+  if (!held) return null
+  const unspent = (query: Knex.QueryBuilder) => rotatable(query, tables, rotation)
+  const [spent] = await updateReturning(db, dialect, refreshTokens, unspent, { usedAt: rotation.at })
+  if (!spent) return null
+  const token = childOf(refreshTokens.toRecord(spent), rotation)
   await db(refreshTokens.name).insert(refreshTokens.toRow(token))
-  return db(refreshTokens.name)
-    .join(users.name, users.column('id'), refreshTokens.column('userId'))
-    .where(refreshTokens.where({ id: child.id }))
-    .select([...refreshTokens.selection, ...users.selection])
+  return { token, user: users.toRecord(held) }
+}
+
+function childOf(parent: RefreshTokenRecord, { child, childExpiresAt, at }: Rotation): RefreshTokenRecord {
+  const expiresAt = new Date(Math.min(childExpiresAt.getTime(), parent.familyExpiresAt.getTime()))
+  return { ...parent, ...child, parentId: parent.id, expiresAt, usedAt: null, createdAt: at }
 }

@@ -18,14 +18,16 @@ export interface TableDefinition<R> {
 }
 
 export type Row = Record<string, unknown>
-type Values = Record<string, Knex.Value | null>
+export type Values = Record<string, Knex.Value | null>
+/** What SELECT and RETURNING take. */
+export type Selected = string | Knex.Raw
 
 /** A record's table: the only place where fields become columns and values change their form. */
 export interface Table<R> {
   readonly name: string
   readonly fields: ReadonlySet<keyof R>
   /** `table.column as alias` of every field, for SELECT and RETURNING; the aliases of two tables never collide. */
-  readonly selection: readonly string[]
+  readonly selection: readonly Selected[]
   /** The qualified column. */
   column(field: keyof R): string
   /** The column alone, for SET and column lists. */
@@ -40,20 +42,29 @@ export interface Table<R> {
   /** Columns for INSERT and SET. @throws ValidationError for a value the column cannot hold */
   toRow(values: Partial<R>): Values
   /** Like `selection`, of a few fields. */
-  select(fields: readonly (keyof R)[]): readonly string[]
+  select(fields: readonly (keyof R)[]): readonly Selected[]
   read<F extends keyof R>(row: Row, field: F): R[F]
   toRecord(row: Row): R
+  /** The values as `selection` would return them. */
+  asRow(values: Partial<R>): Row
 }
 
-export function bindTable<R>(definition: TableDefinition<R>, dialect: Dialect): Table<R> {
+export function bindTable<R>(definition: TableDefinition<R>, knex: Knex, dialect: Dialect): Table<R> {
   const { table: name, fields } = definition
   const names = Object.keys(fields) as (keyof R & string)[] // a mapped type has exactly the keys of R
   const prefix = name.replace(/[^a-z0-9]/gi, '')
-  const selected = (field: keyof R) => `${name}.${fields[field].column} as ${alias(prefix, String(field))}`
+  const selected = new Map(
+    names.map((field) => {
+      const { column, kind } = fields[field]
+      const expression = kind === 'instant' ? dialect.instantExpression : null
+      const [from, as] = [`${name}.${column}`, alias(prefix, field)]
+      return [field, expression ? knex.raw(`${expression} as ??`, [from, as]) : `${from} as ${as}`] as const
+    }),
+  )
   const table: Table<R> = {
     name,
     fields: new Set(names),
-    selection: names.map(selected),
+    selection: [...selected.values()],
     column: (field) => `${name}.${fields[field].column}`,
     bareColumn: (field) => fields[field].column,
     alias: (field) => alias(prefix, String(field)),
@@ -74,11 +85,12 @@ export function bindTable<R>(definition: TableDefinition<R>, dialect: Dialect): 
       if (bad.length > 0) throw new ValidationError({ details: { errors: bad.map(([path]) => ({ path, rule: 'unstorable' })) } })
       return Object.fromEntries(given.map(([field, value]) => [fields[field].column, toColumn(fields[field].kind, value, dialect)]))
     },
-    select: (some) => some.map(selected),
+    select: (some) => some.flatMap((field) => selected.get(field as keyof R & string) ?? []), // fields are names
     // `fromColumn` returns what the field's kind promises.
     read: <F extends keyof R>(row: Row, field: F) => fromColumn(fields[field].kind, row[table.alias(field)]) as R[F],
     // Every field of R.
     toRecord: (row) => Object.fromEntries(names.map((field) => [field, table.read(row, field)])) as R,
+    asRow: (values) => Object.fromEntries(entries(values).map(([field, value]) => [table.alias(field), value])),
   }
   return table
 }

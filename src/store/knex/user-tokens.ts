@@ -17,8 +17,8 @@ export function userTokensStore(connection: Connection, { userTokens }: Tables):
       const open = userTokens.match({ tokenHash, purpose, usedAt: null })
       if (!open) return null
       const unexpired = [userTokens.column('expiresAt'), '>', userTokens.value('expiresAt', at)] as const
-      const [row] = await connection.statement('userTokens.consume', (db) =>
-        updateReturning(db, userTokens, (query) => query.where(open).where(...unexpired), { usedAt: at }),
+      const [row] = await connection.guarded('userTokens.consume', (db) =>
+        updateReturning(db, connection.dialect, userTokens, (query) => query.where(open).where(...unexpired), { usedAt: at }),
       )
       const token = row ? userTokens.toRecord(row) : null
       return token?.tokenHash === tokenHash && token.purpose === purpose ? token : null

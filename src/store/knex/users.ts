@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto'
-import type { Knex } from 'knex'
 import type { UserRecord, UserStore } from '../auth-store'
 import type { Connection } from './connection'
 import type { Tables } from './default-tables'
+import { holdUser } from './hold-user'
 import type { Row } from './table'
+import { updateFound } from './update-found'
 
 export function usersStore(connection: Connection, { users }: Tables): UserStore {
   // What came back is compared again: a host's collation may have called two strings equal.
@@ -16,7 +17,12 @@ export function usersStore(connection: Connection, { users }: Tables): UserStore
   const read = async (verb: string, wanted: Partial<UserRecord>): Promise<UserRecord | null> => {
     const where = users.match(wanted)
     if (!where) return null
-    const rows = await connection.statement<Row[]>(verb, (db) => db(users.name).where(where).select(users.selection).limit(1))
+    const rows = await connection.statement<Row[]>(verb, (db) =>
+      db(users.name)
+        .where(where)
+        .select([...users.selection])
+        .limit(1),
+    )
     return only(rows, wanted)
   }
 
@@ -39,15 +45,12 @@ export function usersStore(connection: Connection, { users }: Tables): UserStore
       if (!where) return false
       const row = users.toRow(changes)
       if (Object.keys(row).length === 0) return (await read('users.update', { id })) !== null
-      const changed = await connection.statement<number>('users.update', (db) => db(users.name).where(where).update(row))
-      return changed === 1
+      return updateFound(connection, 'users.update', users, where, row)
     },
 
     async lock(id) {
-      const where = users.match({ id })
-      if (!where) return null
-      const rows = await connection.statement<Row[]>('users.lock', (db) => lockRow(db, where))
-      return only(rows, { id })
+      if (!users.match({ id })) return null
+      return only(await connection.statement('users.lock', (db) => holdUser(db, connection.dialect, users, { id })), { id })
     },
 
     async advanceTotpStep(id, step) {
@@ -62,16 +65,5 @@ export function usersStore(connection: Connection, { users }: Tables): UserStore
       )
       return changed === 1
     },
-  }
-
-  // Without row locks a write that changes nothing holds the row (SQLite: the file), and a unit that starts with it
-  // never has to turn a read lock into a write lock.
-  function lockRow(db: Knex, where: object): PromiseLike<Row[]> {
-    if (connection.dialect.rowLocks) return db(users.name).where(where).select(users.selection).forUpdate()
-    const id = users.bareColumn('id')
-    return db(users.name)
-      .where(where)
-      .update({ [id]: db.ref(id) })
-      .returning([...users.selection])
   }
 }
