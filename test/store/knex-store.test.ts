@@ -7,11 +7,34 @@ import { hashOf, later, newIdentity, newRefreshToken, newSession, newUser, newUs
 
 const reachable = await databases()
 
+type Done = (error: unknown) => void
+interface MysqlConnection {
+  query(sql: string, done: Done): void
+}
+
 const SETTINGS: readonly { title: string; name: string; options: OpenOptions }[] = [
   { title: 'a SQLite file', name: 'sqlite', options: {} },
   { title: 'SQLite in memory', name: 'sqlite', options: { memory: true } },
   { title: 'PostgreSQL', name: 'postgres', options: {} },
   { title: 'MariaDB', name: 'mariadb', options: {} },
+  {
+    title: 'MariaDB, whose driver writes and reads local time of Tokyo, in a session of another zone',
+    name: 'mariadb',
+    options: {
+      driver: { timezone: '+09:00', dateStrings: false },
+      pool: {
+        min: 0,
+        max: 5,
+        afterCreate: (connection: MysqlConnection, done: Done) => connection.query("set time_zone = '-03:00'", done),
+      },
+    },
+  },
+  {
+    title: 'MariaDB, whose driver returns dates as text',
+    name: 'mariadb',
+    options: { driver: { dateStrings: true, supportBigNumbers: true, bigNumberStrings: true } },
+  },
+  { title: 'MariaDB, whose driver counts only changed rows', name: 'mariadb', options: { driver: { flags: ['-FOUND_ROWS'] } } },
   { title: 'MariaDB with a pool of one', name: 'mariadb', options: { pool: { min: 1, max: 1 } } },
   { title: 'PostgreSQL with a pool of one', name: 'postgres', options: { pool: { min: 1, max: 1 } } },
 ]

@@ -20,6 +20,8 @@ export interface OpenOptions {
   /** SQLite only: no file. */
   memory?: boolean
   pool?: Knex.PoolConfig
+  /** MariaDB only: more options of the driver, as a host may have set them. */
+  driver?: Omit<Knex.MySql2ConnectionConfig, 'flags'> & { flags?: readonly string[] }
 }
 
 export interface Database {
@@ -98,12 +100,17 @@ const mysqlServer: Knex.Config = { client: 'mysql2', connection: MYSQL_URL }
 
 const mariadb: Database = {
   name: 'mariadb',
-  async open({ pool = { min: 0, max: 5 } } = {}) {
+  async open({ pool = { min: 0, max: 5 }, driver = {} } = {}) {
     const name = `doorward_${randomBytes(6).toString('hex')}`
     await asAdministrator(mysqlServer, 'create database ??', name)
-    const url = new URL(MYSQL_URL)
-    url.pathname = `/${name}`
-    const config: Knex.Config = { client: 'mysql2', connection: url.href }
+    const { hostname, port, username, password } = new URL(MYSQL_URL)
+    const address = {
+      host: hostname,
+      port: Number(port || 3306),
+      user: decodeURIComponent(username),
+      password: decodeURIComponent(password),
+    }
+    const config: Knex.Config = { client: 'mysql2', connection: { ...address, database: name, ...driver } }
     return opened({ config, pool, shareable: true }, () => asAdministrator(mysqlServer, 'drop database ??', name))
   },
 }
