@@ -11,13 +11,16 @@ import { sendError } from './http/error-envelope'
 import { localeOf } from './http/locale'
 import { mountRoutes, type Route } from './http/routes'
 import { deriveKeys } from './keys'
-import { consoleLogger } from './logger'
+import { consoleLogger, type Logger } from './logger'
 import { type AuthRouterOptions, checkOptions } from './options'
 import { argon2idHasher } from './passwords/hasher'
+import type { PasswordPolicy } from './passwords/password-hasher'
+import { generatePassword } from './passwords/policy'
 import { type AuthService, createService } from './service'
 import { sessionRoutes } from './session/routes'
 import { socialRoutes } from './social/routes'
 import { resolveBudget } from './throttle/budget'
+import type { CounterStore } from './throttle/counter-store'
 import { withLocalFallback } from './throttle/local-fallback'
 import { memoryCounters } from './throttle/memory-counters'
 
@@ -64,25 +67,41 @@ function createContext(options: AuthRouterOptions): AuthContext {
     providers,
     hasher: options.passwordHasher ?? argon2idHasher(),
     passwordPolicy: policyOf(options, settings),
-    ...countersOf(options),
+    ...countersOf(options, logger),
     events: createEvents(logger),
     logger,
     now: options.now ?? (() => new Date()),
   })
 }
 
-function policyOf({ passwordPolicy }: AuthRouterOptions, settings: Settings) {
+function policyOf({ passwordPolicy }: AuthRouterOptions, settings: Settings): PasswordPolicy {
   const { passwordMinLength: minLength, passwordMaxBytes: maxBytes, passwordRequireComplexity: requireComplexity } = settings
-  return { minLength, maxBytes, requireComplexity, ...passwordPolicy }
+  const policy = { minLength, maxBytes, requireComplexity, ...passwordPolicy }
+  generatePassword(policy) // a policy without room for one is found now, and not by the first person who signs in
+  return policy
 }
 
 /** A shared store has a local one behind it, so that an outage never means "unlimited", nor a state that works twice here. */
-function countersOf({ throttle = {}, now }: AuthRouterOptions): Pick<AuthContext, 'counters' | 'stateMarkers' | 'routeBudget'> {
-  const inProcess = () => memoryCounters(now ? { now: () => now().getTime() } : {})
+function countersOf(
+  { throttle = {}, now }: AuthRouterOptions,
+  logger: Logger,
+): Pick<AuthContext, 'counters' | 'stateMarkers' | 'routeBudget'> {
+  const clock = now ? { now: () => now().getTime() } : {}
+  const { counters } = throttle
+  const guarded = (shared: CounterStore) => withLocalFallback(shared, { ...clock, logger })
   return {
-    counters: throttle.counters ? withLocalFallback(throttle.counters) : inProcess(),
-    stateMarkers: throttle.counters ? withLocalFallback(throttle.counters) : inProcess(),
+    counters: counters ? guarded(counters) : memoryCounters(clock),
+    // A view of its own has a local store of its own: no flood of other keys can push a spent state out of it.
+    stateMarkers: counters ? guarded(viewOf(counters)) : memoryCounters(clock),
     routeBudget: resolveBudget('throttle.routes', throttle.routes, { attempts: 60, windowSeconds: 60 }),
+  }
+}
+
+function viewOf(counters: CounterStore): CounterStore {
+  return {
+    increment: (key, windowSeconds, limit) => counters.increment(key, windowSeconds, limit),
+    decrement: (key) => counters.decrement(key),
+    reset: (key) => counters.reset(key),
   }
 }
 

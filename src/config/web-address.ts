@@ -25,12 +25,12 @@ export function isAbsoluteAddress(text: string): boolean {
   return url !== null && isProtected(url) && url.username === '' && url.password === '' && /^https?:\/\/[^/\\]/i.test(text)
 }
 
-/** Exactly one leading slash: browsers read '//host' and '/\host' as another site. */
+/** Exactly one leading slash: browsers read '//host' as another site. */
 function isPath(text: string): boolean {
-  return /^\/(?![/\\])/.test(text)
+  return /^\/(?!\/)/.test(text)
 }
 
-/** No control character or blank (browsers drop tabs and newlines, turning '/\t/host' into '//host'), no backslash. */
+/** No control character or blank, no backslash: browsers read '/\t/host' and '/\host' as '//host'. */
 function isPlainText(text: string): boolean {
   return text.length <= 2048 && /^[^\p{Cc}\p{Cf}\p{Z}\\]+$/u.test(text)
 }

@@ -12,7 +12,8 @@ export function refuseCrossSite(settings: Settings, req: Request): void {
 
 function isTrusted(settings: Settings, req: Request): boolean {
   const { origin } = req.headers
-  if (origin !== undefined) return origin === settings.oauthRedirectBaseUrl || settings.trustedOrigins.includes(origin)
+  // An empty origin is nobody's, also where no public origin is configured.
+  if (origin !== undefined) return origin !== '' && [settings.oauthRedirectBaseUrl, ...settings.trustedOrigins].includes(origin)
   const site = req.headers['sec-fetch-site']
   return site === undefined || site === 'same-origin' || site === 'none'
 }

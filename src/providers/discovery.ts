@@ -45,10 +45,15 @@ async function fetchDocument(url: string, httpClient: HttpClient): Promise<Recor
     const document = status >= 200 && status < 300 ? parseJsonObject(body) : null
     if (document) return document
   } catch (error) {
-    if (error instanceof HttpClientError) throw new OAuthProviderUnavailableError({ cause: error })
+    if (error instanceof HttpClientError) throw unreadable(url, error.code)
     throw error
   }
-  throw new OAuthProviderUnavailableError({ cause: new Error('the discovery document is not a JSON object, or not there') })
+  throw unreadable(url, 'the answer is no JSON object')
+}
+
+/** Mostly met at a start that fails: the cause, which Node prints, says where nothing was found. */
+function unreadable(url: string, reason: string): OAuthProviderUnavailableError {
+  return new OAuthProviderUnavailableError({ cause: new Error(`No OpenID provider could be read at ${url} (${reason}).`) })
 }
 
 function endpoint(document: Record<string, unknown>, name: string): string {

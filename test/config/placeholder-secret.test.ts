@@ -10,6 +10,7 @@ const placeholders = [
   '0'.repeat(32),
   'ab'.repeat(32),
   '0123456789abcdef'.repeat(2),
+  'Kx7-pQ2_mZ9!wT4e'.repeat(2),
   'abcdefghijklmnopqrstuvwxyz012345',
   'ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789',
   '12345678901234567890123456789012',

@@ -144,7 +144,7 @@ for (const name of Object.keys(requests)) {
       }
     })
 
-    test.each(verbs)('R-140 is answered in the envelope, and hands nobody a working session, when %s answers nonsense', async (verb) => {
+    test.each(verbs)('R-140 is answered, and a refusal is the envelope, when %s answers nonsense', async (verb) => {
       const mounted = await start()
       for (const [how, fault] of Object.entries(nonsense)) {
         const send = await prepare(name, mounted)

@@ -48,7 +48,8 @@ async function newUnit<T>(knex: Knex, dialect: Dialect, work: (connection: Conne
         return result
       } catch (error) {
         refusal = { error }
-        throw error
+        // knex takes a rejection without a reason for a rollback that was asked for, and resolves.
+        throw error ?? new Error('rolled back')
       }
     })
   } catch (error) {
