@@ -15,7 +15,7 @@ const floors: readonly (readonly string[])[] = [
   ['social', 'local', 'mfa', 'account', 'server-session', 'admin', 'openapi'],
   ['service', 'boot-checks'],
   ['create-auth-router', 'create-guards'],
-  ['index'],
+  ['index', 'testing'],
 ]
 
 /** Packages with a fixed address: the only files that may import them. */

@@ -56,6 +56,23 @@ for (const { title, name, options } of SETTINGS) {
 
     for (const { name: promise, run } of storeContract({ makeStore: async () => store })) test(promise, run)
 
+    test('a new user gets a UUID v4', async () => {
+      const { id } = await store.users.insert(newUser())
+      expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
+    })
+
+    test('a text that a column cannot hold is refused before the database, whatever the database thinks', async () => {
+      const { id } = await store.users.insert(newUser())
+      const refused = { code: 'VALIDATION_ERROR' }
+      for (const name of ['a\0b', 'a\ud800b', '\udc00']) {
+        await expect(store.users.insert(newUser({ name }))).rejects.toMatchObject(refused)
+        await expect(store.users.update(id, { name })).rejects.toMatchObject(refused)
+      }
+      await expect(store.users.insert(newUser({ email: `${'a'.repeat(320)}@example.test` }))).rejects.toMatchObject(refused)
+      await expect(store.identities.insert(newIdentity(id, { subject: 'x'.repeat(256) }))).rejects.toMatchObject(refused)
+      await store.identities.insert(newIdentity(id, { subject: 'x'.repeat(255) }))
+    })
+
     test("inside the host's transaction our rows are undone by the host's rollback", async () => {
       const email = newUser().email
       const trx = await opened.knex.transaction()
