@@ -11,15 +11,18 @@ export const mysql: Dialect = {
   // mysql2 asks the server for CLIENT_FOUND_ROWS, but the host may have switched that off.
   countsMatchedRows: false,
   // DATETIME, not TIMESTAMP: no conversion by the session's time zone, and no end in 2038.
-  types: { id: 'varchar(36)', text: 'longtext', boolean: 'boolean', instant: 'datetime(3)' },
+  types: { id: 'varchar(36)', bigint: 'signed', text: 'longtext', boolean: 'boolean', instant: 'datetime(3)' },
   // Text of our own: the driver would write the local time of its `timezone` option.
   instantToColumn: (instant) => instant.toISOString().slice(0, -1).replace('T', ' '),
   // As text again: the driver would read it as local time, where the hour of a clock change does not even exist.
   instantExpression: "date_format(??, '%Y-%m-%dT%H:%i:%s.%fZ')",
+  integerKeyExpression: 'cast(?? as char)',
   booleanToColumn: (value) => (value ? 1 : 0),
   transaction: (knex, work) => knex.transaction(work, { isolationLevel: 'read committed' }),
   withSchemaLock,
   tableOptions,
+  columnType,
+  looseColumns,
   indexesInTable: true,
 }
 
@@ -45,4 +48,30 @@ async function tableOptions(db: Knex): Promise<string> {
   const [found] = await db('information_schema.collations').whereIn('collation_name', wanted).select({ name: 'collation_name' })
   if (!found) throw new ConfigurationError(`The database knows neither ${wanted.join(' nor ')}; use MariaDB 10.2, MySQL 8.0.17 or later.`)
   return `engine = InnoDB default character set utf8mb4 collate ${found.name}`
+}
+
+async function columnType(db: Knex, table: string, column: string): Promise<string | null> {
+  const [found] = await columnsOf(db, table)
+    .where('column_name', column)
+    .select({ type: 'column_type', charset: 'character_set_name', collation: 'collation_name' })
+  if (!found) return null
+  return found.charset ? `${found.type} character set ${found.charset} collate ${found.collation}` : found.type
+}
+
+// Other binary collations still take a text and the same with trailing blanks for equal.
+async function looseColumns(db: Knex, table: string, columns: readonly string[]): Promise<string[]> {
+  const found: { name: string }[] = await columnsOf(db, table)
+    .whereIn('column_name', columns)
+    .whereNotNull('collation_name')
+    .whereNot('collation_name', 'like', '%\\_nopad\\_bin')
+    .whereNot('collation_name', 'like', '%\\_0900\\_bin')
+    .select({ name: 'column_name' })
+  return found.map(({ name }) => name)
+}
+
+function columnsOf(db: Knex, table: string): Knex.QueryBuilder {
+  const [name = '', schema] = table.split('.').reverse()
+  return db('information_schema.columns')
+    .where('table_schema', schema ?? db.raw('database()'))
+    .where('table_name', name)
 }

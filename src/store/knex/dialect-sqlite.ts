@@ -7,13 +7,26 @@ export const sqlite: Dialect = {
   returning: true,
   rowLocks: false,
   countsMatchedRows: true,
-  types: { id: 'varchar(36)', text: 'text', boolean: 'boolean', instant: 'integer' },
+  types: { id: 'varchar(36)', bigint: 'integer', text: 'text', boolean: 'boolean', instant: 'integer' },
   instantToColumn: (instant) => instant.getTime(),
   instantExpression: null,
+  integerKeyExpression: 'cast(?? as text)',
   booleanToColumn: (value) => (value ? 1 : 0),
   transaction: sqliteTransaction,
   withSchemaLock: null,
   tableOptions: async () => '',
+  async columnType(db, table, column) {
+    const [found] = await db.raw('select type from pragma_table_info(?) where name = ?', [table, column])
+    return found ? found.type || 'blob' : null
+  },
+  // Only the text of CREATE TABLE says which collation a column has.
+  async looseColumns(db, table, columns) {
+    const [found] = await db.raw("select sql from sqlite_master where type = 'table' and name = ?", [table])
+    return columns.filter((column) => {
+      const name = `["\`[]?${column.replace(/\W/g, '\\$&')}["\`\\]]?`
+      return new RegExp(`[(,\\s]${name}\\s[^,]*collate\\s+["\`]?(nocase|rtrim)`, 'i').test(String(found?.sql))
+    })
+  },
   indexesInTable: false,
 }
 

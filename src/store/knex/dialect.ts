@@ -19,6 +19,8 @@ export interface Dialect {
   instantToColumn(instant: Date): string | number
   /** How SELECT asks for an instant (`??` is the column); null: the driver returns the column right as it is. */
   readonly instantExpression: string | null
+  /** The same for an integer key, which as a JavaScript number would lose digits past 2^53. */
+  readonly integerKeyExpression: string | null
   booleanToColumn(value: boolean): boolean | number
   /** Runs `work` in a new transaction. */
   transaction<T>(knex: Knex, work: (trx: Knex.Transaction) => Promise<T>): Promise<T>
@@ -29,12 +31,18 @@ export interface Dialect {
   readonly withSchemaLock: null | ((trx: Knex, work: () => Promise<void>) => Promise<void>)
   /** What stands behind the columns of CREATE TABLE. @throws ConfigurationError when the server is too old */
   tableOptions(db: Knex): Promise<string>
+  /** The column's type, as CREATE TABLE wants it for a foreign key that refers to it; null: there is no such column. */
+  columnType(db: Knex, table: string, column: string): Promise<string | null>
+  /** Which of the columns compare otherwise than byte for byte, as far as the database can tell. */
+  looseColumns(db: Knex, table: string, columns: readonly string[]): Promise<string[]>
   /** Secondary indexes as part of CREATE TABLE, which alone has IF NOT EXISTS everywhere. */
   readonly indexesInTable: boolean
 }
 
 export interface ColumnTypes {
   readonly id: string
+  /** In CAST. */
+  readonly bigint: string
   readonly text: string
   readonly boolean: string
   readonly instant: string

@@ -1,4 +1,4 @@
-import { AppError, ServiceUnavailableError } from '../../errors'
+import { AppError, ConfigurationError, ServiceUnavailableError } from '../../errors'
 import { DuplicateRecordError } from '../auth-store'
 
 /**
@@ -6,7 +6,7 @@ import { DuplicateRecordError } from '../auth-store'
  * knex puts the whole statement in front of them, so nothing of the original goes on but its code.
  */
 export function translateDriverError(verb: string, error: unknown): Error {
-  if (error instanceof AppError || error instanceof DuplicateRecordError) return error
+  if (error instanceof AppError || error instanceof ConfigurationError || error instanceof DuplicateRecordError) return error
   const code = codeOf(error)
   if (DUPLICATE.has(code)) return new DuplicateRecordError(`${verb}: a record with these unique values exists (${code})`)
   if (isConflictCode(code) || isOutage(code) || isLostConnection(error)) {

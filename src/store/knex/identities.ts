@@ -1,9 +1,9 @@
-import { randomUUID } from 'node:crypto'
 import type { Knex } from 'knex'
-import type { IdentityRecord, IdentityStore } from '../auth-store'
+import type { IdentityStore } from '../auth-store'
 import type { Connection } from './connection'
 import type { Tables } from './default-tables'
 import { holdUser } from './hold-user'
+import { insertRecord } from './insert-record'
 import type { Row } from './table'
 
 export function identitiesStore(connection: Connection, { users, identities }: Tables): IdentityStore {
@@ -15,13 +15,14 @@ export function identitiesStore(connection: Connection, { users, identities }: T
         db(identities.name)
           .join(users.name, users.column('id'), identities.column('userId'))
           .where(where)
-          .select([...identities.selection, ...users.selection])
-          .limit(1),
+          .select([...identities.selection, ...users.selection]),
       )
-      if (!rows[0]) return null
-      const identity = identities.toRecord(rows[0])
       // Compared again: 'AbC', 'abc' and 'AbC ' are three subjects whatever a host's collation says.
-      return identity.provider === provider && identity.subject === subject ? { identity, user: users.toRecord(rows[0]) } : null
+      const found = rows.map((row) => ({ identity: identities.toRecord(row), user: users.toRecord(row) }))
+      return (
+        found.find(({ identity, user }) => identity.provider === provider && identity.subject === subject && identity.userId === user.id) ??
+        null
+      )
     },
 
     async listForUser(userId) {
@@ -37,12 +38,7 @@ export function identitiesStore(connection: Connection, { users, identities }: T
       return rows.map(identities.toRecord)
     },
 
-    async insert(newIdentity) {
-      const identity: IdentityRecord = { ...newIdentity, id: randomUUID() }
-      const row = identities.toRow(identity)
-      await connection.statement('identities.insert', (db) => db(identities.name).insert(row))
-      return identity
-    },
+    insert: (newIdentity) => insertRecord(connection, 'identities.insert', identities, newIdentity),
 
     async recordLogin({ userId, provider, subject }, at) {
       const link = identities.match({ userId, provider, subject })
@@ -79,9 +75,13 @@ export function identitiesStore(connection: Connection, { users, identities }: T
       identities.value('lastLoginAt', at),
       identities.column('id'),
     ])
+    // A table without the column is written too, since that is what holds the row.
+    const stamp = users.fields.has('lastLoginAt')
+      ? db.raw('?? = ?', [users.bareColumn('lastLoginAt'), users.value('lastLoginAt', at)])
+      : db.raw('?? = ??', [users.bareColumn('isActive'), users.column('isActive')])
     const owner = db.raw(
-      `update ?? set ?? = ? from stamped where ?? = stamped.helduser returning ${users.selection.map(() => '??').join(', ')}`,
-      [users.name, users.bareColumn('lastLoginAt'), users.value('lastLoginAt', at), users.column('id'), ...users.selection],
+      `update ?? set ? from stamped where ?? = stamped.helduser returning ${users.selection.map(() => '??').join(', ')}`,
+      [users.name, stamp, users.column('id'), ...users.selection],
     )
     return db.with('held', held).with('stamped', stamped).with('owner', owner).select('*').from('owner')
   }
@@ -95,9 +95,11 @@ export function identitiesStore(connection: Connection, { users, identities }: T
     await db(identities.name)
       .where(link)
       .update(identities.toRow({ lastLoginAt: at }))
-    await db(users.name)
-      .where(users.where({ id: userId }))
-      .update(users.toRow({ lastLoginAt: at }))
+    const stamp = users.toRow({ lastLoginAt: at })
+    if (Object.keys(stamp).length > 0)
+      await db(users.name)
+        .where(users.where({ id: userId }))
+        .update(stamp)
     return rows.map((row) => ({ ...row, ...users.asRow({ lastLoginAt: at }) }))
   }
 }

@@ -11,7 +11,7 @@ export function refreshTokensStore(connection: Connection, tables: Tables): Refr
 
   return {
     async insert(token) {
-      const row = refreshTokens.toRow(token)
+      const row = refreshTokens.newRow(token)
       await connection.statement('refreshTokens.insert', (db) => db(refreshTokens.name).insert(row))
     },
 

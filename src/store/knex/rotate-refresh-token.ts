@@ -60,28 +60,26 @@ async function rotateInOneStatement(db: Knex, tables: Tables, rotation: Rotation
 /** User, family, amr and absolute end are copied from the spent row, whatever types the columns have. */
 function insertChild(db: Knex, { refreshTokens }: Tables, { child, childExpiresAt, at }: Rotation): Knex.Raw {
   const spent = (field: keyof RefreshTokenRecord) => `spent.${refreshTokens.alias(field)}`
-  const familyExpiresAt = spent('familyExpiresAt')
-  const created: [keyof RefreshTokenRecord, string, Knex.Value | null][] = [
-    ['id', '?', refreshTokens.value('id', child.id)],
-    ['tokenHash', '?', refreshTokens.value('tokenHash', child.tokenHash)],
-    ['createdAt', '?', refreshTokens.value('createdAt', at)],
-    ['userId', '??', spent('userId')],
-    ['familyId', '??', spent('familyId')],
-    ['parentId', '??', spent('id')],
-    ['amr', '??', spent('amr')],
-    ['familyExpiresAt', '??', familyExpiresAt],
+  const given = Object.entries(refreshTokens.newRow({ ...child, createdAt: at }))
+  const copied = (['userId', 'familyId', 'amr', 'familyExpiresAt'] as const).filter((field) => refreshTokens.fields.has(field))
+  const columns = [
+    ...given.map(([column]) => column),
+    ...copied.map((field) => refreshTokens.bareColumn(field)),
+    refreshTokens.bareColumn('parentId'),
+    refreshTokens.bareColumn('expiresAt'),
   ]
-  const columns = [...created.map(([field]) => refreshTokens.bareColumn(field)), refreshTokens.bareColumn('expiresAt')]
-  const slots = (count: number) => Array(count).fill('??').join(', ')
+  const slots = (count: number, slot = '??') => Array(count).fill(slot).join(', ')
   return db.raw(
-    `insert into ?? (${slots(columns.length)}) select ${created.map(([, slot]) => slot).join(', ')}, least(?, ??) from spent ` +
+    `insert into ?? (${slots(columns.length)}) select ${[slots(given.length, '?'), slots(copied.length)].join(', ')}, ??, least(?, ??) from spent ` +
       `returning ${slots(refreshTokens.selection.length)}`,
     [
       refreshTokens.name,
       ...columns,
-      ...created.map(([, , value]) => value),
+      ...given.map(([, value]) => value),
+      ...copied.map(spent),
+      spent('id'),
       refreshTokens.value('expiresAt', childExpiresAt),
-      familyExpiresAt,
+      spent('familyExpiresAt'),
       ...refreshTokens.selection,
     ],
   )
@@ -98,7 +96,7 @@ async function rotateStepByStep(db: Knex, dialect: Dialect, tables: Tables, rota
   const [spent] = await updateReturning(db, dialect, refreshTokens, unspent, { usedAt: rotation.at })
   if (!spent) return null
   const token = childOf(refreshTokens.toRecord(spent), rotation)
-  await db(refreshTokens.name).insert(refreshTokens.toRow(token))
+  await db(refreshTokens.name).insert(refreshTokens.newRow(token))
   return { token, user: users.toRecord(held) }
 }
 

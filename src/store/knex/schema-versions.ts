@@ -1,3 +1,4 @@
+import type { HostTables } from './default-tables'
 import type { ColumnTypes } from './dialect'
 
 /** A step of the schema. Once released it does not change any more: a later step alters what it made. */
@@ -8,13 +9,22 @@ export interface Version {
 
 export interface TableSchema {
   readonly name: string
-  columns(types: ColumnTypes): readonly string[]
+  /** What it holds, by the name of its options. */
+  readonly record: keyof HostTables
+  columns(types: ColumnTypes, usersKey: string): readonly string[]
   /** After the columns: MySQL reads over `references` beside a column. */
-  readonly constraints: readonly string[]
+  constraints(users: string): readonly string[]
   readonly indexes: readonly { readonly name: string; readonly columns: string }[]
 }
 
-const OF_USER = 'foreign key (user_id) references auth_users (id) on delete cascade'
+/** The key of the users table, which may be the host's. */
+export interface UsersKey {
+  /** As in REFERENCES. */
+  readonly reference: string
+  readonly type: string
+}
+
+const ofUser = (users: string): string => `foreign key (user_id) references ${users} on delete cascade`
 
 export const VERSIONS: readonly Version[] = [
   {
@@ -22,6 +32,7 @@ export const VERSIONS: readonly Version[] = [
     tables: [
       {
         name: 'auth_users',
+        record: 'users',
         columns: ({ id, text, boolean, instant }) => [
           `id ${id} not null primary key`,
           `is_active ${boolean} not null`,
@@ -39,14 +50,15 @@ export const VERSIONS: readonly Version[] = [
           `activated_at ${instant}`,
           `password_set_at ${instant}`,
         ],
-        constraints: [],
+        constraints: () => [],
         indexes: [],
       },
       {
         name: 'auth_identities',
-        columns: ({ id, boolean, instant }) => [
+        record: 'identities',
+        columns: ({ id, boolean, instant }, usersKey) => [
           `id ${id} not null primary key`,
-          `user_id ${id} not null`,
+          `user_id ${usersKey} not null`,
           'provider varchar(64) not null',
           'subject varchar(255) not null',
           'email varchar(320)',
@@ -56,14 +68,15 @@ export const VERSIONS: readonly Version[] = [
           `created_at ${instant} not null`,
           `last_login_at ${instant} not null`,
         ],
-        constraints: ['unique (provider, subject)', 'unique (user_id, provider)', OF_USER],
+        constraints: (users) => ['unique (provider, subject)', 'unique (user_id, provider)', ofUser(users)],
         indexes: [],
       },
       {
         name: 'auth_user_tokens',
-        columns: ({ id, text, instant }) => [
+        record: 'userTokens',
+        columns: ({ id, text, instant }, usersKey) => [
           `id ${id} not null primary key`,
-          `user_id ${id} not null`,
+          `user_id ${usersKey} not null`,
           'token_hash varchar(64) not null unique',
           'purpose varchar(32) not null',
           `payload ${text}`,
@@ -71,7 +84,7 @@ export const VERSIONS: readonly Version[] = [
           `used_at ${instant}`,
           `created_at ${instant} not null`,
         ],
-        constraints: [OF_USER],
+        constraints: (users) => [ofUser(users)],
         indexes: [
           { name: 'auth_user_tokens_user', columns: 'user_id, purpose' },
           { name: 'auth_user_tokens_expiry', columns: 'expires_at' },
@@ -79,9 +92,10 @@ export const VERSIONS: readonly Version[] = [
       },
       {
         name: 'auth_refresh_tokens',
-        columns: ({ id, instant }) => [
+        record: 'refreshTokens',
+        columns: ({ id, instant }, usersKey) => [
           `id ${id} not null primary key`,
-          `user_id ${id} not null`,
+          `user_id ${usersKey} not null`,
           'token_hash varchar(64) not null unique',
           'family_id varchar(36) not null',
           `parent_id ${id}`,
@@ -92,7 +106,7 @@ export const VERSIONS: readonly Version[] = [
           `revoked_at ${instant}`,
           `created_at ${instant} not null`,
         ],
-        constraints: [OF_USER],
+        constraints: (users) => [ofUser(users)],
         indexes: [
           { name: 'auth_refresh_tokens_user', columns: 'user_id' },
           { name: 'auth_refresh_tokens_family', columns: 'family_id' },
@@ -102,20 +116,22 @@ export const VERSIONS: readonly Version[] = [
       },
       {
         name: 'auth_recovery_codes',
-        columns: ({ id, instant }) => [
+        record: 'recoveryCodes',
+        columns: ({ id, instant }, usersKey) => [
           `id ${id} not null primary key`,
-          `user_id ${id} not null`,
+          `user_id ${usersKey} not null`,
           'code_hash varchar(64) not null',
           `used_at ${instant}`,
         ],
-        constraints: ['unique (user_id, code_hash)', OF_USER],
+        constraints: (users) => ['unique (user_id, code_hash)', ofUser(users)],
         indexes: [],
       },
       {
         name: 'auth_sessions',
-        columns: ({ id, text, instant }) => [
+        record: 'sessions',
+        columns: ({ id, text, instant }, usersKey) => [
           `id ${id} not null primary key`,
-          `user_id ${id} not null`,
+          `user_id ${usersKey} not null`,
           'session_hash varchar(64) not null unique',
           'amr varchar(64) not null',
           'ip varchar(45)',
@@ -124,7 +140,7 @@ export const VERSIONS: readonly Version[] = [
           `last_seen_at ${instant} not null`,
           `expires_at ${instant} not null`,
         ],
-        constraints: [OF_USER],
+        constraints: (users) => [ofUser(users)],
         indexes: [
           { name: 'auth_sessions_user', columns: 'user_id' },
           { name: 'auth_sessions_expiry', columns: 'expires_at' },

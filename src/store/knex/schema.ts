@@ -1,20 +1,26 @@
 import type { Knex } from 'knex'
-import { poolConnection } from './connection'
+import { ConfigurationError } from '../../errors'
+import { poolConnection, transactionConnection } from './connection'
+import { databaseName } from './database-name'
+import { bindTables, type HostTables } from './default-tables'
 import { type Dialect, dialectOf } from './dialect'
-import { type TableSchema, VERSIONS, type Version } from './schema-versions'
+import { type TableSchema, type UsersKey, VERSIONS, type Version } from './schema-versions'
 
 /**
  * Makes the default tables where they are missing. Idempotent, and safe when several processes start at once.
  *
+ * @param hostTables the table options of `createKnexStore`: a table that is named there is yours and is left alone, and
+ * the others refer to your users' key, whatever its type. Your users table must be there already.
  * @throws ConfigurationError for a knex client other than `pg`, `mysql2` and `better-sqlite3`
  */
-export async function createAuthTables(knex: Knex): Promise<void> {
+export async function createAuthTables(knex: Knex, hostTables: HostTables = {}): Promise<void> {
   const dialect = dialectOf(knex)
-  const connection = poolConnection(knex, dialect)
-  for (const version of VERSIONS) {
-    if (dialect.withSchemaLock) await connection.together('createAuthTables', (trx) => apply(trx, dialect, version))
-    else await connection.statement('createAuthTables', (db) => apply(db, dialect, version))
-  }
+  bindTables(knex, dialect, hostTables) // refuses options that cannot be meant
+  const { statement, together } = knex.isTransaction
+    ? transactionConnection(knex as Knex.Transaction, dialect) // as it says
+    : poolConnection(knex, dialect)
+  const perform = dialect.withSchemaLock ? together : statement
+  for (const version of VERSIONS) await perform('createAuthTables', (db) => apply(db, dialect, version, hostTables))
 }
 
 /**
@@ -32,17 +38,37 @@ export const migrationSource: Knex.MigrationSource<unknown> = {
   }),
 }
 
-async function apply(db: Knex, dialect: Dialect, version: Version): Promise<void> {
+async function apply(db: Knex, dialect: Dialect, version: Version, hostTables: HostTables = {}): Promise<void> {
   const create = async () => {
-    const options = await dialect.tableOptions(db)
-    for (const table of version.tables) for (const statement of statements(table, dialect, options)) await db.raw(statement)
+    const [options, users] = [await dialect.tableOptions(db), await usersOf(db, dialect, hostTables)]
+    const missing = version.tables.filter(({ record }) => hostTables[record] === undefined)
+    for (const table of missing) for (const statement of statements(table, dialect, users, options)) await db.raw(statement)
   }
   return dialect.withSchemaLock ? dialect.withSchemaLock(db, create) : create()
 }
 
-function statements({ name, columns, constraints, indexes }: TableSchema, dialect: Dialect, options: string): readonly string[] {
+/** What the other tables refer to. */
+async function usersOf(db: Knex, dialect: Dialect, { users }: HostTables): Promise<UsersKey> {
+  if (!users) return { reference: 'auth_users (id)', type: dialect.types.id }
+  const { name, key } = hostUsers(db, dialect, users)
+  const type = await dialect.columnType(db, databaseName(db, name), databaseName(db, key))
+  if (type) return { reference: db.raw('?? (??)', [name, key]).toQuery(), type }
+  throw new ConfigurationError(`createAuthTables(): there is no column ${name}.${key} yet; create your own users table first.`)
+}
+
+function hostUsers(db: Knex, dialect: Dialect, users: NonNullable<HostTables['users']>): { name: string; key: string } {
+  const table = bindTables(db, dialect, { users }).users
+  return { name: table.name, key: table.bareColumn('id') }
+}
+
+function statements(
+  { name, columns, constraints, indexes }: TableSchema,
+  dialect: Dialect,
+  users: UsersKey,
+  options: string,
+): readonly string[] {
   const inside = dialect.indexesInTable ? indexes.map((index) => `index ${index.name} (${index.columns})`) : []
-  const lines = [...columns(dialect.types), ...constraints, ...inside]
+  const lines = [...columns(dialect.types, users.type), ...constraints(users.reference), ...inside]
   const after = dialect.indexesInTable ? [] : indexes
   return [
     `create table if not exists ${name} (\n  ${lines.join(',\n  ')}\n) ${options}`.trimEnd(),

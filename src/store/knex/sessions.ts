@@ -7,7 +7,7 @@ import { updateFound } from './update-found'
 export function sessionsStore(connection: Connection, { users, sessions }: Tables): SessionStore {
   return {
     async insert(session) {
-      const row = sessions.toRow(session)
+      const row = sessions.newRow(session)
       await connection.statement('sessions.insert', (db) => db(sessions.name).insert(row))
     },
 

@@ -1,17 +1,16 @@
-import { randomUUID } from 'node:crypto'
 import type { UserRecord, UserStore } from '../auth-store'
 import type { Connection } from './connection'
 import type { Tables } from './default-tables'
 import { holdUser } from './hold-user'
+import { insertRecord } from './insert-record'
 import type { Row } from './table'
 import { updateFound } from './update-found'
 
 export function usersStore(connection: Connection, { users }: Tables): UserStore {
   // What came back is compared again: a host's collation may have called two strings equal.
   const only = (rows: Row[], wanted: Partial<UserRecord>): UserRecord | null => {
-    const user = rows[0] ? users.toRecord(rows[0]) : null
-    const { id = user?.id, email = user?.email } = wanted
-    return user && user.id === id && user.email === email ? user : null
+    const exact = (user: UserRecord) => user.id === (wanted.id ?? user.id) && user.email === (wanted.email ?? user.email)
+    return rows.map(users.toRecord).find(exact) ?? null
   }
 
   const read = async (verb: string, wanted: Partial<UserRecord>): Promise<UserRecord | null> => {
@@ -20,8 +19,7 @@ export function usersStore(connection: Connection, { users }: Tables): UserStore
     const rows = await connection.statement<Row[]>(verb, (db) =>
       db(users.name)
         .where(where)
-        .select([...users.selection])
-        .limit(1),
+        .select([...users.selection]),
     )
     return only(rows, wanted)
   }
@@ -33,12 +31,7 @@ export function usersStore(connection: Connection, { users }: Tables): UserStore
 
     findByEmail: (email) => read('users.findByEmail', { email }),
 
-    async insert(newUser) {
-      const user: UserRecord = { ...newUser, id: randomUUID() }
-      const row = users.toRow(user)
-      await connection.statement('users.insert', (db) => db(users.name).insert(row))
-      return user
-    },
+    insert: (newUser) => insertRecord(connection, 'users.insert', users, newUser),
 
     async update(id, changes) {
       const where = users.match({ id })
@@ -55,7 +48,7 @@ export function usersStore(connection: Connection, { users }: Tables): UserStore
 
     async advanceTotpStep(id, step) {
       const where = users.match({ id })
-      if (!where || !Number.isSafeInteger(step)) return false
+      if (!where || !Number.isSafeInteger(step) || !users.fields.has('totpLastStep')) return false
       const last = users.column('totpLastStep')
       const changed = await connection.statement<number>('users.advanceTotpStep', (db) =>
         db(users.name)
