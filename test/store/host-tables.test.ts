@@ -154,6 +154,23 @@ for (const database of await databases()) {
       expect(await store.identities.recordLogin(identity, later(6))).toBeNull()
     })
 
+    // A unit on SQLite holds the file.
+    if (database.name !== 'sqlite')
+      test('a login holds the person although nothing of the row is stamped', async () => {
+        const { id } = await store.users.insert(newUser())
+        const identity = await store.identities.insert(newIdentity(id))
+        await knex.transaction(async (trx) => {
+          const free = () =>
+            knex('people')
+              .where({ person_id: Number(id) })
+              .forUpdate()
+              .skipLocked()
+          expect(await free()).toHaveLength(1)
+          await store.using(trx).identities.recordLogin(identity, AT)
+          expect(await free()).toHaveLength(0)
+        })
+      })
+
     test('a person the app deletes takes every row of ours along', async () => {
       const { id } = await store.users.insert(newUser())
       await store.identities.insert(newIdentity(id))

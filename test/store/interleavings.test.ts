@@ -89,6 +89,15 @@ describe.each(['postgres', 'mariadb'] as const)('on %s, a verb that had to wait 
     return rows.length
   }
 
+  test('a unit runs at READ COMMITTED: it sees what others committed meanwhile', async () => {
+    const names = await store.transaction(async (inside) => {
+      const before = await inside.users.find(user.id)
+      await store.users.update(user.id, { name: 'renamed' })
+      return [before?.name, (await inside.users.find(user.id))?.name]
+    })
+    expect(names).toEqual([user.name, 'renamed'])
+  })
+
   test('rotate after deactivate: refused, no child', async () => {
     expect(await inOrder(deactivate, rotate)).toBeNull()
     expect(await liveTokens()).toBe(0)
