@@ -272,6 +272,17 @@ for (const database of await databases()) {
       expect(await store.users.find('CM_1')).toBeNull()
     })
 
+    test("a key of the host that is none is the host's mistake, and no row is made", async () => {
+      const keys: unknown[] = ['cm_1', 'CM 2\0', 3]
+      const { store } = await withUsers(
+        'text',
+        (table) => table.string('id', 40).primary(),
+        () => ({ id: keys.shift() }),
+      )
+      for (let key = 0; key < 2; key++) await expect(store.users.insert(newUser())).rejects.toThrow(/look at insertDefaults/)
+      expect(await opened.knex('members')).toHaveLength(1)
+    })
+
     test('a users table that is not there is named in a sentence', async () => {
       opened = await database.open()
       await expect(createAuthTables(opened.knex, PEOPLE)).rejects.toThrow(/people\.person_id.*create your own users table first/)

@@ -14,7 +14,7 @@ const IDENTIFIERS: { readonly [T in keyof Tables]: readonly string[] } = {
 }
 
 /**
- * Once, after the first verb, the tables that the host named are looked at: what the store reads is compared again in
+ * Once, after the first verb that succeeded, the tables that the host named are looked at: what the store reads is compared again in
  * code, but a host should know where its database takes different texts for one. Says it through the host's own knex
  * logger; a database that will not tell is asked again later.
  */
@@ -33,16 +33,14 @@ export function announceLooseColumns(connection: Connection, knex: Knex, tables:
     }
   }
   const afterwards = async <T>(verb: Promise<T>): Promise<T> => {
-    try {
-      return await verb
-    } finally {
-      if (!asked) {
-        asked = true
-        announce().catch(() => {
-          asked = false
-        })
-      }
+    const result = await verb
+    if (!asked) {
+      asked = true
+      announce().catch(() => {
+        asked = false
+      })
     }
+    return result
   }
   return {
     dialect: connection.dialect,

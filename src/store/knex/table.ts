@@ -132,7 +132,9 @@ export function bindTable<R extends { id: string }>(
       const rest = { ...own, ...table.toRow(values as unknown as Partial<R>) } // all of R but the key
       if (table.databaseMakesKeys) return rest
       const key = id ?? own[table.bareColumn('id')] ?? randomUUID()
-      return { ...rest, ...table.toRow({ id: key } as Partial<R>) } // R has a key, and toRow judges it
+      const { name: column, kind } = columnOf('id')
+      if (!canHold(kind, key)) throw new TypeError(`The key of a new row of ${name} is no ${options.ids ?? 'uuid'}; look at insertDefaults`)
+      return { ...rest, [column]: toColumn(kind, key, knex, dialect) }
     },
     select: (some) => some.flatMap((field) => selected.get(field) ?? []),
     read<F extends keyof R>(row: Row, field: F): R[F] {
