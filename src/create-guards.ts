@@ -3,7 +3,7 @@ import { resolveSettings, type SettingsInput } from './config/settings'
 import { ConfigurationError } from './errors'
 import { type Guards, guardsFor } from './guards/guards'
 import { deriveKeys } from './keys'
-import { consoleLogger, type Logger } from './logger'
+import { consoleLogger, type Logger, safely } from './logger'
 import { hasMethods, isObject, refuseUnknownOptions } from './options'
 import type { AuthStore } from './store/auth-store'
 
@@ -30,7 +30,7 @@ export function createGuards(options: GuardsOptions): Guards {
     keys: deriveKeys(settings.jwtSecret),
     store: options.store ?? null,
     now: options.now ?? (() => new Date()),
-    logger: options.logger ?? consoleLogger,
+    logger: safely(options.logger ?? consoleLogger),
   })
 }
 

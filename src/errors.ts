@@ -16,6 +16,8 @@ export interface AppErrorOptions {
   cause?: unknown
 }
 
+const isAppError = Symbol.for('doorward.app-error.v1')
+
 /** An error with a place on the wire: `{ detail, code, details }` under `status`. */
 export class AppError extends Error {
   static readonly status: number = 500
@@ -36,7 +38,19 @@ export class AppError extends Error {
     this.detail = type.detail
     this.details = options.details ?? {}
   }
+
+  get [isAppError](): true {
+    return true
+  }
 }
+
+// Another copy of the package in the same process (a store's, say) makes errors that are to be answered as what they are.
+Object.defineProperty(AppError, Symbol.hasInstance, {
+  value(this: unknown, value: unknown): boolean {
+    if (this !== AppError) return Function.prototype[Symbol.hasInstance].call(this, value)
+    return typeof value === 'object' && value !== null && isAppError in value
+  },
+})
 
 // ---- 401 -----------------------------------------------------------------------------------------------------------
 

@@ -11,6 +11,18 @@ export const consoleLogger: Logger = {
   error: (fields, message) => console.error(message, fields),
 }
 
+/** A logger that fails must not turn a refusal into a crash, least of all in a promise nobody waits for. */
+export function safely(logger: Logger): Logger {
+  const guard = (level: keyof Logger) => (fields: object, message: string) => {
+    try {
+      logger[level](fields, message)
+    } catch {
+      // There is nowhere left to say it.
+    }
+  }
+  return { info: guard('info'), warn: guard('warn'), error: guard('error') }
+}
+
 /**
  * What may be said of an unknown error in a log: its kind and where it happened. Never its message: database drivers
  * put bound values there (addresses, hashes), HTTP clients put URLs with tokens, validators put the submitted value.

@@ -94,8 +94,15 @@ function optional(isRight: Rule): Rule {
 }
 
 function isStore(value: unknown): boolean {
-  const { users, userTokens } = Object(value) as { users?: unknown; userTokens?: unknown } // whatever was passed
-  return hasMethods('transaction')(value) && hasMethods('find', 'update')(users) && hasMethods('consume')(userTokens)
+  const { users, userTokens, identities, refreshTokens } = Object(value) as Record<string, unknown> // whatever was passed
+  return (
+    hasMethods('transaction')(value) &&
+    hasMethods('find', 'findByEmail', 'insert', 'update', 'lock')(users) &&
+    (Object(users) as { fields?: unknown }).fields instanceof Set && // boot checks read it
+    hasMethods('insert', 'consume')(userTokens) &&
+    optional(hasMethods('findWithUser', 'insert', 'recordLogin'))(identities) &&
+    optional(hasMethods('insert', 'rotate', 'revokeFamily'))(refreshTokens)
+  )
 }
 
 const rules: readonly (readonly [keyof AuthRouterOptions, Rule, string])[] = [

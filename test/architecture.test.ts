@@ -14,7 +14,8 @@ const floors: readonly (readonly string[])[] = [
   ['guards'],
   ['social', 'local', 'mfa', 'account', 'server-session', 'admin', 'openapi'],
   ['service', 'boot-checks'],
-  ['create-auth-router', 'create-guards'],
+  ['create-context', 'create-guards'],
+  ['create-auth-router'],
   ['index', 'testing'],
 ]
 

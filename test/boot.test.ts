@@ -464,6 +464,8 @@ describe('R-009 unknown names are refused, with the nearest known one', () => {
       [{ providers: null }, /^Option providers must be an object/],
       [{ mailer: {} }, /^Option mailer must be an object with the method send/],
       [{ passwordHasher: { hash: () => '' } }, /^Option passwordHasher must be a PasswordHasher/],
+      [{ passwordPolicy: null }, /^Option passwordPolicy must be an object/],
+      [{ passwordPolicy: [] }, /^Option passwordPolicy must be an object/],
       [{ passwordPolicy: { check: 'canary' } }, /^Option passwordPolicy.check must be a function/],
       [{ passwordPolicy: { requireComplexity: 'no' } }, /^Option passwordPolicy.requireComplexity must be true or false/],
       [{ throttle: null }, /^Option throttle must be an object/],

@@ -43,7 +43,7 @@ async function runSuite(express: string, report: string): Promise<Outcome> {
   console.log(`\n=== Express ${express} ===`)
   const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`]
   const { exitCode, output } = await run(
-    [vitest, 'run', '--config', 'test/vitest.config.ts', ...reporters, ...process.argv.slice(2)],
+    [vitest, 'run', '--config', 'test/vitest.config.mts', ...reporters, ...process.argv.slice(2)],
     express,
   )
   const missing = [...output.matchAll(/\*\*\* SKIPPED: (.+) \*\*\*/g)].map(([, what = '']) => what)

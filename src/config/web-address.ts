@@ -30,9 +30,9 @@ function isPath(text: string): boolean {
   return /^\/(?!\/)/.test(text)
 }
 
-/** No control character or blank, no backslash: browsers read '/\t/host' and '/\host' as '//host'. */
+/** Visible ASCII, which a header can hold, without the backslash: browsers read '/\t/host' and '/\host' as '//host'. */
 function isPlainText(text: string): boolean {
-  return text.length <= 2048 && /^[^\p{Cc}\p{Cf}\p{Z}\\]+$/u.test(text)
+  return text.length <= 2048 && /^[\x21-\x5b\x5d-\x7e]+$/.test(text)
 }
 
 function isProtected(url: URL): boolean {

@@ -37,7 +37,7 @@ export function guardsFor(ctx: GuardContext): Guards {
       return refusing(ctx, async (req) => {
         const claims = authenticate(ctx, req)
         const user = await findUser(users, claims.sub)
-        if (!user) throw new UnauthorizedError()
+        if (user?.id !== claims.sub) throw new UnauthorizedError() // an adapter's near match is nobody
         if (!user.isActive) throw new AccountInactiveError()
         rememberAuth(req, { claims, user: toPublicUser(user) })
       })
@@ -62,6 +62,8 @@ function refusing(ctx: GuardContext, check: (req: Request) => Promise<void> | vo
   return (req, res, next) => {
     run(req, res, (error?: unknown) => {
       if (error === undefined) return next()
+      // The host answered while we were asking, say after a timeout of its own: there is nothing left to answer.
+      if (res.headersSent) return next(error)
       // RFC 6750 section 3: tells a token that was refused from none at all.
       if (error instanceof UnauthorizedError)
         res.setHeader('WWW-Authenticate', error.code === 'UNAUTHORIZED' ? 'Bearer' : 'Bearer error="invalid_token"')

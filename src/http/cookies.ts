@@ -18,6 +18,8 @@ export function readCookie(req: Request, name: string): string | null {
 export interface CookieScope {
   path: string
   sameSite: 'lax' | 'strict' | 'none'
+  /** Never shared with sibling hosts, whatever `cookieDomain` says. */
+  hostOnly?: true
 }
 
 /** Every cookie of ours is HttpOnly. */
@@ -36,7 +38,7 @@ export function clearCookie(settings: Settings, res: Response, name: string, sco
   res.cookie(name, '', { ...attributes(settings, scope), expires: new Date(0) })
 }
 
-function attributes(settings: Settings, { path, sameSite }: CookieScope): CookieOptions {
-  const domain = settings.cookieDomain === null ? {} : { domain: settings.cookieDomain }
+function attributes(settings: Settings, { path, sameSite, hostOnly }: CookieScope): CookieOptions {
+  const domain = hostOnly || settings.cookieDomain === null ? {} : { domain: settings.cookieDomain }
   return { ...domain, path, sameSite, secure: settings.cookieSecure, httpOnly: true }
 }

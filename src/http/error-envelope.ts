@@ -55,7 +55,9 @@ const byStatus: ReadonlyMap<number, new () => AppError> = new Map<number, new ()
 /** http-errors (body-parser, Express, most middleware) marks what a client did wrong with a 4xx `status`. */
 function clientErrorStatus(thrown: unknown): number | null {
   if (!(thrown instanceof Error)) return null
-  const { status } = thrown as { status?: unknown }
+  const { status, expose } = thrown as { status?: unknown; expose?: unknown }
+  // An HTTP client's error has a status too: that of somebody else's answer.
+  if (expose !== true) return null
   return typeof status === 'number' && status >= 400 && status < 500 ? status : null
 }
 

@@ -5,6 +5,9 @@ import { toAppError } from './error-envelope'
 
 const limitBytes = 16 * 1024
 
+// A few KiB take no longer; whoever announces a body and does not send it is refused, and not our failure.
+const deadlineMs = 10_000
+
 const parse = express.json({ limit: limitBytes, inflate: false, strict: true, type: () => true })
 
 /** The request's JSON object; `{}` when it has no body at all. What the host parsed before us is taken if it is a plain object. */
@@ -14,7 +17,7 @@ export async function readJsonBody(req: Request, res: Response): Promise<unknown
   if (contentType === undefined || !/^application\/json[\t ]*(?:;|$)/i.test(contentType)) throw new UnsupportedMediaTypeError()
   if (Number(req.headers['content-length']) > limitBytes) throw new PayloadTooLargeError()
   if (!hasBody(req)) return {}
-  return req.readableDidRead ? alreadyParsed(req.body) : parseBody(req, res)
+  return req.readableDidRead ? alreadyParsed(req) : parseBody(req, res)
 }
 
 function hasBody(req: Request): boolean {
@@ -23,15 +26,39 @@ function hasBody(req: Request): boolean {
 
 function parseBody(req: Request, res: Response): Promise<unknown> {
   return new Promise((resolve, reject) => {
-    parse(req, res, (error?: unknown) => (error ? reject(toAppError(error)) : resolve(req.body)))
+    const timer = setTimeout(() => {
+      res.setHeader('Connection', 'close')
+      reject(new ValidationError({ details: { errors: [{ path: '', rule: 'incomplete' }] } }))
+    }, deadlineMs)
+    timer.unref()
+    parse(req, res, (error?: unknown) => {
+      clearTimeout(timer)
+      if (error) reject(toAppError(error))
+      else resolve(req.body)
+    })
   })
 }
 
 /** A host's larger limit does not apply to us; a body it read in another form (text, a Buffer) is of no use to us. */
-function alreadyParsed(body: unknown): unknown {
+function alreadyParsed(req: Request): unknown {
+  const body: unknown = req.body
   if (!isPlainObject(body)) throw new ValidationError({ details: { errors: [{ path: '', rule: 'object.base' }] } })
-  if (Buffer.byteLength(JSON.stringify(body)) > limitBytes) throw new PayloadTooLargeError()
+  if (!isMeasured(req) && sizeOf(body) > limitBytes) throw new PayloadTooLargeError()
   return body
+}
+
+/** Its declared length is the JSON's own, and was within the limit. */
+function isMeasured({ headers }: Request): boolean {
+  return headers['content-length'] !== undefined && headers['content-encoding'] === undefined
+}
+
+/** What nests too deep to be written down again has no size at all. */
+function sizeOf(body: object): number {
+  try {
+    return Buffer.byteLength(JSON.stringify(body))
+  } catch {
+    return Number.POSITIVE_INFINITY
+  }
 }
 
 function isPlainObject(value: unknown): value is object {

@@ -85,10 +85,12 @@ export function step(check: (req: Request, res: Response) => Promise<void> | voi
       return next(asError(thrown))
     }
     if (!pending) return next()
-    inTime(pending).then(
-      () => next(),
-      (thrown: unknown) => next(asError(thrown)),
-    )
+    inTime(pending)
+      .then(
+        () => next(),
+        (thrown: unknown) => next(asError(thrown)),
+      )
+      .catch(() => undefined) // Express catches what a handler throws; outside of it nobody waits for this promise
   }
 }
 

@@ -12,8 +12,13 @@ export function refuseCrossSite(settings: Settings, req: Request): void {
 
 function isTrusted(settings: Settings, req: Request): boolean {
   const { origin } = req.headers
-  // An empty origin is nobody's, also where no public origin is configured.
-  if (origin !== undefined) return origin !== '' && [settings.oauthRedirectBaseUrl, ...settings.trustedOrigins].includes(origin)
+  if (origin !== undefined) return settings.trustedOrigins.includes(origin) || isOwn(settings, req, origin)
   const site = req.headers['sec-fetch-site']
   return site === undefined || site === 'same-origin' || site === 'none'
+}
+
+/** Where the public origin was not said, what the browser believes it is talking to: no page can choose the Host header. */
+function isOwn({ oauthRedirectBaseUrl }: Settings, { headers }: Request, origin: string): boolean {
+  if (oauthRedirectBaseUrl !== '') return origin === oauthRedirectBaseUrl
+  return URL.canParse(origin) && new URL(origin).host === headers.host
 }

@@ -19,10 +19,24 @@ export function unusableIdentity(provider: string, reason: string): OAuthError {
   return new OAuthError({ details: { provider, status: null, body: null }, cause: new Error(reason) })
 }
 
+// Read far past what is shown, and no further: everything below is linear in it, whatever the provider wrote.
+const MAX_READ_BYTES = 16 * 1024
+
 function readableBody(bytes: Buffer, secrets: readonly (string | undefined)[]): string {
-  const forbidden = [...secrets.flatMap(spellings), ...tokensIn(parseJsonObject(bytes)).flatMap(spellings)].sort(longestFirst)
-  const mask = (text: string) => maskPatterns(forbidden.reduce((masked, secret) => masked.replaceAll(secret, REMOVED), text))
-  return cut(escapeControls(maskInsideJson(mask(bytes.toString('utf8')), mask)))
+  const text = bytes.toString('utf8', 0, MAX_READ_BYTES)
+  const spelled = [...secrets, ...tokensIn(parseJsonObject(bytes))].flatMap(spellings).sort(longestFirst)
+  const mask = maskOf(spelled)
+  const masked = maskInsideJson(mask(text), mask)
+  // Where the reading stopped, half a secret may stand.
+  const shown = bytes.length > MAX_READ_BYTES ? masked.slice(0, -(spelled[0]?.length ?? 0) || undefined) : masked
+  return cut(escapeControls(shown))
+}
+
+/** All secrets in one pass: what has been put in their place is not read again. */
+function maskOf(spelled: readonly string[]): (text: string) => string {
+  const secret =
+    spelled.length === 0 ? null : new RegExp(spelled.map((text) => text.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&')).join('|'), 'g')
+  return (text) => maskPatterns(secret ? text.replace(secret, REMOVED) : text)
 }
 
 /** The ways one secret may stand in a text: as it is, percent-encoded, form-encoded, in JSON, in HTML. */
@@ -40,7 +54,8 @@ const TOKEN_MEMBERS = ['access_token', 'refresh_token', 'id_token', 'client_secr
 function tokensIn(answer: Record<string, unknown> | null): string[] {
   return TOKEN_MEMBERS.flatMap((name) => {
     const value = answer?.[name]
-    return typeof value === 'string' ? [value] : []
+    // A letter is no token, and nothing of ours says how short the provider's own may be.
+    return typeof value === 'string' && value.length >= 8 ? [value] : []
   })
 }
 

@@ -56,7 +56,7 @@ function verifySignature({ keys, now }: Pick<AuthContext, 'keys' | 'now'>, token
 
 /** Copied by name into a fresh object: a claim called `__proto__` goes nowhere. */
 function readClaims(payload: unknown): AccessTokenClaims {
-  if (typeof payload !== 'object' || payload === null) throw new InvalidTokenError()
+  if (typeof payload !== 'object' || payload === null || Array.isArray(payload)) throw new InvalidTokenError()
   const { amr, email, exp, iat, sub, typ } = payload as Record<string, unknown>
   if (typ !== 'access') throw new UnauthorizedError()
   if (typeof sub !== 'string' || sub.length < 1 || sub.length > 64) throw new InvalidTokenError()

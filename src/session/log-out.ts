@@ -3,14 +3,14 @@ import { hashRefreshToken, refreshTokensOf } from './refresh-token'
 
 /**
  * Ends the token's family, or every session of its user. Idempotent, and silent about tokens nobody knows (RFC 7009
- * section 2.2). Only a live token may end the others: a spent or revoked one found somewhere ends no more than its family.
+ * section 2.2). A token of an ended family ends nothing more.
  */
 export async function logOut(ctx: AuthContext, presented: string, options: { allSessions?: boolean } = {}): Promise<void> {
   const now = ctx.now()
   const token = await refreshTokensOf(ctx).find(hashRefreshToken(presented))
   if (!token) return
-  const isLive = !token.usedAt && !token.revokedAt && token.expiresAt > now
-  const allSessions = options.allSessions === true && isLive
+  const isLiveFamily = !token.revokedAt && token.familyExpiresAt > now
+  const allSessions = options.allSessions === true && isLiveFamily
   await unitOfWork(ctx, async (ctx) => {
     if (!allSessions) return refreshTokensOf(ctx).revokeFamily(token.familyId, now)
     return endSessions(ctx, token.userId)

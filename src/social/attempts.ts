@@ -3,7 +3,7 @@ import type { Request, Response } from 'express'
 import type { AuthContext } from '../context'
 import { OAuthProviderDeniedError, OAuthStateMismatchError } from '../errors'
 import { askedLocale } from '../http/locale'
-import { queryParameter } from './query-parameter'
+import { queryParameter, queryValues } from './query-parameter'
 import { type Attempt, parallelAttempts, readAttempts, sameText, writeAttempts } from './state-cookie'
 
 const longestState = 512
@@ -46,10 +46,9 @@ export async function takeAttempt(ctx: AuthContext, req: Request, res: Response,
   return attempt
 }
 
-/** Any `error` is a denial, in whatever form it comes; an empty one counts as omitted (RFC 6749 section 3.1). */
+/** Any `error` is a denial, however often it comes; an empty one counts as omitted (RFC 6749 section 3.1). */
 function isDenied(req: Request): boolean {
-  const error = req.query['error']
-  return error !== undefined && error !== ''
+  return queryValues(req, 'error').some((error) => error !== '')
 }
 
 async function endAttempts(ctx: AuthContext, res: Response, attempts: readonly Attempt[]): Promise<void> {

@@ -1,5 +1,5 @@
 import { type AuthContext, unitOfWork } from '../context'
-import { ConfigurationError, LastLoginMethodError, OAuthAccountNotLinkedError } from '../errors'
+import { AccountInactiveError, ConfigurationError, LastLoginMethodError, OAuthAccountNotLinkedError, UnauthorizedError } from '../errors'
 import type { OAuthUser } from '../providers/provider-client'
 import type { IdentityRecord, IdentityStore, NewIdentity } from '../store/auth-store'
 
@@ -11,12 +11,14 @@ export function listIdentities(ctx: AuthContext, userId: string): Promise<Identi
 /**
  * Removes the caller's identity of one provider. The user's row is locked first, as by every login: no session of a
  * removed link begins after this has committed.
- * @throws OAuthAccountNotLinkedError; LastLoginMethodError under `oauthKeepLastLoginMethod`
+ * @throws UnauthorizedError (user gone), AccountInactiveError, OAuthAccountNotLinkedError; LastLoginMethodError under `oauthKeepLastLoginMethod`
  */
 export async function unlinkIdentity(ctx: AuthContext, userId: string, provider: string): Promise<void> {
   const removed = await unitOfWork(ctx, async (ctx) => {
     const user = await ctx.store.users.lock(userId)
-    if (ctx.settings.oauthKeepLastLoginMethod && user?.passwordSetAt === null) await keepOneMethod(ctx, userId, provider)
+    if (!user) throw new UnauthorizedError()
+    if (!user.isActive) throw new AccountInactiveError()
+    if (ctx.settings.oauthKeepLastLoginMethod && user.passwordSetAt === null) await keepOneMethod(ctx, userId, provider)
     return identitiesOf(ctx).deleteForUser(userId, provider)
   })
   if (removed === 0) throw new OAuthAccountNotLinkedError({ details: { provider } })

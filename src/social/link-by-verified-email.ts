@@ -25,10 +25,12 @@ export async function linkByVerifiedEmail(ctx: AuthContext, seen: UserRecord, pr
   })
 }
 
-async function link(ctx: AuthContext, user: UserRecord, profile: OAuthUser): Promise<SocialLogin> {
+async function link(ctx: AuthContext, user: UserRecord, profile: OAuthUser): Promise<SocialLogin | null> {
   const now = ctx.now()
   const linked = await identitiesOf(ctx).listForUser(user.id)
-  if (linked.some((identity) => identity.provider === profile.provider)) throw new OAuthProviderAlreadyLinkedError()
+  const sameProvider = linked.find((identity) => identity.provider === profile.provider)
+  if (sameProvider?.subject === profile.subject) return null // another tab was first
+  if (sameProvider) throw new OAuthProviderAlreadyLinkedError()
   await identitiesOf(ctx).insert(identityRecord(user.id, profile, now))
   await ctx.store.users.update(user.id, { lastLoginAt: now, updatedAt: now })
   return { result: await finishLogin(ctx, user, ['ext']), did: 'linked' }

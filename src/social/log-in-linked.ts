@@ -8,6 +8,7 @@ import type { SocialLogin } from './log-in-with-identity'
 export function logInLinked(ctx: AuthContext, userId: string, { provider, subject }: OAuthUser): Promise<SocialLogin | null> {
   return unitOfWork(ctx, async (ctx) => {
     const user = await identitiesOf(ctx).recordLogin({ userId, provider, subject }, ctx.now())
-    return user && { result: await finishLogin(ctx, user, ['ext']), did: 'logged_in' }
+    if (user?.id !== userId) return null // an adapter's near match is nobody
+    return { result: await finishLogin(ctx, user, ['ext']), did: 'logged_in' }
   })
 }

@@ -3,7 +3,7 @@ import { ServiceUnavailableError } from '../errors'
 import type { Locale } from '../http/locale'
 import type { OAuthUser } from '../providers/provider-client'
 import type { LoginResult } from '../session/finish-login'
-import { DuplicateRecordError } from '../store/auth-store'
+import { DuplicateRecordError, type UserRecord } from '../store/auth-store'
 import { acceptProfile } from './accept-profile'
 import { createAccount } from './create-account'
 import { decideIdentity, type FoundAccounts } from './decide-identity'
@@ -51,11 +51,21 @@ async function tryOnce(ctx: AuthContext, profile: OAuthUser, locale: Locale): Pr
   }
 }
 
-/** One look for a known identity; a second only where an address has to be asked about. */
+/**
+ * One look for a known identity; a second only where an address has to be asked about. Two looks are not one: a first
+ * login in another tab may have committed between them, and whoever holds the address is then this identity's own account.
+ */
 async function findAccounts(ctx: AuthContext, profile: OAuthUser): Promise<FoundAccounts> {
-  const linked = await identitiesOf(ctx).findWithUser(profile.provider, profile.subject)
-  if (linked) return { linked: linked.user, emailOwner: null }
-  return { linked: null, emailOwner: profile.email === null ? null : await ctx.store.users.findByEmail(profile.email) }
+  const linked = await findLinked(ctx, profile)
+  if (linked || profile.email === null) return { linked, emailOwner: null }
+  const emailOwner = await ctx.store.users.findByEmail(profile.email)
+  return { linked: emailOwner && (await findLinked(ctx, profile)), emailOwner }
+}
+
+async function findLinked(ctx: AuthContext, { provider, subject }: OAuthUser): Promise<UserRecord | null> {
+  const found = await identitiesOf(ctx).findWithUser(provider, subject)
+  // Compared again: to an adapter whose database ignores letter case, 'AbC' and 'abc' are one person.
+  return found?.identity.provider === provider && found.identity.subject === subject ? found.user : null
 }
 
 function announce(ctx: AuthContext, { provider }: OAuthUser, { result, did }: SocialLogin): void {

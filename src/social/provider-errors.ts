@@ -8,9 +8,25 @@ import { describeError } from '../logger'
  */
 export async function withProviderErrors<T>(ctx: AuthContext, provider: string, call: () => Promise<T>): Promise<T> {
   try {
-    return await call()
+    return await inTime(call())
   } catch (thrown) {
     throw refusal(ctx, provider, thrown)
+  }
+}
+
+// Two calls of ten seconds, as the clients of this library make at most (the exchange and a key set), and then some.
+const deadlineMs = 25_000
+
+/** A custom client may have no deadline of its own. */
+async function inTime<T>(work: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new Error('The provider client did not settle in time.')), deadlineMs).unref()
+  })
+  try {
+    return await Promise.race([work, late])
+  } finally {
+    clearTimeout(timer)
   }
 }
 

@@ -1,7 +1,16 @@
 import type { Request } from 'express'
 
-/** One string of a sane length; null when absent, repeated, nested (Express 4 reads `a[b]=1`), empty or too long. */
+/**
+ * One string of a sane length; null when absent, repeated, empty or too long. Names are taken as they stand: `code[]`
+ * and `code[x]` are other parameters.
+ */
 export function queryParameter(req: Request, name: string, maxLength: number): string | null {
-  const value = req.query[name]
-  return typeof value === 'string' && value !== '' && value.length <= maxLength ? value : null
+  const [value = '', ...others] = queryValues(req, name)
+  return value !== '' && value.length <= maxLength && others.length === 0 ? value : null
+}
+
+/** From the URL itself: what `req.query` holds is for the host's parser and middleware to say, and differs between Express 4 and 5. */
+export function queryValues(req: Request, name: string): string[] {
+  const start = req.url.indexOf('?')
+  return start === -1 ? [] : new URLSearchParams(req.url.slice(start)).getAll(name)
 }

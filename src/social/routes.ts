@@ -1,7 +1,7 @@
 import type { ErrorRequestHandler, Request, Response } from 'express'
 import Joi from 'joi'
 import type { AuthContext } from '../context'
-import { OAuthCodeMissingError, OAuthProviderNotConfiguredError } from '../errors'
+import { AppError, OAuthCodeMissingError, OAuthProviderNotConfiguredError } from '../errors'
 import { getAuth } from '../guards/current-auth'
 import type { Guards } from '../guards/guards'
 import { routeBudget } from '../guards/route-budget'
@@ -11,6 +11,7 @@ import { askedLocale, localeOf } from '../http/locale'
 import { type Route, withBody } from '../http/routes'
 import { sendEmpty, sendJson, sendRedirect } from '../http/send'
 import { text } from '../http/validate'
+import { normalizeProfile } from '../providers/normalize-profile'
 import { sendLogin, setLoginCookies } from '../session/delivery'
 import type { IdentityRecord } from '../store/auth-store'
 import { beginAttempt, takeAttempt } from './attempts'
@@ -38,7 +39,7 @@ export function socialRoutes(ctx: AuthContext, guards: Guards): Route[] {
       loginShaped: true,
       refusesHead: true,
       before: [routeBudget(ctx, 'oauth_callback')],
-      handle: (req, res) => callback(ctx, flow, req, res),
+      handle: (req, res) => tellingFailures(ctx, req, () => callback(ctx, flow, req, res)),
       onError: ctx.settings.oauthErrorRedirect === null ? undefined : redirectError(ctx, ctx.settings.oauthErrorRedirect),
     },
     {
@@ -66,13 +67,25 @@ async function callback(ctx: AuthContext, flow: RedirectFlow, req: Request, res:
   const code = queryParameter(req, 'code', 4096)
   if (code === null) throw new OAuthCodeMissingError()
   const tokens = await withProviderErrors(ctx, key, () => flow.exchange(attempt, code))
-  const profile = await withProviderErrors(ctx, key, () => client.fetchUser(tokens))
+  // Made safe in here: an unusable profile is the provider's failure, and is told as one.
+  const profile = await withProviderErrors(ctx, key, async () => normalizeProfile(key, await client.fetchUser(tokens)))
   const locale = askedLocale(req) ?? attempt.locale ?? localeOf(req, ctx.settings.defaultLocale)
-  const result = await logInWithIdentity(ctx, { ...profile, provider: key }, { locale })
+  const result = await logInWithIdentity(ctx, profile, { locale })
   const { oauthSuccessRedirect, tokenDelivery } = ctx.settings
   if (oauthSuccessRedirect === null || result.kind === 'challenge') return sendLogin(ctx, res, result, tokenDelivery)
   setLoginCookies(ctx, res, result)
   sendRedirect(res, oauthSuccessRedirect)
+}
+
+/** Observers hear why a login did not happen; the reason is the code, and names nobody. */
+async function tellingFailures(ctx: AuthContext, req: Request, logIn: () => Promise<void>): Promise<void> {
+  try {
+    await logIn()
+  } catch (error) {
+    const provider = String(req.params['provider'])
+    if (error instanceof AppError && ctx.providers.has(provider)) ctx.events.emit('login.failed', { reason: error.code, provider })
+    throw error
+  }
 }
 
 /** A person comes back to the host's page with the code; the rest of the refusal is for logs. */

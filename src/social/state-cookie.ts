@@ -75,9 +75,12 @@ export function sameText(expected: string, given: string | null): boolean {
   return a.length === b.length && timingSafeEqual(a, b)
 }
 
-/** Lax, whatever the other cookies are: the provider's redirect is a cross-site navigation, and must bring it along. */
+/**
+ * Lax, whatever the other cookies are: the provider's redirect is a cross-site navigation, and must bring it along. Of
+ * this host alone, where login and callback are: no sibling host is sent it.
+ */
 function scope({ prefix }: AuthContext) {
-  return { path: prefix, sameSite: 'lax' } as const
+  return { path: prefix, sameSite: 'lax', hostOnly: true } as const
 }
 
 function epochSeconds(ctx: AuthContext): number {

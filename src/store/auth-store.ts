@@ -208,7 +208,18 @@ export interface SessionStore {
   deleteForUser(userId: string, options?: { exceptId?: string }): Promise<number>
 }
 
+const isDuplicateRecord = Symbol.for('doorward.duplicate-record.v1')
+
 /** A unique rule refused the row. The unit it happened in is dead on PostgreSQL: decide again in a new one. */
 export class DuplicateRecordError extends Error {
   override readonly name = 'DuplicateRecordError'
+
+  /** Also those of another copy of the package in the same process. */
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return typeof value === 'object' && value !== null && isDuplicateRecord in value
+  }
+
+  get [isDuplicateRecord](): true {
+    return true
+  }
 }

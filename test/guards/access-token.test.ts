@@ -20,7 +20,15 @@ function signed(claims: unknown, given: unknown = header, key: Parameters<typeof
 
 async function claimsOf({ clock }: Mounted, changes: object = {}) {
   const iat = clock.now().getTime() / 1000
-  return { amr: ['ext'], email: 'ana@example.test', exp: iat + 900, iat, sub: 'c0ffee00-0000-4000-8000-000000000000', typ: 'access', ...changes }
+  return {
+    amr: ['ext'],
+    email: 'ana@example.test',
+    exp: iat + 900,
+    iat,
+    sub: 'c0ffee00-0000-4000-8000-000000000000',
+    typ: 'access',
+    ...changes,
+  }
 }
 
 /** A host with one guarded route; answers what the route or the guard said. */
@@ -135,7 +143,13 @@ test('R-100 another typ, or none, is 401 UNAUTHORIZED where the signature can be
   const { ask, claims } = await startGuarded()
   const complete = await claims()
 
-  for (const changed of [{ ...complete, typ: 'mfa' }, { ...complete, typ: 'refresh' }, { ...complete, typ: 'ACCESS' }, { ...complete, typ: ['access'] }, without(complete, 'typ')]) {
+  for (const changed of [
+    { ...complete, typ: 'mfa' },
+    { ...complete, typ: 'refresh' },
+    { ...complete, typ: 'ACCESS' },
+    { ...complete, typ: ['access'] },
+    without(complete, 'typ'),
+  ]) {
     const answer = await ask(signed(changed))
     expect([answer.status, answer.body['code']], JSON.stringify(changed)).toEqual([401, 'UNAUTHORIZED'])
     expect(answer.headers['www-authenticate']).toBe('Bearer')
@@ -157,7 +171,7 @@ test('R-100 R-105 a token is 401 TOKEN_EXPIRED from its exp on: the leeway is 0'
 
 test('a claim called __proto__, or one nobody promised, goes nowhere', async () => {
   const mounted = await start({
-    host: (app, auth) => app.get('/api', auth.guards.requireAuth(), (req, res) => void res.json({ admin: 'is_admin' in (getAuth(req)) })),
+    host: (app, auth) => app.get('/api', auth.guards.requireAuth(), (req, res) => void res.json({ admin: 'is_admin' in getAuth(req) })),
   })
   const claims = await claimsOf(mounted)
   const payload = JSON.stringify(claims).replace('{', '{"__proto__":{"is_admin":true},"is_admin":true,')
@@ -172,7 +186,18 @@ describe.each(await databases())('on $name', (database) => {
 
   test('R-100 a malformed sub under our signature is a 401 from requireUser, never a 500', async () => {
     const mounted = await startOn()
-    for (const sub of ['x', '0', '-1', 'not-a-uuid', '\u0000', "' or 1=1 --", '\ud800', 'C0FFEE00-0000-4000-8000-00000000000G', '1e3', 'é'.repeat(64)]) {
+    for (const sub of [
+      'x',
+      '0',
+      '-1',
+      'not-a-uuid',
+      '\u0000',
+      "' or 1=1 --",
+      '\ud800',
+      'C0FFEE00-0000-4000-8000-00000000000G',
+      '1e3',
+      'é'.repeat(64),
+    ]) {
       const token = signed(await claimsOf(mounted, { sub }))
       for (const path of ['/auth/me', '/auth/oauth/accounts']) {
         const answer = await sendRaw(mounted.app, { method: 'GET', path, headers: { Authorization: `Bearer ${token}` } })

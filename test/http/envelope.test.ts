@@ -47,20 +47,45 @@ describe('R-140 whatever is wrong with a body, the answer is the envelope', () =
     ['an empty chunked JSON body', 422, 'VALIDATION_ERROR', { headers: { ...json, 'Transfer-Encoding': 'chunked' } }],
     ['invalid UTF-8', 422, 'VALIDATION_ERROR', { headers: json, body: Buffer.from([0x7b, 0xff, 0xfe, 0x7d]) }],
     ['text/plain', 415, 'UNSUPPORTED_MEDIA_TYPE', { headers: { 'Content-Type': 'text/plain' }, body: '{"refresh_token":"x"}' }],
-    ['a form', 415, 'UNSUPPORTED_MEDIA_TYPE', { headers: { 'Content-Type': 'application/x-www-form-urlencoded' }, body: 'refresh_token=x' }],
+    [
+      'a form',
+      415,
+      'UNSUPPORTED_MEDIA_TYPE',
+      { headers: { 'Content-Type': 'application/x-www-form-urlencoded' }, body: 'refresh_token=x' },
+    ],
     ['a multipart form', 415, 'UNSUPPORTED_MEDIA_TYPE', { headers: { 'Content-Type': 'multipart/form-data; boundary=x' }, body: '--x--' }],
     ['a body without a type', 415, 'UNSUPPORTED_MEDIA_TYPE', { body: '{"refresh_token":"x"}' }],
-    ['application/jsonx', 415, 'UNSUPPORTED_MEDIA_TYPE', { headers: { 'Content-Type': 'application/jsonx' }, body: '{"refresh_token":"x"}' }],
+    [
+      'application/jsonx',
+      415,
+      'UNSUPPORTED_MEDIA_TYPE',
+      { headers: { 'Content-Type': 'application/jsonx' }, body: '{"refresh_token":"x"}' },
+    ],
     ['application/problem+json', 415, 'UNSUPPORTED_MEDIA_TYPE', { headers: { 'Content-Type': 'application/problem+json' }, body: '{}' }],
     ['text/json', 415, 'UNSUPPORTED_MEDIA_TYPE', { headers: { 'Content-Type': 'text/json' }, body: '{}' }],
     ['an empty type', 415, 'UNSUPPORTED_MEDIA_TYPE', { headers: { 'Content-Type': '' }, body: '{"refresh_token":"x"}' }],
     ['text/plain without a body', 415, 'UNSUPPORTED_MEDIA_TYPE', { headers: { 'Content-Type': 'text/plain' } }],
     ['a form without a body', 415, 'UNSUPPORTED_MEDIA_TYPE', { headers: { 'Content-Type': 'application/x-www-form-urlencoded' } }],
-    ['an unknown charset', 415, 'UNSUPPORTED_MEDIA_TYPE', { headers: { 'Content-Type': 'application/json; charset=x-klingon' }, body: '{}' }],
-    ['a gzip body', 415, 'UNSUPPORTED_MEDIA_TYPE', { headers: { ...json, 'Content-Encoding': 'gzip' }, body: gzipSync('{"refresh_token":"x"}') }],
+    [
+      'an unknown charset',
+      415,
+      'UNSUPPORTED_MEDIA_TYPE',
+      { headers: { 'Content-Type': 'application/json; charset=x-klingon' }, body: '{}' },
+    ],
+    [
+      'a gzip body',
+      415,
+      'UNSUPPORTED_MEDIA_TYPE',
+      { headers: { ...json, 'Content-Encoding': 'gzip' }, body: gzipSync('{"refresh_token":"x"}') },
+    ],
     ['an unknown encoding', 415, 'UNSUPPORTED_MEDIA_TYPE', { headers: { ...json, 'Content-Encoding': 'x-secret' }, body: '{}' }],
     ['more than 16 KiB, declared', 413, 'PAYLOAD_TOO_LARGE', { headers: json, body: `{"refresh_token":"${'x'.repeat(16 * 1024)}"}` }],
-    ['more than 16 KiB, chunked', 413, 'PAYLOAD_TOO_LARGE', { headers: json, body: `{"refresh_token":"${'x'.repeat(16 * 1024)}"}`, chunked: true }],
+    [
+      'more than 16 KiB, chunked',
+      413,
+      'PAYLOAD_TOO_LARGE',
+      { headers: json, body: `{"refresh_token":"${'x'.repeat(16 * 1024)}"}`, chunked: true },
+    ],
   ]
 
   test.each(refused)('R-140 %s: %i %s', async (_what, status, code, asked) => {
@@ -114,7 +139,9 @@ describe('R-140 whatever is wrong with a body, the answer is the envelope', () =
 
     const answer = await postRefresh(app, { headers: json, body })
 
-    expect(expectEnvelope(answer, 422, 'VALIDATION_ERROR')['details']).toEqual({ errors: [{ path: 'refresh_token', rule: 'any.required' }] })
+    expect(expectEnvelope(answer, 422, 'VALIDATION_ERROR')['details']).toEqual({
+      errors: [{ path: 'refresh_token', rule: 'any.required' }],
+    })
     expect({}).not.toHaveProperty('polluted')
   })
 
@@ -181,7 +208,9 @@ describe('R-140 paths and methods', () => {
   })
 
   test('an unknown path under the prefix is the host’s, with no header of ours', async () => {
-    const { app } = await start({ host: (app) => app.use('/auth', (req, res) => void res.status(418).send(`host ${req.method} ${req.url}`)) })
+    const { app } = await start({
+      host: (app) => app.use('/auth', (req, res) => void res.status(418).send(`host ${req.method} ${req.url}`)),
+    })
 
     for (const [method, path] of [
       ['GET', '/nothing'],
@@ -195,7 +224,15 @@ describe('R-140 paths and methods', () => {
     ] as const) {
       const answer = await sendRaw(app, { method, path: `/auth${path}` })
       expect([answer.status, answer.text]).toEqual([418, `host ${method} ${path}`])
-      for (const ours of ['cache-control', 'pragma', 'referrer-policy', 'content-security-policy', 'allow', 'www-authenticate', 'set-cookie'])
+      for (const ours of [
+        'cache-control',
+        'pragma',
+        'referrer-policy',
+        'content-security-policy',
+        'allow',
+        'www-authenticate',
+        'set-cookie',
+      ])
         expect(answer.headers, path).not.toHaveProperty(ours)
     }
   })
@@ -247,7 +284,10 @@ describe('R-041 the headers of every answer', () => {
     const mounted = await start()
     const { access_token } = (await signIn(mounted)).body as { access_token: string }
 
-    const answer = await mounted.browser().get('/auth/me').set({ Authorization: `Bearer ${access_token}`, 'If-None-Match': '*' })
+    const answer = await mounted
+      .browser()
+      .get('/auth/me')
+      .set({ Authorization: `Bearer ${access_token}`, 'If-None-Match': '*' })
 
     expect(answer.status).toBe(200)
     expect(answer.body).toHaveProperty('email')
@@ -271,7 +311,8 @@ describe('R-041 the headers of every answer', () => {
 describe('what a refusal says', () => {
   test('detail follows lang, then Accept-Language, then the default; code never changes', async () => {
     const mounted = await start({ settings: { jwtSecret: testSecret, defaultLocale: 'pt-BR' } })
-    const ask = async (path: string, headers = {}) => (await mounted.browser().get(path).set(headers)).body as { detail: string; code: string }
+    const ask = async (path: string, headers = {}) =>
+      (await mounted.browser().get(path).set(headers)).body as { detail: string; code: string }
     const [english, portuguese] = ['Authentication is required.', 'É preciso se autenticar.']
 
     expect(await ask('/auth/me')).toMatchObject({ detail: portuguese, code: 'UNAUTHORIZED' })
@@ -292,9 +333,13 @@ describe('what a refusal says', () => {
       .set('Accept', 'text/html')
       .query({ error: hostile, error_description: hostile, error_uri: hostile, state: provider.authorizations[0]?.state })
     const others = [
-      await browser().get(`/auth/oauth/${encodeURIComponent(hostile)}/login`).set('Accept', 'text/html'),
+      await browser()
+        .get(`/auth/oauth/${encodeURIComponent(hostile)}/login`)
+        .set('Accept', 'text/html'),
       await browser().get('/auth/oauth/corp/callback').set('Accept', 'text/html').query({ state: hostile, code: hostile }),
-      await browser().get('/auth/me').set({ Accept: 'text/html', Authorization: `Bearer ${hostile}` }),
+      await browser()
+        .get('/auth/me')
+        .set({ Accept: 'text/html', Authorization: `Bearer ${hostile}` }),
       await browser().post('/auth/refresh').set('Accept', 'text/html').send({ refresh_token: hostile }),
       await browser().post('/auth/refresh').set({ Accept: 'text/html', 'Content-Type': 'application/json' }).send(hostile),
     ]

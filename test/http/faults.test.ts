@@ -11,10 +11,14 @@ afterEach(async () => {
   for (const close of closing.splice(0).reverse()) await close()
 })
 
-async function start(): Promise<Mounted & { faulty: FaultyStore }> {
+async function openDatabase() {
   const [sqlite] = await databases()
   if (!sqlite) throw new Error('no database answers')
-  const opened = await sqlite.open({ memory: true })
+  return sqlite.open({ memory: true })
+}
+
+async function start(): Promise<Mounted & { faulty: FaultyStore }> {
+  const opened = await openDatabase()
   const faulty = faultyStore(createKnexStore({ knex: opened.knex }))
   const mounted = await mount({ knex: opened.knex, options: { store: faulty.store, throttle: { routes: false } } })
   closing.push(opened.close, mounted.close)
@@ -35,7 +39,8 @@ const requests: Record<string, (prepared: Prepared) => Promise<{ send(): Promise
     send: async () => browser.get('/auth/oauth/accounts').set('Authorization', `Bearer ${tokens.access}`),
   }),
   'POST /oauth/accounts/unlink': async ({ browser, tokens }) => ({
-    send: async () => browser.post('/auth/oauth/accounts/unlink').set('Authorization', `Bearer ${tokens.access}`).send({ provider: 'corp' }),
+    send: async () =>
+      browser.post('/auth/oauth/accounts/unlink').set('Authorization', `Bearer ${tokens.access}`).send({ provider: 'corp' }),
   }),
   'POST /refresh': async ({ browser, tokens }) => ({
     send: async () => browser.post('/auth/refresh').send({ refresh_token: tokens.refresh }),
@@ -48,7 +53,9 @@ const requests: Record<string, (prepared: Prepared) => Promise<{ send(): Promise
     await mounted.knex('auth_users').update({ is_active: false })
     return { send: async () => browser.post('/auth/refresh').send({ refresh_token: tokens.refresh }) }
   },
-  'POST /logout': async ({ browser, tokens }) => ({ send: async () => browser.post('/auth/logout').send({ refresh_token: tokens.refresh }) }),
+  'POST /logout': async ({ browser, tokens }) => ({
+    send: async () => browser.post('/auth/logout').send({ refresh_token: tokens.refresh }),
+  }),
   'POST /logout of all sessions': async ({ browser, tokens }) => ({
     send: async () => browser.post('/auth/logout').send({ refresh_token: tokens.refresh, all_sessions: true }),
   }),
@@ -180,21 +187,29 @@ test('R-140 one request whose store never settles keeps no other from its answer
 })
 
 describe('hooks of the host', () => {
-  test.each(Object.entries(failures))('R-140 a password hasher that %s is a 500 in the envelope, and no account is left behind', async (_how, fault) => {
-    const mounted = await start()
-    mounted.hasher.hash = async () => fault() as string // what it answers is never reached
+  test.each(Object.entries(failures))(
+    'R-140 a password hasher that %s is a 500 in the envelope, and no account is left behind',
+    async (_how, fault) => {
+      const mounted = await start()
+      mounted.hasher.hash = async () => fault() as string // what it answers is never reached
 
-    const response = await signIn(mounted)
+      const response = await signIn(mounted)
 
-    expect([response.status, response.body.code]).toEqual([500, 'INTERNAL_ERROR'])
-    expect(response.text + mounted.logs.text()).not.toContain('canary')
-    expect(await mounted.knex('auth_users')).toEqual([])
-  })
+      expect([response.status, response.body.code]).toEqual([500, 'INTERNAL_ERROR'])
+      expect(response.text + mounted.logs.text()).not.toContain('canary')
+      expect(await mounted.knex('auth_users')).toEqual([])
+    },
+  )
 
   test.each(Object.entries(failures))('R-140 a custom provider client that %s is a 502 in the envelope', async (_how, fault) => {
-    const [sqlite] = await databases()
-    const opened = await sqlite!.open({ memory: true })
-    const client = { providerName: 'own', clientId: 'c', authorizeUrl: 'https://own.example.test/authorize', tokenUrl: 'https://own.example.test/token', scopes: [] }
+    const opened = await openDatabase()
+    const client = {
+      providerName: 'own',
+      clientId: 'c',
+      authorizeUrl: 'https://own.example.test/authorize',
+      tokenUrl: 'https://own.example.test/token',
+      scopes: [],
+    }
     for (const verb of ['exchangeCode', 'fetchUser'] as const) {
       const own = { ...client, exchangeCode: async () => ({}), fetchUser: async () => ({}), [verb]: fault } as never // only what the test calls
       const mounted = await mount({ knex: opened.knex, providers: { own } })
@@ -242,23 +257,25 @@ describe('a database that is down', () => {
     ]
   }
 
-  test.each(['bearer', 'cookie', 'both'] as const)('R-140 a closed port is 503 with Retry-After and no cookie, delivery %s', async (tokenDelivery) => {
-    const { access, refresh } = await signedIn()
-    const { port } = new URL(await unreachableUrl())
-    const down = knex({ client: 'pg', connection: { host: '127.0.0.1', port: Number(port), user: 'nobody', database: 'none' } })
-    const [sqlite] = await databases()
-    const opened = await sqlite!.open({ memory: true })
-    const mounted = await mount({
-      knex: opened.knex,
-      settings: { tokenDelivery } as never, // mount() adds the rest
-      options: { store: createKnexStore({ knex: down }) },
-    })
-    closing.push(opened.close, mounted.close, () => down.destroy())
+  test.each(['bearer', 'cookie', 'both'] as const)(
+    'R-140 a closed port is 503 with Retry-After and no cookie, delivery %s',
+    async (tokenDelivery) => {
+      const { access, refresh } = await signedIn()
+      const { port } = new URL(await unreachableUrl())
+      const down = knex({ client: 'pg', connection: { host: '127.0.0.1', port: Number(port), user: 'nobody', database: 'none' } })
+      const opened = await openDatabase()
+      const mounted = await mount({
+        knex: opened.knex,
+        settings: { tokenDelivery } as never, // mount() adds the rest
+        options: { store: createKnexStore({ knex: down }) },
+      })
+      closing.push(opened.close, mounted.close, () => down.destroy())
 
-    const answers = await everyRoute(mounted, access, refresh)
+      const answers = await everyRoute(mounted, access, refresh)
 
-    for (const answer of tokenDelivery === 'cookie' ? answers.slice(0, 4) : answers) await expectUnavailable(answer)
-  })
+      for (const answer of tokenDelivery === 'cookie' ? answers.slice(0, 4) : answers) await expectUnavailable(answer)
+    },
+  )
 
   test('R-140 a pool that the host has destroyed is 503 too', async () => {
     const { mounted, access, refresh } = await signedIn()

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { baseUrl, type Browser, type Mounted, setCookieOf, signIn, testSecret } from '../support/app'
+import { type Browser, baseUrl, type Mounted, setCookieOf, signIn, testSecret } from '../support/app'
 import { appPerTest } from '../support/app-per-test'
 import { type RawAnswer, sendRaw } from '../support/send-raw'
 
@@ -8,7 +8,10 @@ const settingsOf = (settings: object) => ({ jwtSecret: testSecret, ...settings }
 
 /** What the browser must see alike to replace or drop a cookie. */
 function scopeOf(attributes: string | undefined): string[] {
-  return (attributes ?? 'absent').split('; ').filter((attribute) => !/^(Max-Age|Expires)=/.test(attribute)).sort()
+  return (attributes ?? 'absent')
+    .split('; ')
+    .filter((attribute) => !/^(Max-Age|Expires)=/.test(attribute))
+    .sort()
 }
 
 function maxAgeOf(attributes: string | undefined): number {
@@ -37,7 +40,10 @@ describe.each([
     expect(scopeOf(access?.attributes)).toEqual(['HttpOnly', 'Path=/', 'SameSite=Lax'])
     expect(scopeOf(refresh?.attributes)).toEqual(['HttpOnly', `Path=${path}`, 'SameSite=Lax'])
     expect([maxAgeOf(access?.attributes), maxAgeOf(refresh?.attributes)]).toEqual([900, 604_800])
-    const inBody = tokenDelivery === 'both' ? { access_token: access?.value, refresh_token: refresh?.value } : { access_token: null, refresh_token: null }
+    const inBody =
+      tokenDelivery === 'both'
+        ? { access_token: access?.value, refresh_token: refresh?.value }
+        : { access_token: null, refresh_token: null }
     expect(response.body).toMatchObject(inBody)
   })
 
@@ -133,7 +139,10 @@ describe.each([
 
     const refreshed = await sendRaw(mounted.app, { path: `${prefix}${base}/refresh`, headers: { ...cookie, ...headers } })
     const token = setCookieOf(refreshed, 'refresh_token')?.value ?? refresh
-    const logout = await sendRaw(mounted.app, { path: `${prefix}${base}/logout`, headers: { Cookie: `refresh_token=${token}`, ...headers } })
+    const logout = await sendRaw(mounted.app, {
+      path: `${prefix}${base}/logout`,
+      headers: { Cookie: `refresh_token=${token}`, ...headers },
+    })
 
     expect([refreshed.status, logout.status]).toEqual([status, status === 200 ? 204 : 403])
     if (status === 200) return
@@ -145,16 +154,26 @@ describe.each([
   })
 })
 
-test('an empty Origin is no origin of ours, also where no public origin is configured', async () => {
+test('where no public origin is configured, only a page of the host that was asked passes', async () => {
   const mounted = await start({
     settings: settingsOf({ tokenDelivery: 'cookie', oauthRedirectBaseUrl: '' }),
     providers: { corp: { redirectUri: `${baseUrl}/auth/oauth/corp/callback` } },
   })
   const { refresh } = await signedIn(mounted)
 
-  const answer = await sendRaw(mounted.app, { path: '/auth/refresh', headers: { Cookie: `refresh_token=${refresh}`, Origin: '' } })
+  const ask = (Origin: string) =>
+    sendRaw(mounted.app, { path: '/auth/refresh', headers: { Host: 'app.example.test:8443', Cookie: `refresh_token=${refresh}`, Origin } })
 
-  expect(answer.body['code']).toBe('CSRF_VALIDATION_FAILED')
+  for (const origin of [
+    '',
+    'null',
+    'https://evil.example',
+    'https://app.example.test',
+    'app.example.test:8443',
+    'https://x.app.example.test:8443',
+  ])
+    expect((await ask(origin)).body['code'], origin).toBe('CSRF_VALIDATION_FAILED')
+  expect((await ask('https://app.example.test:8443')).status).toBe(200)
 })
 
 test('under delivery both the plain paths answer in the body and set no cookie', async () => {
@@ -184,7 +203,12 @@ test('delivery bearer sets no cookie, reads none, and has no twins', async () =>
 test('Set-Cookie is never on an answer that may be kept', async () => {
   const mounted = await start({ settings: settingsOf({ tokenDelivery: 'both' }) })
   const { browser, response } = await signedIn(mounted)
-  const answers = [response, await browser.post('/auth/cookie/refresh'), await browser.post('/auth/cookie/logout'), await browser.get('/auth/oauth/corp/login')]
+  const answers = [
+    response,
+    await browser.post('/auth/cookie/refresh'),
+    await browser.post('/auth/cookie/logout'),
+    await browser.get('/auth/oauth/corp/login'),
+  ]
 
   for (const answer of answers) {
     expect(answer.headers['set-cookie']).toBeDefined()

@@ -121,9 +121,12 @@ describe.each(await databases())('on $name', (database) => {
     const [idle, used] = [await pairOf(mounted), await pairOf(mounted)]
 
     mounted.clock.advance(7 * day - 1)
-    expect((await refreshWith(mounted, used.refresh_token)).status).toBe(200)
+    const rotated = (await refreshWith(mounted, used.refresh_token)).body as Pair
+    expect(rotated.refresh_token).toMatch(/^[\w-]{43}$/)
     mounted.clock.advance(1)
     expect(codeOf(await refreshWith(mounted, idle.refresh_token))).toEqual(invalid)
+    mounted.clock.advance(7 * day - 1)
+    expect(codeOf(await refreshWith(mounted, rotated.refresh_token))).toEqual(invalid)
   })
 
   test('rotation does not move the absolute end of a family', async () => {
@@ -203,19 +206,30 @@ describe.each(await databases())('on $name', (database) => {
     expect((await refreshWith(mounted, stranger.refresh_token)).status).toBe(200)
   })
 
+  test('logout of all sessions works with a token that another tab has just spent', async () => {
+    const mounted = await start()
+    const [one, other] = [await pairOf(mounted), await pairOf(mounted)]
+    await refreshWith(mounted, one.refresh_token)
+
+    expect((await post(mounted, '/logout', { refresh_token: one.refresh_token, all_sessions: true })).status).toBe(204)
+
+    expect(codeOf(await refreshWith(mounted, other.refresh_token))).toEqual(invalid)
+  })
+
   test('logout is the same 204 for an unknown, a spent, a revoked and an expired token, and however often', async () => {
     const mounted = await start()
     const spent = await pairOf(mounted)
     const next = (await refreshWith(mounted, spent.refresh_token)).body as Pair
     const sibling = await pairOf(mounted)
     const tokens = ['unknown', spent.refresh_token, spent.refresh_token, next.refresh_token, next.refresh_token]
+    await post(mounted, '/logout', { refresh_token: spent.refresh_token })
 
     for (const refresh_token of tokens) {
       const response = await post(mounted, '/logout', { refresh_token, all_sessions: true })
       expect([response.status, response.text, response.headers['set-cookie']]).toEqual([204, '', undefined])
     }
 
-    // A token that is spent ended its family, but has no say over the others.
+    // A token of a family that has ended has no say over the others.
     expect(codeOf(await refreshWith(mounted, next.refresh_token))).toEqual(invalid)
     expect((await refreshWith(mounted, sibling.refresh_token)).status).toBe(200)
     mounted.clock.advance(8 * day)
@@ -249,7 +263,14 @@ describe.each(await databases())('on $name', (database) => {
     const second = (await refreshWith(mounted, first.refresh_token)).body as Pair
 
     const rows: object[] = []
-    for (const table of ['auth_users', 'auth_identities', 'auth_refresh_tokens', 'auth_user_tokens', 'auth_sessions', 'auth_recovery_codes'])
+    for (const table of [
+      'auth_users',
+      'auth_identities',
+      'auth_refresh_tokens',
+      'auth_user_tokens',
+      'auth_sessions',
+      'auth_recovery_codes',
+    ])
       rows.push(...(await mounted.knex(table)))
 
     const dump = JSON.stringify(rows)

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { type Mounted, signIn, type SignInOptions } from '../support/app'
+import { type Mounted, type SignInOptions, signIn } from '../support/app'
 import { databases } from '../support/databases'
 import { fastHasher } from '../support/fast-hasher'
 import { addUser, rowCounts, userByEmail, userById } from './accounts-at-hand'
@@ -81,7 +81,11 @@ describe.each(await databases())('an account created on $name', (database) => {
 
   test('R-036: a subject that is a safe integer is its digits; 255 characters are stored whole', async () => {
     const host = await start({ providers: { corp: plainOAuth } })
-    for (const [sub, stored] of [[Number.MAX_SAFE_INTEGER, '9007199254740991'], [0, '0'], ['s'.repeat(255), 's'.repeat(255)]] as const) {
+    for (const [sub, stored] of [
+      [Number.MAX_SAFE_INTEGER, '9007199254740991'],
+      [0, '0'],
+      ['s'.repeat(255), 's'.repeat(255)],
+    ] as const) {
       const user = await created(host, { profile: { ...newPerson(), sub } })
       expect((await host.auth.service.listIdentities(user.id))[0]?.subject).toBe(stored)
     }
@@ -93,10 +97,22 @@ describe.each(await databases())('an account created on $name', (database) => {
       [{ name: ' \u202eAna\u0000\u001b[31m ' }, { name: 'Ana[31m', picture: null }],
       [{ name: '😀'.repeat(300) }, { name: '😀'.repeat(200), picture: null }],
       [{ name: 'n'.repeat(100_000) }, { name: 'n'.repeat(200), picture: null }],
-      [{ picture: 'javascript:alert(1)', name: 'A' }, { name: 'A', picture: null }],
-      [{ picture: 'data:image/png;base64,AAAA', name: 'A' }, { name: 'A', picture: null }],
-      [{ picture: 'http://cdn.example.test/a.png', name: 'A' }, { name: 'A', picture: null }],
-      [{ picture: `https://cdn.example.test/${'a'.repeat(2048)}`, name: 'A' }, { name: 'A', picture: null }],
+      [
+        { picture: 'javascript:alert(1)', name: 'A' },
+        { name: 'A', picture: null },
+      ],
+      [
+        { picture: 'data:image/png;base64,AAAA', name: 'A' },
+        { name: 'A', picture: null },
+      ],
+      [
+        { picture: 'http://cdn.example.test/a.png', name: 'A' },
+        { name: 'A', picture: null },
+      ],
+      [
+        { picture: `https://cdn.example.test/${'a'.repeat(2048)}`, name: 'A' },
+        { name: 'A', picture: null },
+      ],
     ]
     for (const [claims, stored] of cases) {
       const user = await created(host, { profile: newPerson(claims) })
@@ -137,12 +153,15 @@ describe.each(await databases())('an account created on $name', (database) => {
       expect((await userByEmail(host.knex, person.email))?.name).toBe(name)
     })
 
-    test.each(['', '   ', '\u202e', 7, {}])('a name that shows nothing is none (%j), and the default locale is the setting', async (name) => {
-      const host = await start({ settings: { defaultLocale: 'pt-BR' } })
-      const user = await created(host, { profile: newPerson({ name }) })
-      expect(user.name).toBe('Você')
-      expect((await host.auth.service.listIdentities(user.id))[0]?.name).toBeNull()
-    })
+    test.each(['', '   ', '\u202e', 7, {}])(
+      'a name that shows nothing is none (%j), and the default locale is the setting',
+      async (name) => {
+        const host = await start({ settings: { defaultLocale: 'pt-BR' } })
+        const user = await created(host, { profile: newPerson({ name }) })
+        expect(user.name).toBe('Você')
+        expect((await host.auth.service.listIdentities(user.id))[0]?.name).toBeNull()
+      },
+    )
   })
 
   describe('its email', () => {
@@ -197,23 +216,30 @@ describe.each(await databases())('an account created on $name', (database) => {
       { settings: {}, shortest: 12, longest: 1024 },
       { settings: { passwordRequireComplexity: true, passwordMinLength: 40 }, shortest: 40, longest: 1024 },
       { settings: { passwordRequireComplexity: true, passwordMaxBytes: 64 }, shortest: 12, longest: 64 },
-    ])('satisfies the policy with every class, is random, and only its hash is stored: $settings', async ({ settings, shortest, longest }) => {
-      const asked: string[] = []
-      const inner = fastHasher()
-      const passwordHasher = { ...inner, hash: (password: string) => (asked.push(password), inner.hash(password)) }
-      const host = await start({ settings, options: { passwordHasher } })
+    ])(
+      'satisfies the policy with every class, is random, and only its hash is stored: $settings',
+      async ({ settings, shortest, longest }) => {
+        const asked: string[] = []
+        const inner = fastHasher()
+        const hash = (password: string) => {
+          asked.push(password)
+          return inner.hash(password)
+        }
+        const passwordHasher = { ...inner, hash }
+        const host = await start({ settings, options: { passwordHasher } })
 
-      const users = [await created(host, { profile: newPerson() }), await created(host, { profile: newPerson() })]
+        const users = [await created(host, { profile: newPerson() }), await created(host, { profile: newPerson() })]
 
-      expect(new Set(asked).size).toBe(2)
-      for (const [index, password] of asked.entries()) {
-        expect(password.length).toBeGreaterThanOrEqual(Math.max(20, shortest))
-        expect(Buffer.byteLength(password)).toBeLessThanOrEqual(longest)
-        for (const characters of [/[a-z]/, /[A-Z]/, /[0-9]/, /[^A-Za-z0-9]/]) expect(password).toMatch(characters)
-        expect(users[index]?.hashedPassword).toBe(await inner.hash(password))
-      }
-      expect(JSON.stringify(users) + host.logs.text()).not.toContain(asked[0])
-    })
+        expect(new Set(asked).size).toBe(2)
+        for (const [index, password] of asked.entries()) {
+          expect(password.length).toBeGreaterThanOrEqual(Math.max(20, shortest))
+          expect(Buffer.byteLength(password)).toBeLessThanOrEqual(longest)
+          for (const characters of [/[a-z]/, /[A-Z]/, /[0-9]/, /[^A-Za-z0-9]/]) expect(password).toMatch(characters)
+          expect(users[index]?.hashedPassword).toBe(await inner.hash(password))
+        }
+        expect(JSON.stringify(users) + host.logs.text()).not.toContain(asked[0])
+      },
+    )
 
     test('is hashed by argon2id unless the host brings a hasher', async () => {
       const host = await start({ options: { passwordHasher: undefined } as never }) // explicitly not given

@@ -97,17 +97,23 @@ describe.each(await databases())('on $name', (database) => {
       expect(await host.auth.service.listIdentities(response.body.user_id)).toMatchObject([{ provider: 'corp' }])
     })
 
-    test.each([undefined, null, '', 7, [], ['corp'], { $ne: '' }, 'p'.repeat(65), 'a\u0000b'])('422 for a provider that is no short text (%j)', async (provider) => {
-      const host = await start()
-      const response = await signIn(host, host.browser(), { profile: newPerson() })
-      const refused = await host.browser().post('/auth/oauth/accounts/unlink').set(bearer(response)).send({ provider })
-      expect([refused.status, refused.body.code]).toEqual([422, 'VALIDATION_ERROR'])
-      expect(await host.auth.service.listIdentities(response.body.user_id)).toHaveLength(1)
-    })
+    test.each([undefined, null, '', 7, [], ['corp'], { $ne: '' }, 'p'.repeat(65), 'a\u0000b'])(
+      '422 for a provider that is no short text (%j)',
+      async (provider) => {
+        const host = await start()
+        const response = await signIn(host, host.browser(), { profile: newPerson() })
+        const refused = await host.browser().post('/auth/oauth/accounts/unlink').set(bearer(response)).send({ provider })
+        expect([refused.status, refused.body.code]).toEqual([422, 'VALIDATION_ERROR'])
+        expect(await host.auth.service.listIdentities(response.body.user_id)).toHaveLength(1)
+      },
+    )
 
     test('unknown body fields are ignored: the caller stays the caller', async () => {
       const host = await start()
-      const [victim, caller] = [await signIn(host, host.browser(), { profile: newPerson() }), await signIn(host, host.browser(), { profile: newPerson() })]
+      const [victim, caller] = [
+        await signIn(host, host.browser(), { profile: newPerson() }),
+        await signIn(host, host.browser(), { profile: newPerson() }),
+      ]
       const body = { provider: 'corp', user_id: victim.body.user_id, userId: victim.body.user_id, sub: victim.body.user_id }
       expect((await host.browser().post('/auth/oauth/accounts/unlink').set(bearer(caller)).send(body)).status).toBe(204)
       expect(await host.auth.service.listIdentities(victim.body.user_id)).toHaveLength(1)
@@ -136,12 +142,30 @@ describe.each(await databases())('on $name', (database) => {
       expect((await unlink(host, bearer(response))).status).toBe(204)
     })
 
+    test.each([
+      ['an account that was deactivated', { is_active: false }, 403, 'ACCOUNT_INACTIVE'],
+      ['an account that is gone', null, 401, 'UNAUTHORIZED'],
+    ])('%s changes nothing with a token it still holds', async (_what, change, status, code) => {
+      const host = await start()
+      const response = await signIn(host, host.browser(), { profile: newPerson() })
+      const row = host.knex('auth_users').where({ id: response.body.user_id })
+      await (change ? row.update(change) : row.delete())
+
+      const refused = await unlink(host, bearer(response))
+
+      expect([refused.status, refused.body.code]).toEqual([status, code])
+      const left = await host.knex('auth_identities').where({ user_id: response.body.user_id })
+      expect(left).toHaveLength(change ? 1 : 0)
+    })
+
     test('C17: of the last two methods unlinked at once, one stays', async () => {
       const host = await start({ settings: { oauthKeepLastLoginMethod: true } })
       for (let round = 0; round < 5; round += 1) {
         const response = await signIn(host, host.browser(), { profile: newPerson() })
         await addIdentity(host.knex, response.body.user_id, { provider: 'acme' })
-        const statuses = (await Promise.all([unlink(host, bearer(response)), unlink(host, bearer(response), 'acme')])).map(({ status }) => status)
+        const statuses = (await Promise.all([unlink(host, bearer(response)), unlink(host, bearer(response), 'acme')])).map(
+          ({ status }) => status,
+        )
         expect(statuses.sort()).toEqual([204, 409])
         expect(await host.auth.service.listIdentities(response.body.user_id)).toHaveLength(1)
       }

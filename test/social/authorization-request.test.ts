@@ -41,19 +41,27 @@ describe('GET login', () => {
     expect(searchParams.get('client_id')).toBe(host.provider.clientId)
   })
 
-  test.each(['unknown', '__proto__', 'constructor', 'toString', 'hasOwnProperty', 'CORP', 'corp%20', 'a%00b', 'accounts', 'k'.repeat(10_000)])(
-    'an unregistered provider (%s) is 404 OAUTH_PROVIDER_NOT_CONFIGURED at login and callback',
-    async (key) => {
-      const host = await start()
-      for (const route of ['login', 'callback?error=access_denied', 'callback?code=c&state=s', 'callback']) {
-        const response = await supertest(host.app).get(`/auth/oauth/${key}/${route}`)
-        expect(response.status).toBe(404)
-        expect(response.body.code).toBe('OAUTH_PROVIDER_NOT_CONFIGURED')
-        expect(response.body.details).toEqual({ provider: decodeURIComponent(key).slice(0, 50) })
-        expect(response.headers['set-cookie']).toBeUndefined()
-      }
-    },
-  )
+  test.each([
+    'unknown',
+    '__proto__',
+    'constructor',
+    'toString',
+    'hasOwnProperty',
+    'CORP',
+    'corp%20',
+    'a%00b',
+    'accounts',
+    'k'.repeat(10_000),
+  ])('an unregistered provider (%s) is 404 OAUTH_PROVIDER_NOT_CONFIGURED at login and callback', async (key) => {
+    const host = await start()
+    for (const route of ['login', 'callback?error=access_denied', 'callback?code=c&state=s', 'callback']) {
+      const response = await supertest(host.app).get(`/auth/oauth/${key}/${route}`)
+      expect(response.status).toBe(404)
+      expect(response.body.code).toBe('OAUTH_PROVIDER_NOT_CONFIGURED')
+      expect(response.body.details).toEqual({ provider: decodeURIComponent(key).slice(0, 50) })
+      expect(response.headers['set-cookie']).toBeUndefined()
+    }
+  })
 
   test('R-031: nothing in the query or the headers of login changes the authorization request', async () => {
     const host = await start()

@@ -1,6 +1,6 @@
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
-import express from 'express'
+import express, { type RequestHandler } from 'express'
 import supertest from 'supertest'
 import { describe, expect, test } from 'vitest'
 import { databases } from '../support/databases'
@@ -21,7 +21,10 @@ describe('the checks of the callback, in order', () => {
     const everything = { ...query, error: 'access_denied' }
 
     expect(refusal(await callBack(host, everything, { key: 'unknown', cookie }))).toEqual([404, 'OAUTH_PROVIDER_NOT_CONFIGURED'])
-    expect(refusal(await callBack(host, { error: 'access_denied', state: 'bad' }, { cookie: null }))).toEqual([401, 'OAUTH_PROVIDER_DENIED'])
+    expect(refusal(await callBack(host, { error: 'access_denied', state: 'bad' }, { cookie: null }))).toEqual([
+      401,
+      'OAUTH_PROVIDER_DENIED',
+    ])
     expect(refusal(await callBack(host, everything, { cookie }))).toEqual([401, 'OAUTH_PROVIDER_DENIED'])
     expect(refusal(await callBack(host, { state: 'bad' }, { cookie }))).toEqual([401, 'OAUTH_STATE_MISMATCH'])
     expect(refusal(await callBack(host, {}, { cookie: null }))).toEqual([401, 'OAUTH_STATE_MISMATCH'])
@@ -46,16 +49,13 @@ describe('the checks of the callback, in order', () => {
     expect(providerCalls(host)).toBe(0)
   })
 
-  test.each(['error[]=access_denied', 'error[a]=access_denied', 'error=a&error=b', `error=${'e'.repeat(3000)}`, 'error=%00'])(
+  test.each(['error=a&error=b', 'error=&error=b', `error=${'e'.repeat(3000)}`, 'error=%00', 'error=%E0%A4%A', 'error=+'])(
     'R-029: an error in any form is a denial (%s)',
     async (query) => {
       const host = await start()
       const { state, cookie } = await begin(host)
-      const response = await callBack(host, `${query}&state=${state}&code=c`, { cookie })
-      // Express 5 keeps the brackets in the name, so there it is no `error`; the code is then refused or exchanged for nothing.
-      if (query.includes('[')) expect([401, 502]).toContain(response.status)
-      else expect(refusal(response)).toEqual([401, 'OAUTH_PROVIDER_DENIED'])
-      expect(await host.knex('auth_identities').where({ subject: 'subject-1' })).toEqual([])
+      expect(refusal(await callBack(host, `${query}&state=${state}&code=c`, { cookie }))).toEqual([401, 'OAUTH_PROVIDER_DENIED'])
+      expect(providerCalls(host)).toBe(0)
     },
   )
 
@@ -100,26 +100,35 @@ describe('where code and state come from', () => {
     const host = await start({ before: [express.json(), express.urlencoded({ extended: true })] })
     const { state, query, cookie } = await begin(host)
 
-    const withCode = await supertest(host.app).get(`/auth/oauth/corp/callback?state=${state}`).set('Cookie', cookie).send({ code: query['code'] })
+    const withCode = await supertest(host.app)
+      .get(`/auth/oauth/corp/callback?state=${state}`)
+      .set('Cookie', cookie)
+      .send({ code: query['code'] })
     expect(refusal(withCode)).toEqual([422, 'OAUTH_CODE_MISSING'])
     const again = await begin(host)
-    const withState = await supertest(host.app).get('/auth/oauth/corp/callback?code=c').set('Cookie', again.cookie).send({ state: again.state })
+    const withState = await supertest(host.app)
+      .get('/auth/oauth/corp/callback?code=c')
+      .set('Cookie', again.cookie)
+      .send({ state: again.state })
     expect(refusal(withState)).toEqual([401, 'OAUTH_STATE_MISMATCH'])
     expect(providerCalls(host)).toBe(0)
   })
 
-  test("R-030: the host's query parser settings change nothing", async () => {
-    for (const setting of ['simple', 'extended', false] as const) {
-      const host = await start()
-      host.app.set('query parser', setting)
-      const { state, cookie } = await begin(host)
-      const repeated = await callBack(host, `state=${state}&state=${state}&code=c`, { cookie })
-      expect(refusal(repeated)).toEqual([401, 'OAUTH_STATE_MISMATCH'])
-      const second = await begin(host, { profile: newPerson() })
-      const response = await callBack(host, second.query, second)
-      // Without a parser there is no query, so there is no state: refused, never a 500.
-      expect(response.status).toBe(setting === false ? 401 : 200)
+  test.each<[string, object]>([
+    ['an empty one', {}],
+    ['one that says otherwise', { error: 'access_denied', state: 'another', code: ['a', 'b'] }],
+    ['one with every value in an array', { error: [''], state: [{ x: '1' }], code: { x: '1' } }],
+  ])("R-030: the query of the URL counts, not the host's reading of it: %s", async (_case, parsed) => {
+    const replaceQuery: RequestHandler = (req, _res, next) => {
+      Object.defineProperty(req, 'query', { value: parsed })
+      next()
     }
+    const host = await start({ before: [replaceQuery] })
+    const repeated = await begin(host)
+    const { state } = repeated
+    expect(refusal(await callBack(host, `state=${state}&state=${state}&code=c`, repeated))).toEqual([401, 'OAUTH_STATE_MISMATCH'])
+    const { query, cookie } = await begin(host, { profile: newPerson() })
+    expect((await callBack(host, query, { cookie })).status).toBe(200)
   })
 })
 

@@ -14,7 +14,12 @@ describe('the answer of the callback', () => {
   test('bearer: both tokens in the body, and no cookie of a session', async () => {
     const host = await start()
     const response = await signIn(host, host.browser(), { profile: newPerson() })
-    expect(response.body).toEqual({ ...nulls, user_id: expect.any(String), access_token: expect.any(String), refresh_token: expect.any(String) })
+    expect(response.body).toEqual({
+      ...nulls,
+      user_id: expect.any(String),
+      access_token: expect.any(String),
+      refresh_token: expect.any(String),
+    })
     expect(response.headers['content-type']).toBe('application/json; charset=utf-8')
     expect(setCookies(response).map((line) => line.split('=')[0])).toEqual(['oauth_state'])
   })
@@ -22,7 +27,13 @@ describe('the answer of the callback', () => {
   test('cookie: both tokens as HttpOnly cookies, and null in the body', async () => {
     const host = await start({
       prefix: '/api/auth',
-      settings: { tokenDelivery: 'cookie', cookieSecure: true, cookieSamesite: 'strict', accessTokenTtlSeconds: 300, refreshTokenTtlSeconds: 7200 },
+      settings: {
+        tokenDelivery: 'cookie',
+        cookieSecure: true,
+        cookieSamesite: 'strict',
+        accessTokenTtlSeconds: 300,
+        refreshTokenTtlSeconds: 7200,
+      },
     })
     const { query, cookie } = await begin(host, { profile: newPerson() })
 
@@ -82,7 +93,11 @@ describe('redirects', () => {
     const response = await callBack(host, query, { cookie })
 
     expect([response.status, response.headers['location'], response.text]).toEqual([302, fixed.oauthSuccessRedirect, ''])
-    expect(setCookies(response).map((line) => line.split('=')[0]).sort()).toEqual(['access_token', 'oauth_state', 'refresh_token'])
+    expect(
+      setCookies(response)
+        .map((line) => line.split('=')[0])
+        .sort(),
+    ).toEqual(['access_token', 'oauth_state', 'refresh_token'])
   })
 
   test.each([
@@ -114,24 +129,28 @@ describe('redirects', () => {
     expect([response.status, response.body.code]).toEqual([404, 'OAUTH_PROVIDER_NOT_CONFIGURED'])
   })
 
-  test.each(['//evil.example', '/\\evil.example', '\t//evil.example', 'https://app.example.test@evil.example', 'https://evil.example', 'javascript:alert(1)'])(
-    'R-032: no target in the query is ever redirected to (%j)',
-    async (target) => {
-      const names = ['next', 'returnTo', 'return_to', 'redirect', 'redirect_uri', 'callbackURL', 'RelayState', 'continue', 'url']
-      const evil = Object.fromEntries(names.map((name) => [name, target]))
-      const host = await start({ settings: fixed })
+  test.each([
+    '//evil.example',
+    '/\\evil.example',
+    '\t//evil.example',
+    'https://app.example.test@evil.example',
+    'https://evil.example',
+    'javascript:alert(1)',
+  ])('R-032: no target in the query is ever redirected to (%j)', async (target) => {
+    const names = ['next', 'returnTo', 'return_to', 'redirect', 'redirect_uri', 'callbackURL', 'RelayState', 'continue', 'url']
+    const evil = Object.fromEntries(names.map((name) => [name, target]))
+    const host = await start({ settings: fixed })
 
-      const { response: login, query, cookie } = await begin(host, { query: evil, profile: newPerson() })
-      expect(login.headers['location']).not.toContain('evil')
-      expect((await callBack(host, { ...query, ...evil }, { cookie })).headers['location']).toBe(fixed.oauthSuccessRedirect)
-      const refused = await callBack(host, { error: 'access_denied', ...evil })
-      expect(refused.headers['location']).toBe(`${fixed.oauthErrorRedirect}?error=OAUTH_PROVIDER_DENIED`)
-      const plain = await start()
-      const attempt = await begin(plain, { profile: newPerson() })
-      const answered = await callBack(plain, { ...attempt.query, ...evil }, attempt)
-      expect([answered.status, answered.headers['location']]).toEqual([200, undefined])
-    },
-  )
+    const { response: login, query, cookie } = await begin(host, { query: evil, profile: newPerson() })
+    expect(login.headers['location']).not.toContain('evil')
+    expect((await callBack(host, { ...query, ...evil }, { cookie })).headers['location']).toBe(fixed.oauthSuccessRedirect)
+    const refused = await callBack(host, { error: 'access_denied', ...evil })
+    expect(refused.headers['location']).toBe(`${fixed.oauthErrorRedirect}?error=OAUTH_PROVIDER_DENIED`)
+    const plain = await start()
+    const attempt = await begin(plain, { profile: newPerson() })
+    const answered = await callBack(plain, { ...attempt.query, ...evil }, attempt)
+    expect([answered.status, answered.headers['location']]).toEqual([200, undefined])
+  })
 
   test('R-032: redirects are refused at boot in delivery bearer', async () => {
     const { oauthSuccessRedirect, oauthErrorRedirect } = fixed

@@ -1,11 +1,11 @@
 import supertest from 'supertest'
-import { describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { OAuthTokens, OAuthUser, ProviderClient } from '../../src'
 import * as errors from '../../src/errors'
 import { createHttpClient } from '../../src/http-client'
 import type { Mounted } from '../support/app'
 import { databases } from '../support/databases'
-import { answer, type FakeHandler, hostileAnswers, startFakeProvider, unreachableUrl } from '../support/fake-provider'
+import { answer, type FakeHandler, type FakeProvider, hostileAnswers, startFakeProvider, unreachableUrl } from '../support/fake-provider'
 import { rowCounts } from './accounts-at-hand'
 import { begin, callBack, cookiePair, type HttpResponse, isCleared, newPerson, onDatabase } from './redirect-steps'
 
@@ -15,6 +15,12 @@ const { start } = onDatabase(database, { memory: true })
 
 // One client for all: a small deadline, so that "never answers" is quick.
 const httpClient = createHttpClient({ timeoutMs: 400 })
+
+let elsewhere: FakeProvider
+beforeAll(async () => {
+  elsewhere = await startFakeProvider()
+})
+afterAll(() => elsewhere.close())
 
 /** A login beside another tab's; the host is then shown to be unharmed. */
 async function hostileLogin(host: Mounted, spoil: () => void, mend: () => void): Promise<HttpResponse> {
@@ -32,7 +38,11 @@ async function hostileLogin(host: Mounted, spoil: () => void, mend: () => void):
 
 function expectOAuthError(response: HttpResponse, details: object): void {
   expect([response.status, response.body.code], response.text).toEqual([502, 'OAUTH_ERROR'])
-  expect(response.body).toEqual({ detail: expect.any(String), code: 'OAUTH_ERROR', details: { provider: 'corp', status: null, body: null, ...details } })
+  expect(response.body).toEqual({
+    detail: expect.any(String),
+    code: 'OAUTH_ERROR',
+    details: { provider: 'corp', status: null, body: null, ...details },
+  })
 }
 
 const faults: Record<string, string> = {
@@ -57,24 +67,27 @@ const faults: Record<string, string> = {
 }
 
 describe.each(['token', 'userinfo'] as const)('a %s endpoint', (endpoint) => {
-  test.each(Object.entries(faults))('R-033, R-034: that answers with %s (%s) is 502 OAUTH_ERROR; no row, and the process lives', async (name) => {
-    const host = await start({ providers: { corp: { httpClient } } })
-    const handler = hostileAnswers[name]
-    if (!handler) throw new Error(`no hostile answer ${name}`)
+  test.each(Object.entries(faults))(
+    'R-033, R-034: that answers with %s (%s) is 502 OAUTH_ERROR; no row, and the process lives',
+    async (name) => {
+      const host = await start({ providers: { corp: { httpClient } } })
+      const handler = hostileAnswers[name]
+      if (!handler) throw new Error(`no hostile answer ${name}`)
 
-    const startedAt = performance.now()
-    const response = await hostileLogin(
-      host,
-      () => host.provider.on(endpoint, handler),
-      () => host.provider.on(endpoint, null),
-    )
+      const startedAt = performance.now()
+      const response = await hostileLogin(
+        host,
+        () => host.provider.on(endpoint, handler),
+        () => host.provider.on(endpoint, null),
+      )
 
-    expect(performance.now() - startedAt).toBeLessThan(5_000)
-    expectOAuthError(response, { status: response.body.details.status, body: response.body.details.body })
-    expect(host.provider.requestsTo('token')).toHaveLength(1) // F20: a code is exchanged once, never retried
-    const next = await begin(host, { profile: newPerson() })
-    expect((await callBack(host, next.query, next)).status).toBe(200)
-  })
+      expect(performance.now() - startedAt).toBeLessThan(5_000)
+      expectOAuthError(response, { status: response.body.details.status, body: response.body.details.body })
+      expect(host.provider.requestsTo('token')).toHaveLength(1) // F20: a code is exchanged once, never retried
+      const next = await begin(host, { profile: newPerson() })
+      expect((await callBack(host, next.query, next)).status).toBe(200)
+    },
+  )
 
   test('that grants no more than the specification asks for: other token responses are refused', async () => {
     const host = await start({ providers: { corp: { scopes: ['profile', 'email'] } } })
@@ -99,9 +112,12 @@ describe.each(['token', 'userinfo'] as const)('a %s endpoint', (endpoint) => {
   })
 })
 
-test('F12: a provider nobody answers for is 502 OAUTH_ERROR, and the cookie is cleared', async () => {
-  const tokenUrl = await unreachableUrl()
-  const host = await start({ providers: { corp: { tokenUrl, httpClient } } })
+test.each<[string, () => Promise<string>]>([
+  ['nobody answers for', unreachableUrl],
+  ['has no address', async () => 'https://provider.invalid/token'],
+  ['does not speak TLS', async () => elsewhere.tokenUrl.replace('http:', 'https:')],
+])('F12: a provider that %s is 502 OAUTH_ERROR, and the cookie is cleared', async (_case, url) => {
+  const host = await start({ providers: { corp: { tokenUrl: await url(), httpClient } } })
   const attempt = await begin(host)
   const response = await callBack(host, attempt.query, attempt)
   expectOAuthError(response, {})
@@ -109,7 +125,7 @@ test('F12: a provider nobody answers for is 502 OAUTH_ERROR, and the cookie is c
 })
 
 test('F19: a redirect is not followed: the place it names sees nothing', async () => {
-  const elsewhere = await startFakeProvider()
+  const before = elsewhere.requests.length
   for (const status of [301, 302, 303, 307, 308]) {
     const host = await start()
     const to: FakeHandler = (_request, response) => void response.writeHead(status, { location: `${elsewhere.issuer}/token` }).end()
@@ -122,24 +138,26 @@ test('F19: a redirect is not followed: the place it names sees nothing', async (
       expectOAuthError(response, { status, body: '' })
     }
   }
-  expect(elsewhere.requests).toEqual([])
-  await elsewhere.close()
+  expect(elsewhere.requests.length).toBe(before)
 })
 
-test.each([400, 401, 403, 404, 429, 500, 503])('F20: status %s is 502 OAUTH_ERROR with the status and the body, asked once', async (status) => {
-  const host = await start()
-  for (const endpoint of ['token', 'userinfo'] as const) {
-    const calls = host.provider.requestsTo(endpoint).length
-    const response = await hostileLogin(
-      host,
-      () => host.provider.on(endpoint, answer(status, { error: 'refused' }, { 'retry-after': '1' })),
-      () => host.provider.on(endpoint, null),
-    )
-    expectOAuthError(response, { status, body: '{"error":"refused"}' })
-    expect(response.headers).not.toHaveProperty('retry-after')
-    expect(host.provider.requestsTo(endpoint).length - calls).toBe(1)
-  }
-})
+test.each([400, 401, 403, 404, 429, 500, 503])(
+  'F20: status %s is 502 OAUTH_ERROR with the status and the body, asked once',
+  async (status) => {
+    const host = await start()
+    for (const endpoint of ['token', 'userinfo'] as const) {
+      const calls = host.provider.requestsTo(endpoint).length
+      const response = await hostileLogin(
+        host,
+        () => host.provider.on(endpoint, answer(status, { error: 'refused' }, { 'retry-after': '1' })),
+        () => host.provider.on(endpoint, null),
+      )
+      expectOAuthError(response, { status, body: '{"error":"refused"}' })
+      expect(response.headers).not.toHaveProperty('retry-after')
+      expect(host.provider.requestsTo(endpoint).length - calls).toBe(1)
+    }
+  },
+)
 
 test('R-043: details.body is at most 1 KiB and holds no secret, code or token, in the answer or the log', async () => {
   const host = await start()
@@ -192,7 +210,10 @@ describe('an id_token', () => {
     ['of the far future', (claims) => ({ ...claims, iat: Math.floor(Date.now() / 1000) + 86_400 })],
     ['without a subject', ({ sub: _dropped, ...claims }) => claims],
     ['without a signature', (claims, host) => host.provider.signJwt(claims, { header: { alg: 'none' } })],
-    ['signed with the client secret', (claims, host) => host.provider.signJwt(claims, { header: { alg: 'HS256' }, key: host.provider.clientSecret })],
+    [
+      'signed with the client secret',
+      (claims, host) => host.provider.signJwt(claims, { header: { alg: 'HS256' }, key: host.provider.clientSecret }),
+    ],
     ['of a key nobody published', (claims, host) => host.provider.signJwt(claims, { header: { kid: 'unknown' } })],
     ['whose claims were changed', (claims, host) => tampered(host.provider.signJwt(claims))],
     ['that is no token', () => 'not.a.token'],
@@ -230,7 +251,21 @@ describe('an id_token', () => {
 
 test('R-036: a subject that is no text of 1 to 255 sane characters is 502, and never a row', async () => {
   const host = await start({ providers: { corp: { scopes: ['profile'] } } })
-  const subjects = ['null', '""', '{}', '[]', 'true', '9007199254740993', '1e21', '1.5', '["a"]', `"${'s'.repeat(256)}"`, '"a\\u0000b"', '"a\\nb"', '"\\ud800"']
+  const subjects = [
+    'null',
+    '""',
+    '{}',
+    '[]',
+    'true',
+    '9007199254740993',
+    '1e21',
+    '1.5',
+    '["a"]',
+    `"${'s'.repeat(256)}"`,
+    '"a\\u0000b"',
+    '"a\\nb"',
+    '"\\ud800"',
+  ]
   const before = await rowCounts(host.knex)
   for (const subject of [...subjects, undefined]) {
     const attempt = await begin(host)
@@ -243,7 +278,15 @@ test('R-036: a subject that is no text of 1 to 255 sane characters is 502, and n
 })
 
 describe('a custom client', () => {
-  const tokens: OAuthTokens = { accessToken: 'a', tokenType: 'bearer', refreshToken: null, idToken: null, expiresIn: null, scope: null, raw: {} }
+  const tokens: OAuthTokens = {
+    accessToken: 'a',
+    tokenType: 'bearer',
+    refreshToken: null,
+    idToken: null,
+    expiresIn: null,
+    scope: null,
+    raw: {},
+  }
 
   function client(behaviour: Partial<ProviderClient>): ProviderClient {
     return {
@@ -285,7 +328,10 @@ describe('a custom client', () => {
     ['answers false', answering(false)],
     ['answers a string', answering('token')],
     ['answers an empty object', answering({})],
-    ['answers an object that throws when it is read', answering(new Proxy({}, { get: throwing(new Error('canary-77')), ownKeys: throwing(new Error('canary-77')) }))],
+    [
+      'answers an object that throws when it is read',
+      answering(new Proxy({}, { get: throwing(new Error('canary-77')), ownKeys: throwing(new Error('canary-77')) })),
+    ],
   ]
 
   test.each(unusable)('whose exchangeCode %s is 502 OAUTH_ERROR, and never a 500', async (_case, exchangeCode) => {
@@ -328,7 +374,12 @@ describe('a custom client', () => {
 
   test('that throws an error of this library keeps its code; a 502 gets the registration key, and the secret cause stays inside', async () => {
     const own: [Error, number, string, object][] = [
-      [new errors.OAuthError({ details: { provider: 'inner', status: 418, body: 'teapot' } }), 502, 'OAUTH_ERROR', { provider: 'corp', status: 418, body: 'teapot' }],
+      [
+        new errors.OAuthError({ details: { provider: 'inner', status: 418, body: 'teapot' } }),
+        502,
+        'OAUTH_ERROR',
+        { provider: 'corp', status: 418, body: 'teapot' },
+      ],
       [new errors.OAuthTokenRejectedError(), 401, 'OAUTH_TOKEN_REJECTED', {}],
     ]
     for (const [error, status, code, details] of own) {

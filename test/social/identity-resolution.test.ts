@@ -104,15 +104,18 @@ describe.each(await databases())('on $name', (database) => {
       }
     })
 
-    test.each([true, false, null])('with the email of an account is 409 OAUTH_EMAIL_TAKEN by default (email_verified %s)', async (emailVerified) => {
-      const host = await start()
-      const owner = await addUser(host.knex)
-      const deactivated = await addUser(host.knex, { isActive: false })
-      for (const { email } of [owner, deactivated, { email: owner.email.toUpperCase() }]) {
-        expect(await refused(host, newPerson({ email, email_verified: emailVerified }))).toEqual([409, 'OAUTH_EMAIL_TAKEN'])
-      }
-      expect(await userById(host.knex, owner.id)).toEqual(owner)
-    })
+    test.each([true, false, null])(
+      'with the email of an account is 409 OAUTH_EMAIL_TAKEN by default (email_verified %s)',
+      async (emailVerified) => {
+        const host = await start()
+        const owner = await addUser(host.knex)
+        const deactivated = await addUser(host.knex, { isActive: false })
+        for (const { email } of [owner, deactivated, { email: owner.email.toUpperCase() }]) {
+          expect(await refused(host, newPerson({ email, email_verified: emailVerified }))).toEqual([409, 'OAUTH_EMAIL_TAKEN'])
+        }
+        expect(await userById(host.knex, owner.id)).toEqual(owner)
+      },
+    )
 
     test('with the email of an account and linking allowed: linked when verified, else 409 OAUTH_EMAIL_UNVERIFIED', async () => {
       const host = await start({ settings: { oauthLinkByVerifiedEmail: true } })
@@ -133,7 +136,7 @@ describe.each(await databases())('on $name', (database) => {
       expect(await userById(host.knex, owner.id)).toEqual(owner)
     })
 
-    test("a provider that is not trusted with emails cannot link: its verification counts as null", async () => {
+    test('a provider that is not trusted with emails cannot link: its verification counts as null', async () => {
       const host = await start({ settings: { oauthLinkByVerifiedEmail: true }, providers: { corp: { trustEmail: false } } })
       const owner = await addUser(host.knex)
       expect(await refused(host, newPerson({ email: owner.email }))).toEqual([409, 'OAUTH_EMAIL_UNVERIFIED'])

@@ -24,7 +24,15 @@ describe.each(await databases())('on $name', (database) => {
       await store.userTokens.insert({ ...at, tokenHash: randomUUID(), purpose, payload: null, usedAt: null })
     }
     await store.recoveryCodes.replaceForUser(user.id, [randomUUID(), randomUUID()])
-    await store.sessions.insert({ ...at, id: randomUUID(), sessionHash: randomUUID(), amr: 'pwd', ip: null, userAgent: null, lastSeenAt: someTime })
+    await store.sessions.insert({
+      ...at,
+      id: randomUUID(),
+      sessionHash: randomUUID(),
+      amr: 'pwd',
+      ip: null,
+      userAgent: null,
+      lastSeenAt: someTime,
+    })
     return { refreshToken: acme.body.refresh_token as string }
   }
 
@@ -141,7 +149,9 @@ describe.each(await databases())('on $name', (database) => {
     const person = newPerson({ email: user.email, picture: 'https://cdn.example.test/p.png' })
     const response = await signIn(host, host.browser(), { profile: person })
     const list = await host.browser().get('/auth/oauth/accounts').set(bearer(response))
-    expect(list.body).toMatchObject([{ provider: 'corp', subject: person.sub, email: user.email, email_verified: true, picture: person['picture'] }])
+    expect(list.body).toMatchObject([
+      { provider: 'corp', subject: person.sub, email: user.email, email_verified: true, picture: person['picture'] },
+    ])
     expect((await userById(host.knex, user.id)).name).toBe('There Before')
   })
 
@@ -217,7 +227,11 @@ function brokenAt(verb: 'refreshTokens.insert', make: () => AuthStore): () => Au
   const broken = (store: AuthStore): AuthStore => {
     if (!store.refreshTokens) throw new Error('no refresh tokens')
     const insert = () => Promise.reject(new Error(`${verb} failed`))
-    return { ...store, refreshTokens: { ...store.refreshTokens, insert }, transaction: (work) => store.transaction((inside) => work(broken(inside))) }
+    return {
+      ...store,
+      refreshTokens: { ...store.refreshTokens, insert },
+      transaction: (work) => store.transaction((inside) => work(broken(inside))),
+    }
   }
   return () => broken(make())
 }

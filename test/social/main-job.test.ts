@@ -40,7 +40,13 @@ describe.each(await databases())('on $name', (database) => {
     expect((await person.get('/api/hello')).status).toBe(401)
     expect((await person.get('/api/hello').set('Authorization', bearer)).body).toEqual({ hello: 'there' })
     const me = await person.get(`${prefix}/me`).set('Authorization', bearer)
-    expect(me.body).toMatchObject({ id: response.body.user_id, email: 'ana@example.test', name: 'Ana', is_active: true, mfa_enabled: false })
+    expect(me.body).toMatchObject({
+      id: response.body.user_id,
+      email: 'ana@example.test',
+      name: 'Ana',
+      is_active: true,
+      mfa_enabled: false,
+    })
     const accounts = await person.get(`${prefix}/oauth/accounts`).set('Authorization', bearer)
     expect(accounts.body).toMatchObject([{ provider: 'corp', subject: 'S-1', email: 'ana@example.test', email_verified: true }])
     const refreshed = await person.post(`${prefix}/refresh`).send({ refresh_token: response.body.refresh_token })

@@ -66,7 +66,11 @@ async function send(mounted: Mounted, path: string, { cookie, headers = {} }: St
 
 /** `name=value` as a browser would send it back; null when the response does not set it. */
 export function cookiePair(response: HttpResponse, name = 'oauth_state'): string | null {
-  return setCookies(response).find((line) => line.startsWith(`${name}=`))?.split('; ')[0] ?? null
+  return (
+    setCookies(response)
+      .find((line) => line.startsWith(`${name}=`))
+      ?.split('; ')[0] ?? null
+  )
 }
 
 /** Attribute names in lower case; a flag's value is ''. */

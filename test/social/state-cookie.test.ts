@@ -2,12 +2,23 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import supertest from 'supertest'
 import { describe, expect, test } from 'vitest'
+import { sameText } from '../../src/social/state-cookie'
 import type { CounterStore } from '../../src/throttle/counter-store'
 import { memoryCounters } from '../../src/throttle/memory-counters'
 import { type Mounted, setCookieOf } from '../support/app'
 import { databases } from '../support/databases'
 import { answer } from '../support/fake-provider'
-import { begin, callBack, cookieAttributes, cookiePair, type HttpResponse, isCleared, newPerson, onDatabase, providerCalls } from './redirect-steps'
+import {
+  begin,
+  callBack,
+  cookieAttributes,
+  cookiePair,
+  type HttpResponse,
+  isCleared,
+  newPerson,
+  onDatabase,
+  providerCalls,
+} from './redirect-steps'
 
 // The state lives in cookies and counters, never in a row: one database is enough.
 const [database] = await databases()
@@ -47,6 +58,17 @@ describe('the cookie of GET login', () => {
     const { response } = await begin(host)
     expect(cookieAttributes(response)).toBeNull()
     expect(cookieAttributes(response, 'my_state')).not.toHaveProperty('secure')
+  })
+
+  test('R-023: it belongs to this host alone, also where cookieDomain shares the other cookies', async () => {
+    const host = await start({ settings: { cookieDomain: 'example.test', tokenDelivery: 'cookie' } })
+
+    const { response, query, cookie } = await begin(host, { profile: newPerson() })
+    const called = await callBack(host, query, { cookie })
+
+    expect(cookieAttributes(response)).not.toHaveProperty('domain')
+    expect(cookieAttributes(called)).not.toHaveProperty('domain')
+    expect(cookieAttributes(called, 'access_token')?.['domain']).toBe('example.test')
   })
 
   test('R-023: a cleared cookie has the attributes it was set with, or the browser would keep it', async () => {
@@ -89,7 +111,9 @@ describe('the state', () => {
     for (const state of states) expect(state).toMatch(/^[\w-]{43}$/)
   })
 
-  test.each<[string, (own: { state: string; cookie: string }, other: { state: string; cookie: string }) => { query: string; cookie: string | null }]>([
+  test.each<
+    [string, (own: { state: string; cookie: string }, other: { state: string; cookie: string }) => { query: string; cookie: string | null }]
+  >([
     ['no cookie', ({ state }) => ({ query: `code=c&state=${state}`, cookie: null })],
     ['no state', ({ cookie }) => ({ query: 'code=c', cookie })],
     ['an empty state', ({ cookie }) => ({ query: 'code=c&state=', cookie })],
@@ -102,8 +126,14 @@ describe('the state', () => {
     ['a state of 513 characters', ({ cookie }) => ({ query: `code=c&state=${'a'.repeat(513)}`, cookie })],
     ['the whole cookie as the state', ({ cookie }) => ({ query: `code=c&state=${cookie.split('=')[1]}`, cookie })],
     ['a cookie of which one character was changed', ({ state, cookie }) => ({ query: `code=c&state=${state}`, cookie: flip(cookie) })],
-    ['a cookie without its seal', ({ state }) => ({ query: `code=c&state=${state}`, cookie: `oauth_state=login.corp.${state}.9999999999.` })],
-    ['a cookie that cookie-parser reads as an object', ({ state }) => ({ query: `code=c&state=${state}`, cookie: `oauth_state=j:{"a":"${state}"}` })],
+    [
+      'a cookie without its seal',
+      ({ state }) => ({ query: `code=c&state=${state}`, cookie: `oauth_state=login.corp.${state}.9999999999.` }),
+    ],
+    [
+      'a cookie that cookie-parser reads as an object',
+      ({ state }) => ({ query: `code=c&state=${state}`, cookie: `oauth_state=j:{"a":"${state}"}` }),
+    ],
     ['a cookie of noise', ({ state }) => ({ query: `code=c&state=${state}`, cookie: 'oauth_state=%E0%A4%A~~~.....~%00' })],
   ])('R-020: %s is 401 OAUTH_STATE_MISMATCH without a call to the provider', async (_case, change) => {
     const host = await start()
@@ -116,6 +146,7 @@ describe('the state', () => {
   })
 
   test('R-021: an empty cookie never equals an empty state', async () => {
+    expect([sameText('', ''), sameText('', null), sameText('a', 'a')]).toEqual([false, false, true])
     const host = await start()
     for (const query of ['code=c&state=', 'code=c', 'code=c&state=&state=', 'code=c&state=undefined', 'code=c&state=null']) {
       for (const cookie of [null, 'oauth_state=', 'oauth_state=""', 'oauth_state=~', 'oauth_state=.....', 'oauth_state=undefined']) {
@@ -245,6 +276,23 @@ describe('single use', () => {
     expect(isCleared(failed)).toBe(true)
   })
 
+  test('R-022: a state spent while the shared store was down stays spent when it is back', async () => {
+    const inside = memoryCounters()
+    let isDown = true
+    const shared = {
+      ...inside,
+      increment: (...given: Parameters<typeof inside.increment>) =>
+        isDown ? Promise.reject(new Error('down')) : inside.increment(...given),
+    }
+    const host = await start({ options: { throttle: { counters: shared } } })
+    const { query, cookie } = await begin(host, { profile: newPerson() })
+    expect((await callBack(host, query, { cookie })).status).toBe(200)
+    isDown = false
+    host.clock.advance(5)
+
+    expectMismatch(await callBack(host, query, { cookie }))
+  })
+
   test('R-022, C18: of twenty replays at once, one reaches the provider and the others are 401', async () => {
     const host = await start()
     const { query, cookie } = await begin(host, { profile: newPerson() })
@@ -258,7 +306,10 @@ describe('single use', () => {
 
   test('R-022: processes that share a counter store share what is spent', async () => {
     const shared = memoryCounters()
-    const [one, two] = [await start({ options: { throttle: { counters: shared } } }), await start({ options: { throttle: { counters: shared } } })]
+    const [one, two] = [
+      await start({ options: { throttle: { counters: shared } } }),
+      await start({ options: { throttle: { counters: shared } } }),
+    ]
     const { query, cookie } = await begin(one, { profile: newPerson() })
 
     expect((await callBack(one, query, { cookie })).status).toBe(200)

@@ -8,7 +8,7 @@ import { later, newIdentity, newRefreshToken, newUser, newUserToken, rotationOf 
 import { start, stop, tell } from './other-process'
 import type { Task } from './races-child'
 
-// The rest of the suite is indifferent to the zone too: TZ=Asia/Tokyo npx vitest run --config test/vitest.config.ts test/store
+// The rest of the suite is indifferent to the zone too: TZ=Asia/Tokyo npx vitest run --config test/vitest.config.mts test/store
 const INSTANTS = [
   '2026-03-29T01:30:00.987Z',
   '2018-11-04T00:30:00.001Z', // an hour that Sao Paulo skipped, read as its local time

@@ -110,6 +110,8 @@ export function bindTable<R extends { id: string }>(
     value: (field, value) => toColumn(columnOf(field).kind, value, knex, dialect),
     match(wanted) {
       const given = entries(wanted)
+      // A condition left undefined, as a JavaScript host may, is not one condition less: it would mean every row.
+      if (given.length === 0 || given.length < Object.keys(wanted).length) return null
       if (!given.every(([field, value]) => canHold(columnOf(field).kind, value, columnOf(field).maxLength))) return null
       return Object.fromEntries(given.map(([field, value]) => [table.column(field), toColumn(columnOf(field).kind, value, knex, dialect)]))
     },

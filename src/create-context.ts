@@ -1,0 +1,68 @@
+import { runBootChecks } from './boot-checks'
+import { isProduction } from './config/environment'
+import { resolveSettings, type Settings } from './config/settings'
+import type { AuthContext } from './context'
+import { createEvents } from './events'
+import { deriveKeys } from './keys'
+import { consoleLogger, type Logger, safely } from './logger'
+import { type AuthRouterOptions, checkOptions } from './options'
+import { argon2idHasher } from './passwords/hasher'
+import type { PasswordPolicy } from './passwords/password-hasher'
+import { generatePassword } from './passwords/policy'
+import { resolveBudget } from './throttle/budget'
+import { countedHereToo } from './throttle/counted-here-too'
+import { withLocalFallback } from './throttle/local-fallback'
+import { memoryCounters } from './throttle/memory-counters'
+
+/**
+ * Everything the operations stand on, checked and complete.
+ * @throws ConfigurationError naming the missing piece and the fix
+ */
+export function createContext(options: AuthRouterOptions): AuthContext {
+  checkOptions(options)
+  const production = isProduction(options.environment)
+  const settings = resolveSettings(options.settings, { production })
+  const logger = safely(options.logger ?? consoleLogger)
+  const providers = new Map(Object.entries(options.providers ?? {}))
+  const prefix = options.prefix ?? '/auth'
+  runBootChecks({ options, settings, production, prefix, providers, store: options.store, logger })
+  return Object.freeze({
+    settings,
+    prefix,
+    keys: deriveKeys(settings.jwtSecret),
+    store: options.store,
+    providers,
+    hasher: options.passwordHasher ?? argon2idHasher(),
+    passwordPolicy: policyOf(options, settings),
+    ...countersOf(options, logger),
+    events: createEvents(logger),
+    logger,
+    now: options.now ?? (() => new Date()),
+  })
+}
+
+function policyOf({ passwordPolicy }: AuthRouterOptions, settings: Settings): PasswordPolicy {
+  const { passwordMinLength: minLength, passwordMaxBytes: maxBytes, passwordRequireComplexity: requireComplexity } = settings
+  const policy = { minLength, maxBytes, requireComplexity, ...passwordPolicy }
+  generatePassword(policy) // a policy without room for one is found now, and not by the first person who signs in
+  return policy
+}
+
+// A spent state may not be forgotten before it expires, so strangers who spend many fill this up: room for very many.
+const spentStates = 500_000
+
+/** A shared store has a local one behind it, so that an outage never means "unlimited", nor a state that works twice here. */
+function countersOf(
+  { throttle = {}, now }: AuthRouterOptions,
+  logger: Logger,
+): Pick<AuthContext, 'counters' | 'stateMarkers' | 'routeBudget'> {
+  const clock = now ? { now: () => now().getTime() } : {}
+  const shared = throttle.counters ? withLocalFallback(throttle.counters, { ...clock, logger }) : null
+  // A map of their own: no flood of other keys can push a spent state out of it.
+  const states = memoryCounters({ ...clock, maxKeys: spentStates })
+  return {
+    counters: shared ?? memoryCounters(clock),
+    stateMarkers: shared ? countedHereToo(shared, states) : states,
+    routeBudget: resolveBudget('throttle.routes', throttle.routes, { attempts: 60, windowSeconds: 60 }),
+  }
+}

@@ -1,0 +1,136 @@
+import { execFile } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { type CanaryRun, runCanaries } from '../support/canary-run'
+import { logTap } from '../support/log-tap'
+
+const root = join(import.meta.dirname, '../..')
+
+/** Which secrets a text holds; the kind says where the hole is. */
+function found(run: CanaryRun, text: string, alsoOf: readonly string[] = []): string[] {
+  const kinds = Object.entries(run.secrets).filter(([, values]) => values.some((value) => text.includes(value)))
+  return [...kinds.map(([kind]) => kind), ...alsoOf.filter((value) => text.includes(value))]
+}
+
+describe('R-141 one run through every kind of success and failure', () => {
+  const logs = logTap()
+  let run: CanaryRun
+
+  beforeAll(async () => {
+    run = await runCanaries(logs)
+  })
+
+  test('R-141 the run did what it says', () => {
+    const statuses = Object.fromEntries(run.bodies.map(({ asked, status }) => [asked, status]))
+
+    expect(statuses).toEqual({
+      'first login': 200,
+      'second login': 200,
+      refresh: 200,
+      'refresh reused': 401,
+      'refresh of the family': 401,
+      logout: 204,
+      'racing first login, one': 200,
+      'racing first login, other': 200,
+      'an address that is taken': 409,
+      'control characters in the subject': 502,
+      'control characters in the address': 422,
+      'control characters in the name': 200,
+      denied: 401,
+      'a wrong state': 401,
+      'a provider nobody registered': 404,
+      'bad percent-encoding': 422,
+      'malformed JSON': 422,
+      'malformed JSON that looks like a stack': 422,
+      'a wrong type': 422,
+      'too long': 422,
+      'an unknown token': 401,
+      NUL: 422,
+      text: 415,
+      'a wrong bearer': 401,
+      'a malformed bearer': 401,
+      'a wrong cookie': 401,
+      'a wrong access cookie': 401,
+      'the token endpoint refuses and echoes': 502,
+      'the token endpoint fails and echoes': 502,
+      'the token endpoint answers no JSON': 502,
+      'userinfo refuses and echoes': 502,
+      'userinfo breaks off': 502,
+      'login before the store fails': 200,
+      'the store fails at identities.findWithUser': 500,
+      'the store fails at refreshTokens.insert': 500,
+      'the store fails at identities.recordLogin': 500,
+      'the database is down: login': 503,
+      'the database is down: refresh': 503,
+      'the database is down: me': 503,
+      'the database is down: guard': 503,
+    })
+    expect(Object.keys(run.secrets)).toEqual(
+      expect.arrayContaining(['client secret', 'code', 'state', 'pkce verifier', 'provider access token', 'id_token']),
+    )
+    for (const values of Object.values(run.secrets)) for (const value of values) expect(value.length).toBeGreaterThan(8)
+  })
+
+  test('R-141 no log entry holds a secret, a token or an address', () => {
+    expect(logs.entries.length).toBeGreaterThan(10)
+    for (const entry of logs.entries) expect(found(run, JSON.stringify(entry), [...run.issued, ...run.personal]), entry.message).toEqual([])
+  })
+
+  test('R-141 no event holds a secret, a token or an address', () => {
+    expect(run.events.length).toBeGreaterThan(10)
+    for (const event of run.events)
+      expect(found(run, JSON.stringify(event), [...run.issued, ...run.personal]), JSON.stringify(event)).toEqual([])
+  })
+
+  test('R-141 no answer holds a secret, and none but its own a token', () => {
+    // What a provider answered goes out in the details of a 502, without our secrets in it (contract section 10.7).
+    const { 'provider text': _allowed, ...secrets } = run.secrets
+    for (const { asked, status, text, issues } of run.bodies)
+      expect(
+        found({ ...run, secrets: status === 502 ? secrets : run.secrets }, text, issues ? [] : run.issued),
+        `${asked}: ${text}`,
+      ).toEqual([])
+  })
+
+  test('R-141 no column holds a secret or a token', () => {
+    expect(run.rows.length).toBeGreaterThan(5)
+    expect(found(run, JSON.stringify(run.rows), run.issued)).toEqual([])
+  })
+
+  test('R-143 log entries are fields and a fixed sentence: no control character reaches either', () => {
+    for (const { message, fields } of logs.entries) {
+      expect(message).toMatch(/^doorward: [\x20-\x7e’:…]+$/)
+      for (const text of stringsIn(fields)) expect(text).not.toMatch(/\p{Cc}|\u2028|second line/u)
+    }
+  })
+})
+
+test('R-141 R-143 on the default logger nothing of it reaches stdout or stderr, and Express prints nothing either', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'doorward-canary-'))
+  const file = join(folder, 'run.canaries.json')
+  try {
+    const script = join(root, 'test/support/canary-run.ts')
+    const { stdout, stderr } = await promisify(execFile)(process.execPath, ['--import', 'tsx', script, file], {
+      cwd: root,
+      env: { ...process.env, NODE_ENV: 'production', NO_COLOR: '1' },
+    })
+    const run = JSON.parse(readFileSync(file, 'utf8')) as CanaryRun
+    const output = stdout + stderr
+
+    expect(output).toContain('doorward: a request failed')
+    expect(found(run, output, [...run.issued, ...run.personal])).toEqual([])
+    expect(output.replaceAll('\n', '')).not.toMatch(/\p{Cc}|\u2028/u)
+    expect(output).not.toContain('second line')
+    expect(output).not.toContain('UnhandledPromiseRejection')
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}, 60_000)
+
+function stringsIn(value: unknown): string[] {
+  if (typeof value === 'string') return [value]
+  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(stringsIn) : []
+}

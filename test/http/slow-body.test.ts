@@ -1,0 +1,34 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { type AddressInfo, connect } from 'node:net'
+import { afterEach, expect, test, vi } from 'vitest'
+import { appPerTest } from '../support/app-per-test'
+
+const start = appPerTest()
+afterEach(() => void vi.useRealTimers())
+
+test('X03: a body that is announced and never comes is refused, and is no failure of ours', async () => {
+  const { app, logs } = await start()
+  const server = createServer(app)
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  const before = logs.entries.length
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  const socket = connect((server.address() as AddressInfo).port, '127.0.0.1') // a TCP server's address is never a string
+  let text = ''
+  socket.on('data', (chunk) => {
+    text += chunk.toString()
+  })
+  socket.write('POST /auth/refresh HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"r')
+
+  await vi.waitFor(async () => {
+    await vi.advanceTimersByTimeAsync(2_000)
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(text).toContain('incomplete')
+  })
+
+  expect(text).toMatch(/^HTTP\/1\.1 422 /)
+  expect(logs.entries.slice(before)).toEqual([])
+  socket.destroy()
+  server.closeAllConnections()
+  server.close()
+})

@@ -1,0 +1,30 @@
+/** The other processes of first-login.test.ts: one host each, on the database and the provider they are told. */
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import express from 'express'
+import knex, { type Knex } from 'knex'
+import { createAuthRouter, createKnexStore, OidcClient } from '../../src'
+import { fastHasher } from '../support/fast-hasher'
+
+export interface ServerOrder {
+  config: Knex.Config
+  client: ConstructorParameters<typeof OidcClient>[0]
+  settings: Record<string, string | boolean>
+}
+
+process.once('message', (order: ServerOrder) => {
+  const db = knex(order.config)
+  const auth = createAuthRouter({
+    settings: order.settings,
+    store: createKnexStore({ knex: db }),
+    providers: { corp: new OidcClient(order.client) },
+    environment: 'test',
+    passwordHasher: fastHasher(),
+    throttle: { routes: false },
+    logger: { info() {}, warn() {}, error: (fields, message) => console.error(message, fields) },
+  })
+  const server = createServer(express().use('/auth', auth)).listen(0, '127.0.0.1', () => {
+    process.send?.((server.address() as AddressInfo).port) // a TCP server's address is never a string
+  })
+  process.once('disconnect', () => void db.destroy().finally(() => process.exit(0)))
+})

@@ -1,0 +1,101 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import type { Knex } from 'knex'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createAuthTables } from '../../src'
+import { baseUrl, testSecret } from '../support/app'
+import { databases, type OpenDatabase } from '../support/databases'
+import { type FakeProvider, startFakeProvider } from '../support/fake-provider'
+import type { ServerOrder } from './first-login-server'
+import { newPerson } from './redirect-steps'
+
+const rounds = 20
+const tabsPerProcess = 3
+
+describe.each(await databases())('two processes on $name', (database) => {
+  let opened: OpenDatabase
+  let provider: FakeProvider
+  let servers: { child: ChildProcess; origin: string }[] = []
+
+  beforeAll(async () => {
+    opened = await database.open()
+    await createAuthTables(opened.knex)
+    provider = await startFakeProvider()
+    servers = await Promise.all([startServer(opened, provider), startServer(opened, provider)])
+  })
+
+  afterAll(async () => {
+    await Promise.all(servers.map(({ child }) => stopped(child)))
+    await provider.close()
+    await opened.close()
+  })
+
+  test('C14: first logins of one identity, released together, end in one user and one identity, and everybody is in', async () => {
+    for (let round = 0; round < rounds; round += 1) {
+      const person = newPerson()
+      const callbacks = await Promise.all(
+        servers.flatMap(({ origin }) => Array.from({ length: tabsPerProcess }, () => ready(origin, person))),
+      )
+
+      const answers = await Promise.all(callbacks.map((release) => release()))
+
+      expect(answers.map(({ status }) => status)).toEqual(Array(2 * tabsPerProcess).fill(200))
+      expect(new Set(answers.map(({ body }) => body['user_id'])).size).toBe(1)
+      expect(await ownRows(opened.knex, person)).toEqual({ users: 1, identities: 1, families: 2 * tabsPerProcess })
+    }
+    const [{ users }] = (await opened.knex('auth_users').count({ users: '*' })) as [{ users: unknown }] // one row by definition
+    expect(Number(users)).toBe(rounds)
+  })
+
+  test('C15: two identities with one email, released together: one account, and the other is told 409', async () => {
+    for (let round = 0; round < rounds; round += 1) {
+      const [one, other] = [newPerson(), newPerson()]
+      const people = [one, { ...other, email: one.email }]
+      const callbacks = await Promise.all(servers.map(({ origin }, index) => ready(origin, people[index] ?? one)))
+
+      const answers = await Promise.all(callbacks.map((release) => release()))
+
+      expect(answers.map(({ status }) => status).sort()).toEqual([200, 409])
+      expect(answers.find(({ status }) => status === 409)?.body['code']).toBe('OAUTH_EMAIL_TAKEN')
+      expect(await opened.knex('auth_users').where({ email: one.email })).toHaveLength(1)
+      expect(await opened.knex('auth_identities').whereIn('subject', [one.sub, other.sub])).toHaveLength(1)
+    }
+  })
+
+  /** Everything up to the callback; what comes back sends it. */
+  async function ready(origin: string, profile: Record<string, unknown>) {
+    const login = await fetch(`${origin}/auth/oauth/corp/login`, { redirect: 'manual' })
+    const { callbackQuery } = provider.authorize(String(login.headers.get('location')), { profile })
+    const cookie = String(login.headers.getSetCookie()[0]?.split(';')[0])
+    return async () => {
+      const response = await fetch(`${origin}/auth/oauth/corp/callback?${new URLSearchParams(callbackQuery)}`, { headers: { cookie } })
+      return { status: response.status, body: (await response.json()) as Record<string, unknown> } // an object in every delivery
+    }
+  }
+})
+
+async function ownRows(knex: Knex, { email, sub }: { email: string; sub: string }) {
+  const users = await knex('auth_users').where({ email })
+  const identities = await knex('auth_identities').where({ subject: sub })
+  const families = await knex('auth_refresh_tokens').where({ user_id: users[0]?.id })
+  return { users: users.length, identities: identities.length, families: families.length }
+}
+
+async function startServer({ config }: OpenDatabase, provider: FakeProvider): Promise<{ child: ChildProcess; origin: string }> {
+  if (!config) throw new Error('this database lives in one process only')
+  const child = fork(join(import.meta.dirname, 'first-login-server.ts'), { execArgv: ['--import', 'tsx'] })
+  const settings = { jwtSecret: testSecret, oauthEnabled: true, oauthRedirectBaseUrl: baseUrl, cookieSecure: false }
+  const order: ServerOrder = { config, client: provider.oidcOptions({ providerName: 'corp' }), settings }
+  child.send(order)
+  const [port] = await Promise.race([once(child, 'message'), once(child, 'exit').then(() => [null])])
+  if (typeof port !== 'number') throw new Error('the other process did not start')
+  return { child, origin: `http://127.0.0.1:${port}` }
+}
+
+async function stopped(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null) return
+  const exit = once(child, 'exit')
+  child.disconnect()
+  await exit
+}
