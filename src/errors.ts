@@ -37,18 +37,15 @@ export class AppError extends Error {
     this.code = type.code
     this.detail = type.detail
     this.details = options.details ?? {}
-  }
-
-  get [isAppError](): true {
-    return true
+    Object.defineProperty(this, isAppError, { value: true }) // not enumerable: nothing that prints or copies an error shows it
   }
 }
 
 // Another copy of the package in the same process (a store's, say) makes errors that are to be answered as what they are.
 Object.defineProperty(AppError, Symbol.hasInstance, {
   value(this: unknown, value: unknown): boolean {
-    if (this !== AppError) return Function.prototype[Symbol.hasInstance].call(this, value)
-    return typeof value === 'object' && value !== null && isAppError in value
+    if (Function.prototype[Symbol.hasInstance].call(this, value)) return true
+    return this === AppError && typeof value === 'object' && value !== null && isAppError in value
   },
 })
 
