@@ -16,7 +16,7 @@ const floors: readonly (readonly string[])[] = [
   ['service', 'boot-checks'],
   ['create-context', 'create-guards'],
   ['create-auth-router'],
-  ['index'],
+  ['index', 'testing'],
 ]
 
 /** Packages with a fixed address: the only files that may import them. */

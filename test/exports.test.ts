@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import * as doorward from '../src/index'
+import * as testing from '../src/testing'
 
 // A host's imports break when one of these goes: taking one away, or renaming it, is a major version.
 test('the package exports these names and no others', () => {
@@ -27,6 +28,10 @@ test('the package exports these names and no others', () => {
     'providersFromEnv',
     'settingsFromEnv',
   ])
+})
+
+test('doorward/testing exports the contract of a store', () => {
+  expect(Object.keys(testing)).toEqual(['storeContract'])
 })
 
 test('errors holds every error class and nothing else', () => {

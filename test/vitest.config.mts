@@ -7,6 +7,7 @@ export default defineConfig({
   resolve: {
     alias: [
       // The examples import the package by its name; tests run them on the sources.
+      { find: /^doorward\/testing$/, replacement: `${import.meta.dirname}/../src/testing.ts` },
       { find: /^doorward$/, replacement: `${import.meta.dirname}/../src/index.ts` },
       ...(express4 ? [{ find: /^express$/, replacement: 'express4' }] : []),
     ],

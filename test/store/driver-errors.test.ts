@@ -19,14 +19,20 @@ describe('translateDriverError', () => {
     expect(translateDriverError('users.insert', driverError(code))).toBeInstanceOf(DuplicateRecordError)
   })
 
-  test.each(['40001', '40P01', 'ER_LOCK_DEADLOCK', 'ER_LOCK_WAIT_TIMEOUT', 'SQLITE_BUSY', 'SQLITE_BUSY_SNAPSHOT', 'SQLITE_BUSY_RECOVERY'])(
-    '%s is a conflict: worth another run, then 503',
-    (code) => {
-      const error = translateDriverError('users.update', driverError(code))
-      expect(error).toBeInstanceOf(ServiceUnavailableError)
-      expect(isConflict(error)).toBe(true)
-    },
-  )
+  test.each([
+    '40001',
+    '40P01',
+    'ER_LOCK_DEADLOCK',
+    'ER_LOCK_WAIT_TIMEOUT',
+    'ER_CHECKREAD',
+    'SQLITE_BUSY',
+    'SQLITE_BUSY_SNAPSHOT',
+    'SQLITE_BUSY_RECOVERY',
+  ])('%s is a conflict: worth another run, then 503', (code) => {
+    const error = translateDriverError('users.update', driverError(code))
+    expect(error).toBeInstanceOf(ServiceUnavailableError)
+    expect(isConflict(error)).toBe(true)
+  })
 
   test.each([
     'ECONNREFUSED',
@@ -41,6 +47,12 @@ describe('translateDriverError', () => {
     '53300',
     '53100',
     '25006',
+    'ER_CON_COUNT_ERROR',
+    'ER_ACCESS_DENIED_ERROR',
+    'ER_SERVER_SHUTDOWN',
+    'ER_QUERY_INTERRUPTED',
+    'ER_OPTION_PREVENTS_STATEMENT',
+    'PROTOCOL_CONNECTION_LOST',
     'SQLITE_CANTOPEN',
     'SQLITE_FULL',
     'SQLITE_IOERR_WRITE',
@@ -55,6 +67,7 @@ describe('translateDriverError', () => {
     'Connection terminated',
     'timeout exceeded when trying to connect',
     'Unable to acquire a connection',
+    "Can't add new command when connection is in closed state",
   ])('"%s" without a code is an outage', (message) => {
     expect(translateDriverError('users.find', driverError(undefined, message))).toBeInstanceOf(ServiceUnavailableError)
   })
@@ -65,13 +78,16 @@ describe('translateDriverError', () => {
     )
   })
 
-  test.each(['23503', '23502', '22001', 'SQLITE_CONSTRAINT_NOTNULL', undefined])('%s is a plain error: the verb and the code', (code) => {
-    const error = translateDriverError('users.insert', driverError(code))
-    expect(error).not.toBeInstanceOf(ServiceUnavailableError)
-    expect(error).not.toBeInstanceOf(DuplicateRecordError)
-    expect(error.message).toBe(`The database failed at users.insert (${code ?? 'Error'})`)
-    expect(error.cause).toBeUndefined()
-  })
+  test.each(['23503', '23502', '22001', 'SQLITE_CONSTRAINT_NOTNULL', 'ER_NO_REFERENCED_ROW_2', 'ER_NET_PACKET_TOO_LARGE', undefined])(
+    '%s is a plain error: the verb and the code',
+    (code) => {
+      const error = translateDriverError('users.insert', driverError(code))
+      expect(error).not.toBeInstanceOf(ServiceUnavailableError)
+      expect(error).not.toBeInstanceOf(DuplicateRecordError)
+      expect(error.message).toBe(`The database failed at users.insert (${code ?? 'Error'})`)
+      expect(error.cause).toBeUndefined()
+    },
+  )
 
   test('a value that ends like a lost connection is still only a value', () => {
     const error = Object.assign(new Error('update x set name = ? - unexpected text: Connection terminated'), { code: '42601' })
@@ -87,6 +103,12 @@ describe('translateDriverError', () => {
       JSON.stringify(describeError(error)),
     ]
     for (const text of shown) expect(text).not.toContain(SECRET)
+  })
+
+  test('a server error without a name is known by its number: a killed connection and a statement timeout are outages', () => {
+    const numbered = (errno: number) => Object.assign(driverError(undefined), { code: undefined, errno })
+    for (const errno of [1927, 1969]) expect(translateDriverError('users.find', numbered(errno))).toBeInstanceOf(ServiceUnavailableError)
+    expect(translateDriverError('users.find', numbered(4025)).message).toBe('The database failed at users.find (ERRNO_4025)')
   })
 
   test('what is not an error has no code', () => {

@@ -7,10 +7,35 @@ import { hashOf, later, newIdentity, newRefreshToken, newSession, newUser, newUs
 
 const reachable = await databases()
 
+type Done = (error: unknown) => void
+interface MysqlConnection {
+  query(sql: string, done: Done): void
+}
+
 const SETTINGS: readonly { title: string; name: string; options: OpenOptions }[] = [
   { title: 'a SQLite file', name: 'sqlite', options: {} },
   { title: 'SQLite in memory', name: 'sqlite', options: { memory: true } },
   { title: 'PostgreSQL', name: 'postgres', options: {} },
+  { title: 'MariaDB', name: 'mariadb', options: {} },
+  {
+    title: 'MariaDB, whose driver writes and reads local time of Tokyo, in a session of another zone',
+    name: 'mariadb',
+    options: {
+      driver: { timezone: '+09:00', dateStrings: false },
+      pool: {
+        min: 0,
+        max: 5,
+        afterCreate: (connection: MysqlConnection, done: Done) => connection.query("set time_zone = '-03:00'", done),
+      },
+    },
+  },
+  {
+    title: 'MariaDB, whose driver returns dates as text',
+    name: 'mariadb',
+    options: { driver: { dateStrings: true, supportBigNumbers: true, bigNumberStrings: true } },
+  },
+  { title: 'MariaDB, whose driver counts only changed rows', name: 'mariadb', options: { driver: { flags: ['-FOUND_ROWS'] } } },
+  { title: 'MariaDB with a pool of one', name: 'mariadb', options: { pool: { min: 1, max: 1 } } },
   { title: 'PostgreSQL with a pool of one', name: 'postgres', options: { pool: { min: 1, max: 1 } } },
 ]
 
@@ -30,6 +55,23 @@ for (const { title, name, options } of SETTINGS) {
     afterAll(() => opened?.close())
 
     for (const { name: promise, run } of storeContract({ makeStore: async () => store })) test(promise, run)
+
+    test('a new user gets a UUID v4', async () => {
+      const { id } = await store.users.insert(newUser())
+      expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
+    })
+
+    test('a text that a column cannot hold is refused before the database, whatever the database thinks', async () => {
+      const { id } = await store.users.insert(newUser())
+      const refused = { code: 'VALIDATION_ERROR' }
+      for (const name of ['a\0b', 'a\ud800b', '\udc00']) {
+        await expect(store.users.insert(newUser({ name }))).rejects.toMatchObject(refused)
+        await expect(store.users.update(id, { name })).rejects.toMatchObject(refused)
+      }
+      await expect(store.users.insert(newUser({ email: `${'a'.repeat(320)}@example.test` }))).rejects.toMatchObject(refused)
+      await expect(store.identities.insert(newIdentity(id, { subject: 'x'.repeat(256) }))).rejects.toMatchObject(refused)
+      await store.identities.insert(newIdentity(id, { subject: 'x'.repeat(255) }))
+    })
 
     test("inside the host's transaction our rows are undone by the host's rollback", async () => {
       const email = newUser().email

@@ -11,7 +11,6 @@ import { newUser } from './contract'
 
 const reachable = await databases()
 const sqlite = reachable.find(({ name }) => name === 'sqlite')
-const postgres = reachable.find(({ name }) => name === 'postgres')
 
 const cleanUps: (() => unknown)[] = []
 afterEach(async () => {
@@ -85,10 +84,26 @@ describe('a SQLite file that another process holds', () => {
   })
 })
 
-describe.skipIf(!postgres)('PostgreSQL in trouble', () => {
+/** Cuts the connection of a transaction that is open in this database. */
+const CUT = {
+  postgres: async ({ knex, config }: OpenDatabase) =>
+    knex.raw(
+      "select pg_terminate_backend(pid) from pg_stat_activity where state = 'idle in transaction' and pid in (select pid from pg_locks where relation = ?::regclass)",
+      [`${config?.searchPath?.[0]}.auth_users`],
+    ),
+  mariadb: async ({ knex }: OpenDatabase) => {
+    const [[{ id }]] = await knex.raw('select id from information_schema.processlist where db = database() and id <> connection_id()')
+    return knex.raw('kill ?', [id])
+  },
+} as const
+
+describe.each(['postgres', 'mariadb'] as const)('%s in trouble', (name) => {
+  const server = reachable.find((candidate) => candidate.name === name)
+  if (!server) return test.skip(`${name} is not reachable`)
+  const { open } = server
+
   async function opened(pool?: Knex.PoolConfig) {
-    if (!postgres) throw new Error('skipped without PostgreSQL')
-    const database = await postgres.open(pool ? { pool } : {})
+    const database = await open(pool ? { pool } : {})
     return { database, ...(await begun(database)) }
   }
 
@@ -115,9 +130,10 @@ describe.skipIf(!postgres)('PostgreSQL in trouble', () => {
     const { store, database } = await opened()
     const { id } = await store.users.insert(newUser())
     let runs = 0
-    const trx = await database.knex.transaction({ isolationLevel: 'repeatable read' })
-    await trx('auth_users').select('id') // takes the snapshot
-    await store.users.update(id, { name: 'first' })
+    const other = await database.knex.transaction()
+    await other('auth_users').where({ id }).update({ name: 'first' })
+    const trx = await database.knex.transaction()
+    await trx.raw(name === 'postgres' ? "set local lock_timeout = '10ms'" : 'set innodb_lock_wait_timeout = 1')
     const unit = store.using(trx).transaction((inside) => {
       runs++
       return inside.users.update(id, { name: 'second' })
@@ -125,6 +141,7 @@ describe.skipIf(!postgres)('PostgreSQL in trouble', () => {
     await expect(unit).rejects.toBeInstanceOf(ServiceUnavailableError)
     expect(runs).toBe(1)
     await trx.rollback()
+    await other.rollback()
   })
 
   test('a connection cut in the middle of a unit is a 503 without the bound values, and leaves nothing', async () => {
@@ -133,11 +150,7 @@ describe.skipIf(!postgres)('PostgreSQL in trouble', () => {
     const error = await store
       .transaction(async (inside) => {
         await inside.users.insert(newUser({ email }))
-        const schema = database.config?.searchPath?.[0]
-        await database.knex.raw(
-          "select pg_terminate_backend(pid) from pg_stat_activity where state = 'idle in transaction' and pid in (select pid from pg_locks where relation = ?::regclass)",
-          [`${schema}.auth_users`],
-        )
+        await CUT[name](database)
         await inside.users.findByEmail(email)
       })
       .catch((reason: unknown) => reason)
@@ -158,12 +171,12 @@ describe.skipIf(!postgres)('PostgreSQL in trouble', () => {
   })
 })
 
-test('a database that nobody listens for is a 503, for a verb and for a unit', async () => {
+test.each(['pg', 'mysql2'])('a database that nobody listens for is a 503, for a verb and for a unit (%s)', async (client) => {
   const server = createServer().listen(0, '127.0.0.1')
   await new Promise((resolve) => server.once('listening', resolve))
   const { port } = server.address() as { port: number } // an IP server's address
   await new Promise((resolve) => server.close(resolve))
-  const nowhere = knex({ client: 'pg', connection: { host: '127.0.0.1', port, user: 'x', database: 'x' }, log: { warn() {} } })
+  const nowhere = knex({ client, connection: { host: '127.0.0.1', port, user: 'x', database: 'x' }, log: { warn() {} } })
   cleanUps.push(() => nowhere.destroy())
   const store = createKnexStore({ knex: nowhere })
   await expect(store.users.findByEmail('a@example.test')).rejects.toBeInstanceOf(ServiceUnavailableError)
@@ -186,7 +199,7 @@ test('a client the store was not tested with is refused at construction, in a se
   const oracle = knex({ client: Oracle })
   cleanUps.push(() => oracle.destroy())
   expect(() => createKnexStore({ knex: oracle })).toThrow(ConfigurationError)
-  expect(() => createKnexStore({ knex: oracle })).toThrow(/"oracledb".*'pg' or 'better-sqlite3'/)
+  expect(() => createKnexStore({ knex: oracle })).toThrow(/"oracledb".*'pg', 'mysql2' or 'better-sqlite3'/)
   // @ts-expect-error a caller without types
   expect(() => createKnexStore({ knex: {} })).toThrow(/needs `knex`/)
 })

@@ -14,6 +14,7 @@ export type Task =
   | { verb: 'advanceTotpStep'; userId: string; step: number }
   | { verb: 'consumeRecoveryCode'; userId: string; codeHash: string; at: Date }
   | { verb: 'insertIdentity'; identity: NewIdentity }
+  | { verb: 'seesIdentity'; identity: NewIdentity }
   | { verb: 'rotate'; rotation: Rotation }
   | { verb: 'revokeForUser'; userId: string; at: Date }
   | { verb: 'logIn'; link: Link; at: Date }
@@ -39,6 +40,11 @@ async function perform(store: KnexStore, db: Knex, task: Task): Promise<boolean>
       return store.recoveryCodes.consume(task.userId, task.codeHash, task.at)
     case 'insertIdentity':
       return (await store.identities.insert(task.identity)) !== null
+    case 'seesIdentity': {
+      const { userId, provider, createdAt, lastLoginAt } = task.identity
+      const seen = (await store.identities.listForUser(userId)).find((identity) => identity.provider === provider)
+      return seen?.createdAt.getTime() === createdAt.getTime() && seen.lastLoginAt.getTime() === lastLoginAt.getTime()
+    }
     case 'rotate':
       return (await store.refreshTokens.rotate(task.rotation)) !== null
     case 'revokeForUser':
@@ -69,7 +75,7 @@ let store: KnexStore | undefined
 async function obey(order: Order): Promise<Report> {
   if ('config' in order) {
     const pool = { min: 1, max: 1 }
-    db = knex({ ...order.config, pool: order.config.client === 'pg' ? pool : withoutFsync(pool) })
+    db = knex({ ...order.config, pool: order.config.client === 'better-sqlite3' ? withoutFsync(pool) : pool })
     store = createKnexStore({ knex: db })
     await db.raw('select 1') // connected before the first barrier
     return 'ready'

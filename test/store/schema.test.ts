@@ -3,7 +3,6 @@ import { createKnexStore } from '../../src/store/knex/knex-store'
 import { createAuthTables, migrationSource } from '../../src/store/knex/schema'
 import { databases, type OpenDatabase } from '../support/databases'
 import { AT, freshHash, later, newIdentity, newRefreshToken, newSession, newUser, newUserToken } from './contract'
-import { start, stop, tell } from './other-process'
 
 const COLUMNS: Readonly<Record<string, string>> = {
   auth_users:
@@ -51,6 +50,18 @@ for (const database of await databases()) {
       expect(await columns(opened)).toEqual(COLUMNS)
     })
 
+    test('every text is compared byte for byte, and what is unique is so by the byte', async () => {
+      opened = await database.open()
+      await createAuthTables(opened.knex)
+      const { identities, users } = createKnexStore({ knex: opened.knex })
+      const subjects = ['AbC', 'abc', 'AbC ', 'àbc', 'AbC\u00ad', '0', '00', 'Straße', 'Strasse', '😀', '😁']
+      for (const subject of subjects) {
+        const { id } = await users.insert(newUser())
+        await identities.insert(newIdentity(id, { subject }))
+      }
+      for (const subject of subjects) expect(await opened.knex('auth_identities').where({ subject }), subject).toHaveLength(1)
+    })
+
     test('a deleted user takes every row of theirs along', async () => {
       opened = await database.open()
       await createAuthTables(opened.knex)
@@ -64,30 +75,6 @@ for (const database of await databases()) {
       await opened.knex('auth_users').where({ id }).delete()
       for (const table of Object.keys(COLUMNS)) expect(await opened.knex(table), table).toEqual([])
     })
-
-    test.each(['Asia/Tokyo', 'America/Sao_Paulo'])(
-      'a process in %s and this one agree on every instant',
-      async (zone) => {
-        opened = await database.open()
-        await createAuthTables(opened.knex)
-        const store = createKnexStore({ knex: opened.knex })
-        const { id } = await store.users.insert(newUser())
-        const token = await store.userTokens.insert(newUserToken(id, { expiresAt: later(2) }))
-        const child = start(zone)
-        try {
-          await tell(child, { config: opened.config ?? {} })
-          const identity = newIdentity(id, { createdAt: later(-1), lastLoginAt: AT })
-          expect(await tell(child, { startAt: 0, task: { verb: 'insertIdentity', identity } })).toEqual({ won: true })
-          expect(await store.identities.listForUser(id)).toEqual([expect.objectContaining(identity)])
-          const consume = (at: Date) => tell(child, { startAt: 0, task: { verb: 'consume', tokenHash: token.tokenHash, at } })
-          expect(await consume(later(2))).toEqual({ won: false })
-          expect(await consume(later(1))).toEqual({ won: true })
-        } finally {
-          await stop(child)
-        }
-      },
-      30_000,
-    )
 
     test('a host that maps names between snake_case and camelCase gets the same records', async () => {
       opened = await database.open()

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import knex, { type Knex } from 'knex'
 
-export type DatabaseName = 'sqlite' | 'postgres'
+export type DatabaseName = 'sqlite' | 'postgres' | 'mariadb'
 
 /** One isolated, empty database. */
 export interface OpenDatabase {
@@ -20,6 +20,8 @@ export interface OpenOptions {
   /** SQLite only: no file. */
   memory?: boolean
   pool?: Knex.PoolConfig
+  /** MariaDB only: more options of the driver, as a host may have set them. */
+  driver?: Omit<Knex.MySql2ConnectionConfig, 'flags'> & { flags?: readonly string[] }
 }
 
 export interface Database {
@@ -28,13 +30,14 @@ export interface Database {
 }
 
 const POSTGRES_URL = process.env.DOORWARD_TEST_PG ?? 'postgres://postgres@127.0.0.1:5432/test'
+const MYSQL_URL = process.env.DOORWARD_TEST_MYSQL ?? 'mysql://root@127.0.0.1:3306/'
 const IN_CI = process.env.CI === 'true' || process.env.CI === '1'
 
 let reachable: Promise<readonly Database[]> | undefined
 
 /**
- * The databases that answer. A missing PostgreSQL is announced and its tests are left out; with CI=true it is an error,
- * so that no pipeline passes without it.
+ * The databases that answer. A missing server is announced and its tests are left out; with CI=true it is an error, so
+ * that no pipeline passes without it.
  */
 export function databases(): Promise<readonly Database[]> {
   reachable ??= findReachable()
@@ -42,16 +45,22 @@ export function databases(): Promise<readonly Database[]> {
 }
 
 async function findReachable(): Promise<readonly Database[]> {
-  const problem = await postgresProblem()
-  if (problem === null) return [sqlite, postgres]
-  const message = `PostgreSQL is not reachable (DOORWARD_TEST_PG, default 127.0.0.1:5432/test): ${problem}`
-  if (IN_CI) throw new Error(message)
-  console.warn(`\n*** SKIPPED: every test on PostgreSQL. ${message} ***\n`)
-  return [sqlite]
+  const found = [sqlite]
+  for (const { database, title, variable, config } of SERVERS) {
+    const problem = await problemOf(config)
+    if (problem === null) found.push(database)
+    else announce(title, `${title} is not reachable (${variable}): ${problem}`)
+  }
+  return found
 }
 
-async function postgresProblem(): Promise<string | null> {
-  const probe = knex({ client: 'pg', connection: { connectionString: POSTGRES_URL, connectionTimeoutMillis: 3000 }, log: { warn() {} } })
+function announce(title: string, message: string): void {
+  if (IN_CI) throw new Error(message)
+  console.warn(`\n*** SKIPPED: every test on ${title}. ${message} ***\n`)
+}
+
+async function problemOf(config: Knex.Config): Promise<string | null> {
+  const probe = knex({ ...config, pool: { min: 0, max: 1 }, acquireConnectionTimeout: 3000, log: { warn() {} } })
   try {
     await probe.raw('select 1')
     return null
@@ -74,15 +83,42 @@ const sqlite: Database = {
   },
 }
 
+const postgresServer: Knex.Config = { client: 'pg', connection: POSTGRES_URL }
+
 const postgres: Database = {
   name: 'postgres',
   async open({ pool = { min: 0, max: 5 } } = {}) {
     const schema = `doorward_${randomBytes(6).toString('hex')}`
-    await asAdministrator((admin) => admin.raw('create schema ??', [schema]))
-    const config: Knex.Config = { client: 'pg', connection: POSTGRES_URL, searchPath: [schema] }
-    return opened({ config, pool, shareable: true }, () => asAdministrator((admin) => admin.raw('drop schema ?? cascade', [schema])))
+    await asAdministrator(postgresServer, 'create schema ??', schema)
+    const config: Knex.Config = { ...postgresServer, searchPath: [schema] }
+    return opened({ config, pool, shareable: true }, () => asAdministrator(postgresServer, 'drop schema ?? cascade', schema))
   },
 }
+
+// The server's own settings: its default collation ignores case and trailing blanks, its isolation is REPEATABLE READ.
+const mysqlServer: Knex.Config = { client: 'mysql2', connection: MYSQL_URL }
+
+const mariadb: Database = {
+  name: 'mariadb',
+  async open({ pool = { min: 0, max: 5 }, driver = {} } = {}) {
+    const name = `doorward_${randomBytes(6).toString('hex')}`
+    await asAdministrator(mysqlServer, 'create database ??', name)
+    const { hostname, port, username, password } = new URL(MYSQL_URL)
+    const address = {
+      host: hostname,
+      port: Number(port || 3306),
+      user: decodeURIComponent(username),
+      password: decodeURIComponent(password),
+    }
+    const config: Knex.Config = { client: 'mysql2', connection: { ...address, database: name, ...driver } }
+    return opened({ config, pool, shareable: true }, () => asAdministrator(mysqlServer, 'drop database ??', name))
+  },
+}
+
+const SERVERS: readonly { database: Database; title: string; variable: string; config: Knex.Config }[] = [
+  { database: postgres, title: 'PostgreSQL', variable: 'DOORWARD_TEST_PG, default 127.0.0.1:5432/test', config: postgresServer },
+  { database: mariadb, title: 'MariaDB', variable: 'DOORWARD_TEST_MYSQL, default root@127.0.0.1:3306', config: mysqlServer },
+]
 
 /** No waiting for the disk: only a power cut could tell the difference. */
 export function withoutFsync(pool: Knex.PoolConfig): Knex.PoolConfig {
@@ -93,10 +129,10 @@ export function withoutFsync(pool: Knex.PoolConfig): Knex.PoolConfig {
   return { afterCreate, ...pool }
 }
 
-async function asAdministrator(work: (admin: Knex) => Promise<unknown>): Promise<void> {
-  const admin = knex({ client: 'pg', connection: POSTGRES_URL, pool: { min: 0, max: 1 } })
+async function asAdministrator(server: Knex.Config, statement: string, name: string): Promise<void> {
+  const admin = knex({ ...server, pool: { min: 0, max: 1 } })
   try {
-    await work(admin)
+    await admin.raw(statement, [name])
   } finally {
     await admin.destroy()
   }
@@ -111,7 +147,11 @@ interface Opening {
 function opened({ config, pool, shareable }: Opening, cleanUp: () => Promise<void>): OpenDatabase {
   const pools: Knex[] = []
   const connect = (size: Knex.PoolConfig = pool): Knex => {
-    const instance = knex({ ...config, pool: config.client === 'pg' ? size : withoutFsync(size), acquireConnectionTimeout: 5000 })
+    const instance = knex({
+      ...config,
+      pool: config.client === 'better-sqlite3' ? withoutFsync(size) : size,
+      acquireConnectionTimeout: 5000,
+    })
     pools.push(instance)
     return instance
   }

@@ -8,6 +8,8 @@ export interface Connection {
   readonly dialect: Dialect
   /** One statement. `verb` names it in errors. */
   statement<T>(verb: string, run: (db: Knex) => PromiseLike<T>): Promise<T>
+  /** `updateReturning`: one statement, or, where there is no RETURNING, two that belong together. */
+  guarded<T>(verb: string, run: (db: Knex) => PromiseLike<T>): Promise<T>
   /** Statements that belong together: a transaction of their own, or part of the one that is open. */
   together<T>(verb: string, run: (db: Knex) => PromiseLike<T>): Promise<T>
   /** A unit of work. Joins the one that is open. */
@@ -19,6 +21,7 @@ export function poolConnection(knex: Knex, dialect: Dialect): Connection {
   const connection: Connection = {
     dialect,
     statement: (verb, run) => repeatAfterConflict(() => translating(verb, () => run(knex))),
+    guarded: (verb, run) => (dialect.returning ? connection.statement(verb, run) : connection.together(verb, run)),
     together: (verb, run) => connection.unit((inside) => inside.statement(verb, run)),
     unit: (work) => repeatAfterConflict(() => newUnit(knex, dialect, work)),
   }
@@ -28,7 +31,7 @@ export function poolConnection(knex: Knex, dialect: Dialect): Connection {
 /** Inside a transaction nothing is repeated: only its owner can run it again. */
 export function transactionConnection(trx: Knex.Transaction, dialect: Dialect, failures: Error[] = []): Connection {
   const statement: Connection['statement'] = (verb, run) => translating(verb, () => run(trx), failures)
-  const connection: Connection = { dialect, statement, together: statement, unit: (work) => work(connection) }
+  const connection: Connection = { dialect, statement, guarded: statement, together: statement, unit: (work) => work(connection) }
   return connection
 }
 

@@ -1,6 +1,9 @@
+import type { Knex } from 'knex'
+import { ConfigurationError } from '../../errors'
 import type { IdentityRecord, RecoveryCodeRecord, RefreshTokenRecord, SessionRecord, UserRecord, UserTokenRecord } from '../auth-store'
 import type { Dialect } from './dialect'
-import { bindTable, type Field, type FieldKind, type Table, type TableDefinition } from './table'
+import { type Binding, bindTable, type Field, type FieldKind, type Table, type TableDefinition } from './table'
+import { checkTableOptions, type MappableTable, type TableOptions } from './table-options'
 
 export interface Tables {
   readonly users: Table<UserRecord>
@@ -11,20 +14,60 @@ export interface Tables {
   readonly sessions: Table<SessionRecord>
 }
 
-export function bindTables(dialect: Dialect): Tables {
+/** Tables of your own, field by field; `false`: you have no such table. */
+export interface HostTables {
+  users?: TableOptions<UserRecord>
+  userTokens?: TableOptions<UserTokenRecord>
+  identities?: TableOptions<IdentityRecord> | false
+  refreshTokens?: TableOptions<RefreshTokenRecord> | false
+  recoveryCodes?: TableOptions<RecoveryCodeRecord> | false
+  sessions?: TableOptions<SessionRecord> | false
+}
+
+export const OPTIONAL_TABLES = ['identities', 'refreshTokens', 'recoveryCodes', 'sessions'] as const
+
+/** @throws ConfigurationError for options that cannot be meant */
+export function bindTables(knex: Knex, dialect: Dialect, tables: HostTables = {}): Tables {
+  checkHostTables(tables)
+  const binding: Binding = { knex, dialect, userIds: tables.users?.ids ?? 'uuid' }
   return {
-    users: bindTable(usersTable, dialect),
-    identities: bindTable(identitiesTable, dialect),
-    userTokens: bindTable(userTokensTable, dialect),
-    refreshTokens: bindTable(refreshTokensTable, dialect),
-    recoveryCodes: bindTable(recoveryCodesTable, dialect),
-    sessions: bindTable(sessionsTable, dialect),
+    users: bindTable(usersTable, tables.users ?? {}, binding),
+    identities: bindTable(identitiesTable, tables.identities || {}, binding),
+    userTokens: bindTable(userTokensTable, tables.userTokens ?? {}, binding),
+    refreshTokens: bindTable(refreshTokensTable, tables.refreshTokens || {}, binding),
+    recoveryCodes: bindTable(recoveryCodesTable, tables.recoveryCodes || {}, binding),
+    sessions: bindTable(sessionsTable, tables.sessions || {}, binding),
+  }
+}
+
+function checkHostTables(tables: HostTables): void {
+  const definitions = new Map<string, MappableTable>(Object.entries(DEFINITIONS))
+  const optional: readonly string[] = OPTIONAL_TABLES
+  for (const [name, options] of Object.entries(tables)) {
+    const definition = definitions.get(name)
+    if (!definition) {
+      throw new ConfigurationError(`createKnexStore(): ${name} is not an option; known are knex, ${[...definitions.keys()].join(', ')}.`)
+    }
+    if (options === undefined || (options === false && optional.includes(name))) continue
+    checkTableOptions(name, options, definition)
   }
 }
 
 /** The tables `createAuthTables` makes: our field -> column, what it is, how long it may be. */
 const usersTable: TableDefinition<UserRecord> = {
   table: 'auth_users',
+  prefix: 'users',
+  optional: {
+    isAdmin: () => false,
+    lastLoginAt: () => null,
+    name: () => null,
+    totpSecret: () => null,
+    totpEnabledAt: () => null,
+    totpLastStep: () => null,
+    emailVerifiedAt: () => null,
+    activatedAt: () => null,
+    passwordSetAt: ({ createdAt }) => createdAt ?? null, // absent counts as set
+  },
   fields: {
     id: field('id', 'id'),
     isActive: field('is_active', 'boolean'),
@@ -46,9 +89,11 @@ const usersTable: TableDefinition<UserRecord> = {
 
 const identitiesTable: TableDefinition<IdentityRecord> = {
   table: 'auth_identities',
+  prefix: 'identities',
+  optional: {},
   fields: {
     id: field('id', 'id'),
-    userId: field('user_id', 'id'),
+    userId: field('user_id', 'userId'),
     provider: field('provider', 'text', 64),
     subject: field('subject', 'text', 255),
     email: field('email', 'text', 320),
@@ -62,9 +107,11 @@ const identitiesTable: TableDefinition<IdentityRecord> = {
 
 const userTokensTable: TableDefinition<UserTokenRecord> = {
   table: 'auth_user_tokens',
+  prefix: 'usertokens',
+  optional: {},
   fields: {
     id: field('id', 'id'),
-    userId: field('user_id', 'id'),
+    userId: field('user_id', 'userId'),
     tokenHash: field('token_hash', 'text', 64),
     purpose: field('purpose', 'text', 32),
     payload: field('payload', 'text'),
@@ -76,9 +123,12 @@ const userTokensTable: TableDefinition<UserTokenRecord> = {
 
 const refreshTokensTable: TableDefinition<RefreshTokenRecord> = {
   table: 'auth_refresh_tokens',
+  prefix: 'refreshtokens',
+  keyIsGiven: true,
+  optional: { amr: () => null },
   fields: {
     id: field('id', 'id'),
-    userId: field('user_id', 'id'),
+    userId: field('user_id', 'userId'),
     tokenHash: field('token_hash', 'text', 64),
     familyId: field('family_id', 'text', 36),
     parentId: field('parent_id', 'id'),
@@ -93,9 +143,11 @@ const refreshTokensTable: TableDefinition<RefreshTokenRecord> = {
 
 const recoveryCodesTable: TableDefinition<RecoveryCodeRecord> = {
   table: 'auth_recovery_codes',
+  prefix: 'recoverycodes',
+  optional: {},
   fields: {
     id: field('id', 'id'),
-    userId: field('user_id', 'id'),
+    userId: field('user_id', 'userId'),
     codeHash: field('code_hash', 'text', 64),
     usedAt: field('used_at', 'instant'),
   },
@@ -103,9 +155,12 @@ const recoveryCodesTable: TableDefinition<RecoveryCodeRecord> = {
 
 const sessionsTable: TableDefinition<SessionRecord> = {
   table: 'auth_sessions',
+  prefix: 'sessions',
+  keyIsGiven: true,
+  optional: {},
   fields: {
     id: field('id', 'id'),
-    userId: field('user_id', 'id'),
+    userId: field('user_id', 'userId'),
     sessionHash: field('session_hash', 'text', 64),
     amr: field('amr', 'text', 64),
     ip: field('ip', 'text', 45),
@@ -114,6 +169,15 @@ const sessionsTable: TableDefinition<SessionRecord> = {
     lastSeenAt: field('last_seen_at', 'instant'),
     expiresAt: field('expires_at', 'instant'),
   },
+}
+
+const DEFINITIONS = {
+  users: usersTable,
+  userTokens: userTokensTable,
+  identities: identitiesTable,
+  refreshTokens: refreshTokensTable,
+  recoveryCodes: recoveryCodesTable,
+  sessions: sessionsTable,
 }
 
 function field(column: string, kind: FieldKind, maxLength?: number): Field {

@@ -1,27 +1,48 @@
 import type { Knex } from 'knex'
 import { ConfigurationError } from '../../errors'
+import { mysql } from './dialect-mysql'
+import { postgresql } from './dialect-postgresql'
+import { sqlite } from './dialect-sqlite'
 
 /** Everything that differs between databases. */
 export interface Dialect {
-  readonly name: 'postgresql' | 'sqlite'
+  readonly name: 'postgresql' | 'sqlite' | 'mysql'
   /** INSERT and UPDATE inside WITH: several writes of one verb in one round trip. */
   readonly writesInWith: boolean
+  /** INSERT and UPDATE ... RETURNING. */
+  readonly returning: boolean
   /** SELECT ... FOR UPDATE; without it a row is held by writing it. */
   readonly rowLocks: boolean
+  /** An UPDATE counts the rows it found. False: a connection may be set to count only those it changed. */
+  readonly countsMatchedRows: boolean
   readonly types: ColumnTypes
   instantToColumn(instant: Date): string | number
+  /** How SELECT asks for an instant (`??` is the column); null: the driver returns the column right as it is. */
+  readonly instantExpression: string | null
+  /** The same for an integer key, which as a JavaScript number would lose digits past 2^53. */
+  readonly integerKeyExpression: string | null
   booleanToColumn(value: boolean): boolean | number
   /** Runs `work` in a new transaction. */
   transaction<T>(knex: Knex, work: (trx: Knex.Transaction) => Promise<T>): Promise<T>
   /**
-   * Keeps a second process from creating tables until the transaction ends; null where CREATE ... IF NOT EXISTS is
-   * safe by itself (on PostgreSQL two at once end in a duplicate key of the catalogue).
+   * Runs `work` on one connection while no second process creates tables; null where CREATE ... IF NOT EXISTS is safe
+   * by itself (on PostgreSQL two at once end in a duplicate key of the catalogue).
    */
-  readonly schemaLock: string | null
+  readonly withSchemaLock: null | ((trx: Knex, work: () => Promise<void>) => Promise<void>)
+  /** What stands behind the columns of CREATE TABLE. @throws ConfigurationError when the server is too old */
+  tableOptions(db: Knex): Promise<string>
+  /** The column's type, as CREATE TABLE wants it for a foreign key that refers to it; null: there is no such column. */
+  columnType(db: Knex, table: string, column: string): Promise<string | null>
+  /** Which of the columns compare otherwise than byte for byte, as far as the database can tell. */
+  looseColumns(db: Knex, table: string, columns: readonly string[]): Promise<string[]>
+  /** Secondary indexes as part of CREATE TABLE, which alone has IF NOT EXISTS everywhere. */
+  readonly indexesInTable: boolean
 }
 
 export interface ColumnTypes {
   readonly id: string
+  /** In CAST. */
+  readonly bigint: string
   readonly text: string
   readonly boolean: string
   readonly instant: string
@@ -35,63 +56,12 @@ export function dialectOf(knex: Knex): Dialect {
   const found = DIALECTS.get(`${String(dialect)}/${String(driverName)}`)
   if (found) return found
   throw new ConfigurationError(
-    `createKnexStore() does not support the knex client "${String(driverName ?? dialect)}"; create knex with client: 'pg' or 'better-sqlite3'.`,
+    `createKnexStore() does not support the knex client "${String(driverName ?? dialect)}"; create knex with client: 'pg', 'mysql2' or 'better-sqlite3'.`,
   )
-}
-
-const postgresql: Dialect = {
-  name: 'postgresql',
-  writesInWith: true,
-  rowLocks: true,
-  types: { id: 'uuid', text: 'text', boolean: 'boolean', instant: 'timestamptz(3)' },
-  // Text with its zone: the driver would write local time, right only as long as process and offset agree.
-  instantToColumn: (instant) => instant.toISOString(),
-  booleanToColumn: (value) => value,
-  transaction: (knex, work) => knex.transaction(work, { isolationLevel: 'read committed' }),
-  // The number is arbitrary; it only has to be the same in every version of this library.
-  schemaLock: 'select pg_advisory_xact_lock(7303917261)',
-}
-
-const sqlite: Dialect = {
-  name: 'sqlite',
-  writesInWith: false,
-  rowLocks: false,
-  types: { id: 'varchar(36)', text: 'text', boolean: 'boolean', instant: 'integer' },
-  instantToColumn: (instant) => instant.getTime(),
-  booleanToColumn: (value) => (value ? 1 : 0),
-  transaction: sqliteTransaction,
-  schemaLock: null,
-}
-
-async function sqliteTransaction<T>(knex: Knex, work: (trx: Knex.Transaction) => Promise<T>): Promise<T> {
-  const connection: SqliteConnection = await knex.client.acquireConnection()
-  try {
-    return await knex.transaction(work, { connection: beginningImmediately(connection) })
-  } finally {
-    // A COMMIT refused with SQLITE_BUSY leaves the transaction open, and knex would hand the connection on like that.
-    if (connection.inTransaction) connection.exec('ROLLBACK')
-    knex.client.releaseConnection(connection)
-  }
-}
-
-/**
- * A unit that read first and wrote later would fail with SQLITE_BUSY_SNAPSHOT, or deadlock, whenever another process
- * wrote in between: it has to take the write lock at once. knex knows no BEGIN IMMEDIATE, so its BEGIN becomes one on
- * the way to the driver.
- */
-function beginningImmediately(connection: SqliteConnection): SqliteConnection {
-  const prepare = (sql: string) => connection.prepare(sql === 'BEGIN;' ? 'BEGIN IMMEDIATE;' : sql)
-  return Object.create(connection, { prepare: { value: prepare } })
-}
-
-/** better-sqlite3's Database, as far as it is used here. */
-interface SqliteConnection {
-  readonly inTransaction: boolean
-  exec(sql: string): unknown
-  prepare(sql: string): unknown
 }
 
 const DIALECTS: ReadonlyMap<string, Dialect> = new Map([
   ['postgresql/pg', postgresql],
+  ['mysql/mysql2', mysql],
   ['sqlite3/better-sqlite3', sqlite],
 ])

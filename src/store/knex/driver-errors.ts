@@ -1,4 +1,4 @@
-import { AppError, ServiceUnavailableError } from '../../errors'
+import { AppError, ConfigurationError, ServiceUnavailableError } from '../../errors'
 import { DuplicateRecordError } from '../auth-store'
 
 /**
@@ -6,7 +6,7 @@ import { DuplicateRecordError } from '../auth-store'
  * knex puts the whole statement in front of them, so nothing of the original goes on but its code.
  */
 export function translateDriverError(verb: string, error: unknown): Error {
-  if (error instanceof AppError || error instanceof DuplicateRecordError) return error
+  if (error instanceof AppError || error instanceof ConfigurationError || error instanceof DuplicateRecordError) return error
   const code = codeOf(error)
   if (DUPLICATE.has(code)) return new DuplicateRecordError(`${verb}: a record with these unique values exists (${code})`)
   if (isConflictCode(code) || isOutage(code) || isLostConnection(error)) {
@@ -39,43 +39,51 @@ const DUPLICATE: ReadonlySet<string> = new Set([
   'SQLITE_CONSTRAINT_ROWID',
 ])
 
-// Serialization failure and deadlock (PostgreSQL), 1213 and 1205 (MariaDB), a locked file (SQLite).
-const CONFLICTS: ReadonlySet<string> = new Set(['40001', '40P01', 'ER_LOCK_DEADLOCK', 'ER_LOCK_WAIT_TIMEOUT'])
+// Serialization failure and deadlock (PostgreSQL); 1213, 1205 and, with innodb_snapshot_isolation, 1020 (MariaDB); a
+// locked file (SQLite).
+const CONFLICTS: ReadonlySet<string> = new Set(['40001', '40P01', 'ER_LOCK_DEADLOCK', 'ER_LOCK_WAIT_TIMEOUT', 'ER_CHECKREAD'])
 
 function isConflictCode(code: string): boolean {
   return CONFLICTS.has(code) || /^SQLITE_(BUSY|LOCKED)/.test(code)
 }
 
 // Sockets and name resolution; knex's full pool; PostgreSQL classes 08 connection, 28 and 3D refused at the door,
-// 53 resources, 57P shutdown, and single codes: cancelled, lock timeout, read-only; a SQLite file that cannot be used.
+// 53 resources, 57P shutdown, and single codes: cancelled, lock timeout, read-only; a SQLite file that cannot be used;
+// MariaDB refusing at the door, shutting down, out of connections or disk, read-only, or ending what took too long.
 const OUTAGES = [
   /^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_|EHOST|ENET)/,
   /^(KnexTimeoutError|PROTOCOL_CONNECTION_LOST)$/,
   /^(08...|28...|3D000|53...|57P..|57014|55P03|25006)$/,
   /^SQLITE_(CANTOPEN|IOERR|FULL|READONLY|PROTOCOL|NOTADB)/,
+  /^ER_(ACCESS_DENIED_ERROR|DBACCESS_DENIED_ERROR|BAD_DB_ERROR|HOST_IS_BLOCKED|HOST_NOT_PRIVILEGED|SERVER_SHUTDOWN)$/,
+  /^ER_(CON_COUNT_ERROR|TOO_MANY_USER_CONNECTIONS|USER_LIMIT_REACHED|OUT_OF_RESOURCES|DISK_FULL|RECORD_FILE_FULL)$/,
+  /^ER_(READ_ONLY_MODE|OPTION_PREVENTS_STATEMENT|CANT_EXECUTE_IN_READ_ONLY_TRANSACTION)$/,
+  /^ER_(QUERY_INTERRUPTED|QUERY_TIMEOUT|CLIENT_INTERACTION_TIMEOUT|ABORTING_CONNECTION|NEW_ABORTING_CONNECTION|NET_(?!PACKET)\w+)$/,
+  /^ERRNO_(1927|1969)$/, // connection killed and statement timeout, names that mysql2 does not know
 ]
 
 function isOutage(code: string): boolean {
   return OUTAGES.some((pattern) => pattern.test(code))
 }
 
-// pg and the pool report these without a code; knex puts the statement in front, hence the search from the end.
+// pg, mysql2 and the pool report these without a code; knex puts the statement in front, hence the search from the end.
 const LOST =
-  /(?:Connection terminated(?: unexpectedly| due to connection timeout)?|connection error and is not queryable|Client was closed and is not queryable|timeout exceeded when trying to connect|timeout expired|Query read timeout|Unable to acquire a connection|The database connection is not open|^aborted)$/
+  /(?:Connection terminated(?: unexpectedly| due to connection timeout)?|connection error and is not queryable|Client was closed and is not queryable|timeout exceeded when trying to connect|timeout expired|Query read timeout|Can't add new command when connection is in closed state|Unable to acquire a connection|The database connection is not open|^aborted)$/
 
 function isLostConnection(error: unknown): boolean {
   return error instanceof Error && !('code' in error) && LOST.test(error.message)
 }
 
 function isMissingTable(code: string, error: unknown): boolean {
-  if (code === '42P01' || code === '42703' || code === 'ER_NO_SUCH_TABLE') return true
+  if (code === '42P01' || code === '42703' || code === 'ER_NO_SUCH_TABLE' || code === 'ER_BAD_FIELD_ERROR') return true
   return error instanceof Error && / - (no such (table|column): \S+|table \S+ has no column named \S+)$/.test(error.message)
 }
 
 // Codes are short words of the driver; anything else that calls itself a code is not repeated.
 function codeOf(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown'
-  const { code } = error as { code?: unknown } // drivers add it, Error does not declare it
+  const { code, errno } = error as { code?: unknown; errno?: unknown } // drivers add them, Error does not declare them
   if (typeof code === 'string' && /^\w{1,64}$/.test(code)) return code
+  if (Number.isInteger(errno)) return `ERRNO_${errno}`
   return /^\w{1,64}$/.test(error.name) ? error.name : 'unknown'
 }

@@ -1,10 +1,10 @@
-import { randomUUID } from 'node:crypto'
 import type { Knex } from 'knex'
-import type { IdentityRecord, IdentityStore } from '../auth-store'
+import type { IdentityStore } from '../auth-store'
 import type { Connection } from './connection'
 import type { Tables } from './default-tables'
+import { holdUser } from './hold-user'
+import { insertRecord } from './insert-record'
 import type { Row } from './table'
-import { updateReturning } from './update-returning'
 
 export function identitiesStore(connection: Connection, { users, identities }: Tables): IdentityStore {
   return {
@@ -15,13 +15,14 @@ export function identitiesStore(connection: Connection, { users, identities }: T
         db(identities.name)
           .join(users.name, users.column('id'), identities.column('userId'))
           .where(where)
-          .select([...identities.selection, ...users.selection])
-          .limit(1),
+          .select([...identities.selection, ...users.selection]),
       )
-      if (!rows[0]) return null
-      const identity = identities.toRecord(rows[0])
       // Compared again: 'AbC', 'abc' and 'AbC ' are three subjects whatever a host's collation says.
-      return identity.provider === provider && identity.subject === subject ? { identity, user: users.toRecord(rows[0]) } : null
+      const found = rows.map((row) => ({ identity: identities.toRecord(row), user: users.toRecord(row) }))
+      return (
+        found.find(({ identity, user }) => identity.provider === provider && identity.subject === subject && identity.userId === user.id) ??
+        null
+      )
     },
 
     async listForUser(userId) {
@@ -29,24 +30,22 @@ export function identitiesStore(connection: Connection, { users, identities }: T
       if (!where) return []
       const order = [identities.column('createdAt'), identities.column('id')]
       const rows = await connection.statement<Row[]>('identities.listForUser', (db) =>
-        db(identities.name).where(where).select(identities.selection).orderBy(order),
+        db(identities.name)
+          .where(where)
+          .select([...identities.selection])
+          .orderBy(order),
       )
       return rows.map(identities.toRecord)
     },
 
-    async insert(newIdentity) {
-      const identity: IdentityRecord = { ...newIdentity, id: randomUUID() }
-      const row = identities.toRow(identity)
-      await connection.statement('identities.insert', (db) => db(identities.name).insert(row))
-      return identity
-    },
+    insert: (newIdentity) => insertRecord(connection, 'identities.insert', identities, newIdentity),
 
     async recordLogin({ userId, provider, subject }, at) {
       const link = identities.match({ userId, provider, subject })
       if (!link) return null
       const rows = connection.dialect.writesInWith
         ? await connection.statement('identities.recordLogin', (db) => stampInOneStatement(db, link, at))
-        : await connection.together('identities.recordLogin', (db) => stampUserThenIdentity(db, userId, link, at))
+        : await connection.together('identities.recordLogin', (db) => holdThenStamp(db, userId, link, at))
       return rows[0] ? users.toRecord(rows[0]) : null
     },
 
@@ -76,20 +75,31 @@ export function identitiesStore(connection: Connection, { users, identities }: T
       identities.value('lastLoginAt', at),
       identities.column('id'),
     ])
+    // A table without the column is written too, since that is what holds the row.
+    const stamp = users.fields.has('lastLoginAt')
+      ? db.raw('?? = ?', [users.bareColumn('lastLoginAt'), users.value('lastLoginAt', at)])
+      : db.raw('?? = ??', [users.bareColumn('isActive'), users.column('isActive')])
     const owner = db.raw(
-      `update ?? set ?? = ? from stamped where ?? = stamped.helduser returning ${users.selection.map(() => '??').join(', ')}`,
-      [users.name, users.bareColumn('lastLoginAt'), users.value('lastLoginAt', at), users.column('id'), ...users.selection],
+      `update ?? set ? from stamped where ?? = stamped.helduser returning ${users.selection.map(() => '??').join(', ')}`,
+      [users.name, stamp, users.column('id'), ...users.selection],
     )
     return db.with('held', held).with('stamped', stamped).with('owner', owner).select('*').from('owner')
   }
 
-  async function stampUserThenIdentity(db: Knex, userId: string, link: object, at: Date): Promise<Row[]> {
-    const active = users.where({ id: userId, isActive: true })
-    const linked = db(identities.name).where(link)
-    const rows = await updateReturning(db, users, (query) => query.where(active).whereExists(linked.clone().select(db.raw('1'))), {
-      lastLoginAt: at,
-    })
-    if (rows.length > 0) await linked.update(identities.toRow({ lastLoginAt: at }))
-    return rows
+  /** The user first, like everybody who holds one; then both rows are as they are now and stay so. */
+  async function holdThenStamp(db: Knex, userId: string, link: object, at: Date): Promise<Row[]> {
+    const rows = await holdUser(db, connection.dialect, users, { id: userId, isActive: true })
+    if (rows.length === 0) return []
+    const linked = await db(identities.name).where(link).select(identities.column('id')).forUpdate()
+    if (linked.length === 0) return []
+    await db(identities.name)
+      .where(link)
+      .update(identities.toRow({ lastLoginAt: at }))
+    const stamp = users.toRow({ lastLoginAt: at })
+    if (Object.keys(stamp).length > 0)
+      await db(users.name)
+        .where(users.where({ id: userId }))
+        .update(stamp)
+    return rows.map((row) => ({ ...row, ...users.asRow({ lastLoginAt: at }) }))
   }
 }

@@ -1,57 +1,77 @@
 import type { Knex } from 'knex'
 import { ConfigurationError } from '../../errors'
-import type { AuthStore } from '../auth-store'
+import type { AuthStore, IdentityRecord, RecoveryCodeRecord, RefreshTokenRecord, SessionRecord } from '../auth-store'
+import { announceLooseColumns } from './announce-loose-columns'
 import { type Connection, poolConnection, transactionConnection } from './connection'
-import { bindTables, type Tables } from './default-tables'
+import { bindTables, type HostTables, type Tables } from './default-tables'
 import { dialectOf } from './dialect'
 import { identitiesStore } from './identities'
 import { recoveryCodesStore } from './recovery-codes'
 import { refreshTokensStore } from './refresh-tokens'
 import { sessionsStore } from './sessions'
+import type { TableOptions } from './table-options'
 import { userTokensStore } from './user-tokens'
 import { usersStore } from './users'
 
-export interface KnexStoreOptions {
-  /** The host's own instance, for PostgreSQL (`pg`) or SQLite (`better-sqlite3`). */
+/** Each table may be one of yours; what is not given is the default table. */
+export interface KnexStoreOptions extends HostTables {
+  /** The host's own instance, for PostgreSQL (`pg`), MariaDB (`mysql2`) or SQLite (`better-sqlite3`). */
   knex: Knex
+}
+
+/** No optional table is switched off. */
+interface CompleteOptions extends KnexStoreOptions {
+  identities?: TableOptions<IdentityRecord>
+  refreshTokens?: TableOptions<RefreshTokenRecord>
+  recoveryCodes?: TableOptions<RecoveryCodeRecord>
+  sessions?: TableOptions<SessionRecord>
 }
 
 export interface KnexStore extends Required<AuthStore> {
   /**
    * The same store inside the host's transaction, which the host commits or rolls back. Nothing is repeated there after
-   * a conflict. Revocations need READ COMMITTED, PostgreSQL's default.
+   * a conflict. Begin it at READ COMMITTED: PostgreSQL's default, not MariaDB's.
    */
   using(trx: Knex.Transaction): Required<AuthStore>
 }
 
+/** A `KnexStore` some of whose optional tables are `false`. */
+export interface PartialKnexStore extends AuthStore {
+  using(trx: Knex.Transaction): AuthStore
+}
+
 /**
- * Rows in the default tables (`createAuthTables` or `migrationSource` make them).
+ * Rows in the default tables (`createAuthTables` or `migrationSource` make them), or in tables of the host's.
  *
- * @throws ConfigurationError for a knex client other than `pg` and `better-sqlite3`
+ * @throws ConfigurationError for a knex client other than `pg`, `mysql2` and `better-sqlite3`, and for table options that
+ * cannot be meant
  */
-export function createKnexStore({ knex }: KnexStoreOptions): KnexStore {
+export function createKnexStore(options: CompleteOptions): KnexStore
+export function createKnexStore(options: KnexStoreOptions): PartialKnexStore
+export function createKnexStore({ knex, ...hostTables }: KnexStoreOptions): PartialKnexStore {
   const dialect = dialectOf(knex)
   if (knex.isTransaction) throw new ConfigurationError('createKnexStore() needs the pool; inside a transaction call store.using(trx).')
-  const tables = bindTables(dialect)
+  const tables = bindTables(knex, dialect, hostTables)
+  const pool = announceLooseColumns(poolConnection(knex, dialect), knex, tables, hostTables)
   return {
-    ...storeOn(poolConnection(knex, dialect), tables),
+    ...storeOn(pool, tables, hostTables),
     using(trx) {
       if (!trx?.isTransaction) throw new ConfigurationError('store.using() needs the transaction that knex.transaction() hands out.')
-      return storeOn(transactionConnection(trx, dialect), tables)
+      return storeOn(transactionConnection(trx, dialect), tables, hostTables)
     },
   }
 }
 
-function storeOn(connection: Connection, tables: Tables): Required<AuthStore> {
-  const store: Required<AuthStore> = {
+function storeOn(connection: Connection, tables: Tables, hostTables: HostTables): AuthStore {
+  const store: AuthStore = {
     users: usersStore(connection, tables),
     userTokens: userTokensStore(connection, tables),
-    identities: identitiesStore(connection, tables),
-    refreshTokens: refreshTokensStore(connection, tables),
-    recoveryCodes: recoveryCodesStore(connection, tables),
-    sessions: sessionsStore(connection, tables),
+    ...(hostTables.identities !== false && { identities: identitiesStore(connection, tables) }),
+    ...(hostTables.refreshTokens !== false && { refreshTokens: refreshTokensStore(connection, tables) }),
+    ...(hostTables.recoveryCodes !== false && { recoveryCodes: recoveryCodesStore(connection, tables) }),
+    ...(hostTables.sessions !== false && { sessions: sessionsStore(connection, tables) }),
     // Inside a transaction `unit` hands back the same connection: the work joins, on this very store.
-    transaction: (work) => connection.unit((inside) => work(inside === connection ? store : storeOn(inside, tables))),
+    transaction: (work) => connection.unit((inside) => work(inside === connection ? store : storeOn(inside, tables, hostTables))),
   }
   return store
 }

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import type { RecoveryCodeStore } from '../auth-store'
 import type { Connection } from './connection'
 import type { Tables } from './default-tables'
@@ -6,7 +5,7 @@ import type { Tables } from './default-tables'
 export function recoveryCodesStore(connection: Connection, { users, recoveryCodes }: Tables): RecoveryCodeStore {
   return {
     async replaceForUser(userId, codeHashes) {
-      const rows = codeHashes.map((codeHash) => recoveryCodes.toRow({ id: randomUUID(), userId, codeHash, usedAt: null }))
+      const rows = codeHashes.map((codeHash) => recoveryCodes.newRow({ userId, codeHash, usedAt: null }))
       const old = recoveryCodes.match({ userId })
       const owner = users.match({ id: userId })
       if (!old || !owner) return

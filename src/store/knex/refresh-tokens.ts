@@ -11,7 +11,7 @@ export function refreshTokensStore(connection: Connection, tables: Tables): Refr
 
   return {
     async insert(token) {
-      const row = refreshTokens.toRow(token)
+      const row = refreshTokens.newRow(token)
       await connection.statement('refreshTokens.insert', (db) => db(refreshTokens.name).insert(row))
     },
 
@@ -19,7 +19,10 @@ export function refreshTokensStore(connection: Connection, tables: Tables): Refr
       const where = refreshTokens.match({ tokenHash })
       if (!where) return null
       const [row] = await connection.statement<Row[]>('refreshTokens.find', (db) =>
-        db(refreshTokens.name).where(where).select(refreshTokens.selection).limit(1),
+        db(refreshTokens.name)
+          .where(where)
+          .select([...refreshTokens.selection])
+          .limit(1),
       )
       const token = row ? refreshTokens.toRecord(row) : null
       return token?.tokenHash === tokenHash ? token : null
@@ -48,7 +51,9 @@ export function refreshTokensStore(connection: Connection, tables: Tables): Refr
     const fields = refreshTokens.select(['usedAt', 'expiresAt'])
     let live = 0
     for (;;) {
-      const rows = await connection.statement(verb, (db) => updateReturning(db, refreshTokens, condition, { revokedAt: at }, fields))
+      const rows = await connection.guarded(verb, (db) =>
+        updateReturning(db, connection.dialect, refreshTokens, condition, { revokedAt: at }, fields),
+      )
       if (rows.length === 0) return live
       live += rows.filter((row) => refreshTokens.read(row, 'usedAt') === null && refreshTokens.read(row, 'expiresAt') > at).length
     }

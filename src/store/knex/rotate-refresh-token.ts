@@ -2,6 +2,8 @@ import type { Knex } from 'knex'
 import type { RefreshTokenRecord, Rotation, UserRecord } from '../auth-store'
 import type { Connection } from './connection'
 import type { Tables } from './default-tables'
+import type { Dialect } from './dialect'
+import { holdUser } from './hold-user'
 import type { Row } from './table'
 import { updateReturning } from './update-returning'
 
@@ -11,9 +13,10 @@ export async function rotate(connection: Connection, tables: Tables, rotation: R
   const { refreshTokens, users } = tables
   const { tokenHash, child } = rotation
   if (!refreshTokens.match({ tokenHash }) || !refreshTokens.match(child)) return null
-  const [row] = connection.dialect.writesInWith
-    ? await connection.statement('refreshTokens.rotate', (db) => rotateInOneStatement(db, tables, rotation))
-    : await connection.together('refreshTokens.rotate', (db) => spendThenInsert(db, tables, rotation))
+  if (!connection.dialect.writesInWith) {
+    return connection.together('refreshTokens.rotate', (db) => rotateStepByStep(db, connection.dialect, tables, rotation))
+  }
+  const [row] = await connection.statement('refreshTokens.rotate', (db) => rotateInOneStatement(db, tables, rotation))
   return row ? { token: refreshTokens.toRecord(row), user: users.toRecord(row) } : null
 }
 
@@ -39,7 +42,7 @@ async function rotateInOneStatement(db: Knex, tables: Tables, rotation: Rotation
   const held = rotatable(db(refreshTokens.name), tables, rotation)
     .join(users.name, users.column('id'), refreshTokens.column('userId'))
     .where(users.where({ isActive: true }))
-    .select(users.selection)
+    .select([...users.selection])
     .forUpdate(users.name)
   const spent = rotatable(db(refreshTokens.name), tables, rotation)
     .updateFrom('held')
@@ -57,55 +60,47 @@ async function rotateInOneStatement(db: Knex, tables: Tables, rotation: Rotation
 /** User, family, amr and absolute end are copied from the spent row, whatever types the columns have. */
 function insertChild(db: Knex, { refreshTokens }: Tables, { child, childExpiresAt, at }: Rotation): Knex.Raw {
   const spent = (field: keyof RefreshTokenRecord) => `spent.${refreshTokens.alias(field)}`
-  const familyExpiresAt = spent('familyExpiresAt')
-  const created: [keyof RefreshTokenRecord, string, Knex.Value | null][] = [
-    ['id', '?', refreshTokens.value('id', child.id)],
-    ['tokenHash', '?', refreshTokens.value('tokenHash', child.tokenHash)],
-    ['createdAt', '?', refreshTokens.value('createdAt', at)],
-    ['userId', '??', spent('userId')],
-    ['familyId', '??', spent('familyId')],
-    ['parentId', '??', spent('id')],
-    ['amr', '??', spent('amr')],
-    ['familyExpiresAt', '??', familyExpiresAt],
+  const given = Object.entries(refreshTokens.newRow({ ...child, createdAt: at }))
+  const copied = (['userId', 'familyId', 'amr', 'familyExpiresAt'] as const).filter((field) => refreshTokens.fields.has(field))
+  const columns = [
+    ...given.map(([column]) => column),
+    ...copied.map((field) => refreshTokens.bareColumn(field)),
+    refreshTokens.bareColumn('parentId'),
+    refreshTokens.bareColumn('expiresAt'),
   ]
-  const columns = [...created.map(([field]) => refreshTokens.bareColumn(field)), refreshTokens.bareColumn('expiresAt')]
-  const slots = (count: number) => Array(count).fill('??').join(', ')
+  const slots = (count: number, slot = '??') => Array(count).fill(slot).join(', ')
   return db.raw(
-    `insert into ?? (${slots(columns.length)}) select ${created.map(([, slot]) => slot).join(', ')}, least(?, ??) from spent ` +
+    `insert into ?? (${slots(columns.length)}) select ${[slots(given.length, '?'), slots(copied.length)].join(', ')}, ??, least(?, ??) from spent ` +
       `returning ${slots(refreshTokens.selection.length)}`,
     [
       refreshTokens.name,
       ...columns,
-      ...created.map(([, , value]) => value),
+      ...given.map(([, value]) => value),
+      ...copied.map(spent),
+      spent('id'),
       refreshTokens.value('expiresAt', childExpiresAt),
-      familyExpiresAt,
+      spent('familyExpiresAt'),
       ...refreshTokens.selection,
     ],
   )
 }
 
-/** For databases that write one table per statement; on SQLite the first write holds the whole file. */
-async function spendThenInsert(db: Knex, tables: Tables, rotation: Rotation): Promise<Row[]> {
+/** The same steps as statements of one unit. Each but the first decides on rows that it holds from then on. */
+async function rotateStepByStep(db: Knex, dialect: Dialect, tables: Tables, rotation: Rotation): Promise<Rotated | null> {
   const { refreshTokens, users } = tables
-  const { child, childExpiresAt, at } = rotation
-  const active = db(users.name)
-    .where(users.where({ isActive: true }))
-    .where(users.column('id'), db.ref(refreshTokens.column('userId')))
-    .select(db.raw('1'))
-  const [row] = await updateReturning(db, refreshTokens, (query) => rotatable(query, tables, rotation).whereExists(active), { usedAt: at })
-  if (!row) return []
-  const parent = refreshTokens.toRecord(row)
-  const token: RefreshTokenRecord = {
-    ...parent,
-    ...child,
-    parentId: parent.id,
-    expiresAt: new Date(Math.min(childExpiresAt.getTime(), parent.familyExpiresAt.getTime())),
-    usedAt: null,
-    createdAt: at,
-  }
-  await db(refreshTokens.name).insert(refreshTokens.toRow(token))
-  return db(refreshTokens.name)
-    .join(users.name, users.column('id'), refreshTokens.column('userId'))
-    .where(refreshTokens.where({ id: child.id }))
-    .select([...refreshTokens.selection, ...users.selection])
+  const [seen]: Row[] = await rotatable(db(refreshTokens.name), tables, rotation).select([...refreshTokens.select(['userId'])])
+  if (!seen) return null
+  const [held] = await holdUser(db, dialect, users, { id: refreshTokens.read(seen, 'userId'), isActive: true })
+  if (!held) return null
+  const unspent = (query: Knex.QueryBuilder) => rotatable(query, tables, rotation)
+  const [spent] = await updateReturning(db, dialect, refreshTokens, unspent, { usedAt: rotation.at })
+  if (!spent) return null
+  const token = childOf(refreshTokens.toRecord(spent), rotation)
+  await db(refreshTokens.name).insert(refreshTokens.newRow(token))
+  return { token, user: users.toRecord(held) }
+}
+
+function childOf(parent: RefreshTokenRecord, { child, childExpiresAt, at }: Rotation): RefreshTokenRecord {
+  const expiresAt = new Date(Math.min(childExpiresAt.getTime(), parent.familyExpiresAt.getTime()))
+  return { ...parent, ...child, parentId: parent.id, expiresAt, usedAt: null, createdAt: at }
 }

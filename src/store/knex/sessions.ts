@@ -2,11 +2,12 @@ import type { SessionStore } from '../auth-store'
 import type { Connection } from './connection'
 import type { Tables } from './default-tables'
 import type { Row } from './table'
+import { updateFound } from './update-found'
 
 export function sessionsStore(connection: Connection, { users, sessions }: Tables): SessionStore {
   return {
     async insert(session) {
-      const row = sessions.toRow(session)
+      const row = sessions.newRow(session)
       await connection.statement('sessions.insert', (db) => db(sessions.name).insert(row))
     },
 
@@ -29,8 +30,7 @@ export function sessionsStore(connection: Connection, { users, sessions }: Table
       const where = sessions.match({ id })
       if (!where) return false
       const changes = sessions.toRow({ lastSeenAt, expiresAt })
-      const changed = await connection.statement<number>('sessions.touch', (db) => db(sessions.name).where(where).update(changes))
-      return changed === 1
+      return updateFound(connection, 'sessions.touch', sessions, where, changes)
     },
 
     async listForUser(userId) {
@@ -38,7 +38,10 @@ export function sessionsStore(connection: Connection, { users, sessions }: Table
       if (!where) return []
       const order = [sessions.column('createdAt'), sessions.column('id')]
       const rows = await connection.statement<Row[]>('sessions.listForUser', (db) =>
-        db(sessions.name).where(where).select(sessions.selection).orderBy(order),
+        db(sessions.name)
+          .where(where)
+          .select([...sessions.selection])
+          .orderBy(order),
       )
       return rows.map(sessions.toRecord)
     },

@@ -1,9 +1,12 @@
+import { randomUUID } from 'node:crypto'
 import type { Knex } from 'knex'
-import { ValidationError } from '../../errors'
+import { ConfigurationError, ValidationError } from '../../errors'
+import { type ColumnKind, canHold, expressionOf, fromColumn, toColumn } from './column-values'
 import type { Dialect } from './dialect'
+import type { TableOptions } from './table-options'
 
-/** What a field is to us; drivers differ in what they return for it (SQLite: `1` for true, a number for an instant). */
-export type FieldKind = 'id' | 'text' | 'integer' | 'boolean' | 'instant'
+/** What a field is to us. */
+export type FieldKind = 'id' | 'userId' | 'text' | 'integer' | 'boolean' | 'instant'
 
 export interface Field {
   readonly column: string
@@ -14,18 +17,28 @@ export interface Field {
 
 export interface TableDefinition<R> {
   readonly table: string
+  /** Begins the names under which SELECT returns the fields, so that those of two tables never collide. */
+  readonly prefix: string
   readonly fields: { readonly [F in keyof R]: Field }
+  /** The fields a host may lack, and what they are then. */
+  readonly optional: { readonly [F in keyof R]?: (record: Partial<R>) => R[F] }
+  readonly keyIsGiven?: boolean
 }
 
 export type Row = Record<string, unknown>
-type Values = Record<string, Knex.Value | null>
+export type Values = Record<string, Knex.Value | null>
+/** What SELECT and RETURNING take. */
+export type Selected = string | Knex.Raw
 
 /** A record's table: the only place where fields become columns and values change their form. */
 export interface Table<R> {
   readonly name: string
+  /** Those with a column. */
   readonly fields: ReadonlySet<keyof R>
-  /** `table.column as alias` of every field, for SELECT and RETURNING; the aliases of two tables never collide. */
-  readonly selection: readonly string[]
+  /** The key of a new row is made by the database. */
+  readonly databaseMakesKeys: boolean
+  /** Every field under its alias, for SELECT and RETURNING; the aliases of two tables never collide. */
+  readonly selection: readonly Selected[]
   /** The qualified column. */
   column(field: keyof R): string
   /** The column alone, for SET and column lists. */
@@ -37,33 +50,70 @@ export interface Table<R> {
   match(wanted: Partial<R>): Values | null
   /** The same for values known to fit. Never null: a forgotten condition would mean every row. */
   where(wanted: Partial<R>): Values
-  /** Columns for INSERT and SET. @throws ValidationError for a value the column cannot hold */
+  /** Columns for INSERT and SET; what has no column is left out. @throws ValidationError for a value it cannot hold */
   toRow(values: Partial<R>): Values
+  /** A whole row for INSERT: the host's own columns too, and the key unless the database makes it. */
+  newRow(values: Partial<R>): Values
   /** Like `selection`, of a few fields. */
-  select(fields: readonly (keyof R)[]): readonly string[]
+  select(fields: readonly (keyof R)[]): readonly Selected[]
   read<F extends keyof R>(row: Row, field: F): R[F]
   toRecord(row: Row): R
+  /** The values as `selection` would return them. */
+  asRow(values: Partial<R>): Row
+  /** The record as it would be read back: without what has no column. */
+  asStored(record: R): R
 }
 
-export function bindTable<R>(definition: TableDefinition<R>, dialect: Dialect): Table<R> {
-  const { table: name, fields } = definition
-  const names = Object.keys(fields) as (keyof R & string)[] // a mapped type has exactly the keys of R
-  const prefix = name.replace(/[^a-z0-9]/gi, '')
-  const selected = (field: keyof R) => `${name}.${fields[field].column} as ${alias(prefix, String(field))}`
+export interface Binding {
+  readonly knex: Knex
+  readonly dialect: Dialect
+  /** The type of the users' keys, which other tables refer to. */
+  readonly userIds: NonNullable<TableOptions<unknown>['ids']>
+}
+
+interface Column {
+  readonly name: string
+  readonly kind: ColumnKind
+  readonly maxLength?: number
+}
+
+export function bindTable<R extends { id: string }>(
+  definition: TableDefinition<R>,
+  options: TableOptions<R>,
+  { knex, dialect, userIds }: Binding,
+): Table<R> {
+  const { optional, prefix } = definition
+  const name = options.table ?? definition.table
+  const names = Object.keys(definition.fields) as (keyof R & string)[] // a mapped type has exactly the keys of R
+  const columns: ReadonlyMap<keyof R, Column> = columnsOf(definition, options, userIds)
+  const selected = new Map([...columns].map(([field, column]) => [field, selectedColumn(column, name, alias(prefix, String(field)))]))
+
+  function columnOf(field: keyof R): Column {
+    const column = columns.get(field)
+    if (!column) throw new ConfigurationError(`The table ${name} has no column for ${String(field)}; map one in createKnexStore().`)
+    return column
+  }
+
+  function selectedColumn({ name: column, kind }: Column, from: string, as: string): Selected {
+    const expression = expressionOf(kind, dialect)
+    return expression ? knex.raw(`${expression} as ??`, [`${from}.${column}`, as]) : `${from}.${column} as ${as}`
+  }
+
   const table: Table<R> = {
     name,
-    fields: new Set(names),
-    selection: names.map(selected),
-    column: (field) => `${name}.${fields[field].column}`,
-    bareColumn: (field) => fields[field].column,
+    fields: new Set(columns.keys()),
+    databaseMakesKeys: options.ids === 'integer',
+    selection: [...selected.values()],
+    column: (field) => `${name}.${columnOf(field).name}`,
+    bareColumn: (field) => columnOf(field).name,
     alias: (field) => alias(prefix, String(field)),
-    value: (field, value) => toColumn(fields[field].kind, value, dialect),
+    value: (field, value) => toColumn(columnOf(field).kind, value, knex, dialect),
     match(wanted) {
       const given = entries(wanted)
       // A condition left undefined, as a JavaScript host may, is not one condition less: it would mean every row.
       if (given.length === 0 || given.length < Object.keys(wanted).length) return null
-      if (!given.every(([field, value]) => canHold(fields[field], value))) return null
-      return Object.fromEntries(given.map(([field, value]) => [table.column(field), toColumn(fields[field].kind, value, dialect)]))
+      if (!given.every(([field, value]) => canHold(columnOf(field).kind, value, columnOf(field).maxLength))) return null
+      return Object.fromEntries(given.map(([field, value]) => [table.column(field), toColumn(columnOf(field).kind, value, knex, dialect)]))
     },
     where(wanted) {
       const conditions = table.match(wanted)
@@ -71,18 +121,71 @@ export function bindTable<R>(definition: TableDefinition<R>, dialect: Dialect): 
       return conditions
     },
     toRow(values) {
-      const given = entries(values).filter(([field]) => Object.hasOwn(fields, field))
-      const bad = given.filter(([field, value]) => !canHold(fields[field], value))
-      if (bad.length > 0) throw new ValidationError({ details: { errors: bad.map(([path]) => ({ path, rule: 'unstorable' })) } })
-      return Object.fromEntries(given.map(([field, value]) => [fields[field].column, toColumn(fields[field].kind, value, dialect)]))
+      const given = entries(values).flatMap(([field, value]) => {
+        const column = columns.get(field)
+        return column ? [{ field, column, value }] : []
+      })
+      const bad = given.filter(({ column, value }) => !canHold(column.kind, value, column.maxLength))
+      if (bad.length > 0) throw new ValidationError({ details: { errors: bad.map(({ field }) => ({ path: field, rule: 'unstorable' })) } })
+      return Object.fromEntries(given.map(({ column, value }) => [column.name, toColumn(column.kind, value, knex, dialect)]))
     },
-    select: (some) => some.map(selected),
-    // `fromColumn` returns what the field's kind promises.
-    read: <F extends keyof R>(row: Row, field: F) => fromColumn(fields[field].kind, row[table.alias(field)]) as R[F],
-    // Every field of R.
-    toRecord: (row) => Object.fromEntries(names.map((field) => [field, table.read(row, field)])) as R,
+    newRow({ id, ...values }) {
+      const own = (options.insertDefaults?.() ?? {}) as Values // the host's words, which knex judges
+      const rest = { ...own, ...table.toRow(values as unknown as Partial<R>) } // all of R but the key
+      if (table.databaseMakesKeys) return rest
+      const key = id ?? own[table.bareColumn('id')] ?? randomUUID()
+      const { name: column, kind } = columnOf('id')
+      if (!canHold(kind, key)) throw new TypeError(`The key of a new row of ${name} is no ${options.ids ?? 'uuid'}; look at insertDefaults`)
+      return { ...rest, [column]: toColumn(kind, key, knex, dialect) }
+    },
+    select: (some) => some.flatMap((field) => selected.get(field) ?? []),
+    read<F extends keyof R>(row: Row, field: F): R[F] {
+      return fromColumn(columnOf(field).kind, row[table.alias(field)]) as R[F] // what the field's kind promises
+    },
+    toRecord: (row) => completed(Object.fromEntries([...columns.keys()].map((field) => [field, table.read(row, field)])) as Partial<R>), // fields of R
+    asRow: (values) => Object.fromEntries(entries(values).map(([field, value]) => [table.alias(field), value])),
+    asStored: (record) => completed(Object.fromEntries(entries(record).filter(([field]) => columns.has(field))) as Partial<R>), // fields of R
   }
   return table
+
+  function completed(record: Partial<R>): R {
+    const missing = names.filter((field) => !columns.has(field))
+    const standIns = missing.map((field) => [field, optional[field]?.(record) ?? null])
+    return { ...record, ...Object.fromEntries(standIns) } as R // every field of R
+  }
+}
+
+/** The columns there are, by field. @throws ConfigurationError when two fields share one */
+function columnsOf<R>(
+  { fields }: TableDefinition<R>,
+  options: TableOptions<R>,
+  userIds: Binding['userIds'],
+): Map<keyof R & string, Column> {
+  const columns = new Map<keyof R & string, Column>()
+  const kinds: Record<FieldKind, ColumnKind> = {
+    id: keyKind(options.ids ?? 'uuid'),
+    userId: keyKind(userIds),
+    text: 'text',
+    integer: 'integer',
+    boolean: 'boolean',
+    instant: options.instants ?? 'native',
+  }
+  const owners = new Map<string, string>()
+  for (const [field, definition] of Object.entries<Field>(fields)) {
+    const name = options.columns?.[field as keyof R] ?? definition.column // Object.entries widens the keys
+    if (name === false) continue
+    const owner = owners.get(name)
+    if (owner) throw new ConfigurationError(`createKnexStore(): the column ${name} is mapped twice, to ${owner} and ${field}.`)
+    owners.set(name, field)
+    const { maxLength } = definition
+    columns.set(field as keyof R & string, { name, kind: kinds[definition.kind], ...(maxLength === undefined ? {} : { maxLength }) }) // as above
+  }
+  return columns
+}
+
+function keyKind(ids: Binding['userIds']): ColumnKind {
+  if (ids === 'uuid') return 'uuid'
+  return ids === 'integer' ? 'integer key' : 'text key'
 }
 
 // One lower-case word: it survives the name mappers a host may have put on its knex (snake_case <-> camelCase).
@@ -93,56 +196,4 @@ function alias(prefix: string, field: string): string {
 function entries<R>(values: Partial<R>): [keyof R & string, unknown][] {
   const given = Object.entries(values).filter(([, value]) => value !== undefined)
   return given as [keyof R & string, unknown][] // Object.entries widens the keys
-}
-
-// Canonical form only: PostgreSQL's uuid takes others for equal, and an identifier is compared byte for byte.
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
-
-// NUL is refused by PostgreSQL; a lone surrogate is replaced by U+FFFD on its way, so that two strings become one.
-const UNSTORABLE = /[\0\p{Surrogate}]/u
-
-function canHold(field: Field, value: unknown): boolean {
-  if (value === null) return true
-  switch (field.kind) {
-    case 'id':
-      return typeof value === 'string' && UUID.test(value)
-    case 'text':
-      return typeof value === 'string' && !UNSTORABLE.test(value) && (field.maxLength === undefined || [...value].length <= field.maxLength)
-    case 'integer':
-      return Number.isSafeInteger(value)
-    case 'boolean':
-      return typeof value === 'boolean'
-    case 'instant':
-      return value instanceof Date && !Number.isNaN(value.getTime())
-  }
-}
-
-function toColumn(kind: FieldKind, value: unknown, dialect: Dialect): Knex.Value | null {
-  if (value === null || value === undefined) return null
-  if (kind === 'instant') return dialect.instantToColumn(value as Date) // by the field's type
-  if (kind === 'boolean') return dialect.booleanToColumn(value as boolean) // by the field's type
-  return value as string | number // id, text or integer, by the field's type
-}
-
-function fromColumn(kind: FieldKind, value: unknown): unknown {
-  if (value === null || value === undefined) return null
-  switch (kind) {
-    case 'boolean':
-      return value === true || Number(value) === 1
-    case 'integer':
-      return Number(value)
-    case 'instant':
-      return toInstant(value)
-    default:
-      return String(value)
-  }
-}
-
-// A number or its text on SQLite; a Date on PostgreSQL, or text where the host replaced the driver's parser.
-function toInstant(value: unknown): Date {
-  if (value instanceof Date) return value
-  const instant = new Date(typeof value === 'string' && !/^-?\d+$/.test(value) ? value : Number(value))
-  // An unreadable expiry must not compare as "not yet".
-  if (Number.isNaN(instant.getTime())) throw new Error('A date in the database cannot be read')
-  return instant
 }

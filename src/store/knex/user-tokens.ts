@@ -1,24 +1,19 @@
-import { randomUUID } from 'node:crypto'
-import type { UserTokenRecord, UserTokenStore } from '../auth-store'
+import type { UserTokenStore } from '../auth-store'
 import type { Connection } from './connection'
 import type { Tables } from './default-tables'
+import { insertRecord } from './insert-record'
 import { updateReturning } from './update-returning'
 
 export function userTokensStore(connection: Connection, { userTokens }: Tables): UserTokenStore {
   return {
-    async insert(newToken) {
-      const token: UserTokenRecord = { ...newToken, id: randomUUID() }
-      const row = userTokens.toRow(token)
-      await connection.statement('userTokens.insert', (db) => db(userTokens.name).insert(row))
-      return token
-    },
+    insert: (newToken) => insertRecord(connection, 'userTokens.insert', userTokens, newToken),
 
     async consume(tokenHash, purpose, at) {
       const open = userTokens.match({ tokenHash, purpose, usedAt: null })
       if (!open) return null
       const unexpired = [userTokens.column('expiresAt'), '>', userTokens.value('expiresAt', at)] as const
-      const [row] = await connection.statement('userTokens.consume', (db) =>
-        updateReturning(db, userTokens, (query) => query.where(open).where(...unexpired), { usedAt: at }),
+      const [row] = await connection.guarded('userTokens.consume', (db) =>
+        updateReturning(db, connection.dialect, userTokens, (query) => query.where(open).where(...unexpired), { usedAt: at }),
       )
       const token = row ? userTokens.toRecord(row) : null
       return token?.tokenHash === tokenHash && token.purpose === purpose ? token : null

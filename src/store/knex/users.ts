@@ -1,22 +1,26 @@
-import { randomUUID } from 'node:crypto'
-import type { Knex } from 'knex'
 import type { UserRecord, UserStore } from '../auth-store'
 import type { Connection } from './connection'
 import type { Tables } from './default-tables'
+import { holdUser } from './hold-user'
+import { insertRecord } from './insert-record'
 import type { Row } from './table'
+import { updateFound } from './update-found'
 
 export function usersStore(connection: Connection, { users }: Tables): UserStore {
   // What came back is compared again: a host's collation may have called two strings equal.
   const only = (rows: Row[], wanted: Partial<UserRecord>): UserRecord | null => {
-    const user = rows[0] ? users.toRecord(rows[0]) : null
-    const { id = user?.id, email = user?.email } = wanted
-    return user && user.id === id && user.email === email ? user : null
+    const exact = (user: UserRecord) => user.id === (wanted.id ?? user.id) && user.email === (wanted.email ?? user.email)
+    return rows.map(users.toRecord).find(exact) ?? null
   }
 
   const read = async (verb: string, wanted: Partial<UserRecord>): Promise<UserRecord | null> => {
     const where = users.match(wanted)
     if (!where) return null
-    const rows = await connection.statement<Row[]>(verb, (db) => db(users.name).where(where).select(users.selection).limit(1))
+    const rows = await connection.statement<Row[]>(verb, (db) =>
+      db(users.name)
+        .where(where)
+        .select([...users.selection]),
+    )
     return only(rows, wanted)
   }
 
@@ -27,32 +31,24 @@ export function usersStore(connection: Connection, { users }: Tables): UserStore
 
     findByEmail: (email) => read('users.findByEmail', { email }),
 
-    async insert(newUser) {
-      const user: UserRecord = { ...newUser, id: randomUUID() }
-      const row = users.toRow(user)
-      await connection.statement('users.insert', (db) => db(users.name).insert(row))
-      return user
-    },
+    insert: (newUser) => insertRecord(connection, 'users.insert', users, newUser),
 
     async update(id, changes) {
       const where = users.match({ id })
       if (!where) return false
       const row = users.toRow(changes)
       if (Object.keys(row).length === 0) return (await read('users.update', { id })) !== null
-      const changed = await connection.statement<number>('users.update', (db) => db(users.name).where(where).update(row))
-      return changed === 1
+      return updateFound(connection, 'users.update', users, where, row)
     },
 
     async lock(id) {
-      const where = users.match({ id })
-      if (!where) return null
-      const rows = await connection.statement<Row[]>('users.lock', (db) => lockRow(db, where))
-      return only(rows, { id })
+      if (!users.match({ id })) return null
+      return only(await connection.statement('users.lock', (db) => holdUser(db, connection.dialect, users, { id })), { id })
     },
 
     async advanceTotpStep(id, step) {
       const where = users.match({ id })
-      if (!where || !Number.isSafeInteger(step)) return false
+      if (!where || !Number.isSafeInteger(step) || !users.fields.has('totpLastStep')) return false
       const last = users.column('totpLastStep')
       const changed = await connection.statement<number>('users.advanceTotpStep', (db) =>
         db(users.name)
@@ -62,16 +58,5 @@ export function usersStore(connection: Connection, { users }: Tables): UserStore
       )
       return changed === 1
     },
-  }
-
-  // Without row locks a write that changes nothing holds the row (SQLite: the file), and a unit that starts with it
-  // never has to turn a read lock into a write lock.
-  function lockRow(db: Knex, where: object): PromiseLike<Row[]> {
-    if (connection.dialect.rowLocks) return db(users.name).where(where).select(users.selection).forUpdate()
-    const id = users.bareColumn('id')
-    return db(users.name)
-      .where(where)
-      .update({ [id]: db.ref(id) })
-      .returning([...users.selection])
   }
 }

@@ -1,0 +1,101 @@
+import type { Knex } from 'knex'
+import type { Dialect } from './dialect'
+
+/**
+ * How a column holds what a field means; drivers differ in what they return for it (SQLite: `1` for true). `uuid`,
+ * `integer key` and `text key` are keys, which are text to us; the last three are instants.
+ */
+export type ColumnKind = 'uuid' | 'integer key' | 'text key' | 'text' | 'integer' | 'boolean' | 'native' | 'epoch_ms' | 'iso'
+
+// Canonical forms only: databases take others for equal ('{...}' or upper case for a uuid, '007' or '1e3' for a number),
+// and an identifier is compared byte for byte.
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+const INTEGER_KEY = /^(0|[1-9]\d{0,18})$/
+const LARGEST_KEY = 2n ** 63n - 1n
+
+// NUL is refused by PostgreSQL; a lone surrogate is replaced by U+FFFD on its way, so that two strings become one.
+const UNSTORABLE = /[\0\p{Surrogate}]/u
+
+export function canHold(kind: ColumnKind, value: unknown, maxLength = Number.POSITIVE_INFINITY): boolean {
+  if (value === null) return true
+  switch (kind) {
+    case 'uuid':
+      return typeof value === 'string' && UUID.test(value)
+    case 'integer key':
+      return typeof value === 'string' && INTEGER_KEY.test(value) && BigInt(value) <= LARGEST_KEY
+    case 'text key':
+      return typeof value === 'string' && value !== '' && !UNSTORABLE.test(value)
+    case 'text':
+      return typeof value === 'string' && !UNSTORABLE.test(value) && [...value].length <= maxLength
+    case 'integer':
+      return Number.isSafeInteger(value)
+    case 'boolean':
+      return typeof value === 'boolean'
+    default:
+      return value instanceof Date && !Number.isNaN(value.getTime())
+  }
+}
+
+/** For WHERE, INSERT and SET, of a value that `canHold` admitted. */
+export function toColumn(kind: ColumnKind, value: unknown, knex: Knex, dialect: Dialect): Knex.Value | null {
+  if (value === null || value === undefined) return null
+  switch (kind) {
+    case 'integer key':
+      // As a 64-bit integer whatever the column's size: PostgreSQL fails at a number that its own type cannot hold.
+      return knex.raw(`cast(? as ${dialect.types.bigint})`, [value as string]) // by the field's type
+    case 'boolean':
+      return dialect.booleanToColumn(value as boolean) // by the field's type
+    case 'native':
+      return dialect.instantToColumn(value as Date) // by the field's type
+    case 'epoch_ms':
+      return (value as Date).getTime() // by the field's type
+    case 'iso':
+      return (value as Date).toISOString() // by the field's type
+    default:
+      return value as string | number // by the field's type
+  }
+}
+
+/** How SELECT asks for the column (`??`); null: as it is. */
+export function expressionOf(kind: ColumnKind, dialect: Dialect): string | null {
+  if (kind === 'native') return dialect.instantExpression
+  return kind === 'integer key' ? dialect.integerKeyExpression : null
+}
+
+export function fromColumn(kind: ColumnKind, value: unknown): unknown {
+  if (value === null || value === undefined) return null
+  switch (kind) {
+    case 'boolean':
+      return toBoolean(value)
+    case 'integer':
+      return Number(value)
+    case 'native':
+    case 'epoch_ms':
+    case 'iso':
+      return toInstant(value)
+    case 'integer key':
+      // Where a host has its driver parse 64-bit integers, two keys would become one.
+      if (typeof value === 'number' && !Number.isSafeInteger(value)) throw new Error('A key in the database is too large for a number')
+      return String(value)
+    default:
+      return String(value)
+  }
+}
+
+// BIT(1) of MariaDB is a byte.
+function toBoolean(value: unknown): boolean {
+  return value === true || Number(Buffer.isBuffer(value) ? value[0] : value) === 1
+}
+
+const NUMBER = /^-?\d+$/
+const WITHOUT_ZONE = /^\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d(\.\d+)?)?$/
+
+// A number or its text; a Date; or text, which means UTC unless it says otherwise.
+function toInstant(value: unknown): Date {
+  if (value instanceof Date) return value
+  const text = String(value)
+  const instant = NUMBER.test(text) ? new Date(Number(text)) : new Date(WITHOUT_ZONE.test(text) ? `${text.replace(' ', 'T')}Z` : text)
+  // An unreadable expiry must not compare as "not yet".
+  if (Number.isNaN(instant.getTime())) throw new Error('A date in the database cannot be read')
+  return instant
+}

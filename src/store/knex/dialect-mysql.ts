@@ -1,0 +1,77 @@
+import type { Knex } from 'knex'
+import { ConfigurationError, ServiceUnavailableError } from '../../errors'
+import type { Dialect } from './dialect'
+
+/** MariaDB, and MySQL 8 by its manual; only MariaDB is tested. */
+export const mysql: Dialect = {
+  name: 'mysql',
+  writesInWith: false,
+  returning: false,
+  rowLocks: true,
+  // mysql2 asks the server for CLIENT_FOUND_ROWS, but the host may have switched that off.
+  countsMatchedRows: false,
+  // DATETIME, not TIMESTAMP: no conversion by the session's time zone, and no end in 2038.
+  types: { id: 'varchar(36)', bigint: 'signed', text: 'longtext', boolean: 'boolean', instant: 'datetime(3)' },
+  // Text of our own: the driver would write the local time of its `timezone` option.
+  instantToColumn: (instant) => instant.toISOString().slice(0, -1).replace('T', ' '),
+  // As text again: the driver would read it as local time, where the hour of a clock change does not even exist.
+  instantExpression: "date_format(??, '%Y-%m-%dT%H:%i:%s.%fZ')",
+  integerKeyExpression: 'cast(?? as char)',
+  booleanToColumn: (value) => (value ? 1 : 0),
+  transaction: (knex, work) => knex.transaction(work, { isolationLevel: 'read committed' }),
+  withSchemaLock,
+  tableOptions,
+  columnType,
+  looseColumns,
+  indexesInTable: true,
+}
+
+// Per database, and below the 64 characters a name may have. CREATE TABLE commits, so no transaction could hold it.
+const LOCK_NAME = "concat('doorward.', md5(coalesce(database(), '')))"
+
+async function withSchemaLock(trx: Knex, work: () => Promise<void>): Promise<void> {
+  const [[lock]] = await trx.raw(`select get_lock(${LOCK_NAME}, 60) as granted`)
+  if (Number(lock.granted) !== 1) throw new ServiceUnavailableError()
+  try {
+    await work()
+  } finally {
+    await trx.raw(`select release_lock(${LOCK_NAME})`)
+  }
+}
+
+/**
+ * Byte for byte and without padding: in any other collation 'AbC', 'abc' or 'AbC ' are one subject. MariaDB (10.2) and
+ * MySQL (8.0.17) have one such collation each, under different names.
+ */
+async function tableOptions(db: Knex): Promise<string> {
+  const wanted = ['utf8mb4_nopad_bin', 'utf8mb4_0900_bin']
+  const [found] = await db('information_schema.collations').whereIn('collation_name', wanted).select({ name: 'collation_name' })
+  if (!found) throw new ConfigurationError(`The database knows neither ${wanted.join(' nor ')}; use MariaDB 10.2, MySQL 8.0.17 or later.`)
+  return `engine = InnoDB default character set utf8mb4 collate ${found.name}`
+}
+
+async function columnType(db: Knex, table: string, column: string): Promise<string | null> {
+  const [found] = await columnsOf(db, table)
+    .where('column_name', column)
+    .select({ type: 'column_type', charset: 'character_set_name', collation: 'collation_name' })
+  if (!found) return null
+  return found.charset ? `${found.type} character set ${found.charset} collate ${found.collation}` : found.type
+}
+
+// Other binary collations still take a text and the same with trailing blanks for equal.
+async function looseColumns(db: Knex, table: string, columns: readonly string[]): Promise<string[]> {
+  const found: { name: string }[] = await columnsOf(db, table)
+    .whereIn('column_name', columns)
+    .whereNotNull('collation_name')
+    .whereNot('collation_name', 'like', '%\\_nopad\\_bin')
+    .whereNot('collation_name', 'like', '%\\_0900\\_bin')
+    .select({ name: 'column_name' })
+  return found.map(({ name }) => name)
+}
+
+function columnsOf(db: Knex, table: string): Knex.QueryBuilder {
+  const [name = '', schema] = table.split('.').reverse()
+  return db('information_schema.columns')
+    .where('table_schema', schema ?? db.raw('database()'))
+    .where('table_name', name)
+}

@@ -1,0 +1,46 @@
+import type { Dialect } from './dialect'
+
+export const postgresql: Dialect = {
+  name: 'postgresql',
+  writesInWith: true,
+  returning: true,
+  rowLocks: true,
+  countsMatchedRows: true,
+  types: { id: 'uuid', bigint: 'bigint', text: 'text', boolean: 'boolean', instant: 'timestamptz(3)' },
+  // Text with its zone: the driver would write local time, right only as long as process and offset agree.
+  instantToColumn: (instant) => instant.toISOString(),
+  instantExpression: null,
+  integerKeyExpression: null,
+  booleanToColumn: (value) => value,
+  transaction: (knex, work) => knex.transaction(work, { isolationLevel: 'read committed' }),
+  async withSchemaLock(trx, work) {
+    // The number is arbitrary; it only has to be the same in every version of this library.
+    await trx.raw('select pg_advisory_xact_lock(7303917261)')
+    await work()
+  },
+  tableOptions: async () => '',
+  async columnType(db, table, column) {
+    const { rows } = await db.raw(
+      'select format_type(atttypid, atttypmod) as type from pg_attribute where attrelid = to_regclass(?) and attname = ? and not attisdropped',
+      [quoted(table), column],
+    )
+    return rows[0]?.type ?? null
+  },
+  // A collation made to ignore differences, and the type citext, which does so by itself.
+  async looseColumns(db, table, columns) {
+    const { rows } = await db.raw(
+      `select a.attname as name from pg_attribute a join pg_type t on t.oid = a.atttypid left join pg_collation c on c.oid = a.attcollation
+       where a.attrelid = to_regclass(?) and a.attname = any(?) and (t.typname = 'citext' or not c.collisdeterministic)`,
+      [quoted(table), [...columns]],
+    )
+    return rows.map(({ name }: { name: string }) => name)
+  },
+  indexesInTable: false,
+}
+
+function quoted(table: string): string {
+  return table
+    .split('.')
+    .map((part) => `"${part.replaceAll('"', '""')}"`)
+    .join('.')
+}

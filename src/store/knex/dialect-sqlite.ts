@@ -1,0 +1,59 @@
+import type { Knex } from 'knex'
+import type { Dialect } from './dialect'
+
+export const sqlite: Dialect = {
+  name: 'sqlite',
+  writesInWith: false,
+  returning: true,
+  rowLocks: false,
+  countsMatchedRows: true,
+  types: { id: 'varchar(36)', bigint: 'integer', text: 'text', boolean: 'boolean', instant: 'integer' },
+  instantToColumn: (instant) => instant.getTime(),
+  instantExpression: null,
+  integerKeyExpression: 'cast(?? as text)',
+  booleanToColumn: (value) => (value ? 1 : 0),
+  transaction: sqliteTransaction,
+  withSchemaLock: null,
+  tableOptions: async () => '',
+  async columnType(db, table, column) {
+    const [found] = await db.raw('select type from pragma_table_info(?) where name = ?', [table, column])
+    return found ? found.type || 'blob' : null
+  },
+  // Only the text of CREATE TABLE says which collation a column has.
+  async looseColumns(db, table, columns) {
+    const [found] = await db.raw("select sql from sqlite_master where type = 'table' and name = ?", [table])
+    return columns.filter((column) => {
+      const name = `["\`[]?${column.replace(/\W/g, '\\$&')}["\`\\]]?`
+      return new RegExp(`[(,\\s]${name}\\s[^,]*collate\\s+["\`]?(nocase|rtrim)`, 'i').test(String(found?.sql))
+    })
+  },
+  indexesInTable: false,
+}
+
+async function sqliteTransaction<T>(knex: Knex, work: (trx: Knex.Transaction) => Promise<T>): Promise<T> {
+  const connection: SqliteConnection = await knex.client.acquireConnection()
+  try {
+    return await knex.transaction(work, { connection: beginningImmediately(connection) })
+  } finally {
+    // A COMMIT refused with SQLITE_BUSY leaves the transaction open, and knex would hand the connection on like that.
+    if (connection.inTransaction) connection.exec('ROLLBACK')
+    knex.client.releaseConnection(connection)
+  }
+}
+
+/**
+ * A unit that read first and wrote later would fail with SQLITE_BUSY_SNAPSHOT, or deadlock, whenever another process
+ * wrote in between: it has to take the write lock at once. knex knows no BEGIN IMMEDIATE, so its BEGIN becomes one on
+ * the way to the driver.
+ */
+function beginningImmediately(connection: SqliteConnection): SqliteConnection {
+  const prepare = (sql: string) => connection.prepare(sql === 'BEGIN;' ? 'BEGIN IMMEDIATE;' : sql)
+  return Object.create(connection, { prepare: { value: prepare } })
+}
+
+/** better-sqlite3's Database, as far as it is used here. */
+interface SqliteConnection {
+  readonly inTransaction: boolean
+  exec(sql: string): unknown
+  prepare(sql: string): unknown
+}

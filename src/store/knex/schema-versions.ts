@@ -1,0 +1,151 @@
+import type { HostTables } from './default-tables'
+import type { ColumnTypes } from './dialect'
+
+/** A step of the schema. Once released it does not change any more: a later step alters what it made. */
+export interface Version {
+  readonly name: string
+  readonly tables: readonly TableSchema[]
+}
+
+export interface TableSchema {
+  readonly name: string
+  /** What it holds, by the name of its options. */
+  readonly record: keyof HostTables
+  columns(types: ColumnTypes, usersKey: string): readonly string[]
+  /** After the columns: MySQL reads over `references` beside a column. */
+  constraints(users: string): readonly string[]
+  readonly indexes: readonly { readonly name: string; readonly columns: string }[]
+}
+
+/** The key of the users table, which may be the host's. */
+export interface UsersKey {
+  /** As in REFERENCES. */
+  readonly reference: string
+  readonly type: string
+}
+
+const ofUser = (users: string): string => `foreign key (user_id) references ${users} on delete cascade`
+
+export const VERSIONS: readonly Version[] = [
+  {
+    name: 'doorward_0001_tables',
+    tables: [
+      {
+        name: 'auth_users',
+        record: 'users',
+        columns: ({ id, text, boolean, instant }) => [
+          `id ${id} not null primary key`,
+          `is_active ${boolean} not null`,
+          `created_at ${instant} not null`,
+          `updated_at ${instant} not null`,
+          'email varchar(320) not null unique',
+          `hashed_password ${text} not null`,
+          `is_admin ${boolean} not null`,
+          `last_login_at ${instant}`,
+          `name ${text}`,
+          `totp_secret ${text}`,
+          `totp_enabled_at ${instant}`,
+          'totp_last_step integer',
+          `email_verified_at ${instant}`,
+          `activated_at ${instant}`,
+          `password_set_at ${instant}`,
+        ],
+        constraints: () => [],
+        indexes: [],
+      },
+      {
+        name: 'auth_identities',
+        record: 'identities',
+        columns: ({ id, boolean, instant }, usersKey) => [
+          `id ${id} not null primary key`,
+          `user_id ${usersKey} not null`,
+          'provider varchar(64) not null',
+          'subject varchar(255) not null',
+          'email varchar(320)',
+          `email_verified ${boolean}`,
+          'name varchar(200)',
+          'picture varchar(1024)',
+          `created_at ${instant} not null`,
+          `last_login_at ${instant} not null`,
+        ],
+        constraints: (users) => ['unique (provider, subject)', 'unique (user_id, provider)', ofUser(users)],
+        indexes: [],
+      },
+      {
+        name: 'auth_user_tokens',
+        record: 'userTokens',
+        columns: ({ id, text, instant }, usersKey) => [
+          `id ${id} not null primary key`,
+          `user_id ${usersKey} not null`,
+          'token_hash varchar(64) not null unique',
+          'purpose varchar(32) not null',
+          `payload ${text}`,
+          `expires_at ${instant} not null`,
+          `used_at ${instant}`,
+          `created_at ${instant} not null`,
+        ],
+        constraints: (users) => [ofUser(users)],
+        indexes: [
+          { name: 'auth_user_tokens_user', columns: 'user_id, purpose' },
+          { name: 'auth_user_tokens_expiry', columns: 'expires_at' },
+        ],
+      },
+      {
+        name: 'auth_refresh_tokens',
+        record: 'refreshTokens',
+        columns: ({ id, instant }, usersKey) => [
+          `id ${id} not null primary key`,
+          `user_id ${usersKey} not null`,
+          'token_hash varchar(64) not null unique',
+          'family_id varchar(36) not null',
+          `parent_id ${id}`,
+          'amr varchar(64)',
+          `expires_at ${instant} not null`,
+          `family_expires_at ${instant} not null`,
+          `used_at ${instant}`,
+          `revoked_at ${instant}`,
+          `created_at ${instant} not null`,
+        ],
+        constraints: (users) => [ofUser(users)],
+        indexes: [
+          { name: 'auth_refresh_tokens_user', columns: 'user_id' },
+          { name: 'auth_refresh_tokens_family', columns: 'family_id' },
+          { name: 'auth_refresh_tokens_parent', columns: 'parent_id' },
+          { name: 'auth_refresh_tokens_expiry', columns: 'family_expires_at' },
+        ],
+      },
+      {
+        name: 'auth_recovery_codes',
+        record: 'recoveryCodes',
+        columns: ({ id, instant }, usersKey) => [
+          `id ${id} not null primary key`,
+          `user_id ${usersKey} not null`,
+          'code_hash varchar(64) not null',
+          `used_at ${instant}`,
+        ],
+        constraints: (users) => ['unique (user_id, code_hash)', ofUser(users)],
+        indexes: [],
+      },
+      {
+        name: 'auth_sessions',
+        record: 'sessions',
+        columns: ({ id, text, instant }, usersKey) => [
+          `id ${id} not null primary key`,
+          `user_id ${usersKey} not null`,
+          'session_hash varchar(64) not null unique',
+          'amr varchar(64) not null',
+          'ip varchar(45)',
+          `user_agent ${text}`,
+          `created_at ${instant} not null`,
+          `last_seen_at ${instant} not null`,
+          `expires_at ${instant} not null`,
+        ],
+        constraints: (users) => [ofUser(users)],
+        indexes: [
+          { name: 'auth_sessions_user', columns: 'user_id' },
+          { name: 'auth_sessions_expiry', columns: 'expires_at' },
+        ],
+      },
+    ],
+  },
+]

@@ -1,0 +1,63 @@
+import { ConfigurationError } from '../../errors'
+
+/** A table of the host's own. What is not given is as in the default table. */
+export interface TableOptions<R> {
+  /** May name its schema: `app.people`. */
+  table?: string
+  /** Our field -> your column; `false`: you have none, for the fields docs/store.md lists as optional. */
+  columns?: { readonly [Field in keyof R]?: string | false }
+  /** The key's type, 'uuid' by default. Integer keys are made by the database, the others by us, as UUID v4. */
+  ids?: 'uuid' | 'integer' | 'text'
+  /** Columns of your own that need a value in a new row; a key given here is used instead of a UUID. */
+  insertDefaults?: () => Record<string, unknown>
+  /**
+   * How instants are stored: 'native' (the default: `timestamptz` on PostgreSQL, DATETIME in UTC on MariaDB, milliseconds
+   * on SQLite), milliseconds since 1970 as an integer, or ISO 8601 text in UTC with milliseconds.
+   */
+  instants?: 'native' | 'epoch_ms' | 'iso'
+}
+
+const KEYS: ReadonlySet<string> = new Set(['table', 'columns', 'ids', 'insertDefaults', 'instants'])
+
+/** What must be known of a table to judge its options. */
+export interface MappableTable {
+  readonly fields: object
+  /** The fields a host may lack. */
+  readonly optional: object
+  /** The caller brings the key, so the database cannot make it. */
+  readonly keyIsGiven?: boolean
+}
+
+/** @throws ConfigurationError in a sentence that names the option */
+export function checkTableOptions(name: string, options: unknown, definition: MappableTable): void {
+  if (typeof options !== 'object' || options === null || Array.isArray(options)) throw refusal(name, ' must be an object of table options.')
+  for (const key of Object.keys(options))
+    if (!KEYS.has(key)) throw refusal(name, `.${key} is not an option; known are ${[...KEYS].join(', ')}.`)
+  const { table, columns = {}, ids, insertDefaults, instants } = options as Record<string, unknown> // an object, as checked
+  if (table !== undefined && !isName(table)) throw refusal(name, '.table must be the name of a table.')
+  if (ids !== undefined && !['uuid', 'integer', 'text'].includes(String(ids)))
+    throw refusal(name, ".ids must be 'uuid', 'integer' or 'text'.")
+  if (ids === 'integer' && definition.keyIsGiven) throw refusal(name, ".ids must be 'uuid' or 'text': this key is made before the row is.")
+  if (instants !== undefined && !['native', 'epoch_ms', 'iso'].includes(String(instants)))
+    throw refusal(name, ".instants must be 'native', 'epoch_ms' or 'iso'.")
+  if (insertDefaults !== undefined && typeof insertDefaults !== 'function') throw refusal(name, '.insertDefaults must be a function.')
+  if (typeof columns !== 'object' || columns === null) throw refusal(name, '.columns must be an object: our field -> your column.')
+  for (const [field, column] of Object.entries(columns)) checkColumn(`${name}.columns.${field}`, field, column, definition)
+}
+
+function refusal(name: string, problem: string): ConfigurationError {
+  return new ConfigurationError(`createKnexStore(): ${name}${problem}`)
+}
+
+function checkColumn(path: string, field: string, column: unknown, { fields, optional }: MappableTable): void {
+  if (!Object.hasOwn(fields, field)) throw refusal(path, ` is no field; known are ${Object.keys(fields).join(', ')}.`)
+  if (column === undefined) return
+  if (column === false && !Object.hasOwn(optional, field))
+    throw refusal(path, ` cannot be false: doorward does not work without this column.`)
+  if (column !== false && (!isName(column) || column.includes('.'))) throw refusal(path, ` must be the name of a column, or false.`)
+}
+
+// knex reads more into a name: an alias, or every column.
+function isName(value: unknown): value is string {
+  return typeof value === 'string' && value.trim() !== '' && !/\sas\s|\*|\0/i.test(value)
+}

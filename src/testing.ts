@@ -1,0 +1,1 @@
+export { type StoreCase, type StoreContractOptions, storeContract } from './testing/store-contract'

@@ -1,0 +1,133 @@
+import { createHash, randomUUID } from 'node:crypto'
+import type {
+  AuthStore,
+  NewIdentity,
+  NewUser,
+  RefreshTokenRecord,
+  Rotation,
+  SessionRecord,
+  UserRecord,
+  UserTokenRecord,
+} from '../store/auth-store'
+
+// Milliseconds that a column of whole seconds or tenths would lose.
+export const AT = new Date('2026-03-29T01:30:00.987Z')
+export const later = (milliseconds: number, from = AT): Date => new Date(from.getTime() + milliseconds)
+export const hashOf = (text: string): string => createHash('sha256').update(text).digest('hex')
+export const freshHash = (): string => hashOf(randomUUID())
+
+export function newUser(overrides: Partial<NewUser> = {}): NewUser {
+  return {
+    isActive: true,
+    createdAt: AT,
+    updatedAt: AT,
+    email: `${randomUUID()}@example.test`,
+    hashedPassword: '$argon2id$fake',
+    isAdmin: false,
+    lastLoginAt: null,
+    name: 'Zoë',
+    totpSecret: null,
+    totpEnabledAt: null,
+    totpLastStep: null,
+    emailVerifiedAt: null,
+    activatedAt: AT,
+    passwordSetAt: AT,
+    ...overrides,
+  }
+}
+
+export function newIdentity(userId: string, overrides: Partial<NewIdentity> = {}): NewIdentity {
+  return {
+    userId,
+    provider: 'google',
+    subject: randomUUID(),
+    email: 'someone@example.test',
+    emailVerified: true,
+    name: 'Zoë',
+    picture: null,
+    createdAt: AT,
+    lastLoginAt: AT,
+    ...overrides,
+  }
+}
+
+export function newUserToken(userId: string, overrides: Partial<UserTokenRecord> = {}): Omit<UserTokenRecord, 'id'> {
+  const { id: _, ...rest } = { id: '', ...overrides }
+  return {
+    userId,
+    tokenHash: freshHash(),
+    purpose: 'PASSWORD_RESET',
+    payload: null,
+    expiresAt: later(60_000),
+    usedAt: null,
+    createdAt: AT,
+    ...rest,
+  }
+}
+
+export function newRefreshToken(userId: string, overrides: Partial<RefreshTokenRecord> = {}): RefreshTokenRecord {
+  return {
+    id: randomUUID(),
+    userId,
+    tokenHash: freshHash(),
+    familyId: randomUUID(),
+    parentId: null,
+    amr: 'pwd otp',
+    expiresAt: later(60_000),
+    familyExpiresAt: later(600_000),
+    usedAt: null,
+    revokedAt: null,
+    createdAt: AT,
+    ...overrides,
+  }
+}
+
+export function rotationOf(tokenHash: string, overrides: Partial<Rotation> = {}): Rotation {
+  return { tokenHash, child: { id: randomUUID(), tokenHash: freshHash() }, childExpiresAt: later(120_000), at: later(1), ...overrides }
+}
+
+export function newSession(userId: string, overrides: Partial<SessionRecord> = {}): SessionRecord {
+  return {
+    id: randomUUID(),
+    userId,
+    sessionHash: freshHash(),
+    amr: 'pwd',
+    ip: '2001:db8::1',
+    userAgent: 'Agent/1.0',
+    createdAt: AT,
+    lastSeenAt: AT,
+    expiresAt: later(60_000),
+    ...overrides,
+  }
+}
+
+export async function withUser(store: AuthStore, overrides: Partial<NewUser> = {}): Promise<UserRecord> {
+  return store.users.insert(newUser(overrides))
+}
+
+export async function withRefreshToken(
+  store: Required<AuthStore>,
+  overrides: Partial<RefreshTokenRecord> = {},
+): Promise<RefreshTokenRecord> {
+  const token = newRefreshToken(overrides.userId ?? (await withUser(store)).id, overrides)
+  await store.refreshTokens.insert(token)
+  return token
+}
+
+/** No adapter gave this id away. */
+export const NOBODY = '00000000-0000-4000-8000-000000000000'
+/** No canonical form of a key, neither a UUID nor an integer, though databases take some of these for one. */
+export const STRANGE_IDS = [
+  '',
+  'abc',
+  '007',
+  '1e3',
+  '1.0',
+  '+1',
+  ' 1',
+  '-0',
+  "' or '1'='1",
+  '00000000-0000-4000-8000-00000000000',
+  'a\0b',
+  `${NOBODY} `,
+]

@@ -1,0 +1,125 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { DuplicateRecordError } from '../store/auth-store'
+import { AT, freshHash, later, NOBODY, newRefreshToken, rotationOf, STRANGE_IDS, withRefreshToken, withUser } from './records'
+import type { Cases } from './store-contract'
+
+export const REFRESH_TOKEN_CASES: Cases = [
+  [
+    'an unknown or malformed id is not found, and changes nothing: refreshTokens',
+    async ({ refreshTokens }) => {
+      for (const id of [NOBODY, ...STRANGE_IDS]) {
+        assert.equal(await refreshTokens.revokeForUser(id, AT), 0)
+        assert.equal(await refreshTokens.revokeFamily(id, AT), 0)
+      }
+    },
+  ],
+  [
+    'a refresh token comes back as it was inserted',
+    async (store) => {
+      const token = await withRefreshToken(store, { amr: null })
+      assert.deepEqual(await store.refreshTokens.find(token.tokenHash), token)
+      assert.equal(await store.refreshTokens.find(token.tokenHash.toUpperCase()), null)
+      assert.equal(await store.refreshTokens.find(`${token.tokenHash} `), null)
+      await assert.rejects(store.refreshTokens.insert(newRefreshToken(token.userId, { tokenHash: token.tokenHash })), DuplicateRecordError)
+    },
+  ],
+  [
+    'rotate spends the token and continues its family: same user, amr and absolute end',
+    async (store) => {
+      const user = await withUser(store)
+      const token = await withRefreshToken(store, { userId: user.id })
+      const rotation = rotationOf(token.tokenHash)
+      const rotated = await store.refreshTokens.rotate(rotation)
+      const child = { ...token, ...rotation.child, parentId: token.id, expiresAt: rotation.childExpiresAt, createdAt: rotation.at }
+      assert.deepEqual(rotated, { token: child, user })
+      assert.deepEqual(await store.refreshTokens.find(rotation.child.tokenHash), child)
+      assert.deepEqual(await store.refreshTokens.find(token.tokenHash), { ...token, usedAt: rotation.at })
+    },
+  ],
+  [
+    "the child's idle end is cut to the family's absolute end, and a null amr stays null",
+    async (store) => {
+      const token = await withRefreshToken(store, { familyExpiresAt: later(90_000), amr: null })
+      const rotated = await store.refreshTokens.rotate(rotationOf(token.tokenHash, { childExpiresAt: later(120_000) }))
+      assert.deepEqual(rotated?.token.expiresAt, later(90_000))
+      assert.equal(rotated?.token.amr, null)
+    },
+  ],
+  [
+    'of ten rotations of one token exactly one wins, and the losers insert nothing',
+    async (store) => {
+      const token = await withRefreshToken(store)
+      const rotations = Array.from({ length: 10 }, () => rotationOf(token.tokenHash))
+      const results = await Promise.all(rotations.map((rotation) => store.refreshTokens.rotate(rotation)))
+      const winners = results.flatMap((result) => result?.token.tokenHash ?? [])
+      assert.equal(winners.length, 1)
+      for (const { child } of rotations) {
+        assert.equal((await store.refreshTokens.find(child.tokenHash)) !== null, child.tokenHash === winners[0])
+      }
+    },
+  ],
+  [
+    'a spent, revoked, expired or unknown token, or one of an inactive user, is not rotated and nothing changes',
+    async (store) => {
+      const sleeper = await withUser(store, { isActive: false })
+      const dead = [
+        await withRefreshToken(store, { usedAt: AT }),
+        await withRefreshToken(store, { revokedAt: AT }),
+        await withRefreshToken(store, { expiresAt: later(1) }),
+        await withRefreshToken(store, { familyExpiresAt: later(1) }),
+        await withRefreshToken(store, { userId: sleeper.id }),
+      ]
+      for (const token of dead) {
+        const rotation = rotationOf(token.tokenHash)
+        assert.equal(await store.refreshTokens.rotate(rotation), null)
+        assert.equal(await store.refreshTokens.find(rotation.child.tokenHash), null)
+        assert.deepEqual(await store.refreshTokens.find(token.tokenHash), token)
+      }
+      assert.equal(await store.refreshTokens.rotate(rotationOf(freshHash())), null)
+      assert.equal(await store.refreshTokens.rotate(rotationOf('a\0b')), null)
+    },
+  ],
+  [
+    'a rotation whose child cannot be inserted leaves the token unspent',
+    async (store) => {
+      const token = await withRefreshToken(store)
+      const taken = await withRefreshToken(store)
+      const rotation = rotationOf(token.tokenHash, { child: { id: randomUUID(), tokenHash: taken.tokenHash } })
+      await assert.rejects(store.refreshTokens.rotate(rotation), DuplicateRecordError)
+      assert.deepEqual(await store.refreshTokens.find(token.tokenHash), token)
+    },
+  ],
+  [
+    'revokeFamily ends every token of the family and no other, and says how many were live',
+    async (store) => {
+      const token = await withRefreshToken(store)
+      const rotation = rotationOf(token.tokenHash)
+      await store.refreshTokens.rotate(rotation)
+      const bystander = await withRefreshToken(store, { userId: token.userId })
+      assert.equal(await store.refreshTokens.revokeFamily(token.familyId, later(9)), 1)
+      assert.equal(await store.refreshTokens.revokeFamily(token.familyId, later(10)), 0)
+      for (const hash of [token.tokenHash, rotation.child.tokenHash]) {
+        assert.deepEqual((await store.refreshTokens.find(hash))?.revokedAt, later(9))
+      }
+      assert.equal(await store.refreshTokens.rotate(rotationOf(rotation.child.tokenHash)), null)
+      assert.ok(await store.refreshTokens.rotate(rotationOf(bystander.tokenHash)))
+    },
+  ],
+  [
+    'revokeForUser ends all families of the user, except the one named',
+    async (store) => {
+      const { id } = await withUser(store)
+      const tokens = [await withRefreshToken(store, { userId: id }), await withRefreshToken(store, { userId: id })]
+      const kept = await withRefreshToken(store, { userId: id })
+      const foreign = await withRefreshToken(store)
+      await withRefreshToken(store, { userId: id, expiresAt: AT }) // not live any more: revoked, not counted
+      assert.equal(await store.refreshTokens.revokeForUser(id, later(9), { exceptFamilyId: kept.familyId }), 2)
+      for (const { tokenHash } of tokens) assert.equal(await store.refreshTokens.rotate(rotationOf(tokenHash)), null)
+      assert.ok(await store.refreshTokens.rotate(rotationOf(kept.tokenHash)))
+      assert.equal(await store.refreshTokens.revokeForUser(id, later(9), { exceptFamilyId: 'no-such\0family' }), 1)
+      assert.equal(await store.refreshTokens.revokeForUser(id, later(9)), 0)
+      assert.ok(await store.refreshTokens.rotate(rotationOf(foreign.tokenHash)))
+    },
+  ],
+]

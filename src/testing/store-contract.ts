@@ -1,0 +1,52 @@
+import assert from 'node:assert/strict'
+import type { AuthStore } from '../store/auth-store'
+import { IDENTITY_CASES } from './identity-cases'
+import { RECOVERY_CODE_CASES } from './recovery-code-cases'
+import { REFRESH_TOKEN_CASES } from './refresh-token-cases'
+import { SESSION_CASES } from './session-cases'
+import { UNIT_CASES } from './unit-cases'
+import { USER_CASES } from './user-cases'
+import { USER_TOKEN_CASES } from './user-token-cases'
+
+type OptionalTable = 'identities' | 'refreshTokens' | 'recoveryCodes' | 'sessions'
+
+export interface StoreContractOptions {
+  /** May return the same store every time: each case works on users of its own, and expects no empty store. */
+  makeStore(): Promise<AuthStore>
+  /** The optional tables your adapter leaves out; their cases are left out too. */
+  without?: readonly OptionalTable[]
+}
+
+/** One promise of an AuthStore. `run` rejects with an AssertionError when it is not kept. */
+export interface StoreCase {
+  readonly name: string
+  run(): Promise<void>
+}
+
+/**
+ * What an AuthStore promises, as named cases for any test runner:
+ * `for (const { name, run } of storeContract({ makeStore })) test(name, run)`.
+ */
+export function storeContract({ makeStore, without = [] }: StoreContractOptions): readonly StoreCase[] {
+  return SECTIONS.filter(({ table }) => !table || !without.includes(table)).flatMap(({ table, cases }) =>
+    cases.map(([name, check]) => ({ name, run: async () => check(withTable(await makeStore(), table)) })),
+  )
+}
+
+/** The name and what must hold. A case of a section may use the tables every store has, and the section's own. */
+export type Cases = readonly (readonly [name: string, check: (store: Required<AuthStore>) => Promise<void>])[]
+
+const SECTIONS: readonly { table: OptionalTable | null; cases: Cases }[] = [
+  { table: null, cases: USER_CASES },
+  { table: null, cases: USER_TOKEN_CASES },
+  { table: 'identities', cases: IDENTITY_CASES },
+  { table: 'refreshTokens', cases: REFRESH_TOKEN_CASES },
+  { table: 'recoveryCodes', cases: RECOVERY_CODE_CASES },
+  { table: 'sessions', cases: SESSION_CASES },
+  { table: null, cases: UNIT_CASES },
+]
+
+function withTable(store: AuthStore, table: OptionalTable | null): Required<AuthStore> {
+  if (table) assert.ok(store[table], `the store has no ${table}; name it in \`without\` if that is meant`)
+  return store as Required<AuthStore> // the section uses no other optional table unless it finds it
+}

@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict'
+import { type AuthStore, DuplicateRecordError } from '../store/auth-store'
+import { freshHash, newIdentity, newRefreshToken, newSession, newUser, newUserToken, rotationOf, withUser } from './records'
+import type { Cases } from './store-contract'
+
+export const UNIT_CASES: Cases = [
+  [
+    'a unit keeps all of its work',
+    async (store: AuthStore) => {
+      const email = newUser().email
+      const id = await store.transaction(async (inside) => {
+        const user = await inside.users.insert(newUser({ email }))
+        await inside.identities?.insert(newIdentity(user.id))
+        assert.ok(await inside.users.find(user.id)) // it sees its own work
+        return user.id
+      })
+      assert.equal((await store.users.findByEmail(email))?.id, id)
+      if (store.identities) assert.equal((await store.identities.listForUser(id)).length, 1)
+    },
+  ],
+  [
+    'a throw inside a unit leaves nothing and comes out as it was thrown',
+    async (store: AuthStore) => {
+      const before = await withUser(store)
+      const email = newUser().email
+      const token = newRefreshToken(before.id)
+      await store.refreshTokens?.insert(token)
+      const reason = new Error('the host changed its mind')
+      const unit = store.transaction(async (inside) => {
+        const user = await inside.users.insert(newUser({ email }))
+        await inside.identities?.insert(newIdentity(user.id))
+        await inside.userTokens.insert(newUserToken(user.id))
+        await inside.recoveryCodes?.replaceForUser(user.id, [freshHash()])
+        await inside.sessions?.insert(newSession(user.id))
+        await inside.refreshTokens?.rotate(rotationOf(token.tokenHash))
+        await inside.users.update(before.id, { name: 'changed' })
+        throw reason
+      })
+      await assert.rejects(unit, (error) => error === reason)
+      assert.equal(await store.users.findByEmail(email), null)
+      assert.deepEqual(await store.users.find(before.id), before)
+      if (store.refreshTokens) assert.deepEqual(await store.refreshTokens.find(token.tokenHash), token)
+    },
+  ],
+  [
+    'a unit inside a unit joins it: the outer throw undoes the inner work',
+    async (store) => {
+      const emails = [newUser().email, newUser().email] as const
+      const unit = store.transaction(async (outer) => {
+        await outer.users.insert(newUser({ email: emails[0] }))
+        await outer.transaction(async (inner) => {
+          await inner.users.insert(newUser({ email: emails[1] }))
+        })
+        throw new Error('outer')
+      })
+      await assert.rejects(unit, { message: 'outer' })
+      for (const email of emails) assert.equal(await store.users.findByEmail(email), null)
+    },
+  ],
+  [
+    'a unit that swallowed a failed write is not a success',
+    async (store) => {
+      const { email: taken } = await withUser(store)
+      const email = newUser().email
+      const unit = store.transaction(async (inside) => {
+        await inside.users.insert(newUser({ email }))
+        await inside.users.insert(newUser({ email: taken })).catch(() => null)
+        return 'done'
+      })
+      await assert.rejects(unit, DuplicateRecordError)
+      assert.equal(await store.users.findByEmail(email), null)
+    },
+  ],
+  [
+    'the store works on after a failed unit',
+    async (store) => {
+      for (let round = 0; round < 8; round++) {
+        await assert.rejects(store.transaction(() => Promise.reject(new Error('no'))))
+      }
+      assert.ok(await store.transaction((inside) => inside.users.insert(newUser())))
+    },
+  ],
+]

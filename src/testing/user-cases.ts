@@ -1,0 +1,148 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { DuplicateRecordError } from '../store/auth-store'
+import { AT, later, NOBODY, newUser, STRANGE_IDS, withUser } from './records'
+import type { Cases } from './store-contract'
+
+export const USER_CASES: Cases = [
+  [
+    'a user comes back as it was inserted, under an id of 1 to 64 characters, instants exact to the millisecond',
+    async ({ users }) => {
+      const user = newUser({ lastLoginAt: later(1), totpSecret: 's', totpEnabledAt: later(2), totpLastStep: 58_000_000, isAdmin: true })
+      const inserted = await users.insert(user)
+      assert.match(inserted.id, /^.{1,64}$/)
+      assert.deepEqual(inserted, { ...user, id: inserted.id })
+      assert.deepEqual(await users.find(inserted.id), inserted)
+      assert.deepEqual(await users.findByEmail(user.email), inserted)
+    },
+  ],
+  [
+    'instants before 1970, in a skipped hour of summer time and far ahead survive',
+    async ({ users }) => {
+      for (const at of [new Date('1969-12-31T23:59:59.001Z'), new Date('2026-03-29T02:30:00.123Z'), new Date('2199-12-31T23:59:59.999Z')]) {
+        const { id } = await users.insert(newUser({ createdAt: at, lastLoginAt: at }))
+        const found = await users.find(id)
+        assert.deepEqual([found?.createdAt, found?.lastLoginAt], [at, at])
+      }
+    },
+  ],
+  [
+    'an unknown or malformed id is not found, and changes nothing',
+    async ({ users, userTokens }) => {
+      for (const id of [NOBODY, ...STRANGE_IDS]) {
+        assert.equal(await users.find(id), null)
+        assert.equal(await users.lock(id), null)
+        assert.equal(await users.update(id, { name: 'x' }), false)
+        assert.equal(await users.advanceTotpStep(id, 1), false)
+        assert.equal(await userTokens.consumeAllForUser(id, AT), 0)
+      }
+    },
+  ],
+  [
+    'an id in other letters is another id',
+    async ({ users }) => {
+      const { id } = await users.insert(newUser())
+      const others = [id.toUpperCase(), id.toLowerCase(), `{${id}}`, id.replaceAll('-', ''), `${id} `, ` ${id}`, `0${id}`]
+      for (const other of others.filter((other) => other !== id)) assert.equal(await users.find(other), null, other)
+    },
+  ],
+  [
+    'an email is found byte for byte only',
+    async ({ users }) => {
+      const local = randomUUID()
+      await users.insert(newUser({ email: `jose${local}@example.test` }))
+      for (const email of [
+        `Jose${local}@example.test`,
+        `josé${local}@example.test`,
+        `jose${local}@example.test `,
+        `jose${local}@example.test\0`,
+      ]) {
+        assert.equal(await users.findByEmail(email), null)
+      }
+      assert.equal(await users.findByEmail(`jose${local}@example.te_t`), null)
+      assert.equal(await users.findByEmail('%'), null)
+      assert.equal(await users.findByEmail('x'.repeat(5000)), null)
+    },
+  ],
+  [
+    'a taken address is a DuplicateRecordError at insert and at update',
+    async ({ users }) => {
+      const first = await users.insert(newUser())
+      const second = await users.insert(newUser())
+      await assert.rejects(users.insert(newUser({ email: first.email })), DuplicateRecordError)
+      await assert.rejects(users.update(second.id, { email: first.email }), DuplicateRecordError)
+      assert.equal((await users.find(second.id))?.email, second.email)
+    },
+  ],
+  [
+    'update changes the given fields only and says whether the row was there',
+    async ({ users }) => {
+      const user = await users.insert(newUser({ totpLastStep: 5 }))
+      assert.equal(await users.update(user.id, { name: null, isActive: false, updatedAt: later(5), totpLastStep: null }), true)
+      assert.deepEqual(await users.find(user.id), { ...user, name: null, isActive: false, updatedAt: later(5), totpLastStep: null })
+      assert.equal(await users.update(user.id, { isActive: false }), true) // no change is still a row
+      assert.equal(await users.update(user.id, {}), true)
+      assert.equal(await users.update(NOBODY, {}), false)
+    },
+  ],
+  [
+    'a text with NUL or half a surrogate pair is a ValidationError or kept as it is, and does no harm',
+    async ({ users }) => {
+      const user = await users.insert(newUser())
+      for (const name of ['a\0b', 'a\ud800b', '\udc00']) {
+        const kept = await users.insert(newUser({ name })).catch(refusal)
+        if (kept) assert.equal((await users.find(kept.id))?.name, name)
+        const changed = await users.update(user.id, { name }).catch(refusal)
+        assert.equal((await users.find(user.id))?.name, changed ? name : user.name)
+        await users.update(user.id, { name: user.name })
+      }
+      assert.equal(await users.update(user.id, { name: '😀 \u202e ok' }), true)
+      assert.equal((await users.find(user.id))?.name, '😀 \u202e ok')
+    },
+  ],
+  [
+    'lock reads the row as it is',
+    async (store) => {
+      const user = await withUser(store)
+      assert.deepEqual(await store.transaction((inside) => inside.users.lock(user.id)), user)
+      assert.equal(await store.transaction((inside) => inside.users.lock(NOBODY)), null)
+    },
+  ],
+  [
+    'a locked row waits for nobody and is changed by nobody until the unit ends',
+    async (store) => {
+      const { id } = await withUser(store, { totpLastStep: 0 })
+      const increment = () =>
+        store.transaction(async (inside) => {
+          const user = await inside.users.lock(id)
+          await inside.users.update(id, { totpLastStep: (user?.totpLastStep ?? 0) + 1 })
+        })
+      await Promise.all(Array.from({ length: 8 }, increment))
+      assert.equal((await store.users.find(id))?.totpLastStep, 8)
+    },
+  ],
+  [
+    'a TOTP step is accepted once and never goes back, also when ten callers bring it at once',
+    async ({ users }) => {
+      const { id } = await users.insert(newUser())
+      const answers = await Promise.all(Array.from({ length: 10 }, () => users.advanceTotpStep(id, 100)))
+      assert.equal(answers.filter(Boolean).length, 1)
+      assert.equal(await users.advanceTotpStep(id, 99), false)
+      assert.equal(await users.advanceTotpStep(id, 101), true)
+      assert.equal(await users.advanceTotpStep(id, Number.NaN), false)
+      assert.equal(await users.advanceTotpStep(id, 102.5), false)
+      assert.equal((await users.find(id))?.totpLastStep, 101)
+    },
+  ],
+  [
+    'the fields of the table are known',
+    async ({ users }) => {
+      for (const field of ['id', 'email', 'name', 'totpLastStep', 'passwordSetAt'] as const) assert.ok(users.fields.has(field), field)
+    },
+  ],
+]
+
+function refusal(error: unknown): null {
+  assert.equal((error as { code?: unknown } | null)?.code, 'VALIDATION_ERROR') // nothing else may come out
+  return null
+}
