@@ -11,6 +11,8 @@ describe.each(await databases())('on $name', (database) => {
   // One connection for everything: whoever holds it while waiting for something else would hang here.
   const { start } = onDatabase(database, { pool: { min: 1, max: 1 } })
   const oneMore = database.name === 'sqlite' ? 1 : 0
+  // SET TRANSACTION before BEGIN, and no write that returns rows: recordLogin locks and stamps two rows one by one.
+  const knownMore = database.name === 'mariadb' ? 4 : oneMore
 
   /** Every statement of the callback as it went over the wire, BEGIN and COMMIT included. */
   async function statementsOf(host: Mounted, profile: Record<string, unknown>): Promise<string[]> {
@@ -21,7 +23,7 @@ describe.each(await databases())('on $name', (database) => {
     return statements.stop()
   }
 
-  test('a callback of a known identity costs at most 5 database round trips, one more on SQLite', async () => {
+  test('a callback of a known identity costs at most 5 database round trips, one more on SQLite, four on MariaDB', async () => {
     const host = await start()
     const person = newPerson()
     await signIn(host, host.browser(), { profile: person })
@@ -30,7 +32,7 @@ describe.each(await databases())('on $name', (database) => {
       statements.some((sql) => /^begin/i.test(sql)),
       statements.join('\n'),
     ).toBe(true)
-    expect(statements.length, statements.join('\n')).toBeLessThanOrEqual(5 + oneMore)
+    expect(statements.length, statements.join('\n')).toBeLessThanOrEqual(5 + knownMore)
   })
 
   test('a callback of a new identity costs at most 8 database round trips, one more on SQLite', async () => {

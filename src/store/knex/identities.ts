@@ -45,7 +45,9 @@ export function identitiesStore(connection: Connection, { users, identities }: T
       if (!link) return null
       const rows = connection.dialect.writesInWith
         ? await connection.statement('identities.recordLogin', (db) => stampInOneStatement(db, link, at))
-        : await connection.together('identities.recordLogin', (db) => holdThenStamp(db, userId, link, at))
+        : await connection.together('identities.recordLogin', (db) =>
+            connection.dialect.rowLocks ? holdThenStamp(db, userId, link, at) : stampUserThenIdentity(db, userId, link, at),
+          )
       return rows[0] ? users.toRecord(rows[0]) : null
     },
 
@@ -84,6 +86,19 @@ export function identitiesStore(connection: Connection, { users, identities }: T
       [users.name, stamp, users.column('id'), ...users.selection],
     )
     return db.with('held', held).with('stamped', stamped).with('owner', owner).select('*').from('owner')
+  }
+
+  /** Where the first write holds everything, what it saw stays so. A user without the column is written too. */
+  async function stampUserThenIdentity(db: Knex, userId: string, link: object, at: Date): Promise<Row[]> {
+    const active = users.bareColumn('isActive')
+    const linked = db(identities.name).where(link)
+    const rows = await db(users.name)
+      .where(users.where({ id: userId, isActive: true }))
+      .whereExists(linked.clone().select(db.raw('1')))
+      .update({ [active]: db.ref(active), ...users.toRow({ lastLoginAt: at }) })
+      .returning([...users.selection])
+    if (rows.length > 0) await linked.update(identities.toRow({ lastLoginAt: at }))
+    return rows
   }
 
   /** The user first, like everybody who holds one; then both rows are as they are now and stay so. */
