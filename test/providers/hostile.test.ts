@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { OAuthError, OAuthProviderUnavailableError } from '../../src/errors'
 import { createHttpClient } from '../../src/http-client'
 import { GitHubClient } from '../../src/providers/github'
+import { GoogleClient } from '../../src/providers/google'
 import { OidcClient } from '../../src/providers/oidc-client'
 import { createTokenVerifier } from '../../src/providers/token-verifier'
 import { type FakeProvider, hostileAnswers, startFakeProvider, unreachableUrl } from '../support/fake-provider'
@@ -23,52 +24,60 @@ async function failureOf(work: Promise<unknown>): Promise<unknown> {
   )
 }
 
-async function measured(work: () => Promise<unknown>): Promise<{ error: unknown; milliseconds: number; grownBytes: number }> {
-  const [startedAt, before] = [performance.now(), process.memoryUsage().rss]
-  const error = await failureOf(work())
-  return { error, milliseconds: performance.now() - startedAt, grownBytes: process.memoryUsage().rss - before }
+/** Every kind of client the library makes, on the one fake provider. */
+const kinds = {
+  oidc: () => new OidcClient(provider.oidcOptions({ httpClient })),
+  google: () => new GoogleClient(provider.googleOptions({ httpClient })),
+  github: () => new GitHubClient(provider.githubOptions({ httpClient })),
 }
+type Kind = keyof typeof kinds
 
+// A hang ends with the client's own deadline, far below that of a test.
 describe.each(Object.keys(hostileAnswers))('an endpoint that answers with: %s', (name) => {
   const misbehave = (endpoint: 'token' | 'userinfo' | 'user' | 'jwks') => provider.on(endpoint, hostileAnswers[name] ?? null)
 
-  test('the token endpoint is refused with 502 OAUTH_ERROR, and the code is sent once', async () => {
-    misbehave('token')
-    const client = new OidcClient(provider.oidcOptions({ httpClient }))
-    const sentBefore = provider.requestsTo('token').length
+  test.each(Object.keys(kinds) as Kind[])(
+    'the token endpoint of %s is refused with 502 OAUTH_ERROR, and the code is sent once',
+    async (kind) => {
+      misbehave('token')
+      const sentBefore = provider.requestsTo('token').length
+      const rssBefore = process.memoryUsage().rss
 
-    const { error, milliseconds, grownBytes } = await measured(() => client.exchangeCode({ code: 'the-code', redirectUri }))
+      const error = await failureOf(kinds[kind]().exchangeCode({ code: 'the-code', redirectUri }))
 
-    expect(error).toBeInstanceOf(OAuthError)
-    expect(error).toMatchObject({ status: 502, code: 'OAUTH_ERROR', details: { provider: 'oidc' } })
-    expect(provider.requestsTo('token').length - sentBefore).toBe(1)
-    expect(milliseconds).toBeLessThan(3_000)
-    expect(grownBytes).toBeLessThan(80 * 1024 * 1024) // the fake provider shares the process: it holds the bomb itself
-    provider.on('token', null)
-  })
+      expect(error).toBeInstanceOf(OAuthError)
+      expect(error).toMatchObject({ status: 502, code: 'OAUTH_ERROR', details: { provider: kind } })
+      expect(provider.requestsTo('token').length - sentBefore).toBe(1)
+      expect(process.memoryUsage().rss - rssBefore).toBeLessThan(80 * 1024 * 1024) // the fake provider shares the process: it holds the bomb itself
+      provider.on('token', null)
+    },
+  )
 
-  test.each(['userinfo', 'user'] as const)('the %s endpoint is refused with 502 OAUTH_ERROR', async (endpoint) => {
+  test.each([
+    ['oidc', 'userinfo'],
+    ['google', 'userinfo'],
+    ['github', 'user'],
+  ] as const)('of %s the %s endpoint is refused with 502 OAUTH_ERROR', async (kind, endpoint) => {
     misbehave(endpoint)
-    const client =
-      endpoint === 'userinfo'
-        ? new OidcClient(provider.oidcOptions({ httpClient }))
-        : new GitHubClient(provider.githubOptions({ httpClient }))
+    const client = kinds[kind]()
     const tokens = await client.exchangeCode({ code: provider.issueCode({ scope: 'profile' }), redirectUri })
     // An honest-looking body that names a usable subject is only refused for how it came.
-    const { error, milliseconds } = await measured(() => client.fetchUser(tokens))
+    const error = await failureOf(client.fetchUser(tokens))
 
     expect(error).toBeInstanceOf(OAuthError)
     expect(error).toMatchObject({ status: 502, code: 'OAUTH_ERROR' })
-    expect(milliseconds).toBeLessThan(3_000)
     provider.on(endpoint, null)
   })
 
-  test('the key set is unavailable: an id_token is refused with OAUTH_ERROR, a token in hand with OAUTH_PROVIDER_UNAVAILABLE', async () => {
+  test.each(['oidc', 'google'] as const)('the key set of %s is unavailable: an id_token is refused with OAUTH_ERROR', async (kind) => {
     misbehave('jwks')
-    const client = new OidcClient(provider.oidcOptions({ httpClient }))
-    const error = await failureOf(client.exchangeCode({ code: provider.issueCode(), redirectUri }))
-    expect(error).toMatchObject({ code: 'OAUTH_ERROR', details: { provider: 'oidc', status: null, body: null } })
+    const error = await failureOf(kinds[kind]().exchangeCode({ code: provider.issueCode(), redirectUri }))
+    expect(error).toMatchObject({ code: 'OAUTH_ERROR', details: { provider: kind, status: null, body: null } })
+    provider.on('jwks', null)
+  })
 
+  test('the key set is unavailable: a token in hand is refused with OAUTH_PROVIDER_UNAVAILABLE', async () => {
+    misbehave('jwks')
     const verifier = createTokenVerifier({ issuer: provider.issuer, jwksUri: provider.jwksUri, algorithms: ['RS256'], httpClient })
     const verifying = await failureOf(verifier.verify(provider.signJwt(provider.idTokenClaims())))
     expect(verifying).toBeInstanceOf(OAuthProviderUnavailableError)

@@ -10,7 +10,7 @@ import { type FakeProvider, startFakeProvider } from '../support/fake-provider'
 import type { ServerOrder } from './first-login-server'
 import { newPerson } from './redirect-steps'
 
-const rounds = 20
+const rounds = 50
 const tabsPerProcess = 3
 
 describe.each(await databases())('two processes on $name', (database) => {

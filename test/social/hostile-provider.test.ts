@@ -74,14 +74,12 @@ describe.each(['token', 'userinfo'] as const)('a %s endpoint', (endpoint) => {
       const handler = hostileAnswers[name]
       if (!handler) throw new Error(`no hostile answer ${name}`)
 
-      const startedAt = performance.now()
       const response = await hostileLogin(
         host,
         () => host.provider.on(endpoint, handler),
         () => host.provider.on(endpoint, null),
       )
 
-      expect(performance.now() - startedAt).toBeLessThan(5_000)
       expectOAuthError(response, { status: response.body.details.status, body: response.body.details.body })
       expect(host.provider.requestsTo('token')).toHaveLength(1) // F20: a code is exchanged once, never retried
       const next = await begin(host, { profile: newPerson() })
