@@ -11,6 +11,7 @@ import { mountRoutes, type Route } from './http/routes'
 import type { AuthRouterOptions } from './options'
 import { type AuthService, createService } from './service'
 import { sessionRoutes } from './session/routes'
+import { endOwnAttempts } from './social/attempts'
 import { socialRoutes } from './social/routes'
 
 /** `app.use('/auth', auth)` */
@@ -37,5 +38,5 @@ export function createAuthRouter(options: AuthRouterOptions): AuthRouter {
 
 function routesOf(ctx: AuthContext, guards: Guards): Route[] {
   const social = ctx.settings.oauthEnabled ? socialRoutes(ctx, guards) : []
-  return [...social, ...sessionRoutes(ctx), ...accountRoutes(ctx, guards)]
+  return [...social, ...sessionRoutes(ctx, (req, res) => endOwnAttempts(ctx, req, res)), ...accountRoutes(ctx, guards)]
 }

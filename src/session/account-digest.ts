@@ -3,10 +3,18 @@ import type { UserRecord } from '../store/auth-store'
 
 /**
  * Stands for what lets people into an account: something begun earlier carries it, and ends with the first reset,
- * password change, second factor or deactivation in between (contract section 13, Challenge). Under a key, because it
+ * password change, second factor, proof of the address or deactivation in between (contract section 13, Challenge and
+ * (b)). Under a key, because it
  * travels through browsers and a host's password hashes may be weak.
  */
-export function accountDigest(key: KeyObject, { id, hashedPassword, totpEnabledAt, isActive }: UserRecord): string {
-  const text = JSON.stringify(['account', id, hashedPassword, totpEnabledAt?.getTime() ?? null, isActive])
+export function accountDigest(key: KeyObject, { id, hashedPassword, totpEnabledAt, emailVerifiedAt, isActive }: UserRecord): string {
+  const text = JSON.stringify([
+    'account',
+    id,
+    hashedPassword,
+    totpEnabledAt?.getTime() ?? null,
+    emailVerifiedAt?.getTime() ?? null,
+    isActive,
+  ])
   return createHmac('sha256', key).update(text).digest('base64url')
 }

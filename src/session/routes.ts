@@ -1,3 +1,4 @@
+import type { Request, Response } from 'express'
 import Joi from 'joi'
 import type { AuthContext } from '../context'
 import { UnauthorizedError } from '../errors'
@@ -11,14 +12,19 @@ import { refresh } from './refresh'
 
 const token = text(4096)
 
+/** What else of this browser ends with a logout; rooms above this one know. */
+export type OnLogout = (req: Request, res: Response) => Promise<void>
+
 /** Delivery `bearer` and `both` answer here in the body; `cookie` in cookies; `both` has twins that do. */
-export function sessionRoutes(ctx: AuthContext): Route[] {
+export function sessionRoutes(ctx: AuthContext, onLogout: OnLogout): Route[] {
   const { tokenDelivery } = ctx.settings
-  if (tokenDelivery === 'cookie') return cookieRoutes(ctx, '')
-  return tokenDelivery === 'both' ? [...bearerRoutes(ctx), ...cookieRoutes(ctx, '/cookie')] : bearerRoutes(ctx)
+  if (tokenDelivery === 'cookie') return cookieRoutes(ctx, '', onLogout)
+  return tokenDelivery === 'both'
+    ? [...bearerRoutes(ctx, onLogout), ...cookieRoutes(ctx, '/cookie', onLogout)]
+    : bearerRoutes(ctx, onLogout)
 }
 
-function bearerRoutes(ctx: AuthContext): Route[] {
+function bearerRoutes(ctx: AuthContext, onLogout: OnLogout): Route[] {
   return [
     withBody({
       method: 'POST',
@@ -31,8 +37,9 @@ function bearerRoutes(ctx: AuthContext): Route[] {
       method: 'POST',
       path: '/logout',
       body: Joi.object<{ refresh_token: string; all_sessions: boolean }>({ refresh_token: token, all_sessions: allSessions }),
-      handle: async (_req, res, body) => {
+      handle: async (req, res, body) => {
         await logOut(ctx, body.refresh_token, { allSessions: body.all_sessions })
+        await onLogout(req, res)
         sendEmpty(res)
       },
     }),
@@ -41,7 +48,7 @@ function bearerRoutes(ctx: AuthContext): Route[] {
 
 const allSessions = Joi.boolean().optional().default(false)
 
-function cookieRoutes(ctx: AuthContext, base: '' | '/cookie'): Route[] {
+function cookieRoutes(ctx: AuthContext, base: '' | '/cookie', onLogout: OnLogout): Route[] {
   const before = [step((req) => refuseCrossSite(ctx.settings, req))]
   return [
     withBody({
@@ -64,6 +71,7 @@ function cookieRoutes(ctx: AuthContext, base: '' | '/cookie'): Route[] {
       handle: async (req, res, body) => {
         const presented = readRefreshCookie(ctx, req)
         if (presented !== null) await logOut(ctx, presented, { allSessions: body.all_sessions })
+        await onLogout(req, res)
         clearLoginCookies(ctx, res)
         sendEmpty(res)
       },

@@ -1,3 +1,4 @@
+import type { AuthContext } from '../context'
 import { InvalidTokenError } from '../errors'
 import type { UserRecord } from '../store/auth-store'
 import type { AccessTokenClaims } from './access-token'
@@ -7,10 +8,14 @@ import type { AccessTokenClaims } from './access-token'
  * factor or the proof of the address has ended its session; whoever was put out by one of them must not use that time
  * to come back for good. The owner's client refreshes, and asks again.
  *
+ * `iat` counts whole seconds: a token of the very second of the change may be older than it, and is refused too. What
+ * came with the account itself put nobody out.
  * @throws InvalidTokenError
  */
-export function refuseSupersededToken({ iat }: AccessTokenClaims, user: UserRecord): void {
-  const changes = [user.passwordSetAt, user.totpEnabledAt, user.emailVerifiedAt].map((instant) => instant?.getTime() ?? 0)
-  // `iat` counts whole seconds.
-  if (iat < Math.floor(Math.max(...changes) / 1000)) throw new InvalidTokenError()
+export function refuseSupersededToken({ store }: AuthContext, { iat }: AccessTokenClaims, user: UserRecord): void {
+  // A table that does not say when the password changed says when anything did.
+  const passwordChange = store.users.fields.has('passwordSetAt') ? user.passwordSetAt : user.updatedAt
+  const changes = [passwordChange, user.totpEnabledAt, user.emailVerifiedAt].map((instant) => instant?.getTime() ?? 0)
+  const latest = Math.max(...changes)
+  if (latest > user.createdAt.getTime() && iat <= Math.floor(latest / 1000)) throw new InvalidTokenError()
 }

@@ -77,6 +77,12 @@ function signedInAs(ctx: AuthContext, req: Request): string | null {
   }
 }
 
+/** For a logout: whoever sits down at this browser next finishes nothing that was begun before. */
+export async function endOwnAttempts(ctx: AuthContext, req: Request, res: Response): Promise<void> {
+  const attempts = readAttempts(ctx, req)
+  if (attempts.length > 0) await endAttempts(ctx, res, attempts)
+}
+
 async function endAttempts(ctx: AuthContext, res: Response, attempts: readonly Attempt[]): Promise<void> {
   writeAttempts(ctx, res, [])
   await Promise.all(attempts.map((attempt) => spend(ctx, attempt)))

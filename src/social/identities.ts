@@ -1,7 +1,7 @@
 import { type AuthContext, unitOfWork } from '../context'
 import { AccountInactiveError, ConfigurationError, LastLoginMethodError, OAuthAccountNotLinkedError, UnauthorizedError } from '../errors'
 import type { OAuthUser } from '../providers/provider-client'
-import type { IdentityRecord, IdentityStore, NewIdentity } from '../store/auth-store'
+import type { IdentityRecord, IdentityStore, NewIdentity, UserRecord } from '../store/auth-store'
 
 /** The account's linked identities, oldest first. */
 export function listIdentities(ctx: AuthContext, userId: string): Promise<IdentityRecord[]> {
@@ -18,17 +18,20 @@ export async function unlinkIdentity(ctx: AuthContext, userId: string, provider:
     const user = await ctx.store.users.lock(userId)
     if (!user) throw new UnauthorizedError()
     if (!user.isActive) throw new AccountInactiveError()
-    if (ctx.settings.oauthKeepLastLoginMethod && user.passwordSetAt === null) await keepOneMethod(ctx, userId, provider)
-    return identitiesOf(ctx).deleteForUser(userId, provider)
+    return remove(ctx, user, provider)
   })
   if (removed === 0) throw new OAuthAccountNotLinkedError({ details: { provider } })
   ctx.events.emit('identity.unlinked', { userId, provider })
 }
 
-/** A generated password lets nobody in: then the last identity is the only door. */
-async function keepOneMethod(ctx: AuthContext, userId: string, provider: string): Promise<void> {
-  const linked = await identitiesOf(ctx).listForUser(userId)
-  if (linked.length === 1 && linked[0]?.provider === provider) throw new LastLoginMethodError({ details: { provider } })
+/** Compared here: a host's collation may take another spelling of the key for the same, and the rule below would not. */
+async function remove(ctx: AuthContext, user: UserRecord, provider: string): Promise<number> {
+  const linked = await identitiesOf(ctx).listForUser(user.id)
+  if (!linked.some((identity) => identity.provider === provider)) return 0
+  // A generated password lets nobody in: then the last identity is the only door.
+  const isOnlyDoor = linked.length === 1 && user.passwordSetAt === null
+  if (ctx.settings.oauthKeepLastLoginMethod && isOnlyDoor) throw new LastLoginMethodError({ details: { provider } })
+  return identitiesOf(ctx).deleteForUser(user.id, provider)
 }
 
 export function identityRecord(userId: string, profile: OAuthUser, now: Date): NewIdentity {

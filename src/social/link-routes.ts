@@ -47,7 +47,7 @@ async function startLink(ctx: AuthContext, flow: RedirectFlow, req: Request, res
   const claims = getAuth(req)
   const user = await ctx.store.users.find(claims.sub)
   requireActive(user)
-  refuseSupersededToken(claims, user)
+  refuseSupersededToken(ctx, claims, user)
   const intent = { purpose: 'link', userId: user.id, digest: accountDigest(ctx.keys.state, user) } as const
   sendJson(res, 200, { authorize_url: await flow.authorizeUrl(beginAttempt(ctx, req, res, key, intent)) })
 }
@@ -58,7 +58,7 @@ async function linkToken(ctx: AuthContext, req: Request, res: Response, token: s
   const claims = getAuth(req)
   const { identity, isNew } = await linkIdentity(ctx, claims.sub, profile, (user) => {
     requireActive(user)
-    refuseSupersededToken(claims, user)
+    refuseSupersededToken(ctx, claims, user)
   })
   sendJson(res, isNew ? 201 : 200, identityBody(identity))
 }

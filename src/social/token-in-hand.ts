@@ -1,5 +1,5 @@
 import type { AuthContext } from '../context'
-import { OAuthAudienceUnverifiableError } from '../errors'
+import { OAuthAudienceUnverifiableError, OAuthTokenAudienceMismatchError } from '../errors'
 import { normalizeProfile } from '../providers/normalize-profile'
 import type { OAuthUser, ProviderClient } from '../providers/provider-client'
 import { withProviderErrors } from './provider-errors'
@@ -11,7 +11,9 @@ import { withProviderErrors } from './provider-errors'
  */
 export async function fetchUserInHand(ctx: AuthContext, key: string, client: ProviderClient, accessToken: string): Promise<OAuthUser> {
   if (typeof client.verifyTokenAudience !== 'function') throw new OAuthAudienceUnverifiableError({ details: { provider: key } })
-  await withProviderErrors(ctx, key, async () => client.verifyTokenAudience?.(accessToken))
+  const verdict: unknown = await withProviderErrors(ctx, key, async () => client.verifyTokenAudience?.(accessToken))
+  // The contract's clients throw; one written without types may say no in its own way.
+  if (verdict === false) throw new OAuthTokenAudienceMismatchError()
   const nothingElse = { tokenType: 'bearer', refreshToken: null, idToken: null, expiresIn: null, scope: null, raw: {} }
   return withProviderErrors(ctx, key, async () => normalizeProfile(key, await client.fetchUser({ accessToken, ...nothingElse })))
 }

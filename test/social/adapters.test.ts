@@ -65,3 +65,41 @@ test('F13: a client of the host’s own that never settles is 502 OAUTH_ERROR', 
   vi.useRealTimers()
   expect((await startLogin(mounted, mounted.browser())).code).toBeTruthy()
 })
+
+test('the last door is kept where an adapter takes another spelling of its key for the same', async () => {
+  const [sqlite] = await databases()
+  const { knex, close } = (await sqlite?.open()) ?? expect.fail('SQLite is always there')
+  await createAuthTables(knex)
+  const blurred = (store: AuthStore): AuthStore => {
+    const identities = store.identities ?? expect.fail('the store has identities')
+    return {
+      ...store,
+      identities: { ...identities, deleteForUser: (userId, provider) => identities.deleteForUser(userId, provider?.toLowerCase()) },
+      transaction: (work) => store.transaction((inside) => work(blurred(inside))),
+    }
+  }
+  const mounted = await start({ options: { store: blurred(createKnexStore({ knex })) }, settings: { oauthKeepLastLoginMethod: true } })
+  const { body } = await signIn(mounted)
+  const unlink = (provider: string) =>
+    mounted.browser().post('/auth/oauth/accounts/unlink').set('Authorization', `Bearer ${body.access_token}`).send({ provider })
+
+  expect((await unlink('corp')).body.code).toBe('LAST_LOGIN_METHOD')
+  expect((await unlink('CORP')).body.code).toBe('OAUTH_ACCOUNT_NOT_LINKED')
+  expect(await knex('auth_identities')).toHaveLength(1)
+  await close()
+})
+
+test('insertDefaults of the host never decide about a column of ours, however they spell it', async () => {
+  for (const database of await databases()) {
+    const { knex, close } = await database.open()
+    await createAuthTables(knex)
+    const insertDefaults = () => ({ IS_ACTIVE: database.name === 'postgres' ? false : 0, EMAIL: 'host@default.test' })
+    const mounted = await start({ options: { store: createKnexStore({ knex, users: { insertDefaults } }) } })
+
+    expect((await signIn(mounted, mounted.browser(), { profile: { sub: 's', email: 'ana@example.test' } })).status).toBe(200)
+
+    const [row] = await knex('auth_users').select('email', 'is_active')
+    expect([row.email, Boolean(row.is_active)], database.name).toEqual(['ana@example.test', true])
+    await close()
+  }
+})

@@ -356,6 +356,27 @@ describe.each(await databases())('POST /oauth/:provider/link, on $name', (databa
       expect((await finishLink(host, ana.browser, query)).body.code).toBe('OAUTH_STATE_MISMATCH')
     })
 
+    test.each([false, true])('a logout in that browser ends it (all_sessions: %s)', async (all_sessions) => {
+      const host = await start(two)
+      const ana = await member(host)
+      const { query, profile } = await beginLink(host, ana)
+      await ana.browser.post('/auth/logout').send({ refresh_token: ana.refreshToken, all_sessions })
+
+      const response = await finishLink(host, ana.browser, query)
+
+      expect([response.status, response.body.code]).toEqual([401, 'OAUTH_STATE_MISMATCH'])
+      expect(await host.knex('auth_identities').where({ subject: profile.sub })).toEqual([])
+    })
+
+    test('the proof of the address in between ends it', async () => {
+      const host = await start(two)
+      const ana = await member(host)
+      const { query } = await beginLink(host, ana)
+      host.clock.advance(1)
+      await createKnexStore({ knex: host.knex }).users.update(ana.userId, { emailVerifiedAt: host.clock.now() })
+      expect((await finishLink(host, ana.browser, query)).body.code).toBe('OAUTH_STATE_MISMATCH')
+    })
+
     test('a login, a refresh or a profile change in between is nothing to it', async () => {
       const host = await start(two)
       const ana = await member(host)

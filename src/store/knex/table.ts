@@ -131,7 +131,7 @@ export function bindTable<R extends { id: string }>(
     },
     newRow({ id, ...values }) {
       const own = (options.insertDefaults?.() ?? {}) as Values // the host's words, which knex judges
-      const rest = { ...own, ...table.toRow(values as unknown as Partial<R>) } // all of R but the key
+      const rest = { ...withoutOurs(own), ...table.toRow(values as unknown as Partial<R>) } // all of R but the key
       if (table.databaseMakesKeys) return rest
       const key = id ?? own[table.bareColumn('id')] ?? randomUUID()
       const { name: column, kind } = columnOf('id')
@@ -147,6 +147,12 @@ export function bindTable<R extends { id: string }>(
     asStored: (record) => completed(Object.fromEntries(entries(record).filter(([field]) => columns.has(field))) as Partial<R>), // fields of R
   }
   return table
+
+  /** What we write wins in any spelling: to a database EMAIL and email are one column, and SQLite takes the first. */
+  function withoutOurs(own: Values): Values {
+    const ours = new Set([...columns].flatMap(([field, column]) => (field === 'id' ? [] : [column.name.toLowerCase()])))
+    return Object.fromEntries(Object.entries(own).filter(([column]) => !ours.has(column.toLowerCase())))
+  }
 
   function completed(record: Partial<R>): R {
     const missing = names.filter((field) => !columns.has(field))
