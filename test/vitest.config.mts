@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
 
 const express4 = process.env.EXPRESS === '4'
@@ -17,5 +18,7 @@ export default defineConfig({
     testTimeout: 20_000,
     hookTimeout: 30_000,
     pool: 'forks',
+    // Half of the time is spent waiting for databases and child processes: a machine of two cores has room for two files.
+    maxWorkers: Math.max(2, availableParallelism() - 1),
   },
 })
