@@ -1,0 +1,43 @@
+import { describeError, type Logger } from '../logger'
+import type { PasswordPolicy } from './password-hasher'
+
+const deadlineMs = 3_000
+
+/**
+ * The host's own rule (a breach check, say): the name of the rule that refuses, or null. An error or no answer in time
+ * is null and a line in the log: a breach service that is down must not stop every signup and reset.
+ */
+export async function askHost(
+  { passwordPolicy, logger }: { passwordPolicy: PasswordPolicy; logger: Logger },
+  password: string,
+  about: { email: string; name: string | null },
+): Promise<string | null> {
+  if (!passwordPolicy.check) return null
+  try {
+    // An async arrow: a check that throws at once is like one that rejects.
+    const answer: unknown = await inTime((async () => passwordPolicy.check?.(password, { email: about.email, name: about.name }))())
+    return ruleOf(answer, password)
+  } catch (error) {
+    logger.warn({ error: describeError(error) }, 'doorward: passwordPolicy.check failed; the password was accepted without it')
+    return null
+  }
+}
+
+async function inTime<T>(answer: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(Object.assign(new Error('passwordPolicy.check took too long.'), { code: 'TIMEOUT' })), deadlineMs)
+  })
+  try {
+    return await Promise.race([answer, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** What goes out is a name. Anything else, the password itself above all, refuses without being repeated. */
+function ruleOf(answer: unknown, password: string): string | null {
+  if (answer === null || answer === undefined) return null
+  const isName = typeof answer === 'string' && /^[A-Za-z][A-Za-z0-9_]{0,63}$/.test(answer)
+  return isName && !answer.toLowerCase().includes(password.toLowerCase()) ? answer : 'refused'
+}

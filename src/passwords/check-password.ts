@@ -1,0 +1,42 @@
+import { ValidationError } from '../errors'
+import type { Logger } from '../logger'
+import { askHost } from './ask-host'
+import { isGuessable } from './guessable'
+import type { PasswordPolicy } from './password-hasher'
+
+/**
+ * Whether a person may choose this password (contract section 7; NIST SP 800-63B section 3.1.1.2). The rules in order:
+ * `malformed` (UTF-16 with half of a pair: all of those would be one password after encoding; bodies are checked for it
+ * too, calls without HTTP are not), `too_short` { min } code points, `too_long` { max } bytes of UTF-8,
+ * `missing_classes` { missing }, `too_common`, and last the host's own, by its name.
+ *
+ * @throws ValidationError with details { rule, ... } flat, never the value
+ */
+export async function checkPassword(
+  ctx: { passwordPolicy: PasswordPolicy; logger: Logger },
+  password: string,
+  about: { email: string; name: string | null },
+): Promise<void> {
+  const { minLength = 12, maxBytes = 1_024, requireComplexity = false } = ctx.passwordPolicy
+  if (!password.isWellFormed()) refuse({ rule: 'malformed' })
+  if ([...password].length < minLength) refuse({ rule: 'too_short', min: minLength })
+  if (Buffer.byteLength(password) > maxBytes) refuse({ rule: 'too_long', max: maxBytes })
+  const missing = requireComplexity ? missingClasses(password) : []
+  if (missing.length > 0) refuse({ rule: 'missing_classes', missing })
+  if (isGuessable(password, about)) refuse({ rule: 'too_common' })
+  const rule = await askHost(ctx, password, about)
+  if (rule !== null) refuse({ rule })
+}
+
+function refuse(details: { rule: string; [more: string]: unknown }): never {
+  throw new ValidationError({ details })
+}
+
+/** Letters and digits of any script count; special is whatever is neither, blanks and emoji included. */
+const classes = { lower: /\p{Ll}/u, upper: /\p{Lu}/u, digit: /\p{Nd}/u, special: /[^\p{L}\p{N}]/u }
+
+function missingClasses(password: string): string[] {
+  return Object.entries(classes)
+    .filter(([, characterClass]) => !characterClass.test(password))
+    .map(([name]) => name)
+}
