@@ -37,6 +37,7 @@ const requirements: readonly Check[] = [
   checkProvenEmails,
   checkLinksStayOutOfBodies,
   checkLinkTemplates,
+  checkLinkOrigin,
   checkNothingUnbuilt,
 ]
 
@@ -161,13 +162,29 @@ function checkLinksStayOutOfBodies({ options, settings, production }: Boot): voi
   }
 }
 
+const linkTemplates = [
+  'activationUrlTemplate',
+  'passwordResetUrlTemplate',
+  'emailVerificationUrlTemplate',
+  'emailChangeUrlTemplate',
+] as const
+
 function checkLinkTemplates({ options, settings }: Boot): void {
   if (!options.mailer || settings.backendLinks) return
-  const templates = ['activationUrlTemplate', 'passwordResetUrlTemplate', 'emailVerificationUrlTemplate', 'emailChangeUrlTemplate'] as const
-  const unset = templates.filter((name) => settings[name] === null)
+  const unset = linkTemplates.filter((name) => settings[name] === null)
   if (unset.length === 0) return
   throw new ConfigurationError(
     `A mailer is given but ${unset.join(', ')} ${unset.length === 1 ? 'is' : 'are'} unset: mails would have no link; set each to a page of yours, with {token} in it.`,
+  )
+}
+
+/** Links below the mount begin with the public origin, which is never taken from the Host header. */
+function checkLinkOrigin({ options, settings }: Boot): void {
+  if (settings.oauthRedirectBaseUrl !== '' || (options.mailer && !settings.backendLinks)) return
+  const unset = linkTemplates.filter((name) => settings[name] === null)
+  if (unset.length === 0) return
+  throw new ConfigurationError(
+    `oauthRedirectBaseUrl (OAUTH_REDIRECT_BASE_URL) is empty, and activation and reset links need it; set it to the public origin of this service, for example https://app.example.com, or set ${unset.join(', ')}.`,
   )
 }
 

@@ -1,11 +1,15 @@
+import type { Background } from './background'
 import type { Settings } from './config/settings'
 import type { EventEmitter } from './events'
 import type { Keys } from './keys'
 import type { Logger } from './logger'
+import type { Postman } from './mail/postman'
+import type { SignupOptions } from './options'
 import type { PasswordHasher, PasswordPolicy } from './passwords/password-hasher'
 import type { ProviderClient } from './providers/provider-client'
-import type { AuthStore } from './store/auth-store'
+import type { AuthStore, UserRecord } from './store/auth-store'
 import { recheckedStore } from './store/rechecked-store'
+import type { BudgetPair } from './throttle/budget'
 import type { Budget, CounterStore } from './throttle/counter-store'
 
 /** Everything an operation may use, built once at boot; the first parameter of each. */
@@ -18,15 +22,39 @@ export interface AuthContext {
   /** Registration key -> client. */
   readonly providers: ReadonlyMap<string, ProviderClient>
   readonly hasher: PasswordHasher
+  /** A hash of current parameters that nobody's password has: verified for addresses nobody has. */
+  readonly dummyHash: () => Promise<string>
   readonly passwordPolicy: PasswordPolicy
   readonly counters: CounterStore
   /** Spent states; a map of their own, so that no flood of other keys can push one out. */
   readonly stateMarkers: CounterStore
-  readonly routeBudget: Budget | false
+  readonly budgets: Budgets
+  /** Null: no mailer; then links are shown in bodies. */
+  readonly postman: Postman | null
+  /** Activation and reset links stand in response bodies: never in production unless the host insists. */
+  readonly showsLinks: boolean
+  readonly refusesEmailLink: ((user: UserRecord) => boolean | Promise<boolean>) | null
+  readonly signup: SignupOptions
+  /** What goes on after an answer. */
+  readonly background: Background
   readonly events: EventEmitter
   readonly logger: Logger
   /** The only clock. */
   readonly now: () => Date
+}
+
+/** Contract sections 8 and 13; `false`: not limited. */
+export interface Budgets {
+  /** Calls of one client per route. */
+  readonly routes: Budget | false
+  readonly login: BudgetPair
+  readonly signup: Budget | false
+  /** Requests for links, per purpose. */
+  readonly links: BudgetPair
+  /** Mails to one address, whatever they are about. */
+  readonly mail: Budget | false
+  /** Wrong passwords of a signed-in person. */
+  readonly password: Budget
 }
 
 /** The host's store behind our own comparison of what it answers. */

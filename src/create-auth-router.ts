@@ -8,6 +8,7 @@ import { type Guards, guardsFor } from './guards/guards'
 import { checkMount } from './http/check-mount'
 import { answerErrors } from './http/error-handler'
 import { mountRoutes, type Route } from './http/routes'
+import { localRoutes } from './local/routes'
 import type { AuthRouterOptions } from './options'
 import { type AuthService, createService } from './service'
 import { sessionRoutes } from './session/routes'
@@ -38,5 +39,5 @@ export function createAuthRouter(options: AuthRouterOptions): AuthRouter {
 
 function routesOf(ctx: AuthContext, guards: Guards): Route[] {
   const social = ctx.settings.oauthEnabled ? socialRoutes(ctx, guards) : []
-  return [...social, ...sessionRoutes(ctx, (req, res) => endOwnAttempts(ctx, req, res)), ...accountRoutes(ctx, guards)]
+  return [...social, ...sessionRoutes(ctx, (req, res) => endOwnAttempts(ctx, req, res)), ...localRoutes(ctx), ...accountRoutes(ctx, guards)]
 }

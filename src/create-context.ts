@@ -1,15 +1,18 @@
+import { createBackground } from './background'
 import { runBootChecks } from './boot-checks'
 import { isProduction } from './config/environment'
 import { resolveSettings, type Settings } from './config/settings'
-import { type AuthContext, trustedStore } from './context'
+import { type AuthContext, type Budgets, trustedStore } from './context'
 import { createEvents } from './events'
 import { deriveKeys } from './keys'
 import { consoleLogger, type Logger, safely } from './logger'
+import { createPostman } from './mail/postman'
 import { type AuthRouterOptions, checkOptions } from './options'
+import { createDummyHash } from './passwords/dummy-hash'
 import { argon2idHasher } from './passwords/hasher'
 import type { PasswordPolicy } from './passwords/password-hasher'
 import { generatePassword } from './passwords/policy'
-import { resolveBudget } from './throttle/budget'
+import { resolveBudget, resolveBudgets } from './throttle/budget'
 import { countedHereToo } from './throttle/counted-here-too'
 import { withLocalFallback } from './throttle/local-fallback'
 import { memoryCounters } from './throttle/memory-counters'
@@ -25,6 +28,8 @@ export function createContext(options: AuthRouterOptions): AuthContext {
   const logger = safely(options.logger ?? consoleLogger)
   const providers = new Map(Object.entries(options.providers ?? {}))
   const prefix = options.prefix ?? '/auth'
+  const hasher = options.passwordHasher ?? argon2idHasher()
+  const events = createEvents(logger)
   runBootChecks({ options, settings, production, prefix, providers, store: options.store, logger })
   return Object.freeze({
     settings,
@@ -32,10 +37,17 @@ export function createContext(options: AuthRouterOptions): AuthContext {
     keys: deriveKeys(settings.jwtSecret),
     store: trustedStore(options.store, logger),
     providers,
-    hasher: options.passwordHasher ?? argon2idHasher(),
+    hasher,
+    dummyHash: createDummyHash(hasher),
     passwordPolicy: policyOf(options, settings),
     ...countersOf(options, logger),
-    events: createEvents(logger),
+    budgets: budgetsOf(options),
+    postman: options.mailer ? createPostman({ mailer: options.mailer, events, logger }) : null,
+    showsLinks: options.mailer === undefined || settings.returnTokenInResponse,
+    refusesEmailLink: options.refusesEmailLink ?? null,
+    signup: options.signup ?? {},
+    background: createBackground(logger),
+    events,
     logger,
     now: options.now ?? (() => new Date()),
   })
@@ -52,10 +64,7 @@ function policyOf({ passwordPolicy }: AuthRouterOptions, settings: Settings): Pa
 const spentStates = 500_000
 
 /** A shared store has a local one behind it, so that an outage never means "unlimited", nor a state that works twice here. */
-function countersOf(
-  { throttle = {}, now }: AuthRouterOptions,
-  logger: Logger,
-): Pick<AuthContext, 'counters' | 'stateMarkers' | 'routeBudget'> {
+function countersOf({ throttle = {}, now }: AuthRouterOptions, logger: Logger): Pick<AuthContext, 'counters' | 'stateMarkers'> {
   const clock = now ? { now: () => now().getTime() } : {}
   const shared = throttle.counters ? withLocalFallback(throttle.counters, { ...clock, logger }) : null
   // A map of their own: no flood of other keys can push a spent state out of it.
@@ -63,6 +72,17 @@ function countersOf(
   return {
     counters: shared ?? memoryCounters(clock),
     stateMarkers: shared ? countedHereToo(shared, states) : states,
-    routeBudget: resolveBudget('throttle.routes', throttle.routes, { attempts: 60, windowSeconds: 60 }),
   }
+}
+
+function budgetsOf({ throttle = {} }: AuthRouterOptions): Budgets {
+  const failures = { attempts: 5, windowSeconds: 900 }
+  return Object.freeze({
+    routes: resolveBudget('throttle.routes', throttle.routes, { attempts: 60, windowSeconds: 60 }),
+    login: resolveBudgets('throttle.login', throttle.login, { email: failures, client: failures }),
+    signup: resolveBudget('throttle.signup', throttle.signup, { attempts: 20, windowSeconds: 3_600 }),
+    links: resolveBudgets('throttle.links', throttle.links, { email: failures, client: { attempts: 20, windowSeconds: 900 } }),
+    mail: resolveBudget('throttle.mail', throttle.mail, { attempts: 5, windowSeconds: 3_600 }),
+    password: failures,
+  })
 }

@@ -57,6 +57,11 @@ export class UnauthorizedError extends AppError {
   static override readonly detail: LocalizedText = { 'en-US': 'Authentication is required.', 'pt-BR': 'É preciso se autenticar.' }
 }
 
+/** One refusal for a wrong password, an unknown address and an inactive account: nothing tells them apart. */
+export class InvalidCredentialsError extends UnauthorizedError {
+  static override readonly detail = { 'en-US': 'invalid email or password', 'pt-BR': 'e-mail ou senha inválidos' }
+}
+
 export class InvalidTokenError extends UnauthorizedError {
   static override readonly code = 'INVALID_TOKEN'
   static override readonly detail = { 'en-US': 'The token is not valid.', 'pt-BR': 'O token não é válido.' }

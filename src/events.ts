@@ -1,18 +1,24 @@
 import type { AuthMethod } from './amr'
 import { describeError, type Logger } from './logger'
+import type { AuthMail } from './mailer'
 
 /** What an observer is told. Payloads carry ids and methods, never an address, a token or a secret. */
 export interface AuthEventPayloads {
-  signup: { userId: string; by: 'ext'; provider: string }
+  signup: { userId: string; by: 'pwd' | 'ext'; provider?: string }
+  activation: { userId: string }
   login: { userId: string; amr: readonly AuthMethod[]; provider?: string }
   'login.failed': { reason: string; provider?: string }
   challenge: { userId: string; amr: readonly AuthMethod[] }
   logout: { userId: string; allSessions: boolean }
   'refresh.reused': { userId: string; familyId: string }
+  'session.revoked': { userId: string; count: number }
+  'password.changed': { userId: string; by: 'reset' | 'change' }
   'identity.linked': { userId: string; provider: string }
   'identity.unlinked': { userId: string; provider: string }
+  'account.deactivated': { userId: string }
   throttled: { code: string; route: string }
   'provider.failed': { provider: string; code: string; status: number | null }
+  'mail.failed': { userId: string; kind: AuthMail['kind']; reason: 'refused' | 'late' | 'too_many' }
 }
 
 export type AuthEventName = keyof AuthEventPayloads

@@ -1,3 +1,4 @@
+import Joi from 'joi'
 import type { Environment } from './config/environment'
 import { nearestName } from './config/nearest-name'
 import type { SettingsInput } from './config/settings'
@@ -6,7 +7,8 @@ import type { Logger } from './logger'
 import type { Mailer } from './mailer'
 import type { PasswordHasher, PasswordPolicy } from './passwords/password-hasher'
 import type { ProviderClient } from './providers/provider-client'
-import type { AuthStore } from './store/auth-store'
+import type { AuthStore, UserRecord } from './store/auth-store'
+import type { BudgetPairInput } from './throttle/budget'
 import type { Budget, CounterStore } from './throttle/counter-store'
 
 /** Collaborators come as objects, from code; what is plain data is in `settings`. */
@@ -25,11 +27,22 @@ export interface AuthRouterOptions {
   /** Default `argon2idHasher()`. */
   passwordHasher?: PasswordHasher
   passwordPolicy?: PasswordPolicy
+  /** True: this account may not be entered by a mailed link; asked before one is made and when one is redeemed. */
+  refusesEmailLink?: (user: UserRecord) => boolean | Promise<boolean>
+  signup?: SignupOptions
   throttle?: {
     /** Shared by all processes; default: in this process. */
     counters?: CounterStore
     /** Calls of one client per route. Default 60 per 60 s. */
     routes?: Budget | false
+    /** Failed logins. Default 5 per 900 s per address, and the same per client. */
+    login?: BudgetPairInput
+    /** Signups of one client. Default 20 per 3600 s. */
+    signup?: Budget | false
+    /** Requests for activation, reset and verification links, per purpose. Default 5 per 900 s per address, 20 per client. */
+    links?: BudgetPairInput
+    /** Mails to one address, of all kinds. Default 5 per 3600 s. */
+    mail?: Budget | false
   }
   /** Default: the console. */
   logger?: Logger
@@ -41,6 +54,16 @@ export interface AuthRouterOptions {
   issueMfaToken?: unknown
 }
 
+export interface SignupOptions {
+  /** The host's own fields, checked beside ours; `email` and `password` keep our rules. */
+  schema?: Joi.ObjectSchema
+  /**
+   * Runs inside the signup's unit of work, with its store: what it throws leaves no account. It may run again after a
+   * conflict. `body` is what the schemas let through, without the password.
+   */
+  onSignup?: (user: UserRecord, body: object, store: AuthStore) => void | Promise<void>
+}
+
 const known = {
   settings: true,
   store: true,
@@ -50,6 +73,8 @@ const known = {
   mailer: true,
   passwordHasher: true,
   passwordPolicy: true,
+  refusesEmailLink: true,
+  signup: true,
   throttle: true,
   logger: true,
   now: true,
@@ -66,6 +91,7 @@ export function checkOptions(options: AuthRouterOptions): void {
   }
   checkThrottle(options.throttle)
   checkPasswordPolicy(options.passwordPolicy)
+  checkSignup(options.signup)
 }
 
 /** @throws ConfigurationError for an option that does not exist: a typo must not switch a protection off in silence */
@@ -112,17 +138,27 @@ const rules: readonly (readonly [keyof AuthRouterOptions, Rule, string])[] = [
   ['mailer', optional(hasMethods('send')), 'an object with the method send(mail)'],
   ['passwordHasher', optional(hasMethods('hash', 'verify', 'needsRehash')), 'a PasswordHasher; argon2idHasher() makes one'],
   ['passwordPolicy', optional(isObject), 'an object: { minLength, maxBytes, requireComplexity, check }'],
-  ['throttle', optional(isObject), 'an object: { counters, routes }'],
+  ['refusesEmailLink', optional((value) => typeof value === 'function'), 'a function of a user that says true or false'],
+  ['signup', optional(isObject), 'an object: { schema, onSignup }'],
+  ['throttle', optional(isObject), 'an object: { counters, routes, login, signup, links, mail }'],
   ['logger', optional(hasMethods('info', 'warn', 'error')), 'an object with the methods info, warn and error, as pino has'],
   ['now', optional((value) => typeof value === 'function'), 'a function that returns a Date'],
 ]
 
 function checkThrottle(throttle: AuthRouterOptions['throttle'] = {}): void {
-  refuseUnknownOptions('throttle', throttle, ['counters', 'routes'])
+  refuseUnknownOptions('throttle', throttle, ['counters', 'routes', 'login', 'signup', 'links', 'mail'])
   if (optional(hasMethods('increment', 'decrement', 'reset'))(throttle.counters)) return
   throw new ConfigurationError(
     'Option throttle.counters must be a CounterStore with increment, decrement and reset; memoryCounters() makes one.',
   )
+}
+
+function checkSignup(signup: SignupOptions = {}): void {
+  refuseUnknownOptions('signup', signup, ['schema', 'onSignup'])
+  const { schema, onSignup } = signup
+  if (schema !== undefined && !(Joi.isSchema(schema) && schema.type === 'object'))
+    throw new ConfigurationError('Option signup.schema must be a Joi.object() schema of the fields you add to a signup.')
+  if (onSignup !== undefined && typeof onSignup !== 'function') throw new ConfigurationError('Option signup.onSignup must be a function.')
 }
 
 /** The limits are those of the settings passwordMinLength and passwordMaxBytes, which the policy replaces. */

@@ -1,5 +1,17 @@
+import { changePassword, type PasswordChange } from './account/change-password'
+import { deactivate, revokeSessions } from './account/deactivate'
 import { type AuthContext, trustedStore } from './context'
+import type { AuthEventName } from './events'
+import { requireEmail } from './http/email-address'
 import type { Locale } from './http/locale'
+import { activate } from './local/activate'
+import { type LoginInput, logIn } from './local/log-in'
+import type { ACTIVATION_WITHHELD } from './local/refuses-email-link'
+import { sendActivation } from './local/request-activation'
+import { sendPasswordReset } from './local/request-password-reset'
+import { type ResetInput, resetPassword } from './local/reset-password'
+import { type SignUpInput, signUp } from './local/sign-up'
+import type { LinkToken } from './mailbox/email-link'
 import type { OAuthUser } from './providers/provider-client'
 import type { LoginResult } from './session/finish-login'
 import { logOut } from './session/log-out'
@@ -7,10 +19,24 @@ import { refresh } from './session/refresh'
 import { listIdentities, unlinkIdentity } from './social/identities'
 import { linkIdentity } from './social/link-identity'
 import { logInWithIdentity } from './social/log-in-with-identity'
-import type { AuthStore, IdentityRecord } from './store/auth-store'
+import type { AuthStore, IdentityRecord, UserRecord } from './store/auth-store'
 
 /** The routes' operations without HTTP, for the host's jobs and transactions. They throw the same errors. */
 export interface AuthService {
+  /**
+   * The second item: the activation link, `ACTIVATION_WITHHELD` (`refusesEmailLink` matched: no link, and no active
+   * account), or null for an account born active. A taken address is an EmailTakenError here, whatever a route says.
+   */
+  signUp(input: SignUpInput): Promise<[UserRecord, LinkToken | typeof ACTIVATION_WITHHELD | null]>
+  /** Counts the address, and `client` when given. */
+  logIn(input: LoginInput): Promise<LoginResult>
+  activate(token: string): Promise<LoginResult>
+  /** Null: no such account, or none that waits for its activation. */
+  requestActivation(email: string, options?: { locale?: Locale }): Promise<LinkToken | typeof ACTIVATION_WITHHELD | null>
+  /** Null: no such account, or none that may have such a link. */
+  requestPasswordReset(email: string, options?: { locale?: Locale }): Promise<LinkToken | null>
+  resetPassword(input: ResetInput): Promise<LoginResult>
+  changePassword(input: PasswordChange): Promise<void>
   /** `profile.provider` is the registration key. Believes the profile: verify it first. */
   logInWithIdentity(profile: OAuthUser, options?: { locale?: Locale }): Promise<LoginResult>
   refresh(refreshToken: string): Promise<LoginResult>
@@ -20,21 +46,58 @@ export interface AuthService {
   unlinkIdentity(userId: string, provider: string): Promise<void>
   /** Links a profile whoever it is of, so verify first that the account's owner asked. The one linked before: returned as it is. */
   linkIdentity(userId: string, profile: OAuthUser): Promise<IdentityRecord>
+  /** Ends every session of an account, of both kinds; how many were alive. */
+  revokeSessions(userId: string): Promise<number>
+  /** Closes an account, and everything that was open with it: sessions, refresh families, challenges, links. */
+  deactivate(userId: string): Promise<void>
   /**
    * The same operations inside the host's own transaction: `service.using(store.using(trx))`. The host commits or rolls
-   * back, also what a refusal would have kept; events fire when an operation ends, before the host commits.
+   * back, also what a refusal would have kept. Events and mails wait for the host's commit, and are dropped with its
+   * rollback, where the store says when that is (`afterCommit`); refusals are told at once.
    */
   using(store: AuthStore): AuthService
 }
 
 export function createService(ctx: AuthContext): AuthService {
+  const localeOf = (options?: { locale?: Locale }) => options?.locale ?? ctx.settings.defaultLocale
+  const ownerOf = (email: string) => ctx.store.users.findByEmail(requireEmail(email))
   return {
+    async signUp(input) {
+      const { user, activation } = await signUp(ctx, input, { logsIn: false })
+      return [user, activation]
+    },
+    logIn: (input) => logIn(ctx, input),
+    activate: (token) => activate(ctx, token),
+    requestActivation: async (email, options) => sendActivation(ctx, await ownerOf(email), localeOf(options)),
+    requestPasswordReset: async (email, options) => sendPasswordReset(ctx, await ownerOf(email), localeOf(options)),
+    resetPassword: (input) => resetPassword(ctx, input),
+    changePassword: (input) => changePassword(ctx, input),
+    revokeSessions: (userId) => revokeSessions(ctx, userId),
+    deactivate: (userId) => deactivate(ctx, userId),
     logInWithIdentity: (profile, options) => logInWithIdentity(ctx, profile, options),
     refresh: (refreshToken) => refresh(ctx, refreshToken),
     logOut: (refreshToken, options) => logOut(ctx, refreshToken, options),
     listIdentities: (userId) => listIdentities(ctx, userId),
     unlinkIdentity: (userId, provider) => unlinkIdentity(ctx, userId, provider),
     linkIdentity: async (userId, profile) => (await linkIdentity(ctx, userId, profile)).identity,
-    using: (store) => createService({ ...ctx, store: trustedStore(store, ctx.logger) }),
+    using: (store) => createService(insideHostTransaction(ctx, store)),
+  }
+}
+
+/** What did not happen is true whatever becomes of the transaction. */
+const refusals: ReadonlySet<AuthEventName> = new Set(['throttled', 'login.failed', 'refresh.reused', 'provider.failed', 'mail.failed'])
+
+function insideHostTransaction(ctx: AuthContext, hostStore: AuthStore): AuthContext {
+  const store = trustedStore(hostStore, ctx.logger)
+  const { afterCommit } = store
+  if (!afterCommit) return { ...ctx, store }
+  const { events, postman } = ctx
+  const emit: typeof events.emit = (name, payload) =>
+    refusals.has(name) ? events.emit(name, payload) : afterCommit(() => events.emit(name, payload))
+  return {
+    ...ctx,
+    store,
+    events: { ...events, emit },
+    postman: postman && { post: (mail, userId) => afterCommit(() => postman.post(mail, userId)) },
   }
 }

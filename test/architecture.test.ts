@@ -7,11 +7,12 @@ import { describe, expect, test } from 'vitest'
 /** Rooms by floor (docs/architecture.md). A file imports its own room or a lower floor; never up, never sideways. */
 const floors: readonly (readonly string[])[] = [
   ['errors', 'amr', 'mailer', 'logger', 'keys'],
-  ['config', 'store', 'events', 'http-client'],
+  ['config', 'store', 'events', 'http-client', 'background'],
   ['http', 'providers', 'passwords', 'throttle'],
-  ['context', 'options'],
-  ['session', 'mailbox'],
-  ['guards'],
+  ['mail', 'options'],
+  ['context'],
+  ['session', 'limits'],
+  ['mailbox', 'guards'],
   ['social', 'local', 'mfa', 'account', 'server-session', 'admin', 'openapi'],
   ['service', 'boot-checks'],
   ['create-context', 'create-guards'],

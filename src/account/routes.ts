@@ -1,13 +1,50 @@
+import Joi from 'joi'
 import type { AuthContext } from '../context'
-import { getUser } from '../guards/current-auth'
+import { getAuth, getUser } from '../guards/current-auth'
 import type { Guards } from '../guards/guards'
 import type { PublicUser } from '../guards/public-user'
-import type { Route } from '../http/routes'
-import { sendJson } from '../http/send'
+import { sameSiteWhenByCookie } from '../guards/same-site'
+import { type Route, withBody } from '../http/routes'
+import { sendEmpty, sendJson } from '../http/send'
+import { passwordText, text } from '../http/validate'
+import { readRefreshCookie } from '../session/delivery'
+import { type DeliveryLine, perDelivery } from '../session/per-delivery'
+import { changePassword } from './change-password'
 
 /** The signed-in person's own account. */
-export function accountRoutes(_ctx: AuthContext, guards: Guards): Route[] {
-  return [{ method: 'GET', path: '/me', before: [guards.requireUser()], handle: (req, res) => sendJson(res, 200, userBody(getUser(req))) }]
+export function accountRoutes(ctx: AuthContext, guards: Guards): Route[] {
+  return [
+    { method: 'GET', path: '/me', before: [guards.requireUser()], handle: (req, res) => sendJson(res, 200, userBody(getUser(req))) },
+    ...perDelivery(ctx, (line) => [passwordChange(ctx, guards, line)]),
+  ]
+}
+
+interface PasswordChangeBody {
+  current_password: string
+  new_password: string
+  /** Names the session that goes on. */
+  refresh_token?: string
+}
+
+function passwordChange(ctx: AuthContext, guards: Guards, { base, delivery, before }: DeliveryLine): Route {
+  return withBody({
+    method: 'POST',
+    path: `${base}/password-change`,
+    before: [...before, guards.requireAuth(), sameSiteWhenByCookie(ctx)],
+    body: Joi.object<PasswordChangeBody>({
+      current_password: passwordText(),
+      new_password: passwordText().allow(''),
+      refresh_token: text(4096).optional(),
+    }),
+    handle: async (req, res, body) => {
+      const cookie = delivery === 'cookie' ? readRefreshCookie(ctx, req) : null
+      const keep = { refreshToken: body.refresh_token ?? cookie ?? undefined }
+      const { sub: userId, amr } = getAuth(req)
+      const { current_password: currentPassword, new_password: newPassword } = body
+      await changePassword(ctx, { userId, currentPassword, newPassword, amr, keep })
+      sendEmpty(res)
+    },
+  })
 }
 
 function userBody(user: PublicUser): object {

@@ -1,4 +1,5 @@
 import Joi from 'joi'
+import { ValidationError } from '../errors'
 
 /** One rule for every address, whoever says it: a person, a provider, an admin (contract section 13 (d)). */
 export const emailAddress = Joi.string()
@@ -13,4 +14,11 @@ export function normalizeEmail(value: unknown): string | null {
 
 function asciiLowerCase(value: string): string {
   return value.replace(/[A-Z]/g, (letter) => letter.toLowerCase())
+}
+
+/** @throws ValidationError for anything the rule refuses */
+export function requireEmail(value: unknown): string {
+  const email = normalizeEmail(value)
+  if (email === null) throw new ValidationError({ details: { errors: [{ path: 'email', rule: 'string.email' }] } })
+  return email
 }

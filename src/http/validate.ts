@@ -23,3 +23,11 @@ export function text(maxLength: number): Joi.StringSchema {
 function wellFormed(value: string, helpers: Joi.CustomHelpers): string | Joi.ErrorReport {
   return value.includes('\0') || !value.isWellFormed() ? helpers.error('string.malformed') : value
 }
+
+/**
+ * A password exactly as sent: neither trimmed nor cut, and NUL is a character like any other. Lone surrogates are
+ * refused, since encoded they would all be one password.
+ */
+export function passwordText(): Joi.StringSchema {
+  return Joi.string().custom((value: string, helpers) => (value.isWellFormed() ? value : helpers.error('string.malformed')))
+}

@@ -1,5 +1,5 @@
 import type { AuthContext } from '../context'
-import type { IdentityRecord, UserRecord } from '../store/auth-store'
+import type { IdentityRecord, UserChanges, UserRecord } from '../store/auth-store'
 
 /**
  * The owner of the account's address has just proven to read it: a redeemed activation, reset or verification link. From
@@ -7,12 +7,17 @@ import type { IdentityRecord, UserRecord } from '../store/auth-store'
  * address by its provider's own word: whoever registered the address first may have linked one to come back by
  * (contract section 13 (b)).
  *
- * Inside the caller's unit, which has locked the user's row, so that no link slips in between. Returns the providers that
- * were removed; tell observers of them (`identity.unlinked`) once the unit is committed.
+ * Inside the caller's unit, which has locked the user's row, so that no link slips in between; `changes` are what the
+ * proof brings about besides. Returns the providers that were removed; tell observers of them (`identity.unlinked`) once
+ * the unit is committed.
  */
-export async function recordMailboxProof(ctx: AuthContext, user: Pick<UserRecord, 'id' | 'email'>): Promise<string[]> {
+export async function recordMailboxProof(
+  ctx: AuthContext,
+  user: Pick<UserRecord, 'id' | 'email'>,
+  changes: UserChanges = {},
+): Promise<string[]> {
   const now = ctx.now()
-  await ctx.store.users.update(user.id, { emailVerifiedAt: now, updatedAt: now })
+  await ctx.store.users.update(user.id, { ...changes, emailVerifiedAt: now, updatedAt: now })
   const linked = (await ctx.store.identities?.listForUser(user.id)) ?? []
   const removed = linked.filter((identity) => !standsFor(identity, user.email)).map(({ provider }) => provider)
   // One identity per provider and user: the provider names it.

@@ -20,9 +20,28 @@ export async function logOut(ctx: AuthContext, presented: string, options: { all
 
 /** Every refresh family and server-side session of a user, inside the caller's unit; the row first, as every login does. */
 export async function endSessions(ctx: AuthContext, userId: string): Promise<number> {
-  const now = ctx.now()
   await ctx.store.users.lock(userId)
-  const families = await refreshTokensOf(ctx).revokeForUser(userId, now)
-  const sessions = (await ctx.store.sessions?.deleteForUser(userId)) ?? 0
+  return endOtherSessions(ctx, userId)
+}
+
+/** What a person shows of the session that is to go on. */
+export interface KeptSession {
+  refreshToken?: string | undefined
+  sessionId?: string | undefined
+}
+
+/** The same, but for the session that is shown; inside a unit that holds the user's row. How many were alive. */
+export async function endOtherSessions(ctx: AuthContext, userId: string, keep: KeptSession = {}): Promise<number> {
+  const exceptFamilyId = keep.refreshToken === undefined ? null : await liveFamilyOf(ctx, userId, keep.refreshToken)
+  const families = await refreshTokensOf(ctx).revokeForUser(userId, ctx.now(), exceptFamilyId === null ? {} : { exceptFamilyId })
+  const exceptId = keep.sessionId === undefined ? {} : { exceptId: keep.sessionId }
+  const sessions = (await ctx.store.sessions?.deleteForUser(userId, exceptId)) ?? 0
   return families + sessions
+}
+
+/** Only an unspent token of this very user names a session: one that was rotated away names somebody else's by now. */
+async function liveFamilyOf(ctx: AuthContext, userId: string, presented: string): Promise<string | null> {
+  const token = await refreshTokensOf(ctx).find(hashRefreshToken(presented))
+  const isLive = token?.userId === userId && !token.usedAt && !token.revokedAt && token.expiresAt > ctx.now()
+  return isLive ? token.familyId : null
 }

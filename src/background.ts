@@ -1,0 +1,31 @@
+import { ServiceUnavailableError } from './errors'
+import { describeError, type Logger } from './logger'
+
+/** Work that goes on after the answer has been sent, so that its length tells the asker nothing. */
+export interface Background {
+  /**
+   * Starts the work; a failure is logged under the given name.
+   * @throws ServiceUnavailableError when too much is under way already
+   */
+  run(name: string, work: () => Promise<unknown>): void
+}
+
+/** Far more than budgets let through; what it bounds is memory, should the database or a hook stop answering. */
+const mostAtOnce = 1_000
+
+export function createBackground(logger: Logger): Background {
+  let underWay = 0
+  return {
+    run(name, work) {
+      if (underWay >= mostAtOnce) throw new ServiceUnavailableError()
+      underWay++
+      // A promise chain of its own: a throw before the first await is a failure of the work, not of the request.
+      Promise.resolve()
+        .then(work)
+        .catch((error: unknown) => logger.error({ work: name, error: describeError(error) }, 'doorward: work after the answer failed'))
+        .finally(() => {
+          underWay--
+        })
+    },
+  }
+}

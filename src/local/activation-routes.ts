@@ -1,0 +1,27 @@
+import Joi from 'joi'
+import type { AuthContext } from '../context'
+import { routeBudget } from '../guards/route-budget'
+import { type Route, withBody } from '../http/routes'
+import { text } from '../http/validate'
+import { sendLogin } from '../session/delivery'
+import type { DeliveryLine } from '../session/per-delivery'
+import { activate } from './activate'
+
+/** The token in the path, as specified, or in the body, where no log of the path keeps it. */
+export function activationRoutes(ctx: AuthContext, { base, delivery, before }: DeliveryLine): Route[] {
+  const line = { method: 'POST', loginShaped: true, before: [...before, routeBudget(ctx, 'activate')] } as const
+  return [
+    withBody({
+      ...line,
+      path: `${base}/activate/:token`,
+      body: Joi.object({}),
+      handle: async (req, res) => sendLogin(ctx, res, await activate(ctx, String(req.params['token'])), delivery),
+    }),
+    withBody({
+      ...line,
+      path: `${base}/activate`,
+      body: Joi.object<{ token: string }>({ token: text(512) }),
+      handle: async (_req, res, { token }) => sendLogin(ctx, res, await activate(ctx, token), delivery),
+    }),
+  ]
+}

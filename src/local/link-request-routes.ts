@@ -1,0 +1,67 @@
+import type { Request, Response } from 'express'
+import Joi from 'joi'
+import type { AuthContext } from '../context'
+import type { LocalizedText } from '../errors'
+import { emailAddress, requireEmail } from '../http/email-address'
+import { type Locale, localeOf } from '../http/locale'
+import { type Route, withBody } from '../http/routes'
+import { sendJson } from '../http/send'
+import { takeUnits } from '../limits/take-unit'
+import type { LinkToken } from '../mailbox/email-link'
+import type { UserRecord } from '../store/auth-store'
+import { clientKey } from '../throttle/client-key'
+import { ACTIVATION_WITHHELD } from './refuses-email-link'
+import { sendActivation } from './request-activation'
+import { sendPasswordReset } from './request-password-reset'
+
+/** What makes and mails the link; null: there is none to make. */
+type SendLink = (ctx: AuthContext, user: UserRecord | null, locale: Locale) => Promise<LinkToken | typeof ACTIVATION_WITHHELD | null>
+
+interface LinkRequest {
+  /** Of the budget. */
+  name: string
+  path: string
+  /** The field that holds the link where links are shown. */
+  field: 'activation_url' | 'reset_url'
+  send: SendLink
+}
+
+const requests: readonly LinkRequest[] = [
+  { name: 'activation_request', path: '/activation/request', field: 'activation_url', send: sendActivation },
+  { name: 'password_reset_request', path: '/password-reset/request', field: 'reset_url', send: sendPasswordReset },
+]
+
+/** Says nothing about the address: known, unknown, active, pending, deactivated or refusing are one answer. */
+const message: LocalizedText = {
+  'en-US': 'If this address has an account that it applies to, a mail is on its way.',
+  'pt-BR': 'Se houver uma conta para este endereço à qual isto se aplique, um e-mail está a caminho.',
+}
+
+export function linkRequestRoutes(ctx: AuthContext): Route[] {
+  return requests.map((request) =>
+    withBody({
+      method: 'POST',
+      path: request.path,
+      body: Joi.object<{ email: string }>({ email: emailAddress }),
+      handle: (req, res, { email }) => answer(ctx, request, req, res, requireEmail(email)),
+    }),
+  )
+}
+
+/**
+ * Everybody pays for one look at the address; the rest goes on after the answer, so that its time says nothing either.
+ * Where links are put in bodies (never in production) the answer has to wait for them.
+ */
+async function answer(ctx: AuthContext, { name, field, send }: LinkRequest, req: Request, res: Response, email: string): Promise<void> {
+  await takeUnits(ctx, ctx.budgets.links, { name, email, client: clientKey(req.ip) })
+  const locale = localeOf(req, ctx.settings.defaultLocale)
+  const user = await ctx.store.users.findByEmail(email)
+  const work = () => send(ctx, user, locale)
+  if (ctx.showsLinks) return reply(res, locale, field, await work())
+  ctx.background.run(name, work)
+  reply(res, locale, field, null)
+}
+
+function reply(res: Response, locale: Locale, field: LinkRequest['field'], link: Awaited<ReturnType<SendLink>>): void {
+  sendJson(res, 202, { message: message[locale], [field]: link && link !== ACTIVATION_WITHHELD ? link.url : null })
+}

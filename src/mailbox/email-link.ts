@@ -1,0 +1,80 @@
+import { createHash, randomBytes } from 'node:crypto'
+import type { Settings } from '../config/settings'
+import type { AuthContext } from '../context'
+import { InvalidTokenError } from '../errors'
+import type { UserRecord, UserTokenPurpose, UserTokenRecord } from '../store/auth-store'
+
+/** What a mailed link carries: the plaintext, handed out once and never stored. */
+export interface LinkToken {
+  userId: string
+  token: string
+  url: string
+  expiresAt: Date
+}
+
+export type LinkPurpose = Exclude<UserTokenPurpose, 'MFA_CHALLENGE'>
+
+const purposes: Record<LinkPurpose, { page: string; template: keyof Settings; ttlSeconds: (settings: Settings) => number }> = {
+  ACTIVATION: { page: 'activate', template: 'activationUrlTemplate', ttlSeconds: (settings) => settings.activationTtlSeconds },
+  PASSWORD_RESET: {
+    page: 'password-reset',
+    template: 'passwordResetUrlTemplate',
+    ttlSeconds: (settings) => settings.passwordResetTtlSeconds,
+  },
+  EMAIL_VERIFICATION: {
+    page: 'email-verify',
+    template: 'emailVerificationUrlTemplate',
+    ttlSeconds: (settings) => settings.emailVerificationTtlSeconds,
+  },
+  EMAIL_CHANGE: { page: 'email-change', template: 'emailChangeUrlTemplate', ttlSeconds: (settings) => settings.emailChangeTtlSeconds },
+}
+
+/** 32 random bytes in base64url. What is not of this shape was never ours: no need to ask the database. */
+const shape = /^[A-Za-z0-9_-]{43}$/
+
+/** A first link. Inside the caller's unit. */
+export async function issueLink(ctx: AuthContext, userId: string, purpose: LinkPurpose, payload: string | null = null): Promise<LinkToken> {
+  const now = ctx.now()
+  const token = randomBytes(32).toString('base64url')
+  const expiresAt = new Date(now.getTime() + purposes[purpose].ttlSeconds(ctx.settings) * 1000)
+  await ctx.store.userTokens.insert({ userId, tokenHash: hashOf(token), purpose, payload, expiresAt, usedAt: null, createdAt: now })
+  return { userId, token, url: urlOf(ctx, purpose, token), expiresAt }
+}
+
+/**
+ * A further link; the older ones of its purpose are spent unless `singleActiveToken` is off. Inside the caller's unit,
+ * which has locked the user's row: of two requests at once one link stays alive.
+ */
+export async function replaceLink(
+  ctx: AuthContext,
+  user: Pick<UserRecord, 'id'>,
+  purpose: LinkPurpose,
+  payload: string | null = null,
+): Promise<LinkToken> {
+  if (ctx.settings.singleActiveToken) await ctx.store.userTokens.consumeAllForUser(user.id, ctx.now(), purpose)
+  return issueLink(ctx, user.id, purpose, payload)
+}
+
+/** The open link a token stands for, unspent: to look at before anything is decided. @throws InvalidTokenError */
+export async function findLink(ctx: AuthContext, token: string, purpose: LinkPurpose): Promise<UserTokenRecord> {
+  const link = shape.test(token) ? await ctx.store.userTokens.find(hashOf(token)) : null
+  if (link?.purpose !== purpose || link.usedAt || link.expiresAt <= ctx.now()) throw new InvalidTokenError()
+  return link
+}
+
+/** Spends a link that was found before; whoever comes second gets the refusal. Inside the unit of its effect. @throws InvalidTokenError */
+export async function spendLink(ctx: AuthContext, { tokenHash }: UserTokenRecord, purpose: LinkPurpose): Promise<void> {
+  if (!(await ctx.store.userTokens.consume(tokenHash, purpose, ctx.now()))) throw new InvalidTokenError()
+}
+
+function hashOf(token: string): string {
+  return createHash('sha256').update(token).digest('hex')
+}
+
+/** Never from the Host header (RFC 9700 section 4.1 has the like): a page of the host's, or of ours below the mount. */
+function urlOf({ settings, prefix }: AuthContext, purpose: LinkPurpose, token: string): string {
+  const { page, template } = purposes[purpose]
+  const own = settings[template]
+  if (typeof own === 'string') return own.replace('{token}', () => token)
+  return `${settings.oauthRedirectBaseUrl}${prefix}/${page}/${token}`
+}

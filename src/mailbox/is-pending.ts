@@ -1,0 +1,13 @@
+import type { AuthContext } from '../context'
+import type { UserRecord } from '../store/auth-store'
+
+/**
+ * True for an account that still waits for its first activation, false for an active or a deactivated one (contract
+ * section 10.4). A table that does not say when an account was activated is judged by what activation leaves behind: a
+ * redeemed link, or a login.
+ */
+export async function isPending({ store }: Pick<AuthContext, 'store'>, user: UserRecord): Promise<boolean> {
+  if (user.isActive) return false
+  if (store.users.fields.has('activatedAt')) return user.activatedAt === null
+  return user.lastLoginAt === null && !(await store.userTokens.wasConsumed(user.id, 'ACTIVATION'))
+}
