@@ -123,9 +123,9 @@ function isStore(value: unknown): boolean {
   const { users, userTokens, identities, refreshTokens } = Object(value) as Record<string, unknown> // whatever was passed
   return (
     hasMethods('transaction')(value) &&
-    hasMethods('find', 'findByEmail', 'insert', 'update', 'lock')(users) &&
+    hasMethods('find', 'findByEmail', 'insert', 'update', 'lock', 'recordLogin')(users) &&
     (Object(users) as { fields?: unknown }).fields instanceof Set && // boot checks read it
-    hasMethods('insert', 'consume')(userTokens) &&
+    hasMethods('insert', 'find', 'consume', 'consumeAllForUser', 'wasConsumed')(userTokens) &&
     optional(hasMethods('findWithUser', 'insert', 'recordLogin'))(identities) &&
     optional(hasMethods('insert', 'rotate', 'revokeFamily'))(refreshTokens)
   )

@@ -22,7 +22,16 @@ export interface AuthStore {
    * lost to a deadlock or a busy database is run again from the start, a bounded number of times.
    */
   transaction<T>(work: (store: AuthStore) => Promise<T>): Promise<T>
+  /**
+   * Runs `effect` once the host has committed, and never when it rolled back. Only on a store inside the host's own
+   * transaction, and on the units that join there; everywhere else a unit's own end is its commit. An adapter may leave it
+   * out: then the effect runs when our part ends.
+   */
+  afterCommit?(effect: () => void): void
 }
+
+/** Every optional table is there. */
+export interface CompleteStore extends Required<Omit<AuthStore, 'afterCommit'>>, Pick<AuthStore, 'afterCommit'> {}
 
 export interface UserRecord {
   /** A string to us, whatever the host's key type is; new default rows get a UUID v4. */
@@ -64,6 +73,12 @@ export interface UserStore {
   update(id: string, changes: UserChanges): Promise<boolean>
   /** Reads the row and keeps every other unit from changing it until this one ends. */
   lock(id: string): Promise<UserRecord | null>
+  /**
+   * Stamps `lastLoginAt`, stores a rehash where one is given, and keeps the user's row until the unit ends; `updatedAt`
+   * stays. Returns the user as it is then. Null, with nothing changed, unless the user is active and its hash is still,
+   * byte for byte, the one that was `seen`: a password changed meanwhile is never overwritten (contract section 13, Atomicity).
+   */
+  recordLogin(seen: { id: string; hashedPassword: string }, at: Date, changes?: { hashedPassword?: string }): Promise<UserRecord | null>
   /** Single use: true when `step` is later than every step accepted before, which it then becomes. */
   advanceTotpStep(id: string, step: number): Promise<boolean>
 }
@@ -118,10 +133,20 @@ export interface UserTokenRecord {
 export interface UserTokenStore {
   /** @throws DuplicateRecordError when the hash is there already */
   insert(token: Omit<UserTokenRecord, 'id'>): Promise<UserTokenRecord>
+  /** Whatever its purpose, and also when it is expired or spent. */
+  find(tokenHash: string): Promise<UserTokenRecord | null>
   /** Single use: the record for the one caller who spends it; null when unknown, of another purpose, expired or spent. */
   consume(tokenHash: string, purpose: UserTokenPurpose, at: Date): Promise<UserTokenRecord | null>
-  /** Spends the user's open tokens, of one purpose or all; how many. */
+  /**
+   * Supersedes the user's open tokens, of one purpose or all; how many. Also moves their `expiresAt` to `at` where it is
+   * later, which tells them from redeemed ones: `consume` leaves usedAt < expiresAt, this leaves expiresAt <= usedAt.
+   */
   consumeAllForUser(userId: string, at: Date, purpose?: UserTokenPurpose): Promise<number>
+  /**
+   * True when `consume` ever spent a token of this user and purpose; one that was superseded does not count. Decides who was
+   * never activated where the users table has no `activatedAt` (contract section 10.4).
+   */
+  wasConsumed(userId: string, purpose: UserTokenPurpose): Promise<boolean>
 }
 
 export interface RefreshTokenRecord {

@@ -19,6 +19,7 @@ export function recheckedStore(store: AuthStore, report: ReportMismatch): AuthSt
     ...(recoveryCodes && { recoveryCodes }),
     ...(sessions && { sessions: sessionsOf(sessions, recheck) }),
     transaction: (work) => store.transaction((inside) => work(recheckedStore(inside, report))),
+    ...(store.afterCommit && { afterCommit: (effect) => store.afterCommit?.(effect) }),
   }
 }
 
@@ -53,6 +54,12 @@ function usersOf(users: UserStore, { only, inserted }: Recheck): UserStore {
     insert: async (user) =>
       inserted('users.insert', await users.insert(user), (row) => row.email === user.email && row.hashedPassword === user.hashedPassword),
     update: (id, changes) => users.update(id, changes),
+    recordLogin: async (seen, at, changes) =>
+      only(
+        'users.recordLogin',
+        await users.recordLogin(seen, at, changes),
+        (user) => user.id === seen.id && user.isActive && user.hashedPassword === (changes?.hashedPassword ?? seen.hashedPassword),
+      ),
     lock: async (id) => only('users.lock', await users.lock(id), (user) => user.id === id),
     advanceTotpStep: (id, step) => users.advanceTotpStep(id, step),
   }
@@ -83,6 +90,7 @@ function identitiesOf(identities: IdentityStore, { only, inserted }: Recheck): I
 function userTokensOf(userTokens: UserTokenStore, { only }: Recheck): UserTokenStore {
   return {
     insert: (token) => userTokens.insert(token),
+    find: async (tokenHash) => only('userTokens.find', await userTokens.find(tokenHash), (token) => token.tokenHash === tokenHash),
     consume: async (tokenHash, purpose, at) =>
       only(
         'userTokens.consume',
@@ -90,6 +98,7 @@ function userTokensOf(userTokens: UserTokenStore, { only }: Recheck): UserTokenS
         (token) => token.tokenHash === tokenHash && token.purpose === purpose,
       ),
     consumeAllForUser: (userId, at, purpose) => userTokens.consumeAllForUser(userId, at, purpose),
+    wasConsumed: (userId, purpose) => userTokens.wasConsumed(userId, purpose),
   }
 }
 

@@ -1,6 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto'
 import type {
   AuthStore,
+  CompleteStore,
   NewIdentity,
   NewUser,
   RefreshTokenRecord,
@@ -105,10 +106,7 @@ export async function withUser(store: AuthStore, overrides: Partial<NewUser> = {
   return store.users.insert(newUser(overrides))
 }
 
-export async function withRefreshToken(
-  store: Required<AuthStore>,
-  overrides: Partial<RefreshTokenRecord> = {},
-): Promise<RefreshTokenRecord> {
+export async function withRefreshToken(store: CompleteStore, overrides: Partial<RefreshTokenRecord> = {}): Promise<RefreshTokenRecord> {
   const token = newRefreshToken(overrides.userId ?? (await withUser(store)).id, overrides)
   await store.refreshTokens.insert(token)
   return token

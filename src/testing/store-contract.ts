@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import type { AuthStore } from '../store/auth-store'
+import type { AuthStore, CompleteStore } from '../store/auth-store'
 import { IDENTITY_CASES } from './identity-cases'
 import { RECOVERY_CODE_CASES } from './recovery-code-cases'
 import { REFRESH_TOKEN_CASES } from './refresh-token-cases'
@@ -34,7 +34,7 @@ export function storeContract({ makeStore, without = [] }: StoreContractOptions)
 }
 
 /** The name and what must hold. A case of a section may use the tables every store has, and the section's own. */
-export type Cases = readonly (readonly [name: string, check: (store: Required<AuthStore>) => Promise<void>])[]
+export type Cases = readonly (readonly [name: string, check: (store: CompleteStore) => Promise<void>])[]
 
 const SECTIONS: readonly { table: OptionalTable | null; cases: Cases }[] = [
   { table: null, cases: USER_CASES },
@@ -46,7 +46,7 @@ const SECTIONS: readonly { table: OptionalTable | null; cases: Cases }[] = [
   { table: null, cases: UNIT_CASES },
 ]
 
-function withTable(store: AuthStore, table: OptionalTable | null): Required<AuthStore> {
+function withTable(store: AuthStore, table: OptionalTable | null): CompleteStore {
   if (table) assert.ok(store[table], `the store has no ${table}; name it in \`without\` if that is meant`)
-  return store as Required<AuthStore> // the section uses no other optional table unless it finds it
+  return store as CompleteStore // the section uses no other optional table unless it finds it
 }

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import type { AuthStore, IdentityRecord, RefreshTokenRecord, UserRecord } from '../../src/store/auth-store'
+import type { CompleteStore, IdentityRecord, RefreshTokenRecord, UserRecord } from '../../src/store/auth-store'
 import { createKnexStore, type KnexStore } from '../../src/store/knex/knex-store'
 import { createAuthTables } from '../../src/store/knex/schema'
 import { databases, type OpenDatabase } from '../support/databases'
@@ -55,7 +55,7 @@ describe.each(['postgres', 'mariadb'] as const)('on %s, a verb that had to wait 
 
   /** Runs `first` without its commit, starts `second`, sees it wait, and ends the first. */
   async function inOrder<T>(
-    first: (inside: Required<AuthStore>) => Promise<unknown>,
+    first: (inside: CompleteStore) => Promise<unknown>,
     second: () => Promise<T>,
     end: 'commit' | 'rollback' = 'commit',
   ) {
@@ -78,7 +78,7 @@ describe.each(['postgres', 'mariadb'] as const)('on %s, a verb that had to wait 
     throw new Error('nobody waited: the two did not meet')
   }
 
-  const deactivate = async (inside: Required<AuthStore>) => {
+  const deactivate = async (inside: CompleteStore) => {
     await inside.users.update(user.id, { isActive: false })
     await inside.refreshTokens.revokeForUser(user.id, later(1))
   }
@@ -109,7 +109,7 @@ describe.each(['postgres', 'mariadb'] as const)('on %s, a verb that had to wait 
   })
 
   test('rotate after a reset that changed the user and revoked the tokens: refused, no child', async () => {
-    const reset = async (inside: Required<AuthStore>) => {
+    const reset = async (inside: CompleteStore) => {
       await inside.users.update(user.id, { hashedPassword: 'new' })
       await inside.refreshTokens.revokeForUser(user.id, later(1))
     }
@@ -128,7 +128,7 @@ describe.each(['postgres', 'mariadb'] as const)('on %s, a verb that had to wait 
   })
 
   test('rotate after another rotation of the same token: refused; after one that was rolled back: succeeds', async () => {
-    const another = (inside: Required<AuthStore>) => inside.refreshTokens.rotate(rotationOf(token.tokenHash))
+    const another = (inside: CompleteStore) => inside.refreshTokens.rotate(rotationOf(token.tokenHash))
     expect(await inOrder(another, rotate, 'rollback')).not.toBeNull()
     const next = newRefreshToken(user.id)
     await store.refreshTokens.insert(next)
@@ -137,14 +137,14 @@ describe.each(['postgres', 'mariadb'] as const)('on %s, a verb that had to wait 
   })
 
   test('revokeFamily after a rotation in flight: the child is caught', async () => {
-    const inFlight = (inside: Required<AuthStore>) => inside.refreshTokens.rotate(rotationOf(token.tokenHash))
+    const inFlight = (inside: CompleteStore) => inside.refreshTokens.rotate(rotationOf(token.tokenHash))
     expect(await inOrder(inFlight, () => store.refreshTokens.revokeFamily(token.familyId, later(2)))).toBe(1)
     expect(await liveTokens()).toBe(0)
   })
 
   test('deactivate after a rotation in flight: the child is caught', async () => {
-    const inFlight = (inside: Required<AuthStore>) => inside.refreshTokens.rotate(rotationOf(token.tokenHash))
-    await inOrder(inFlight, () => store.transaction((inside) => deactivate(inside as Required<AuthStore>))) // createKnexStore has them all
+    const inFlight = (inside: CompleteStore) => inside.refreshTokens.rotate(rotationOf(token.tokenHash))
+    await inOrder(inFlight, () => store.transaction((inside) => deactivate(inside as CompleteStore))) // createKnexStore has them all
     expect(await liveTokens()).toBe(0)
   })
 
@@ -155,7 +155,7 @@ describe.each(['postgres', 'mariadb'] as const)('on %s, a verb that had to wait 
   })
 
   test('recordLogin after an unlink that locked the user: refused, nothing stamped', async () => {
-    const unlink = async (inside: Required<AuthStore>) => {
+    const unlink = async (inside: CompleteStore) => {
       await inside.users.lock(user.id)
       await inside.identities.deleteForUser(user.id, 'google')
     }
@@ -176,7 +176,7 @@ describe.each(['postgres', 'mariadb'] as const)('on %s, a verb that had to wait 
 
   test('recordLogin and rotate hold the user until their unit ends', async () => {
     const renamed = () => store.users.update(user.id, { name: 'renamed' })
-    const login = (inside: Required<AuthStore>) =>
+    const login = (inside: CompleteStore) =>
       inside.identities.recordLogin({ userId: user.id, provider: 'google', subject: identity.subject }, later(5))
     expect(await inOrder(login, renamed)).toBe(true)
     expect(await inOrder((inside) => inside.refreshTokens.rotate(rotationOf(token.tokenHash)), renamed)).toBe(true)

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { AuthStore } from '../../src/store/auth-store'
+import type { AuthStore, CompleteStore } from '../../src/store/auth-store'
 import { storeContract } from '../../src/testing'
 import { memoryStore } from './memory-store'
 
@@ -26,7 +26,7 @@ describe('storeContract', () => {
     for (const { name, run } of storeContract({ makeStore })) await run().catch(() => failures.push(name))
     return failures
   }
-  const broken = (change: (store: Required<AuthStore>) => Partial<AuthStore>) => async () => {
+  const broken = (change: (store: CompleteStore) => Partial<AuthStore>) => async () => {
     const store = memoryStore()
     return { ...store, ...change(store) }
   }
@@ -41,7 +41,7 @@ describe('storeContract', () => {
     expect(await failuresOf(async () => rest)).toContain('a session is found with its user and slides')
   })
 
-  test.each<[string, (store: Required<AuthStore>) => Partial<AuthStore>, RegExp]>([
+  test.each<[string, (store: CompleteStore) => Partial<AuthStore>, RegExp]>([
     [
       'an email found in other letters',
       ({ users }) => ({ users: { ...users, findByEmail: (email) => users.findByEmail(email.toLowerCase()) } }),

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import {
   type AuthStore,
+  type CompleteStore,
   DuplicateRecordError,
   type IdentityRecord,
   type RecoveryCodeRecord,
@@ -14,7 +15,7 @@ import {
  * A second adapter, to see that the contract asks for nothing only knex can give. Every unit has the whole store for
  * itself, a verb outside a unit is a unit of its own, and a unit that fails leaves the rows it found.
  */
-export function memoryStore(): Required<AuthStore> {
+export function memoryStore(): CompleteStore {
   let rows: Rows = { users: [], identities: [], userTokens: [], refreshTokens: [], recoveryCodes: [], sessions: [] }
   let last: Promise<unknown> = Promise.resolve()
 
@@ -24,7 +25,7 @@ export function memoryStore(): Required<AuthStore> {
     return run
   }
 
-  const unit = <T>(work: (inside: Required<AuthStore>) => Promise<T>): Promise<T> =>
+  const unit = <T>(work: (inside: CompleteStore) => Promise<T>): Promise<T> =>
     alone(async () => {
       const before = structuredClone(rows)
       const failures: unknown[] = []
@@ -62,7 +63,7 @@ interface Rows {
 /** Runs a verb on the rows; a verb checks before it writes, so that alone it is all or nothing. */
 type Perform = <T>(verb: (rows: Rows) => T) => Promise<T>
 
-function storeOn(perform: Perform, onFailure: (error: unknown) => void, transaction: AuthStore['transaction']): Required<AuthStore> {
+function storeOn(perform: Perform, onFailure: (error: unknown) => void, transaction: AuthStore['transaction']): CompleteStore {
   const run: Perform = async (verb) => {
     try {
       return structuredClone(await perform(verb))
@@ -72,7 +73,7 @@ function storeOn(perform: Perform, onFailure: (error: unknown) => void, transact
     }
   }
 
-  const store: Required<AuthStore> = {
+  const store: CompleteStore = {
     transaction,
 
     users: {
@@ -89,6 +90,14 @@ function storeOn(perform: Perform, onFailure: (error: unknown) => void, transact
           Object.assign(user, structuredClone(changes))
           return true
         }),
+      recordLogin: ({ id, hashedPassword }, at, changes = {}) =>
+        run(({ users }) => {
+          const user = users.find((candidate) => candidate.id === id && candidate.isActive && candidate.hashedPassword === hashedPassword)
+          if (!user) return null
+          user.lastLoginAt = at
+          user.hashedPassword = changes.hashedPassword ?? hashedPassword
+          return user
+        }),
       advanceTotpStep: (id, step) =>
         run(({ users }) => {
           const user = users.find((candidate) => candidate.id === id)
@@ -100,6 +109,7 @@ function storeOn(perform: Perform, onFailure: (error: unknown) => void, transact
 
     userTokens: {
       insert: (token) => run(({ userTokens }) => add(userTokens, { ...token, id: randomUUID() }, ['tokenHash'])),
+      find: (tokenHash) => run(({ userTokens }) => userTokens.find((token) => token.tokenHash === tokenHash) ?? null),
       consume: (tokenHash, purpose, at) =>
         run(({ userTokens }) => {
           const token = userTokens.find((candidate) => candidate.tokenHash === tokenHash && candidate.purpose === purpose)
@@ -112,9 +122,18 @@ function storeOn(perform: Perform, onFailure: (error: unknown) => void, transact
           const open = userTokens.filter(
             (token) => token.userId === userId && !token.usedAt && token.purpose === (purpose ?? token.purpose),
           )
-          for (const token of open) token.usedAt = at
+          for (const token of open) {
+            token.usedAt = at
+            if (token.expiresAt > at) token.expiresAt = at
+          }
           return open.length
         }),
+      wasConsumed: (userId, purpose) =>
+        run(({ userTokens }) =>
+          userTokens.some(
+            (token) => token.userId === userId && token.purpose === purpose && token.usedAt && token.usedAt < token.expiresAt,
+          ),
+        ),
     },
 
     identities: {

@@ -10,6 +10,7 @@ export const mysql: Dialect = {
   rowLocks: true,
   // mysql2 asks the server for CLIENT_FOUND_ROWS, but the host may have switched that off.
   countsMatchedRows: false,
+  exactText: null,
   // DATETIME, not TIMESTAMP: no conversion by the session's time zone, and no end in 2038.
   types: { id: 'varchar(36)', bigint: 'signed', text: 'longtext', boolean: 'boolean', instant: 'datetime(3)' },
   // Text of our own: the driver would write the local time of its `timezone` option.

@@ -6,6 +6,8 @@ export const postgresql: Dialect = {
   returning: true,
   rowLocks: true,
   countsMatchedRows: true,
+  // The cast makes it a comparison of text, for a column of type citext too.
+  exactText: '?? = cast(? as text) collate "C"',
   types: { id: 'uuid', bigint: 'bigint', text: 'text', boolean: 'boolean', instant: 'timestamptz(3)' },
   // Text with its zone: the driver would write local time, right only as long as process and offset agree.
   instantToColumn: (instant) => instant.toISOString(),

@@ -7,6 +7,7 @@ export const sqlite: Dialect = {
   returning: true,
   rowLocks: false,
   countsMatchedRows: true,
+  exactText: '?? = ? collate binary',
   types: { id: 'varchar(36)', bigint: 'integer', text: 'text', boolean: 'boolean', instant: 'integer' },
   instantToColumn: (instant) => instant.getTime(),
   instantExpression: null,

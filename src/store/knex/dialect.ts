@@ -15,6 +15,8 @@ export interface Dialect {
   readonly rowLocks: boolean
   /** An UPDATE counts the rows it found. False: a connection may be set to count only those it changed. */
   readonly countsMatchedRows: boolean
+  /** A text column (`??`) compared byte for byte whatever its collation, for `returning`; else what is read is compared in code. */
+  readonly exactText: string | null
   readonly types: ColumnTypes
   instantToColumn(instant: Date): string | number
   /** How SELECT asks for an instant (`??` is the column); null: the driver returns the column right as it is. */

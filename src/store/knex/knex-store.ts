@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
 import { ConfigurationError } from '../../errors'
 import type { AuthStore, IdentityRecord, RecoveryCodeRecord, RefreshTokenRecord, SessionRecord } from '../auth-store'
+import { afterCommitOf } from './after-commit'
 import { announceLooseColumns } from './announce-loose-columns'
 import { type Connection, poolConnection, transactionConnection } from './connection'
 import { bindTables, type HostTables, type Tables } from './default-tables'
@@ -27,7 +28,7 @@ interface CompleteOptions extends KnexStoreOptions {
   sessions?: TableOptions<SessionRecord>
 }
 
-export interface KnexStore extends Required<AuthStore> {
+export interface KnexStore extends Required<Omit<AuthStore, 'afterCommit'>> {
   /**
    * The same store inside the host's transaction, which the host commits or rolls back. Nothing is repeated there after
    * a conflict. Begin it at READ COMMITTED: PostgreSQL's default, not MariaDB's.
@@ -57,12 +58,12 @@ export function createKnexStore({ knex, ...hostTables }: KnexStoreOptions): Part
     ...storeOn(pool, tables, hostTables),
     using(trx) {
       if (!trx?.isTransaction) throw new ConfigurationError('store.using() needs the transaction that knex.transaction() hands out.')
-      return storeOn(transactionConnection(trx, dialect), tables, hostTables)
+      return storeOn(transactionConnection(trx, dialect), tables, hostTables, afterCommitOf(trx))
     },
   }
 }
 
-function storeOn(connection: Connection, tables: Tables, hostTables: HostTables): AuthStore {
+function storeOn(connection: Connection, tables: Tables, hostTables: HostTables, afterCommit?: AuthStore['afterCommit']): AuthStore {
   const store: AuthStore = {
     users: usersStore(connection, tables),
     userTokens: userTokensStore(connection, tables),
@@ -70,6 +71,7 @@ function storeOn(connection: Connection, tables: Tables, hostTables: HostTables)
     ...(hostTables.refreshTokens !== false && { refreshTokens: refreshTokensStore(connection, tables) }),
     ...(hostTables.recoveryCodes !== false && { recoveryCodes: recoveryCodesStore(connection, tables) }),
     ...(hostTables.sessions !== false && { sessions: sessionsStore(connection, tables) }),
+    ...(afterCommit && { afterCommit }),
     // Inside a transaction `unit` hands back the same connection: the work joins, on this very store.
     transaction: (work) => connection.unit((inside) => work(inside === connection ? store : storeOn(inside, tables, hostTables))),
   }

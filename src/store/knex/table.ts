@@ -50,6 +50,8 @@ export interface Table<R> {
   match(wanted: Partial<R>): Values | null
   /** The same for values known to fit. Never null: a forgotten condition would mean every row. */
   where(wanted: Partial<R>): Values
+  /** Adds the same conditions to a query, byte for byte also where a host's collation is loose (`Dialect.exactText`). */
+  whereExactly(query: Knex.QueryBuilder, wanted: Partial<R>): Knex.QueryBuilder
   /** Columns for INSERT and SET; what has no column is left out. @throws ValidationError for a value it cannot hold */
   toRow(values: Partial<R>): Values
   /** A whole row for INSERT: the host's own columns too, and the key unless the database makes it. */
@@ -119,6 +121,15 @@ export function bindTable<R extends { id: string }>(
       const conditions = table.match(wanted)
       if (!conditions) throw new TypeError(`No row of ${name} can hold the wanted values`)
       return conditions
+    },
+    whereExactly(query, wanted) {
+      query.where(table.where(wanted)) // what an index can serve
+      for (const [field, value] of entries(wanted)) {
+        const { name: column, kind } = columnOf(field)
+        const isText = kind === 'text' || kind === 'text key'
+        if (dialect.exactText && isText) query.whereRaw(dialect.exactText, [`${name}.${column}`, String(value)])
+      }
+      return query
     },
     toRow(values) {
       const given = entries(values).flatMap(([field, value]) => {

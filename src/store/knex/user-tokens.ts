@@ -2,11 +2,23 @@ import type { UserTokenStore } from '../auth-store'
 import type { Connection } from './connection'
 import type { Tables } from './default-tables'
 import { insertRecord } from './insert-record'
+import type { Row } from './table'
 import { updateReturning } from './update-returning'
 
 export function userTokensStore(connection: Connection, { userTokens }: Tables): UserTokenStore {
   return {
     insert: (newToken) => insertRecord(connection, 'userTokens.insert', userTokens, newToken),
+
+    async find(tokenHash) {
+      const where = userTokens.match({ tokenHash })
+      if (!where) return null
+      const rows = await connection.statement<Row[]>('userTokens.find', (db) =>
+        db(userTokens.name)
+          .where(where)
+          .select([...userTokens.selection]),
+      )
+      return rows.map(userTokens.toRecord).find((token) => token.tokenHash === tokenHash) ?? null
+    },
 
     async consume(tokenHash, purpose, at) {
       const open = userTokens.match({ tokenHash, purpose, usedAt: null })
@@ -24,7 +36,27 @@ export function userTokensStore(connection: Connection, { userTokens }: Tables):
       const open = userTokens.match(purpose === undefined ? { userId, usedAt: null } : { userId, usedAt: null, purpose })
       if (!open) return 0
       const changes = userTokens.toRow({ usedAt: at })
-      return connection.statement<number>('userTokens.consumeAllForUser', (db) => db(userTokens.name).where(open).update(changes))
+      const [expiresAt, end] = [userTokens.column('expiresAt'), userTokens.value('expiresAt', at)]
+      return connection.statement<number>('userTokens.consumeAllForUser', (db) => {
+        const earlier = db.raw('case when ?? > ? then ? else ?? end', [expiresAt, end, end, expiresAt])
+        return db(userTokens.name)
+          .where(open)
+          .update({ ...changes, [userTokens.bareColumn('expiresAt')]: earlier })
+      })
+    },
+
+    async wasConsumed(userId, purpose) {
+      const where = userTokens.match({ userId, purpose })
+      if (!where) return false
+      const [usedAt, expiresAt] = [userTokens.column('usedAt'), userTokens.column('expiresAt')]
+      const rows = await connection.statement<Row[]>('userTokens.wasConsumed', (db) =>
+        db(userTokens.name)
+          .where(where)
+          .where(usedAt, '<', db.ref(expiresAt))
+          .select([...userTokens.select(['userId', 'purpose'])]),
+      )
+      // Compared again: a host's collation may have called two keys equal.
+      return rows.some((row) => userTokens.read(row, 'userId') === userId && userTokens.read(row, 'purpose') === purpose)
     },
   }
 }

@@ -3,6 +3,7 @@ import type { Connection } from './connection'
 import type { Tables } from './default-tables'
 import { holdUser } from './hold-user'
 import { insertRecord } from './insert-record'
+import { recordLogin } from './record-login'
 import type { Row } from './table'
 import { updateFound } from './update-found'
 
@@ -45,6 +46,9 @@ export function usersStore(connection: Connection, { users }: Tables): UserStore
       if (!users.match({ id })) return null
       return only(await connection.statement('users.lock', (db) => holdUser(db, connection.dialect, users, { id })), { id })
     },
+
+    recordLogin: (seen, at, { hashedPassword } = {}) =>
+      recordLogin(connection, users, seen, { lastLoginAt: at, ...(hashedPassword !== undefined && { hashedPassword }) }),
 
     async advanceTotpStep(id, step) {
       const where = users.match({ id })

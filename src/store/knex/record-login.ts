@@ -1,0 +1,47 @@
+import type { Knex } from 'knex'
+import type { UserRecord } from '../auth-store'
+import type { Connection } from './connection'
+import { holdUser } from './hold-user'
+import type { Row, Table } from './table'
+
+type Seen = Pick<UserRecord, 'id' | 'hashedPassword'>
+type Stamp = Partial<Pick<UserRecord, 'lastLoginAt' | 'hashedPassword'>>
+
+/**
+ * Stamps an active user whose hash is still the one that was seen. Whoever changes the row meanwhile is waited for, and the
+ * row is judged again as it is then: by an UPDATE (EvalPlanQual, PostgreSQL manual 13.2.1) and by a locking read (InnoDB).
+ */
+export async function recordLogin(connection: Connection, users: Table<UserRecord>, seen: Seen, stamp: Stamp): Promise<UserRecord | null> {
+  const { id, hashedPassword } = seen
+  // A row without a hash is nobody's to log in to, and `null = null` must not become a match.
+  if (hashedPassword === null || !users.match({ id, hashedPassword })) return null
+  users.toRow(stamp) // refuses a hash that no column can hold, before the database is asked
+  const rows = await connection.guarded('users.recordLogin', (db) =>
+    connection.dialect.returning
+      ? stampInOneStatement(db, users, { id, hashedPassword }, stamp)
+      : holdThenStamp(db, connection, users, { id, hashedPassword }, stamp),
+  )
+  return rows.map(users.toRecord).find((user) => user.id === id) ?? null
+}
+
+/** A user without the column is written too, since that is what holds the row. */
+async function stampInOneStatement(db: Knex, users: Table<UserRecord>, seen: Seen, stamp: Stamp): Promise<Row[]> {
+  const active = users.bareColumn('isActive')
+  const wanted = db(users.name).where(users.where({ isActive: true }))
+  return users
+    .whereExactly(wanted, seen)
+    .update({ [active]: db.ref(active), ...users.toRow(stamp) })
+    .returning([...users.selection])
+}
+
+async function holdThenStamp(db: Knex, { dialect }: Connection, users: Table<UserRecord>, seen: Seen, stamp: Stamp): Promise<Row[]> {
+  const rows = await holdUser(db, dialect, users, { id: seen.id, isActive: true })
+  const isSeen = (user: UserRecord) => user.id === seen.id && user.hashedPassword === seen.hashedPassword
+  const held = rows.filter((row) => isSeen(users.toRecord(row)))
+  const changes = users.toRow(stamp)
+  if (held.length > 0 && Object.keys(changes).length > 0)
+    await db(users.name)
+      .where(users.where({ id: seen.id }))
+      .update(changes)
+  return held.map((row) => ({ ...row, ...users.asRow(stamp) }))
+}
