@@ -7,7 +7,7 @@ import { deriveKeys } from './keys'
 import { consoleLogger, type Logger, safely } from './logger'
 import { type AuthRouterOptions, checkOptions } from './options'
 import { argon2idHasher } from './passwords/hasher'
-import type { PasswordPolicy } from './passwords/password-hasher'
+import type { PasswordHasher, PasswordPolicy } from './passwords/password-hasher'
 import { generatePassword } from './passwords/policy'
 import { resolveBudget } from './throttle/budget'
 import { countedHereToo } from './throttle/counted-here-too'
@@ -26,14 +26,15 @@ export function createContext(options: AuthRouterOptions): AuthContext {
   const providers = new Map(Object.entries(options.providers ?? {}))
   const prefix = options.prefix ?? '/auth'
   runBootChecks({ options, settings, production, prefix, providers, store: options.store, logger })
+  const hasher = options.passwordHasher ?? argon2idHasher()
   return Object.freeze({
     settings,
     prefix,
     keys: deriveKeys(settings.jwtSecret),
     store: trustedStore(options.store, logger),
     providers,
-    hasher: options.passwordHasher ?? argon2idHasher(),
-    passwordPolicy: policyOf(options, settings),
+    hasher,
+    passwordPolicy: policyOf(options, settings, hasher),
     ...countersOf(options, logger),
     events: createEvents(logger),
     logger,
@@ -41,9 +42,15 @@ export function createContext(options: AuthRouterOptions): AuthContext {
   })
 }
 
-function policyOf({ passwordPolicy }: AuthRouterOptions, settings: Settings): PasswordPolicy {
-  const { passwordMinLength: minLength, passwordMaxBytes: maxBytes, passwordRequireComplexity: requireComplexity } = settings
-  const policy = { minLength, maxBytes, requireComplexity, ...passwordPolicy }
+/** Option by option, and `check` by a call: a policy may be an object of a class. The hasher's own limit wins over a larger one. */
+function policyOf({ passwordPolicy = {} }: AuthRouterOptions, settings: Settings, hasher: PasswordHasher): PasswordPolicy {
+  const maxBytes = Math.min(passwordPolicy.maxBytes ?? settings.passwordMaxBytes, hasher.maxPasswordBytes ?? Number.POSITIVE_INFINITY)
+  const policy: PasswordPolicy = {
+    minLength: passwordPolicy.minLength ?? settings.passwordMinLength,
+    maxBytes,
+    requireComplexity: passwordPolicy.requireComplexity ?? settings.passwordRequireComplexity,
+    ...(passwordPolicy.check && { check: async (password, about) => passwordPolicy.check?.(password, about) ?? null }),
+  }
   generatePassword(policy) // a policy without room for one is found now, and not by the first person who signs in
   return policy
 }
