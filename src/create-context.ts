@@ -10,7 +10,7 @@ import { createPostman } from './mail/postman'
 import { type AuthRouterOptions, checkOptions } from './options'
 import { createDummyHash } from './passwords/dummy-hash'
 import { argon2idHasher } from './passwords/hasher'
-import type { PasswordPolicy } from './passwords/password-hasher'
+import type { PasswordHasher, PasswordPolicy } from './passwords/password-hasher'
 import { generatePassword } from './passwords/policy'
 import { resolveBudget, resolveBudgets } from './throttle/budget'
 import { countedHereToo } from './throttle/counted-here-too'
@@ -28,9 +28,9 @@ export function createContext(options: AuthRouterOptions): AuthContext {
   const logger = safely(options.logger ?? consoleLogger)
   const providers = new Map(Object.entries(options.providers ?? {}))
   const prefix = options.prefix ?? '/auth'
-  const hasher = options.passwordHasher ?? argon2idHasher()
   const events = createEvents(logger)
   runBootChecks({ options, settings, production, prefix, providers, store: options.store, logger })
+  const hasher = options.passwordHasher ?? argon2idHasher()
   return Object.freeze({
     settings,
     prefix,
@@ -39,7 +39,7 @@ export function createContext(options: AuthRouterOptions): AuthContext {
     providers,
     hasher,
     dummyHash: createDummyHash(hasher),
-    passwordPolicy: policyOf(options, settings),
+    passwordPolicy: policyOf(options, settings, hasher),
     ...countersOf(options, logger),
     budgets: budgetsOf(options),
     postman: options.mailer ? createPostman({ mailer: options.mailer, events, logger }) : null,
@@ -53,9 +53,15 @@ export function createContext(options: AuthRouterOptions): AuthContext {
   })
 }
 
-function policyOf({ passwordPolicy }: AuthRouterOptions, settings: Settings): PasswordPolicy {
-  const { passwordMinLength: minLength, passwordMaxBytes: maxBytes, passwordRequireComplexity: requireComplexity } = settings
-  const policy = { minLength, maxBytes, requireComplexity, ...passwordPolicy }
+/** Option by option, and `check` by a call: a policy may be an object of a class. The hasher's own limit wins over a larger one. */
+function policyOf({ passwordPolicy = {} }: AuthRouterOptions, settings: Settings, hasher: PasswordHasher): PasswordPolicy {
+  const maxBytes = Math.min(passwordPolicy.maxBytes ?? settings.passwordMaxBytes, hasher.maxPasswordBytes ?? Number.POSITIVE_INFINITY)
+  const policy: PasswordPolicy = {
+    minLength: passwordPolicy.minLength ?? settings.passwordMinLength,
+    maxBytes,
+    requireComplexity: passwordPolicy.requireComplexity ?? settings.passwordRequireComplexity,
+    ...(passwordPolicy.check && { check: async (password, about) => passwordPolicy.check?.(password, about) ?? null }),
+  }
   generatePassword(policy) // a policy without room for one is found now, and not by the first person who signs in
   return policy
 }

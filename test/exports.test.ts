@@ -12,6 +12,7 @@ test('the package exports these names and no others', () => {
     'NotImplementedError',
     'OidcClient',
     'argon2idHasher',
+    'bcryptHasher',
     'createAuthRouter',
     'createAuthTables',
     'createGuards',

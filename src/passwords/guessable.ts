@@ -18,10 +18,10 @@ export function isGuessable(password: string, about: { email: string; name: stri
   return headsOf(folded).some((head) => isKnown(head) || isRepeated(head, isKnown))
 }
 
-/** The password, and what is left of it after cutting one to eight characters that are no letters off its end. */
+/** The password, and what is left of it after cutting one to eight digits and signs (of ASCII: emoji are choices) off its end. */
 function headsOf(password: string): string[] {
   const characters = [...password]
-  const tail = characters.slice(-longestTail).findLastIndex((character) => /\p{L}/u.test(character)) + 1
+  const tail = characters.slice(-longestTail).findLastIndex((character) => /[^ -@[-`{-~]/.test(character)) + 1
   const cuts = Math.min(longestTail, characters.length) - tail
   return Array.from({ length: cuts + 1 }, (_, cut) => characters.slice(0, characters.length - cut).join(''))
 }

@@ -1,8 +1,8 @@
-import { availableParallelism } from 'node:os'
-import argon2 from 'argon2'
-import { ConfigurationError, ServiceUnavailableError } from '../errors'
+import { ConfigurationError, ValidationError } from '../errors'
+import { loadArgon2 } from './argon2-engine'
 import { argon2Bounds, readArgon2Parameters } from './argon2-parameters'
-import { createBoundedQueue } from './bounded-queue'
+import { loadBcrypt, readBcryptCost } from './bcrypt'
+import { createHashQueue, hashQueueDefaults } from './hash-queue'
 import type { PasswordHasher } from './password-hasher'
 
 export interface Argon2idOptions {
@@ -18,21 +18,38 @@ export interface Argon2idOptions {
   queue?: number
 }
 
+/** Which package does the work: `@node-rs/argon2`, about twice as fast, where the host installed it. */
+export interface Argon2idHasher extends PasswordHasher {
+  readonly engine: '@node-rs/argon2' | 'argon2'
+}
+
 /**
  * argon2id with a random salt of 16 bytes, in the PHC format. Both `hash` and `verify` throw ServiceUnavailableError
  * when the queue is full or argon2 gets no memory: busy is not the same as a wrong password.
  *
+ * bcrypt hashes of an imported table verify too where the peer `bcrypt` is installed, as the system that made them did:
+ * by their first 72 bytes. They need a rehash, so that is over at the first login.
+ *
  * @throws ConfigurationError for an unknown option, one out of range, or a cost below OWASP's weakest recommendation.
  */
-export function argon2idHasher(options: Argon2idOptions = {}): PasswordHasher {
+export function argon2idHasher(options: Argon2idOptions = {}): Argon2idHasher {
   const { memoryCost, timeCost, parallelism, concurrency, queue } = resolveOptions(options)
-  const run = createBoundedQueue({ concurrency, queue })
+  const run = createHashQueue({ concurrency, queue })
+  const engine = loadArgon2()
+  const bcrypt = once(loadBcrypt)
   return {
-    hash: (password) => run(() => orBusy(argon2.hash(password, { type: argon2.argon2id, memoryCost, timeCost, parallelism }))),
+    engine: engine.name,
+
+    async hash(password) {
+      if (!password.isWellFormed()) throw new ValidationError({ details: { rule: 'malformed' } })
+      return run(() => engine.hash(password, { memoryCost, timeCost, parallelism }))
+    },
 
     async verify(hash, password) {
-      if (typeof password !== 'string' || readArgon2Parameters(hash) === null) return false
-      return run(() => orBusy(argon2.verify(hash, password)))
+      if (typeof password !== 'string' || !password.isWellFormed()) return false
+      if (readArgon2Parameters(hash) !== null) return run(() => engine.verify(hash, password))
+      const imported = readBcryptCost(hash) === null ? null : bcrypt()
+      return imported === null ? false : run(() => imported.verify(hash, password))
     },
 
     needsRehash(hash) {
@@ -40,15 +57,21 @@ export function argon2idHasher(options: Argon2idOptions = {}): PasswordHasher {
       if (stored?.variant !== 'argon2id' || stored.version !== 0x13) return true
       return stored.memoryCost < memoryCost || stored.timeCost < timeCost || stored.saltBytes < 16 || stored.hashBytes < 32
     },
+
+    unreadable(hash) {
+      if (readArgon2Parameters(hash) !== null) return null
+      if (readBcryptCost(hash) === null) return 'unknown_format'
+      return bcrypt() === null ? 'bcrypt_not_installed' : null
+    },
   }
 }
 
-/** What argon2 can still fail at after the checks above is its own memory. */
-async function orBusy<T>(work: Promise<T>): Promise<T> {
-  try {
-    return await work
-  } catch (cause) {
-    throw new ServiceUnavailableError({ cause, details: { retry_after_seconds: 1 } })
+/** Asked for at the first bcrypt hash, and then never again: a search for what is not there reads many folders. */
+function once<T>(load: () => T): () => T {
+  let loaded: { value: T } | undefined
+  return () => {
+    loaded ??= { value: load() }
+    return loaded.value
   }
 }
 
@@ -59,8 +82,8 @@ const ranges: Readonly<Record<keyof Argon2idOptions, { fallback: () => number; l
   memoryCost: { fallback: () => 19_456, least: 7_168, most: argon2Bounds.memoryCost },
   timeCost: { fallback: () => 2, least: 1, most: argon2Bounds.timeCost },
   parallelism: { fallback: () => 1, least: 1, most: argon2Bounds.parallelism },
-  concurrency: { fallback: () => Math.min(4, availableParallelism()), least: 1, most: 64 },
-  queue: { fallback: () => 64, least: 0, most: 10_000 },
+  concurrency: { fallback: hashQueueDefaults.concurrency, least: 1, most: 64 },
+  queue: { fallback: hashQueueDefaults.queue, least: 0, most: 10_000 },
 }
 
 function resolveOptions(options: Argon2idOptions): Required<Argon2idOptions> {

@@ -1,7 +1,14 @@
+import { createRequire } from 'node:module'
 import argon2 from 'argon2'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { AppError, ConfigurationError, ServiceUnavailableError } from '../../src/errors'
 import { type Argon2idOptions, argon2idHasher } from '../../src/passwords/hasher'
+
+// As the hasher sees it: what is spied on must be the object that `require` returns.
+const rust = createRequire(import.meta.url)('@node-rs/argon2') as typeof import('@node-rs/argon2')
+
+/** Both engines' verify, so that neither can have run unseen. */
+const spies = () => [vi.spyOn(argon2, 'verify'), vi.spyOn(rust, 'verify')]
 
 const password = 'correct horse battery staple'
 const salt = 'c29tZXNhbHRzb21lc2FsdA'
@@ -65,7 +72,8 @@ describe('verifying', () => {
     ['null', null],
     ['undefined', undefined],
     ['a number', 7],
-    ['a bcrypt hash', '$2b$12$C6UzMDM.H6dfI/f/IKcEe.7OEUE3E2X1u0hHb3PvFqD8p0G1vYdHi'],
+    ['a bcrypt hash of cost 31', '$2b$31$C6UzMDM.H6dfI/f/IKcEe.7OEUE3E2X1u0hHb3PvFqD8p0G1vYdHi'],
+    ['the beginning of a bcrypt hash', '$2b$12$C6UzMDM.H6dfI'],
     ['a scrypt hash', `$scrypt$ln=16,r=8,p=1$${salt}$${digest}`],
     ['m above 1 GiB', `$argon2id$v=19$m=2097152,t=2,p=1$${salt}$${digest}`],
     ['m just above 1 GiB', `$argon2id$v=19$m=1048577,t=2,p=1$${salt}$${digest}`],
@@ -83,27 +91,31 @@ describe('verifying', () => {
   ]
 
   test.each(unreadable)('%s is false, and argon2 does not run', async (_, hash) => {
-    const run = vi.spyOn(argon2, 'verify')
+    const engines = spies()
     const hasher = argon2idHasher()
     // wrong types are part of the table: a row may hold anything
     expect(await hasher.verify(hash as string, password)).toBe(false)
     expect(hasher.needsRehash(hash as string)).toBe(true)
-    expect(run).not.toHaveBeenCalled()
+    expect(hasher.unreadable?.(hash as string)).toBe('unknown_format')
+    for (const run of engines) expect(run).not.toHaveBeenCalled()
   })
 
-  test.each([[undefined], [null], [7], [{}], [['a']]])('a password that is %j is false, and argon2 does not run', async (given) => {
-    const hasher = argon2idHasher()
-    const hash = await hasher.hash(password)
-    const run = vi.spyOn(argon2, 'verify')
-    // wrong on purpose
-    expect(await hasher.verify(hash, given as unknown as string)).toBe(false)
-    expect(run).not.toHaveBeenCalled()
-  })
+  test.each([[undefined], [null], [7], [{}], [['a']], ['\ud800']])(
+    'a password that is %j is false, and argon2 does not run',
+    async (given) => {
+      const hasher = argon2idHasher()
+      const hash = await hasher.hash(password)
+      const engines = spies()
+      // wrong on purpose
+      expect(await hasher.verify(hash, given as unknown as string)).toBe(false)
+      for (const run of engines) expect(run).not.toHaveBeenCalled()
+    },
+  )
 
   test('argon2 out of memory is 503, neither a wrong password nor a crash', async () => {
     const hasher = argon2idHasher()
     const hash = await hasher.hash(password)
-    vi.spyOn(argon2, 'verify').mockRejectedValue(new Error('Memory allocation error'))
+    for (const run of spies()) run.mockRejectedValue(new Error('Memory allocation error'))
     await expect(hasher.verify(hash, password)).rejects.toMatchObject({ status: 503, details: { retry_after_seconds: 1 } })
   })
 })

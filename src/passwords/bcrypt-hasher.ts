@@ -1,0 +1,50 @@
+import { ConfigurationError, ValidationError } from '../errors'
+import { bcryptBytes, bcryptCosts, loadBcrypt, readBcryptCost } from './bcrypt'
+import { createHashQueue } from './hash-queue'
+import type { PasswordHasher } from './password-hasher'
+
+export interface BcryptOptions {
+  /** Rounds as a power of two, 10 to 15; 12. Below 10 is under OWASP's floor, 15 takes about 1.5 seconds of a core. */
+  cost?: number
+}
+
+/**
+ * bcrypt (`$2b$`), for hosts that have to store it; the peer `bcrypt` must be installed. It takes 72 bytes and no NUL, and
+ * refuses more instead of ignoring it: `hash` throws ValidationError, `verify` is false. Both throw ServiceUnavailableError
+ * when the queue is full.
+ *
+ * @throws ConfigurationError when `bcrypt` is missing, for an unknown option, or a cost out of range
+ */
+export function bcryptHasher(options: BcryptOptions = {}): PasswordHasher {
+  const cost = resolveCost(options)
+  const bcrypt = loadBcrypt()
+  if (!bcrypt) throw new ConfigurationError('bcryptHasher() needs the package bcrypt: npm install bcrypt')
+  const run = createHashQueue()
+  return {
+    maxPasswordBytes: bcryptBytes,
+
+    async hash(password) {
+      if (Buffer.byteLength(password) > bcryptBytes) throw new ValidationError({ details: { rule: 'too_long', max: bcryptBytes } })
+      if (!password.isWellFormed() || password.includes('\0')) throw new ValidationError({ details: { rule: 'malformed' } })
+      return run(() => bcrypt.hash(password, cost))
+    },
+
+    async verify(hash, password) {
+      if (readBcryptCost(hash) === null || typeof password !== 'string') return false
+      if (!password.isWellFormed() || Buffer.byteLength(password) > bcryptBytes) return false
+      return run(() => bcrypt.verify(hash, password))
+    },
+
+    needsRehash: (hash) => (readBcryptCost(hash) ?? 0) < cost,
+
+    unreadable: (hash) => (readBcryptCost(hash) === null ? 'unknown_format' : null),
+  }
+}
+
+function resolveCost(options: BcryptOptions): number {
+  const unknown = Object.keys(options).find((name) => name !== 'cost')
+  if (unknown !== undefined) throw new ConfigurationError(`bcryptHasher has no option ${JSON.stringify(unknown.slice(0, 64))}.`)
+  const { cost = 12 } = options
+  if (Number.isInteger(cost) && cost >= bcryptCosts.least && cost <= bcryptCosts.most) return cost
+  throw new ConfigurationError(`bcryptHasher: cost must be a whole number from ${bcryptCosts.least} to ${bcryptCosts.most}.`)
+}
