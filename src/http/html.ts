@@ -2,7 +2,11 @@ import escapeHtml from 'escape-html'
 
 /** Markup that is safe to put into markup. */
 export class Html {
-  constructor(readonly markup: string) {}
+  readonly markup: string
+
+  constructor(markup: string) {
+    this.markup = markup
+  }
 
   toString(): string {
     return this.markup
