@@ -11,7 +11,7 @@ const floors: readonly (readonly string[])[] = [
   ['http', 'providers', 'passwords', 'throttle'],
   ['mail', 'options'],
   ['context'],
-  ['session', 'limits'],
+  ['session', 'limits', 'pages'],
   ['mailbox', 'guards'],
   ['social', 'local', 'mfa', 'account', 'server-session', 'admin', 'openapi'],
   ['service', 'boot-checks'],
@@ -31,7 +31,7 @@ const homes: Readonly<Record<string, RegExp>> = {
   knex: /^store\/knex\//,
   speakeasy: /^mfa\/totp\.ts$/,
   // The lower rooms know no Express; among them stand the clients of providers and the store.
-  express: /^(http|session|guards|social|local|mfa|account|server-session|admin|openapi)\/|^(service|create-auth-router)\.ts$/,
+  express: /^(http|session|mailbox|pages|guards|social|local|mfa|account|server-session|admin|openapi)\/|^(service|create-auth-router)\.ts$/,
 }
 
 /** Where the process's environment may be read. */
