@@ -60,7 +60,13 @@ interface Given {
 
 function boot({ settings, ...options }: Given = {}): { auth: AuthRouter; logs: ReturnType<typeof logTap> } {
   const logs = logTap()
-  const given = { settings: { jwtSecret: testSecret, oauthRedirectBaseUrl: social.oauthRedirectBaseUrl, ...settings }, store, logger: logs, environment: 'test', ...options }
+  const given = {
+    settings: { jwtSecret: testSecret, oauthRedirectBaseUrl: social.oauthRedirectBaseUrl, ...settings },
+    store,
+    logger: logs,
+    environment: 'test',
+    ...options,
+  }
   const auth = createAuthRouter(given as unknown as AuthRouterOptions) // wrong types are part of what is tested
   expect(logs.text()).not.toMatch(/canary/)
   return { auth, logs }

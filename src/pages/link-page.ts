@@ -5,7 +5,8 @@ import { readRefusal, setRefusalHeaders } from '../http/error-envelope'
 import { isForm, readForm } from '../http/json-body'
 import type { Locale } from '../http/locale'
 import type { Route } from '../http/routes'
-import { type PageName, refusedPassword, refusedPasswordTexts } from './page-texts'
+import type { PageName } from '../page-templates'
+import { refusedPassword, refusedPasswordTexts } from './page-texts'
 import { sendPage } from './send-page'
 
 /** A mailed link as a person meets it: a form at the link's own address, and what comes of it. */

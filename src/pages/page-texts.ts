@@ -1,7 +1,5 @@
 import type { LocalizedText } from '../errors'
-
-/** The pages a mailed link leads to: a form, what it came to, and why it did not. */
-export type PageName = keyof typeof pageTexts
+import type { PageName } from '../page-templates'
 
 export interface PageText {
   title: LocalizedText
@@ -10,7 +8,7 @@ export interface PageText {
   button?: LocalizedText
 }
 
-export const pageTexts = {
+export const pageTexts: Readonly<Record<PageName, PageText>> = {
   activate: {
     title: { 'en-US': 'Activate your account', 'pt-BR': 'Ative sua conta' },
     lead: {
@@ -79,7 +77,7 @@ export const pageTexts = {
     title: { 'en-US': 'Something went wrong', 'pt-BR': 'Algo deu errado' },
     lead: { 'en-US': 'Your link is still good. Please try again.', 'pt-BR': 'Seu link continua válido. Tente de novo.' },
   },
-} satisfies Record<string, PageText>
+}
 
 export const formTexts = {
   newPassword: { 'en-US': 'New password', 'pt-BR': 'Nova senha' },

@@ -1,22 +1,11 @@
 import { Html, html } from '../http/html'
 import type { Locale } from '../http/locale'
-import { formTexts, type PageName, type PageText, pageTexts } from './page-texts'
-
-/** What a page is made of. It holds no token: its form posts to the address it came from. */
-export interface PageInput {
-  page: PageName
-  locale: Locale
-  /** Why the form is shown again, in the reader's language. */
-  problem: string | null
-  /** `settings.loginUrl`. */
-  loginUrl: string | null
-  /** For the `nonce` of a `<style>`: nothing else is let through by the page's policy. */
-  styleNonce: string
-}
+import type { PageInput, PageName } from '../page-templates'
+import { formTexts, pageTexts } from './page-texts'
 
 /** Our own look, for every page a host does not replace. Complete without script, and without any load. */
 export function renderPage({ page, locale, problem, loginUrl, styleNonce }: PageInput): string {
-  const { title, lead, button }: PageText = pageTexts[page]
+  const { title, lead, button } = pageTexts[page]
   const markup = html`<!doctype html>
 <html lang="${locale}">
 <head>

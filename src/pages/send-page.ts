@@ -4,8 +4,8 @@ import type { AuthContext } from '../context'
 import { localeOf } from '../http/locale'
 import { sendHtml } from '../http/send'
 import { describeError } from '../logger'
-import { type PageInput, renderPage } from './page'
-import type { PageName } from './page-texts'
+import type { PageInput, PageName } from '../page-templates'
+import { renderPage } from './page'
 
 /** Answers with a page in the reader's language: the host's own where it has one. Sets no cookie and holds no token. */
 export function sendPage(

@@ -28,7 +28,10 @@ for (const database of await databases()) {
       expect((await row()).email_verified_at).toBeNull()
       const mail = await mails.next({ kind: 'email_verification', to: 'ana@example.test' })
 
-      const confirm = await mounted.browser().post('/auth/email-verify/confirm').send({ token: tokenOf(mail) })
+      const confirm = await mounted
+        .browser()
+        .post('/auth/email-verify/confirm')
+        .send({ token: tokenOf(mail) })
       expect([confirm.status, Object.keys(confirm.body)]).toEqual([200, ['message']])
       expect(confirm.headers['set-cookie']).toBeUndefined()
       expect((await row()).email_verified_at).not.toBeNull()

@@ -97,7 +97,12 @@ describe('the pages behind mailed links', () => {
     const { mounted, mails, browser } = await withPages(start)
     const activation = await signedUp(browser, mails)
     const token = tokenOf({ url: `https://x${activation}` })
-    for (const path of [`/auth/password-reset/${token}`, `/auth/email-verify/${token}`, '/auth/activate/no-token', `/auth/activate/${'x'.repeat(43)}`]) {
+    for (const path of [
+      `/auth/password-reset/${token}`,
+      `/auth/email-verify/${token}`,
+      '/auth/activate/no-token',
+      `/auth/activate/${'x'.repeat(43)}`,
+    ]) {
       for (const page of [await browser.get(path), await form(browser, path, { new_password: 'x', confirm_password: 'x' })]) {
         expect([page.status, page.headers['content-type']]).toEqual([400, 'text/html; charset=utf-8'])
         expect(page.text).toContain('This link is not valid any more')
@@ -113,7 +118,11 @@ describe('the pages behind mailed links', () => {
 
   test('when refusesEmailLink matches, these pages render the error page with status 403, and the reset form is not shown', async () => {
     const refusing = new Set<string>()
-    const { mounted, mails, browser } = await withPages(start, {}, { refusesEmailLink: ({ email }: { email: string }) => refusing.has(email) })
+    const { mounted, mails, browser } = await withPages(
+      start,
+      {},
+      { refusesEmailLink: ({ email }: { email: string }) => refusing.has(email) },
+    )
     await activePerson(mounted, mails, 'ana@example.test')
     const reset = await resetLink(mounted, mails)
     const activation = await signedUp(browser, mails, 'bob@example.test')
@@ -156,9 +165,15 @@ describe('the pages behind mailed links', () => {
     const page = await browser.get(await signedUp(browser, mails))
 
     const policy = String(page.headers['content-security-policy'])
-    const [, nonce] = /^default-src 'none'; style-src 'nonce-([\w+/=]{24})'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'$/.exec(policy) ?? []
+    const [, nonce] =
+      /^default-src 'none'; style-src 'nonce-([\w+/=]{24})'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'$/.exec(policy) ??
+      []
     expect(page.text).toContain(`<style nonce="${nonce}">`)
-    expect(page.headers).toMatchObject({ 'cache-control': 'no-store', 'referrer-policy': 'no-referrer', 'x-content-type-options': 'nosniff' })
+    expect(page.headers).toMatchObject({
+      'cache-control': 'no-store',
+      'referrer-policy': 'no-referrer',
+      'x-content-type-options': 'nosniff',
+    })
     expect(page.text).not.toMatch(/<script|<img|<link|https?:|\bsrc=|\burl\(/)
     expect(page.text).toMatch(/^<!doctype html>\n<html lang="en-US">/)
   })
@@ -171,7 +186,11 @@ describe('the pages behind mailed links', () => {
     const page = await browser.get(`${reset}?lang=pt-BR`)
     expect(page.text).toContain('<html lang="pt-BR">')
     expect(page.text).toContain('Escolha uma nova senha')
-    const accepted = await browser.post(reset).set('Accept-Language', 'pt-BR').type('form').send({ new_password: 'curta', confirm_password: 'curta' })
+    const accepted = await browser
+      .post(reset)
+      .set('Accept-Language', 'pt-BR')
+      .type('form')
+      .send({ new_password: 'curta', confirm_password: 'curta' })
     expect(accepted.text).toContain('Escolha uma senha com pelo menos 12 caracteres.')
     const done = await form(browser, reset, { new_password: 'a harbour in the spring', confirm_password: 'a harbour in the spring' })
     expect(done.text).toContain('href="/entrar?a=1&amp;b=2"')
@@ -184,7 +203,12 @@ describe('the pages behind mailed links', () => {
     expect((await browser.post(activation).set('Content-Type', 'text/plain').send('x')).status).toBe(415)
     const activated = await browser.post(activation).send({})
     expect([activated.status, typeof activated.body.access_token]).toEqual([200, 'string'])
-    for (const path of ['/auth/password-reset/confirm', '/auth/password-reset/request', '/auth/email-verify/confirm', '/auth/email-change/request']) {
+    for (const path of [
+      '/auth/password-reset/confirm',
+      '/auth/password-reset/request',
+      '/auth/email-verify/confirm',
+      '/auth/email-change/request',
+    ]) {
       expect([(await browser.get(path)).status, (await browser.get(path)).headers['allow']]).toEqual([405, 'POST'])
     }
     const json = await browser.post(`/auth/password-reset/${'x'.repeat(43)}`).send({})
@@ -211,7 +235,8 @@ describe('the pages behind mailed links', () => {
   test('a host’s own page is shown instead, and ours when it fails', async () => {
     const templates = {
       pages: {
-        activate: ({ locale, styleNonce }: { locale: string; styleNonce: string }) => `<p lang="${locale}" data-nonce="${styleNonce}">mine</p>`,
+        activate: ({ locale, styleNonce }: { locale: string; styleNonce: string }) =>
+          `<p lang="${locale}" data-nonce="${styleNonce}">mine</p>`,
         activated: () => {
           throw new Error('canary')
         },
