@@ -10,6 +10,11 @@ export function isAuthMethod(value: unknown): value is AuthMethod {
   return typeof value === 'string' && methods.has(value)
 }
 
+/** What a second factor adds. Two first steps, `pwd` and `ext` say, are not two factors. */
+export function isSecondFactor(method: AuthMethod): boolean {
+  return method === 'otp'
+}
+
 /** How the list is kept on a refresh-token row: space separated. */
 export function amrToText(amr: readonly AuthMethod[]): string {
   return amr.join(' ')

@@ -38,6 +38,7 @@ const requirements: readonly Check[] = [
   checkLinksStayOutOfBodies,
   checkLinkTemplates,
   checkLinkOrigin,
+  checkSecondFactor,
   checkNothingUnbuilt,
 ]
 
@@ -47,6 +48,7 @@ const warnings: readonly Check[] = [
   warnOfMissingProfile,
   warnOfLinksInBodies,
   warnOfUnprovenLinking,
+  warnOfPlainSecrets,
 ]
 
 // ---- requirements --------------------------------------------------------------------------------------------------
@@ -188,13 +190,25 @@ function checkLinkOrigin({ options, settings }: Boot): void {
   )
 }
 
+function checkSecondFactor({ settings, store }: Boot): void {
+  if (!settings.mfaEnabled) return
+  const columns = ['totpSecret', 'totpEnabledAt', 'totpLastStep'] as const
+  const missing = columns.filter((field) => !store.users.fields.has(field))
+  if (missing.length > 0)
+    throw new ConfigurationError(
+      `mfaEnabled (AUTH_MFA_ENABLED) is true but the users table has no column for ${missing.join(', ')}; add them or map them.`,
+    )
+  if (!store.recoveryCodes)
+    throw new ConfigurationError(
+      'mfaEnabled (AUTH_MFA_ENABLED) is true but the store has no recovery codes; wire `recoveryCodes` in your store.',
+    )
+}
+
 /** Switched on before it exists, a protection would only seem to be there. */
 function checkNothingUnbuilt({ settings }: Boot): void {
-  const unbuilt = [
-    settings.mfaEnabled && 'mfaEnabled (AUTH_MFA_ENABLED): there is no /mfa/verify yet to finish a challenge',
-    settings.reauthenticate && 'reauthenticate (AUTH_REAUTHENTICATE)',
-    settings.refreshReuseGraceSeconds > 0 && 'refreshReuseGraceSeconds (AUTH_REFRESH_REUSE_GRACE_SECONDS) above 0',
-  ].filter((name) => name !== false)
+  const unbuilt = [settings.refreshReuseGraceSeconds > 0 && 'refreshReuseGraceSeconds (AUTH_REFRESH_REUSE_GRACE_SECONDS) above 0'].filter(
+    (name) => name !== false,
+  )
   if (unbuilt.length > 0) throw new ConfigurationError(`Not available in this version; switch off ${unbuilt.join('; ')}.`)
 }
 
@@ -242,4 +256,9 @@ function warnOfUnprovenLinking({ settings, logger }: Boot): void {
     {},
     'doorward: autoActivate lets anyone register an address; linking by verified email then replaces such an account’s password and ends its sessions.',
   )
+}
+
+function warnOfPlainSecrets({ settings, logger }: Boot): void {
+  if (!settings.mfaEnabled || settings.mfaSecretKey !== null) return
+  logger.warn({}, 'doorward: TOTP secrets are stored as they are; set mfaSecretKey (AUTH_MFA_SECRET_KEY) to encrypt them.')
 }

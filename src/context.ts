@@ -25,6 +25,8 @@ export interface AuthContext {
   /** A hash of current parameters that nobody's password has: verified for addresses nobody has. */
   readonly dummyHash: () => Promise<string>
   readonly passwordPolicy: PasswordPolicy
+  /** `settings.mfaSecretKey`: the first encrypts, all decrypt. */
+  readonly mfaSecretKeys: readonly Buffer[]
   readonly counters: CounterStore
   /** Spent states; a map of their own, so that no flood of other keys can push one out. */
   readonly stateMarkers: CounterStore
@@ -55,6 +57,8 @@ export interface Budgets {
   readonly links: BudgetPair
   /** Mails to one address, whatever they are about. */
   readonly mail: Budget | false
+  /** Wrong codes of one account, over every route that takes one. */
+  readonly mfa: Budget | false
   /** Wrong passwords of a signed-in person. */
   readonly password: Budget
 }

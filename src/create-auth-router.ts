@@ -9,6 +9,7 @@ import { checkMount } from './http/check-mount'
 import { answerErrors } from './http/error-handler'
 import { mountRoutes, type Route } from './http/routes'
 import { localRoutes } from './local/routes'
+import { mfaRoutes } from './mfa/routes'
 import type { AuthRouterOptions } from './options'
 import { type AuthService, createService } from './service'
 import { sessionRoutes } from './session/routes'
@@ -39,5 +40,11 @@ export function createAuthRouter(options: AuthRouterOptions): AuthRouter {
 
 function routesOf(ctx: AuthContext, guards: Guards): Route[] {
   const social = ctx.settings.oauthEnabled ? socialRoutes(ctx, guards) : []
-  return [...social, ...sessionRoutes(ctx, (req, res) => endOwnAttempts(ctx, req, res)), ...localRoutes(ctx), ...accountRoutes(ctx, guards)]
+  return [
+    ...social,
+    ...sessionRoutes(ctx, (req, res) => endOwnAttempts(ctx, req, res)),
+    ...localRoutes(ctx),
+    ...accountRoutes(ctx, guards),
+    ...mfaRoutes(ctx, guards),
+  ]
 }

@@ -7,6 +7,7 @@ import { createEvents } from './events'
 import { deriveKeys } from './keys'
 import { consoleLogger, type Logger, safely } from './logger'
 import { createPostman } from './mail/postman'
+import { readSecretKeys } from './mfa/secret-box'
 import { type AuthRouterOptions, checkOptions, type Templates } from './options'
 import { createDummyHash } from './passwords/dummy-hash'
 import { argon2idHasher } from './passwords/hasher'
@@ -40,6 +41,7 @@ export function createContext(options: AuthRouterOptions): AuthContext {
     hasher,
     dummyHash: createDummyHash(hasher),
     passwordPolicy: policyOf(options, settings, hasher),
+    mfaSecretKeys: readSecretKeys(settings.mfaSecretKey),
     ...countersOf(options, logger),
     budgets: budgetsOf(options),
     postman: options.mailer ? createPostman({ mailer: options.mailer, events, logger }) : null,
@@ -98,6 +100,7 @@ function budgetsOf({ throttle = {} }: AuthRouterOptions): Budgets {
     signup: resolveBudget('throttle.signup', throttle.signup, { attempts: 20, windowSeconds: 3_600 }),
     links: resolveBudgets('throttle.links', throttle.links, { email: failures, client: { attempts: 20, windowSeconds: 900 } }),
     mail: resolveBudget('throttle.mail', throttle.mail, { attempts: 5, windowSeconds: 3_600 }),
+    mfa: resolveBudget('throttle.mfa', throttle.mfa, failures),
     password: failures,
   })
 }

@@ -17,6 +17,10 @@ export interface AuthEventPayloads {
   'email.changed': { userId: string }
   'identity.linked': { userId: string; provider: string }
   'identity.unlinked': { userId: string; provider: string }
+  'mfa.enrolled': { userId: string }
+  'mfa.disabled': { userId: string }
+  'mfa.failed': { userId: string }
+  'recovery_code.used': { userId: string }
   'account.deactivated': { userId: string }
   throttled: { code: string; route: string }
   'provider.failed': { provider: string; code: string; status: number | null }

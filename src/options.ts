@@ -42,6 +42,8 @@ export interface AuthRouterOptions {
     login?: BudgetPairInput
     /** Signups of one client. Default 20 per 3600 s. */
     signup?: Budget | false
+    /** Wrong second-factor codes of one account. Default 5 per 900 s. */
+    mfa?: Budget | false
     /** Requests for activation, reset and verification links, per purpose. Default 5 per 900 s per address, 20 per client. */
     links?: BudgetPairInput
     /** Mails to one address, of all kinds. Default 5 per 3600 s. */
@@ -153,13 +155,13 @@ const rules: readonly (readonly [keyof AuthRouterOptions, Rule, string])[] = [
   ['passwordPolicy', optional(isObject), 'an object: { minLength, maxBytes, requireComplexity, check }'],
   ['refusesEmailLink', optional((value) => typeof value === 'function'), 'a function of a user that says true or false'],
   ['signup', optional(isObject), 'an object: { schema, onSignup }'],
-  ['throttle', optional(isObject), 'an object: { counters, routes, login, signup, links, mail }'],
+  ['throttle', optional(isObject), 'an object: { counters, routes, login, signup, mfa, links, mail }'],
   ['logger', optional(hasMethods('info', 'warn', 'error')), 'an object with the methods info, warn and error, as pino has'],
   ['now', optional((value) => typeof value === 'function'), 'a function that returns a Date'],
 ]
 
 function checkThrottle(throttle: AuthRouterOptions['throttle'] = {}): void {
-  refuseUnknownOptions('throttle', throttle, ['counters', 'routes', 'login', 'signup', 'links', 'mail'])
+  refuseUnknownOptions('throttle', throttle, ['counters', 'routes', 'login', 'signup', 'mfa', 'links', 'mail'])
   if (optional(hasMethods('increment', 'decrement', 'reset'))(throttle.counters)) return
   throw new ConfigurationError(
     'Option throttle.counters must be a CounterStore with increment, decrement and reset; memoryCounters() makes one.',

@@ -1,7 +1,6 @@
 import { confirmEmailChange, type EmailChange, proveEmailChange, sendEmailChange } from './account/change-email'
 import { changePassword, type PasswordChange } from './account/change-password'
 import { deactivate, revokeSessions } from './account/deactivate'
-import { findActiveUser } from './account/find-active-user'
 import { confirmEmail, sendEmailVerification } from './account/verify-email'
 import { type AuthContext, trustedStore } from './context'
 import type { AuthEventName } from './events'
@@ -15,6 +14,11 @@ import { sendPasswordReset } from './local/request-password-reset'
 import { type ResetInput, resetPassword } from './local/reset-password'
 import { type SignUpInput, signUp } from './local/sign-up'
 import type { LinkToken } from './mailbox/email-link'
+import { changePasswordWithMfa, type PasswordChangeWithMfa } from './mfa/change-password'
+import { type Confirmation, confirmTotp } from './mfa/confirm'
+import { type Disabling, disableTotp, regenerateRecoveryCodes } from './mfa/disable'
+import { type Enrolment, enrollTotp } from './mfa/enroll'
+import { verifyMfa } from './mfa/verify-challenge'
 import type { OAuthUser } from './providers/provider-client'
 import type { LoginResult } from './session/finish-login'
 import { logOut } from './session/log-out'
@@ -22,6 +26,7 @@ import { refresh } from './session/refresh'
 import { listIdentities, unlinkIdentity } from './social/identities'
 import { linkIdentity } from './social/link-identity'
 import { logInWithIdentity } from './social/log-in-with-identity'
+import { findActiveUser } from './step-up/find-active-user'
 import type { AuthStore, IdentityRecord, UserRecord } from './store/auth-store'
 
 /** The routes' operations without HTTP, for the host's jobs and transactions. They throw the same errors. */
@@ -49,6 +54,13 @@ export interface AuthService {
   unlinkIdentity(userId: string, provider: string): Promise<void>
   /** Links a profile whoever it is of, so verify first that the account's owner asked. The one linked before: returned as it is. */
   linkIdentity(userId: string, profile: OAuthUser): Promise<IdentityRecord>
+  changePasswordWithMfa(input: PasswordChangeWithMfa): Promise<void>
+  /** Shown once: a pending factor, which counts for nothing until `confirmTotp`. */
+  enrollTotp(userId: string): Promise<Enrolment>
+  confirmTotp(input: Confirmation): Promise<LoginResult>
+  verifyMfa(input: { mfaToken: string; code: string }): Promise<LoginResult>
+  disableTotp(input: Disabling): Promise<void>
+  regenerateRecoveryCodes(input: { userId: string; code: string }): Promise<string[]>
   /** A link to the account's own address; null: nothing was sent. */
   requestEmailVerification(userId: string, options?: { locale?: Locale }): Promise<LinkToken | null>
   verifyEmail(token: string): Promise<void>
@@ -81,6 +93,12 @@ export function createService(ctx: AuthContext): AuthService {
     requestPasswordReset: async (email, options) => sendPasswordReset(ctx, await ownerOf(email), localeOf(options)),
     resetPassword: (input) => resetPassword(ctx, input),
     changePassword: (input) => changePassword(ctx, input),
+    changePasswordWithMfa: (input) => changePasswordWithMfa(ctx, input),
+    enrollTotp: (userId) => enrollTotp(ctx, userId),
+    confirmTotp: (input) => confirmTotp(ctx, input),
+    verifyMfa: (input) => verifyMfa(ctx, input),
+    disableTotp: (input) => disableTotp(ctx, input),
+    regenerateRecoveryCodes: (input) => regenerateRecoveryCodes(ctx, input),
     requestEmailVerification: async (userId, options) => sendEmailVerification(ctx, await findActiveUser(ctx, userId), localeOf(options)),
     verifyEmail: (token) => confirmEmail(ctx, token),
     requestEmailChange: async (input, options) => sendEmailChange(ctx, await proveEmailChange(ctx, input), localeOf(options)),
@@ -98,7 +116,14 @@ export function createService(ctx: AuthContext): AuthService {
 }
 
 /** What did not happen is true whatever becomes of the transaction. */
-const refusals: ReadonlySet<AuthEventName> = new Set(['throttled', 'login.failed', 'refresh.reused', 'provider.failed', 'mail.failed'])
+const refusals: ReadonlySet<AuthEventName> = new Set([
+  'throttled',
+  'login.failed',
+  'refresh.reused',
+  'provider.failed',
+  'mail.failed',
+  'mfa.failed',
+])
 
 function insideHostTransaction(ctx: AuthContext, hostStore: AuthStore): AuthContext {
   const store = trustedStore(hostStore, ctx.logger)

@@ -12,7 +12,7 @@ const floors: readonly (readonly string[])[] = [
   ['mail', 'options'],
   ['context'],
   ['session', 'limits', 'pages'],
-  ['mailbox', 'guards'],
+  ['mailbox', 'guards', 'step-up'],
   ['social', 'local', 'mfa', 'account', 'server-session', 'admin', 'openapi'],
   ['service', 'boot-checks'],
   ['create-context', 'create-guards'],

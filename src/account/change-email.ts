@@ -4,9 +4,9 @@ import { requireEmail } from '../http/email-address'
 import type { Locale } from '../http/locale'
 import { findLink, type LinkToken, replaceLink, spendLink } from '../mailbox/email-link'
 import { mailLink, mailNotice, mayMail } from '../mailbox/send-mail'
+import { findActiveUser } from '../step-up/find-active-user'
+import { proveByPassword } from '../step-up/prove-by-password'
 import { DuplicateRecordError, type UserRecord, type UserTokenRecord } from '../store/auth-store'
-import { findActiveUser } from './find-active-user'
-import { proveByPassword } from './prove-by-password'
 
 export interface EmailChange {
   userId: string

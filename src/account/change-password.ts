@@ -1,12 +1,12 @@
-import type { AuthMethod } from '../amr'
+import { type AuthMethod, isSecondFactor } from '../amr'
 import { type AuthContext, unitOfWork } from '../context'
 import { InvalidCredentialsError, MfaRequiredError } from '../errors'
 import { mailNotice } from '../mailbox/send-mail'
 import { checkPassword } from '../passwords/check-password'
 import { endOtherSessions, type KeptSession } from '../session/log-out'
+import { findActiveUser } from '../step-up/find-active-user'
+import { proveByPassword } from '../step-up/prove-by-password'
 import type { UserRecord } from '../store/auth-store'
-import { findActiveUser } from './find-active-user'
-import { proveByPassword } from './prove-by-password'
 
 export interface PasswordChange {
   userId: string
@@ -26,7 +26,7 @@ export interface PasswordChange {
  */
 export async function changePassword(ctx: AuthContext, { userId, currentPassword, newPassword, amr, keep }: PasswordChange): Promise<void> {
   const user = await findActiveUser(ctx, userId)
-  if (amr && ctx.settings.mfaEnabled && user.totpEnabledAt && !amr.includes('otp')) throw new MfaRequiredError()
+  if (amr && ctx.settings.mfaEnabled && user.totpEnabledAt && !amr.some(isSecondFactor)) throw new MfaRequiredError()
   await checkPassword(ctx, newPassword, user)
   await proveByPassword(ctx, user, currentPassword)
   const hashedPassword = await ctx.hasher.hash(newPassword)

@@ -14,9 +14,9 @@ import { passwordText, text } from '../http/validate'
 import { takeUnits } from '../limits/take-unit'
 import { answerLinkRequest } from '../mailbox/answer-link-request'
 import { linkPage } from '../pages/link-page'
+import { findActiveUser } from '../step-up/find-active-user'
 import { clientKey } from '../throttle/client-key'
 import { confirmEmailChange, findEmailChange, proveEmailChange, sendEmailChange } from './change-email'
-import { findActiveUser } from './find-active-user'
 import { confirmEmail, findVerification, sendEmailVerification } from './verify-email'
 
 const done: Record<'verified' | 'changed', LocalizedText> = {

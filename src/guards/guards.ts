@@ -1,6 +1,7 @@
 import type { Request, RequestHandler } from 'express'
+import { isSecondFactor } from '../amr'
 import type { AuthContext } from '../context'
-import { AccountInactiveError, AppError, ConfigurationError, ServiceUnavailableError, UnauthorizedError } from '../errors'
+import { AccountInactiveError, AppError, ConfigurationError, MfaRequiredError, ServiceUnavailableError, UnauthorizedError } from '../errors'
 import { sendError } from '../http/error-envelope'
 import { localeOf } from '../http/locale'
 import { step } from '../http/routes'
@@ -16,6 +17,8 @@ export interface Guards {
   requireAuth(): RequestHandler
   /** The same, but a request without a token passes as anonymous; a bad token is refused. */
   optionalAuth(): RequestHandler
+  /** requireAuth, and a second factor was shown in this session; else 403 MFA_REQUIRED. */
+  requireMfa(): RequestHandler
   /** requireAuth, and the user as the database has it now: gone 401, inactive 403 ACCOUNT_INACTIVE. */
   requireUser(): RequestHandler
 }
@@ -31,6 +34,12 @@ export function guardsFor(ctx: GuardContext): Guards {
       refusing(ctx, (req) => {
         const claims = findClaims(ctx, req)
         if (claims) rememberAuth(req, { claims, user: null })
+      }),
+    requireMfa: () =>
+      refusing(ctx, (req) => {
+        const claims = authenticate(ctx, req)
+        if (!claims.amr.some(isSecondFactor)) throw new MfaRequiredError()
+        rememberAuth(req, { claims, user: null })
       }),
     requireUser: () => {
       const users = usersOf(ctx)

@@ -8,9 +8,12 @@ import { routeBudget } from '../guards/route-budget'
 import { sameSiteWhenByCookie } from '../guards/same-site'
 import { type Route, withBody } from '../http/routes'
 import { sendJson, sendRedirect } from '../http/send'
+import { passwordText } from '../http/validate'
 import type { OAuthUser } from '../providers/provider-client'
 import { accountDigest } from '../session/account-digest'
 import { refuseSupersededToken } from '../session/superseded-token'
+import { findActiveUser } from '../step-up/find-active-user'
+import { reauthenticate } from '../step-up/reauthenticate'
 import { beginAttempt } from './attempts'
 import { identityBody } from './identity-body'
 import { linkIdentity, requireActive } from './link-identity'
@@ -21,6 +24,8 @@ import { fetchUserInHand } from './token-in-hand'
 
 interface LinkBody {
   access_token?: string
+  /** With `reauthenticate`. */
+  password?: string
 }
 
 /** Visible ASCII, as a header may carry it (RFC 6750 section 2.1); the bound is ours. */
@@ -34,28 +39,29 @@ export function linkRoutes(ctx: AuthContext, guards: Guards, flow: RedirectFlow)
       method: 'POST',
       path: '/oauth/:provider/link',
       before: [routeBudget(ctx, 'oauth_link'), guards.requireAuth(), sameSiteWhenByCookie(ctx)],
-      body: Joi.object<LinkBody>({ access_token: accessToken }),
-      handle: (req, res, body) =>
-        body.access_token === undefined ? startLink(ctx, flow, req, res) : linkToken(ctx, req, res, body.access_token),
+      body: Joi.object<LinkBody>({ access_token: accessToken, password: passwordText().optional() }),
+      handle: (req, res, body) => (body.access_token === undefined ? startLink(ctx, flow, req, res, body) : linkToken(ctx, req, res, body)),
     }),
   ]
 }
 
 /** The browser is sent by the page that asked, not by us: a POST answered with a redirect to another site is no use to a script. */
-async function startLink(ctx: AuthContext, flow: RedirectFlow, req: Request, res: Response): Promise<void> {
+async function startLink(ctx: AuthContext, flow: RedirectFlow, req: Request, res: Response, { password }: LinkBody): Promise<void> {
   const { key } = registeredProvider(ctx, req)
   const claims = getAuth(req)
   const user = await ctx.store.users.find(claims.sub)
   requireActive(user)
   refuseSupersededToken(ctx, claims, user)
+  await reauthenticate(ctx, user, password)
   const intent = { purpose: 'link', userId: user.id, digest: accountDigest(ctx.keys.state, user) } as const
   sendJson(res, 200, { authorize_url: await flow.authorizeUrl(beginAttempt(ctx, req, res, key, intent)) })
 }
 
-async function linkToken(ctx: AuthContext, req: Request, res: Response, token: string): Promise<void> {
+async function linkToken(ctx: AuthContext, req: Request, res: Response, { access_token: token = '', password }: LinkBody): Promise<void> {
   const { key, client } = registeredProvider(ctx, req)
-  const profile = await fetchUserInHand(ctx, key, client, token)
   const claims = getAuth(req)
+  if (ctx.settings.reauthenticate) await reauthenticate(ctx, await findActiveUser(ctx, claims.sub), password)
+  const profile = await fetchUserInHand(ctx, key, client, token)
   const { identity, isNew } = await linkIdentity(ctx, claims.sub, profile, (user) => {
     requireActive(user)
     refuseSupersededToken(ctx, claims, user)

@@ -2,6 +2,7 @@ import type { AuthContext } from '../context'
 import { ServiceUnavailableError } from '../errors'
 import type { Locale } from '../http/locale'
 import type { OAuthUser } from '../providers/provider-client'
+import { announceLogin } from '../session/announce-login'
 import type { LoginResult } from '../session/finish-login'
 import { DuplicateRecordError, type UserRecord } from '../store/auth-store'
 import { acceptProfile } from './accept-profile'
@@ -72,5 +73,5 @@ function announce(ctx: AuthContext, { provider }: OAuthUser, { result, did }: So
   const { userId } = result
   if (did === 'created') ctx.events.emit('signup', { userId, by: 'ext', provider })
   if (did !== 'logged_in') ctx.events.emit('identity.linked', { userId, provider })
-  if (result.kind === 'session') ctx.events.emit('login', { userId, amr: result.amr, provider })
+  announceLogin(ctx, result, { provider })
 }

@@ -1,0 +1,45 @@
+import type { AuthMethod } from '../amr'
+import { type AuthContext, unitOfWork } from '../context'
+import { MfaCodeInvalidError, MfaNotEnrolledError, UnauthorizedError } from '../errors'
+import { mailNotice } from '../mailbox/send-mail'
+import { announceLogin } from '../session/announce-login'
+import { finishLogin, type LoginResult } from '../session/finish-login'
+import { endSessions } from '../session/log-out'
+import type { UserRecord } from '../store/auth-store'
+import { acceptTotpCode } from './second-factor'
+
+export interface Confirmation {
+  userId: string
+  code: string
+  /** How the session that asks began; `otp` is added. */
+  amr?: readonly AuthMethod[] | undefined
+  /** Ends every session of the account, which began without the factor. Default true. */
+  revokeSessions?: boolean | undefined
+}
+
+/**
+ * A code of the pending secret makes the factor active: from here every login asks for it. Every session ends by default,
+ * and so does every challenge; the answer is a new pair.
+ * @throws MfaNotEnrolledError (nothing pending), MfaCodeInvalidError, UnauthorizedError (the account is gone or inactive)
+ */
+export async function confirmTotp(ctx: AuthContext, { userId, code, amr = [], revokeSessions = true }: Confirmation): Promise<LoginResult> {
+  const { user, result } = await unitOfWork(ctx, async (ctx) => {
+    const user = await activate(ctx, await ctx.store.users.lock(userId), code)
+    if (revokeSessions) await endSessions(ctx, userId)
+    return { user, result: await finishLogin(ctx, user, [...new Set<AuthMethod>([...amr, 'otp'])]) }
+  })
+  ctx.events.emit('mfa.enrolled', { userId })
+  announceLogin(ctx, result)
+  mailNotice(ctx, user, 'mfa_enabled')
+  return result
+}
+
+/** The row is held: the secret that is confirmed is the one that is active afterwards. */
+async function activate(ctx: AuthContext, user: UserRecord | null, code: string): Promise<UserRecord> {
+  if (!user?.isActive) throw new UnauthorizedError()
+  if (user.totpEnabledAt || user.totpSecret === null) throw new MfaNotEnrolledError()
+  if (!(await acceptTotpCode(ctx, user, code))) throw new MfaCodeInvalidError()
+  const now = ctx.now()
+  await ctx.store.users.update(user.id, { totpEnabledAt: now, updatedAt: now })
+  return { ...user, totpEnabledAt: now, updatedAt: now }
+}

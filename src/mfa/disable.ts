@@ -1,0 +1,76 @@
+import { type AuthContext, unitOfWork } from '../context'
+import { InvalidCredentialsError, MfaNotEnrolledError, UnauthorizedError } from '../errors'
+import { mailNotice } from '../mailbox/send-mail'
+import { endOtherSessions, type KeptSession } from '../session/log-out'
+import { findActiveUser } from '../step-up/find-active-user'
+import { proveByPassword } from '../step-up/prove-by-password'
+import type { UserRecord } from '../store/auth-store'
+import { storeRecoveryCodes } from './enroll'
+import { guardedAttempt } from './guarded-attempt'
+import { newRecoveryCodes } from './recovery-codes'
+import { acceptSecondFactor, recoveryCodesOf } from './second-factor'
+
+export interface Disabling {
+  userId: string
+  /** Of an account that has one; an account whose password was generated has nothing to show. */
+  password?: string | undefined
+  code: string
+  /** The session that goes on; every other one of the account ends. */
+  keep?: KeptSession | undefined
+}
+
+/**
+ * Takes the second factor off an account, with its recovery codes. Challenges end by it, and so does every other session.
+ * @throws MfaNotEnrolledError, InvalidCredentialsError, MfaCodeInvalidError, MfaThrottledError, TooManyRequestsError
+ */
+export async function disableTotp(ctx: AuthContext, { userId, password, code, keep }: Disabling): Promise<void> {
+  const user = await findEnrolled(ctx, userId)
+  if (user.passwordSetAt !== null) await provePassword(ctx, user, password)
+  await guardedAttempt(ctx, userId, () =>
+    unitOfWork(ctx, async (ctx) => {
+      await acceptSecondFactor(ctx, await lockEnrolled(ctx, userId), code)
+      await ctx.store.users.update(userId, { totpSecret: null, totpEnabledAt: null, totpLastStep: null, updatedAt: ctx.now() })
+      await recoveryCodesOf(ctx).deleteForUser(userId)
+      await endOtherSessions(ctx, userId, keep)
+    }),
+  )
+  ctx.events.emit('mfa.disabled', { userId })
+  mailNotice(ctx, user, 'mfa_disabled')
+}
+
+/**
+ * A new set of recovery codes; the old set is dead. Shown once.
+ * @throws MfaNotEnrolledError, MfaCodeInvalidError, MfaThrottledError
+ */
+export async function regenerateRecoveryCodes(ctx: AuthContext, { userId, code }: { userId: string; code: string }): Promise<string[]> {
+  const user = await findEnrolled(ctx, userId)
+  const codes = newRecoveryCodes(ctx.settings.mfaRecoveryCodesCount)
+  await guardedAttempt(ctx, userId, () =>
+    unitOfWork(ctx, async (ctx) => {
+      await acceptSecondFactor(ctx, await lockEnrolled(ctx, userId), code)
+      await storeRecoveryCodes(ctx, userId, codes)
+    }),
+  )
+  mailNotice(ctx, user, 'recovery_codes_regenerated')
+  return codes
+}
+
+async function provePassword(ctx: AuthContext, user: UserRecord, password: string | undefined): Promise<void> {
+  if (password === undefined) throw new InvalidCredentialsError()
+  await proveByPassword(ctx, user, password)
+}
+
+/** @throws UnauthorizedError, AccountInactiveError, MfaNotEnrolledError */
+export async function findEnrolled(ctx: AuthContext, userId: string): Promise<UserRecord> {
+  const user = await findActiveUser(ctx, userId)
+  if (!user.totpEnabledAt) throw new MfaNotEnrolledError()
+  return user
+}
+
+/** Inside a unit: what was seen before may have changed. */
+export async function lockEnrolled(ctx: AuthContext, userId: string): Promise<UserRecord> {
+  const user = await ctx.store.users.lock(userId)
+  if (!user?.isActive) throw new UnauthorizedError()
+  if (!user.totpEnabledAt) throw new MfaNotEnrolledError()
+  return user
+}

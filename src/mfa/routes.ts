@@ -1,0 +1,132 @@
+import type { Request } from 'express'
+import Joi from 'joi'
+import type { AuthContext } from '../context'
+import { getAuth } from '../guards/current-auth'
+import type { Guards } from '../guards/guards'
+import { routeBudget } from '../guards/route-budget'
+import { sameSiteWhenByCookie } from '../guards/same-site'
+import { type Route, withBody } from '../http/routes'
+import { sendEmpty, sendJson } from '../http/send'
+import { passwordText, text } from '../http/validate'
+import { readRefreshCookie, sendLogin } from '../session/delivery'
+import type { KeptSession } from '../session/log-out'
+import { type DeliveryLine, perDelivery } from '../session/per-delivery'
+import { refuseSupersededToken } from '../session/superseded-token'
+import { findActiveUser } from '../step-up/find-active-user'
+import { reauthenticate } from '../step-up/reauthenticate'
+import { changePasswordWithMfa } from './change-password'
+import { confirmTotp } from './confirm'
+import { disableTotp, regenerateRecoveryCodes } from './disable'
+import { enrollTotp } from './enroll'
+import { verifyMfa } from './verify-challenge'
+
+/** The second factor. Switched off, its routes are not there; a password change by code stays (specification, Other errors). */
+export function mfaRoutes(ctx: AuthContext, guards: Guards): Route[] {
+  const passwordChange = perDelivery(ctx, (line) => [passwordChangeLine(ctx, guards, line)])
+  if (!ctx.settings.mfaEnabled) return passwordChange
+  return [...passwordChange, ...perDelivery(ctx, (line) => loginLines(ctx, guards, line)), ...enrolmentLines(ctx, guards)]
+}
+
+/** Six digits or a recovery code; anything else that is text is a wrong code (contract section 12, MFA). */
+const code = text(256).allow('')
+const refreshToken = text(4096).optional()
+
+interface DisableBody {
+  password?: string
+  code: string
+  /** Names the session that goes on. */
+  refresh_token?: string
+}
+
+interface PasswordBody {
+  code: string
+  new_password: string
+  /** Names the session that goes on. */
+  refresh_token?: string
+}
+
+function enrolmentLines(ctx: AuthContext, guards: Guards): Route[] {
+  const before = [guards.requireAuth(), sameSiteWhenByCookie(ctx)]
+  const inCookies = ctx.settings.tokenDelivery === 'cookie'
+  return [
+    withBody({
+      method: 'POST',
+      path: '/mfa/enroll',
+      before,
+      body: Joi.object<{ password?: string }>({ password: passwordText().optional() }),
+      handle: async (req, res, { password }) => {
+        const claims = getAuth(req)
+        await reauthenticate(ctx, await findActiveUser(ctx, claims.sub), password)
+        // Whoever a reset has just put out must not lock the owner out.
+        const { secret, provisioningUri, qrSvg, recoveryCodes } = await enrollTotp(ctx, claims.sub, (user) =>
+          refuseSupersededToken(ctx, claims, user),
+        )
+        sendJson(res, 200, { secret, provisioning_uri: provisioningUri, qr_svg: qrSvg, recovery_codes: recoveryCodes })
+      },
+    }),
+    withBody({
+      method: 'POST',
+      path: '/mfa/recovery-codes',
+      before,
+      body: Joi.object<{ code: string }>({ code }),
+      handle: async (req, res, body) =>
+        sendJson(res, 200, { recovery_codes: await regenerateRecoveryCodes(ctx, { userId: getAuth(req).sub, code: body.code }) }),
+    }),
+    withBody({
+      method: 'POST',
+      path: '/mfa/disable',
+      before,
+      body: Joi.object<DisableBody>({ password: passwordText().optional(), code, refresh_token: refreshToken }),
+      handle: async (req, res, body) => {
+        const keep = keptSession(ctx, req, body, inCookies)
+        await disableTotp(ctx, { userId: getAuth(req).sub, password: body.password, code: body.code, keep })
+        sendEmpty(res)
+      },
+    }),
+  ]
+}
+
+/** What ends in a session. */
+function loginLines(ctx: AuthContext, guards: Guards, { base, delivery, before }: DeliveryLine): Route[] {
+  return [
+    withBody({
+      method: 'POST',
+      path: `${base}/mfa/verify`,
+      loginShaped: true,
+      before,
+      body: Joi.object<{ mfa_token: string; code: string }>({ mfa_token: text(4096), code }),
+      handle: async (_req, res, body) => sendLogin(ctx, res, await verifyMfa(ctx, { mfaToken: body.mfa_token, code: body.code }), delivery),
+    }),
+    withBody({
+      method: 'POST',
+      path: `${base}/mfa/confirm`,
+      loginShaped: true,
+      before: [...before, routeBudget(ctx, 'mfa_confirm'), guards.requireAuth(), sameSiteWhenByCookie(ctx)],
+      body: Joi.object<{ code: string }>({ code }),
+      handle: async (req, res, body) => {
+        const { sub: userId, amr } = getAuth(req)
+        sendLogin(ctx, res, await confirmTotp(ctx, { userId, amr, code: body.code }), delivery)
+      },
+    }),
+  ]
+}
+
+function passwordChangeLine(ctx: AuthContext, guards: Guards, { base, delivery, before }: DeliveryLine): Route {
+  return withBody({
+    method: 'POST',
+    path: `${base}/password-change/mfa`,
+    before: [...before, guards.requireAuth(), sameSiteWhenByCookie(ctx)],
+    body: Joi.object<PasswordBody>({ code, new_password: passwordText().allow(''), refresh_token: refreshToken }),
+    handle: async (req, res, body) => {
+      const keep = keptSession(ctx, req, body, delivery === 'cookie')
+      await changePasswordWithMfa(ctx, { userId: getAuth(req).sub, code: body.code, newPassword: body.new_password, keep })
+      sendEmpty(res)
+    },
+  })
+}
+
+/** The session the request shows: named in the body, or by the cookie that came along. */
+function keptSession(ctx: AuthContext, req: Request, body: { refresh_token?: string }, inCookies: boolean): KeptSession {
+  const cookie = inCookies ? readRefreshCookie(ctx, req) : null
+  return { refreshToken: body.refresh_token ?? cookie ?? undefined }
+}

@@ -1,0 +1,42 @@
+import type { AuthContext } from '../context'
+import { ConfigurationError, MfaCodeInvalidError } from '../errors'
+import type { RecoveryCodeStore, UserRecord } from '../store/auth-store'
+import { hashRecoveryCode, readRecoveryCode } from './recovery-codes'
+import { openSecret } from './secret-box'
+import { findStep } from './totp'
+
+/**
+ * Accepts one TOTP or recovery code of an active factor, once: a step that was accepted, or one before it, is refused on
+ * every route, and so is a spent recovery code. Inside the unit of what it allows, which holds the user's row.
+ * @throws MfaCodeInvalidError
+ */
+export async function acceptSecondFactor(ctx: AuthContext, user: UserRecord, typed: string): Promise<'totp' | 'recovery_code'> {
+  const code = stripped(typed)
+  if (await acceptTotpCode(ctx, user, code)) return 'totp'
+  if (await acceptRecoveryCode(ctx, user, code)) return 'recovery_code'
+  throw new MfaCodeInvalidError()
+}
+
+/** A TOTP code of the user's secret, active or pending, whose step was not accepted before. */
+export async function acceptTotpCode(ctx: AuthContext, user: UserRecord, typed: string): Promise<boolean> {
+  const secret = user.totpSecret === null ? null : openSecret(ctx.mfaSecretKeys, user.id, user.totpSecret)
+  if (secret === null) return false
+  const step = findStep(secret, stripped(typed), { now: ctx.now(), window: ctx.settings.mfaVerifyWindow })
+  return step !== null && ctx.store.users.advanceTotpStep(user.id, step)
+}
+
+async function acceptRecoveryCode(ctx: AuthContext, user: UserRecord, typed: string): Promise<boolean> {
+  const code = readRecoveryCode(typed)
+  return code !== null && recoveryCodesOf(ctx).consume(user.id, hashRecoveryCode(user.id, code), ctx.now())
+}
+
+/** Spaces and dashes are how codes are written down (contract section 12, MFA). */
+function stripped(typed: string): string {
+  return typed.replace(/[\s-]/g, '')
+}
+
+export function recoveryCodesOf(ctx: AuthContext): RecoveryCodeStore {
+  const { recoveryCodes } = ctx.store
+  if (!recoveryCodes) throw new ConfigurationError('The store has no recovery codes; wire `recoveryCodes` in your AuthStore.')
+  return recoveryCodes
+}

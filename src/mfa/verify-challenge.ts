@@ -1,0 +1,63 @@
+import type { AuthMethod } from '../amr'
+import { type AuthContext, unitOfWork } from '../context'
+import { MfaTokenInvalidError } from '../errors'
+import { mailNotice } from '../mailbox/send-mail'
+import { announceLogin } from '../session/announce-login'
+import { type Challenge, isStillMeant, readChallenge } from '../session/challenge'
+import { finishLogin, type LoginResult } from '../session/finish-login'
+import { DuplicateRecordError } from '../store/auth-store'
+import { guardedAttempt } from './guarded-attempt'
+import { acceptSecondFactor } from './second-factor'
+
+/**
+ * The second step of a login: a challenge and a code make a session whose methods are the first step's and `otp`. One
+ * challenge is good for one success, however many codes are right.
+ * @throws MfaTokenInvalidError, MfaCodeInvalidError, MfaThrottledError
+ */
+export async function verifyMfa(ctx: AuthContext, { mfaToken, code }: { mfaToken: string; code: string }): Promise<LoginResult> {
+  const challenge = readChallenge(ctx, mfaToken)
+  const { userId } = challenge
+  const seen = await ctx.store.users.find(userId)
+  if (!isStillMeant(ctx, challenge, seen)) throw new MfaTokenInvalidError()
+  const { factor, result } = await guardedAttempt(ctx, userId, () => redeem(ctx, challenge, code))
+  announceLogin(ctx, result)
+  if (factor === 'recovery_code') {
+    ctx.events.emit('recovery_code.used', { userId })
+    mailNotice(ctx, seen, 'recovery_code_used')
+  }
+  return result
+}
+
+interface Redeemed {
+  factor: 'totp' | 'recovery_code'
+  result: LoginResult
+}
+
+async function redeem(ctx: AuthContext, challenge: Challenge, code: string): Promise<Redeemed> {
+  try {
+    return await unitOfWork(ctx, async (ctx) => {
+      const user = await ctx.store.users.lock(challenge.userId)
+      if (!isStillMeant(ctx, challenge, user)) throw new MfaTokenInvalidError()
+      const factor = await acceptSecondFactor(ctx, user, code)
+      await spend(ctx, challenge)
+      return { factor, result: await finishLogin(ctx, user, [...new Set<AuthMethod>([...challenge.amr, 'otp'])]) }
+    })
+  } catch (error) {
+    // Somebody was first, with this very challenge: the code that was accepted here is unspent again.
+    throw error instanceof DuplicateRecordError ? new MfaTokenInvalidError({ cause: error }) : error
+  }
+}
+
+/** Born used: the unique hash is what lets one of any number of racers through. @throws DuplicateRecordError */
+async function spend(ctx: AuthContext, { userId, idHash, expiresAt }: Challenge): Promise<void> {
+  const now = ctx.now()
+  await ctx.store.userTokens.insert({
+    userId,
+    tokenHash: idHash,
+    purpose: 'MFA_CHALLENGE',
+    payload: null,
+    expiresAt,
+    usedAt: now,
+    createdAt: now,
+  })
+}
