@@ -25,9 +25,7 @@ export interface ProcessPair<Task, Answer> {
   stop(): Promise<void>
 }
 
-const rounds = 50
-
-export async function repeat(play: (round: number) => Promise<void>): Promise<void> {
+export async function repeat(play: (round: number) => Promise<void>, rounds = 50): Promise<void> {
   for (let round = 0; round < rounds; round++) await play(round)
 }
 
