@@ -1,8 +1,8 @@
+import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import supertest from 'supertest'
 import { afterEach } from 'vitest'
-import type { MountOptions } from '../support/app'
-import { type Mounted, mount } from '../support/app'
+import { type Mounted, type MountOptions, mount } from '../support/app'
 import { databases, type OpenDatabase } from '../support/databases'
 import { fastHasher } from '../support/fast-hasher'
 
@@ -59,6 +59,7 @@ export function manyClients(): (given?: Given) => Promise<ManyClients> {
     })
     if (trustsProxy) mounted.app.set('trust proxy', 1)
     const server = createServer(mounted.app).listen(0, '127.0.0.1')
+    await once(server, 'listening')
     opened.push(own, mounted, { close: () => closed(server) })
     const post: ManyClients['post'] = async (path, body, from = '192.0.2.1', headers = {}) =>
       supertest(server)
