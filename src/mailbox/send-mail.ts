@@ -36,9 +36,10 @@ export function mailLink(
 export function mailNotice(ctx: AuthContext, user: UserRecord, topic: MailTopic, locale: Locale = ctx.settings.defaultLocale): void {
   if (!ctx.postman) return
   const mail = composeMail({ ...addressed(user), topic, locale })
-  ctx.background.run('notice', async () => {
+  const isStarted = ctx.background.runIfRoom('notice', async () => {
     if (await mayMail(ctx, user)) ctx.postman?.post(mail, user.id)
   })
+  if (!isStarted) ctx.events.emit('mail.failed', { kind: mail.kind, userId: user.id, reason: 'too_many' })
 }
 
 /** A stranger may have signed up with this address, and a name that is a message of its own. */
