@@ -100,7 +100,8 @@ export const USER_TOKEN_CASES: Cases = [
         await insert(newUserToken(mine.id, { purpose: 'ACTIVATION', expiresAt: later(100) })),
         await insert(newUserToken(mine.id, { purpose: 'ACTIVATION', expiresAt: later(100) })),
       ]
-      await insert(newUserToken(mine.id, { purpose: 'PASSWORD_RESET', expiresAt: later(-1) }))
+      await insert(newUserToken(mine.id, { expiresAt: later(-1) }))
+      await insert(newUserToken(mine.id, { expiresAt: later(100) }))
       const reset = await insert(newUserToken(other.id))
       await consume(reset.tokenHash, 'PASSWORD_RESET', AT)
       assert.equal(await wasConsumed(mine.id, 'ACTIVATION'), false)
