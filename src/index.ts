@@ -34,4 +34,6 @@ export { createKnexStore, type KnexStore, type KnexStoreOptions, type PartialKne
 export { createAuthTables, migrationSource } from './store/knex/schema'
 export type { TableOptions } from './store/knex/table-options'
 export type { Budget, CounterStore } from './throttle/counter-store'
+export { type KnexCountersOptions, knexCounters } from './throttle/knex-counters'
 export { memoryCounters } from './throttle/memory-counters'
+export { type IoredisClient, type NodeRedisClient, type RedisCountersOptions, redisCounters } from './throttle/redis-counters'
