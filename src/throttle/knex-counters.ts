@@ -38,7 +38,7 @@ export function knexCounters(knex: HostKnex, { now = Date.now }: KnexCountersOpt
       if (count === 1) removeEndedNowAndThen(at)
       return { count, resetSeconds: Math.max(1, secondsLeft) }
     },
-    decrement: (key) => rows.countDown(storedKey(key), now()),
+    decrement: (key) => rows.countDown(storedKey(key)),
     reset: (key) => rows.remove(storedKey(key)),
   }
 }

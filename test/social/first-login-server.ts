@@ -1,9 +1,9 @@
-/** The other processes of first-login.test.ts: one host each, on the database and the provider they are told. */
+/** The other processes of first-login.test.ts: one host each, on the database and the provider they are told; its counters are shared too. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import express from 'express'
 import knex, { type Knex } from 'knex'
-import { createAuthRouter, createKnexStore, OidcClient } from '../../src'
+import { createAuthRouter, createKnexStore, knexCounters, OidcClient } from '../../src'
 import { fastHasher } from '../support/fast-hasher'
 
 export interface ServerOrder {
@@ -20,7 +20,7 @@ process.once('message', (order: ServerOrder) => {
     providers: { corp: new OidcClient(order.client) },
     environment: 'test',
     passwordHasher: fastHasher(),
-    throttle: { routes: false },
+    throttle: { routes: false, counters: knexCounters(db) },
     logger: { info() {}, warn() {}, error: (fields, message) => console.error(message, fields) },
   })
   const server = createServer(express().use('/auth', auth)).listen(0, '127.0.0.1', () => {

@@ -2,6 +2,7 @@ import knex, { type Knex } from 'knex'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { ConfigurationError, createAuthTables, knexCounters } from '../../src'
 import { ServiceUnavailableError } from '../../src/errors'
+import { bindCounterRows } from '../../src/store/knex/counter-rows'
 import { databases, type OpenDatabase } from '../support/databases'
 
 const minute = 60_000
@@ -39,6 +40,24 @@ describe.each(await databases())('knexCounters on $name', (database) => {
     vi.useRealTimers()
     await opened.knex('auth_counters').delete()
   })
+
+  if (database.name !== 'sqlite') {
+    // There nobody writes beside the clean-up.
+    test('a window that opens anew while ended ones are deleted stays', async () => {
+      await plant(2, at - 2 * minute)
+      const [{ counter_key: kept } = { counter_key: '' }] = await rows()
+      const holding = await opened.knex.transaction()
+      await holding('auth_counters')
+        .where({ counter_key: kept })
+        .update({ ends_at: at + minute })
+      const removal = bindCounterRows(opened.knex).removeEnded(at - minute, 1_000)
+      await new Promise((resolve) => setTimeout(resolve, 100)) // it waits for the row by now
+      await holding.commit()
+      await removal
+      expect((await rows()).map((row) => row.counter_key)).toEqual([kept])
+      await opened.knex('auth_counters').delete()
+    })
+  }
 
   test('a failed clean-up is no failed count', async () => {
     const counters = knexCounters(failingAt(opened.connect(), 'delete'), { now })

@@ -119,6 +119,7 @@ describe.each(kinds)('$name', (kind) => {
     await counters.decrement('ends, then a unit comes back')
     expect(await counters.increment('ends, then a unit comes back', 60)).toEqual({ count: 1, resetSeconds: 60 })
     expect(await counters.increment('ends', 31_536_000)).toEqual({ count: 1, resetSeconds: 31_536_000 })
+    expect(await count('ends')).toBe(2)
   })
 
   test('a decrement gives one unit back, stops at zero, and leaves the window as it is', async () => {

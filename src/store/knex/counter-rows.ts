@@ -9,8 +9,8 @@ export type HostKnex = Knex
 export interface CounterRows {
   /** One more in the window that is open at `now`; if there is none, the first of a window that ends at `endsAt`. */
   countUp(key: string, endsAt: number, now: number): Promise<Counted>
-  /** One less, never below zero; nothing where no window is open. */
-  countDown(key: string, now: number): Promise<void>
+  /** One less, never below zero. Of an ended window it makes no difference: the next one begins at one. */
+  countDown(key: string): Promise<void>
   remove(key: string): Promise<void>
   /** Deletes windows that ended before `instant`, at most `most` of them. */
   removeEnded(instant: number, most: number): Promise<void>
@@ -32,11 +32,10 @@ export function bindCounterRows(knex: HostKnex): CounterRows {
   return {
     countUp: (key, endsAt, now) => statement('counters.countUp', (db) => countUp(db, key, endsAt, now)),
 
-    async countDown(key, now) {
+    async countDown(key) {
       await statement('counters.countDown', (db) =>
         db(TABLE)
           .where({ [KEY]: key })
-          .where(ENDS_AT, '>', now)
           .where(COUNT, '>', 0)
           .decrement(COUNT),
       )
