@@ -3,10 +3,17 @@ import type { CounterStore } from './counter-store'
 import { isInProcess, localCounters } from './memory-counters'
 
 /** How long a shared store may take for one answer: with what happens around it, the caller has one within 500 ms. */
-export const deadlineMs = 400
+export const defaultDeadlineMs = 400
 
 /** After a failure the shared store is left alone for this long, so that an outage does not cost every request the deadline. */
 export const restMs = 1_000
+
+interface GuardOptions {
+  logger?: Logger
+  /** In milliseconds. */
+  now?: () => number
+  deadlineMs?: number
+}
 
 const guarded = new WeakMap<CounterStore, CounterStore>()
 
@@ -20,7 +27,7 @@ const guarded = new WeakMap<CounterStore, CounterStore>()
  * What was counted here stays counted until its window ends: as long as one is open here, both count and the larger count
  * is believed. An outage gives a key this process's budget once in a window, however often the store comes and goes.
  */
-export function withLocalFallback(shared: CounterStore, options: { logger?: Logger; now?: () => number } = {}): CounterStore {
+export function withLocalFallback(shared: CounterStore, options: GuardOptions = {}): CounterStore {
   if (isInProcess(shared)) return shared
   const known = guarded.get(shared)
   if (known) return known
@@ -30,9 +37,10 @@ export function withLocalFallback(shared: CounterStore, options: { logger?: Logg
   return guard
 }
 
-function createGuard(shared: CounterStore, { logger = consoleLogger, now = () => performance.now() }: GuardOptions): CounterStore {
+function createGuard(shared: CounterStore, options: GuardOptions): CounterStore {
+  const { logger = consoleLogger, now = () => performance.now(), deadlineMs = defaultDeadlineMs } = options
   const local = localCounters({ now })
-  const ask = askWhileUp({ logger, now })
+  const ask = askWhileUp({ logger, now, deadlineMs })
 
   return {
     async increment(key, windowSeconds, limit) {
@@ -52,13 +60,8 @@ function createGuard(shared: CounterStore, { logger = consoleLogger, now = () =>
   }
 }
 
-interface GuardOptions {
-  logger?: Logger
-  now?: () => number
-}
-
 /** Asks the shared store, if it is believed to be up or due to be tried; null: it was not asked, failed, or was late. */
-function askWhileUp({ logger, now }: Required<GuardOptions>): <T>(question: () => Promise<T>) => Promise<T | null> {
+function askWhileUp({ logger, now, deadlineMs }: Required<GuardOptions>): <T>(question: () => Promise<T>) => Promise<T | null> {
   let isDown = false
   let isBeingTried = false
   let restsUntil = Number.NEGATIVE_INFINITY
@@ -74,7 +77,7 @@ function askWhileUp({ logger, now }: Required<GuardOptions>): <T>(question: () =
     const isTrial = isDown
     if (isTrial) isBeingTried = true
     try {
-      const answer = await inTime(question())
+      const answer = await inTime(question(), deadlineMs)
       isDown = false
       return answer
     } catch (error) {
@@ -98,7 +101,7 @@ function plausible(answer: Answer): Answer {
 }
 
 /** Late is what has not been answered once the loop has looked at its sockets again: a busy process is no outage. */
-async function inTime<T>(work: Promise<T>): Promise<T> {
+async function inTime<T>(work: Promise<T>, deadlineMs: number): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => setImmediate(reject, new Error('The counter store is late.')), deadlineMs)

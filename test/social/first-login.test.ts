@@ -13,7 +13,7 @@ import { newPerson } from './redirect-steps'
 const rounds = 50
 const tabsPerProcess = 3
 
-describe.each(await databases())('two processes on $name', (database) => {
+describe.each(await databases())('two processes on $name', { timeout: 60_000 }, (database) => {
   let opened: OpenDatabase
   let provider: FakeProvider
   let servers: { child: ChildProcess; origin: string }[] = []
@@ -23,7 +23,7 @@ describe.each(await databases())('two processes on $name', (database) => {
     await createAuthTables(opened.knex)
     provider = await startFakeProvider()
     servers = await Promise.all([startServer(opened, provider), startServer(opened, provider)])
-  })
+  }, 60_000)
 
   afterAll(async () => {
     await Promise.all(servers.map(({ child }) => stopped(child)))

@@ -2,7 +2,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { LoginThrottledError } from '../../src/errors'
 import { attempt } from '../../src/throttle/throttle'
-import { type OpenCounters, openCounters, type SharedStore } from './open-counters'
+import { type OpenCounters, openCounters, patient, type SharedStore } from './open-counters'
 
 /** `startAt` is the barrier, in epoch milliseconds. */
 export type Order = { store: SharedStore } | { startAt: number; key: string; attempts: number; times: number }
@@ -18,8 +18,8 @@ async function obey(order: Order): Promise<Report> {
     await Promise.all(['a', 'b', 'c', 'd', 'e'].map((key) => open?.counters.reset(key))) // connected before the barrier
     return 'ready'
   }
-  const counters = open?.counters
-  if (!counters) throw new Error('no store yet')
+  if (!open) throw new Error('no store yet')
+  const counters = patient(open.counters)
   await delay(order.startAt - performance.timeOrigin - performance.now() - 2)
   while (performance.timeOrigin + performance.now() < order.startAt);
   const budget = { attempts: order.attempts, windowSeconds: 900 }
@@ -29,3 +29,4 @@ async function obey(order: Order): Promise<Report> {
 
 process.on('message', (order: Order) => void obey(order).then((report) => process.send?.(report)))
 process.on('disconnect', () => void open?.close())
+process.send?.('ready')

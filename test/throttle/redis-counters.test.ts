@@ -3,10 +3,10 @@ import { createClient } from 'redis'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { ConfigurationError, type CounterStore, redisCounters } from '../../src'
 import { LoginThrottledError } from '../../src/errors'
-import { deadlineMs, restMs, withLocalFallback } from '../../src/throttle/local-fallback'
+import { defaultDeadlineMs, restMs, withLocalFallback } from '../../src/throttle/local-fallback'
 import { attempt } from '../../src/throttle/throttle'
 import { logTap } from '../support/log-tap'
-import { openCounters } from './open-counters'
+import { openCounters, patient } from './open-counters'
 import { hasRedis, type RedisServer, startRedis } from './redis-server'
 
 const budget = { attempts: 5, windowSeconds: 900 }
@@ -72,7 +72,10 @@ describe.runIf(hasRedis())('a Redis of our own', () => {
 // Both clients as they are without any option: what they cannot send they queue, and wait.
 describe.runIf(hasRedis()).each(['ioredis', 'node-redis'] as const)('an outage of Redis behind %s', (kind) => {
   let server: RedisServer
+  /** With the deadline as it is shipped. */
   let counters: CounterStore
+  /** Where the machine of the test, busy as it may be, must not look like an outage. */
+  let unhurried: CounterStore
   let asked = 0
   let close: () => Promise<void>
   const logs = logTap()
@@ -84,6 +87,7 @@ describe.runIf(hasRedis()).each(['ioredis', 'node-redis'] as const)('an outage o
       return open.counters.increment(...unit)
     }
     counters = withLocalFallback({ ...open.counters, increment }, { logger: logs })
+    unhurried = patient(open.counters)
     close = open.close
   })
   afterAll(async () => {
@@ -91,12 +95,11 @@ describe.runIf(hasRedis()).each(['ioredis', 'node-redis'] as const)('an outage o
     await server?.close()
   })
 
-  /** How many of a burst got through, and that each of them was answered in time. */
-  async function passed(key: string, times = 20): Promise<number> {
+  /** How many of a burst got through. That all are answered within the deadline is timed with a clock of its own in throttle.test.ts. */
+  async function passed(key: string, { times = 20, store = counters } = {}): Promise<number> {
     const started = performance.now()
-    const outcomes = await Promise.allSettled(Array.from({ length: times }, () => attempt(counters, budget, key, LoginThrottledError)))
-    // Within 500 ms on a machine that has nothing else to do.
-    expect(performance.now() - started).toBeLessThan(deadlineMs + 500)
+    const outcomes = await Promise.allSettled(Array.from({ length: times }, () => attempt(store, budget, key, LoginThrottledError)))
+    expect(performance.now() - started).toBeLessThan(5_000) // the clients by themselves wait for ever
     const refusals = outcomes.filter(({ status }) => status === 'rejected')
     expect(refusals.every((refusal) => 'reason' in refusal && refusal.reason instanceof LoginThrottledError)).toBe(true)
     return outcomes.filter(({ status }) => status === 'fulfilled').length
@@ -109,12 +112,12 @@ describe.runIf(hasRedis()).each(['ioredis', 'node-redis'] as const)('an outage o
       await counters.increment(key, 900)
       expect(await probe.exists(`doorward:${key}`)).toBe(1)
     }
-    await vi.waitFor(isCounted, { timeout: 10_000, interval: 100 })
+    await vi.waitFor(isCounted, { timeout: 30_000, interval: 100 })
     probe.disconnect()
   }
 
   test('killed: this process counts, in time and within the budget; back again, Redis counts by itself', async () => {
-    expect(await passed('before')).toBe(5)
+    expect(await passed('before', { store: unhurried })).toBe(5)
     await server.kill()
     expect(await passed('during')).toBe(5)
     expect(await passed('during')).toBe(0)
@@ -122,8 +125,8 @@ describe.runIf(hasRedis()).each(['ioredis', 'node-redis'] as const)('an outage o
     await untilItCounts('after the kill')
     // Redis has forgotten everything; what was counted here has not been.
     expect(await passed('during')).toBe(0)
-    expect(await passed('fresh')).toBe(5)
-  }, 30_000)
+    expect(await passed('fresh', { store: unhurried })).toBe(5)
+  }, 60_000)
 
   test('frozen, it accepts and stays silent: in time and within the budget; thawed, Redis counts by itself', async () => {
     await untilItCounts('before the freeze')
@@ -132,20 +135,21 @@ describe.runIf(hasRedis()).each(['ioredis', 'node-redis'] as const)('an outage o
     asked = 0
     expect(await passed('frozen')).toBe(5)
     const first = asked
-    const until = performance.now() + restMs + deadlineMs
+    const began = performance.now()
+    const until = began + restMs + defaultDeadlineMs
     let afterwards = 0
     while (performance.now() < until) {
-      afterwards += await passed('frozen', 50)
+      afterwards += await passed('frozen', { times: 50 })
       await new Promise((resolve) => setTimeout(resolve, 50))
     }
     expect(afterwards).toBe(0)
     expect(first).toBe(20)
     // One command a second, and not one for each of the hundreds of callers, waits in the client's memory.
-    expect(asked - first).toBeLessThanOrEqual(2)
+    expect(asked - first).toBeLessThanOrEqual(Math.ceil((performance.now() - began) / restMs))
     expect(logs.entries.length - logged).toBe(1)
     server.thaw()
     await untilItCounts('after the freeze')
     expect(await passed('frozen')).toBe(0)
-    expect(await passed('fresh after the freeze')).toBe(5)
-  }, 30_000)
+    expect(await passed('fresh after the freeze', { store: unhurried })).toBe(5)
+  }, 60_000)
 })

@@ -8,7 +8,7 @@ import { LoginThrottledError } from '../../src/errors'
 import { attempt } from '../../src/throttle/throttle'
 import { databases } from '../support/databases'
 import type { Order, Report } from './counters-child'
-import { openCounters, type SharedStore } from './open-counters'
+import { openCounters, patient, type SharedStore } from './open-counters'
 import { hasRedis, type RedisServer, startRedis } from './redis-server'
 
 interface UnderTest {
@@ -77,7 +77,9 @@ const kinds = [memory, ...(withRedis ? inRedis : []), ...inDatabases]
 const budget = { attempts: 5, windowSeconds: 900 }
 
 async function passed(counters: CounterStore, key: string, times: number): Promise<number> {
-  const outcomes = await Promise.allSettled(Array.from({ length: times }, () => attempt(counters, budget, key, LoginThrottledError)))
+  const outcomes = await Promise.allSettled(
+    Array.from({ length: times }, () => attempt(patient(counters), budget, key, LoginThrottledError)),
+  )
   return outcomes.filter(({ status }) => status === 'fulfilled').length
 }
 
@@ -153,12 +155,13 @@ describe.each(kinds)('$name', (kind) => {
   })
 })
 
-describe('two processes', () => {
+describe('two processes', { timeout: 60_000 }, () => {
   let children: readonly ChildProcess[]
-  beforeAll(() => {
+  beforeAll(async () => {
     const start = () => fork(join(import.meta.dirname, 'counters-child.ts'), { execArgv: ['--import', 'tsx'] })
     children = [start(), start()]
-  })
+    await Promise.all(children.map((child) => once(child, 'message')))
+  }, 60_000)
   afterAll(() => Promise.all(children.map(stop)))
 
   test.each(kinds.filter(({ name }) => name !== 'memory'))('on $name burst into one budget', async (kind) => {

@@ -5,7 +5,7 @@ import { ConfigurationError, LoginThrottledError, MfaThrottledError, TooManyRequ
 import type { Logger } from '../../src/logger'
 import { resolveBudget } from '../../src/throttle/budget'
 import type { CounterStore } from '../../src/throttle/counter-store'
-import { deadlineMs, restMs, withLocalFallback } from '../../src/throttle/local-fallback'
+import { defaultDeadlineMs, restMs, withLocalFallback } from '../../src/throttle/local-fallback'
 import { memoryCounters } from '../../src/throttle/memory-counters'
 import { attempt, clear, counterKey, giveBack } from '../../src/throttle/throttle'
 
@@ -161,16 +161,16 @@ describe('when the shared store is down', () => {
       return new Promise<never>(() => {})
     }
     const counters = withLocalFallback({ increment: silent, decrement: silent, reset: silent }, { logger, now: () => at })
-    expect(deadlineMs).toBeLessThan(450)
+    expect(defaultDeadlineMs).toBeLessThan(450)
     const first = counters.increment('a', 900, 5)
-    await vi.advanceTimersByTimeAsync(deadlineMs)
+    await vi.advanceTimersByTimeAsync(defaultDeadlineMs)
     expect(await first).toEqual({ count: 1, resetSeconds: 900 })
     expect(await counters.increment('a', 900, 5)).toEqual({ count: 2, resetSeconds: 900 })
     expect(asked).toBe(1)
     at = 1_000
     const third = counters.increment('a', 900, 5)
     expect(asked).toBe(2)
-    await vi.advanceTimersByTimeAsync(deadlineMs)
+    await vi.advanceTimersByTimeAsync(defaultDeadlineMs)
     expect((await third).count).toBe(3)
     expect(vi.getTimerCount()).toBe(0)
   })
@@ -180,7 +180,7 @@ describe('when the shared store is down', () => {
     const increment = () => stat(import.meta.filename).then(() => ({ count: 4, resetSeconds: 900 }))
     const counters = withLocalFallback({ ...memoryCounters(), increment }, { logger })
     const answer = counters.increment('a', 900, 5)
-    const busyUntil = performance.now() + deadlineMs + 50
+    const busyUntil = performance.now() + defaultDeadlineMs + 50
     while (performance.now() < busyUntil);
     expect(await answer).toEqual({ count: 4, resetSeconds: 900 })
     expect(lines).toEqual([])
@@ -194,7 +194,7 @@ describe('when the shared store is down', () => {
     process.once('unhandledRejection', unhandled)
     const counters = withLocalFallback({ increment: late, decrement: late, reset: late }, { logger })
     const first = counters.increment('a', 900, 5)
-    await vi.advanceTimersByTimeAsync(deadlineMs)
+    await vi.advanceTimersByTimeAsync(defaultDeadlineMs)
     expect((await first).count).toBe(1)
     for (const fail of failures) fail(new Error('connection closed'))
     await new Promise((resolve) => setImmediate(resolve))
