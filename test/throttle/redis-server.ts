@@ -16,11 +16,12 @@ export interface RedisServer {
   close(): Promise<void>
 }
 
+const executable = 'redis-server' // of the system's package
 const IN_CI = process.env.CI === 'true' || process.env.CI === '1'
 
 /** False is announced; under CI it is an error, so that no pipeline passes without it. */
 export function hasRedis(): boolean {
-  const { error, status } = spawnSync('redis-server', ['--version'])
+  const { error, status } = spawnSync(executable, ['--version'])
   if (!error && status === 0) return true
   const message = 'redis-server is not installed'
   if (IN_CI) throw new Error(message)
@@ -52,7 +53,7 @@ export async function startRedis(): Promise<RedisServer> {
 
 async function listening(port: number): Promise<ChildProcess> {
   const options = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no']
-  const server = spawn('redis-server', options, { stdio: 'ignore' })
+  const server = spawn(executable, options, { stdio: 'ignore' })
   for (let attempt = 0; attempt < 200; attempt++) {
     if (await answers(port)) return server
     await delay(25)
