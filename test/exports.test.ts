@@ -24,9 +24,11 @@ test('the package exports these names and no others', () => {
     'findAuth',
     'getAuth',
     'getUser',
+    'knexCounters',
     'memoryCounters',
     'migrationSource',
     'providersFromEnv',
+    'redisCounters',
     'settingsFromEnv',
   ])
 })
