@@ -41,6 +41,8 @@ test('every option of the router is documented, and no other', () => {
     mailer: true,
     passwordHasher: true,
     passwordPolicy: true,
+    refusesEmailLink: true,
+    signup: true,
     throttle: true,
     logger: true,
     now: true,
