@@ -12,7 +12,7 @@ export function showAccount(me) {
   element('account-email').textContent = me.email
   element('account-id').textContent = me.id
   element('account-created').textContent = formatInstant(me.created_at)
-  element('account-last-login').textContent = me.last_login_at ? formatInstant(me.last_login_at) : 'Never'
+  element('account-last-login').textContent = me.last_login_at ? formatInstant(me.last_login_at) : 'By a mailed link'
   // For password managers, which file the new password under it.
   element('change-username').value = me.email
 }
