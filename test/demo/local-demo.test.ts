@@ -119,7 +119,7 @@ describe.skipIf(!hasChromium)('local accounts in the demo, in Chromium', () => {
     await page.getByRole('heading', { name: 'Check your mail' }).waitFor()
 
     await openNewestMail(page, 'Activate your account')
-    await page.getByRole('heading', { name: 'Activate your account' }).waitFor()
+    await page.waitForLoadState('networkidle')
     expect(isActive()).toEqual([0])
     await press(page, 'Activate and sign in')
     await page.getByRole('heading', { name: ada.name }).waitFor()

@@ -51,7 +51,7 @@ function sentences(provider) {
   return {
     OAUTH_PROVIDER_DENIED: `You chose not to share your ${provider} account, so nothing has changed. You can try again whenever you like.`,
     OAUTH_STATE_MISMATCH: 'That took too long or was started somewhere else. Please start again.',
-    OAUTH_ACCOUNT_INACTIVE: 'This account is not active.',
+    OAUTH_ACCOUNT_INACTIVE: 'This account is not active. Signed up here just now? Then open the link in your mail first.',
     OAUTH_EMAIL_MISSING: `${provider} did not share an email address, and a new account here needs one. Sign in another way first, then link ${provider}.`,
     OAUTH_EMAIL_TAKEN: 'There is already an account with this email address.',
     OAUTH_EMAIL_UNVERIFIED: `There is already an account with this email address, and ${provider} does not say that the address is yours. Sign in as you did before, then link ${provider}.`,
