@@ -205,6 +205,11 @@ describe.skipIf(!hasChromium)('local accounts in the demo, in Chromium', () => {
       expect(await focused.getAttribute('aria-describedby')).toContain(await page.getByText(says).getAttribute('id'))
     }
     expect(inChromium.demo.rows('auth_users')).toEqual([])
+    // A rule that a host may switch on.
+    const rule = `{ rule: 'missing_classes', missing: ['upper', 'digit'] }`
+    expect(await page.evaluate(`import('/messages.mjs').then(({ passwordRule }) => passwordRule(${rule}))`)).toBe(
+      'Add a capital letter and a digit.',
+    )
 
     const { request } = inChromium.context
     for (let attempt = 0; attempt < 5; attempt++) await request.post(`${inChromium.demo.url}/accounts/auth/login`, { data: ada })
