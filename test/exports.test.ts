@@ -28,6 +28,7 @@ test('the package exports these names and no others', () => {
     'migrationSource',
     'providersFromEnv',
     'settingsFromEnv',
+    'smtpMailer',
   ])
 })
 
