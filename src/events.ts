@@ -18,7 +18,7 @@ export interface AuthEventPayloads {
   'account.deactivated': { userId: string }
   throttled: { code: string; route: string }
   'provider.failed': { provider: string; code: string; status: number | null }
-  'mail.failed': { userId: string; kind: AuthMail['kind']; reason: 'refused' | 'late' | 'too_many' }
+  'mail.failed': { userId: string; kind: AuthMail['kind']; reason: 'refused' | 'unknown' | 'late' | 'too_many' }
 }
 
 export type AuthEventName = keyof AuthEventPayloads

@@ -98,6 +98,6 @@ function insideHostTransaction(ctx: AuthContext, hostStore: AuthStore): AuthCont
     ...ctx,
     store,
     events: { ...events, emit },
-    postman: postman && { post: (mail, userId) => afterCommit(() => postman.post(mail, userId)) },
+    postman: postman && { post: (...mail) => afterCommit(() => postman.post(...mail)) },
   }
 }
