@@ -84,7 +84,10 @@ function countersOf({ throttle = {}, now }: AuthRouterOptions, logger: Logger): 
 
 /** A copy: what a host does to its object later changes nothing. */
 function templatesOf({ templates = {} }: AuthRouterOptions): Templates {
-  return Object.freeze({ ...templates, ...(templates.mails && { mails: Object.freeze({ ...templates.mails }) }) })
+  return Object.freeze({
+    ...(templates.mails && { mails: Object.freeze({ ...templates.mails }) }),
+    ...(templates.pages && { pages: Object.freeze({ ...templates.pages }) }),
+  })
 }
 
 function budgetsOf({ throttle = {} }: AuthRouterOptions): Budgets {

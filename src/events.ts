@@ -13,6 +13,8 @@ export interface AuthEventPayloads {
   'refresh.reused': { userId: string; familyId: string }
   'session.revoked': { userId: string; count: number }
   'password.changed': { userId: string; by: 'reset' | 'change' }
+  'email.verified': { userId: string }
+  'email.changed': { userId: string }
   'identity.linked': { userId: string; provider: string }
   'identity.unlinked': { userId: string; provider: string }
   'account.deactivated': { userId: string }

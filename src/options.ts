@@ -5,6 +5,7 @@ import type { SettingsInput } from './config/settings'
 import { ConfigurationError } from './errors'
 import type { Logger } from './logger'
 import { type Mailer, type MailTemplates, mailTopics } from './mailer'
+import { type PageTemplates, pageNames } from './page-templates'
 import type { PasswordHasher, PasswordPolicy } from './passwords/password-hasher'
 import type { ProviderClient } from './providers/provider-client'
 import type { AuthStore, UserRecord } from './store/auth-store'
@@ -69,6 +70,8 @@ export interface SignupOptions {
 export interface Templates {
   /** Topic -> the mail; what is left out stays ours. */
   mails?: MailTemplates
+  /** Page -> the document; what is left out stays ours. */
+  pages?: PageTemplates
 }
 
 const known = {
@@ -100,7 +103,7 @@ export function checkOptions(options: AuthRouterOptions): void {
   checkThrottle(options.throttle)
   checkPasswordPolicy(options.passwordPolicy)
   checkSignup(options.signup)
-  checkMailTemplates(options.templates)
+  checkTemplates(options.templates)
 }
 
 /** @throws ConfigurationError for an option that does not exist: a typo must not switch a protection off in silence */
@@ -163,14 +166,20 @@ function checkThrottle(throttle: AuthRouterOptions['throttle'] = {}): void {
   )
 }
 
-function checkMailTemplates(templates: Templates = {}): void {
-  refuseUnknownOptions('templates', templates, ['mails'])
-  const { mails = {} } = templates
+function checkTemplates(templates: Templates = {}): void {
+  refuseUnknownOptions('templates', templates, ['mails', 'pages'])
+  const { mails = {}, pages = {} } = templates
   if (!isObject(mails)) throw new ConfigurationError('Option templates.mails must be an object of functions, by topic.')
   refuseUnknownOptions('templates.mails', mails, mailTopics)
   for (const [topic, template] of Object.entries(mails)) {
     if (template === undefined || typeof template === 'function') continue
     throw new ConfigurationError(`Option templates.mails.${topic} must be a function of a mail that returns { subject, text, html }.`)
+  }
+  if (!isObject(pages)) throw new ConfigurationError('Option templates.pages must be an object of functions, by page.')
+  refuseUnknownOptions('templates.pages', pages, pageNames)
+  for (const [page, template] of Object.entries(pages)) {
+    if (template === undefined || typeof template === 'function') continue
+    throw new ConfigurationError(`Option templates.pages.${page} must be a function of a page that returns an HTML document.`)
   }
 }
 
