@@ -50,17 +50,24 @@ describe.each(await databases())('password change, on $name', (database) => {
     const [ana, bob] = [await signedIn(host), await signedIn(host)]
     const other = await post(host, '/login', { email: ana.email, password })
     const store = createKnexStore({ knex: host.knex })
-    const session = { sessionHash: randomBytes(32).toString('hex'), amr: 'pwd', ip: null, userAgent: null, createdAt: someTime, lastSeenAt: someTime }
+    const session = {
+      sessionHash: randomBytes(32).toString('hex'),
+      amr: 'pwd',
+      ip: null,
+      userAgent: null,
+      createdAt: someTime,
+      lastSeenAt: someTime,
+    }
     const expiresAt = new Date('2027-01-01T00:00:00.000Z')
     await store.sessions.insert({ ...session, id: randomUUID(), userId: ana.userId, expiresAt })
 
     expect((await change(host, ana, { refresh_token: ana.refreshToken })).status).toBe(204)
 
-    expect([await isAlive(host, ana.refreshToken), await isAlive(host, other.body.refresh_token), await isAlive(host, bob.refreshToken)]).toEqual([
-      true,
-      false,
-      true,
-    ])
+    expect([
+      await isAlive(host, ana.refreshToken),
+      await isAlive(host, other.body.refresh_token),
+      await isAlive(host, bob.refreshToken),
+    ]).toEqual([true, false, true])
     expect(await store.sessions.findWithUser(session.sessionHash)).toBeNull()
   })
 
@@ -90,7 +97,14 @@ describe.each(await databases())('password change, on $name', (database) => {
     const store = createKnexStore({ knex: host.knex })
     for (const purpose of ['EMAIL_CHANGE', 'EMAIL_VERIFICATION'] as const) {
       const now = host.clock.now()
-      const row = { userId: ana.userId, tokenHash: randomBytes(32).toString('hex'), purpose, payload: 'x@example.test', createdAt: now, usedAt: null }
+      const row = {
+        userId: ana.userId,
+        tokenHash: randomBytes(32).toString('hex'),
+        purpose,
+        payload: 'x@example.test',
+        createdAt: now,
+        usedAt: null,
+      }
       await store.userTokens.insert({ ...row, expiresAt: new Date(now.getTime() + 60_000) })
     }
 
