@@ -7,11 +7,11 @@ import { describe, expect, test } from 'vitest'
 /** Rooms by floor (docs/architecture.md). A file imports its own room or a lower floor; never up, never sideways. */
 const floors: readonly (readonly string[])[] = [
   ['errors', 'amr', 'mailer', 'logger', 'keys'],
-  ['config', 'store', 'events', 'http-client', 'background'],
+  ['config', 'store', 'events', 'http-client', 'background', 'page-templates'],
   ['http', 'providers', 'passwords', 'throttle'],
   ['mail', 'options'],
   ['context'],
-  ['session', 'limits'],
+  ['session', 'limits', 'pages'],
   ['mailbox', 'guards'],
   ['social', 'local', 'mfa', 'account', 'server-session', 'admin', 'openapi'],
   ['service', 'boot-checks'],
@@ -24,14 +24,18 @@ const floors: readonly (readonly string[])[] = [
 const homes: Readonly<Record<string, RegExp>> = {
   passport: /^social\/redirect-flow\.ts$/,
   'passport-oauth2': /^social\/redirect-flow\.ts$/,
-  argon2: /^passwords\//,
+  argon2: /^passwords\/argon2-engine\.ts$/,
+  '@node-rs/argon2': /^passwords\/argon2-engine\.ts$/,
+  bcrypt: /^passwords\/bcrypt\.ts$/,
+  '@zxcvbn-ts/language-common': /^passwords\/common-passwords\.ts$/,
   undici: /^http-client\.ts$/,
   jsonwebtoken: /^(session|providers)\//,
   'cookie-parser': /^http\/cookies\.ts$/,
   knex: /^store\/knex\//,
   speakeasy: /^mfa\/totp\.ts$/,
   // The lower rooms know no Express; among them stand the clients of providers and the store.
-  express: /^(http|session|guards|social|local|mfa|account|server-session|admin|openapi)\/|^(service|create-auth-router)\.ts$/,
+  express:
+    /^(http|session|mailbox|pages|guards|social|local|mfa|account|server-session|admin|openapi)\/|^(service|create-auth-router)\.ts$/,
 }
 
 /** Where the process's environment may be read. */
@@ -164,18 +168,19 @@ describe('the house', () => {
       'an import upwards',
       'session/refresh-token.ts',
       "import { x } from '../guards/create-guards'",
-      'floor 4) imports guards/create-guards (floor 5',
+      'floor 5) imports guards/create-guards (floor 6',
     ],
-    ['an import sideways', 'social/routes.ts', "import { x } from '../account/routes'", 'floor 6) imports account/routes (floor 6'],
+    ['an import sideways', 'social/routes.ts', "import { x } from '../account/routes'", 'floor 7) imports account/routes (floor 7'],
     ['a sideways re-export', 'http/route.ts', "export { x } from '../throttle/throttle'", 'imports throttle/throttle'],
-    ['a type import upwards', 'config/settings.ts', "import type { X } from '../context'", 'imports context (floor 3'],
-    ['an inline type upwards', 'config/settings.ts', "export type X = import('../context').AuthContext", 'imports context (floor 3'],
+    ['a type import upwards', 'config/settings.ts', "import type { X } from '../context'", 'imports context (floor 4'],
+    ['an inline type upwards', 'config/settings.ts', "export type X = import('../context').AuthContext", 'imports context (floor 4'],
     ['a dynamic import upwards', 'store/knex/table.ts', "export const x = () => import('../../service')", 'imports service'],
     ['an import out of src', 'index.ts', "import x from '../package.json'", 'outside src'],
     ['a file without a floor', 'utils/strings.ts', 'export const x = 1', 'belongs to no floor'],
     ['passport outside its file', 'social/routes.ts', "import passport from 'passport'", 'imports passport, which has another home'],
     ['passport-oauth2 outside its file', 'providers/google.ts', "import { Strategy } from 'passport-oauth2'", 'another home'],
     ['argon2 outside passwords', 'social/log-in.ts', "import argon2 from 'argon2'", 'another home'],
+    ['bcrypt by require in another hasher', 'passwords/hasher.ts', "const bcrypt = require('bcrypt')", 'another home'],
     ['undici outside the HTTP client', 'providers/oidc-client.ts', "import { request } from 'undici'", 'another home'],
     ['undici by require', 'providers/oidc-client.ts', "const { request } = require('undici')", 'another home'],
     ['cookie-parser outside cookies.ts', 'social/state-cookie.ts', "import { JSONCookie } from 'cookie-parser'", 'another home'],

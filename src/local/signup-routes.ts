@@ -48,7 +48,7 @@ export function signupRoutes(ctx: AuthContext, { base: path, delivery, before }:
 function readSignup(ctx: AuthContext, body: unknown): SignupBody & { extra: object } {
   const own = validate(base, body)
   if (!ctx.signup.schema) return { ...own, extra: {} }
-  const { password: _, ...extra } = validate(ctx.signup.schema as Joi.ObjectSchema<SignupBody>, body)
+  const { password: _, ...extra } = validate(ctx.signup.schema as Joi.ObjectSchema<SignupBody>, body, { presence: 'optional' })
   return { ...own, extra }
 }
 
