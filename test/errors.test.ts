@@ -107,8 +107,18 @@ describe.each(promised)('%s', (code, status, family) => {
   })
 })
 
+test('a refused login is UNAUTHORIZED by code and family, in words of its own (contract section 2)', () => {
+  const error = new catalogue.InvalidCredentialsError()
+
+  expect(error).toBeInstanceOf(catalogue.UnauthorizedError)
+  expect({ code: error.code, status: error.status, details: error.details }).toEqual({ code: 'UNAUTHORIZED', status: 401, details: {} })
+  expect(error.detail['en-US']).toBe('invalid email or password')
+  expect(error.detail['pt-BR']).toMatch(/\S/)
+})
+
 test('no error class is exported beside the promised ones, and no two errors share their details', () => {
-  expect(wireClasses.map((Class) => Class.name).sort()).toEqual([...promised.map(([code]) => classNameOf(code)), 'AppError'].sort())
+  const names = [...promised.map(([code]) => classNameOf(code)), 'AppError', 'InvalidCredentialsError']
+  expect(wireClasses.map((Class) => Class.name).sort()).toEqual(names.sort())
   expect(new AppError().details).not.toBe(new AppError().details)
 })
 

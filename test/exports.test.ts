@@ -5,6 +5,7 @@ import * as testing from '../src/testing'
 // A host's imports break when one of these goes: taking one away, or renaming it, is a major version.
 test('the package exports these names and no others', () => {
   expect(Object.keys(doorward).sort()).toEqual([
+    'ACTIVATION_WITHHELD',
     'ConfigurationError',
     'DuplicateRecordError',
     'GitHubClient',
@@ -24,10 +25,13 @@ test('the package exports these names and no others', () => {
     'findAuth',
     'getAuth',
     'getUser',
+    'knexCounters',
     'memoryCounters',
     'migrationSource',
     'providersFromEnv',
+    'redisCounters',
     'settingsFromEnv',
+    'smtpMailer',
   ])
 })
 

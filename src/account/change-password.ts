@@ -30,18 +30,28 @@ export async function changePassword(ctx: AuthContext, { userId, currentPassword
   await checkPassword(ctx, newPassword, user)
   await proveByPassword(ctx, user, currentPassword)
   const hashedPassword = await ctx.hasher.hash(newPassword)
-  await unitOfWork(ctx, (ctx) => replacePassword(ctx, user, hashedPassword, keep))
+  const replace = (seen: UserRecord) => unitOfWork(ctx, (ctx) => replacePassword(ctx, seen, hashedPassword, keep))
+  if (!(await replace(user))) {
+    // A login may have stored a better hash of the same password between our look and our write: then we look again, once.
+    const again = await findActiveUser(ctx, userId)
+    await proveByPassword(ctx, again, currentPassword)
+    if (!(await replace(again))) throw new InvalidCredentialsError()
+  }
   ctx.events.emit('password.changed', { userId, by: 'change' })
   mailNotice(ctx, user, 'password_changed')
 }
 
-/** Only over the password that was just proven: of two changes at once, the second has to prove the first one's. */
-async function replacePassword(ctx: AuthContext, seen: UserRecord, hashedPassword: string, keep?: KeptSession): Promise<void> {
+/**
+ * Only over the password that was just proven: of two changes at once, the second has to prove the first one's. False when
+ * there is another one.
+ */
+async function replacePassword(ctx: AuthContext, seen: UserRecord, hashedPassword: string, keep?: KeptSession): Promise<boolean> {
   const now = ctx.now()
   const user = await ctx.store.users.lock(seen.id)
-  if (!user?.isActive || user.hashedPassword !== seen.hashedPassword) throw new InvalidCredentialsError()
+  if (!user?.isActive || user.hashedPassword !== seen.hashedPassword) return false
   await ctx.store.users.update(user.id, { hashedPassword, passwordSetAt: now, updatedAt: now })
   await ctx.store.userTokens.consumeAllForUser(user.id, now, 'PASSWORD_RESET')
   await ctx.store.userTokens.consumeAllForUser(user.id, now, 'EMAIL_CHANGE')
   await endOtherSessions(ctx, user.id, keep)
+  return true
 }

@@ -1,13 +1,18 @@
 import Joi from 'joi'
 import { ValidationError } from '../errors'
 
+interface ValidateOptions {
+  /** Of fields whose schema does not say. Ours are required; a host's schema is read as Joi reads it everywhere else. */
+  presence?: 'required' | 'optional'
+}
+
 /** Joi's own message and context carry the submitted value (a password, say): only path and rule leave this file. */
-export function validate<T>(schema: Joi.ObjectSchema<T>, value: unknown): T {
+export function validate<T>(schema: Joi.ObjectSchema<T>, value: unknown, { presence = 'required' }: ValidateOptions = {}): T {
   const result = schema.validate(value, {
     convert: false,
     abortEarly: true,
     stripUnknown: true,
-    presence: 'required',
+    presence,
     errors: { render: false },
   })
   if (!result.error) return result.value

@@ -42,7 +42,7 @@ export async function signUp(ctx: AuthContext, input: SignUpInput, { logsIn }: {
   const hashedPassword = await ctx.hasher.hash(input.password)
   const owner = await ctx.store.users.findByEmail(email)
   if (owner) throw new EmailTakenError()
-  const account = await insertAccount(ctx, newAccount(ctx, { email, name, hashedPassword }), { email, name, ...input.extra }, logsIn)
+  const account = await insertAccount(ctx, newAccount(ctx, { email, name, hashedPassword }), { ...input.extra, email, name }, logsIn)
   const { user, session } = account
   ctx.events.emit('signup', { userId: user.id, by: 'pwd' })
   if (session) announceLogin(ctx, session)

@@ -29,7 +29,7 @@ ${darkColours}
 <table role="presentation" class="page" width="100%" cellpadding="0" cellspacing="0" border="0" style="background-color:#f4f4f5">
 <tr><td align="center" style="padding:32px 16px">
 <table role="presentation" class="card" width="600" cellpadding="0" cellspacing="0" border="0" style="width:100%;max-width:600px;background-color:#ffffff;border-radius:8px">
-<tr><td class="words" style="padding:32px;font-family:${fonts};font-size:16px;line-height:24px;color:#27272a;text-align:left">
+<tr><td class="words" style="padding:32px 32px 16px;font-family:${fonts};font-size:16px;line-height:24px;color:#27272a;text-align:left">
 <h1 style="margin:0 0 24px;font-size:22px;line-height:30px;font-weight:bold">${title}</h1>
 ${before.map(paragraph)}${link ? linkBlock(link) : null}${after.map(paragraph)}</td></tr>
 </table>

@@ -43,7 +43,9 @@ function byHost(mails: MailTemplates | undefined, mail: TemplateMail, logger: Lo
   const template = mails?.[mail.topic]
   if (!template) return null
   try {
-    const written = readMailText(template({ ...mail }))
+    const given: unknown = template({ ...mail })
+    Promise.resolve(given).catch(() => {}) // an async one is refused below; its rejection must not end the process
+    const written = readMailText(given)
     if (written) return written
     logger.error({ topic: mail.topic, error: null }, failed)
   } catch (error) {

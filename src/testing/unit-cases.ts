@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { type AuthStore, DuplicateRecordError } from '../store/auth-store'
-import { freshHash, newIdentity, newRefreshToken, newSession, newUser, newUserToken, rotationOf, withUser } from './records'
+import { freshHash, later, newIdentity, newRefreshToken, newSession, newUser, newUserToken, rotationOf, withUser } from './records'
 import type { Cases } from './store-contract'
 
 export const UNIT_CASES: Cases = [
@@ -25,6 +25,7 @@ export const UNIT_CASES: Cases = [
       const email = newUser().email
       const token = newRefreshToken(before.id)
       await store.refreshTokens?.insert(token)
+      const oneShot = await store.userTokens.insert(newUserToken(before.id))
       const reason = new Error('the host changed its mind')
       const unit = store.transaction(async (inside) => {
         const user = await inside.users.insert(newUser({ email }))
@@ -34,11 +35,14 @@ export const UNIT_CASES: Cases = [
         await inside.sessions?.insert(newSession(user.id))
         await inside.refreshTokens?.rotate(rotationOf(token.tokenHash))
         await inside.users.update(before.id, { name: 'changed' })
+        await inside.users.recordLogin(before, later(1), { hashedPassword: 'rehashed' })
+        await inside.userTokens.consumeAllForUser(before.id, later(1))
         throw reason
       })
       await assert.rejects(unit, (error) => error === reason)
       assert.equal(await store.users.findByEmail(email), null)
       assert.deepEqual(await store.users.find(before.id), before)
+      assert.deepEqual(await store.userTokens.find(oneShot.tokenHash), oneShot)
       if (store.refreshTokens) assert.deepEqual(await store.refreshTokens.find(token.tokenHash), token)
     },
   ],

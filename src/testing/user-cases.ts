@@ -35,6 +35,7 @@ export const USER_CASES: Cases = [
         assert.equal(await users.update(id, { name: 'x' }), false)
         assert.equal(await users.advanceTotpStep(id, 1), false)
         assert.equal(await userTokens.consumeAllForUser(id, AT), 0)
+        assert.equal(await userTokens.wasConsumed(id, 'ACTIVATION'), false)
       }
     },
   ],

@@ -57,4 +57,78 @@ export const USER_TOKEN_CASES: Cases = [
       assert.ok(await store.userTokens.consume(foreign.tokenHash, 'PASSWORD_RESET', AT))
     },
   ],
+  [
+    'a one-shot token is found by its hash alone, whatever its purpose and state',
+    async (store) => {
+      const { id } = await withUser(store)
+      const { insert, find, consume } = store.userTokens
+      for (const purpose of ['ACTIVATION', 'MFA_CHALLENGE'] as const) {
+        const token = await insert(newUserToken(id, { purpose, payload: 'new@example.test', expiresAt: later(100) }))
+        assert.deepEqual(await find(token.tokenHash), token)
+        await consume(token.tokenHash, purpose, later(99))
+        assert.deepEqual(await find(token.tokenHash), { ...token, usedAt: later(99) })
+      }
+      const expired = await insert(newUserToken(id, { expiresAt: later(-1) }))
+      assert.deepEqual(await find(expired.tokenHash), expired)
+      const { tokenHash } = expired
+      for (const other of [freshHash(), tokenHash.toUpperCase(), `${tokenHash} `, `${tokenHash}\0`, '', '%']) {
+        assert.equal(await find(other), null, other)
+      }
+    },
+  ],
+  [
+    'a superseded token ends when it was superseded, unless it had ended before',
+    async (store) => {
+      const { id } = await withUser(store)
+      const { insert, find, consume, consumeAllForUser } = store.userTokens
+      const open = await insert(newUserToken(id, { expiresAt: later(100) }))
+      const expired = await insert(newUserToken(id, { expiresAt: later(3) }))
+      const redeemed = await insert(newUserToken(id, { expiresAt: later(100) }))
+      await consume(redeemed.tokenHash, 'PASSWORD_RESET', later(4))
+      assert.equal(await consumeAllForUser(id, later(5)), 2)
+      assert.deepEqual(await find(open.tokenHash), { ...open, usedAt: later(5), expiresAt: later(5) })
+      assert.deepEqual(await find(expired.tokenHash), { ...expired, usedAt: later(5) })
+      assert.deepEqual(await find(redeemed.tokenHash), { ...redeemed, usedAt: later(4) })
+    },
+  ],
+  [
+    'wasConsumed tells a redeemed token from an open, an expired and a superseded one, also of another purpose or user',
+    async (store) => {
+      const [mine, other] = [await withUser(store), await withUser(store)]
+      const { insert, consume, consumeAllForUser, wasConsumed } = store.userTokens
+      const [first, second] = [
+        await insert(newUserToken(mine.id, { purpose: 'ACTIVATION', expiresAt: later(100) })),
+        await insert(newUserToken(mine.id, { purpose: 'ACTIVATION', expiresAt: later(100) })),
+      ]
+      await insert(newUserToken(mine.id, { expiresAt: later(-1) }))
+      await insert(newUserToken(mine.id, { expiresAt: later(100) }))
+      const reset = await insert(newUserToken(other.id))
+      await consume(reset.tokenHash, 'PASSWORD_RESET', AT)
+      assert.equal(await wasConsumed(mine.id, 'ACTIVATION'), false)
+      await consumeAllForUser(mine.id, later(5), 'PASSWORD_RESET')
+      assert.equal(await wasConsumed(mine.id, 'PASSWORD_RESET'), false)
+
+      await consume(first.tokenHash, 'ACTIVATION', later(99)) // the last millisecond it is good for
+      assert.equal(await wasConsumed(mine.id, 'ACTIVATION'), true)
+      await consumeAllForUser(mine.id, later(99))
+      assert.equal(await consume(second.tokenHash, 'ACTIVATION', later(99)), null)
+      assert.equal(await wasConsumed(mine.id, 'ACTIVATION'), true)
+      assert.equal(await wasConsumed(mine.id, 'PASSWORD_RESET'), false)
+      assert.equal(await wasConsumed(other.id, 'ACTIVATION'), false)
+    },
+  ],
+  [
+    'a token that is redeemed and superseded at once counts as what it was',
+    async (store) => {
+      const users = await Promise.all(Array.from({ length: 5 }, () => withUser(store)))
+      for (const { id } of users) {
+        const { tokenHash } = await store.userTokens.insert(newUserToken(id))
+        const [redeemed, superseded] = await Promise.all([
+          store.userTokens.consume(tokenHash, 'PASSWORD_RESET', AT),
+          store.userTokens.consumeAllForUser(id, AT),
+        ])
+        assert.deepEqual([superseded, await store.userTokens.wasConsumed(id, 'PASSWORD_RESET')], redeemed ? [0, true] : [1, false])
+      }
+    },
+  ],
 ]

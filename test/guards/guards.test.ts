@@ -5,6 +5,7 @@ import { type AuthStore, ConfigurationError, createAuthRouter, createGuards, cre
 import { type Mounted, setCookieOf, signIn, testSecret } from '../support/app'
 import { appPerTest } from '../support/app-per-test'
 import { logTap } from '../support/log-tap'
+import { linkTemplates } from '../support/mailbox'
 import { type RawRequest, sendRaw } from '../support/send-raw'
 
 const start = appPerTest()
@@ -234,7 +235,13 @@ describe('getAuth, findAuth and getUser', () => {
     const more = { totpSecret: 'canary', ssn: 'canary', passwordHint: 'canary' }
     const users = { ...real.users, find: async (id: string) => ({ ...(await real.users.find(id)), ...more }) }
     const store = { ...real, users } as unknown as AuthStore // an adapter that answers more than it should
-    const { guards } = createAuthRouter({ settings, store, environment: 'test', now: mounted.clock.now, logger: logTap() })
+    const { guards } = createAuthRouter({
+      settings: { ...settings, ...linkTemplates },
+      store,
+      environment: 'test',
+      now: mounted.clock.now,
+      logger: logTap(),
+    })
     const app = express()
     app.get('/user', guards.requireUser(), (req, res) => void res.json(getUser(req)))
     const headers = { Authorization: `Bearer ${token}` }

@@ -214,7 +214,9 @@ describe('R-140 paths and methods', () => {
 
     for (const [method, path] of [
       ['GET', '/nothing'],
-      ['POST', '/signup'],
+      ['POST', '/sign-up'],
+      ['POST', '/activate/a/b'],
+      ['POST', '/cookie/login'],
       ['GET', '/ME'],
       ['GET', '/me/'],
       ['GET', '/'],

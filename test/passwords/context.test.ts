@@ -9,13 +9,20 @@ import { createKnexStore } from '../../src/store/knex/knex-store'
 import { testSecret } from '../support/app'
 import { fastHasher } from '../support/fast-hasher'
 import { logTap } from '../support/log-tap'
+import { linkTemplates } from '../support/mailbox'
 
 const database = knex({ client: 'better-sqlite3', connection: { filename: ':memory:' }, useNullAsDefault: true })
 afterAll(() => database.destroy())
 
 function boot({ settings, ...options }: Partial<AuthRouterOptions> = {}) {
   const store = createKnexStore({ knex: database })
-  return createContext({ settings: { jwtSecret: testSecret, ...settings }, store, environment: 'test', logger: logTap(), ...options })
+  return createContext({
+    settings: { jwtSecret: testSecret, ...linkTemplates, ...settings },
+    store,
+    environment: 'test',
+    logger: logTap(),
+    ...options,
+  })
 }
 
 const about = { email: 'ada@example.com', name: null }

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { type Browser, baseUrl, type Mounted, setCookieOf, signIn, testSecret } from '../support/app'
 import { appPerTest } from '../support/app-per-test'
+import { linkTemplates } from '../support/mailbox'
 import { type RawAnswer, sendRaw } from '../support/send-raw'
 
 const start = appPerTest()
@@ -156,7 +157,7 @@ describe.each([
 
 test('where no public origin is configured, only a page of the host that was asked passes', async () => {
   const mounted = await start({
-    settings: settingsOf({ tokenDelivery: 'cookie', oauthRedirectBaseUrl: '' }),
+    settings: settingsOf({ tokenDelivery: 'cookie', oauthRedirectBaseUrl: '', ...linkTemplates }),
     providers: { corp: { redirectUri: `${baseUrl}/auth/oauth/corp/callback` } },
   })
   const { refresh } = await signedIn(mounted)

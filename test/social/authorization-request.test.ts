@@ -4,6 +4,7 @@ import { createAuthRouter, createKnexStore } from '../../src'
 import { baseUrl, testSecret } from '../support/app'
 import { databases } from '../support/databases'
 import { challengeOf } from '../support/fake-provider'
+import { linkTemplates } from '../support/mailbox'
 import { begin, callBack, type HttpResponse, newPerson, onDatabase, providerCalls, setCookies } from './redirect-steps'
 
 const [database] = await databases()
@@ -129,7 +130,7 @@ describe('the redirect URI', () => {
     const client = { ...host, exchangeCode: () => Promise.reject(new Error()), fetchUser: () => Promise.reject(new Error()) }
     const build = (redirectUri?: string) =>
       createAuthRouter({
-        settings: { jwtSecret: testSecret, oauthEnabled: true },
+        settings: { jwtSecret: testSecret, oauthEnabled: true, ...linkTemplates },
         store: createKnexStore({ knex: opened().knex }),
         providers: { corp: { ...client, ...(redirectUri ? { redirectUri } : {}) } },
         environment: 'test',

@@ -9,6 +9,7 @@ import {
   type KnexStore,
   type PartialKnexStore,
 } from '../../src'
+import type { CompleteStore } from '../../src/store/auth-store'
 import { databases, type OpenDatabase } from '../support/databases'
 import {
   AT,
@@ -132,6 +133,12 @@ for (const database of await databases()) {
       expect(await store.identities.findWithUser('google', identity.subject)).toEqual({ identity, user })
       expect(await store.identities.recordLogin(identity, later(5))).toEqual(user)
       expect((await store.identities.listForUser(user.id))[0]?.lastLoginAt).toEqual(later(5))
+      expect(await store.users.recordLogin(user, later(5))).toEqual(user)
+      const rehashed = { ...user, hashedPassword: 'rehashed' }
+      expect(await store.users.recordLogin(user, later(5), { hashedPassword: 'rehashed' })).toEqual(rehashed)
+      expect(await store.users.find(user.id)).toEqual(rehashed)
+      expect(await store.users.recordLogin(user, later(5))).toBeNull()
+      expect(await store.users.update(user.id, { hashedPassword: user.hashedPassword })).toBe(true)
       expect(await store.users.update(user.id, { lastLoginAt: AT, isAdmin: true })).toBe(true)
       expect(await store.users.update('99999', { lastLoginAt: AT })).toBe(false)
       expect(await store.users.advanceTotpStep(user.id, 1)).toBe(false)
@@ -144,6 +151,8 @@ for (const database of await databases()) {
       expect(await store.refreshTokens.revokeForUser(user.id, later(9))).toBe(1)
       const oneShot = await store.userTokens.insert(newUserToken(user.id))
       expect(await store.userTokens.consume(oneShot.tokenHash, 'PASSWORD_RESET', AT)).toMatchObject({ userId: user.id })
+      expect(await store.userTokens.wasConsumed(user.id, 'PASSWORD_RESET')).toBe(true)
+      expect(await store.userTokens.wasConsumed(`0${user.id}`, 'PASSWORD_RESET')).toBe(false)
       const code = freshHash()
       await store.recoveryCodes.replaceForUser(user.id, [code])
       expect(await store.recoveryCodes.consume(user.id, code, AT)).toBe(true)
@@ -152,23 +161,29 @@ for (const database of await databases()) {
       expect(await store.sessions.findWithUser(session.sessionHash)).toEqual({ session, user })
       expect(await store.users.update(user.id, { isActive: false })).toBe(true)
       expect(await store.identities.recordLogin(identity, later(6))).toBeNull()
+      expect(await store.users.recordLogin(user, later(6))).toBeNull()
     })
 
     // A unit on SQLite holds the file.
     if (database.name !== 'sqlite')
       test('a login holds the person although nothing of the row is stamped', async () => {
-        const { id } = await store.users.insert(newUser())
-        const identity = await store.identities.insert(newIdentity(id))
-        await knex.transaction(async (trx) => {
-          const free = () =>
-            knex('people')
-              .where({ person_id: Number(id) })
-              .forUpdate()
-              .skipLocked()
-          expect(await free()).toHaveLength(1)
-          await store.using(trx).identities.recordLogin(identity, AT)
-          expect(await free()).toHaveLength(0)
-        })
+        const user = await store.users.insert(newUser())
+        const identity = await store.identities.insert(newIdentity(user.id))
+        const logins: ((inside: CompleteStore) => Promise<unknown>)[] = [
+          (inside) => inside.identities.recordLogin(identity, AT),
+          (inside) => inside.users.recordLogin(user, AT),
+        ]
+        for (const login of logins)
+          await knex.transaction(async (trx) => {
+            const free = () =>
+              knex('people')
+                .where({ person_id: Number(user.id) })
+                .forUpdate()
+                .skipLocked()
+            expect(await free()).toHaveLength(1)
+            await login(store.using(trx))
+            expect(await free()).toHaveLength(0)
+          })
       })
 
     test('a person the app deletes takes every row of ours along', async () => {

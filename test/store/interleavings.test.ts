@@ -84,6 +84,9 @@ describe.each(['postgres', 'mariadb'] as const)('on %s, a verb that had to wait 
   }
   const rotate = () => store.refreshTokens.rotate(rotationOf(token.tokenHash))
   const recordLogin = () => store.identities.recordLogin({ userId: user.id, provider: 'google', subject: identity.subject }, later(5))
+  const logIn = () => store.users.recordLogin(user, later(5))
+  const rehash = () => store.users.recordLogin(user, later(5), { hashedPassword: 'rehashed' })
+  const changePassword = (inside: CompleteStore) => inside.users.update(user.id, { hashedPassword: 'changed' })
   const liveTokens = async () => {
     const rows = await opened.knex('auth_refresh_tokens').where({ user_id: user.id, used_at: null, revoked_at: null })
     return rows.length
@@ -174,6 +177,67 @@ describe.each(['postgres', 'mariadb'] as const)('on %s, a verb that had to wait 
     expect(await store.users.find(user.id)).toEqual(stamped)
   })
 
+  test('recordLogin that waits for the user holds nothing of the link: an unlink goes through', async () => {
+    const trx = await opened.knex.transaction()
+    const unlink = store.using(trx)
+    await unlink.users.lock(user.id)
+    const login = recordLogin()
+    await someoneWaitsFor(trx)
+    expect(await unlink.identities.deleteForUser(user.id)).toBe(1)
+    await trx.commit()
+    expect(await login).toBeNull()
+    expect(await store.users.find(user.id)).toEqual(user)
+  })
+
+  test('C20: a local login waits for a deactivation in flight: refused after its commit, in after its rollback', async () => {
+    expect(await inOrder(deactivate, logIn, 'rollback')).toEqual({ ...user, lastLoginAt: later(5) })
+    expect(await inOrder(deactivate, rehash)).toBeNull()
+    expect(await store.users.find(user.id)).toEqual({ ...user, lastLoginAt: later(5), isActive: false })
+    expect(await logIn()).toBeNull()
+  })
+
+  test('C20: a deactivation waits for a local login in flight and ends the session it issued', async () => {
+    const issue = async (inside: CompleteStore) => {
+      await inside.users.recordLogin(user, later(5))
+      await inside.refreshTokens.insert(newRefreshToken(user.id))
+    }
+    await inOrder(issue, () => store.transaction((inside) => deactivate(inside as CompleteStore))) // createKnexStore has them all
+    expect(await liveTokens()).toBe(0)
+    expect(await logIn()).toBeNull()
+  })
+
+  test('C20: of logins and deactivations released together none leaves a session that is alive', async () => {
+    const issue = () =>
+      store.transaction(async (inside) => {
+        if (await inside.users.recordLogin(user, later(5))) await inside.refreshTokens?.insert(newRefreshToken(user.id))
+      })
+    for (let run = 0; run < 10; run += 1) {
+      await store.users.update(user.id, { isActive: true })
+      await Promise.all([issue(), store.transaction((inside) => deactivate(inside as CompleteStore)), issue()]) // as above
+      expect(await liveTokens()).toBe(0)
+    }
+  })
+
+  test('C22: a rehash after a password change in flight: refused, the new password stays; after its rollback: stored', async () => {
+    expect(await inOrder(changePassword, rehash)).toBeNull()
+    expect(await store.users.find(user.id)).toEqual({ ...user, hashedPassword: 'changed' })
+    user = await store.users.insert(newUser())
+    expect(await inOrder(changePassword, rehash, 'rollback')).toEqual({ ...user, hashedPassword: 'rehashed', lastLoginAt: later(5) })
+  })
+
+  test('C22: a password change after a rehash in flight has the last word', async () => {
+    const rehashing = (inside: CompleteStore) => inside.users.recordLogin(user, later(5), { hashedPassword: 'rehashed' })
+    expect(await inOrder(rehashing, () => store.users.update(user.id, { hashedPassword: 'changed' }))).toBe(true)
+    expect((await store.users.find(user.id))?.hashedPassword).toBe('changed')
+  })
+
+  test('a login after another one in flight: both are in; after one that stored a rehash: refused', async () => {
+    expect(await inOrder((inside) => inside.users.recordLogin(user, later(4)), logIn)).toEqual({ ...user, lastLoginAt: later(5) })
+    const rehashing = (inside: CompleteStore) => inside.users.recordLogin(user, later(6), { hashedPassword: 'rehashed' })
+    expect(await inOrder(rehashing, logIn)).toBeNull()
+    expect(await store.users.find(user.id)).toEqual({ ...user, hashedPassword: 'rehashed', lastLoginAt: later(6) })
+  })
+
   test('recordLogin and rotate hold the user until their unit ends', async () => {
     const renamed = () => store.users.update(user.id, { name: 'renamed' })
     const login = (inside: CompleteStore) =>
@@ -181,5 +245,6 @@ describe.each(['postgres', 'mariadb'] as const)('on %s, a verb that had to wait 
     expect(await inOrder(login, renamed)).toBe(true)
     expect(await inOrder((inside) => inside.refreshTokens.rotate(rotationOf(token.tokenHash)), renamed)).toBe(true)
     expect(await inOrder((inside) => inside.users.lock(user.id), renamed)).toBe(true)
+    expect(await inOrder((inside) => inside.users.recordLogin(user, later(5)), renamed)).toBe(true)
   })
 })

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createKnexStore, type KnexStore } from '../../src/store/knex/knex-store'
 import { createAuthTables } from '../../src/store/knex/schema'
 import { databases, type OpenDatabase, type OpenOptions } from '../support/databases'
-import { hashOf, later, newIdentity, newRefreshToken, newSession, newUser, newUserToken, rotationOf, storeContract } from './contract'
+import { AT, hashOf, later, newIdentity, newRefreshToken, newSession, newUser, newUserToken, rotationOf, storeContract } from './contract'
 
 const reachable = await databases()
 
@@ -67,6 +67,8 @@ for (const { title, name, options } of SETTINGS) {
       for (const name of ['a\0b', 'a\ud800b', '\udc00']) {
         await expect(store.users.insert(newUser({ name }))).rejects.toMatchObject(refused)
         await expect(store.users.update(id, { name })).rejects.toMatchObject(refused)
+        const login = store.users.recordLogin({ id, hashedPassword: '$argon2id$fake' }, AT, { hashedPassword: name })
+        await expect(login).rejects.toMatchObject(refused)
       }
       await expect(store.users.insert(newUser({ email: `${'a'.repeat(320)}@example.test` }))).rejects.toMatchObject(refused)
       await expect(store.identities.insert(newIdentity(id, { subject: 'x'.repeat(256) }))).rejects.toMatchObject(refused)
@@ -106,7 +108,11 @@ for (const { title, name, options } of SETTINGS) {
         await inside.refreshTokens?.rotate(rotationOf(token.tokenHash))
         await inside.refreshTokens?.revokeForUser(user.id, later(1))
         await inside.recoveryCodes?.replaceForUser(user.id, [hashOf('a')])
-        await inside.userTokens.insert(newUserToken(user.id))
+        const oneShot = await inside.userTokens.insert(newUserToken(user.id))
+        await inside.users.recordLogin(user, later(1), { hashedPassword: 'rehashed' })
+        await inside.userTokens.find(oneShot.tokenHash)
+        await inside.userTokens.wasConsumed(user.id, 'ACTIVATION')
+        await inside.userTokens.consumeAllForUser(user.id, later(1))
         await inside.users.lock(user.id)
       })
     }, 4000)
@@ -142,6 +148,7 @@ test('a near match from a column that ignores case is not found', async () => {
       ['auth_identities', ['provider', 'subject']],
       ['auth_sessions', ['session_hash']],
       ['auth_refresh_tokens', ['token_hash']],
+      ['auth_user_tokens', ['token_hash', 'purpose']],
     ] as const) {
       const { sql } = await opened.knex('sqlite_master').where({ type: 'table', name: table }).first('sql')
       await opened.knex.schema.dropTable(table)
@@ -164,6 +171,12 @@ test('a near match from a column that ignores case is not found', async () => {
     expect(await store.users.findByEmail(user.email.toUpperCase())).toBeNull()
     expect(await store.sessions.findWithUser(session.sessionHash.toUpperCase())).toBeNull()
     expect(await store.refreshTokens.find(token.tokenHash.toUpperCase())).toBeNull()
+    const { tokenHash } = await store.userTokens.insert(newUserToken(user.id, { purpose: 'ACTIVATION' }))
+    await store.userTokens.consume(tokenHash, 'ACTIVATION', AT)
+    expect(await store.userTokens.find(tokenHash.toUpperCase())).toBeNull()
+    expect(await store.userTokens.find(tokenHash)).not.toBeNull()
+    expect(await store.userTokens.wasConsumed(user.id, 'activation' as 'ACTIVATION')).toBe(false) // what a careless host could pass
+    expect(await store.userTokens.wasConsumed(user.id, 'ACTIVATION')).toBe(true)
   } finally {
     await opened.close()
   }
@@ -193,10 +206,14 @@ test.skipIf(!postgres)('on PostgreSQL a verb is one statement; a revocation asks
     expect(await counted(() => store.users.update(user.id, { name: 'x' }))).toBe(1)
     expect(await counted(() => store.users.lock(user.id))).toBe(1)
     expect(await counted(() => store.users.advanceTotpStep(user.id, 1))).toBe(1)
+    expect(await counted(() => store.users.recordLogin(user, later(1), { hashedPassword: 'x' }))).toBe(1)
     expect(await counted(() => store.identities.insert(link))).toBe(1)
     expect(await counted(() => store.identities.findWithUser('google', link.subject))).toBe(1)
     expect(await counted(() => store.identities.recordLogin(link, later(1)))).toBe(1)
     expect(await counted(() => store.userTokens.consume(hashOf('x'), 'ACTIVATION', later(1)))).toBe(1)
+    expect(await counted(() => store.userTokens.find(hashOf('x')))).toBe(1)
+    expect(await counted(() => store.userTokens.wasConsumed(user.id, 'ACTIVATION'))).toBe(1)
+    expect(await counted(() => store.userTokens.consumeAllForUser(user.id, later(1)))).toBe(1)
     expect(await counted(() => store.refreshTokens.insert(token))).toBe(1)
     expect(await counted(() => store.refreshTokens.rotate(rotationOf(token.tokenHash)))).toBe(1)
     expect(await counted(() => store.refreshTokens.revokeFamily(token.familyId, later(1)))).toBe(2)

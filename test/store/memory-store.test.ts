@@ -68,6 +68,23 @@ describe('storeContract', () => {
       /spent once/,
     ],
     [
+      'a login that does not look at the hash',
+      ({ users }) => ({
+        users: {
+          ...users,
+          recordLogin: async ({ id }, at, changes) => users.recordLogin((await users.find(id)) ?? { id, hashedPassword: '' }, at, changes),
+        },
+      }),
+      /never brings back a password/,
+    ],
+    [
+      'a superseded token that looks redeemed',
+      ({ userTokens }) => ({
+        userTokens: { ...userTokens, wasConsumed: async (_id, purpose) => purpose === 'PASSWORD_RESET' },
+      }),
+      /wasConsumed tells/,
+    ],
+    [
       'a unit that keeps what was done before a throw',
       (store) => ({ transaction: (work) => work(store) }),
       /a throw inside a unit leaves nothing/,

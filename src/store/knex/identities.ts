@@ -2,7 +2,6 @@ import type { Knex } from 'knex'
 import type { IdentityStore } from '../auth-store'
 import type { Connection } from './connection'
 import type { Tables } from './default-tables'
-import { holdUser } from './hold-user'
 import { insertRecord } from './insert-record'
 import type { Row } from './table'
 
@@ -101,20 +100,24 @@ export function identitiesStore(connection: Connection, { users, identities }: T
     return rows
   }
 
-  /** The user first, like everybody who holds one; then both rows are as they are now and stay so. */
+  /**
+   * The user first, like everybody who holds one: STRAIGHT_JOIN reads, and so locks, in the order written. Then both rows
+   * are as they are now and stay so.
+   */
   async function holdThenStamp(db: Knex, userId: string, link: object, at: Date): Promise<Row[]> {
-    const rows = await holdUser(db, connection.dialect, users, { id: userId, isActive: true })
+    const both = () =>
+      db(users.name)
+        .joinRaw('straight_join ??', [identities.name])
+        .where(users.where({ id: userId, isActive: true }))
+        .where(link)
+    const rows: Row[] = await both()
+      .select([...users.selection])
+      .forUpdate()
     if (rows.length === 0) return []
-    const linked = await db(identities.name).where(link).select(identities.column('id')).forUpdate()
-    if (linked.length === 0) return []
-    await db(identities.name)
-      .where(link)
-      .update(identities.toRow({ lastLoginAt: at }))
-    const stamp = users.toRow({ lastLoginAt: at })
-    if (Object.keys(stamp).length > 0)
-      await db(users.name)
-        .where(users.where({ id: userId }))
-        .update(stamp)
+    await both().update({
+      [identities.column('lastLoginAt')]: identities.value('lastLoginAt', at),
+      ...(users.fields.has('lastLoginAt') && { [users.column('lastLoginAt')]: users.value('lastLoginAt', at) }),
+    })
     return rows.map((row) => ({ ...row, ...users.asRow({ lastLoginAt: at }) }))
   }
 }

@@ -1,0 +1,122 @@
+import { describe, expect, test } from 'vitest'
+import { addIdentity, addUser } from '../social/accounts-at-hand'
+import { link } from '../social/link-steps'
+import { newPerson } from '../social/redirect-steps'
+import { signIn } from '../support/app'
+import { databases } from '../support/databases'
+import { isAlive, type LocalHost, newAddress, onLocal, otherPassword, password, pending, post, resetLink, userOf } from './people'
+
+/**
+ * Contract section 13 (b) through the routes: somebody registers the victim's address first and leaves a way back in; the
+ * victim's own activation or reset proves the mailbox, and removes it.
+ */
+describe.each(await databases())('a mailbox proof through the routes, on $name', (database) => {
+  const { start } = onLocal(database)
+  const providers = { corp: {}, attic: {}, acme: {} }
+
+  const providersOf = async (host: LocalHost, userId: string) =>
+    (await host.auth.service.listIdentities(userId)).map(({ provider }) => provider).sort()
+
+  const unlinked = (host: LocalHost) => {
+    const told: { userId: string; provider: string }[] = []
+    host.auth.events.on('identity.unlinked', (payload) => told.push(payload))
+    return told
+  }
+
+  test('R-060 born active under the victim’s address, the attacker links an identity; the victim’s reset removes it, the password and the sessions', async () => {
+    const host = await start({ providers, settings: { autoActivate: true } })
+    const told = unlinked(host)
+    const email = newAddress()
+    const browser = host.browser()
+    const signup = await browser.post('/auth/signup').send({ email, password })
+    const trojan = newPerson()
+    expect((await link(host, { browser, token: signup.body.access_token }, { key: 'attic', profile: trojan })).status).toBe(200)
+    expect(await providersOf(host, signup.body.user_id)).toEqual(['attic'])
+
+    const token = await resetLink(host, email)
+    const reset = await post(host, '/password-reset/confirm', { token, new_password: otherPassword })
+
+    expect([reset.status, reset.body.user_id]).toEqual([200, signup.body.user_id])
+    expect(await providersOf(host, signup.body.user_id)).toEqual([])
+    expect(told).toEqual([{ userId: signup.body.user_id, provider: 'attic' }])
+    expect((await userOf(host, email)).emailVerifiedAt).toEqual(host.clock.now())
+    const back = await signIn(host, host.browser(), { key: 'attic', profile: trojan })
+    expect([back.status, back.body.user_id === signup.body.user_id]).toEqual([200, false])
+    expect((await post(host, '/login', { email, password })).status).toBe(401)
+    expect(await isAlive(host, signup.body.refresh_token)).toBe(false)
+  })
+
+  test('R-060 an identity that arrived with the victim’s address unverified goes with the victim’s reset; what it opened is closed', async () => {
+    const host = await start({ providers })
+    const told = unlinked(host)
+    const trojan = newPerson({ email_verified: false })
+    const attacker = await signIn(host, host.browser(), { key: 'attic', profile: trojan })
+    expect(attacker.status).toBe(200)
+
+    const token = await resetLink(host, trojan.email)
+    expect((await post(host, '/password-reset/confirm', { token, new_password: otherPassword })).status).toBe(200)
+
+    expect(await providersOf(host, attacker.body.user_id)).toEqual([])
+    expect(told).toEqual([{ userId: attacker.body.user_id, provider: 'attic' }])
+    const back = await signIn(host, host.browser(), { key: 'attic', profile: trojan })
+    expect([back.status, back.body.code]).toEqual([409, 'OAUTH_EMAIL_TAKEN'])
+    expect(await isAlive(host, attacker.body.refresh_token)).toBe(false)
+  })
+
+  test('an activation removes what was linked while the account waited; an identity of the same address, verified, stays', async () => {
+    const host = await start({ providers })
+    const told = unlinked(host)
+    const { email, userId, link: token } = await pending(host)
+    await addIdentity(host.knex, userId, { provider: 'corp', email, emailVerified: true })
+    await addIdentity(host.knex, userId, { provider: 'attic', email: 'mallory@example.test', emailVerified: true })
+    await addIdentity(host.knex, userId, { provider: 'acme', email, emailVerified: null })
+
+    expect((await post(host, `/activate/${token}`)).status).toBe(200)
+
+    expect(await providersOf(host, userId)).toEqual(['corp'])
+    expect(told.sort((a, b) => a.provider.localeCompare(b.provider))).toEqual([
+      { userId, provider: 'acme' },
+      { userId, provider: 'attic' },
+    ])
+  })
+
+  test('whoever verified the address at their provider keeps their way in through a reset', async () => {
+    const host = await start({ providers })
+    const told = unlinked(host)
+    const profile = newPerson()
+    const first = await signIn(host, host.browser(), { profile })
+    const token = await resetLink(host, profile.email)
+    await post(host, '/password-reset/confirm', { token, new_password: otherPassword })
+
+    expect(told).toEqual([])
+    expect((await signIn(host, host.browser(), { profile })).body.user_id).toBe(first.body.user_id)
+  })
+
+  test('a link that is refused proves nothing: every identity stays, and nothing is told', async () => {
+    const host = await start({ providers })
+    const user = await addUser(host.knex, { email: newAddress(), emailVerifiedAt: null })
+    await addIdentity(host.knex, user.id, { provider: 'attic' })
+    const token = await resetLink(host, user.email)
+    const strict = await start({ providers, options: { refusesEmailLink: () => true } })
+    const told = unlinked(strict)
+
+    for (const new_password of ['short', otherPassword]) await post(strict, '/password-reset/confirm', { token, new_password })
+
+    expect([await providersOf(host, user.id), told]).toEqual([['attic'], []])
+    expect((await userOf(host, user.email)).emailVerifiedAt).toBeNull()
+  })
+
+  test('10.6 (a) linking by verified email onto a signup that never proved its address replaces the password and kills its activation link', async () => {
+    const host = await start({ providers, settings: { oauthLinkByVerifiedEmail: true, autoActivate: true } })
+    const email = newAddress()
+    const attacker = await post(host, '/signup', { email, password })
+    host.clock.advance(1)
+
+    const victim = await signIn(host, host.browser(), { profile: newPerson({ email }) })
+
+    expect([victim.status, victim.body.user_id]).toEqual([200, attacker.body.user_id])
+    expect((await post(host, '/login', { email, password })).status).toBe(401)
+    expect(await isAlive(host, attacker.body.refresh_token)).toBe(false)
+    expect(await isAlive(host, victim.body.refresh_token)).toBe(true)
+  })
+})
