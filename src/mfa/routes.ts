@@ -14,6 +14,7 @@ import { type DeliveryLine, perDelivery } from '../session/per-delivery'
 import { refuseSupersededToken } from '../session/superseded-token'
 import { findActiveUser } from '../step-up/find-active-user'
 import { reauthenticate } from '../step-up/reauthenticate'
+import { challengeForm } from './challenge-form'
 import { changePasswordWithMfa } from './change-password'
 import { confirmTotp } from './confirm'
 import { disableTotp, regenerateRecoveryCodes } from './disable'
@@ -87,8 +88,10 @@ function enrolmentLines(ctx: AuthContext, guards: Guards): Route[] {
 }
 
 /** What ends in a session. */
-function loginLines(ctx: AuthContext, guards: Guards, { base, delivery, before }: DeliveryLine): Route[] {
+function loginLines(ctx: AuthContext, guards: Guards, line: DeliveryLine): Route[] {
+  const { base, delivery, before } = line
   return [
+    ...challengeForm(ctx, line),
     withBody({
       method: 'POST',
       path: `${base}/mfa/verify`,
