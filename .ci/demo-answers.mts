@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 
-/** `npm run demo`, as a newcomer types it: it prints an address, the address answers with a page, and Ctrl-C ends it. */
+/** `npm run demo`, as a newcomer types it: it prints an address, the address and its outbox answer with pages, and Ctrl-C ends it. */
 
 const deadline = Date.now() + 120_000
 
@@ -17,15 +17,17 @@ async function main(): Promise<void> {
     process.stdout.write(chunk)
   })
   try {
-    const page = await answer(() => printed, ended)
-    console.log(`The demo answers: ${page.length} characters of HTML.`)
+    const address = await answeringAddress(() => printed, ended)
+    const outbox = await html(new URL('/outbox', address).href)
+    if (!outbox?.includes('Demo only.')) throw new Error('the demo has no outbox')
+    console.log('The demo answers, and so does its outbox.')
   } finally {
     if (demo.pid && demo.exitCode === null) process.kill(-demo.pid, 'SIGINT')
     await Promise.race([ended, tooLate('the demo did not end')])
   }
 }
 
-async function answer(printed: () => string, ended: Promise<unknown>): Promise<string> {
+async function answeringAddress(printed: () => string, ended: Promise<unknown>): Promise<string> {
   let over = false
   ended.then(() => {
     over = true
@@ -33,8 +35,7 @@ async function answer(printed: () => string, ended: Promise<unknown>): Promise<s
   while (Date.now() < deadline) {
     if (over) throw new Error('the demo ended by itself')
     const address = /https?:\/\/[\w.]+:\d+[^\s]*/.exec(printed())?.[0]
-    const page = address && (await html(address))
-    if (page) return page
+    if (address && (await html(address))) return address
     await wait(250)
   }
   throw new Error('the demo never answered')

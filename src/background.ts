@@ -8,6 +8,8 @@ export interface Background {
    * @throws ServiceUnavailableError when too much is under way already
    */
   run(name: string, work: () => Promise<unknown>): void
+  /** The same for what must not fail an operation that is done already: false, logged and not started, when there is no room. */
+  runIfRoom(name: string, work: () => Promise<unknown>): boolean
 }
 
 /** Far more than budgets let through; what it bounds is memory, should the database or a hook stop answering. */
@@ -15,17 +17,28 @@ const mostAtOnce = 1_000
 
 export function createBackground(logger: Logger): Background {
   let underWay = 0
+
+  function start(name: string, work: () => Promise<unknown>): boolean {
+    if (underWay >= mostAtOnce) return false
+    underWay++
+    // A promise chain of its own: a throw before the first await is a failure of the work, not of the request.
+    Promise.resolve()
+      .then(work)
+      .catch((error: unknown) => logger.error({ work: name, error: describeError(error) }, 'doorward: work after the answer failed'))
+      .finally(() => {
+        underWay--
+      })
+    return true
+  }
+
   return {
     run(name, work) {
-      if (underWay >= mostAtOnce) throw new ServiceUnavailableError()
-      underWay++
-      // A promise chain of its own: a throw before the first await is a failure of the work, not of the request.
-      Promise.resolve()
-        .then(work)
-        .catch((error: unknown) => logger.error({ work: name, error: describeError(error) }, 'doorward: work after the answer failed'))
-        .finally(() => {
-          underWay--
-        })
+      if (!start(name, work)) throw new ServiceUnavailableError()
+    },
+    runIfRoom(name, work) {
+      const isStarted = start(name, work)
+      if (!isStarted) logger.error({ work: name }, 'doorward: too much work after answers is under way; this was left out')
+      return isStarted
     },
   }
 }

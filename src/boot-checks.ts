@@ -193,7 +193,6 @@ function checkNothingUnbuilt({ settings }: Boot): void {
   const unbuilt = [
     settings.mfaEnabled && 'mfaEnabled (AUTH_MFA_ENABLED): there is no /mfa/verify yet to finish a challenge',
     settings.reauthenticate && 'reauthenticate (AUTH_REAUTHENTICATE)',
-    settings.backendLinks && 'backendLinks (AUTH_BACKEND_LINKS)',
     settings.refreshReuseGraceSeconds > 0 && 'refreshReuseGraceSeconds (AUTH_REFRESH_REUSE_GRACE_SECONDS) above 0',
   ].filter((name) => name !== false)
   if (unbuilt.length > 0) throw new ConfigurationError(`Not available in this version; switch off ${unbuilt.join('; ')}.`)

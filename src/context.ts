@@ -4,7 +4,7 @@ import type { EventEmitter } from './events'
 import type { Keys } from './keys'
 import type { Logger } from './logger'
 import type { Postman } from './mail/postman'
-import type { SignupOptions } from './options'
+import type { SignupOptions, Templates } from './options'
 import type { PasswordHasher, PasswordPolicy } from './passwords/password-hasher'
 import type { ProviderClient } from './providers/provider-client'
 import type { AuthStore, UserRecord } from './store/auth-store'
@@ -31,6 +31,8 @@ export interface AuthContext {
   readonly budgets: Budgets
   /** Null: no mailer; then links are shown in bodies. */
   readonly postman: Postman | null
+  /** The host's own, where it has any. */
+  readonly templates: Templates
   /** Activation and reset links stand in response bodies: never in production unless the host insists. */
   readonly showsLinks: boolean
   readonly refusesEmailLink: ((user: UserRecord) => boolean | Promise<boolean>) | null

@@ -7,7 +7,7 @@ import { createEvents } from './events'
 import { deriveKeys } from './keys'
 import { consoleLogger, type Logger, safely } from './logger'
 import { createPostman } from './mail/postman'
-import { type AuthRouterOptions, checkOptions } from './options'
+import { type AuthRouterOptions, checkOptions, type Templates } from './options'
 import { createDummyHash } from './passwords/dummy-hash'
 import { argon2idHasher } from './passwords/hasher'
 import type { PasswordHasher, PasswordPolicy } from './passwords/password-hasher'
@@ -43,6 +43,7 @@ export function createContext(options: AuthRouterOptions): AuthContext {
     ...countersOf(options, logger),
     budgets: budgetsOf(options),
     postman: options.mailer ? createPostman({ mailer: options.mailer, events, logger }) : null,
+    templates: templatesOf(options),
     showsLinks: options.mailer === undefined || settings.returnTokenInResponse,
     refusesEmailLink: options.refusesEmailLink ?? null,
     signup: options.signup ?? {},
@@ -79,6 +80,14 @@ function countersOf({ throttle = {}, now }: AuthRouterOptions, logger: Logger): 
     counters: shared ?? memoryCounters(clock),
     stateMarkers: shared ? countedHereToo(shared, states) : states,
   }
+}
+
+/** A copy: what a host does to its object later changes nothing. */
+function templatesOf({ templates = {} }: AuthRouterOptions): Templates {
+  return Object.freeze({
+    ...(templates.mails && { mails: Object.freeze({ ...templates.mails }) }),
+    ...(templates.pages && { pages: Object.freeze({ ...templates.pages }) }),
+  })
 }
 
 function budgetsOf({ throttle = {} }: AuthRouterOptions): Budgets {

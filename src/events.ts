@@ -13,12 +13,14 @@ export interface AuthEventPayloads {
   'refresh.reused': { userId: string; familyId: string }
   'session.revoked': { userId: string; count: number }
   'password.changed': { userId: string; by: 'reset' | 'change' }
+  'email.verified': { userId: string }
+  'email.changed': { userId: string }
   'identity.linked': { userId: string; provider: string }
   'identity.unlinked': { userId: string; provider: string }
   'account.deactivated': { userId: string }
   throttled: { code: string; route: string }
   'provider.failed': { provider: string; code: string; status: number | null }
-  'mail.failed': { userId: string; kind: AuthMail['kind']; reason: 'refused' | 'late' | 'too_many' }
+  'mail.failed': { userId: string; kind: AuthMail['kind']; reason: 'refused' | 'unknown' | 'late' | 'too_many' }
 }
 
 export type AuthEventName = keyof AuthEventPayloads

@@ -4,7 +4,8 @@ import { nearestName } from './config/nearest-name'
 import type { SettingsInput } from './config/settings'
 import { ConfigurationError } from './errors'
 import type { Logger } from './logger'
-import type { Mailer } from './mailer'
+import { type Mailer, type MailTemplates, mailTopics } from './mailer'
+import { type PageTemplates, pageNames } from './page-templates'
 import type { PasswordHasher, PasswordPolicy } from './passwords/password-hasher'
 import type { ProviderClient } from './providers/provider-client'
 import type { AuthStore, UserRecord } from './store/auth-store'
@@ -24,6 +25,8 @@ export interface AuthRouterOptions {
   /** Whose rules hold; without it NODE_ENV says, and unset counts as production. */
   environment?: Environment
   mailer?: Mailer
+  /** Your own words instead of ours. */
+  templates?: Templates
   /** Default `argon2idHasher()`. */
   passwordHasher?: PasswordHasher
   passwordPolicy?: PasswordPolicy
@@ -64,6 +67,13 @@ export interface SignupOptions {
   onSignup?: (user: UserRecord, body: object, store: AuthStore) => void | Promise<void>
 }
 
+export interface Templates {
+  /** Topic -> the mail; what is left out stays ours. */
+  mails?: MailTemplates
+  /** Page -> the document; what is left out stays ours. */
+  pages?: PageTemplates
+}
+
 const known = {
   settings: true,
   store: true,
@@ -71,6 +81,7 @@ const known = {
   providers: true,
   environment: true,
   mailer: true,
+  templates: true,
   passwordHasher: true,
   passwordPolicy: true,
   refusesEmailLink: true,
@@ -92,6 +103,7 @@ export function checkOptions(options: AuthRouterOptions): void {
   checkThrottle(options.throttle)
   checkPasswordPolicy(options.passwordPolicy)
   checkSignup(options.signup)
+  checkTemplates(options.templates)
 }
 
 /** @throws ConfigurationError for an option that does not exist: a typo must not switch a protection off in silence */
@@ -136,6 +148,7 @@ const rules: readonly (readonly [keyof AuthRouterOptions, Rule, string])[] = [
   ['prefix', optional((value) => typeof value === 'string'), "a path such as '/auth'"],
   ['providers', optional(isObject), 'an object of provider clients, for example { google: new GoogleClient({ … }) }'],
   ['mailer', optional(hasMethods('send')), 'an object with the method send(mail)'],
+  ['templates', optional(isObject), 'an object: { mails }'],
   ['passwordHasher', optional(hasMethods('hash', 'verify', 'needsRehash')), 'a PasswordHasher; argon2idHasher() makes one'],
   ['passwordPolicy', optional(isObject), 'an object: { minLength, maxBytes, requireComplexity, check }'],
   ['refusesEmailLink', optional((value) => typeof value === 'function'), 'a function of a user that says true or false'],
@@ -151,6 +164,23 @@ function checkThrottle(throttle: AuthRouterOptions['throttle'] = {}): void {
   throw new ConfigurationError(
     'Option throttle.counters must be a CounterStore with increment, decrement and reset; memoryCounters() makes one.',
   )
+}
+
+function checkTemplates(templates: Templates = {}): void {
+  refuseUnknownOptions('templates', templates, ['mails', 'pages'])
+  const { mails = {}, pages = {} } = templates
+  if (!isObject(mails)) throw new ConfigurationError('Option templates.mails must be an object of functions, by topic.')
+  refuseUnknownOptions('templates.mails', mails, mailTopics)
+  for (const [topic, template] of Object.entries(mails)) {
+    if (template === undefined || typeof template === 'function') continue
+    throw new ConfigurationError(`Option templates.mails.${topic} must be a function of a mail that returns { subject, text, html }.`)
+  }
+  if (!isObject(pages)) throw new ConfigurationError('Option templates.pages must be an object of functions, by page.')
+  refuseUnknownOptions('templates.pages', pages, pageNames)
+  for (const [page, template] of Object.entries(pages)) {
+    if (template === undefined || typeof template === 'function') continue
+    throw new ConfigurationError(`Option templates.pages.${page} must be a function of a page that returns an HTML document.`)
+  }
 }
 
 function checkSignup(signup: SignupOptions = {}): void {

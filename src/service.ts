@@ -1,5 +1,8 @@
+import { confirmEmailChange, type EmailChange, proveEmailChange, sendEmailChange } from './account/change-email'
 import { changePassword, type PasswordChange } from './account/change-password'
 import { deactivate, revokeSessions } from './account/deactivate'
+import { findActiveUser } from './account/find-active-user'
+import { confirmEmail, sendEmailVerification } from './account/verify-email'
 import { type AuthContext, trustedStore } from './context'
 import type { AuthEventName } from './events'
 import { requireEmail } from './http/email-address'
@@ -46,6 +49,12 @@ export interface AuthService {
   unlinkIdentity(userId: string, provider: string): Promise<void>
   /** Links a profile whoever it is of, so verify first that the account's owner asked. The one linked before: returned as it is. */
   linkIdentity(userId: string, profile: OAuthUser): Promise<IdentityRecord>
+  /** A link to the account's own address; null: nothing was sent. */
+  requestEmailVerification(userId: string, options?: { locale?: Locale }): Promise<LinkToken | null>
+  verifyEmail(token: string): Promise<void>
+  /** A link to the new address; null: it is taken, and its owner was told. */
+  requestEmailChange(input: EmailChange, options?: { locale?: Locale }): Promise<LinkToken | null>
+  changeEmail(token: string): Promise<void>
   /** Ends every session of an account, of both kinds; how many were alive. */
   revokeSessions(userId: string): Promise<number>
   /** Closes an account, and everything that was open with it: sessions, refresh families, challenges, links. */
@@ -72,6 +81,10 @@ export function createService(ctx: AuthContext): AuthService {
     requestPasswordReset: async (email, options) => sendPasswordReset(ctx, await ownerOf(email), localeOf(options)),
     resetPassword: (input) => resetPassword(ctx, input),
     changePassword: (input) => changePassword(ctx, input),
+    requestEmailVerification: async (userId, options) => sendEmailVerification(ctx, await findActiveUser(ctx, userId), localeOf(options)),
+    verifyEmail: (token) => confirmEmail(ctx, token),
+    requestEmailChange: async (input, options) => sendEmailChange(ctx, await proveEmailChange(ctx, input), localeOf(options)),
+    changeEmail: (token) => confirmEmailChange(ctx, token),
     revokeSessions: (userId) => revokeSessions(ctx, userId),
     deactivate: (userId) => deactivate(ctx, userId),
     logInWithIdentity: (profile, options) => logInWithIdentity(ctx, profile, options),
@@ -98,6 +111,6 @@ function insideHostTransaction(ctx: AuthContext, hostStore: AuthStore): AuthCont
     ...ctx,
     store,
     events: { ...events, emit },
-    postman: postman && { post: (mail, userId) => afterCommit(() => postman.post(mail, userId)) },
+    postman: postman && { post: (...mail) => afterCommit(() => postman.post(...mail)) },
   }
 }

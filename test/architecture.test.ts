@@ -7,11 +7,11 @@ import { describe, expect, test } from 'vitest'
 /** Rooms by floor (docs/architecture.md). A file imports its own room or a lower floor; never up, never sideways. */
 const floors: readonly (readonly string[])[] = [
   ['errors', 'amr', 'mailer', 'logger', 'keys'],
-  ['config', 'store', 'events', 'http-client', 'background'],
+  ['config', 'store', 'events', 'http-client', 'background', 'page-templates'],
   ['http', 'providers', 'passwords', 'throttle'],
   ['mail', 'options'],
   ['context'],
-  ['session', 'limits'],
+  ['session', 'limits', 'pages'],
   ['mailbox', 'guards'],
   ['social', 'local', 'mfa', 'account', 'server-session', 'admin', 'openapi'],
   ['service', 'boot-checks'],
@@ -34,7 +34,8 @@ const homes: Readonly<Record<string, RegExp>> = {
   knex: /^store\/knex\//,
   speakeasy: /^mfa\/totp\.ts$/,
   // The lower rooms know no Express; among them stand the clients of providers and the store.
-  express: /^(http|session|guards|social|local|mfa|account|server-session|admin|openapi)\/|^(service|create-auth-router)\.ts$/,
+  express:
+    /^(http|session|mailbox|pages|guards|social|local|mfa|account|server-session|admin|openapi)\/|^(service|create-auth-router)\.ts$/,
 }
 
 /** Where the process's environment may be read. */

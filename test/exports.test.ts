@@ -25,10 +25,13 @@ test('the package exports these names and no others', () => {
     'findAuth',
     'getAuth',
     'getUser',
+    'knexCounters',
     'memoryCounters',
     'migrationSource',
     'providersFromEnv',
+    'redisCounters',
     'settingsFromEnv',
+    'smtpMailer',
   ])
 })
 

@@ -18,7 +18,12 @@ const expressMajors = ['5', '4']
 const otherZones = ['Asia/Tokyo', 'America/Sao_Paulo']
 /** Where rows and instants decide. The store knows no Express, so one major is enough for it; races know no zone. */
 const zonedTests = ['test/social', 'test/session', 'test/guards', 'test/mailbox', 'test/events.test.ts', 'test/service.test.ts']
-const unzonedTests = ['test/store/races.test.ts', 'test/social/link-races.test.ts', 'test/social/first-login.test.ts']
+const unzonedTests = [
+  'test/store/races.test.ts',
+  'test/social/link-races.test.ts',
+  'test/local/races.test.ts',
+  'test/social/first-login.test.ts',
+]
 
 interface Suite {
   express: string

@@ -3,6 +3,7 @@ import path from 'node:path'
 import { createAuthRouter, createAuthTables, createKnexStore, errorHandler, GitHubClient, getAuth, OidcClient } from 'doorward'
 import express, { type Express, type RequestHandler } from 'express'
 import knex from 'knex'
+import { createOutbox } from './outbox/create-outbox'
 
 /** Where the library is mounted; any path will do. */
 export const authPrefix = '/accounts/auth'
@@ -24,7 +25,7 @@ interface Registration {
   clientSecret: string
 }
 
-/** An ordinary Express app: a page, one API route of its own, and doorward beside them. */
+/** An ordinary Express app: its pages, one API route of its own, and doorward beside them. */
 export async function createHostApp({
   url,
   issuer,
@@ -53,24 +54,31 @@ export async function createHostApp({
     },
   })
 
+  const outbox = createOutbox()
   const auth = createAuthRouter({
     environment: 'development',
     prefix: authPrefix,
     store: createKnexStore({ knex: database }),
     providers: { acme, octo: octoId },
+    mailer: outbox.mailer,
     settings: {
       // New at every start: sessions end with the demo. A real app reads it from its environment.
       jwtSecret: randomBytes(48).toString('base64url'),
       tokenDelivery: 'cookie',
+      // Short, to watch another browser being signed out; 15 minutes, the default, is for real apps.
+      accessTokenTtlSeconds: 60,
       // Plain http on localhost, and not every browser keeps a Secure cookie there. Leave it at true anywhere else.
       cookieSecure: false,
       oauthEnabled: true,
       oauthRedirectBaseUrl: url,
       oauthSuccessRedirect: '/',
       oauthErrorRedirect: '/',
-      // No passwords: the two providers are the only ways in.
-      signupEnabled: false,
-      oauthAllowAccountCreation: true,
+      // Pages of this app; each POSTs the token when the person says so.
+      activationUrlTemplate: `${url}/activate/{token}`,
+      passwordResetUrlTemplate: `${url}/reset/{token}`,
+      // Asked for with every mailer. This version sends no mail of these two kinds, so the demo has no such pages.
+      emailVerificationUrlTemplate: `${url}/verify-email/{token}`,
+      emailChangeUrlTemplate: `${url}/change-email/{token}`,
       // Unlink Acme ID, sign out, come back: the verified address leads to the same account.
       oauthLinkByVerifiedEmail: true,
     },
@@ -83,15 +91,29 @@ export async function createHostApp({
     const { email, sub, amr } = getAuth(request)
     response.json({ message: `Hello, ${email}`, user_id: sub, amr })
   })
-  app.use(contentSecurityPolicy, express.static(path.join(import.meta.dirname, 'page')))
+  app.use(pageHeaders)
+  app.use('/outbox', outbox.router)
+  app.get('/activate/:token', sendPage('activate.html'))
+  app.get('/reset/:token', sendPage('reset.html'))
+  app.use(express.static(pages, { extensions: ['html'] }))
   app.use(errorHandler())
   return { app, close: () => database.destroy() }
 }
 
-const contentSecurityPolicy: RequestHandler = (_request, response, next) => {
-  response.set(
-    'Content-Security-Policy',
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-  )
+const pages = path.join(import.meta.dirname, 'page')
+
+/** For addresses that hold a token. Nothing is looked up and nothing is changed: whoever merely opens a link has not redeemed it. */
+function sendPage(file: string): RequestHandler {
+  return (_request, response) => response.set('Cache-Control', 'no-store').sendFile(file, { root: pages })
+}
+
+const pageHeaders: RequestHandler = (_request, response, next) => {
+  response.set({
+    'Content-Security-Policy':
+      "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    // A page's path may hold a token: no request says which page it came from.
+    'Referrer-Policy': 'strict-origin',
+    'X-Content-Type-Options': 'nosniff',
+  })
   next()
 }

@@ -7,11 +7,21 @@ const defaultPort = 3000
 async function main() {
   const port = requestedPort()
   const demo = await (port === undefined ? startOnDefaultPort() : startDemo({ port }))
-  console.log(
-    `\n  Doorward demo   ${demo.url}\n  Acme ID         ${demo.providerUrl}   (an OpenID provider)\n  Octo ID         ${demo.octoUrl}   (one in the manner of GitHub)\n\n  Ctrl+C stops them all.\n`,
-  )
+  console.log(greeting(demo))
   process.once('SIGINT', () => void stop(demo))
   process.once('SIGTERM', () => void stop(demo))
+}
+
+function greeting({ url, providerUrl, octoUrl }: Demo): string {
+  return `
+  Doorward demo   ${url}
+  Outbox          ${url}/outbox   (every mail it sends)
+  Acme ID         ${providerUrl}   (an OpenID provider)
+  Octo ID         ${octoUrl}   (one in the manner of GitHub)
+
+  Open the first address. Sign up with any email address, then open the link in the outbox; or continue with Acme ID.
+  Ctrl+C stops them all.
+`
 }
 
 function requestedPort(): number | undefined {

@@ -1,12 +1,12 @@
 import type { AuthMethod } from '../amr'
 import { type AuthContext, unitOfWork } from '../context'
-import { AccountInactiveError, InvalidCredentialsError, MfaRequiredError, UnauthorizedError } from '../errors'
-import { takeUnit } from '../limits/take-unit'
+import { InvalidCredentialsError, MfaRequiredError } from '../errors'
 import { mailNotice } from '../mailbox/send-mail'
 import { checkPassword } from '../passwords/check-password'
-import { verifyPassword } from '../passwords/verify-password'
 import { endOtherSessions, type KeptSession } from '../session/log-out'
 import type { UserRecord } from '../store/auth-store'
+import { findActiveUser } from './find-active-user'
+import { proveByPassword } from './prove-by-password'
 
 export interface PasswordChange {
   userId: string
@@ -25,46 +25,33 @@ export interface PasswordChange {
  *   UnauthorizedError (the account is gone), AccountInactiveError, MfaRequiredError (a factor is active, and the session has none)
  */
 export async function changePassword(ctx: AuthContext, { userId, currentPassword, newPassword, amr, keep }: PasswordChange): Promise<void> {
-  const user = await requireUser(ctx, userId)
+  const user = await findActiveUser(ctx, userId)
   if (amr && ctx.settings.mfaEnabled && user.totpEnabledAt && !amr.includes('otp')) throw new MfaRequiredError()
   await checkPassword(ctx, newPassword, user)
   await proveByPassword(ctx, user, currentPassword)
   const hashedPassword = await ctx.hasher.hash(newPassword)
-  await unitOfWork(ctx, (ctx) => replacePassword(ctx, user, hashedPassword, keep))
+  const replace = (seen: UserRecord) => unitOfWork(ctx, (ctx) => replacePassword(ctx, seen, hashedPassword, keep))
+  if (!(await replace(user))) {
+    // A login may have stored a better hash of the same password between our look and our write: then we look again, once.
+    const again = await findActiveUser(ctx, userId)
+    await proveByPassword(ctx, again, currentPassword)
+    if (!(await replace(again))) throw new InvalidCredentialsError()
+  }
   ctx.events.emit('password.changed', { userId, by: 'change' })
   mailNotice(ctx, user, 'password_changed')
 }
 
-async function requireUser(ctx: AuthContext, userId: string): Promise<UserRecord> {
-  const user = await ctx.store.users.find(userId)
-  if (!user) throw new UnauthorizedError()
-  if (!user.isActive) throw new AccountInactiveError()
-  return user
-}
-
 /**
- * A signed-in person's own password, once more: five wrong ones per account and 900 s, whichever session they come from.
- * @throws InvalidCredentialsError, TooManyRequestsError
+ * Only over the password that was just proven: of two changes at once, the second has to prove the first one's. False when
+ * there is another one.
  */
-async function proveByPassword(ctx: AuthContext, user: UserRecord, password: string): Promise<void> {
-  const taken = await takeUnit(ctx, ctx.budgets.password, ['password:account', user.id])
-  try {
-    const { matches } = await verifyPassword(ctx, user.hashedPassword, password)
-    if (!matches) throw new InvalidCredentialsError()
-  } catch (error) {
-    if (!(error instanceof InvalidCredentialsError)) await taken.giveBack()
-    throw error
-  }
-  await taken.clear()
-}
-
-/** Only over the password that was just proven: of two changes at once, the second has to prove the first one's. */
-async function replacePassword(ctx: AuthContext, seen: UserRecord, hashedPassword: string, keep?: KeptSession): Promise<void> {
+async function replacePassword(ctx: AuthContext, seen: UserRecord, hashedPassword: string, keep?: KeptSession): Promise<boolean> {
   const now = ctx.now()
   const user = await ctx.store.users.lock(seen.id)
-  if (!user?.isActive || user.hashedPassword !== seen.hashedPassword) throw new InvalidCredentialsError()
+  if (!user?.isActive || user.hashedPassword !== seen.hashedPassword) return false
   await ctx.store.users.update(user.id, { hashedPassword, passwordSetAt: now, updatedAt: now })
   await ctx.store.userTokens.consumeAllForUser(user.id, now, 'PASSWORD_RESET')
   await ctx.store.userTokens.consumeAllForUser(user.id, now, 'EMAIL_CHANGE')
   await endOtherSessions(ctx, user.id, keep)
+  return true
 }

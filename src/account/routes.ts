@@ -10,12 +10,14 @@ import { passwordText, text } from '../http/validate'
 import { readRefreshCookie } from '../session/delivery'
 import { type DeliveryLine, perDelivery } from '../session/per-delivery'
 import { changePassword } from './change-password'
+import { emailRoutes } from './email-routes'
 
 /** The signed-in person's own account. */
 export function accountRoutes(ctx: AuthContext, guards: Guards): Route[] {
   return [
     { method: 'GET', path: '/me', before: [guards.requireUser()], handle: (req, res) => sendJson(res, 200, userBody(getUser(req))) },
     ...perDelivery(ctx, (line) => [passwordChange(ctx, guards, line)]),
+    ...emailRoutes(ctx, guards),
   ]
 }
 

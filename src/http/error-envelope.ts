@@ -61,7 +61,8 @@ function clientErrorStatus(thrown: unknown): number | null {
   return typeof status === 'number' && status >= 400 && status < 500 ? status : null
 }
 
-function setRefusalHeaders(res: Response, error: AppError): void {
+/** What a status wants beside the body. */
+export function setRefusalHeaders(res: Response, error: AppError): void {
   if (error.status === 401 && !res.hasHeader('WWW-Authenticate')) res.setHeader('WWW-Authenticate', 'Bearer')
   const seconds = retryAfterSeconds(error)
   if (seconds !== null) res.setHeader('Retry-After', String(seconds))

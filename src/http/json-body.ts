@@ -1,4 +1,4 @@
-import type { Request, Response } from 'express'
+import type { Request, RequestHandler, Response } from 'express'
 import express from 'express'
 import { PayloadTooLargeError, UnsupportedMediaTypeError, ValidationError } from '../errors'
 import { toAppError } from './error-envelope'
@@ -8,7 +8,7 @@ const limitBytes = 16 * 1024
 // A few KiB take no longer; whoever announces a body and does not send it is refused, and not our failure.
 const deadlineMs = 10_000
 
-const parse = express.json({ limit: limitBytes, inflate: false, strict: true, type: () => true })
+const parseJson = express.json({ limit: limitBytes, inflate: false, strict: true, type: () => true })
 
 /** The request's JSON object; `{}` when it has no body at all. What the host parsed before us is taken if it is a plain object. */
 export async function readJsonBody(req: Request, res: Response): Promise<unknown> {
@@ -16,15 +16,34 @@ export async function readJsonBody(req: Request, res: Response): Promise<unknown
   if (contentType === undefined && !hasBody(req)) return {}
   if (contentType === undefined || !/^application\/json[\t ]*(?:;|$)/i.test(contentType)) throw new UnsupportedMediaTypeError()
   if (Number(req.headers['content-length']) > limitBytes) throw new PayloadTooLargeError()
+  return readBody(req, res, parseJson)
+}
+
+// Without `extended` every field is a string or a list of strings.
+const parseForm = express.urlencoded({ limit: limitBytes, inflate: false, extended: false, type: () => true })
+
+/** Whether the request is a form's, as a page without script sends it. */
+export function isForm({ headers }: Request): boolean {
+  return /^application\/x-www-form-urlencoded[\t ]*(?:;|$)/i.test(headers['content-type'] ?? '')
+}
+
+/** The fields of a form; `{}` when it has none. */
+export async function readForm(req: Request, res: Response): Promise<unknown> {
+  if (!isForm(req)) throw new UnsupportedMediaTypeError()
+  if (Number(req.headers['content-length']) > limitBytes) throw new PayloadTooLargeError()
+  return readBody(req, res, parseForm)
+}
+
+function readBody(req: Request, res: Response, parse: RequestHandler): Promise<unknown> | unknown {
   if (!hasBody(req)) return {}
-  return req.readableDidRead ? alreadyParsed(req) : parseBody(req, res)
+  return req.readableDidRead ? alreadyParsed(req) : parseBody(req, res, parse)
 }
 
 function hasBody(req: Request): boolean {
   return req.headers['transfer-encoding'] !== undefined || Number(req.headers['content-length']) > 0
 }
 
-function parseBody(req: Request, res: Response): Promise<unknown> {
+function parseBody(req: Request, res: Response, parse: RequestHandler): Promise<unknown> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => {
       res.setHeader('Connection', 'close')

@@ -16,6 +16,8 @@ export interface Route {
   readonly loginShaped?: boolean
   /** A GET that changes something: HEAD, which Express would send here, is refused with 405. */
   readonly refusesHead?: boolean
+  /** Of several lines with one method and path: whether this one answers the request; else the next is asked. */
+  readonly when?: (req: Request) => boolean
   /** What must hold before the body is read, in order: budgets, cross-site rules, guards. */
   readonly before?: readonly RequestHandler[]
   readonly body?: Joi.ObjectSchema
@@ -44,12 +46,16 @@ export function mountRoutes(router: Router, routes: readonly Route[]): void {
   }
 }
 
-function register(router: Router, { method, path, before = [], handle, onError }: Route): void {
-  const handlers = [secured, ...before, settled(handle), ...(onError ? [onError] : [])]
+function register(router: Router, { method, path, when, before = [], handle, onError }: Route): void {
+  const handlers = [...(when ? [asking(when)] : []), secured, ...before, settled(handle), ...(onError ? [onError] : [])]
   if (method === 'GET') router.get(path, ...handlers)
   else if (method === 'POST') router.post(path, ...handlers)
   else if (method === 'PATCH') router.patch(path, ...handlers)
   else router.delete(path, ...handlers)
+}
+
+function asking(when: (req: Request) => boolean): RequestHandler {
+  return (req, _res, next) => (when(req) ? next() : next('route'))
 }
 
 const secured: RequestHandler = (_req, res, next) => {
@@ -58,7 +64,8 @@ const secured: RequestHandler = (_req, res, next) => {
 }
 
 function refuseMethod(lines: readonly Route[]): RequestHandler {
-  const allow = lines.flatMap((line) => (line.method === 'GET' && !line.refusesHead ? ['GET', 'HEAD'] : [line.method])).join(', ')
+  const methods = lines.flatMap((line) => (line.method === 'GET' && !line.refusesHead ? ['GET', 'HEAD'] : [line.method]))
+  const allow = [...new Set(methods)].join(', ')
   return (_req, res, next) => {
     res.setHeader('Allow', allow)
     next(new MethodNotAllowedError())

@@ -19,6 +19,17 @@ export function sendJson(res: Response, status: number, body: unknown): void {
   res.end(JSON.stringify(body))
 }
 
+/** A page of ours: its one style sheet is its own, and its form posts to where the page came from. */
+export function sendHtml(res: Response, status: number, page: string, styleNonce: string): void {
+  res.statusCode = status
+  res.setHeader('Content-Type', 'text/html; charset=utf-8')
+  res.setHeader(
+    'Content-Security-Policy',
+    `default-src 'none'; style-src 'nonce-${styleNonce}'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'`,
+  )
+  res.end(page)
+}
+
 export function sendEmpty(res: Response): void {
   res.statusCode = 204
   res.end()

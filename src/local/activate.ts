@@ -5,7 +5,7 @@ import { isPending } from '../mailbox/is-pending'
 import { recordMailboxProof } from '../mailbox/record-proof'
 import { announceLogin } from '../session/announce-login'
 import { finishLogin, type LoginResult } from '../session/finish-login'
-import type { UserTokenRecord } from '../store/auth-store'
+import type { UserRecord, UserTokenRecord } from '../store/auth-store'
 import { refusesEmailLink } from './refuses-email-link'
 
 /**
@@ -14,18 +14,42 @@ import { refusesEmailLink } from './refuses-email-link'
  * @throws InvalidTokenError; EmailLinkForbiddenError with the link spent
  */
 export async function activate(ctx: AuthContext, token: string): Promise<LoginResult> {
-  const link = await findLink(ctx, token, 'ACTIVATION')
-  const seen = await ctx.store.users.find(link.userId)
-  if (!seen || !(await isPending(ctx, seen))) throw new InvalidTokenError()
-  if (await refusesEmailLink(ctx, seen)) return refuseLink(ctx, link, 'ACTIVATION')
-  const { result, removed } = await redeem(ctx, link)
-  ctx.events.emit('activation', { userId: result.userId })
-  for (const provider of removed) ctx.events.emit('identity.unlinked', { userId: result.userId, provider })
+  const result = await activateAnd(ctx, token, (ctx, user) => finishLogin(ctx, user, ['email']))
   announceLogin(ctx, result)
   return result
 }
 
-function redeem(ctx: AuthContext, link: UserTokenRecord): Promise<{ result: LoginResult; removed: string[] }> {
+/** The same for a page, which can hand a session to nobody: none is made. */
+export async function activateOnly(ctx: AuthContext, token: string): Promise<void> {
+  await activateAnd(ctx, token, async () => undefined)
+}
+
+/** What a link is good for, as a page shows it before anything is decided; spends nothing. @throws as `activate` does */
+export async function lookAtActivation(ctx: AuthContext, token: string): Promise<void> {
+  const { isRefused } = await findRedeemable(ctx, token)
+  if (isRefused) throw new EmailLinkForbiddenError()
+}
+
+/** What comes last happens inside the unit. */
+type Ending<T> = (ctx: AuthContext, user: UserRecord) => Promise<T>
+
+async function activateAnd<T>(ctx: AuthContext, token: string, end: Ending<T>): Promise<T> {
+  const { link, isRefused } = await findRedeemable(ctx, token)
+  if (isRefused) return refuseLink(ctx, link, 'ACTIVATION')
+  const { ended, removed } = await redeem(ctx, link, end)
+  ctx.events.emit('activation', { userId: link.userId })
+  for (const provider of removed) ctx.events.emit('identity.unlinked', { userId: link.userId, provider })
+  return ended
+}
+
+async function findRedeemable(ctx: AuthContext, token: string): Promise<{ link: UserTokenRecord; isRefused: boolean }> {
+  const link = await findLink(ctx, token, 'ACTIVATION')
+  const user = await ctx.store.users.find(link.userId)
+  if (!user || !(await isPending(ctx, user))) throw new InvalidTokenError()
+  return { link, isRefused: await refusesEmailLink(ctx, user) }
+}
+
+function redeem<T>(ctx: AuthContext, link: UserTokenRecord, end: Ending<T>): Promise<{ ended: T; removed: string[] }> {
   return unitOfWork(ctx, async (ctx) => {
     const now = ctx.now()
     const user = await ctx.store.users.lock(link.userId)
@@ -34,7 +58,7 @@ function redeem(ctx: AuthContext, link: UserTokenRecord): Promise<{ result: Logi
     await ctx.store.userTokens.consumeAllForUser(user.id, now, 'ACTIVATION')
     const removed = await recordMailboxProof(ctx, user, { isActive: true, activatedAt: now })
     const activated = { ...user, isActive: true, activatedAt: now, emailVerifiedAt: now, updatedAt: now }
-    return { result: await finishLogin(ctx, activated, ['email']), removed }
+    return { ended: await end(ctx, activated), removed }
   })
 }
 

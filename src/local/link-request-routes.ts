@@ -1,12 +1,11 @@
 import type { Request, Response } from 'express'
 import Joi from 'joi'
 import type { AuthContext } from '../context'
-import type { LocalizedText } from '../errors'
 import { emailAddress, requireEmail } from '../http/email-address'
 import { type Locale, localeOf } from '../http/locale'
 import { type Route, withBody } from '../http/routes'
-import { sendJson } from '../http/send'
 import { takeUnits } from '../limits/take-unit'
+import { answerLinkRequest } from '../mailbox/answer-link-request'
 import type { LinkToken } from '../mailbox/email-link'
 import type { UserRecord } from '../store/auth-store'
 import { clientKey } from '../throttle/client-key'
@@ -31,12 +30,6 @@ const requests: readonly LinkRequest[] = [
   { name: 'password_reset_request', path: '/password-reset/request', field: 'reset_url', send: sendPasswordReset },
 ]
 
-/** Says nothing about the address: known, unknown, active, pending, deactivated or refusing are one answer. */
-const message: LocalizedText = {
-  'en-US': 'If this address has an account that it applies to, a mail is on its way.',
-  'pt-BR': 'Se houver uma conta para este endereço à qual isto se aplique, um e-mail está a caminho.',
-}
-
 export function linkRequestRoutes(ctx: AuthContext): Route[] {
   return requests.map((request) =>
     withBody({
@@ -48,20 +41,13 @@ export function linkRequestRoutes(ctx: AuthContext): Route[] {
   )
 }
 
-/**
- * Everybody pays for one look at the address; the rest goes on after the answer, so that its time says nothing either.
- * Where links are put in bodies (never in production) the answer has to wait for them.
- */
+/** Everybody pays for one look at the address; the rest goes on after the answer. */
 async function answer(ctx: AuthContext, { name, field, send }: LinkRequest, req: Request, res: Response, email: string): Promise<void> {
   await takeUnits(ctx, ctx.budgets.links, { name, email, client: clientKey(req.ip) })
   const locale = localeOf(req, ctx.settings.defaultLocale)
   const user = await ctx.store.users.findByEmail(email)
-  const work = () => send(ctx, user, locale)
-  if (ctx.showsLinks) return reply(res, locale, field, await work())
-  ctx.background.run(name, work)
-  reply(res, locale, field, null)
-}
-
-function reply(res: Response, locale: Locale, field: LinkRequest['field'], link: Awaited<ReturnType<SendLink>>): void {
-  sendJson(res, 202, { message: message[locale], [field]: link && link !== ACTIVATION_WITHHELD ? link.url : null })
+  await answerLinkRequest(ctx, res, { name, field, locale }, async () => {
+    const link = await send(ctx, user, locale)
+    return link === ACTIVATION_WITHHELD ? null : link
+  })
 }

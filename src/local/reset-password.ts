@@ -1,5 +1,5 @@
 import { type AuthContext, unitOfWork } from '../context'
-import { InvalidTokenError } from '../errors'
+import { EmailLinkForbiddenError, InvalidTokenError } from '../errors'
 import { findLink, spendLink } from '../mailbox/email-link'
 import { recordMailboxProof } from '../mailbox/record-proof'
 import { mailNotice } from '../mailbox/send-mail'
@@ -23,28 +23,57 @@ export interface ResetInput {
  * checked before the link is spent, so that a refused password costs nothing.
  * @throws InvalidTokenError, ValidationError (the password); EmailLinkForbiddenError with the link spent
  */
-export async function resetPassword(ctx: AuthContext, { token, newPassword, revokeSessions = true }: ResetInput): Promise<LoginResult> {
-  const link = await findLink(ctx, token, 'PASSWORD_RESET')
-  const seen = await ctx.store.users.find(link.userId)
-  if (!seen?.isActive) throw new InvalidTokenError()
-  await checkPassword(ctx, newPassword, seen)
-  if (await refusesEmailLink(ctx, seen)) return refuseLink(ctx, link, 'PASSWORD_RESET')
-  const hashedPassword = await ctx.hasher.hash(newPassword)
-  const { user, result, removed } = await redeem(ctx, link, hashedPassword, revokeSessions)
-  ctx.events.emit('password.changed', { userId: user.id, by: 'reset' })
-  for (const provider of removed) ctx.events.emit('identity.unlinked', { userId: user.id, provider })
+export async function resetPassword(ctx: AuthContext, input: ResetInput): Promise<LoginResult> {
+  const result = await resetAnd(ctx, input, (ctx, user) => finishLogin(ctx, user, ['email']))
   announceLogin(ctx, result)
-  mailNotice(ctx, user, 'password_changed')
   return result
 }
 
-interface Redeemed {
+/** The same for a page, which can hand a session to nobody: none is made. */
+export async function resetOnly(ctx: AuthContext, input: ResetInput): Promise<void> {
+  await resetAnd(ctx, input, async () => undefined)
+}
+
+/** What a link is good for, as a page shows it before anything is decided; spends nothing. @throws as `resetPassword` does */
+export async function lookAtReset(ctx: AuthContext, token: string): Promise<void> {
+  const { user } = await findRedeemable(ctx, token)
+  if (await refusesEmailLink(ctx, user)) throw new EmailLinkForbiddenError()
+}
+
+/** What comes last happens inside the unit. */
+type Ending<T> = (ctx: AuthContext, user: UserRecord) => Promise<T>
+
+async function resetAnd<T>(ctx: AuthContext, { token, newPassword, revokeSessions = true }: ResetInput, end: Ending<T>): Promise<T> {
+  const { link, user: seen } = await findRedeemable(ctx, token)
+  await checkPassword(ctx, newPassword, seen)
+  if (await refusesEmailLink(ctx, seen)) return refuseLink(ctx, link, 'PASSWORD_RESET')
+  const hashedPassword = await ctx.hasher.hash(newPassword)
+  const { user, ended, removed } = await redeem(ctx, link, { hashedPassword, revokeSessions }, end)
+  ctx.events.emit('password.changed', { userId: user.id, by: 'reset' })
+  for (const provider of removed) ctx.events.emit('identity.unlinked', { userId: user.id, provider })
+  mailNotice(ctx, user, 'password_changed')
+  return ended
+}
+
+async function findRedeemable(ctx: AuthContext, token: string): Promise<{ link: UserTokenRecord; user: UserRecord }> {
+  const link = await findLink(ctx, token, 'PASSWORD_RESET')
+  const user = await ctx.store.users.find(link.userId)
+  if (!user?.isActive) throw new InvalidTokenError()
+  return { link, user }
+}
+
+interface Redeemed<T> {
   user: UserRecord
-  result: LoginResult
+  ended: T
   removed: string[]
 }
 
-function redeem(ctx: AuthContext, link: UserTokenRecord, hashedPassword: string, revokeSessions: boolean): Promise<Redeemed> {
+function redeem<T>(
+  ctx: AuthContext,
+  link: UserTokenRecord,
+  { hashedPassword, revokeSessions }: { hashedPassword: string; revokeSessions: boolean },
+  end: Ending<T>,
+): Promise<Redeemed<T>> {
   return unitOfWork(ctx, async (ctx) => {
     const now = ctx.now()
     const locked = await ctx.store.users.lock(link.userId)
@@ -55,6 +84,6 @@ function redeem(ctx: AuthContext, link: UserTokenRecord, hashedPassword: string,
     const removed = await recordMailboxProof(ctx, locked, { hashedPassword, passwordSetAt: now })
     if (revokeSessions) await endSessions(ctx, locked.id)
     const user = { ...locked, hashedPassword, passwordSetAt: now, emailVerifiedAt: now, updatedAt: now }
-    return { user, result: await finishLogin(ctx, user, ['email']), removed }
+    return { user, ended: await end(ctx, user), removed }
   })
 }

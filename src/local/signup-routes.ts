@@ -59,7 +59,8 @@ async function signUpQuietly(ctx: AuthContext, req: Request, input: SignupBody &
     return await signUp(ctx, { ...input, name: input.name || null, locale }, { logsIn: true })
   } catch (error) {
     if (!(error instanceof EmailTakenError) || ctx.settings.autoActivate || ctx.settings.revealTakenEmail) throw error
-    ctx.background.run('signup with a taken address', () => tellOwner(ctx, input.email, locale))
+    // Never 503 here: a free address would not get it.
+    ctx.background.runIfRoom('signup with a taken address', () => tellOwner(ctx, input.email, locale))
     return null
   }
 }

@@ -2,13 +2,17 @@ import type { AuthContext } from '../context'
 import { TooManyRequestsError } from '../errors'
 import type { Locale } from '../http/locale'
 import { takeUnit } from '../limits/take-unit'
-import { composeMail, type MailTopic } from '../mail/compose'
+import type { LinkTopic, NoticeTopic } from '../mail/topics'
+import { writeMail } from '../mail/write-mail'
 import type { UserRecord } from '../store/auth-store'
 import type { LinkToken } from './email-link'
 
+/** Whom a mail goes to: an account's row, or one with another address in its place. */
+export type Recipient = Pick<UserRecord, 'id' | 'email' | 'name' | 'emailVerifiedAt'>
+
 /**
- * Whether the account's address may get one more mail, whatever it is about; taken before the link is made, so that no
- * link dies for one that is never sent. Without a mailer there is nothing to count.
+ * Whether the address may get one more mail, whatever it is about; taken before the link is made, so that no link dies
+ * for one that is never sent. Without a mailer there is nothing to count. Observers hear `throttled` of a refusal.
  */
 export async function mayMail(ctx: AuthContext, { email }: Pick<UserRecord, 'email'>): Promise<boolean> {
   if (!ctx.postman) return true
@@ -21,27 +25,40 @@ export async function mayMail(ctx: AuthContext, { email }: Pick<UserRecord, 'ema
   }
 }
 
-/** Goes to the stored address, after the commit and off the response path. Take the unit with `mayMail` before. */
+/**
+ * Goes to the stored address, after the commit and off the response path. Take the unit with `mayMail` before.
+ *
+ * The one mail to another address is `email_change`: pass `{ ...user, email: newEmail, emailVerifiedAt: null }`, to
+ * `mayMail` too; whoever reads there may be a stranger.
+ */
 export function mailLink(
   ctx: AuthContext,
-  user: UserRecord,
-  topic: MailTopic,
+  recipient: Recipient,
+  topic: LinkTopic,
   { url, expiresAt }: Pick<LinkToken, 'url' | 'expiresAt'>,
   locale: Locale,
 ): void {
-  ctx.postman?.post(composeMail({ ...addressed(user), topic, locale, link: { url, expiresAt } }), user.id)
+  const link = { url, expiresAt, issuedAt: ctx.now() }
+  ctx.postman?.post(writeMail(ctx, { ...addressed(recipient), topic, locale, link }), recipient.id)
 }
 
-/** Tells the owner of what happened to the account; never makes the operation fail, which is done already. */
-export function mailNotice(ctx: AuthContext, user: UserRecord, topic: MailTopic, locale: Locale = ctx.settings.defaultLocale): void {
+/**
+ * Tells the owner of what happened to the account; never makes the operation fail, which is done already. `provider` is
+ * the registration key, for the topics about identities. What is said to a former address: `{ ...user, email: oldEmail }`.
+ */
+export function mailNotice(
+  ctx: AuthContext,
+  recipient: Recipient,
+  topic: NoticeTopic,
+  locale: Locale = ctx.settings.defaultLocale,
+  provider?: string,
+): void {
   if (!ctx.postman) return
-  const mail = composeMail({ ...addressed(user), topic, locale })
-  ctx.background.run('notice', async () => {
-    if (await mayMail(ctx, user)) ctx.postman?.post(mail, user.id)
-  })
+  const mail = writeMail(ctx, { ...addressed(recipient), topic, locale, ...(provider !== undefined && { provider }) })
+  ctx.postman.post(mail, recipient.id, () => mayMail(ctx, recipient))
 }
 
 /** A stranger may have signed up with this address, and a name that is a message of its own. */
-function addressed({ email, name, emailVerifiedAt }: UserRecord) {
+function addressed({ email, name, emailVerifiedAt }: Recipient) {
   return { to: email, name, saysName: emailVerifiedAt !== null }
 }

@@ -1,5 +1,6 @@
 import { type AuthContext, unitOfWork } from '../context'
 import { AccountInactiveError, ConfigurationError, LastLoginMethodError, OAuthAccountNotLinkedError, UnauthorizedError } from '../errors'
+import { mailNotice } from '../mailbox/send-mail'
 import type { OAuthUser } from '../providers/provider-client'
 import type { IdentityRecord, IdentityStore, NewIdentity, UserRecord } from '../store/auth-store'
 
@@ -14,14 +15,15 @@ export function listIdentities(ctx: AuthContext, userId: string): Promise<Identi
  * @throws UnauthorizedError (user gone), AccountInactiveError, OAuthAccountNotLinkedError; LastLoginMethodError under `oauthKeepLastLoginMethod`
  */
 export async function unlinkIdentity(ctx: AuthContext, userId: string, provider: string): Promise<void> {
-  const removed = await unitOfWork(ctx, async (ctx) => {
+  const owner = await unitOfWork(ctx, async (ctx) => {
     const user = await ctx.store.users.lock(userId)
     if (!user) throw new UnauthorizedError()
     if (!user.isActive) throw new AccountInactiveError()
-    return remove(ctx, user, provider)
+    return (await remove(ctx, user, provider)) > 0 ? user : null
   })
-  if (removed === 0) throw new OAuthAccountNotLinkedError({ details: { provider } })
+  if (!owner) throw new OAuthAccountNotLinkedError({ details: { provider } })
   ctx.events.emit('identity.unlinked', { userId, provider })
+  mailNotice(ctx, owner, 'identity_unlinked', ctx.settings.defaultLocale, provider)
 }
 
 /** Compared here: a host's collation may take another spelling of the key for the same, and the rule below would not. */

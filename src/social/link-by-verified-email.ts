@@ -1,6 +1,8 @@
 import { type AuthContext, unitOfWork } from '../context'
 import { OAuthProviderAlreadyLinkedError } from '../errors'
+import type { Locale } from '../http/locale'
 import { recordMailboxProof } from '../mailbox/record-proof'
+import { mailNotice } from '../mailbox/send-mail'
 import { generatePassword } from '../passwords/policy'
 import type { OAuthUser } from '../providers/provider-client'
 import { finishLogin } from '../session/finish-login'
@@ -16,14 +18,32 @@ import type { SocialLogin } from './log-in-with-identity'
  *
  * Null when the account changed since it was looked at.
  */
-export async function linkByVerifiedEmail(ctx: AuthContext, seen: UserRecord, profile: OAuthUser): Promise<SocialLogin | null> {
+export async function linkByVerifiedEmail(
+  ctx: AuthContext,
+  seen: UserRecord,
+  profile: OAuthUser,
+  locale: Locale,
+): Promise<SocialLogin | null> {
   const replacement = isProven(ctx, seen) ? null : await ctx.hasher.hash(generatePassword(ctx.passwordPolicy))
-  return unitOfWork(ctx, async (ctx) => {
+  const login = await unitOfWork(ctx, async (ctx) => {
     const user = await ctx.store.users.lock(seen.id)
     if (!user?.isActive || user.email !== profile.email || isProven(ctx, user) !== (replacement === null)) return null
     if (replacement !== null) await dispossess(ctx, user, replacement)
     return link(ctx, user, profile)
   })
+  if (login) tellOwner(ctx, seen, profile, { locale, passwordReplaced: replacement !== null && seen.passwordSetAt !== null })
+  return login
+}
+
+/** Whoever chose the password that was replaced may be the owner of the address after all: then it no longer works. */
+function tellOwner(
+  ctx: AuthContext,
+  owner: UserRecord,
+  { provider }: OAuthUser,
+  { locale, passwordReplaced }: { locale: Locale; passwordReplaced: boolean },
+): void {
+  mailNotice(ctx, owner, 'identity_linked', locale, provider)
+  if (passwordReplaced) mailNotice(ctx, owner, 'password_changed', locale)
 }
 
 async function link(ctx: AuthContext, user: UserRecord, profile: OAuthUser): Promise<SocialLogin | null> {

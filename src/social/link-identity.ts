@@ -6,6 +6,7 @@ import {
   ServiceUnavailableError,
   UnauthorizedError,
 } from '../errors'
+import { mailNotice } from '../mailbox/send-mail'
 import type { OAuthUser } from '../providers/provider-client'
 import { DuplicateRecordError, type IdentityRecord, type UserRecord } from '../store/auth-store'
 import { acceptProfile } from './accept-profile'
@@ -15,6 +16,8 @@ export interface LinkedIdentity {
   identity: IdentityRecord
   /** False: it was linked to this account before. */
   isNew: boolean
+  /** As its row was when the link was made. */
+  owner: UserRecord
 }
 
 /** Throws unless the account, as its locked row shows it, may still be linked. */
@@ -40,10 +43,15 @@ export async function linkIdentity(
   for (let round = 1; round <= rounds; round += 1) {
     const linked = await tryOnce(ctx, userId, profile, check)
     if (!linked) continue
-    if (linked.isNew) ctx.events.emit('identity.linked', { userId, provider: profile.provider })
+    if (linked.isNew) announce(ctx, linked)
     return linked
   }
   throw new ServiceUnavailableError()
+}
+
+function announce(ctx: AuthContext, { identity, owner }: LinkedIdentity): void {
+  ctx.events.emit('identity.linked', { userId: owner.id, provider: identity.provider })
+  mailNotice(ctx, owner, 'identity_linked', ctx.settings.defaultLocale, identity.provider)
 }
 
 /** @throws UnauthorizedError (the account is gone), AccountInactiveError */
@@ -55,8 +63,10 @@ export function requireActive(user: UserRecord | null): asserts user is UserReco
 async function tryOnce(ctx: AuthContext, userId: string, profile: OAuthUser, check: LinkCheck): Promise<LinkedIdentity | null> {
   try {
     return await unitOfWork(ctx, async (ctx) => {
-      check(await ctx.store.users.lock(userId))
-      return link(ctx, userId, profile)
+      const owner = await ctx.store.users.lock(userId)
+      check(owner)
+      if (!owner) throw new UnauthorizedError()
+      return link(ctx, owner, profile)
     })
   } catch (error) {
     if (error instanceof DuplicateRecordError) return null
@@ -64,12 +74,12 @@ async function tryOnce(ctx: AuthContext, userId: string, profile: OAuthUser, che
   }
 }
 
-async function link(ctx: AuthContext, userId: string, profile: OAuthUser): Promise<LinkedIdentity> {
+async function link(ctx: AuthContext, owner: UserRecord, profile: OAuthUser): Promise<LinkedIdentity> {
   const { provider, subject } = profile
   const known = await identitiesOf(ctx).findWithUser(provider, subject)
-  if (known && known.user.id !== userId) throw new OAuthIdentityTakenError({ details: { provider } })
-  if (known) return { identity: known.identity, isNew: false }
-  const own = await identitiesOf(ctx).listForUser(userId)
+  if (known && known.user.id !== owner.id) throw new OAuthIdentityTakenError({ details: { provider } })
+  if (known) return { identity: known.identity, isNew: false, owner }
+  const own = await identitiesOf(ctx).listForUser(owner.id)
   if (own.some((identity) => identity.provider === provider)) throw new OAuthProviderAlreadyLinkedError({ details: { provider } })
-  return { identity: await identitiesOf(ctx).insert(identityRecord(userId, profile, ctx.now())), isNew: true }
+  return { identity: await identitiesOf(ctx).insert(identityRecord(owner.id, profile, ctx.now())), isNew: true, owner }
 }

@@ -43,7 +43,7 @@ async function tryOnce(ctx: AuthContext, profile: OAuthUser, locale: Locale): Pr
   const decision = decideIdentity(ctx.settings, profile, await findAccounts(ctx, profile))
   try {
     if (decision.kind === 'log_in') return await logInLinked(ctx, decision.user.id, profile)
-    if (decision.kind === 'link') return await linkByVerifiedEmail(ctx, decision.user, profile)
+    if (decision.kind === 'link') return await linkByVerifiedEmail(ctx, decision.user, profile, locale)
     return await createAccount(ctx, decision.email, profile, locale)
   } catch (error) {
     if (error instanceof DuplicateRecordError) return null

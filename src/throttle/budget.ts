@@ -17,11 +17,10 @@ export type BudgetPairInput = Budget | { email?: Budget | false; client?: Budget
  */
 export function resolveBudget(option: string, given: Budget | false | undefined, fallback: Budget): Budget | false {
   if (given === false) return false
-  const { attempts, windowSeconds } = given ?? fallback
-  if (isWhole(attempts) && attempts <= 1_000_000 && isWhole(windowSeconds) && windowSeconds <= 31_536_000) {
-    return Object.freeze({ attempts, windowSeconds })
-  }
-  throw new ConfigurationError(`Option ${option} must be false or { attempts, windowSeconds }, whole numbers of at least 1.`)
+  const budget: unknown = given ?? fallback // a host without types may have passed anything
+  if (!isBudget(budget))
+    throw new ConfigurationError(`Option ${option} must be false or { attempts, windowSeconds }, whole numbers of at least 1.`)
+  return Object.freeze({ attempts: budget.attempts, windowSeconds: budget.windowSeconds })
 }
 
 /** @throws ConfigurationError naming the option. */
@@ -42,14 +41,21 @@ function perSubject(
   given: BudgetPairInput = {},
 ): { email?: Budget | false | undefined; client?: Budget | false | undefined } {
   if (given === false) return { email: false, client: false }
-  if (typeof given !== 'object' || given === null) throw new ConfigurationError(refusal(option))
-  if (isBudget(given)) return { email: given, client: given }
-  if (Object.keys(given).some((name) => name !== 'email' && name !== 'client')) throw new ConfigurationError(refusal(option))
-  return given
+  if (hasOnly(given, ['email', 'client'])) return given
+  if (hasOnly(given, ['attempts', 'windowSeconds'])) return { email: given, client: given }
+  throw new ConfigurationError(refusal(option))
 }
 
-function isBudget(given: object): given is Budget {
-  return 'attempts' in given || 'windowSeconds' in given
+function isBudget(given: unknown): given is Budget {
+  if (!hasOnly<Partial<Budget>>(given, ['attempts', 'windowSeconds'])) return false
+  const { attempts, windowSeconds } = given
+  return isWhole(attempts) && attempts <= 1_000_000 && isWhole(windowSeconds) && windowSeconds <= 31_536_000
+}
+
+/** An object with these names and no other: a typo must not switch a protection off in silence. */
+function hasOnly<T extends object>(given: unknown, names: readonly (keyof T & string)[]): given is T {
+  if (typeof given !== 'object' || given === null || Array.isArray(given)) return false
+  return Object.keys(given).every((name) => names.some((known) => known === name))
 }
 
 function refusal(option: string): string {

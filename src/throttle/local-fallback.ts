@@ -1,20 +1,33 @@
 import { consoleLogger, describeError, type Logger } from '../logger'
 import type { CounterStore } from './counter-store'
-import { isInProcess, memoryCounters } from './memory-counters'
+import { isInProcess, localCounters } from './memory-counters'
 
-/** How long a shared store may take for one answer. */
-const deadlineMs = 1_000
+/** How long a shared store may take for one answer: with what happens around it, the caller has one within 500 ms. */
+export const defaultDeadlineMs = 400
 
 /** After a failure the shared store is left alone for this long, so that an outage does not cost every request the deadline. */
-const restMs = 1_000
+export const restMs = 1_000
+
+interface GuardOptions {
+  logger?: Logger
+  /** In milliseconds. */
+  now?: () => number
+  deadlineMs?: number
+}
 
 const guarded = new WeakMap<CounterStore, CounterStore>()
 
 /**
  * The same store with a local one behind it: when the shared one throws, is late, or answers nonsense, this process
  * counts for itself, never without limit. Asking twice for one store gives the same guard.
+ *
+ * A failing store rests; then one call tries it, while the others still count here, so that a client which queues what it
+ * cannot send (both Redis clients do) is given one command a second and not all of them.
+ *
+ * What was counted here stays counted until its window ends: as long as one is open here, both count and the larger count
+ * is believed. An outage gives a key this process's budget once in a window, however often the store comes and goes.
  */
-export function withLocalFallback(shared: CounterStore, options: { logger?: Logger; now?: () => number } = {}): CounterStore {
+export function withLocalFallback(shared: CounterStore, options: GuardOptions = {}): CounterStore {
   if (isInProcess(shared)) return shared
   const known = guarded.get(shared)
   if (known) return known
@@ -24,17 +37,47 @@ export function withLocalFallback(shared: CounterStore, options: { logger?: Logg
   return guard
 }
 
-function createGuard(shared: CounterStore, options: { logger?: Logger; now?: () => number }): CounterStore {
-  const { logger = consoleLogger, now = () => performance.now() } = options
-  const local = memoryCounters({ now })
-  let restsUntil = Number.NEGATIVE_INFINITY
-  let isDown = false
+function createGuard(shared: CounterStore, options: GuardOptions): CounterStore {
+  const { logger = consoleLogger, now = () => performance.now(), deadlineMs = defaultDeadlineMs } = options
+  const local = localCounters({ now })
+  const ask = askWhileUp({ logger, now, deadlineMs })
 
-  async function ask<T>(question: () => Promise<T>): Promise<T | null> {
+  return {
+    async increment(key, windowSeconds, limit) {
+      const there = await ask(async () => plausible(await shared.increment(key, windowSeconds, limit)))
+      if (there && !local.holds(key)) return there
+      const here = await local.increment(key, windowSeconds, limit)
+      return there && there.count >= here.count ? there : here
+    },
+    // Either may have counted the unit, or both. At the edge of an outage one that did not may lose a unit too many: one per
+    // caller who did well, which is no way to guess.
+    async decrement(key) {
+      await Promise.all([ask(() => shared.decrement(key)), local.decrement(key)])
+    },
+    async reset(key) {
+      await Promise.all([ask(() => shared.reset(key)), local.reset(key)])
+    },
+  }
+}
+
+/** Asks the shared store, if it is believed to be up or due to be tried; null: it was not asked, failed, or was late. */
+function askWhileUp({ logger, now, deadlineMs }: Required<GuardOptions>): <T>(question: () => Promise<T>) => Promise<T | null> {
+  let isDown = false
+  let isBeingTried = false
+  let restsUntil = Number.NEGATIVE_INFINITY
+
+  function mayBeAsked(): boolean {
     const rest = restsUntil - now()
-    if (rest > 0 && rest <= restMs) return null // a clock that was set back does not prolong it
+    const isResting = rest > 0 && rest <= restMs // a clock that was set back does not prolong it
+    return !isDown || !(isBeingTried || isResting)
+  }
+
+  return async (question) => {
+    if (!mayBeAsked()) return null
+    const isTrial = isDown
+    if (isTrial) isBeingTried = true
     try {
-      const answer = await inTime(question())
+      const answer = await inTime(question(), deadlineMs)
       isDown = false
       return answer
     } catch (error) {
@@ -43,20 +86,9 @@ function createGuard(shared: CounterStore, options: { logger?: Logger; now?: () 
       isDown = true
       restsUntil = now() + restMs
       return null
+    } finally {
+      if (isTrial) isBeingTried = false
     }
-  }
-
-  return {
-    async increment(key, windowSeconds, limit) {
-      const answer = await ask(async () => plausible(await shared.increment(key, windowSeconds, limit)))
-      return answer ?? local.increment(key, windowSeconds, limit)
-    },
-    async decrement(key) {
-      await Promise.all([ask(() => shared.decrement(key)), local.decrement(key)])
-    },
-    async reset(key) {
-      await Promise.all([ask(() => shared.reset(key)), local.reset(key)])
-    },
   }
 }
 
@@ -68,13 +100,14 @@ function plausible(answer: Answer): Answer {
   throw new TypeError('The counter store must answer { count, resetSeconds } as numbers.')
 }
 
-async function inTime<T>(work: Promise<T>): Promise<T> {
+/** Late is what has not been answered once the loop has looked at its sockets again: a busy process is no outage. */
+async function inTime<T>(work: Promise<T>, deadlineMs: number): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error('The counter store is late.')), deadlineMs)
+    timer = setTimeout(() => setImmediate(reject, new Error('The counter store is late.')), deadlineMs)
   })
   try {
-    return await Promise.race([work, late])
+    return await Promise.race([work, late]) // which also takes in a rejection that comes after the deadline
   } finally {
     clearTimeout(timer)
   }

@@ -12,6 +12,17 @@ import { createHeldWindows, type Window } from './held-windows'
  * @throws ConfigurationError when `maxKeys` is not a whole number of at least 1.
  */
 export function memoryCounters(options: { maxKeys?: number; now?: () => number } = {}): CounterStore {
+  return localCounters(options)
+}
+
+/** Counters in memory that can be asked what they hold. */
+export interface LocalCounters extends CounterStore {
+  /** True while a window of the key is open here. */
+  holds(key: string): boolean
+}
+
+/** `memoryCounters`, as the guard of a shared store needs them. */
+export function localCounters(options: { maxKeys?: number; now?: () => number } = {}): LocalCounters {
   const { maxKeys = 100_000, now = () => performance.now() } = options
   if (!Number.isSafeInteger(maxKeys) || maxKeys < 1) {
     throw new ConfigurationError('memoryCounters: maxKeys must be a whole number of at least 1.')
@@ -40,7 +51,7 @@ export function memoryCounters(options: { maxKeys?: number; now?: () => number }
     return window
   }
 
-  const store: CounterStore = {
+  const store: LocalCounters = {
     async increment(key, windowSeconds, limit = Number.POSITIVE_INFINITY) {
       const time = now()
       held.sweep(time)
@@ -61,6 +72,8 @@ export function memoryCounters(options: { maxKeys?: number; now?: () => number }
     async reset(key) {
       held.drop(key)
     },
+
+    holds: (key) => find(key, now()) !== undefined,
   }
   inProcess.add(store)
   return store

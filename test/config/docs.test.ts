@@ -39,6 +39,7 @@ test('every option of the router is documented, and no other', () => {
     providers: true,
     environment: true,
     mailer: true,
+    templates: true,
     passwordHasher: true,
     passwordPolicy: true,
     refusesEmailLink: true,

@@ -125,7 +125,7 @@ describe('the demo, over HTTP against a real OpenID provider', () => {
   })
 
   test('the page and its files are served by the app and load nothing from elsewhere', async () => {
-    for (const file of ['/', '/script.js', '/style.css', '/mark.svg']) {
+    for (const file of ['/', '/signup', '/forgot', '/outbox', '/activate/x', '/reset/x', '/home.mjs', '/style.css', '/mark.svg']) {
       const response = await fetch(`${demo.url}${file}`)
       expect(response.status, file).toBe(200)
       expect(response.headers.get('content-security-policy'), file).toContain("default-src 'none'")

@@ -1,7 +1,7 @@
-import type { Browser, BrowserContext, Page } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { chromiumPath, hasChromium, launchChromium } from './chromium'
-import { type DemoRun, runDemo } from './demo-run'
+import type { Page } from 'playwright-core'
+import { describe, expect, test } from 'vitest'
+import { chromiumPath, hasChromium } from './chromium'
+import { demoInChromium } from './demo-in-chromium'
 
 if (!hasChromium) {
   console.warn(
@@ -17,35 +17,8 @@ if (process.env.CI === 'true') {
 }
 
 describe.skipIf(!hasChromium)('the demo in Chromium', () => {
-  let browser: Browser
-  let demo: DemoRun
-  let context: BrowserContext
-  let brokenScripts: string[]
-
-  beforeAll(async () => {
-    browser = await launchChromium()
-  })
-  afterAll(() => browser?.close())
-
-  beforeEach(async () => {
-    demo = await runDemo()
-    context = await browser.newContext()
-    context.setDefaultTimeout(10_000)
-    brokenScripts = []
-    context.on('weberror', (error) => brokenScripts.push(error.error().message))
-  })
-  afterEach(async () => {
-    await context.close()
-    await demo.close()
-    expect(brokenScripts).toEqual([])
-  })
-
-  async function openDemo(): Promise<Page> {
-    const page = await context.newPage()
-    await page.goto(demo.url)
-    await page.getByRole('link', { name: 'Continue with Acme ID' }).waitFor()
-    return page
-  }
+  const inChromium = demoInChromium()
+  const { open, signInWithAcme, signOut } = inChromium
 
   async function choosePerson(page: Page, name: string) {
     await page.getByRole('link', { name: 'Continue with Acme ID' }).click()
@@ -58,31 +31,26 @@ describe.skipIf(!hasChromium)('the demo in Chromium', () => {
     await page.getByRole('heading', { name, exact: true }).waitFor()
   }
 
-  async function signOut(page: Page) {
-    await page.getByRole('button', { name: 'Sign out' }).click()
-    await page.getByRole('link', { name: 'Continue with Acme ID' }).waitFor()
-  }
-
   const accountId = (page: Page) => page.locator('#account-id').textContent()
   const guardedAnswer = (page: Page) => page.evaluate(async () => (await fetch('/api/hello')).status)
 
   test('a person signs in with Acme ID, sees the account, is answered by the guarded API, and signs out', async () => {
-    const page = await openDemo()
+    const page = await open()
     expect(await page.locator('#hello-status').textContent()).toBe('401 UNAUTHORIZED')
 
     await choosePerson(page, 'Maya Okafor')
-    expect(new URL(page.url()).origin).toBe(demo.providerUrl)
+    expect(new URL(page.url()).origin).toBe(inChromium.demo.providerUrl)
     expect(await page.locator('.shared').textContent()).toContain('maya@example.com')
     await agree(page, 'Maya Okafor')
 
-    expect(page.url()).toBe(`${demo.url}/`)
+    expect(page.url()).toBe(`${inChromium.demo.url}/`)
     expect(await page.locator('#account-email').textContent()).toBe('maya@example.com')
     expect(await page.locator('#identity-list').textContent()).toContain('Acme ID')
     expect(await page.locator('#hello-status').textContent()).toBe('200 OK')
     expect(await page.locator('#hello-body').textContent()).toContain('Hello, maya@example.com')
 
-    const [user, ...otherUsers] = demo.rows('auth_users')
-    const [identity, ...otherIdentities] = demo.rows('auth_identities')
+    const [user, ...otherUsers] = inChromium.demo.rows('auth_users')
+    const [identity, ...otherIdentities] = inChromium.demo.rows('auth_identities')
     expect([otherUsers, otherIdentities]).toEqual([[], []])
     expect(user).toMatchObject({ id: await accountId(page), email: 'maya@example.com' })
     expect(identity).toMatchObject({ user_id: user?.id, provider: 'acme', subject: 'acme-4711' })
@@ -90,15 +58,14 @@ describe.skipIf(!hasChromium)('the demo in Chromium', () => {
     await signOut(page)
     expect(await page.locator('#hello-status').textContent()).toBe('401 UNAUTHORIZED')
     expect(await guardedAnswer(page)).toBe(401)
-    expect(await context.cookies(`${demo.url}/accounts/auth`)).toEqual([])
+    expect(await inChromium.context.cookies(`${inChromium.demo.url}/accounts/auth`)).toEqual([])
   })
 
   test('the session cookies are HttpOnly: no script on the page can read them', async () => {
-    const page = await openDemo()
-    await choosePerson(page, 'Maya Okafor')
-    await agree(page, 'Maya Okafor')
+    const page = await open()
+    await signInWithAcme(page, 'Maya Okafor')
 
-    const cookies = await context.cookies(`${demo.url}/accounts/auth`)
+    const cookies = await inChromium.context.cookies(`${inChromium.demo.url}/accounts/auth`)
     expect(cookies.map(({ name }) => name).sort()).toEqual(['access_token', 'refresh_token'])
     expect(cookies.every(({ httpOnly, sameSite }) => httpOnly && sameSite === 'Lax')).toBe(true)
     expect(await page.evaluate('document.cookie')).toBe('')
@@ -106,23 +73,21 @@ describe.skipIf(!hasChromium)('the demo in Chromium', () => {
   })
 
   test('declining consent brings the person back to a friendly message and leaves no account', async () => {
-    const page = await openDemo()
+    const page = await open()
     await choosePerson(page, 'Maya Okafor')
     await page.getByRole('button', { name: 'Cancel' }).click()
 
     await page.getByRole('link', { name: 'Continue with Acme ID' }).waitFor()
     expect(await page.getByRole('alert').textContent()).toContain('You chose not to share your Acme ID account')
-    expect(page.url()).toBe(`${demo.url}/`)
-    expect(demo.rows('auth_users')).toEqual([])
+    expect(page.url()).toBe(`${inChromium.demo.url}/`)
+    expect(inChromium.demo.rows('auth_users')).toEqual([])
 
-    await choosePerson(page, 'Maya Okafor')
-    await agree(page, 'Maya Okafor')
+    await signInWithAcme(page, 'Maya Okafor')
   })
 
   test('the second login of a person is the same account, another person is another account', async () => {
-    const page = await openDemo()
-    await choosePerson(page, 'Maya Okafor')
-    await agree(page, 'Maya Okafor')
+    const page = await open()
+    await signInWithAcme(page, 'Maya Okafor')
     const first = await accountId(page)
     await signOut(page)
 
@@ -133,16 +98,15 @@ describe.skipIf(!hasChromium)('the demo in Chromium', () => {
     expect(await accountId(page)).toBe(first)
     await signOut(page)
 
-    await choosePerson(page, 'Lúcia Ferreira')
-    await agree(page, 'Lúcia Ferreira')
+    await signInWithAcme(page, 'Lúcia Ferreira')
     expect(await accountId(page)).not.toBe(first)
-    expect(demo.rows('auth_users').map(({ name }) => name)).toEqual(expect.arrayContaining(['Maya Okafor', 'Lúcia Ferreira']))
-    expect(demo.rows('auth_users')).toHaveLength(2)
-    expect(demo.rows('auth_identities')).toHaveLength(2)
+    expect(inChromium.demo.rows('auth_users').map(({ name }) => name)).toEqual(expect.arrayContaining(['Maya Okafor', 'Lúcia Ferreira']))
+    expect(inChromium.demo.rows('auth_users')).toHaveLength(2)
+    expect(inChromium.demo.rows('auth_identities')).toHaveLength(2)
   })
 
   test('two tabs that sign in at the same time both complete', async () => {
-    const [one, two] = [await openDemo(), await openDemo()]
+    const [one, two] = [await open(), await open()]
     await choosePerson(one, 'Maya Okafor')
     await choosePerson(two, 'Maya Okafor')
     await agree(one, 'Maya Okafor')
@@ -150,15 +114,14 @@ describe.skipIf(!hasChromium)('the demo in Chromium', () => {
 
     expect(await accountId(two)).toBe(await accountId(one))
     expect([await guardedAnswer(one), await guardedAnswer(two)]).toEqual([200, 200])
-    expect(demo.rows('auth_users')).toHaveLength(1)
-    expect(demo.rows('auth_identities')).toHaveLength(1)
+    expect(inChromium.demo.rows('auth_users')).toHaveLength(1)
+    expect(inChromium.demo.rows('auth_identities')).toHaveLength(1)
   })
 
   test('when the access cookie is gone the page renews the session without asking', async () => {
-    const page = await openDemo()
-    await choosePerson(page, 'Jonas Lindqvist')
-    await agree(page, 'Jonas Lindqvist')
-    await context.clearCookies({ name: 'access_token' })
+    const page = await open()
+    await signInWithAcme(page, 'Jonas Lindqvist')
+    await inChromium.context.clearCookies({ name: 'access_token' })
 
     await page.reload()
     await page.getByRole('heading', { name: 'Jonas Lindqvist', exact: true }).waitFor()
@@ -166,20 +129,19 @@ describe.skipIf(!hasChromium)('the demo in Chromium', () => {
   })
 
   test('an identity can be unlinked, and signing in again links it to the same account', async () => {
-    const page = await openDemo()
-    await choosePerson(page, 'Maya Okafor')
-    await agree(page, 'Maya Okafor')
+    const page = await open()
+    await signInWithAcme(page, 'Maya Okafor')
     const first = await accountId(page)
 
     await page.getByRole('button', { name: 'Unlink' }).click()
     await page.locator('#no-identities').waitFor()
-    expect(demo.rows('auth_identities')).toEqual([])
+    expect(inChromium.demo.rows('auth_identities')).toEqual([])
     await signOut(page)
 
     await page.getByRole('link', { name: 'Continue with Acme ID' }).click()
     await page.getByRole('button', { name: 'Maya Okafor' }).click()
     await page.getByRole('heading', { name: 'Maya Okafor', exact: true }).waitFor()
     expect(await accountId(page)).toBe(first)
-    expect(demo.rows('auth_identities')).toHaveLength(1)
+    expect(inChromium.demo.rows('auth_identities')).toHaveLength(1)
   })
 })

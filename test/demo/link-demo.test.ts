@@ -1,6 +1,7 @@
-import type { Browser, BrowserContext, Page } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { hasChromium, launchChromium } from './chromium'
+import type { Page } from 'playwright-core'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { hasChromium } from './chromium'
+import { demoInChromium } from './demo-in-chromium'
 import { type DemoRun, runDemo } from './demo-run'
 import { type Visit, Visitor } from './visitor'
 
@@ -68,41 +69,8 @@ describe('linking in the demo, over HTTP against a provider without OpenID', () 
 })
 
 describe.skipIf(!hasChromium)('linking in the demo, in Chromium', () => {
-  let browser: Browser
-  let demo: DemoRun
-  let context: BrowserContext
-  let brokenScripts: string[]
-
-  beforeAll(async () => {
-    browser = await launchChromium()
-  })
-  afterAll(() => browser?.close())
-
-  beforeEach(async () => {
-    demo = await runDemo()
-    context = await browser.newContext()
-    context.setDefaultTimeout(10_000)
-    brokenScripts = []
-    context.on('weberror', (error) => brokenScripts.push(error.error().message))
-  })
-  afterEach(async () => {
-    await context.close()
-    await demo.close()
-    expect(brokenScripts).toEqual([])
-  })
-
-  async function openDemo(): Promise<Page> {
-    const page = await context.newPage()
-    await page.goto(demo.url)
-    return page
-  }
-
-  async function signIn(page: Page, name: string) {
-    await page.getByRole('link', { name: 'Continue with Acme ID' }).click()
-    await page.getByRole('button', { name }).click()
-    await page.getByRole('button', { name: 'Share and continue' }).click()
-    await page.getByRole('heading', { name, exact: true }).waitFor()
-  }
+  const inChromium = demoInChromium()
+  const { open, signInWithAcme, signOut } = inChromium
 
   async function goToOcto(page: Page) {
     await page.getByRole('button', { name: 'Link Octo ID' }).click()
@@ -113,45 +81,45 @@ describe.skipIf(!hasChromium)('linking in the demo, in Chromium', () => {
   const identity = (page: Page, name: string) => page.getByRole('listitem').filter({ hasText: name })
 
   test('a person links Octo ID from the account page, and unlinks it', async () => {
-    const page = await openDemo()
-    await signIn(page, 'Maya Okafor')
+    const page = await open()
+    await signInWithAcme(page, 'Maya Okafor')
     await goToOcto(page)
-    expect(new URL(page.url()).origin).toBe(demo.octoUrl)
+    expect(new URL(page.url()).origin).toBe(inChromium.demo.octoUrl)
     await choose(page, 'maya-codes')
 
     await identity(page, 'Octo ID').waitFor()
-    expect(page.url()).toBe(`${demo.url}/`)
+    expect(page.url()).toBe(`${inChromium.demo.url}/`)
     expect(await page.getByRole('button', { name: 'Link Octo ID' }).count()).toBe(0)
-    expect(demo.rows('auth_identities').map(({ provider }) => provider)).toEqual(['acme', 'octo'])
-    expect(demo.rows('auth_users')).toHaveLength(1)
+    expect(inChromium.demo.rows('auth_identities').map(({ provider }) => provider)).toEqual(['acme', 'octo'])
+    expect(inChromium.demo.rows('auth_users')).toHaveLength(1)
 
     await identity(page, 'Octo ID').getByRole('button', { name: 'Unlink' }).click()
     await page.getByRole('button', { name: 'Link Octo ID' }).waitFor()
-    expect(demo.rows('auth_identities').map(({ provider }) => provider)).toEqual(['acme'])
+    expect(inChromium.demo.rows('auth_identities').map(({ provider }) => provider)).toEqual(['acme'])
   })
 
   test('an Octo ID account of somebody else is a message, and the account page as before', async () => {
-    const page = await openDemo()
-    await signIn(page, 'Maya Okafor')
+    const page = await open()
+    await signInWithAcme(page, 'Maya Okafor')
     await goToOcto(page)
     await choose(page, 'night-builds')
     await identity(page, 'Octo ID').waitFor()
-    await page.getByRole('button', { name: 'Sign out' }).click()
-    await signIn(page, 'Jonas Lindqvist')
+    await signOut(page)
+    await signInWithAcme(page, 'Jonas Lindqvist')
     await goToOcto(page)
     await choose(page, 'night-builds')
 
     await page.getByRole('alert').waitFor()
     expect(await page.getByRole('alert').textContent()).toContain('That Octo ID account is linked to another account here.')
-    expect(page.url()).toBe(`${demo.url}/`)
+    expect(page.url()).toBe(`${inChromium.demo.url}/`)
     await page.getByRole('heading', { name: 'Jonas Lindqvist', exact: true }).waitFor()
-    expect(demo.rows('auth_identities')).toHaveLength(3)
+    expect(inChromium.demo.rows('auth_identities')).toHaveLength(3)
   })
 
   test('two tabs that link two Octo ID accounts: the second is told', async () => {
-    const one = await openDemo()
-    await signIn(one, 'Maya Okafor')
-    const two = await openDemo()
+    const one = await open()
+    await signInWithAcme(one, 'Maya Okafor')
+    const two = await open()
     await goToOcto(one)
     await goToOcto(two)
     await choose(one, 'maya-codes')
@@ -160,13 +128,13 @@ describe.skipIf(!hasChromium)('linking in the demo, in Chromium', () => {
 
     await two.getByRole('alert').waitFor()
     expect(await two.getByRole('alert').textContent()).toContain('You have already linked an Octo ID account.')
-    expect(demo.rows('auth_identities').map(({ subject }) => subject)).toEqual(['acme-4711', '90210'])
+    expect(inChromium.demo.rows('auth_identities').map(({ subject }) => subject)).toEqual(['acme-4711', '90210'])
   })
 
   test('who comes by Octo ID with the address of an account is told how to link it; who says no, that nothing changed', async () => {
-    const page = await openDemo()
-    await signIn(page, 'Maya Okafor')
-    await page.getByRole('button', { name: 'Sign out' }).click()
+    const page = await open()
+    await signInWithAcme(page, 'Maya Okafor')
+    await signOut(page)
     await page.getByRole('link', { name: 'Continue with Octo ID' }).click()
     await choose(page, 'maya-codes')
     await page.getByRole('alert').waitFor()
@@ -176,7 +144,7 @@ describe.skipIf(!hasChromium)('linking in the demo, in Chromium', () => {
     await choose(page, 'Cancel')
     await page.getByRole('alert').waitFor()
     expect(await page.getByRole('alert').textContent()).toContain('You chose not to share your Octo ID account')
-    expect(demo.rows('auth_identities')).toHaveLength(1)
+    expect(inChromium.demo.rows('auth_identities')).toHaveLength(1)
     expect(await page.evaluate('JSON.stringify({ ...localStorage, ...sessionStorage })')).toBe('{}')
   })
 })

@@ -13,7 +13,7 @@ import { newPerson } from './redirect-steps'
 const rounds = 50
 const tabsPerProcess = 3
 
-describe.each(await databases())('two processes on $name', (database) => {
+describe.each(await databases())('two processes on $name', { timeout: 60_000 }, (database) => {
   let opened: OpenDatabase
   let provider: FakeProvider
   let servers: { child: ChildProcess; origin: string }[] = []
@@ -23,7 +23,7 @@ describe.each(await databases())('two processes on $name', (database) => {
     await createAuthTables(opened.knex)
     provider = await startFakeProvider()
     servers = await Promise.all([startServer(opened, provider), startServer(opened, provider)])
-  })
+  }, 60_000)
 
   afterAll(async () => {
     await Promise.all(servers.map(({ child }) => stopped(child)))
@@ -63,15 +63,74 @@ describe.each(await databases())('two processes on $name', (database) => {
     }
   })
 
+  test('C18: one callback sent to both at once is exchanged once; the other is told 401', async () => {
+    for (let round = 0; round < rounds; round += 1) {
+      const person = newPerson()
+      const tab = await openTab(origin(round), person)
+      const exchangesBefore = provider.requestsTo('token').length
+
+      const answers = await Promise.all(servers.map((server) => callBack(server.origin, tab)))
+
+      expect(answers.map(({ status }) => status).sort()).toEqual([200, 401])
+      expect(answers.find(({ status }) => status === 401)?.body['code']).toBe('OAUTH_STATE_MISMATCH')
+      expect(provider.requestsTo('token').length - exchangesBefore).toBe(1)
+      expect(await ownRows(opened.knex, person)).toEqual({ users: 1, identities: 1, families: 1 })
+    }
+  })
+
+  test('C19: two tabs of one browser end in two processes: each its own person, and neither a second time, anywhere', async () => {
+    for (let round = 0; round < 15; round += 1) {
+      const [one, other] = [newPerson(), newPerson()]
+      const first = await openTab(origin(round), one)
+      const second = await openTab(origin(round + 1), other, first.cookie)
+      // Both come back to the process that did not send them out, with the cookie the browser has by then.
+      const tabs = [
+        { ...first, cookie: second.cookie, at: origin(round + 1), person: one },
+        { ...second, at: origin(round), person: other },
+      ]
+
+      const answers = await Promise.all(tabs.map((tab) => callBack(tab.at, tab)))
+
+      expect(answers.map(({ status }) => status)).toEqual([200, 200])
+      for (const [index, { person }] of tabs.entries()) {
+        const [user] = await opened.knex('auth_users').where({ email: person.email })
+        expect(answers[index]?.body['user_id']).toBe(user.id)
+      }
+      const exchanges = provider.requestsTo('token').length
+      for (const tab of tabs) {
+        for (const server of servers) {
+          const replay = await callBack(server.origin, tab)
+          expect([replay.status, replay.body['code']]).toEqual([401, 'OAUTH_STATE_MISMATCH'])
+        }
+      }
+      expect(provider.requestsTo('token')).toHaveLength(exchanges)
+    }
+  })
+
+  const origin = (number: number): string => String(servers[number % servers.length]?.origin)
+
+  interface Tab {
+    query: Record<string, string>
+    /** What the browser has once the login has answered. */
+    cookie: string
+  }
+
+  /** Everything up to the callback. */
+  async function openTab(origin: string, profile: Record<string, unknown>, cookie = ''): Promise<Tab> {
+    const login = await fetch(`${origin}/auth/oauth/corp/login`, { redirect: 'manual', headers: { cookie } })
+    const { callbackQuery: query } = provider.authorize(String(login.headers.get('location')), { profile })
+    return { query, cookie: String(login.headers.getSetCookie()[0]?.split(';')[0]) }
+  }
+
+  async function callBack(origin: string, { query, cookie }: Tab) {
+    const response = await fetch(`${origin}/auth/oauth/corp/callback?${new URLSearchParams(query)}`, { headers: { cookie } })
+    return { status: response.status, body: (await response.json()) as Record<string, unknown> } // an object in every delivery
+  }
+
   /** Everything up to the callback; what comes back sends it. */
   async function ready(origin: string, profile: Record<string, unknown>) {
-    const login = await fetch(`${origin}/auth/oauth/corp/login`, { redirect: 'manual' })
-    const { callbackQuery } = provider.authorize(String(login.headers.get('location')), { profile })
-    const cookie = String(login.headers.getSetCookie()[0]?.split(';')[0])
-    return async () => {
-      const response = await fetch(`${origin}/auth/oauth/corp/callback?${new URLSearchParams(callbackQuery)}`, { headers: { cookie } })
-      return { status: response.status, body: (await response.json()) as Record<string, unknown> } // an object in every delivery
-    }
+    const tab = await openTab(origin, profile)
+    return () => callBack(origin, tab)
   }
 })
 

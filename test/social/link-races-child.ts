@@ -1,10 +1,9 @@
-/** The other process of link-races.test.ts: a whole service on the same database; waits for the barrier, does one task, reports. */
-import knex, { type Knex } from 'knex'
+/** The other processes of link-races.test.ts: a whole service each, on the same database. */
+import type { Knex } from 'knex'
 import { type AuthService, createAuthRouter, createKnexStore, type OAuthUser, type ProviderClient } from '../../src'
-import { AppError } from '../../src/errors'
-import { withoutFsync } from '../support/databases'
 import { fastHasher } from '../support/fast-hasher'
 import { logTap } from '../support/log-tap'
+import { serveTasks } from '../support/two-processes'
 
 export type Profile = Pick<OAuthUser, 'provider' | 'subject' | 'email' | 'emailVerified'>
 
@@ -12,14 +11,11 @@ export type Task =
   | { verb: 'logIn'; profile: Profile; linkByVerifiedEmail?: boolean }
   | { verb: 'link'; userId: string; profile: Profile }
   | { verb: 'unlink'; userId: string; provider: string }
-  /** What a local signup does to the table. */
   | { verb: 'signUp'; email: string }
   | { verb: 'deactivate'; userId: string }
 
-export type Order = { config: Knex.Config } | { startAt: number; task: Task }
-
-/** `value`: the account that was signed in, signed up or linked, if any. `error`: the code a client would see. */
-export type Report = 'ready' | { value: string | null } | { error: string }
+/** The account that was signed in, signed up or linked, if any. */
+export type Answer = { value: string | null }
 
 const secret = 'the same secret in both processes, long enough'
 
@@ -34,11 +30,12 @@ const client = (providerName: string): ProviderClient => ({
   fetchUser: () => Promise.reject(new Error('no token here')),
 })
 
-let db: Knex | undefined
-let services: { plain: AuthService; linking: AuthService } | undefined
+interface Services {
+  plain: AuthService
+  linking: AuthService
+}
 
-async function perform({ plain: service, linking }: NonNullable<typeof services>, db: Knex, task: Task): Promise<string | null> {
-  const store = createKnexStore({ knex: db })
+async function perform({ plain: service, linking }: Services, task: Task): Promise<string | null> {
   const full = (profile: Profile): OAuthUser => ({ ...profile, name: null, picture: null, raw: {} })
   switch (task.verb) {
     case 'logIn':
@@ -48,18 +45,10 @@ async function perform({ plain: service, linking }: NonNullable<typeof services>
     case 'unlink':
       await service.unlinkIdentity(task.userId, task.provider)
       return null
-    case 'signUp': {
-      const now = new Date()
-      const stamps = { createdAt: now, updatedAt: now, activatedAt: now, passwordSetAt: now, lastLoginAt: null, emailVerifiedAt: null }
-      const factor = { totpSecret: null, totpEnabledAt: null, totpLastStep: null }
-      const account = { email: task.email, hashedPassword: 'test$x', name: 'Local', isActive: true, isAdmin: false, ...stamps, ...factor }
-      return (await store.users.insert(account)).id
-    }
+    case 'signUp':
+      return (await service.signUp({ email: task.email, password: 'a quiet harbour in winter' }))[0].id
     case 'deactivate':
-      await store.transaction(async (inside) => {
-        await inside.users.update(task.userId, { isActive: false })
-        await inside.refreshTokens?.revokeForUser(task.userId, new Date())
-      })
+      await service.deactivate(task.userId)
       return null
   }
 }
@@ -77,23 +66,10 @@ function serviceOn(knex: Knex, settings: object): AuthService {
   return auth.service
 }
 
-async function obey(order: Order): Promise<Report> {
-  if ('config' in order) {
-    const pool = { min: 1, max: 2 }
-    db = knex({ ...order.config, pool: order.config.client === 'better-sqlite3' ? withoutFsync({ min: 1, max: 1 }) : pool })
-    services = { plain: serviceOn(db, {}), linking: serviceOn(db, { oauthLinkByVerifiedEmail: true }) }
-    await db.raw('select 1') // connected before the first barrier
-    return 'ready'
-  }
-  if (!db || !services) return { error: 'no database yet' }
-  // Spinning, not a timer: both leave the barrier within a fraction of a millisecond.
-  while (performance.timeOrigin + performance.now() < order.startAt);
-  try {
-    return { value: await perform(services, db, order.task) }
-  } catch (error) {
-    return { error: error instanceof AppError ? error.code : error instanceof Error ? error.name : 'unknown' }
-  }
-}
-
-process.on('message', (order: Order) => void obey(order).then((report) => process.send?.(report)))
-process.on('disconnect', () => void db?.destroy())
+serveTasks<Task, Answer>(
+  (db) => {
+    const services = { plain: serviceOn(db, {}), linking: serviceOn(db, { oauthLinkByVerifiedEmail: true }) }
+    return async (task) => ({ value: await perform(services, task) })
+  },
+  { connections: 2 },
+)

@@ -1,45 +1,28 @@
-import { type ChildProcess, fork } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
-import { once } from 'node:events'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createAuthTables, createKnexStore, type KnexStore } from '../../src'
 import { databases, type OpenDatabase } from '../support/databases'
+import { type ProcessPair, type Report, repeat, startPair } from '../support/two-processes'
 import { addIdentity, addUser } from './accounts-at-hand'
-import type { Order, Profile, Report, Task } from './link-races-child'
-
-// Two processes: what one of them remembers cannot help the other.
-const rounds = 50
+import type { Answer, Profile, Task } from './link-races-child'
 
 for (const database of await databases()) {
   describe(`login, link and unlink from two processes on one ${database.name} database`, () => {
     let opened: OpenDatabase
     let store: KnexStore
-    let children: readonly [ChildProcess, ChildProcess]
+    let pair: ProcessPair<Task, Answer>
 
     beforeAll(async () => {
       opened = await database.open()
       await createAuthTables(opened.knex)
       store = createKnexStore({ knex: opened.knex })
-      children = [start(), start()]
-      await Promise.all(children.map((child) => tell(child, { config: opened.config ?? {} })))
+      pair = await startPair(join(import.meta.dirname, 'link-races-child.ts'), opened)
     }, 60_000)
     afterAll(async () => {
-      await Promise.all((children ?? []).map(stop))
+      await pair?.stop()
       await opened?.close()
     })
-
-    /** Both tasks released at one moment; half of the rounds with the two processes swapped. */
-    let round = 0
-    async function race(one: Task, other: Task): Promise<[Report, Report]> {
-      const [first, second] = round++ % 2 === 0 ? children : [children[1], children[0]]
-      const startAt = performance.timeOrigin + performance.now() + 3
-      return Promise.all([tell(first, { startAt, task: one }), tell(second, { startAt, task: other })])
-    }
-
-    async function repeat(play: () => Promise<void>): Promise<void> {
-      for (let number = 0; number < rounds; number += 1) await play()
-    }
 
     const owners = async ({ provider, subject }: Profile): Promise<string[]> =>
       (await opened.knex('auth_identities').where({ provider, subject })).map((row: { user_id: string }) => row.user_id)
@@ -50,7 +33,7 @@ for (const database of await databases()) {
       await repeat(async () => {
         const profile = somebody({ emailVerified: true })
         const task: Task = { verb: 'logIn', profile }
-        const [one, other] = await race(task, task)
+        const [one, other] = await pair.race(task, task)
 
         const userId = accountOf(one)
         expect(accountOf(other)).toBe(userId)
@@ -63,13 +46,13 @@ for (const database of await databases()) {
     test('C15: a first login against a local signup with the same address makes one account, and no silent link', async () => {
       await repeat(async () => {
         const profile = somebody({ emailVerified: true })
-        const [login, signUp] = await race({ verb: 'logIn', profile }, { verb: 'signUp', email: String(profile.email) })
+        const [login, signUp] = await pair.race({ verb: 'logIn', profile }, { verb: 'signUp', email: String(profile.email) })
 
         const users = (await opened.knex('auth_users').where({ email: profile.email })).map((row: { id: string }) => row.id)
         expect(users).toHaveLength(1)
         const isLocal = accountOf(signUp) === users[0]
         expect(login).toEqual(isLocal ? { error: 'OAUTH_EMAIL_TAKEN' } : { value: users[0] })
-        expect(signUp).toEqual(isLocal ? { value: users[0] } : { error: 'DuplicateRecordError' })
+        expect(signUp).toEqual(isLocal ? { value: users[0] } : { error: 'EMAIL_TAKEN' })
         expect(await owners(profile)).toEqual(isLocal ? [] : users)
       })
     })
@@ -85,7 +68,7 @@ for (const database of await databases()) {
           const profile = somebody({ email, emailVerified: true })
           const task: Task = { verb: 'logIn', profile, linkByVerifiedEmail: true }
 
-          expect(await race(task, task)).toEqual([{ value: userId }, { value: userId }])
+          expect(await pair.race(task, task)).toEqual([{ value: userId }, { value: userId }])
           expect(await owners(profile)).toEqual([userId])
           expect(await sessions(userId)).toBe(2)
         })
@@ -96,7 +79,7 @@ for (const database of await databases()) {
       await repeat(async () => {
         const { id: userId, email } = await addUser(opened.knex)
         const logIn = (): Task => ({ verb: 'logIn', profile: somebody({ email, emailVerified: true }), linkByVerifiedEmail: true })
-        const reports = await race(logIn(), logIn())
+        const reports = await pair.race(logIn(), logIn())
 
         expect(reports).toContainEqual({ value: userId })
         expect(reports).toContainEqual({ error: 'OAUTH_PROVIDER_ALREADY_LINKED' })
@@ -109,7 +92,7 @@ for (const database of await databases()) {
       await repeat(async () => {
         await opened.knex('auth_identities').whereIn('user_id', [ana.id, bob.id]).delete()
         const profile = somebody()
-        const reports = await race({ verb: 'link', userId: ana.id, profile }, { verb: 'link', userId: bob.id, profile })
+        const reports = await pair.race({ verb: 'link', userId: ana.id, profile }, { verb: 'link', userId: bob.id, profile })
 
         const [owner] = await owners(profile)
         expect(reports).toEqual([ana.id, bob.id].map((id) => (id === owner ? { value: id } : { error: 'OAUTH_IDENTITY_TAKEN' })))
@@ -121,7 +104,7 @@ for (const database of await databases()) {
       await repeat(async () => {
         const { id: userId } = await addUser(opened.knex)
         const profiles = [somebody(), somebody()] as const
-        const reports = await race({ verb: 'link', userId, profile: profiles[0] }, { verb: 'link', userId, profile: profiles[1] })
+        const reports = await pair.race({ verb: 'link', userId, profile: profiles[0] }, { verb: 'link', userId, profile: profiles[1] })
 
         expect(reports).toContainEqual({ value: userId })
         expect(reports).toContainEqual({ error: 'OAUTH_PROVIDER_ALREADY_LINKED' })
@@ -133,7 +116,7 @@ for (const database of await databases()) {
       await repeat(async () => {
         const { id: userId } = await addUser(opened.knex)
         const task: Task = { verb: 'link', userId, profile: somebody() }
-        expect(await race(task, task)).toEqual([{ value: userId }, { value: userId }])
+        expect(await pair.race(task, task)).toEqual([{ value: userId }, { value: userId }])
         expect(await identities(userId)).toEqual(['corp'])
       })
     })
@@ -142,7 +125,7 @@ for (const database of await databases()) {
       await repeat(async () => {
         const { id: userId } = await addUser(opened.knex)
         const profile = somebody()
-        const [link, login] = await race({ verb: 'link', userId, profile }, { verb: 'logIn', profile })
+        const [link, login] = await pair.race({ verb: 'link', userId, profile }, { verb: 'logIn', profile })
 
         const all = await owners(profile)
         expect(all).toHaveLength(1)
@@ -158,13 +141,13 @@ for (const database of await databases()) {
         const { id: userId } = await addUser(opened.knex)
         const profile = { ...somebody(), email: null }
         await addIdentity(opened.knex, userId, profile)
-        const [unlink, login] = await race({ verb: 'unlink', userId, provider: 'corp' }, { verb: 'logIn', profile })
+        const [unlink, login] = await pair.race({ verb: 'unlink', userId, provider: 'corp' }, { verb: 'logIn', profile })
 
         expect(unlink).toEqual({ value: null })
         expect([{ value: userId }, { error: 'OAUTH_EMAIL_MISSING' }]).toContainEqual(login)
         expect(await sessions(userId)).toBe(accountOf(login) === userId ? 1 : 0)
         expect(await owners(profile)).toEqual([])
-        expect(await tell(children[0], { startAt: 0, task: { verb: 'logIn', profile } })).toEqual({ error: 'OAUTH_EMAIL_MISSING' })
+        expect(await pair.ask({ verb: 'logIn', profile })).toEqual({ error: 'OAUTH_EMAIL_MISSING' })
       })
     })
 
@@ -172,7 +155,7 @@ for (const database of await databases()) {
       await repeat(async () => {
         const { id: userId } = await addUser(opened.knex, { passwordSetAt: null })
         for (const provider of ['corp', 'acme']) await addIdentity(opened.knex, userId, { provider })
-        const reports = await race({ verb: 'unlink', userId, provider: 'corp' }, { verb: 'unlink', userId, provider: 'acme' })
+        const reports = await pair.race({ verb: 'unlink', userId, provider: 'corp' }, { verb: 'unlink', userId, provider: 'acme' })
 
         expect(reports).toContainEqual({ value: null })
         expect(reports).toContainEqual({ error: 'LAST_LOGIN_METHOD' })
@@ -185,7 +168,7 @@ for (const database of await databases()) {
         const { id: userId } = await addUser(opened.knex)
         const profile = somebody()
         await addIdentity(opened.knex, userId, { provider: profile.provider, subject: profile.subject })
-        const [link, unlink] = await race({ verb: 'link', userId, profile }, { verb: 'unlink', userId, provider: 'corp' })
+        const [link, unlink] = await pair.race({ verb: 'link', userId, profile }, { verb: 'unlink', userId, provider: 'corp' })
 
         expect([link, unlink]).toEqual([{ value: userId }, { value: null }])
         expect((await owners(profile)).length).toBeLessThanOrEqual(1)
@@ -197,7 +180,10 @@ for (const database of await databases()) {
         const [ana, bob] = [await addUser(opened.knex), await addUser(opened.knex)]
         const profile = somebody()
         await addIdentity(opened.knex, ana.id, { provider: profile.provider, subject: profile.subject })
-        const [unlink, link] = await race({ verb: 'unlink', userId: ana.id, provider: 'corp' }, { verb: 'link', userId: bob.id, profile })
+        const [unlink, link] = await pair.race(
+          { verb: 'unlink', userId: ana.id, provider: 'corp' },
+          { verb: 'link', userId: bob.id, profile },
+        )
 
         expect(unlink).toEqual({ value: null })
         const isMoved = accountOf(link) === bob.id
@@ -210,7 +196,7 @@ for (const database of await databases()) {
       await repeat(async () => {
         const { id: userId } = await addUser(opened.knex)
         const profile = somebody()
-        const [link, deactivate] = await race({ verb: 'link', userId, profile }, { verb: 'deactivate', userId })
+        const [link, deactivate] = await pair.race({ verb: 'link', userId, profile }, { verb: 'deactivate', userId })
 
         expect(deactivate).toEqual({ value: null })
         const isLinked = accountOf(link) === userId
@@ -226,28 +212,6 @@ function somebody(changes: Partial<Profile> = {}): Profile {
   return { provider: 'corp', subject, email: `${subject}@example.test`, emailVerified: null, ...changes }
 }
 
-function accountOf(report: Report): string | null {
-  return report !== 'ready' && 'value' in report ? report.value : null
-}
-
-function start(): ChildProcess {
-  return fork(join(import.meta.dirname, 'link-races-child.ts'), { execArgv: ['--import', 'tsx'], serialization: 'advanced' })
-}
-
-async function tell(child: ChildProcess, order: Order): Promise<Report> {
-  const waiting = new AbortController()
-  const report = once(child, 'message', { signal: waiting.signal })
-  const death = once(child, 'exit', { signal: waiting.signal }).then(() => [{ error: 'the other process ended' }])
-  child.send(order)
-  const [answer] = await Promise.race([report, death])
-  waiting.abort()
-  await Promise.allSettled([report, death])
-  return answer as Report // the only thing link-races-child.ts sends
-}
-
-async function stop(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null) return
-  const exit = once(child, 'exit')
-  child.disconnect()
-  await exit
+function accountOf(report: Report<Answer>): string | null {
+  return 'value' in report ? report.value : null
 }

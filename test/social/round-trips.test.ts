@@ -4,6 +4,7 @@ import { createHttpClient, type HttpClient } from '../../src/http-client'
 import { type Mounted, signIn } from '../support/app'
 import { databases } from '../support/databases'
 import { fastHasher } from '../support/fast-hasher'
+import { recordQueries } from '../support/record-queries'
 import { addUser } from './accounts-at-hand'
 import { bearer, begin, callBack, newPerson, onDatabase } from './redirect-steps'
 
@@ -106,15 +107,3 @@ describe.each(await databases())('on $name', (database) => {
     expect(host.knex.client.pool.numUsed()).toBe(0)
   })
 })
-
-function recordQueries(knex: Knex): { stop(): string[] } {
-  const statements: string[] = []
-  const listener = ({ sql }: { sql: string }) => statements.push(sql)
-  knex.on('query', listener)
-  return {
-    stop() {
-      knex.removeListener('query', listener)
-      return statements
-    },
-  }
-}

@@ -1,9 +1,9 @@
-/** The other process of races.test.ts: opens the same database, waits for the barrier, does one task, reports. */
-import knex, { type Knex } from 'knex'
+/** The other processes of races.test.ts and time-zones.test.ts: the store's verbs on the same database. */
+import type { Knex } from 'knex'
 import type { NewIdentity, Rotation } from '../../src/store/auth-store'
 import { createKnexStore, type KnexStore } from '../../src/store/knex/knex-store'
 import { createAuthTables } from '../../src/store/knex/schema'
-import { withoutFsync } from '../support/databases'
+import { serveTasks } from '../support/two-processes'
 import { newRefreshToken } from './contract'
 
 export type Link = { userId: string; provider: string; subject: string }
@@ -21,11 +21,8 @@ export type Task =
   | { verb: 'unlink'; link: Link }
   | { verb: 'deactivate'; userId: string; at: Date }
 
-/** What a child is told: first the database, then tasks. `startAt` is the barrier, in epoch milliseconds. */
-export type Order = { config: Knex.Config } | { startAt: number; task: Task }
-
-/** `ready` after the database; then, for each task, whether the caller won, or the name of the error. */
-export type Report = 'ready' | { won: boolean } | { error: string }
+/** Whether the caller won. */
+export type Answer = { won: boolean }
 
 async function perform(store: KnexStore, db: Knex, task: Task): Promise<boolean> {
   switch (task.verb) {
@@ -69,26 +66,7 @@ async function perform(store: KnexStore, db: Knex, task: Task): Promise<boolean>
   }
 }
 
-let db: Knex | undefined
-let store: KnexStore | undefined
-
-async function obey(order: Order): Promise<Report> {
-  if ('config' in order) {
-    const pool = { min: 1, max: 1 }
-    db = knex({ ...order.config, pool: order.config.client === 'better-sqlite3' ? withoutFsync(pool) : pool })
-    store = createKnexStore({ knex: db })
-    await db.raw('select 1') // connected before the first barrier
-    return 'ready'
-  }
-  if (!db || !store) return { error: 'no database yet' }
-  // Spinning, not a timer: both leave the barrier within a fraction of a millisecond.
-  while (performance.timeOrigin + performance.now() < order.startAt);
-  try {
-    return { won: await perform(store, db, order.task) }
-  } catch (error) {
-    return { error: error instanceof Error ? error.name : 'unknown' }
-  }
-}
-
-process.on('message', (order: Order) => void obey(order).then((report) => process.send?.(report)))
-process.on('disconnect', () => void db?.destroy())
+serveTasks<Task, Answer>((db) => {
+  const store = createKnexStore({ knex: db })
+  return async (task) => ({ won: await perform(store, db, task) })
+})

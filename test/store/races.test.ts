@@ -1,43 +1,27 @@
-import type { ChildProcess } from 'node:child_process'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createKnexStore, type KnexStore } from '../../src/store/knex/knex-store'
 import { createAuthTables, migrationSource } from '../../src/store/knex/schema'
 import { databases, type OpenDatabase } from '../support/databases'
+import { type ProcessPair, type Report, repeat, startPair } from '../support/two-processes'
 import { AT, freshHash, later, newIdentity, newRefreshToken, newUser, newUserToken, rotationOf } from './contract'
-import { start, stop, tell } from './other-process'
-import type { Report, Task } from './races-child'
-
-// One process would not be enough: a mutex in memory would pass and be wrong.
-const ROUNDS = 50
+import type { Answer, Task } from './races-child'
 
 for (const database of await databases()) {
   describe(`two processes on one ${database.name} database`, () => {
     let opened: OpenDatabase
     let store: KnexStore
-    let children: readonly [ChildProcess, ChildProcess]
+    let pair: ProcessPair<Task, Answer>
 
     beforeAll(async () => {
       opened = await database.open()
       store = createKnexStore({ knex: opened.knex })
-      children = [start(), start()]
-      await Promise.all(children.map((child) => tell(child, { config: opened.config ?? {} })))
+      pair = await startPair(join(import.meta.dirname, 'races-child.ts'), opened)
     }, 60_000)
     afterAll(async () => {
-      await Promise.all((children ?? []).map(stop))
+      await pair?.stop()
       await opened?.close()
     })
-
-    /** Both tasks released at one moment; half of the rounds with the two processes swapped. */
-    let round = 0
-    async function race(one: Task, other: Task): Promise<[Report, Report]> {
-      const [first, second] = round++ % 2 === 0 ? children : [children[1], children[0]]
-      const startAt = performance.timeOrigin + performance.now() + 3
-      return Promise.all([tell(first, { startAt, task: one }), tell(second, { startAt, task: other })])
-    }
-
-    async function repeat(play: (round: number) => Promise<void>): Promise<void> {
-      for (let number = 0; number < ROUNDS; number++) await play(number)
-    }
 
     const insertUser = () => store.users.insert(newUser())
     const liveTokens = async (userId: string) => {
@@ -54,7 +38,7 @@ for (const database of await databases()) {
       const migration = await migrationSource.getMigration((await migrationSource.getMigrations([]))[0])
       for (let number = 0; number < 8; number++) {
         await migration.down?.(opened.knex)
-        expect(await race({ verb: 'createTables' }, { verb: 'createTables' })).toEqual([{ won: true }, { won: true }])
+        expect(await pair.race({ verb: 'createTables' }, { verb: 'createTables' })).toEqual([{ won: true }, { won: true }])
       }
       await createAuthTables(opened.knex)
     })
@@ -64,7 +48,7 @@ for (const database of await databases()) {
       await repeat(async () => {
         const { tokenHash } = await store.userTokens.insert(newUserToken(id))
         const task: Task = { verb: 'consume', tokenHash, at: AT }
-        expect(winners(await race(task, task))).toBe(1)
+        expect(winners(await pair.race(task, task))).toBe(1)
       })
     })
 
@@ -72,11 +56,11 @@ for (const database of await databases()) {
       const { id: userId } = await insertUser()
       await repeat(async (number) => {
         const step: Task = { verb: 'advanceTotpStep', userId, step: number }
-        expect(winners(await race(step, step))).toBe(1)
+        expect(winners(await pair.race(step, step))).toBe(1)
         const codeHash = freshHash()
         await store.recoveryCodes.replaceForUser(userId, [codeHash])
         const code: Task = { verb: 'consumeRecoveryCode', userId, codeHash, at: AT }
-        expect(winners(await race(code, code))).toBe(1)
+        expect(winners(await pair.race(code, code))).toBe(1)
       })
     })
 
@@ -85,7 +69,7 @@ for (const database of await databases()) {
       await repeat(async (number) => {
         const subject = freshHash()
         const provider = `p${number}`
-        const reports = await race(
+        const reports = await pair.race(
           { verb: 'insertIdentity', identity: newIdentity(one.id, { provider, subject }) },
           { verb: 'insertIdentity', identity: newIdentity(other.id, { provider, subject }) },
         )
@@ -99,7 +83,10 @@ for (const database of await databases()) {
       const { id } = await insertUser()
       await repeat(async () => {
         const { tokenHash, familyId } = await insertToken(id)
-        const reports = await race({ verb: 'rotate', rotation: rotationOf(tokenHash) }, { verb: 'rotate', rotation: rotationOf(tokenHash) })
+        const reports = await pair.race(
+          { verb: 'rotate', rotation: rotationOf(tokenHash) },
+          { verb: 'rotate', rotation: rotationOf(tokenHash) },
+        )
         expect(winners(reports)).toBe(1)
         expect(await opened.knex('auth_refresh_tokens').where({ family_id: familyId })).toHaveLength(2)
         expect(await store.refreshTokens.revokeFamily(familyId, AT)).toBe(1)
@@ -111,7 +98,7 @@ for (const database of await databases()) {
       const { id: userId } = await insertUser()
       await repeat(async () => {
         const { tokenHash } = await insertToken(userId)
-        const reports = await race({ verb: 'rotate', rotation: rotationOf(tokenHash) }, { verb: 'revokeForUser', userId, at: AT })
+        const reports = await pair.race({ verb: 'rotate', rotation: rotationOf(tokenHash) }, { verb: 'revokeForUser', userId, at: AT })
         expect(errors(reports)).toEqual([])
         expect(reports[1]).toEqual({ won: true })
         expect(await liveTokens(userId)).toBe(0)
@@ -122,7 +109,7 @@ for (const database of await databases()) {
       await repeat(async () => {
         const { id: userId } = await insertUser()
         const { tokenHash } = await insertToken(userId)
-        const reports = await race({ verb: 'rotate', rotation: rotationOf(tokenHash) }, { verb: 'deactivate', userId, at: AT })
+        const reports = await pair.race({ verb: 'rotate', rotation: rotationOf(tokenHash) }, { verb: 'deactivate', userId, at: AT })
         expect(errors(reports)).toEqual([])
         expect(await liveTokens(userId)).toBe(0)
       })
@@ -132,7 +119,7 @@ for (const database of await databases()) {
       await repeat(async () => {
         const { id: userId } = await insertUser()
         const link = await store.identities.insert(newIdentity(userId))
-        const reports = await race({ verb: 'logIn', link, at: later(5) }, { verb: 'deactivate', userId, at: AT })
+        const reports = await pair.race({ verb: 'logIn', link, at: later(5) }, { verb: 'deactivate', userId, at: AT })
         expect(errors(reports)).toEqual([])
         expect(await liveTokens(userId)).toBe(0)
       })
@@ -142,9 +129,9 @@ for (const database of await databases()) {
       await repeat(async () => {
         const { id: userId } = await insertUser()
         const link = await store.identities.insert(newIdentity(userId))
-        const [login, unlink] = await race({ verb: 'logIn', link, at: later(5) }, { verb: 'unlink', link })
+        const [login, unlink] = await pair.race({ verb: 'logIn', link, at: later(5) }, { verb: 'unlink', link })
         expect(unlink).toEqual({ won: true })
-        const loggedIn = login !== 'ready' && 'won' in login && login.won
+        const loggedIn = 'won' in login && login.won
         expect(errors([login])).toEqual([])
         expect((await store.users.find(userId))?.lastLoginAt).toEqual(loggedIn ? later(5) : null)
         expect(await liveTokens(userId)).toBe(loggedIn ? 1 : 0)
@@ -154,11 +141,11 @@ for (const database of await databases()) {
   })
 }
 
-function winners(reports: Report[]): number {
+function winners(reports: Report<Answer>[]): number {
   expect(errors(reports)).toEqual([])
-  return reports.filter((report) => report !== 'ready' && 'won' in report && report.won).length
+  return reports.filter((report) => 'won' in report && report.won).length
 }
 
-function errors(reports: Report[]): Report[] {
-  return reports.filter((report) => report !== 'ready' && 'error' in report)
+function errors(reports: Report<Answer>[]): Report<Answer>[] {
+  return reports.filter((report) => 'error' in report)
 }

@@ -12,6 +12,7 @@ const COLUMNS: Readonly<Record<string, string>> = {
   auth_refresh_tokens: 'amr created_at expires_at family_expires_at family_id id parent_id revoked_at token_hash used_at user_id',
   auth_recovery_codes: 'code_hash id used_at user_id',
   auth_sessions: 'amr created_at expires_at id ip last_seen_at session_hash user_agent user_id',
+  auth_counters: 'count counter_key ends_at',
 }
 
 for (const database of await databases()) {
@@ -48,6 +49,28 @@ for (const database of await databases()) {
       await createAuthTables(opened.knex)
       await opened.knex.migrate.latest(config)
       expect(await columns(opened)).toEqual(COLUMNS)
+    })
+
+    test('an older database gets what a later version added, and tables of the host leave the counters ours', async () => {
+      opened = await database.open()
+      const { knex } = opened
+      await createAuthTables(knex)
+      await knex.schema.dropTable('auth_counters')
+      await createAuthTables(knex)
+      expect(await columns(opened)).toEqual(COLUMNS)
+      await knex.schema.dropTable('auth_counters')
+      await createAuthTables(knex, { users: { table: 'auth_users' }, sessions: false, identities: { table: 'auth_identities' } })
+      expect(await columns(opened)).toEqual(COLUMNS)
+    })
+
+    test('counters are found by their whole key, byte for byte, and the ended ones by an index', async () => {
+      opened = await database.open()
+      const { knex } = opened
+      await createAuthTables(knex)
+      const keys = ['key', 'Key', 'key ', 'kéy']
+      for (const key of keys) await knex('auth_counters').insert({ counter_key: key, count: 1, ends_at: 2 ** 42 })
+      for (const key of keys) expect(await knex('auth_counters').where({ counter_key: key }), key).toHaveLength(1)
+      await knex.schema.alterTable('auth_counters', (table) => table.dropIndex([], 'auth_counters_end')) // it is there
     })
 
     test('every text is compared byte for byte, and what is unique is so by the byte', async () => {

@@ -1,12 +1,12 @@
-import type { ChildProcess } from 'node:child_process'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { NewIdentity } from '../../src/store/auth-store'
 import { createKnexStore, type KnexStore } from '../../src/store/knex/knex-store'
 import { createAuthTables } from '../../src/store/knex/schema'
 import { databases, type OpenDatabase } from '../support/databases'
+import { type OtherProcess, startProcess } from '../support/two-processes'
 import { later, newIdentity, newRefreshToken, newUser, newUserToken, rotationOf } from './contract'
-import { start, stop, tell } from './other-process'
-import type { Task } from './races-child'
+import type { Answer, Task } from './races-child'
 
 // The rest of the suite is indifferent to the zone too: TZ=Asia/Tokyo npx vitest run --config test/vitest.config.mts test/store
 const INSTANTS = [
@@ -21,23 +21,21 @@ for (const database of await databases()) {
   describe(`processes in Tokyo and in Sao Paulo on one ${database.name} database`, () => {
     let opened: OpenDatabase
     let store: KnexStore
-    let tokyo: ChildProcess
-    let saoPaulo: ChildProcess
+    let tokyo: OtherProcess<Task, Answer>
+    let saoPaulo: OtherProcess<Task, Answer>
 
     beforeAll(async () => {
       opened = await database.open()
       await createAuthTables(opened.knex)
       store = createKnexStore({ knex: opened.knex })
-      tokyo = start('Asia/Tokyo')
-      saoPaulo = start('America/Sao_Paulo')
-      for (const child of [tokyo, saoPaulo]) expect(await tell(child, { config: opened.config ?? {} })).toBe('ready')
+      const file = join(import.meta.dirname, 'races-child.ts')
+      tokyo = await startProcess(file, opened, 'Asia/Tokyo')
+      saoPaulo = await startProcess(file, opened, 'America/Sao_Paulo')
     }, 60_000)
     afterAll(async () => {
-      for (const child of [tokyo, saoPaulo]) if (child) await stop(child)
+      for (const child of [tokyo, saoPaulo]) await child?.stop()
       await opened?.close()
     })
-
-    const ask = (child: ChildProcess, task: Task) => tell(child, { startAt: 0, task })
 
     test('what one writes the other reads, and so does this one, to the millisecond', async () => {
       for (const [writer, reader] of [
@@ -47,10 +45,10 @@ for (const database of await databases()) {
         const { id } = await store.users.insert(newUser())
         for (const [index, createdAt] of INSTANTS.entries()) {
           const identity: NewIdentity = newIdentity(id, { provider: `p${index}`, createdAt, lastLoginAt: later(index, createdAt) })
-          expect(await ask(writer, { verb: 'insertIdentity', identity })).toEqual({ won: true })
-          expect(await ask(reader, { verb: 'seesIdentity', identity }), createdAt.toISOString()).toEqual({ won: true })
+          expect(await writer.ask({ verb: 'insertIdentity', identity })).toEqual({ won: true })
+          expect(await reader.ask({ verb: 'seesIdentity', identity }), createdAt.toISOString()).toEqual({ won: true })
           const elsewhere = { ...identity, createdAt: later(1, createdAt) }
-          expect(await ask(reader, { verb: 'seesIdentity', identity: elsewhere })).toEqual({ won: false })
+          expect(await reader.ask({ verb: 'seesIdentity', identity: elsewhere })).toEqual({ won: false })
         }
         const listed = await store.identities.listForUser(id)
         expect(new Set(listed.map(({ createdAt }) => createdAt.getTime()))).toEqual(new Set(INSTANTS.map((instant) => instant.getTime())))
@@ -62,13 +60,13 @@ for (const database of await databases()) {
       for (const child of [tokyo, saoPaulo]) {
         for (const end of INSTANTS) {
           const { tokenHash } = await store.userTokens.insert(newUserToken(id, { expiresAt: end }))
-          expect(await ask(child, { verb: 'consume', tokenHash, at: end })).toEqual({ won: false })
-          expect(await ask(child, { verb: 'consume', tokenHash, at: later(-1, end) })).toEqual({ won: true })
+          expect(await child.ask({ verb: 'consume', tokenHash, at: end })).toEqual({ won: false })
+          expect(await child.ask({ verb: 'consume', tokenHash, at: later(-1, end) })).toEqual({ won: true })
           const token = newRefreshToken(id, { expiresAt: end, familyExpiresAt: end })
           await store.refreshTokens.insert(token)
           const rotate = (at: Date): Task => ({ verb: 'rotate', rotation: rotationOf(token.tokenHash, { at }) })
-          expect(await ask(child, rotate(end))).toEqual({ won: false })
-          expect(await ask(child, rotate(later(-1, end)))).toEqual({ won: true })
+          expect(await child.ask(rotate(end))).toEqual({ won: false })
+          expect(await child.ask(rotate(later(-1, end)))).toEqual({ won: true })
         }
       }
     })

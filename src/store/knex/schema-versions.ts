@@ -9,8 +9,8 @@ export interface Version {
 
 export interface TableSchema {
   readonly name: string
-  /** What it holds, by the name of its options. */
-  readonly record: keyof HostTables
+  /** What it holds, by the name of its options; null: no record, so it is ours whatever the host's tables are. */
+  readonly record: keyof HostTables | null
   columns(types: ColumnTypes, usersKey: string): readonly string[]
   /** After the columns: MySQL reads over `references` beside a column. */
   constraints(users: string): readonly string[]
@@ -145,6 +145,19 @@ export const VERSIONS: readonly Version[] = [
           { name: 'auth_sessions_user', columns: 'user_id' },
           { name: 'auth_sessions_expiry', columns: 'expires_at' },
         ],
+      },
+    ],
+  },
+  {
+    name: 'doorward_0002_counters',
+    tables: [
+      {
+        name: 'auth_counters',
+        record: null,
+        // Milliseconds since 1970 by the application's clock on every database: compared with nothing else.
+        columns: () => ['counter_key varchar(255) not null primary key', 'count integer not null', 'ends_at bigint not null'],
+        constraints: () => [],
+        indexes: [{ name: 'auth_counters_end', columns: 'ends_at' }],
       },
     ],
   },

@@ -41,7 +41,7 @@ export const migrationSource: Knex.MigrationSource<unknown> = {
 async function apply(db: Knex, dialect: Dialect, version: Version, hostTables: HostTables = {}): Promise<void> {
   const create = async () => {
     const [options, users] = [await dialect.tableOptions(db), await usersOf(db, dialect, hostTables)]
-    const missing = version.tables.filter(({ record }) => hostTables[record] === undefined)
+    const missing = version.tables.filter(({ record }) => record === null || hostTables[record] === undefined)
     for (const table of missing) for (const statement of statements(table, dialect, users, options)) await db.raw(statement)
   }
   return dialect.withSchemaLock ? dialect.withSchemaLock(db, create) : create()

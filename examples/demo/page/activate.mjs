@@ -1,0 +1,24 @@
+import { auth, send, sendInTurn } from './api.mjs'
+import { element, onSubmit, say } from './form.mjs'
+import { leave } from './handover.mjs'
+import { refusal } from './messages.mjs'
+
+const token = location.pathname.split('/').at(-1)
+
+// Only here is the link spent: programs that look into mail open every link, and press no buttons.
+onSubmit(element('activate-form'), async () => {
+  const answer = await sendInTurn('POST', `${auth}/activate`, { token })
+  if (!answer.ok) {
+    element('again').hidden = answer.body?.code !== 'INVALID_TOKEN'
+    return refusal(answer)
+  }
+  leave('arrival', 'activated')
+  location.replace('/')
+})
+
+onSubmit(element('again-form'), async ({ email }) => {
+  say('sent-again', null)
+  const answer = await send('POST', `${auth}/activation/request`, { email })
+  if (!answer.ok) return refusal(answer)
+  say('sent-again', 'If an account with this address waits for its activation, a new link is on its way.')
+})

@@ -1,0 +1,95 @@
+import { type AuthContext, unitOfWork } from '../context'
+import { EmailTakenError, InvalidTokenError, ValidationError } from '../errors'
+import { requireEmail } from '../http/email-address'
+import type { Locale } from '../http/locale'
+import { findLink, type LinkToken, replaceLink, spendLink } from '../mailbox/email-link'
+import { mailLink, mailNotice, mayMail } from '../mailbox/send-mail'
+import { DuplicateRecordError, type UserRecord, type UserTokenRecord } from '../store/auth-store'
+import { findActiveUser } from './find-active-user'
+import { proveByPassword } from './prove-by-password'
+
+export interface EmailChange {
+  userId: string
+  newEmail: string
+  currentPassword: string
+}
+
+/** What a change needs before anything is mailed; nothing here tells whether the new address is taken. */
+export interface ProvenEmailChange {
+  user: UserRecord
+  newEmail: string
+  /** Who has the new address already. */
+  owner: UserRecord | null
+}
+
+/**
+ * The person's own word, by password, that the account shall have another address.
+ * @throws ValidationError (no address, or the present one), InvalidCredentialsError, TooManyRequestsError,
+ *   UnauthorizedError, AccountInactiveError
+ */
+export async function proveEmailChange(
+  ctx: AuthContext,
+  { userId, newEmail: given, currentPassword }: EmailChange,
+): Promise<ProvenEmailChange> {
+  const newEmail = requireEmail(given)
+  const user = await findActiveUser(ctx, userId)
+  if (newEmail === user.email) throw new ValidationError({ details: { errors: [{ path: 'new_email', rule: 'unchanged' }] } })
+  await proveByPassword(ctx, user, currentPassword)
+  return { user, newEmail, owner: await ctx.store.users.findByEmail(newEmail) }
+}
+
+/**
+ * Mails the link to the new address, and a notice to the old one. A taken address gets no link; its owner is told. Null:
+ * no link.
+ */
+export async function sendEmailChange(
+  ctx: AuthContext,
+  { user, newEmail, owner }: ProvenEmailChange,
+  locale: Locale,
+): Promise<LinkToken | null> {
+  mailNotice(ctx, user, 'email_change_requested', locale)
+  if (owner) {
+    mailNotice(ctx, owner, 'email_change_taken', locale)
+    return null
+  }
+  if (!(await mayMail(ctx, { email: newEmail }))) return null
+  const link = await unitOfWork(ctx, async (ctx) => {
+    const locked = await ctx.store.users.lock(user.id)
+    return locked?.isActive && locked.email === user.email ? replaceLink(ctx, locked, 'EMAIL_CHANGE', newEmail) : null
+  })
+  // The new address has proven nothing yet: the mail to it does not repeat a name.
+  if (link) mailLink(ctx, { ...user, email: newEmail, emailVerifiedAt: null }, 'email_change', link, locale)
+  return link
+}
+
+/**
+ * Redeems the link: the account has the new address, which is thereby proven, and every link mailed before is dead.
+ * @throws InvalidTokenError; EmailTakenError when somebody else has the address by now, with nothing changed
+ */
+export async function confirmEmailChange(ctx: AuthContext, token: string): Promise<void> {
+  const { link, user } = await findEmailChange(ctx, token)
+  try {
+    await unitOfWork(ctx, (ctx) => redeem(ctx, link, user))
+  } catch (error) {
+    throw error instanceof DuplicateRecordError ? new EmailTakenError({ cause: error }) : error
+  }
+  ctx.events.emit('email.changed', { userId: user.id })
+  mailNotice(ctx, user, 'email_changed')
+}
+
+/** The open link and its account; spends nothing. @throws InvalidTokenError */
+export async function findEmailChange(ctx: AuthContext, token: string): Promise<{ link: UserTokenRecord; user: UserRecord }> {
+  const link = await findLink(ctx, token, 'EMAIL_CHANGE')
+  const user = await ctx.store.users.find(link.userId)
+  if (!user?.isActive || link.payload === null) throw new InvalidTokenError()
+  return { link, user }
+}
+
+async function redeem(ctx: AuthContext, link: UserTokenRecord, seen: UserRecord): Promise<void> {
+  const now = ctx.now()
+  const user = await ctx.store.users.lock(link.userId)
+  if (!user?.isActive || user.email !== seen.email || link.payload === null) throw new InvalidTokenError()
+  await spendLink(ctx, link, 'EMAIL_CHANGE')
+  await ctx.store.userTokens.consumeAllForUser(user.id, now)
+  await ctx.store.users.update(user.id, { email: link.payload, emailVerifiedAt: now, updatedAt: now })
+}

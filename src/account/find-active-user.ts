@@ -1,0 +1,11 @@
+import type { AuthContext } from '../context'
+import { AccountInactiveError, UnauthorizedError } from '../errors'
+import type { UserRecord } from '../store/auth-store'
+
+/** The row behind a session. @throws UnauthorizedError (the account is gone), AccountInactiveError */
+export async function findActiveUser(ctx: AuthContext, userId: string): Promise<UserRecord> {
+  const user = await ctx.store.users.find(userId)
+  if (!user) throw new UnauthorizedError()
+  if (!user.isActive) throw new AccountInactiveError()
+  return user
+}

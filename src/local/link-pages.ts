@@ -1,0 +1,43 @@
+import Joi from 'joi'
+import type { AuthContext } from '../context'
+import { ValidationError } from '../errors'
+import { routeBudget } from '../guards/route-budget'
+import type { Route } from '../http/routes'
+import { passwordText, validate } from '../http/validate'
+import { linkPage } from '../pages/link-page'
+import { activateOnly, lookAtActivation } from './activate'
+import { lookAtReset, resetOnly } from './reset-password'
+
+/** The pages behind activation and reset links. They sign nobody in: a page can keep no token. */
+export function linkPages(ctx: AuthContext): Route[] {
+  return [
+    ...linkPage(ctx, {
+      path: '/activate/:token',
+      sharesPath: true,
+      before: [routeBudget(ctx, 'activate')],
+      form: 'activate',
+      done: 'activated',
+      look: (token) => lookAtActivation(ctx, token),
+      redeem: (token) => activateOnly(ctx, token),
+    }),
+    ...linkPage(ctx, {
+      path: '/password-reset/:token',
+      before: [routeBudget(ctx, 'password_reset_confirm')],
+      form: 'password_reset',
+      done: 'password_changed',
+      look: (token) => lookAtReset(ctx, token),
+      redeem: (token, fields) => resetOnly(ctx, { token, newPassword: readPassword(fields) }),
+    }),
+  ]
+}
+
+const passwords = Joi.object<{ new_password: string; confirm_password: string }>({
+  new_password: passwordText().allow(''),
+  confirm_password: passwordText().allow(''),
+})
+
+function readPassword(fields: unknown): string {
+  const { new_password, confirm_password } = validate(passwords, fields)
+  if (new_password !== confirm_password) throw new ValidationError({ details: { rule: 'mismatch' } })
+  return new_password
+}

@@ -1,0 +1,88 @@
+import { nearestName } from '../config/nearest-name'
+import { ConfigurationError } from '../errors'
+import { normalizeEmail } from '../http/email-address'
+import type { AuthMail, Mailer } from '../mailer'
+import { oneLine } from './one-line'
+import { refused, smtpErrorOf } from './smtp-error'
+import { type Transporter, transporterOf } from './smtp-transport'
+
+export interface SmtpMailerOptions {
+  /** Who writes: `no-reply@app.example`, or `App <no-reply@app.example>`. */
+  from: string
+  /**
+   * `smtp://user:password@host:587`, `smtps://…`; nodemailer's SMTP options; or a transporter that `nodemailer.createTransport`
+   * made. Of the first two, TLS is required unless the host is this machine, and time is bounded; a transporter is taken
+   * as it is.
+   */
+  transport: string | object
+}
+
+/**
+ * A `Mailer` over SMTP, by nodemailer (an optional peer). Every mail has one recipient and is marked as automatic
+ * (RFC 3834). What the server refuses for good (5yz), and what may have been delivered although the connection was lost,
+ * is never sent again; a temporary refusal (4yz) and a server that cannot be reached are (RFC 5321 section 4.2.1).
+ * @throws ConfigurationError for a missing package, an unusable `from` or `transport`
+ */
+export function smtpMailer(options: SmtpMailerOptions): Mailer {
+  refuseUnknown(options)
+  const from = senderOf(options.from)
+  const transporter = transporterOf(options.transport)
+  return { send: (mail) => send(transporter, from, mail) }
+}
+
+interface Address {
+  name: string
+  address: string
+}
+
+async function send(transporter: Transporter, from: Address, mail: AuthMail): Promise<void> {
+  const message = messageOf(from, mail)
+  const result = await transporter.sendMail(message).catch((error: unknown) => {
+    throw smtpErrorOf(error)
+  })
+  const { rejected } = Object(result) as { rejected?: unknown } // as nodemailer's transports say it, where they do
+  if (Array.isArray(rejected) && rejected.length > 0) throw refused('EENVELOPE')
+}
+
+/**
+ * Addresses go as objects and the envelope by itself: nothing in a name or an address is read as a second recipient or
+ * a header. The person's name is not there at all: nobody has vouched for it.
+ */
+function messageOf(from: Address, { to, subject, text, html }: AuthMail): object {
+  if (!oneAddress.test(to)) throw refused('EENVELOPE')
+  return {
+    from,
+    to: { name: '', address: to },
+    envelope: { from: from.address, to: [to] },
+    subject: oneLine(subject),
+    text,
+    html,
+    headers: { 'Auto-Submitted': 'auto-generated' },
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  }
+}
+
+/** Wider than our rule for new addresses, since a host's table may hold older ones; still never two, nor a header. */
+const oneAddress = /^[^\s\p{Cc}@<>()[\]\\,;:"]+@[^\s\p{Cc}@<>()[\]\\,;:"]+$/u
+
+function senderOf(from: unknown): Address {
+  const [, quoted, bare, inBrackets, alone] =
+    typeof from === 'string' ? (/^(?:(?:"([^"\\<>]*)"|([^"\\<>]*?)) *<([^<>]*)>|([^<>"]*))$/.exec(from.trim()) ?? []) : []
+  const address = inBrackets ?? alone
+  const name = quoted ?? bare ?? ''
+  if (address === undefined || normalizeEmail(address) === null || oneLine(name) !== name) {
+    throw new ConfigurationError("smtpMailer: from must be one address, such as 'no-reply@app.example' or 'App <no-reply@app.example>'.")
+  }
+  return { name, address }
+}
+
+function refuseUnknown(options: unknown): void {
+  if (typeof options !== 'object' || options === null) throw new ConfigurationError('smtpMailer() needs options: { from, transport }.')
+  const known = ['from', 'transport']
+  const unknown = Object.keys(options).find((name) => !known.includes(name))
+  if (unknown === undefined) return
+  throw new ConfigurationError(
+    `smtpMailer: unknown option ${JSON.stringify(unknown.slice(0, 64))}; the nearest known one is ${nearestName(unknown, known)}.`,
+  )
+}

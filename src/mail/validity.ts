@@ -1,0 +1,19 @@
+import type { Locale } from '../http/locale'
+
+/** `This link is valid for 24 hours, until March 2, 2026 at 12:00 PM (UTC).` */
+export function validityOf(issuedAt: Date, expiresAt: Date, locale: Locale): string {
+  const minutes = Math.max(1, Math.round((expiresAt.getTime() - issuedAt.getTime()) / 60_000))
+  const instant = new Intl.DateTimeFormat(locale, { dateStyle: 'long', timeStyle: 'short', timeZone: 'UTC' }).format(expiresAt)
+  const sentence =
+    locale === 'pt-BR'
+      ? `Este link vale por ${inWords(minutes, locale)}, até ${instant} (UTC).`
+      : `This link is valid for ${inWords(minutes, locale)}, until ${instant} (UTC).`
+  return sentence.replace(/[\u00a0\u202f]/g, ' ') // the locale's narrow blanks: some mail programs show a box
+}
+
+/** In the largest unit that comes out even: 24 hours, 3 days, 90 minutes. */
+function inWords(minutes: number, locale: Locale): string {
+  const [amount, unit] =
+    minutes % 1_440 === 0 && minutes > 1_440 ? [minutes / 1_440, 'day'] : minutes % 60 === 0 ? [minutes / 60, 'hour'] : [minutes, 'minute']
+  return new Intl.NumberFormat(locale, { style: 'unit', unit: String(unit), unitDisplay: 'long' }).format(Number(amount))
+}

@@ -1,0 +1,27 @@
+import type { Response } from 'express'
+import type { AuthContext } from '../context'
+import type { LocalizedText } from '../errors'
+import type { Locale } from '../http/locale'
+import { sendJson } from '../http/send'
+import type { LinkToken } from './email-link'
+
+/** Says nothing about the address: known, unknown, taken, active, pending, deactivated or refusing are one answer. */
+const message: LocalizedText = {
+  'en-US': 'If this address has an account that it applies to, a mail is on its way.',
+  'pt-BR': 'Se houver uma conta para este endereço à qual isto se aplique, um e-mail está a caminho.',
+}
+
+/**
+ * The one answer of every route that asks for a link. The link is made after it, so that its time says nothing either;
+ * where links are put in bodies (never in production) the answer has to wait.
+ */
+export async function answerLinkRequest(
+  ctx: AuthContext,
+  res: Response,
+  { name, field, locale }: { name: string; field: string; locale: Locale },
+  makeLink: () => Promise<LinkToken | null>,
+): Promise<void> {
+  const link = ctx.showsLinks ? await makeLink() : null
+  if (!ctx.showsLinks) ctx.background.run(name, makeLink)
+  sendJson(res, 202, { message: message[locale], [field]: link?.url ?? null })
+}

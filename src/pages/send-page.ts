@@ -1,0 +1,36 @@
+import { randomBytes } from 'node:crypto'
+import type { Request, Response } from 'express'
+import type { AuthContext } from '../context'
+import { localeOf } from '../http/locale'
+import { sendHtml } from '../http/send'
+import { describeError } from '../logger'
+import type { PageInput, PageName } from '../page-templates'
+import { renderPage } from './page'
+
+/** Answers with a page in the reader's language: the host's own where it has one. Sets no cookie and holds no token. */
+export function sendPage(
+  ctx: AuthContext,
+  req: Request,
+  res: Response,
+  status: number,
+  page: PageName,
+  problem: (locale: PageInput['locale']) => string | null = () => null,
+): void {
+  const locale = localeOf(req, ctx.settings.defaultLocale)
+  const styleNonce = randomBytes(16).toString('base64')
+  const input: PageInput = { page, locale, problem: problem(locale), loginUrl: ctx.settings.loginUrl, styleNonce }
+  sendHtml(res, status, ownPage(ctx, input) ?? renderPage(input), styleNonce)
+}
+
+/** A host's template that fails costs its look, not the page. */
+function ownPage(ctx: AuthContext, input: PageInput): string | null {
+  try {
+    const page: unknown = ctx.templates.pages?.[input.page]?.(input)
+    if (page === undefined) return null
+    if (typeof page === 'string') return page
+    throw new TypeError('A page template must return a string.')
+  } catch (error) {
+    ctx.logger.error({ page: input.page, error: describeError(error) }, 'doorward: a page template failed; the built-in page is shown')
+    return null
+  }
+}

@@ -1,0 +1,12 @@
+import { expect } from 'vitest'
+
+/** The newest link of its kind in the demo's outbox; waits for it, since mails travel after the answer. */
+export async function newestLink(demo: { url: string }, page: 'activate' | 'reset'): Promise<{ url: string; token: string }> {
+  const find = async () => {
+    const outbox = await (await fetch(`${demo.url}/outbox`)).text()
+    return new RegExp(`href="(${demo.url}/${page}/([\\w-]{43}))"`).exec(outbox)
+  }
+  await expect.poll(find, { timeout: 5_000 }).not.toBeNull()
+  const [, url = '', token = ''] = (await find()) ?? []
+  return { url, token }
+}
