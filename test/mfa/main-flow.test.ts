@@ -4,7 +4,11 @@ import { appPerTest } from '../support/app-per-test'
 import { databases } from '../support/databases'
 import { authenticator } from './authenticator'
 
-export const mfaSettings = { mfaEnabled: true, mfaIssuer: 'Example', mfaSecretKey: Buffer.alloc(32, 'a key of many letters').toString('base64') }
+export const mfaSettings = {
+  mfaEnabled: true,
+  mfaIssuer: 'Example',
+  mfaSecretKey: Buffer.alloc(32, 'a key of many letters').toString('base64'),
+}
 
 for (const database of await databases()) {
   describe(`a second factor, on ${database.name}`, () => {
@@ -40,7 +44,14 @@ for (const database of await databases()) {
       expect(recovered.status).toBe(200)
 
       const disable = { password, code: app.nextCode() }
-      expect((await browser.post('/auth/mfa/disable').set(as({ accessToken: recovered.body.access_token })).send(disable)).status).toBe(204)
+      expect(
+        (
+          await browser
+            .post('/auth/mfa/disable')
+            .set(as({ accessToken: recovered.body.access_token }))
+            .send(disable)
+        ).status,
+      ).toBe(204)
       expect((await login()).body.mfa_required).toBe(false)
     })
   })
