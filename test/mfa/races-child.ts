@@ -1,7 +1,7 @@
 /** The other processes of races.test.ts: the operations of a whole router each, on the same database. */
 import { createHash } from 'node:crypto'
 import type { Knex } from 'knex'
-import { type AuthService, createAuthRouter, createKnexStore, type PasswordHasher } from '../../src'
+import { type AuthService, createAuthRouter, createKnexStore, knexCounters, type PasswordHasher } from '../../src'
 import { AppError } from '../../src/errors'
 import { serveTasks } from '../support/two-processes'
 
@@ -9,6 +9,8 @@ import { serveTasks } from '../support/two-processes'
 export interface Call {
   verb: 'verifyMfa' | 'changePasswordWithMfa' | 'disableTotp' | 'enrollTotp' | 'confirmTotp' | 'regenerateRecoveryCodes'
   input: Parameters<AuthService[Call['verb']]>[0]
+  /** With the budget of wrong codes, counted in the database. */
+  counted?: boolean
 }
 
 /** All of them at once. */
@@ -32,18 +34,19 @@ export const plainHasher: PasswordHasher = {
   needsRehash: () => false,
 }
 
-export function serviceOn(knex: Knex): AuthService {
+export function serviceOn(knex: Knex, { counted = false } = {}): AuthService {
   return createAuthRouter({
     settings: raceSettings,
     store: createKnexStore({ knex }),
     environment: 'test',
     passwordHasher: plainHasher,
-    throttle: { mfa: false, login: false },
+    throttle: counted ? { counters: knexCounters(knex), login: false } : { mfa: false, login: false },
     logger: { info() {}, warn() {}, error: (fields, message) => console.error(message, fields) },
   }).service
 }
 
-async function perform(service: AuthService, { verb, input }: Call): Promise<Outcome> {
+async function perform({ plain, counting }: Record<'plain' | 'counting', AuthService>, { verb, input, counted }: Call): Promise<Outcome> {
+  const service = counted ? counting : plain
   try {
     return { ok: await (service[verb] as (input: Call['input']) => Promise<unknown>)(input) } // each verb with its own input
   } catch (error) {
@@ -54,8 +57,8 @@ async function perform(service: AuthService, { verb, input }: Call): Promise<Out
 if (process.send) {
   serveTasks<Task, Outcome[]>(
     async (db) => {
-      const service = serviceOn(db)
-      return (calls) => Promise.all(calls.map((call) => perform(service, call)))
+      const services = { plain: serviceOn(db), counting: serviceOn(db, { counted: true }) }
+      return (calls) => Promise.all(calls.map((call) => perform(services, call)))
     },
     { connections: 3 },
   )
