@@ -12,6 +12,9 @@ export interface Background {
   runIfRoom(name: string, work: () => Promise<unknown>): boolean
 }
 
+/** A hook or a database that never answers gives its place back after this long; what it still does is nobody's any more. */
+const longestMs = 40_000
+
 /** Far more than budgets let through; what it bounds is memory, should the database or a hook stop answering. */
 const mostAtOnce = 1_000
 
@@ -22,8 +25,7 @@ export function createBackground(logger: Logger): Background {
     if (underWay >= mostAtOnce) return false
     underWay++
     // A promise chain of its own: a throw before the first await is a failure of the work, not of the request.
-    Promise.resolve()
-      .then(work)
+    inTime(Promise.resolve().then(work))
       .catch((error: unknown) => logger.error({ work: name, error: describeError(error) }, 'doorward: work after the answer failed'))
       .finally(() => {
         underWay--
@@ -40,5 +42,18 @@ export function createBackground(logger: Logger): Background {
       if (!isStarted) logger.error({ work: name }, 'doorward: too much work after answers is under way; this was left out')
       return isStarted
     },
+  }
+}
+
+async function inTime(work: Promise<unknown>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error('The work after the answer is late.')), longestMs)
+    timer.unref()
+  })
+  try {
+    await Promise.race([work, late])
+  } finally {
+    clearTimeout(timer)
   }
 }

@@ -1,6 +1,6 @@
 import type { LocalizedText } from './errors'
 
-/** The pages behind mailed links: a form, what it came to, and why it did not. */
+/** The pages behind mailed links and after a provider: a form, what it came to, and why it did not. */
 export const pageNames = [
   'activate',
   'activated',
@@ -10,6 +10,8 @@ export const pageNames = [
   'email_verified',
   'email_change',
   'email_changed',
+  'second_factor',
+  'challenge_over',
   'link_invalid',
   'link_refused',
   'address_taken',
@@ -19,7 +21,7 @@ export const pageNames = [
 
 export type PageName = (typeof pageNames)[number]
 
-/** What a page is made of. It holds no token: its form posts to the address it came from, with no `action`. */
+/** What a page is made of. A link's page holds no token: its form posts to the address it came from, with no `action`. */
 export interface PageInput {
   readonly page: PageName
   readonly locale: keyof LocalizedText
@@ -27,6 +29,8 @@ export interface PageInput {
   readonly problem: string | null
   /** `settings.loginUrl`. */
   readonly loginUrl: string | null
+  /** Of `second_factor` alone: where its form posts `mfa_token` and `code` to; null on every other page. */
+  readonly challenge: { readonly action: string; readonly mfaToken: string } | null
   /** For the `nonce` of a `<style>`: the page's policy lets nothing else through. */
   readonly styleNonce: string
 }

@@ -3,17 +3,18 @@ import { changePassword, type PasswordChange } from './account/change-password'
 import { deactivate, revokeSessions } from './account/deactivate'
 import { confirmEmail, sendEmailVerification } from './account/verify-email'
 import { type AuthContext, trustedStore } from './context'
+import { EmailTakenError } from './errors'
 import type { AuthEventName } from './events'
 import { requireEmail } from './http/email-address'
 import type { Locale } from './http/locale'
 import { activate } from './local/activate'
 import { type LoginInput, logIn } from './local/log-in'
-import type { ACTIVATION_WITHHELD } from './local/refuses-email-link'
 import { sendActivation } from './local/request-activation'
 import { sendPasswordReset } from './local/request-password-reset'
 import { type ResetInput, resetPassword } from './local/reset-password'
-import { type SignUpInput, signUp } from './local/sign-up'
+import { type SignUpInput, sendFirstLink, signUp } from './local/sign-up'
 import type { LinkToken } from './mailbox/email-link'
+import type { ACTIVATION_WITHHELD } from './mailbox/refuses-email-link'
 import { changePasswordWithMfa, type PasswordChangeWithMfa } from './mfa/change-password'
 import { type Confirmation, confirmTotp } from './mfa/confirm'
 import { type Disabling, disableTotp, regenerateRecoveryCodes } from './mfa/disable'
@@ -80,12 +81,13 @@ export interface AuthService {
 }
 
 export function createService(ctx: AuthContext): AuthService {
-  const localeOf = (options?: { locale?: Locale }) => options?.locale ?? ctx.settings.defaultLocale
+  const localeOf = (options?: { locale?: Locale | undefined }) => options?.locale ?? ctx.settings.defaultLocale
   const ownerOf = (email: string) => ctx.store.users.findByEmail(requireEmail(email))
   return {
     async signUp(input) {
-      const { user, activation } = await signUp(ctx, input, { logsIn: false })
-      return [user, activation]
+      const signup = await signUp(ctx, input, { logsIn: false })
+      if (signup.kind === 'taken') throw new EmailTakenError()
+      return [signup.user, await sendFirstLink(ctx, signup, localeOf(input))]
     },
     logIn: (input) => logIn(ctx, input),
     activate: (token) => activate(ctx, token),

@@ -3,9 +3,10 @@ import { EmailTakenError, InvalidTokenError, ValidationError } from '../errors'
 import { requireEmail } from '../http/email-address'
 import type { Locale } from '../http/locale'
 import { findLink, type LinkToken, replaceLink, spendLink } from '../mailbox/email-link'
+import { refusesEmailLink } from '../mailbox/refuses-email-link'
 import { mailLink, mailNotice, mayMail } from '../mailbox/send-mail'
 import { findActiveUser } from '../step-up/find-active-user'
-import { proveByPassword } from '../step-up/prove-by-password'
+import { withPassword } from '../step-up/with-password'
 import { DuplicateRecordError, type UserRecord, type UserTokenRecord } from '../store/auth-store'
 
 export interface EmailChange {
@@ -34,8 +35,8 @@ export async function proveEmailChange(
   const newEmail = requireEmail(given)
   const user = await findActiveUser(ctx, userId)
   if (newEmail === user.email) throw new ValidationError({ details: { errors: [{ path: 'new_email', rule: 'unchanged' }] } })
-  await proveByPassword(ctx, user, currentPassword)
-  return { user, newEmail, owner: await ctx.store.users.findByEmail(newEmail) }
+  const owner = await withPassword(ctx, user, currentPassword, () => ctx.store.users.findByEmail(newEmail))
+  return { user, newEmail, owner }
 }
 
 /**
@@ -47,6 +48,7 @@ export async function sendEmailChange(
   { user, newEmail, owner }: ProvenEmailChange,
   locale: Locale,
 ): Promise<LinkToken | null> {
+  if (await refusesEmailLink(ctx, user)) return null
   mailNotice(ctx, user, 'email_change_requested', locale)
   if (owner) {
     mailNotice(ctx, owner, 'email_change_taken', locale)
@@ -55,7 +57,9 @@ export async function sendEmailChange(
   if (!(await mayMail(ctx, { email: newEmail }))) return null
   const link = await unitOfWork(ctx, async (ctx) => {
     const locked = await ctx.store.users.lock(user.id)
-    return locked?.isActive && locked.email === user.email ? replaceLink(ctx, locked, 'EMAIL_CHANGE', newEmail) : null
+    // The proof was of this very password: what a reset did in between ends what was begun before it.
+    const isStill = locked?.isActive && locked.email === user.email && locked.hashedPassword === user.hashedPassword
+    return isStill ? replaceLink(ctx, locked, 'EMAIL_CHANGE', newEmail) : null
   })
   // The new address has proven nothing yet: the mail to it does not repeat a name.
   if (link) mailLink(ctx, { ...user, email: newEmail, emailVerifiedAt: null }, 'email_change', link, locale)

@@ -5,7 +5,7 @@ import { mailNotice } from '../mailbox/send-mail'
 import { checkPassword } from '../passwords/check-password'
 import { endOtherSessions, type KeptSession } from '../session/log-out'
 import { findActiveUser } from '../step-up/find-active-user'
-import { proveByPassword } from '../step-up/prove-by-password'
+import { withPassword } from '../step-up/with-password'
 import type { UserRecord } from '../store/auth-store'
 
 export interface PasswordChange {
@@ -28,17 +28,23 @@ export async function changePassword(ctx: AuthContext, { userId, currentPassword
   const user = await findActiveUser(ctx, userId)
   if (amr && ctx.settings.mfaEnabled && user.totpEnabledAt && !amr.some(isSecondFactor)) throw new MfaRequiredError()
   await checkPassword(ctx, newPassword, user)
-  await proveByPassword(ctx, user, currentPassword)
-  const hashedPassword = await ctx.hasher.hash(newPassword)
-  const replace = (seen: UserRecord) => unitOfWork(ctx, (ctx) => replacePassword(ctx, seen, hashedPassword, keep))
-  if (!(await replace(user))) {
-    // A login may have stored a better hash of the same password between our look and our write: then we look again, once.
-    const again = await findActiveUser(ctx, userId)
-    await proveByPassword(ctx, again, currentPassword)
-    if (!(await replace(again))) throw new InvalidCredentialsError()
-  }
+  const hash = await withPassword(ctx, user, currentPassword, () => hashAndReplace(ctx, user, newPassword, keep))
+  // A login may have stored a better hash of the same password between our look and our write: then we look again, once.
+  if (hash !== null) await replaceAgain(ctx, await findActiveUser(ctx, userId), currentPassword, hash, keep)
   ctx.events.emit('password.changed', { userId, by: 'change' })
   mailNotice(ctx, user, 'password_changed')
+}
+
+/** Null when it is done; else the hash, for another try. */
+async function hashAndReplace(ctx: AuthContext, seen: UserRecord, newPassword: string, keep?: KeptSession): Promise<string | null> {
+  const hashedPassword = await ctx.hasher.hash(newPassword)
+  return (await unitOfWork(ctx, (ctx) => replacePassword(ctx, seen, hashedPassword, keep))) ? null : hashedPassword
+}
+
+async function replaceAgain(ctx: AuthContext, seen: UserRecord, currentPassword: string, hash: string, keep?: KeptSession): Promise<void> {
+  await withPassword(ctx, seen, currentPassword, async () => {
+    if (!(await unitOfWork(ctx, (ctx) => replacePassword(ctx, seen, hash, keep)))) throw new InvalidCredentialsError()
+  })
 }
 
 /**

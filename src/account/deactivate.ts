@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { type AuthContext, unitOfWork } from '../context'
 import { NotFoundError } from '../errors'
-import { endSessions } from '../session/log-out'
+import { endOtherSessions, endSessions } from '../session/log-out'
 import type { UserRecord } from '../store/auth-store'
 
 /**
@@ -16,7 +16,7 @@ export async function deactivate(ctx: AuthContext, userId: string): Promise<void
     await ctx.store.users.update(userId, { isActive: false, activatedAt: user.activatedAt ?? now, updatedAt: now })
     await ctx.store.userTokens.consumeAllForUser(userId, now)
     if (!ctx.store.users.fields.has('activatedAt')) await leaveTrace(ctx, user)
-    await endSessions(ctx, userId)
+    await endOtherSessions(ctx, userId)
   })
   ctx.events.emit('account.deactivated', { userId })
 }

@@ -3,6 +3,7 @@ import type { AuthContext } from '../context'
 import { getAuth, getUser } from '../guards/current-auth'
 import type { Guards } from '../guards/guards'
 import type { PublicUser } from '../guards/public-user'
+import { routeBudget } from '../guards/route-budget'
 import { sameSiteWhenByCookie } from '../guards/same-site'
 import { type Route, withBody } from '../http/routes'
 import { sendEmpty, sendJson } from '../http/send'
@@ -32,7 +33,7 @@ function passwordChange(ctx: AuthContext, guards: Guards, { base, delivery, befo
   return withBody({
     method: 'POST',
     path: `${base}/password-change`,
-    before: [...before, guards.requireAuth(), sameSiteWhenByCookie(ctx)],
+    before: [...before, routeBudget(ctx, 'password_change'), guards.requireAuth(), sameSiteWhenByCookie(ctx)],
     body: Joi.object<PasswordChangeBody>({
       current_password: passwordText(),
       new_password: passwordText().allow(''),

@@ -3,12 +3,13 @@ import { InvalidTokenError } from '../errors'
 import type { Locale } from '../http/locale'
 import { findLink, type LinkToken, replaceLink, spendLink } from '../mailbox/email-link'
 import { recordMailboxProof } from '../mailbox/record-proof'
+import { refusesEmailLink } from '../mailbox/refuses-email-link'
 import { mailLink, mayMail } from '../mailbox/send-mail'
 import type { UserRecord, UserTokenRecord } from '../store/auth-store'
 
 /** A link to the account's own address, bound to it: redeemed, it proves that the owner reads it. Null: nothing was sent. */
 export async function sendEmailVerification(ctx: AuthContext, user: UserRecord, locale: Locale): Promise<LinkToken | null> {
-  if (!(await mayMail(ctx, user))) return null
+  if ((await refusesEmailLink(ctx, user)) || !(await mayMail(ctx, user))) return null
   const link = await unitOfWork(ctx, async (ctx) => {
     const locked = await ctx.store.users.lock(user.id)
     return isStill(locked, user.email) ? replaceLink(ctx, locked, 'EMAIL_VERIFICATION', user.email) : null

@@ -10,6 +10,15 @@ export function refuseCrossSite(settings: Settings, req: Request): void {
   if (!isTrusted(settings, req)) throw new CsrfValidationFailedError()
 }
 
+/**
+ * The same for a page of ours without script: under its no-referrer policy a browser says `Origin: null` even to our own
+ * form, and so does a stranger's sandboxed frame. Which of them it is, Sec-Fetch-Site says.
+ */
+export function refuseForeignForm(settings: Settings, req: Request): void {
+  const isOurs = req.headers.origin === 'null' && req.headers['sec-fetch-site'] === 'same-origin'
+  if (!isOurs) refuseCrossSite(settings, req)
+}
+
 function isTrusted(settings: Settings, req: Request): boolean {
   const { origin } = req.headers
   if (origin !== undefined) return settings.trustedOrigins.includes(origin) || isOwn(settings, req, origin)

@@ -19,13 +19,21 @@ export function sendJson(res: Response, status: number, body: unknown): void {
   res.end(JSON.stringify(body))
 }
 
-/** A page of ours: its one style sheet is its own, and its form posts to where the page came from. */
-export function sendHtml(res: Response, status: number, page: string, styleNonce: string): void {
+/**
+ * A page of ours: its one style sheet is its own, and its form posts to us. Browsers hold a redirect after the form to the
+ * same rule: `formTargets` are the origins it may lead to.
+ */
+export function sendHtml(
+  res: Response,
+  status: number,
+  page: string,
+  { styleNonce, formTargets = [] }: { styleNonce: string; formTargets?: readonly string[] },
+): void {
   res.statusCode = status
   res.setHeader('Content-Type', 'text/html; charset=utf-8')
   res.setHeader(
     'Content-Security-Policy',
-    `default-src 'none'; style-src 'nonce-${styleNonce}'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'`,
+    `default-src 'none'; style-src 'nonce-${styleNonce}'; form-action ${["'self'", ...formTargets].join(' ')}; frame-ancestors 'none'; base-uri 'none'`,
   )
   res.end(page)
 }

@@ -8,27 +8,29 @@ import { linkPage } from '../pages/link-page'
 import { activateOnly, lookAtActivation } from './activate'
 import { lookAtReset, resetOnly } from './reset-password'
 
-/** The pages behind activation and reset links. They sign nobody in: a page can keep no token. */
-export function linkPages(ctx: AuthContext): Route[] {
-  return [
-    ...linkPage(ctx, {
-      path: '/activate/:token',
-      sharesPath: true,
-      before: [routeBudget(ctx, 'activate')],
-      form: 'activate',
-      done: 'activated',
-      look: (token) => lookAtActivation(ctx, token),
-      redeem: (token) => activateOnly(ctx, token),
-    }),
-    ...linkPage(ctx, {
-      path: '/password-reset/:token',
-      before: [routeBudget(ctx, 'password_reset_confirm')],
-      form: 'password_reset',
-      done: 'password_changed',
-      look: (token) => lookAtReset(ctx, token),
-      redeem: (token, fields) => resetOnly(ctx, { token, newPassword: readPassword(fields) }),
-    }),
-  ]
+/** The page behind an activation link. It signs nobody in: a page can keep no token. */
+export function activationPage(ctx: AuthContext): Route[] {
+  return linkPage(ctx, {
+    path: '/activate/:token',
+    sharesPath: true,
+    before: [routeBudget(ctx, 'activate')],
+    form: 'activate',
+    done: 'activated',
+    look: (token) => lookAtActivation(ctx, token),
+    redeem: (token) => activateOnly(ctx, token),
+  })
+}
+
+/** The page behind a reset link; signs nobody in either. */
+export function resetPage(ctx: AuthContext): Route[] {
+  return linkPage(ctx, {
+    path: '/password-reset/:token',
+    before: [routeBudget(ctx, 'password_reset_confirm')],
+    form: 'password_reset',
+    done: 'password_changed',
+    look: (token) => lookAtReset(ctx, token),
+    redeem: (token, fields) => resetOnly(ctx, { token, newPassword: readPassword(fields) }),
+  })
 }
 
 const passwords = Joi.object<{ new_password: string; confirm_password: string }>({

@@ -1,25 +1,26 @@
 import { type AuthContext, unitOfWork } from '../context'
 import type { Locale } from '../http/locale'
 import { type LinkToken, replaceLink } from '../mailbox/email-link'
+import { refusesEmailLink } from '../mailbox/refuses-email-link'
 import { mailLink, mayMail } from '../mailbox/send-mail'
 import type { UserRecord } from '../store/auth-store'
-import { refusesEmailLink } from './refuses-email-link'
-import { sendActivation } from './request-activation'
+import { replacesPassword, sendActivation } from './request-activation'
 
 /**
  * A reset link for an active account. One that was never activated gets its activation link instead (contract section
- * 10.4); a deactivated or refusing one, and nobody, get nothing.
+ * 10.4), which takes the password along; a deactivated or refusing one, and nobody, get nothing.
  */
 export async function sendPasswordReset(ctx: AuthContext, user: UserRecord | null, locale: Locale): Promise<LinkToken | null> {
   if (!user) return null
   if (!user.isActive) {
-    await sendActivation(ctx, user, locale)
+    await sendActivation(ctx, user, locale, replacesPassword)
     return null
   }
   if ((await refusesEmailLink(ctx, user)) || !(await mayMail(ctx, user))) return null
   const link = await unitOfWork(ctx, async (ctx) => {
     const locked = await ctx.store.users.lock(user.id)
-    return locked?.isActive ? replaceLink(ctx, locked, 'PASSWORD_RESET') : null
+    // A link to a mailbox the account has left would let its former reader in.
+    return locked?.isActive && locked.email === user.email ? replaceLink(ctx, locked, 'PASSWORD_RESET') : null
   })
   if (link) mailLink(ctx, user, 'password_reset', link, locale)
   return link

@@ -2,14 +2,13 @@ import { type AuthContext, unitOfWork } from '../context'
 import { EmailLinkForbiddenError, InvalidTokenError } from '../errors'
 import { findLink, spendLink } from '../mailbox/email-link'
 import { recordMailboxProof } from '../mailbox/record-proof'
+import { refuseLink, refusesEmailLink } from '../mailbox/refuses-email-link'
 import { mailNotice } from '../mailbox/send-mail'
 import { checkPassword } from '../passwords/check-password'
 import { announceLogin } from '../session/announce-login'
 import { finishLogin, type LoginResult } from '../session/finish-login'
-import { endSessions } from '../session/log-out'
+import { endOtherSessions } from '../session/log-out'
 import type { UserRecord, UserTokenRecord } from '../store/auth-store'
-import { refuseLink } from './activate'
-import { refusesEmailLink } from './refuses-email-link'
 
 export interface ResetInput {
   token: string
@@ -82,7 +81,7 @@ function redeem<T>(
     // Links of every kind: a change of address that a stranger began would otherwise outlive the owner's reset.
     await ctx.store.userTokens.consumeAllForUser(locked.id, now)
     const removed = await recordMailboxProof(ctx, locked, { hashedPassword, passwordSetAt: now })
-    if (revokeSessions) await endSessions(ctx, locked.id)
+    if (revokeSessions) await endOtherSessions(ctx, locked.id)
     const user = { ...locked, hashedPassword, passwordSetAt: now, emailVerifiedAt: now, updatedAt: now }
     return { user, ended: await end(ctx, user), removed }
   })

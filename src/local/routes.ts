@@ -2,7 +2,7 @@ import type { AuthContext } from '../context'
 import type { Route } from '../http/routes'
 import { perDelivery } from '../session/per-delivery'
 import { activationRoutes } from './activation-routes'
-import { linkPages } from './link-pages'
+import { activationPage, resetPage } from './link-pages'
 import { linkRequestRoutes } from './link-request-routes'
 import { loginRoutes } from './login-routes'
 import { signupRoutes } from './signup-routes'
@@ -10,10 +10,9 @@ import { signupRoutes } from './signup-routes'
 /** Accounts with an email and a password. */
 export function localRoutes(ctx: AuthContext): Route[] {
   const { signupEnabled, backendLinks } = ctx.settings
-  const pages = backendLinks ? linkPages(ctx) : []
   return [
     // Before the lines for JSON on the same path, which take what is no form.
-    ...pages.filter(({ path }) => path.startsWith('/activate/')),
+    ...(backendLinks ? activationPage(ctx) : []),
     ...perDelivery(ctx, (line) => [
       ...(signupEnabled ? signupRoutes(ctx, line) : []),
       ...activationRoutes(ctx, line),
@@ -21,6 +20,6 @@ export function localRoutes(ctx: AuthContext): Route[] {
     ]),
     ...linkRequestRoutes(ctx),
     // After `/password-reset/request` and `/confirm`, which are no tokens.
-    ...pages.filter(({ path }) => path.startsWith('/password-reset/')),
+    ...(backendLinks ? resetPage(ctx) : []),
   ]
 }

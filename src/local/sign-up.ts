@@ -1,14 +1,15 @@
 import { type AuthContext, unitOfWork } from '../context'
-import { EmailTakenError } from '../errors'
+import { EmailTakenError, InternalError, ValidationError } from '../errors'
 import { requireEmail } from '../http/email-address'
 import type { Locale } from '../http/locale'
 import { issueLink, type LinkToken } from '../mailbox/email-link'
+import { ACTIVATION_WITHHELD } from '../mailbox/refuses-email-link'
 import { mailLink, mailNotice, mayMail } from '../mailbox/send-mail'
 import { checkPassword } from '../passwords/check-password'
 import { announceLogin } from '../session/announce-login'
 import { finishLogin, type LoginResult } from '../session/finish-login'
 import { DuplicateRecordError, type NewUser, type UserRecord } from '../store/auth-store'
-import { ACTIVATION_WITHHELD, refusesEmailLink } from './refuses-email-link'
+import { sendActivation } from './request-activation'
 
 export interface SignUpInput {
   email: string
@@ -21,35 +22,48 @@ export interface SignUpInput {
   extra?: object | undefined
 }
 
-export interface SignedUp {
-  user: UserRecord
-  /** Null: born active. */
-  activation: LinkToken | typeof ACTIVATION_WITHHELD | null
-  /** Of an account born active, when one was asked for. */
-  session: LoginResult | null
-}
+/** What became of a signup; a taken address is told to nobody by itself. */
+export type Signup =
+  | {
+      kind: 'made'
+      user: UserRecord
+      /** Of an account that waits for its activation; null where the host has to be asked first. */
+      link: LinkToken | null
+      /** Of an account born active, when one was asked for. */
+      session: LoginResult | null
+    }
+  | { kind: 'taken' }
 
 /**
  * A local account: active at once with `autoActivate`, else waiting for its link. The account, its link and what the
- * host's `onSignup` writes are one unit: either all of it is there, or nothing is.
- * @throws ValidationError (address, password), EmailTakenError, ServiceUnavailableError, and what `onSignup` throws
+ * host's `onSignup` writes are one unit: either all of it is there, or nothing is. The mail is `sendFirstLink`'s.
+ * @throws ValidationError (address, name, password), ServiceUnavailableError, and what `onSignup` throws
  */
-export async function signUp(ctx: AuthContext, input: SignUpInput, { logsIn }: { logsIn: boolean }): Promise<SignedUp> {
+export async function signUp(ctx: AuthContext, input: SignUpInput, { logsIn }: { logsIn: boolean }): Promise<Signup> {
   const email = requireEmail(input.email)
-  const name = input.name ?? null
+  const name = requireName(input.name)
   await checkPassword(ctx, input.password, { email, name })
-  // A taken address costs the same hash: the time of the answer says nothing about it.
+  // A taken address costs the same hash: the time of the answer says little about it.
   const hashedPassword = await ctx.hasher.hash(input.password)
-  const owner = await ctx.store.users.findByEmail(email)
-  if (owner) throw new EmailTakenError()
-  const account = await insertAccount(ctx, newAccount(ctx, { email, name, hashedPassword }), { ...input.extra, email, name }, logsIn)
-  const { user, session } = account
-  ctx.events.emit('signup', { userId: user.id, by: 'pwd' })
-  if (session) announceLogin(ctx, session)
-  const activation = user.isActive ? null : (account.link ?? (await firstLink(ctx, user)))
-  if (activation && activation !== ACTIVATION_WITHHELD && (await mayMail(ctx, user)))
-    mailLink(ctx, user, 'activation', activation, input.locale ?? ctx.settings.defaultLocale)
-  return { user, activation, session }
+  if (await ctx.store.users.findByEmail(email)) return { kind: 'taken' }
+  const body = { ...withoutPassword(input), email, name }
+  const account = await insertAccount(ctx, newAccount(ctx, { email, name, hashedPassword }), body, logsIn)
+  if (account.kind === 'taken') return account
+  ctx.events.emit('signup', { userId: account.user.id, by: 'pwd' })
+  if (account.session) announceLogin(ctx, account.session)
+  return account
+}
+
+/** Mails a new account its activation link. Null: it is active. */
+export async function sendFirstLink(
+  ctx: AuthContext,
+  { user, link }: Pick<Signup & { kind: 'made' }, 'user' | 'link'>,
+  locale: Locale,
+): Promise<LinkToken | typeof ACTIVATION_WITHHELD | null> {
+  if (user.isActive) return null
+  if (!link) return (await sendActivation(ctx, user, locale)) ?? ACTIVATION_WITHHELD
+  if (await mayMail(ctx, user)) mailLink(ctx, user, 'activation', link, locale)
+  return link
 }
 
 /** For a signup whose answer does not say that the address is taken: its owner is told instead. */
@@ -58,30 +72,44 @@ export async function tellOwner(ctx: AuthContext, address: string, locale: Local
   if (owner) mailNotice(ctx, owner, 'address_taken', locale)
 }
 
-type Account = Pick<SignedUp, 'user' | 'session'> & { link: LinkToken | null }
-
-function insertAccount(ctx: AuthContext, account: NewUser, body: object, logsIn: boolean): Promise<Account> {
-  return unitOfWork(ctx, async (ctx) => {
-    const user = await insertUser(ctx, account)
-    await ctx.signup.onSignup?.(user, body, ctx.store)
-    if (user.isActive) return { user, link: null, session: logsIn ? await finishLogin(ctx, user, ['pwd']) : null }
-    // A host that may refuse links is asked first, outside of the unit.
-    return { user, link: ctx.refusesEmailLink ? null : await issueLink(ctx, user.id, 'ACTIVATION'), session: null }
-  })
-}
-
-/** A duplicate here is the address; one that `onSignup` meets is the host's own affair. */
-async function insertUser(ctx: AuthContext, account: NewUser): Promise<UserRecord> {
+/** A duplicate of our own row is the address; one that `onSignup` meets is the host's affair, and thrown as it is. */
+async function insertAccount(ctx: AuthContext, account: NewUser, body: object, logsIn: boolean): Promise<Signup> {
+  const taken = new EmailTakenError()
+  const insert = async (ctx: AuthContext) => {
+    try {
+      return await ctx.store.users.insert(account)
+    } catch (error) {
+      throw error instanceof DuplicateRecordError ? taken : error
+    }
+  }
   try {
-    return await ctx.store.users.insert(account)
+    return await unitOfWork(ctx, async (ctx) => complete(ctx, await insert(ctx), body, logsIn))
   } catch (error) {
-    throw error instanceof DuplicateRecordError ? new EmailTakenError({ cause: error }) : error
+    if (error === taken) return { kind: 'taken' }
+    throw error
   }
 }
 
-async function firstLink(ctx: AuthContext, user: UserRecord): Promise<LinkToken | typeof ACTIVATION_WITHHELD> {
-  if (await refusesEmailLink(ctx, user)) return ACTIVATION_WITHHELD
-  return unitOfWork(ctx, (ctx) => issueLink(ctx, user.id, 'ACTIVATION'))
+async function complete(ctx: AuthContext, inserted: UserRecord, body: object, logsIn: boolean): Promise<Signup> {
+  await ctx.signup.onSignup?.(inserted, body, ctx.store)
+  // The hook may have changed the account, and then it decides: no session begins on one that it made inactive.
+  const user = ctx.signup.onSignup ? await ctx.store.users.lock(inserted.id) : inserted
+  if (!user) throw new InternalError({ cause: new Error('onSignup removed the account.') })
+  if (user.isActive) return { kind: 'made', user, link: null, session: logsIn ? await finishLogin(ctx, user, ['pwd']) : null }
+  // A host that may refuse links is asked first, outside of the unit.
+  const link = ctx.refusesEmailLink ? null : await issueLink(ctx, user.id, 'ACTIVATION')
+  return { kind: 'made', user, link, session: null }
+}
+
+function requireName(name: string | null | undefined): string | null {
+  if (name === undefined || name === null || name === '') return null
+  if (name.length <= 120) return name
+  throw new ValidationError({ details: { errors: [{ path: 'name', rule: 'string.max' }] } })
+}
+
+/** A form may send the password twice: what equals it goes no further, whatever the host calls it. */
+function withoutPassword({ extra = {}, password }: SignUpInput): object {
+  return Object.fromEntries(Object.entries(extra).filter(([, value]) => value !== password))
 }
 
 function newAccount(ctx: AuthContext, { email, name, hashedPassword }: Pick<NewUser, 'email' | 'name' | 'hashedPassword'>): NewUser {

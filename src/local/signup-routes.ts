@@ -1,20 +1,22 @@
 import { randomUUID } from 'node:crypto'
-import type { Request, Response } from 'express'
+import type { Response } from 'express'
 import Joi from 'joi'
 import type { AuthContext } from '../context'
 import { EmailTakenError, SignupThrottledError } from '../errors'
 import { emailAddress } from '../http/email-address'
 import { readJsonBody } from '../http/json-body'
-import { localeOf } from '../http/locale'
+import { type Locale, localeOf } from '../http/locale'
 import type { Route } from '../http/routes'
 import { sendJson } from '../http/send'
 import { passwordText, text, validate } from '../http/validate'
 import { takeUnit } from '../limits/take-unit'
+import { ACTIVATION_WITHHELD } from '../mailbox/refuses-email-link'
 import { setLoginCookies } from '../session/delivery'
 import type { DeliveryLine } from '../session/per-delivery'
 import { clientKey } from '../throttle/client-key'
-import { ACTIVATION_WITHHELD } from './refuses-email-link'
-import { type SignedUp, signUp, tellOwner } from './sign-up'
+import { type Signup, sendFirstLink, signUp, tellOwner } from './sign-up'
+
+type MadeAccount = Signup & { kind: 'made' }
 
 interface SignupBody {
   email: string
@@ -38,7 +40,10 @@ export function signupRoutes(ctx: AuthContext, { base: path, delivery, before }:
       handle: async (req, res) => {
         const input = readSignup(ctx, await readJsonBody(req, res))
         await takeUnit(ctx, ctx.budgets.signup, ['signup:client', clientKey(req.ip)], SignupThrottledError)
-        answer(ctx, res, await signUpQuietly(ctx, req, input), delivery)
+        const locale = localeOf(req, ctx.settings.defaultLocale)
+        const signup = await signUp(ctx, { ...input, locale }, { logsIn: true })
+        if (signup.kind === 'taken') refuseOrTellOwner(ctx, input.email, locale)
+        answer(ctx, res, signup, signup.kind === 'made' ? await linkToShow(ctx, signup, locale) : null, delivery)
       },
     },
   ]
@@ -52,35 +57,40 @@ function readSignup(ctx: AuthContext, body: unknown): SignupBody & { extra: obje
   return { ...own, extra }
 }
 
-/** Null stands for a taken address whose owner is told instead of the asker (contract section 10.5). */
-async function signUpQuietly(ctx: AuthContext, req: Request, input: SignupBody & { extra: object }): Promise<SignedUp | null> {
-  const locale = localeOf(req, ctx.settings.defaultLocale)
-  try {
-    return await signUp(ctx, { ...input, name: input.name || null, locale }, { logsIn: true })
-  } catch (error) {
-    if (!(error instanceof EmailTakenError) || ctx.settings.autoActivate || ctx.settings.revealTakenEmail) throw error
-    // Never 503 here: a free address would not get it.
-    ctx.background.runIfRoom('signup with a taken address', () => tellOwner(ctx, input.email, locale))
-    return null
-  }
+/** Where a taken address is not told to the asker, its owner is told instead (contract section 10.5). @throws EmailTakenError */
+function refuseOrTellOwner(ctx: AuthContext, address: string, locale: Locale): void {
+  if (ctx.settings.autoActivate || ctx.settings.revealTakenEmail) throw new EmailTakenError()
+  // Never 503 here: a free address would not get it.
+  ctx.background.runIfRoom('signup with a taken address', () => tellOwner(ctx, address, locale))
 }
 
-function answer(ctx: AuthContext, res: Response, account: SignedUp | null, delivery: DeliveryLine['delivery']): void {
-  const session = account?.session?.kind === 'session' ? account.session : null
+/** The mail goes on after the answer, which a taken address does not wait for either; null where links are not shown. */
+async function linkToShow(ctx: AuthContext, account: MadeAccount, locale: Locale): Promise<string | null> {
+  const send = () => sendFirstLink(ctx, account, locale)
+  if (!ctx.showsLinks) {
+    const isStarted = ctx.background.runIfRoom('activation mail of a signup', send)
+    if (!isStarted) ctx.events.emit('mail.failed', { userId: account.user.id, kind: 'activation', reason: 'too_many' })
+    return null
+  }
+  const link = await send()
+  return link && link !== ACTIVATION_WITHHELD ? link.url : null
+}
+
+function answer(ctx: AuthContext, res: Response, signup: Signup, activationUrl: string | null, delivery: DeliveryLine['delivery']): void {
+  const session = signup.kind === 'made' && signup.session?.kind === 'session' ? signup.session : null
   if (session && delivery === 'cookie') setLoginCookies(ctx, res, session)
   const tokens = delivery === 'cookie' ? null : session
-  const activation = account?.activation
   sendJson(res, 201, {
-    user_id: account ? shownId(account) : randomUUID(),
+    user_id: signup.kind === 'made' ? shownId(signup) : randomUUID(),
     activation_required: session === null,
-    activation_url: ctx.showsLinks && activation && activation !== ACTIVATION_WITHHELD ? activation.url : null,
+    activation_url: activationUrl,
     access_token: tokens?.accessToken ?? null,
     refresh_token: tokens?.refreshToken ?? null,
   })
 }
 
 /** Keys that count upwards would tell a new account from a taken address, whose id is made up: then both are. */
-function shownId({ user }: SignedUp): string {
+function shownId({ user }: MadeAccount): string {
   return user.isActive || uuid.test(user.id) ? user.id : randomUUID()
 }
 

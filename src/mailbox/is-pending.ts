@@ -8,6 +8,7 @@ import type { UserRecord } from '../store/auth-store'
  */
 export async function isPending({ store }: Pick<AuthContext, 'store'>, user: UserRecord): Promise<boolean> {
   if (user.isActive) return false
-  if (store.users.fields.has('activatedAt')) return user.activatedAt === null
-  return user.lastLoginAt === null && !(await store.userTokens.wasConsumed(user.id, 'ACTIVATION'))
+  // Whoever has logged in was active once, also where rows were imported without saying since when.
+  if (user.activatedAt !== null || user.lastLoginAt !== null) return false
+  return store.users.fields.has('activatedAt') || !(await store.userTokens.wasConsumed(user.id, 'ACTIVATION'))
 }

@@ -3,7 +3,7 @@ import { InvalidCredentialsError, MfaNotEnrolledError, UnauthorizedError } from 
 import { mailNotice } from '../mailbox/send-mail'
 import { endOtherSessions, type KeptSession } from '../session/log-out'
 import { findActiveUser } from '../step-up/find-active-user'
-import { proveByPassword } from '../step-up/prove-by-password'
+import { withPassword } from '../step-up/with-password'
 import type { UserRecord } from '../store/auth-store'
 import { storeRecoveryCodes } from './enroll'
 import { guardedAttempt } from './guarded-attempt'
@@ -61,7 +61,7 @@ export async function regenerateRecoveryCodes(ctx: AuthContext, { userId, code }
 
 async function provePassword(ctx: AuthContext, user: UserRecord, password: string | undefined): Promise<void> {
   if (password === undefined) throw new InvalidCredentialsError()
-  await proveByPassword(ctx, user, password)
+  await withPassword(ctx, user, password, async () => undefined)
 }
 
 /** @throws UnauthorizedError, AccountInactiveError, MfaNotEnrolledError */

@@ -16,6 +16,7 @@ import { refuseSupersededToken } from '../session/superseded-token'
 import { findActiveUser } from '../step-up/find-active-user'
 import { reauthenticate } from '../step-up/reauthenticate'
 import type { UserRecord } from '../store/auth-store'
+import { challengeForm } from './challenge-form'
 import { changePasswordWithMfa } from './change-password'
 import { confirmTotp } from './confirm'
 import { disableTotp, regenerateRecoveryCodes } from './disable'
@@ -86,8 +87,10 @@ function enrolmentLines(ctx: AuthContext, guards: Guards): Route[] {
 }
 
 /** What ends in a session. */
-function loginLines(ctx: AuthContext, guards: Guards, { base, delivery, before }: DeliveryLine): Route[] {
+function loginLines(ctx: AuthContext, guards: Guards, line: DeliveryLine): Route[] {
+  const { base, delivery, before } = line
   return [
+    ...challengeForm(ctx, line),
     withBody({
       method: 'POST',
       path: `${base}/mfa/verify`,

@@ -50,7 +50,7 @@ export function linkPage(ctx: AuthContext, { path, before, form, done, look, red
         } catch (error) {
           if (!(error instanceof ValidationError)) throw error
           // The link is alive: the policy is asked before it is spent.
-          return sendPage(ctx, req, res, 400, form, (locale) => problemOf(error, locale))
+          return sendPage(ctx, req, res, 400, form, { problem: (locale) => problemOf(error, locale) })
         }
         sendPage(ctx, req, res, 200, done)
       },

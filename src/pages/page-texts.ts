@@ -54,6 +54,18 @@ export const pageTexts: Readonly<Record<PageName, PageText>> = {
     title: { 'en-US': 'Your address was changed', 'pt-BR': 'Seu e-mail foi alterado' },
     lead: { 'en-US': 'You sign in with the new address now.', 'pt-BR': 'Agora você entra com o novo endereço.' },
   },
+  second_factor: {
+    title: { 'en-US': 'One more step', 'pt-BR': 'Falta um passo' },
+    lead: {
+      'en-US': 'Enter the code your authenticator app shows, or one of your recovery codes.',
+      'pt-BR': 'Digite o código do seu aplicativo autenticador ou um dos seus códigos de recuperação.',
+    },
+    button: { 'en-US': 'Sign in', 'pt-BR': 'Entrar' },
+  },
+  challenge_over: {
+    title: { 'en-US': 'This took too long', 'pt-BR': 'Demorou demais' },
+    lead: { 'en-US': 'Please sign in again.', 'pt-BR': 'Entre novamente.' },
+  },
   link_invalid: {
     title: { 'en-US': 'This link is not valid any more', 'pt-BR': 'Este link não é mais válido' },
     lead: {
@@ -82,6 +94,7 @@ export const pageTexts: Readonly<Record<PageName, PageText>> = {
 export const formTexts = {
   newPassword: { 'en-US': 'New password', 'pt-BR': 'Nova senha' },
   confirmPassword: { 'en-US': 'The same again', 'pt-BR': 'A mesma senha de novo' },
+  code: { 'en-US': 'Code', 'pt-BR': 'Código' },
   logIn: { 'en-US': 'Go to sign-in', 'pt-BR': 'Ir para a entrada' },
 } satisfies Record<string, LocalizedText>
 
@@ -106,4 +119,9 @@ export const refusedPasswordTexts: Readonly<Record<string, LocalizedText>> = {
 export const refusedPassword: LocalizedText = {
   'en-US': 'This password cannot be used. Please choose another one.',
   'pt-BR': 'Esta senha não pode ser usada. Escolha outra.',
+}
+
+export const wrongCode: LocalizedText = {
+  'en-US': 'This code is not right, or it was used already. Wait for the next one.',
+  'pt-BR': 'Este código não confere ou já foi usado. Aguarde o próximo.',
 }

@@ -1,10 +1,11 @@
 import { Html, html } from '../http/html'
 import type { Locale } from '../http/locale'
-import type { PageInput, PageName } from '../page-templates'
+import type { PageInput } from '../page-templates'
 import { formTexts, pageTexts } from './page-texts'
 
 /** Our own look, for every page a host does not replace. Complete without script, and without any load. */
-export function renderPage({ page, locale, problem, loginUrl, styleNonce }: PageInput): string {
+export function renderPage(input: PageInput): string {
+  const { page, locale, loginUrl, styleNonce } = input
   const { title, lead, button } = pageTexts[page]
   const markup = html`<!doctype html>
 <html lang="${locale}">
@@ -19,7 +20,7 @@ export function renderPage({ page, locale, problem, loginUrl, styleNonce }: Page
 <main>
 <h1>${title[locale]}</h1>
 <p>${lead[locale]}</p>
-${button ? form(page, button[locale], problem, locale) : loginLink(loginUrl, locale)}
+${button ? form(input, button[locale]) : loginLink(loginUrl, locale)}
 </main>
 </body>
 </html>
@@ -27,10 +28,10 @@ ${button ? form(page, button[locale], problem, locale) : loginLink(loginUrl, loc
   return markup.markup
 }
 
-function form(page: PageName, button: string, problem: string | null, locale: Locale): Html {
-  return html`<form method="post">
+function form({ page, problem, locale, challenge }: PageInput, button: string): Html {
+  return html`<form method="post"${challenge && html` action="${challenge.action}"`}>
 ${problem === null ? null : html`<p class="problem" role="alert" id="problem">${problem}</p>`}
-${page === 'password_reset' ? passwordFields(problem, locale) : null}
+${page === 'password_reset' ? passwordFields(problem, locale) : null}${challenge && codeField(challenge.mfaToken, problem, locale)}
 <button type="submit">${button}</button>
 </form>`
 }
@@ -41,6 +42,13 @@ function passwordFields(problem: string | null, locale: Locale): Html {
 <input id="new_password" name="new_password" type="password" autocomplete="new-password" required autofocus${described}>
 <label for="confirm_password">${formTexts.confirmPassword[locale]}</label>
 <input id="confirm_password" name="confirm_password" type="password" autocomplete="new-password" required${described}>`
+}
+
+function codeField(mfaToken: string, problem: string | null, locale: Locale): Html {
+  const described = problem === null ? null : html` aria-describedby="problem" aria-invalid="true"`
+  return html`<input type="hidden" name="mfa_token" value="${mfaToken}">
+<label for="code">${formTexts.code[locale]}</label>
+<input id="code" name="code" autocomplete="one-time-code" autocapitalize="characters" spellcheck="false" required autofocus${described}>`
 }
 
 function loginLink(loginUrl: string | null, locale: Locale): Html | null {

@@ -7,6 +7,14 @@ import { describeError } from '../logger'
 import type { PageInput, PageName } from '../page-templates'
 import { renderPage } from './page'
 
+export interface PageExtras {
+  /** Why the form is shown again. */
+  problem?: (locale: PageInput['locale']) => string | null
+  challenge?: PageInput['challenge']
+  /** Origins a redirect after the form may lead to. */
+  formTargets?: readonly string[]
+}
+
 /** Answers with a page in the reader's language: the host's own where it has one. Sets no cookie and holds no token. */
 export function sendPage(
   ctx: AuthContext,
@@ -14,12 +22,12 @@ export function sendPage(
   res: Response,
   status: number,
   page: PageName,
-  problem: (locale: PageInput['locale']) => string | null = () => null,
+  { problem = () => null, challenge = null, formTargets = [] }: PageExtras = {},
 ): void {
   const locale = localeOf(req, ctx.settings.defaultLocale)
   const styleNonce = randomBytes(16).toString('base64')
-  const input: PageInput = { page, locale, problem: problem(locale), loginUrl: ctx.settings.loginUrl, styleNonce }
-  sendHtml(res, status, ownPage(ctx, input) ?? renderPage(input), styleNonce)
+  const input: PageInput = { page, locale, problem: problem(locale), loginUrl: ctx.settings.loginUrl, challenge, styleNonce }
+  sendHtml(res, status, ownPage(ctx, input) ?? renderPage(input), { styleNonce, formTargets })
 }
 
 /** A host's template that fails costs its look, not the page. */

@@ -11,6 +11,7 @@ import { askedLocale, localeOf } from '../http/locale'
 import { type Route, withBody } from '../http/routes'
 import { sendEmpty, sendJson, sendRedirect } from '../http/send'
 import { text } from '../http/validate'
+import { sendChallengePage, wantsChallengePage } from '../pages/challenge-page'
 import { normalizeProfile } from '../providers/normalize-profile'
 import { sendLogin, setLoginCookies } from '../session/delivery'
 import { beginAttempt, takeAttempt } from './attempts'
@@ -78,6 +79,7 @@ async function callback(ctx: AuthContext, flow: RedirectFlow, req: Request, res:
   const locale = askedLocale(req) ?? attempt.locale ?? localeOf(req, ctx.settings.defaultLocale)
   const result = await logInWithIdentity(ctx, profile, { locale })
   const { oauthSuccessRedirect, tokenDelivery } = ctx.settings
+  if (result.kind === 'challenge' && wantsChallengePage(ctx, req)) return sendChallengePage(ctx, req, res, result.mfaToken)
   if (oauthSuccessRedirect === null || result.kind === 'challenge') return sendLogin(ctx, res, result, tokenDelivery)
   setLoginCookies(ctx, res, result)
   sendRedirect(res, oauthSuccessRedirect)

@@ -1,7 +1,7 @@
 import type { AuthContext } from '../context'
 import { InvalidCredentialsError } from '../errors'
 import type { UserRecord } from '../store/auth-store'
-import { proveByPassword } from './prove-by-password'
+import { withPassword } from './with-password'
 
 /**
  * With `reauthenticate`, what adds a way into an account, or a lock to it, takes the password once more, unless nobody knows
@@ -11,5 +11,5 @@ import { proveByPassword } from './prove-by-password'
 export async function reauthenticate(ctx: AuthContext, user: UserRecord, password: string | undefined): Promise<void> {
   if (!ctx.settings.reauthenticate || user.passwordSetAt === null) return
   if (password === undefined) throw new InvalidCredentialsError()
-  await proveByPassword(ctx, user, password)
+  await withPassword(ctx, user, password, async () => undefined)
 }

@@ -40,12 +40,23 @@ export function withLocalFallback(shared: CounterStore, options: GuardOptions = 
 function createGuard(shared: CounterStore, options: GuardOptions): CounterStore {
   const { logger = consoleLogger, now = () => performance.now(), deadlineMs = defaultDeadlineMs } = options
   const local = localCounters({ now })
+  /** Keys the shared store has seen at their limit: asked only while it does not answer, since others may have given units back. */
+  const spentThere = localCounters({ now })
   const ask = askWhileUp({ logger, now, deadlineMs })
+
+  /** From here on the key is counted in this process too, from where it stood when the shared store was last heard. */
+  async function adoptSpent(key: string, windowSeconds: number, limit = Number.POSITIVE_INFINITY): Promise<void> {
+    if (!spentThere.holds(key)) return
+    local.hold(key, windowSeconds, { ...(await spentThere.increment(key, windowSeconds, limit)), limit })
+  }
 
   return {
     async increment(key, windowSeconds, limit) {
       const there = await ask(async () => plausible(await shared.increment(key, windowSeconds, limit)))
+      // Whoever can make the shared store late would otherwise buy a fresh budget by it.
+      if (there && limit !== undefined && there.count >= limit) spentThere.hold(key, windowSeconds, { ...there, limit })
       if (there && !local.holds(key)) return there
+      if (!there && !local.holds(key)) await adoptSpent(key, windowSeconds, limit)
       const here = await local.increment(key, windowSeconds, limit)
       return there && there.count >= here.count ? there : here
     },
@@ -55,7 +66,7 @@ function createGuard(shared: CounterStore, options: GuardOptions): CounterStore 
       await Promise.all([ask(() => shared.decrement(key)), local.decrement(key)])
     },
     async reset(key) {
-      await Promise.all([ask(() => shared.reset(key)), local.reset(key)])
+      await Promise.all([ask(() => shared.reset(key)), local.reset(key), spentThere.reset(key)])
     },
   }
 }

@@ -19,6 +19,8 @@ export function memoryCounters(options: { maxKeys?: number; now?: () => number }
 export interface LocalCounters extends CounterStore {
   /** True while a window of the key is open here. */
   holds(key: string): boolean
+  /** A window as another store has it, from now on also counted here. */
+  hold(key: string, windowSeconds: number, window: { count: number; resetSeconds: number; limit: number }): void
 }
 
 /** `memoryCounters`, as the guard of a shared store needs them. */
@@ -71,6 +73,15 @@ export function localCounters(options: { maxKeys?: number; now?: () => number } 
 
     async reset(key) {
       held.drop(key)
+    },
+
+    hold(key, windowSeconds, { count, resetSeconds, limit }) {
+      const time = now()
+      held.sweep(time)
+      held.drop(key)
+      if (held.size() >= maxKeys && !held.makeRoom()) return
+      // Among those of its length, though it began elsewhere and ends before some that came earlier: it is swept a little late.
+      held.hold({ key, seconds: windowSeconds, endsAt: time + resetSeconds * 1000, count, limit })
     },
 
     holds: (key) => find(key, now()) !== undefined,

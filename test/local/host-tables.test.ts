@@ -19,7 +19,10 @@ describe.each(await databases())("local accounts in an existing app's table on $
 
   const nameless: HostTables = { users: { ...PEOPLE.users, columns: { ...PEOPLE.users?.columns, name: false } } }
 
-  async function start(settings: MountOptions['settings'] = {}): Promise<Mounted & { mails: Mailbox }> {
+  async function start(
+    settings: MountOptions['settings'] = {},
+    options: MountOptions['options'] = {},
+  ): Promise<Mounted & { mails: Mailbox }> {
     opened = await database.open()
     await createPeople(opened.knex, database.name)
     await createAuthTables(opened.knex, nameless)
@@ -28,7 +31,7 @@ describe.each(await databases())("local accounts in an existing app's table on $
     mounted = await mount({
       knex: opened.knex,
       settings: { ...linkTemplates, oauthEnabled: false, ...settings },
-      options: { store, mailer: mails },
+      options: { store, mailer: mails, ...options },
     })
     return Object.assign(mounted, { mails })
   }
@@ -117,5 +120,19 @@ describe.each(await databases())("local accounts in an existing app's table on $
 
     expect([status, body.user_id]).toEqual([200, '8'])
     expect((await post(host, '/login', { email: 'person7@example.test', password: otherPassword })).status).toBe(200)
+  })
+
+  test('a link that was refused does not count as redeemed: once the refusal is lifted, the account can be activated', async () => {
+    const refusing = new Set<string>()
+    const host = await start({}, { refusesEmailLink: ({ email }: { email: string }) => refusing.has(email) })
+    await post(host, '/signup', { email, password })
+    const token = tokenOf(await host.mails.next({ kind: 'activation', to: email }))
+    refusing.add(email)
+    expect((await post(host, '/activate', { token })).status).toBe(403)
+    refusing.clear()
+
+    await post(host, '/activation/request', { email })
+    const fresh = tokenOf(await host.mails.next({ kind: 'activation', to: email }))
+    expect((await post(host, '/activate', { token: fresh })).status).toBe(200)
   })
 })

@@ -1,10 +1,11 @@
 import { describe, expect, test } from 'vitest'
-import { ACTIVATION_WITHHELD, type AuthEventName, type AuthService, createKnexStore } from '../../src'
+import { ACTIVATION_WITHHELD, type AuthEventName, type AuthService, type CounterStore, createKnexStore, memoryCounters } from '../../src'
 import { addIdentity, addUser, rowCounts } from '../social/accounts-at-hand'
 import { databases } from '../support/databases'
 import {
   isAlive,
   type LocalHost,
+  mailsTo,
   newAddress,
   onLocal,
   otherPassword,
@@ -177,6 +178,31 @@ describe.each(await databases())('inside the host’s own transaction, on $name'
     const sent = host.mails.mails.slice(mailsBefore).filter(({ to }) => to === email)
     expect(sent.map(({ kind }) => kind)).toEqual(mails)
     expect(told.sort()).toEqual([...events].sort())
+  })
+
+  test.each(['commit', 'rollback'])('with counters that take their time a notice still follows the %s', async (ending) => {
+    const memory = memoryCounters()
+    const slowly = async <T>(work: () => Promise<T>): Promise<T> => {
+      await new Promise((resolve) => setTimeout(resolve, 30))
+      return work()
+    }
+    const counters: CounterStore = {
+      increment: (key, seconds) => slowly(() => memory.increment(key, seconds)),
+      decrement: (key) => slowly(() => memory.decrement(key)),
+      reset: (key) => slowly(() => memory.reset(key)),
+    }
+    const host = await start({ options: { throttle: { counters } } })
+    const { email, userId } = await signedIn(host)
+    const store = createKnexStore({ knex: host.knex })
+    const work = host.knex.transaction(async (trx) => {
+      const { service } = host.auth
+      await service.using(store.using(trx)).changePassword({ userId, currentPassword: password, newPassword: otherPassword })
+      if (ending === 'rollback') throw new Error('rollback')
+    })
+    await work.catch(() => undefined)
+
+    await settled(host)
+    expect(mailsTo(host, email)).toEqual(ending === 'commit' ? ['notice'] : [])
   })
 
   test('a signup and a row of the host are one: after the commit the mailed link works, beside the host’s row', async () => {

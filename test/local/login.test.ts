@@ -44,6 +44,29 @@ describe.each(await databases())('login, on $name', (database) => {
     expect((await userOf(host, fresh.email)).lastLoginAt).toBeNull()
   })
 
+  test('R-075 a weaker hash is replaced at the next good login, and by no failed one; a hasher that cannot does not fail the login', async () => {
+    const fast = fastHasher()
+    const stronger = (hash: PasswordHasher['hash']): PasswordHasher => ({
+      hash,
+      verify: (stored, text) => fast.verify(stored.replace('strong$', ''), text),
+      needsRehash: (stored) => !stored.startsWith('strong$'),
+    })
+    const host = await start({ options: { passwordHasher: stronger(async (text) => `strong$${await fast.hash(text)}`) } })
+    const broken = await start({ options: { passwordHasher: stronger(() => Promise.reject(new Error('out of memory'))) } })
+    const { email, hashedPassword } = await addUser(host.knex, { email: newAddress(), hashedPassword: await fast.hash(password) })
+    const stored = async () => (await userOf(host, email)).hashedPassword
+
+    expect((await post(broken, '/login', { email, password })).status).toBe(200)
+    expect((await post(host, '/login', { email, password: 'wrong' })).status).toBe(401)
+    expect(await stored()).toBe(hashedPassword)
+    expect(broken.logs.text()).toContain('could not be hashed again')
+
+    expect((await post(host, '/login', { email, password })).status).toBe(200)
+    expect(await stored()).toBe(`strong$${hashedPassword}`)
+    expect((await userOf(host, email)).passwordSetAt).not.toEqual(host.clock.now())
+    expect((await post(host, '/login', { email, password })).status).toBe(200)
+  })
+
   test.each([
     ['64 characters and one more', 'k'.repeat(63)],
     ['72 bytes and one more', 'k'.repeat(71)],

@@ -71,7 +71,7 @@ describe('with both engines', () => {
     for (const hasher of hashers()) expect(await hasher.verify(stray, password)).toBe(false)
   })
 
-  test('a planted m=2097152 is refused at once', async () => {
+  test('R-070 a planted m=2097152 is refused at once', async () => {
     const planted = '$argon2id$v=19$m=2097152,t=1,p=1$c29tZXNhbHRzb21lc2FsdA$RdescudvJCsgt3ub+b3dWRWJTmaaJObGq0L5Vv2dCGM'
     for (const hasher of hashers()) {
       const began = process.cpuUsage()
@@ -80,7 +80,7 @@ describe('with both engines', () => {
     }
   })
 
-  test.each([64, 72, 73, 200])('two passwords of %d characters that differ only in the last are two passwords', async (length) => {
+  test.each([64, 72, 73, 200])('R-071 two passwords of %d characters that differ only in the last are two passwords', async (length) => {
     const shared = 'k'.repeat(length - 1)
     for (const engine of engines()) {
       const hash = await engine.hash(`${shared}1`, cheap)
@@ -89,7 +89,7 @@ describe('with both engines', () => {
     }
   })
 
-  test('half of a surrogate pair is neither hashed nor verified: all of them would be one password', async () => {
+  test('R-071 half of a surrogate pair is neither hashed nor verified: all of them would be one password', async () => {
     for (const hasher of hashers()) {
       await expect(hasher.hash('abc\ud800')).rejects.toMatchObject({ status: 422, details: { rule: 'malformed' } })
       expect(await hasher.verify(await hasher.hash('abc\ufffd'), 'abc\ud800')).toBe(false)

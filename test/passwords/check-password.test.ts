@@ -30,7 +30,7 @@ afterEach(() => {
 })
 
 describe('length', () => {
-  test('the least is counted in code points, an emoji being one', async () => {
+  test('R-072 the least is counted in code points, an emoji being one', async () => {
     expect(await refusal('🦆🦆🐢🐸🦊🐨', { minLength: 7 })).toEqual({ rule: 'too_short', min: 7 })
     expect(await refusal('🦆🦆🐢🐸🦊🐨🐼', { minLength: 7 })).toBeNull()
     expect(await refusal('tuba-lagoon')).toEqual({ rule: 'too_short', min: 12 })
@@ -38,7 +38,7 @@ describe('length', () => {
     expect(await refusal('')).toEqual({ rule: 'too_short', min: 12 })
   })
 
-  test('the most is counted in bytes of UTF-8', async () => {
+  test('R-072 the most is counted in bytes of UTF-8', async () => {
     const varied = (bytes: number) =>
       'lagoon-tuba-velvet '
         .repeat(60)
@@ -50,7 +50,7 @@ describe('length', () => {
     expect(await refusal(`${varied(71)}é`, { maxBytes: 72 })).toEqual({ rule: 'too_long', max: 72 })
   })
 
-  test('64 characters and more are welcome, NUL, blanks and emoji too', async () => {
+  test('R-072 64 characters and more are welcome, NUL, blanks and emoji too', async () => {
     expect(await refusal('velvet tuba lagoon '.repeat(4))).toBeNull()
     expect(await refusal(' tuba\0lagoon\t🦆 ')).toBeNull()
   })
@@ -87,7 +87,7 @@ describe('requireComplexity', () => {
 describe('too_common', () => {
   const policy = { minLength: 8 }
 
-  test('the list is the package’s 49,233', () => {
+  test('R-072 the list is the package’s 49,233', () => {
     expect(['123456', 'password', 'qazwsxedcrfv', 'leavemealone'].every(isListed)).toBe(true)
     expect(isListed(good)).toBe(false)
   })
@@ -199,7 +199,7 @@ describe('the host’s check', () => {
     expect(logger.text()).not.toContain(about.email)
   })
 
-  test('a check that is silent for 3 seconds accepts; its late refusal or error changes nothing', async () => {
+  test('R-072 a check that is silent for 3 seconds accepts; its late refusal or error changes nothing', async () => {
     vi.useFakeTimers()
     const logger = logTap()
     let fail: (error: Error) => void = () => {}

@@ -19,7 +19,7 @@ afterEach(() => {
 })
 
 describe('hashing', () => {
-  test('argon2id with m=19456, t=2, p=1 and a salt of 16 bytes is the default', async () => {
+  test('R-070 argon2id with m=19456, t=2, p=1 and a salt of 16 bytes is the default', async () => {
     const hash = await argon2idHasher().hash(password)
     expect(hash).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$[A-Za-z0-9+/]{22}\$[A-Za-z0-9+/]{43}$/)
   })
@@ -144,7 +144,7 @@ describe('needsRehash', () => {
 })
 
 describe('the bounded queue', () => {
-  test('past it: 503 SERVICE_UNAVAILABLE with Retry-After, at once, and later calls succeed again', async () => {
+  test('R-076 past it: 503 SERVICE_UNAVAILABLE with Retry-After, at once, and later calls succeed again', async () => {
     const hasher = argon2idHasher({ concurrency: 1, queue: 2 })
     const outcomes = await Promise.allSettled(Array.from({ length: 5 }, () => hasher.hash(password)))
     expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'fulfilled', 'rejected', 'rejected'])

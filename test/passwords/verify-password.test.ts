@@ -51,7 +51,7 @@ describe('a password', () => {
 })
 
 describe('an address nobody has', () => {
-  test('costs one verify of a hash with current parameters, made once', async () => {
+  test('R-073 costs one verify of a hash with current parameters, made once', async () => {
     const hasher = argon2idHasher({ memoryCost: 7_168, timeCost: 5 })
     const made = vi.spyOn(hasher, 'hash')
     const ctx = contextOf(hasher)

@@ -4,7 +4,9 @@ import { type AuthEventName, createKnexStore, type Logger } from '../../src'
 import { consoleLogger } from '../../src/logger'
 import { type Mounted, mount, startLogin, testSecret } from './app'
 import { answer } from './fake-provider'
-import { faultyStore } from './faulty-store'
+import { fastHasher } from './fast-hasher'
+import { type FaultyStore, faultyStore } from './faulty-store'
+import { linkTemplates, type Mailbox, mailbox, tokenOf } from './mailbox'
 import { type RawAnswer, sendRaw } from './send-raw'
 
 export interface CanaryRun {
@@ -32,10 +34,19 @@ export async function runCanaries(logger: Logger): Promise<CanaryRun> {
     pool: { min: 1, max: 1 },
   })
   const faulty = faultyStore(createKnexStore({ knex: database }))
+  const mails = mailbox()
   const mounted = await mount({
     knex: database,
-    settings: { jwtSecret: testSecret, tokenDelivery: 'both' },
-    options: { store: faulty.store, logger, throttle: { routes: false } },
+    settings: { jwtSecret: testSecret, tokenDelivery: 'both', ...linkTemplates },
+    options: {
+      store: faulty.store,
+      logger,
+      mailer: mails,
+      passwordHasher: talkativeHasher(),
+      signup: { onSignup: ({ email }) => void talkAbout('canary-hook@', email) },
+      refusesEmailLink: ({ email }) => talkAbout('canary-link@', email),
+      throttle: { routes: false, login: false, links: false, mail: false },
+    },
     host: (app, auth) => app.get('/api', auth.guards.requireUser(), (_req, res) => void res.json({ ok: true })),
   })
   const run: CanaryRun = {
@@ -52,6 +63,8 @@ export async function runCanaries(logger: Logger): Promise<CanaryRun> {
   listen(mounted, run)
   await successes(mounted, run)
   await refusals(mounted, run)
+  await localAccounts(mounted, run, mails)
+  await localFailures(mounted, run, faulty)
   await providerFailures(mounted, run)
   run.rows = await dump(mounted)
   await storeFailures(mounted, run, faulty)
@@ -70,6 +83,11 @@ function listen({ auth }: Mounted, run: CanaryRun): void {
     'refresh.reused',
     'identity.linked',
     'identity.unlinked',
+    'activation',
+    'password.changed',
+    'account.deactivated',
+    'session.revoked',
+    'mail.failed',
   ]
   for (const name of [...names, 'throttled', 'provider.failed'] as const)
     auth.events.on(name, (payload) => run.events.push({ name, payload }))
@@ -188,6 +206,111 @@ async function refusals(mounted: Mounted, run: CanaryRun): Promise<void> {
   await ask('a malformed bearer', { method: 'GET', path: '/auth/me', headers: { Authorization: `Bearer ${sent.authorization} x` } })
   await ask('a wrong cookie', { path: '/auth/cookie/refresh', headers: { Cookie: `refresh_token=${sent.cookie}` } })
   await ask('a wrong access cookie', { method: 'GET', path: '/auth/me', headers: { Cookie: `access_token=${sent.cookie}` } })
+}
+
+/** A host's hook that fails with what it was given in its message. */
+function talkAbout(whom: string, email: string): false {
+  if (email.startsWith(whom)) throw Object.assign(new Error(`canary-hook-message ${email} ${hostile}`), { code: hostile })
+  return false
+}
+
+/** A hasher that fails, for one password, with the password in its message. */
+function talkativeHasher() {
+  const fast = fastHasher()
+  return {
+    ...fast,
+    async verify(hash: string, password: string) {
+      if (password.startsWith('canary-hasher')) throw new Error(`cannot verify ${password} against ${hash}`)
+      return fast.verify(hash, password)
+    },
+  }
+}
+
+const localPasswords = {
+  chosen: 'canary-password chosen first',
+  next: 'canary-password chosen next',
+  last: 'canary-password chosen last',
+  wrong: 'canary-password that is wrong',
+  short: 'canary-pass',
+  hasher: 'canary-hasher-password',
+}
+
+/** What is sent and mailed of a local account, all of it noted as secret. */
+async function localAccounts(mounted: Mounted, run: CanaryRun, mails: Mailbox): Promise<void> {
+  const email = 'canary-local@example.test'
+  const name = 'Canary Local Name'
+  const unknownToken = 'canary-unknown-token-of-43-characters-length'.slice(0, 43)
+  run.personal.push(email, name, 'canary-nobody@example.test', 'canary-hook@example.test', 'canary-link@example.test')
+  keep(run, 'local password', ...Object.values(localPasswords))
+  keep(run, 'unknown link token', unknownToken)
+  keep(run, 'host message', 'canary-hook-message')
+  const post = async (asked: string, path: string, body: object, { issues = false, headers = {} } = {}) => {
+    const response = await mounted.browser().post(`/auth${path}`).set(headers).send(body)
+    note(run, asked, response, issues)
+    if (issues) run.issued.push(response.body.access_token, response.body.refresh_token)
+    return response
+  }
+  const { chosen, next, last, wrong, short } = localPasswords
+  const mailed = async (kind: 'activation' | 'password_reset') => {
+    const token = tokenOf(await mails.next({ kind, to: email }))
+    keep(run, `${kind} token`, token)
+    return token
+  }
+
+  await post('signup', '/signup', { email, password: chosen, name })
+  const activation = await mailed('activation')
+  await post('signup, taken', '/signup', { email, password: wrong, name: hostile })
+  await post('signup, a short password', '/signup', { email, password: short })
+  await post('signup, its own address for a password', '/signup', { email, password: email })
+  await post('signup, no address', '/signup', { email: `${email} ${hostile}`, password: chosen })
+  const malformed = { path: '/auth/signup', headers: json, body: `{"email":"${email}","password":"${chosen}` }
+  note(run, 'signup, malformed JSON', await sendRaw(mounted.app, malformed))
+  await post('activate, unknown', '/activate', { token: unknownToken })
+  await post('activate, unknown, by path', `/activate/${unknownToken}`, {})
+  await post('reset by an activation link', '/password-reset/confirm', { token: activation, new_password: next })
+  await post('activate', `/activate/${activation}`, {}, { issues: true })
+  await post('activate again', `/activate/${activation}`, {})
+  await post('login', '/login', { email, password: chosen }, { issues: true })
+  await post('login, wrong', '/login', { email, password: wrong })
+  await post('login, unknown', '/login', { email: 'canary-nobody@example.test', password: wrong })
+  await post('login, the hasher fails', '/login', { email, password: localPasswords.hasher })
+  await post('activation request', '/activation/request', { email })
+  await post('reset request', '/password-reset/request', { email })
+  const token = await mailed('password_reset')
+  await post('reset, a short password', '/password-reset/confirm', { token, new_password: short })
+  const reset = await post('reset', '/password-reset/confirm', { token, new_password: next }, { issues: true })
+  const headers = { Authorization: `Bearer ${reset.body.access_token}` }
+  await post('change, wrong', '/password-change', { current_password: wrong, new_password: last }, { headers })
+  await post('change', '/password-change', { current_password: next, new_password: last }, { headers })
+  const cookie = await mounted.browser().post('/auth/cookie/login').send({ email, password: last })
+  note(run, 'login by cookie', cookie)
+  for (const line of (cookie.headers['set-cookie'] ?? []) as unknown as string[]) run.issued.push(String(/=([^;]+)/.exec(line)?.[1]))
+}
+
+async function localFailures(mounted: Mounted, run: CanaryRun, faulty: FaultyStore): Promise<void> {
+  const post = async (asked: string, path: string, body: object) =>
+    note(run, asked, await mounted.browser().post(`/auth${path}`).send(body))
+  const given = { email: 'canary-local@example.test', password: localPasswords.last }
+  const fresh = { email: 'canary-nobody@example.test', password: localPasswords.chosen }
+  await post('the signup hook fails', '/signup', { ...fresh, email: 'canary-hook@example.test' })
+  await post('the link hook fails at signup', '/signup', { ...fresh, email: 'canary-link@example.test' })
+  await post('the link hook fails at a request', '/password-reset/request', { email: 'canary-link@example.test' })
+  keep(run, 'store message', 'canary-store-message')
+  for (const [verb, path, body] of [
+    ['users.insert', '/signup', fresh],
+    ['userTokens.insert', '/signup', fresh],
+    ['users.findByEmail', '/login', given],
+    ['users.recordLogin', '/login', given],
+  ] as const) {
+    faulty.break(verb, () => {
+      const statement = `insert into users values ('${body.email}', '${body.password}') ${hostile}`
+      return Promise.reject(
+        Object.assign(new Error(`canary-store-message ${statement}`), { sql: statement, detail: statement, code: hostile }),
+      )
+    })
+    await post(`${path} while the store fails at ${verb}`, path, body)
+  }
+  faulty.break(null)
 }
 
 async function providerFailures(mounted: Mounted, run: CanaryRun): Promise<void> {
