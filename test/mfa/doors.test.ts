@@ -32,7 +32,7 @@ const login: Door = { amr: ['pwd'], open: (host, path, { email }) => post(host, 
 const activation: Door = {
   amr: ['email'],
   async open(host, path, { userId, email }) {
-    await host.knex('auth_users').where({ id: userId }).update({ is_active: false, activated_at: null })
+    await host.knex('auth_users').where({ id: userId }).update({ is_active: false, activated_at: null, last_login_at: null })
     const link = await host.auth.service.requestActivation(email)
     const token = link && 'token' in Object(link) ? (link as { token: string }).token : '' // not withheld: nothing refuses links here
     return path.endsWith(':token') ? post(host, path.replace(':token', token)) : post(host, path, { token })
