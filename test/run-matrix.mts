@@ -37,6 +37,7 @@ const unzonedTests = [
   'test/store/races.test.ts',
   'test/social/link-races.test.ts',
   'test/local/races.test.ts',
+  'test/mfa/races.test.ts',
   'test/social/first-login.test.ts',
 ]
 

@@ -4,7 +4,7 @@ import { checkPassword } from '../passwords/check-password'
 import { endOtherSessions, type KeptSession } from '../session/log-out'
 import { findEnrolled, lockEnrolled } from './disable'
 import { guardedAttempt } from './guarded-attempt'
-import { acceptSecondFactor } from './second-factor'
+import { acceptSecondFactor, announceFactor } from './second-factor'
 
 export interface PasswordChangeWithMfa {
   userId: string
@@ -22,17 +22,19 @@ export interface PasswordChangeWithMfa {
 export async function changePasswordWithMfa(ctx: AuthContext, { userId, code, newPassword, keep }: PasswordChangeWithMfa): Promise<void> {
   const user = await findEnrolled(ctx, userId)
   await checkPassword(ctx, newPassword, user)
-  await guardedAttempt(ctx, userId, async () => {
+  const factor = await guardedAttempt(ctx, userId, async () => {
     const hashedPassword = await ctx.hasher.hash(newPassword) // before the unit: it is slow
-    await unitOfWork(ctx, async (ctx) => {
+    return unitOfWork(ctx, async (ctx) => {
       const now = ctx.now()
-      await acceptSecondFactor(ctx, await lockEnrolled(ctx, userId), code)
+      const factor = await acceptSecondFactor(ctx, await lockEnrolled(ctx, userId), code)
       await ctx.store.users.update(userId, { hashedPassword, passwordSetAt: now, updatedAt: now })
       await ctx.store.userTokens.consumeAllForUser(userId, now, 'PASSWORD_RESET')
       await ctx.store.userTokens.consumeAllForUser(userId, now, 'EMAIL_CHANGE')
       await endOtherSessions(ctx, userId, keep)
+      return factor
     })
   })
   ctx.events.emit('password.changed', { userId, by: 'change' })
   mailNotice(ctx, user, 'password_changed')
+  announceFactor(ctx, user, factor)
 }

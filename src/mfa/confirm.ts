@@ -22,9 +22,13 @@ export interface Confirmation {
  * and so does every challenge; the answer is a new pair.
  * @throws MfaNotEnrolledError (nothing pending), MfaCodeInvalidError, UnauthorizedError (the account is gone or inactive)
  */
-export async function confirmTotp(ctx: AuthContext, { userId, code, amr = [], revokeSessions = true }: Confirmation): Promise<LoginResult> {
+export async function confirmTotp(
+  ctx: AuthContext,
+  { userId, code, amr = [], revokeSessions = true }: Confirmation,
+  check: (user: UserRecord) => void = () => undefined,
+): Promise<LoginResult> {
   const { user, result } = await unitOfWork(ctx, async (ctx) => {
-    const user = await activate(ctx, await ctx.store.users.lock(userId), code)
+    const user = await activate(ctx, await ctx.store.users.lock(userId), code, check)
     if (revokeSessions) await endSessions(ctx, userId)
     return { user, result: await finishLogin(ctx, user, [...new Set<AuthMethod>([...amr, 'otp'])]) }
   })
@@ -35,9 +39,10 @@ export async function confirmTotp(ctx: AuthContext, { userId, code, amr = [], re
 }
 
 /** The row is held: the secret that is confirmed is the one that is active afterwards. */
-async function activate(ctx: AuthContext, user: UserRecord | null, code: string): Promise<UserRecord> {
+async function activate(ctx: AuthContext, user: UserRecord | null, code: string, check: (user: UserRecord) => void): Promise<UserRecord> {
   if (!user?.isActive) throw new UnauthorizedError()
   if (user.totpEnabledAt || user.totpSecret === null) throw new MfaNotEnrolledError()
+  check(user)
   if (!(await acceptTotpCode(ctx, user, code))) throw new MfaCodeInvalidError()
   const now = ctx.now()
   await ctx.store.users.update(user.id, { totpEnabledAt: now, updatedAt: now })

@@ -8,7 +8,7 @@ import type { UserRecord } from '../store/auth-store'
 import { storeRecoveryCodes } from './enroll'
 import { guardedAttempt } from './guarded-attempt'
 import { newRecoveryCodes } from './recovery-codes'
-import { acceptSecondFactor, recoveryCodesOf } from './second-factor'
+import { acceptSecondFactor, announceFactor, recoveryCodesOf } from './second-factor'
 
 export interface Disabling {
   userId: string
@@ -26,16 +26,18 @@ export interface Disabling {
 export async function disableTotp(ctx: AuthContext, { userId, password, code, keep }: Disabling): Promise<void> {
   const user = await findEnrolled(ctx, userId)
   if (user.passwordSetAt !== null) await provePassword(ctx, user, password)
-  await guardedAttempt(ctx, userId, () =>
+  const factor = await guardedAttempt(ctx, userId, () =>
     unitOfWork(ctx, async (ctx) => {
-      await acceptSecondFactor(ctx, await lockEnrolled(ctx, userId), code)
+      const factor = await acceptSecondFactor(ctx, await lockEnrolled(ctx, userId), code)
       await ctx.store.users.update(userId, { totpSecret: null, totpEnabledAt: null, totpLastStep: null, updatedAt: ctx.now() })
       await recoveryCodesOf(ctx).deleteForUser(userId)
       await endOtherSessions(ctx, userId, keep)
+      return factor
     }),
   )
   ctx.events.emit('mfa.disabled', { userId })
   mailNotice(ctx, user, 'mfa_disabled')
+  announceFactor(ctx, user, factor)
 }
 
 /**
@@ -45,13 +47,15 @@ export async function disableTotp(ctx: AuthContext, { userId, password, code, ke
 export async function regenerateRecoveryCodes(ctx: AuthContext, { userId, code }: { userId: string; code: string }): Promise<string[]> {
   const user = await findEnrolled(ctx, userId)
   const codes = newRecoveryCodes(ctx.settings.mfaRecoveryCodesCount)
-  await guardedAttempt(ctx, userId, () =>
+  const factor = await guardedAttempt(ctx, userId, () =>
     unitOfWork(ctx, async (ctx) => {
-      await acceptSecondFactor(ctx, await lockEnrolled(ctx, userId), code)
+      const factor = await acceptSecondFactor(ctx, await lockEnrolled(ctx, userId), code)
       await storeRecoveryCodes(ctx, userId, codes)
+      return factor
     }),
   )
   mailNotice(ctx, user, 'recovery_codes_regenerated')
+  announceFactor(ctx, user, factor)
   return codes
 }
 

@@ -32,8 +32,8 @@ export async function enrollTotp(
   const user = await unitOfWork(ctx, async (ctx) => {
     const user = await ctx.store.users.lock(userId)
     if (!user?.isActive) throw new UnauthorizedError()
-    check(user)
     if (user.totpEnabledAt) throw new MfaAlreadyEnrolledError()
+    check(user)
     await ctx.store.users.update(userId, {
       totpSecret: sealSecret(ctx.mfaSecretKeys, userId, secret),
       totpLastStep: null,

@@ -8,12 +8,14 @@ import { sameSiteWhenByCookie } from '../guards/same-site'
 import { type Route, withBody } from '../http/routes'
 import { sendEmpty, sendJson } from '../http/send'
 import { passwordText, text } from '../http/validate'
+import type { AccessTokenClaims } from '../session/access-token'
 import { readRefreshCookie, sendLogin } from '../session/delivery'
 import type { KeptSession } from '../session/log-out'
 import { type DeliveryLine, perDelivery } from '../session/per-delivery'
 import { refuseSupersededToken } from '../session/superseded-token'
 import { findActiveUser } from '../step-up/find-active-user'
 import { reauthenticate } from '../step-up/reauthenticate'
+import type { UserRecord } from '../store/auth-store'
 import { challengeForm } from './challenge-form'
 import { changePasswordWithMfa } from './change-password'
 import { confirmTotp } from './confirm'
@@ -58,10 +60,7 @@ function enrolmentLines(ctx: AuthContext, guards: Guards): Route[] {
       handle: async (req, res, { password }) => {
         const claims = getAuth(req)
         await reauthenticate(ctx, await findActiveUser(ctx, claims.sub), password)
-        // Whoever a reset has just put out must not lock the owner out.
-        const { secret, provisioningUri, qrSvg, recoveryCodes } = await enrollTotp(ctx, claims.sub, (user) =>
-          refuseSupersededToken(ctx, claims, user),
-        )
+        const { secret, provisioningUri, qrSvg, recoveryCodes } = await enrollTotp(ctx, claims.sub, notPutOut(ctx, claims))
         sendJson(res, 200, { secret, provisioning_uri: provisioningUri, qr_svg: qrSvg, recovery_codes: recoveryCodes })
       },
     }),
@@ -107,11 +106,17 @@ function loginLines(ctx: AuthContext, guards: Guards, line: DeliveryLine): Route
       before: [...before, routeBudget(ctx, 'mfa_confirm'), guards.requireAuth(), sameSiteWhenByCookie(ctx)],
       body: Joi.object<{ code: string }>({ code }),
       handle: async (req, res, body) => {
-        const { sub: userId, amr } = getAuth(req)
-        sendLogin(ctx, res, await confirmTotp(ctx, { userId, amr, code: body.code }), delivery)
+        const claims = getAuth(req)
+        const { sub: userId, amr } = claims
+        sendLogin(ctx, res, await confirmTotp(ctx, { userId, amr, code: body.code }, notPutOut(ctx, claims)), delivery)
       },
     }),
   ]
+}
+
+/** Whoever a reset has just put out must not lock the owner out, by a factor of before it or of after it. */
+function notPutOut(ctx: AuthContext, claims: AccessTokenClaims): (user: UserRecord) => void {
+  return (user) => refuseSupersededToken(ctx, claims, user)
 }
 
 function passwordChangeLine(ctx: AuthContext, guards: Guards, { base, delivery, before }: DeliveryLine): Route {

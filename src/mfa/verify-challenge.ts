@@ -1,13 +1,12 @@
 import type { AuthMethod } from '../amr'
 import { type AuthContext, unitOfWork } from '../context'
 import { MfaTokenInvalidError } from '../errors'
-import { mailNotice } from '../mailbox/send-mail'
 import { announceLogin } from '../session/announce-login'
 import { type Challenge, isStillMeant, readChallenge } from '../session/challenge'
 import { finishLogin, type LoginResult } from '../session/finish-login'
 import { DuplicateRecordError } from '../store/auth-store'
 import { guardedAttempt } from './guarded-attempt'
-import { acceptSecondFactor } from './second-factor'
+import { acceptSecondFactor, announceFactor, type Factor } from './second-factor'
 
 /**
  * The second step of a login: a challenge and a code make a session whose methods are the first step's and `otp`. One
@@ -21,15 +20,12 @@ export async function verifyMfa(ctx: AuthContext, { mfaToken, code }: { mfaToken
   if (!isStillMeant(ctx, challenge, seen)) throw new MfaTokenInvalidError()
   const { factor, result } = await guardedAttempt(ctx, userId, () => redeem(ctx, challenge, code))
   announceLogin(ctx, result)
-  if (factor === 'recovery_code') {
-    ctx.events.emit('recovery_code.used', { userId })
-    mailNotice(ctx, seen, 'recovery_code_used')
-  }
+  announceFactor(ctx, seen, factor)
   return result
 }
 
 interface Redeemed {
-  factor: 'totp' | 'recovery_code'
+  factor: Factor
   result: LoginResult
 }
 

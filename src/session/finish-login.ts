@@ -31,7 +31,7 @@ export type LoginResult =
  */
 export async function finishLogin(ctx: AuthContext, user: UserRecord, amr: readonly AuthMethod[]): Promise<LoginResult> {
   if (ctx.settings.mfaEnabled && user.totpEnabledAt && !amr.some(isSecondFactor))
-    return { kind: 'challenge', userId: user.id, amr, mfaToken: signChallenge(ctx, user, amr) }
+    return { kind: 'challenge', userId: user.id, amr, mfaToken: signChallenge(ctx, await asStored(ctx, user), amr) }
   const refresh = await issueRefreshToken(ctx, user.id, amr)
   return {
     kind: 'session',
@@ -41,4 +41,9 @@ export async function finishLogin(ctx: AuthContext, user: UserRecord, amr: reado
     refreshToken: refresh.token,
     refreshTokenExpiresAt: refresh.expiresAt,
   }
+}
+
+/** A challenge is compared with the row later, and a host's table may keep less of it: whole seconds, or no such column. */
+async function asStored(ctx: AuthContext, user: UserRecord): Promise<UserRecord> {
+  return (await ctx.store.users.find(user.id)) ?? user
 }
