@@ -68,6 +68,7 @@ for (const database of await databases()) {
       const [free, taken] = [await ask(), await ask({ new_email: 'bob@example.test' })]
 
       expect([taken.status, taken.body]).toEqual([free.status, free.body])
+      await mails.next({ kind: 'email_change', to: 'ana@new.example.test' })
       const notice = await mails.next({ kind: 'notice', to: 'bob@example.test' })
       expect(notice.url).toBeNull()
       expect(subjectsTo(mails, 'bob@example.test')).toBe(before + 1)

@@ -117,12 +117,16 @@ export async function isAlive(host: Mounted, refreshToken: string): Promise<bool
   return (await post(host, '/refresh', { refresh_token: refreshToken })).status === 200
 }
 
-/** Whatever was started before has had its time: somebody else's mail, asked for afterwards, has come. */
+/** Whatever was started before has had its time: somebody else's mail, asked for afterwards, has come, and the database rests. */
 export async function settled(host: LocalHost): Promise<void> {
   const { email } = await addUser(host.knex, { email: newAddress() })
   await post(host, '/password-reset/request', { email })
   await host.mails.next({ kind: 'password_reset', to: email })
-  await new Promise((resolve) => setTimeout(resolve, 10))
+  const { pool } = host.knex.client as { pool: { numUsed(): number; numPendingAcquires(): number } }
+  for (let quiet = 0; quiet < 6; ) {
+    await new Promise((resolve) => setTimeout(resolve, 5))
+    quiet = pool.numUsed() + pool.numPendingAcquires() === 0 ? quiet + 1 : 0
+  }
 }
 
 /** Kinds of the mails that went to an address. */
