@@ -27,8 +27,12 @@ function formOf(page: { text: string }): { action: string; mfaToken: string } {
   return { action, mfaToken }
 }
 
-const submit = (browser: Browser, action: string, fields: object, headers: object = { Origin: 'null', 'Sec-Fetch-Site': 'same-origin' }) =>
-  browser.post(action).set(headers).type('form').send(fields)
+const submit = (
+  browser: Browser,
+  action: string,
+  fields: object,
+  headers: Record<string, string> = { Origin: 'null', 'Sec-Fetch-Site': 'same-origin' },
+) => browser.post(action).set(headers).type('form').send(fields)
 
 const arrive = (mounted: Mounted, browser: Browser) => signIn(mounted, browser, { headers: html })
 
