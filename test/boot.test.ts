@@ -618,7 +618,6 @@ describe('linking by verified email', () => {
 describe('what is not built yet is refused, not ignored', () => {
   test.each<[string, SettingsInput]>([
     ['AUTH_MFA_ENABLED', { mfaEnabled: true, mfaIssuer: 'Acme' }],
-    ['AUTH_BACKEND_LINKS', { backendLinks: true }],
     ['AUTH_REAUTHENTICATE', { reauthenticate: true }],
     ['AUTH_REFRESH_REUSE_GRACE_SECONDS', { refreshReuseGraceSeconds: 1 }],
   ])('%s', (variable, settings) => {
@@ -626,9 +625,11 @@ describe('what is not built yet is refused, not ignored', () => {
   })
 
   test('all of them are named in one go', () => {
-    const message = refusal(() => boot({ settings: { mfaEnabled: true, mfaIssuer: 'Acme', backendLinks: true, reauthenticate: true } }))
+    const message = refusal(() =>
+      boot({ settings: { mfaEnabled: true, mfaIssuer: 'Acme', refreshReuseGraceSeconds: 1, reauthenticate: true } }),
+    )
 
-    expect(message).toMatch(/mfaEnabled.*reauthenticate.*backendLinks/)
+    expect(message).toMatch(/mfaEnabled.*reauthenticate.*refreshReuseGraceSeconds/)
   })
 })
 

@@ -17,8 +17,23 @@ const vitest = join(createRequire(import.meta.url).resolve('vitest/package.json'
 const expressMajors = ['5', '4']
 const otherZones = ['Asia/Tokyo', 'America/Sao_Paulo']
 /** Where rows and instants decide. The store knows no Express, so one major is enough for it; races know no zone. */
-const zonedTests = ['test/social', 'test/session', 'test/guards', 'test/mailbox', 'test/events.test.ts', 'test/service.test.ts']
+const zonedTests = [
+  'test/account',
+  'test/events.test.ts',
+  'test/guards',
+  'test/local/account-states.test.ts',
+  'test/local/links.test.ts',
+  'test/local/main-flow.test.ts',
+  'test/mailbox',
+  'test/service.test.ts',
+  'test/session',
+  'test/social',
+]
+/** Races, hostile answers and copies of the package know no zone. */
 const unzonedTests = [
+  'test/guards/two-copies.test.ts',
+  'test/social/hostile-provider.test.ts',
+  'test/social/races.test.ts',
   'test/store/races.test.ts',
   'test/social/link-races.test.ts',
   'test/local/races.test.ts',

@@ -18,7 +18,7 @@ export default defineConfig({
     testTimeout: 20_000,
     hookTimeout: 30_000,
     pool: 'forks',
-    // Half of the time is spent waiting for databases and child processes: a machine of two cores has room for two files.
-    maxWorkers: Math.max(2, availableParallelism() - 1),
+    // Half of the time is spent waiting for databases and child processes: a machine of two cores has room for three files.
+    maxWorkers: Math.max(3, availableParallelism()),
   },
 })

@@ -1,9 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import path from 'node:path'
-import { createAuthRouter, createAuthTables, createKnexStore, errorHandler, GitHubClient, getAuth, OidcClient } from 'doorward'
+import { createAuthRouter, createAuthTables, createKnexStore, errorHandler, GitHubClient, getAuth, getUser, OidcClient } from 'doorward'
 import express, { type Express, type RequestHandler } from 'express'
 import knex from 'knex'
+import { rememberChoice, speakAsChosen } from './language'
 import { createOutbox } from './outbox/create-outbox'
+import { view } from './views/view'
 
 /** Where the library is mounted; any path will do. */
 export const authPrefix = '/accounts/auth'
@@ -54,11 +56,12 @@ export async function createHostApp({
     },
   })
 
+  const store = createKnexStore({ knex: database })
   const outbox = createOutbox()
   const auth = createAuthRouter({
     environment: 'development',
     prefix: authPrefix,
-    store: createKnexStore({ knex: database }),
+    store,
     providers: { acme, octo: octoId },
     mailer: outbox.mailer,
     settings: {
@@ -73,12 +76,12 @@ export async function createHostApp({
       oauthRedirectBaseUrl: url,
       oauthSuccessRedirect: '/',
       oauthErrorRedirect: '/',
-      // Pages of this app; each POSTs the token when the person says so.
+      // Pages of this app for two kinds of links; each POSTs the token when the person says so, and is signed in by that.
       activationUrlTemplate: `${url}/activate/{token}`,
       passwordResetUrlTemplate: `${url}/reset/{token}`,
-      // Asked for with every mailer. This version sends no mail of these two kinds, so the demo has no such pages.
-      emailVerificationUrlTemplate: `${url}/verify-email/{token}`,
-      emailChangeUrlTemplate: `${url}/change-email/{token}`,
+      // The library's own pages for the other two, where there is nobody to sign in. The last one leads back here.
+      backendLinks: true,
+      loginUrl: '/',
       // Unlink Acme ID, sign out, come back: the verified address leads to the same account.
       oauthLinkByVerifiedEmail: true,
     },
@@ -86,25 +89,28 @@ export async function createHostApp({
 
   const app = express()
   app.disable('x-powered-by')
+  app.use(speakAsChosen)
   app.use(authPrefix, auth)
   app.get('/api/hello', auth.guards.requireAuth(), (request, response) => {
     const { email, sub, amr } = getAuth(request)
-    response.json({ message: `Hello, ${email}`, user_id: sub, amr })
+    response.json({ message: `Hello, ${email}`, email, user_id: sub, amr })
   })
-  app.use(pageHeaders)
+  app.get('/api/address', auth.guards.requireUser(), async (request, response) => {
+    const { id, email } = getUser(request)
+    const user = await store.users.find(id)
+    response.json({ email, confirmed_at: user?.emailVerifiedAt ?? null })
+  })
+  app.use(pageHeaders, rememberChoice)
   app.use('/outbox', outbox.router)
-  app.get('/activate/:token', sendPage('activate.html'))
-  app.get('/reset/:token', sendPage('reset.html'))
-  app.use(express.static(pages, { extensions: ['html'] }))
+  app.get('/', view('index.html'))
+  app.get('/signup', view('signup.html'))
+  app.get('/forgot', view('forgot.html'))
+  // Nothing is looked up and nothing is changed: whoever merely opens a link has not redeemed it.
+  app.get('/activate/:token', view('activate.html'))
+  app.get('/reset/:token', view('reset.html'))
+  app.use(express.static(path.join(import.meta.dirname, 'page'), { index: false }))
   app.use(errorHandler())
   return { app, close: () => database.destroy() }
-}
-
-const pages = path.join(import.meta.dirname, 'page')
-
-/** For addresses that hold a token. Nothing is looked up and nothing is changed: whoever merely opens a link has not redeemed it. */
-function sendPage(file: string): RequestHandler {
-  return (_request, response) => response.set('Cache-Control', 'no-store').sendFile(file, { root: pages })
 }
 
 const pageHeaders: RequestHandler = (_request, response, next) => {

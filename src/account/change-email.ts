@@ -70,7 +70,7 @@ export async function sendEmailChange(
  * Redeems the link: the account has the new address, which is thereby proven, and every link mailed before is dead.
  * @throws InvalidTokenError; EmailTakenError when somebody else has the address by now, with nothing changed
  */
-export async function confirmEmailChange(ctx: AuthContext, token: string): Promise<void> {
+export async function confirmEmailChange(ctx: AuthContext, token: string, locale: Locale = ctx.settings.defaultLocale): Promise<void> {
   const { link, user } = await findEmailChange(ctx, token)
   try {
     await unitOfWork(ctx, (ctx) => redeem(ctx, link, user))
@@ -78,7 +78,7 @@ export async function confirmEmailChange(ctx: AuthContext, token: string): Promi
     throw error instanceof DuplicateRecordError ? new EmailTakenError({ cause: error }) : error
   }
   ctx.events.emit('email.changed', { userId: user.id })
-  mailNotice(ctx, user, 'email_changed')
+  mailNotice(ctx, user, 'email_changed', locale)
 }
 
 /** The open link and its account; spends nothing. @throws InvalidTokenError */

@@ -1,6 +1,7 @@
 import { type AuthMethod, isSecondFactor } from '../amr'
 import { type AuthContext, unitOfWork } from '../context'
 import { InvalidCredentialsError, MfaRequiredError } from '../errors'
+import type { Locale } from '../http/locale'
 import { mailNotice } from '../mailbox/send-mail'
 import { checkPassword } from '../passwords/check-password'
 import { endOtherSessions, type KeptSession } from '../session/log-out'
@@ -16,6 +17,8 @@ export interface PasswordChange {
   amr?: readonly AuthMethod[] | undefined
   /** The session that goes on; every other one of the account ends. */
   keep?: KeptSession | undefined
+  /** Of the notice. Default: `defaultLocale`. */
+  locale?: Locale | undefined
 }
 
 /**
@@ -24,7 +27,10 @@ export interface PasswordChange {
  * @throws ValidationError (the new password), InvalidCredentialsError (the current one), TooManyRequestsError,
  *   UnauthorizedError (the account is gone), AccountInactiveError, MfaRequiredError (a factor is active, and the session has none)
  */
-export async function changePassword(ctx: AuthContext, { userId, currentPassword, newPassword, amr, keep }: PasswordChange): Promise<void> {
+export async function changePassword(
+  ctx: AuthContext,
+  { userId, currentPassword, newPassword, amr, keep, locale }: PasswordChange,
+): Promise<void> {
   const user = await findActiveUser(ctx, userId)
   if (amr && ctx.settings.mfaEnabled && user.totpEnabledAt && !amr.some(isSecondFactor)) throw new MfaRequiredError()
   await checkPassword(ctx, newPassword, user)
@@ -32,7 +38,7 @@ export async function changePassword(ctx: AuthContext, { userId, currentPassword
   // A login may have stored a better hash of the same password between our look and our write: then we look again, once.
   if (hash !== null) await replaceAgain(ctx, await findActiveUser(ctx, userId), currentPassword, hash, keep)
   ctx.events.emit('password.changed', { userId, by: 'change' })
-  mailNotice(ctx, user, 'password_changed')
+  mailNotice(ctx, user, 'password_changed', locale)
 }
 
 /** Null when it is done; else the hash, for another try. */

@@ -64,8 +64,9 @@ export function emailRoutes(ctx: AuthContext, guards: Guards): Route[] {
       before: [routeBudget(ctx, 'email_change_confirm')],
       body: tokenBody,
       handle: async (req, res, { token }) => {
-        await confirmEmailChange(ctx, token)
-        sendJson(res, 200, { message: done.changed[localeOf(req, ctx.settings.defaultLocale)] })
+        const locale = localeOf(req, ctx.settings.defaultLocale)
+        await confirmEmailChange(ctx, token, locale)
+        sendJson(res, 200, { message: done.changed[locale] })
       },
     }),
     ...(ctx.settings.backendLinks ? emailPages(ctx) : []),
@@ -105,7 +106,7 @@ function emailPages(ctx: AuthContext): Route[] {
       form: 'email_change',
       done: 'email_changed',
       look: async (token) => void (await findEmailChange(ctx, token)),
-      redeem: (token) => confirmEmailChange(ctx, token),
+      redeem: (token, _fields, locale) => confirmEmailChange(ctx, token, locale),
     }),
   ]
 }

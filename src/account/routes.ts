@@ -5,6 +5,7 @@ import type { Guards } from '../guards/guards'
 import type { PublicUser } from '../guards/public-user'
 import { routeBudget } from '../guards/route-budget'
 import { sameSiteWhenByCookie } from '../guards/same-site'
+import { localeOf } from '../http/locale'
 import { type Route, withBody } from '../http/routes'
 import { sendEmpty, sendJson } from '../http/send'
 import { passwordText, text } from '../http/validate'
@@ -44,7 +45,8 @@ function passwordChange(ctx: AuthContext, guards: Guards, { base, delivery, befo
       const keep = { refreshToken: body.refresh_token ?? cookie ?? undefined }
       const { sub: userId, amr } = getAuth(req)
       const { current_password: currentPassword, new_password: newPassword } = body
-      await changePassword(ctx, { userId, currentPassword, newPassword, amr, keep })
+      const locale = localeOf(req, ctx.settings.defaultLocale)
+      await changePassword(ctx, { userId, currentPassword, newPassword, amr, keep, locale })
       sendEmpty(res)
     },
   })

@@ -29,7 +29,7 @@ export function resetPage(ctx: AuthContext): Route[] {
     form: 'password_reset',
     done: 'password_changed',
     look: (token) => lookAtReset(ctx, token),
-    redeem: (token, fields) => resetOnly(ctx, { token, newPassword: readPassword(fields) }),
+    redeem: (token, fields, locale) => resetOnly(ctx, { token, newPassword: readPassword(fields), locale }),
   })
 }
 

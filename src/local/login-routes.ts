@@ -2,6 +2,7 @@ import Joi from 'joi'
 import type { AuthContext } from '../context'
 import { routeBudget } from '../guards/route-budget'
 import { emailAddress } from '../http/email-address'
+import { localeOf } from '../http/locale'
 import { type Route, withBody } from '../http/routes'
 import { passwordText, text } from '../http/validate'
 import { sendLogin } from '../session/delivery'
@@ -38,8 +39,10 @@ export function loginRoutes(ctx: AuthContext, { base, delivery, before }: Delive
       loginShaped: true,
       before: [...before, routeBudget(ctx, 'password_reset_confirm')],
       body: Joi.object<ResetBody>({ token: text(512), new_password: passwordText().allow('') }),
-      handle: async (_req, res, body) =>
-        sendLogin(ctx, res, await resetPassword(ctx, { token: body.token, newPassword: body.new_password }), delivery),
+      handle: async (req, res, { token, new_password: newPassword }) => {
+        const locale = localeOf(req, ctx.settings.defaultLocale)
+        sendLogin(ctx, res, await resetPassword(ctx, { token, newPassword, locale }), delivery)
+      },
     }),
   ]
 }

@@ -1,5 +1,6 @@
 import { type AuthContext, unitOfWork } from '../context'
 import { EmailLinkForbiddenError, InvalidTokenError } from '../errors'
+import type { Locale } from '../http/locale'
 import { findLink, spendLink } from '../mailbox/email-link'
 import { recordMailboxProof } from '../mailbox/record-proof'
 import { refuseLink, refusesEmailLink } from '../mailbox/refuses-email-link'
@@ -15,6 +16,8 @@ export interface ResetInput {
   newPassword: string
   /** Ends every session of the account. Default true. */
   revokeSessions?: boolean | undefined
+  /** Of the notice. Default: `defaultLocale`. */
+  locale?: Locale | undefined
 }
 
 /**
@@ -42,7 +45,8 @@ export async function lookAtReset(ctx: AuthContext, token: string): Promise<void
 /** What comes last happens inside the unit. */
 type Ending<T> = (ctx: AuthContext, user: UserRecord) => Promise<T>
 
-async function resetAnd<T>(ctx: AuthContext, { token, newPassword, revokeSessions = true }: ResetInput, end: Ending<T>): Promise<T> {
+async function resetAnd<T>(ctx: AuthContext, input: ResetInput, end: Ending<T>): Promise<T> {
+  const { token, newPassword, revokeSessions = true, locale } = input
   const { link, user: seen } = await findRedeemable(ctx, token)
   await checkPassword(ctx, newPassword, seen)
   if (await refusesEmailLink(ctx, seen)) return refuseLink(ctx, link, 'PASSWORD_RESET')
@@ -50,7 +54,7 @@ async function resetAnd<T>(ctx: AuthContext, { token, newPassword, revokeSession
   const { user, ended, removed } = await redeem(ctx, link, { hashedPassword, revokeSessions }, end)
   ctx.events.emit('password.changed', { userId: user.id, by: 'reset' })
   for (const provider of removed) ctx.events.emit('identity.unlinked', { userId: user.id, provider })
-  mailNotice(ctx, user, 'password_changed')
+  mailNotice(ctx, user, 'password_changed', locale)
   return ended
 }
 

@@ -32,7 +32,8 @@ export type Signup =
       /** Of an account born active, when one was asked for. */
       session: LoginResult | null
     }
-  | { kind: 'taken' }
+  /** `owner` as it was seen; null when somebody took the address at this moment. */
+  | { kind: 'taken'; owner: UserRecord | null }
 
 /**
  * A local account: active at once with `autoActivate`, else waiting for its link. The account, its link and what the
@@ -45,7 +46,8 @@ export async function signUp(ctx: AuthContext, input: SignUpInput, { logsIn }: {
   await checkPassword(ctx, input.password, { email, name })
   // A taken address costs the same hash: the time of the answer says little about it.
   const hashedPassword = await ctx.hasher.hash(input.password)
-  if (await ctx.store.users.findByEmail(email)) return { kind: 'taken' }
+  const owner = await ctx.store.users.findByEmail(email)
+  if (owner) return { kind: 'taken', owner }
   const body = { ...withoutPassword(input), email, name }
   const account = await insertAccount(ctx, newAccount(ctx, { email, name, hashedPassword }), body, logsIn)
   if (account.kind === 'taken') return account
@@ -67,8 +69,8 @@ export async function sendFirstLink(
 }
 
 /** For a signup whose answer does not say that the address is taken: its owner is told instead. */
-export async function tellOwner(ctx: AuthContext, address: string, locale: Locale): Promise<void> {
-  const owner = await ctx.store.users.findByEmail(requireEmail(address))
+export async function tellOwner(ctx: AuthContext, seen: UserRecord | null, address: string, locale: Locale): Promise<void> {
+  const owner = seen ?? (await ctx.store.users.findByEmail(requireEmail(address)))
   if (owner) mailNotice(ctx, owner, 'address_taken', locale)
 }
 
@@ -85,7 +87,7 @@ async function insertAccount(ctx: AuthContext, account: NewUser, body: object, l
   try {
     return await unitOfWork(ctx, async (ctx) => complete(ctx, await insert(ctx), body, logsIn))
   } catch (error) {
-    if (error === taken) return { kind: 'taken' }
+    if (error === taken) return { kind: 'taken', owner: null }
     throw error
   }
 }

@@ -13,6 +13,7 @@ import { takeUnit } from '../limits/take-unit'
 import { ACTIVATION_WITHHELD } from '../mailbox/refuses-email-link'
 import { setLoginCookies } from '../session/delivery'
 import type { DeliveryLine } from '../session/per-delivery'
+import type { UserRecord } from '../store/auth-store'
 import { clientKey } from '../throttle/client-key'
 import { type Signup, sendFirstLink, signUp, tellOwner } from './sign-up'
 
@@ -42,7 +43,7 @@ export function signupRoutes(ctx: AuthContext, { base: path, delivery, before }:
         await takeUnit(ctx, ctx.budgets.signup, ['signup:client', clientKey(req.ip)], SignupThrottledError)
         const locale = localeOf(req, ctx.settings.defaultLocale)
         const signup = await signUp(ctx, { ...input, locale }, { logsIn: true })
-        if (signup.kind === 'taken') refuseOrTellOwner(ctx, input.email, locale)
+        if (signup.kind === 'taken') refuseOrTellOwner(ctx, signup.owner, input.email, locale)
         answer(ctx, res, signup, signup.kind === 'made' ? await linkToShow(ctx, signup, locale) : null, delivery)
       },
     },
@@ -58,10 +59,11 @@ function readSignup(ctx: AuthContext, body: unknown): SignupBody & { extra: obje
 }
 
 /** Where a taken address is not told to the asker, its owner is told instead (contract section 10.5). @throws EmailTakenError */
-function refuseOrTellOwner(ctx: AuthContext, address: string, locale: Locale): void {
+function refuseOrTellOwner(ctx: AuthContext, owner: UserRecord | null, address: string, locale: Locale): void {
   if (ctx.settings.autoActivate || ctx.settings.revealTakenEmail) throw new EmailTakenError()
   // Never 503 here: a free address would not get it.
-  ctx.background.runIfRoom('signup with a taken address', () => tellOwner(ctx, address, locale))
+  const isStarted = ctx.background.runIfRoom('signup with a taken address', () => tellOwner(ctx, owner, address, locale))
+  if (!isStarted && owner) ctx.events.emit('mail.failed', { userId: owner.id, kind: 'notice', reason: 'too_many' })
 }
 
 /** The mail goes on after the answer, which a taken address does not wait for either; null where links are not shown. */

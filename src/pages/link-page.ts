@@ -3,7 +3,7 @@ import type { AuthContext } from '../context'
 import { EmailLinkForbiddenError, EmailTakenError, InvalidTokenError, TooManyRequestsError, ValidationError } from '../errors'
 import { readRefusal, setRefusalHeaders } from '../http/error-envelope'
 import { isForm, readForm } from '../http/json-body'
-import type { Locale } from '../http/locale'
+import { type Locale, localeOf } from '../http/locale'
 import type { Route } from '../http/routes'
 import type { PageName } from '../page-templates'
 import { refusedPassword, refusedPasswordTexts } from './page-texts'
@@ -18,8 +18,8 @@ export interface LinkPage {
   done: PageName
   /** Throws what redeeming would throw, and spends nothing: mail scanners open links. */
   look(token: string): Promise<void>
-  /** `fields`: what the form sent. */
-  redeem(token: string, fields: unknown): Promise<void>
+  /** `fields`: what the form sent. `locale`: the reader's. */
+  redeem(token: string, fields: unknown, locale: Locale): Promise<void>
   /** JSON on the same path is another line's. */
   sharesPath?: boolean
 }
@@ -46,7 +46,7 @@ export function linkPage(ctx: AuthContext, { path, before, form, done, look, red
       handle: async (req, res) => {
         const fields = await readForm(req, res)
         try {
-          await redeem(tokenOf(req), fields)
+          await redeem(tokenOf(req), fields, localeOf(req, ctx.settings.defaultLocale))
         } catch (error) {
           if (!(error instanceof ValidationError)) throw error
           // The link is alive: the policy is asked before it is spent.

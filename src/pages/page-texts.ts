@@ -13,7 +13,7 @@ export const pageTexts: Readonly<Record<PageName, PageText>> = {
     title: { 'en-US': 'Activate your account', 'pt-BR': 'Ative sua conta' },
     lead: {
       'en-US': 'One more step: confirm that this address is yours, and your account is ready.',
-      'pt-BR': 'Falta um passo: confirme que este endereço é seu, e a sua conta estará pronta.',
+      'pt-BR': 'Só falta um passo: confirme que este endereço é seu, e sua conta estará pronta.',
     },
     button: { 'en-US': 'Activate account', 'pt-BR': 'Ativar conta' },
   },
@@ -24,8 +24,8 @@ export const pageTexts: Readonly<Record<PageName, PageText>> = {
   password_reset: {
     title: { 'en-US': 'Choose a new password', 'pt-BR': 'Escolha uma nova senha' },
     lead: {
-      'en-US': 'With it you sign in from now on. Wherever you are signed in today, you will be signed out.',
-      'pt-BR': 'É com ela que você entra daqui em diante. As sessões abertas em outros aparelhos serão encerradas.',
+      'en-US': 'You will sign in with it from now on, and will be signed out wherever you are signed in today.',
+      'pt-BR': 'A partir de agora, você vai entrar com ela. Todas as sessões abertas serão encerradas.',
     },
     button: { 'en-US': 'Save password', 'pt-BR': 'Salvar senha' },
   },
@@ -35,18 +35,18 @@ export const pageTexts: Readonly<Record<PageName, PageText>> = {
   },
   email_verify: {
     title: { 'en-US': 'Confirm your address', 'pt-BR': 'Confirme seu e-mail' },
-    lead: { 'en-US': 'Confirm that this email address is yours.', 'pt-BR': 'Confirme que este endereço de e-mail é seu.' },
+    lead: { 'en-US': 'Confirm that this email address is yours.', 'pt-BR': 'Confirme que este endereço é seu.' },
     button: { 'en-US': 'Confirm address', 'pt-BR': 'Confirmar e-mail' },
   },
   email_verified: {
     title: { 'en-US': 'Your address is confirmed', 'pt-BR': 'Seu e-mail está confirmado' },
-    lead: { 'en-US': 'Thank you. You can close this page.', 'pt-BR': 'Obrigado. Você pode fechar esta página.' },
+    lead: { 'en-US': 'Thank you. You can close this page.', 'pt-BR': 'Tudo certo. Você já pode fechar esta página.' },
   },
   email_change: {
-    title: { 'en-US': 'Use this address from now on', 'pt-BR': 'Use este e-mail daqui em diante' },
+    title: { 'en-US': 'Use this address from now on', 'pt-BR': 'Use este e-mail a partir de agora' },
     lead: {
-      'en-US': 'Confirm that your account shall have this address instead of the old one.',
-      'pt-BR': 'Confirme que a sua conta passa a ter este endereço no lugar do antigo.',
+      'en-US': 'Your account will have this address instead of the old one.',
+      'pt-BR': 'Sua conta passará a ter este endereço no lugar do antigo.',
     },
     button: { 'en-US': 'Use this address', 'pt-BR': 'Usar este e-mail' },
   },
@@ -75,15 +75,18 @@ export const pageTexts: Readonly<Record<PageName, PageText>> = {
   },
   link_refused: {
     title: { 'en-US': 'This account does not accept email links', 'pt-BR': 'Esta conta não aceita links por e-mail' },
-    lead: { 'en-US': 'Please turn to whoever manages it.', 'pt-BR': 'Procure quem a administra.' },
+    lead: { 'en-US': 'Please ask whoever manages it.', 'pt-BR': 'Fale com quem administra a conta.' },
   },
   address_taken: {
-    title: { 'en-US': 'This address belongs to an account', 'pt-BR': 'Este e-mail já pertence a uma conta' },
+    title: { 'en-US': 'This address belongs to another account', 'pt-BR': 'Este e-mail já é de outra conta' },
     lead: { 'en-US': 'Nothing was changed. Please choose another one.', 'pt-BR': 'Nada foi alterado. Escolha outro.' },
   },
   too_many: {
     title: { 'en-US': 'Please wait a moment', 'pt-BR': 'Aguarde um momento' },
-    lead: { 'en-US': 'There were too many requests. Try again in a minute.', 'pt-BR': 'Houve pedidos demais. Tente de novo em um minuto.' },
+    lead: {
+      'en-US': 'There were too many attempts. Try again in a minute.',
+      'pt-BR': 'Foram muitas tentativas. Tente de novo em um minuto.',
+    },
   },
   trouble: {
     title: { 'en-US': 'Something went wrong', 'pt-BR': 'Algo deu errado' },
@@ -93,9 +96,9 @@ export const pageTexts: Readonly<Record<PageName, PageText>> = {
 
 export const formTexts = {
   newPassword: { 'en-US': 'New password', 'pt-BR': 'Nova senha' },
-  confirmPassword: { 'en-US': 'The same again', 'pt-BR': 'A mesma senha de novo' },
+  confirmPassword: { 'en-US': 'Repeat the password', 'pt-BR': 'Repita a senha' },
   code: { 'en-US': 'Code', 'pt-BR': 'Código' },
-  logIn: { 'en-US': 'Go to sign-in', 'pt-BR': 'Ir para a entrada' },
+  logIn: { 'en-US': 'Go to sign-in', 'pt-BR': 'Ir para o login' },
 } satisfies Record<string, LocalizedText>
 
 /** Why a password was refused, by the rule of the policy; `{min}` and `{max}` come from the refusal. */

@@ -56,16 +56,16 @@ function loginLink(loginUrl: string | null, locale: Locale): Html | null {
 }
 
 const style =
-  new Html(`:root{color-scheme:light dark;--ink:#1c2430;--soft:#5a6675;--paper:#fff;--ground:#eef1f5;--line:#c5ccd6;--accent:#1f5fbf;--on:#fff;--bad:#a4262c;--badground:#fdf0f0}
-@media (prefers-color-scheme:dark){:root{--ink:#e8ecf2;--soft:#a8b3c2;--paper:#1b222c;--ground:#10151c;--line:#465365;--accent:#7fb0ff;--on:#0c1420;--bad:#ffb3b3;--badground:#3a1d20}}
+  new Html(`:root{color-scheme:light dark;--ink:#1c2430;--soft:#5a6675;--paper:#fff;--ground:#eef1f5;--edge:#7a8594;--accent:#1f5fbf;--on:#fff;--bad:#a4262c;--badground:#fdf0f0}
+@media (prefers-color-scheme:dark){:root{--ink:#e8ecf2;--soft:#a8b3c2;--paper:#1b222c;--ground:#10151c;--edge:#75859b;--accent:#7fb0ff;--on:#0c1420;--bad:#ffb3b3;--badground:#3a1d20}}
 *{box-sizing:border-box}
 body{margin:0;min-height:100vh;display:grid;place-items:center;padding:1.25rem;background:var(--ground);color:var(--ink);font:1rem/1.5 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif}
 main{width:100%;max-width:26rem;background:var(--paper);border-radius:.9rem;padding:2rem 1.75rem;box-shadow:0 1px 2px rgb(0 0 0/.08),0 8px 24px rgb(0 0 0/.06)}
-h1{font-size:1.45rem;line-height:1.25;margin:0 0 .6rem}
-p{margin:0 0 1.1rem;color:var(--soft)}
+h1{font-size:1.45rem;line-height:1.25;margin:0 0 .6rem;text-wrap:balance}
+p{margin:0 0 1.1rem;color:var(--soft);text-wrap:pretty}
 form{margin-top:1.4rem}
 label{display:block;font-weight:600;margin:0 0 .3rem}
-input{width:100%;font:inherit;padding:.65rem .75rem;margin:0 0 1rem;color:inherit;background:transparent;border:1px solid var(--line);border-radius:.5rem}
+input{width:100%;font:inherit;padding:.65rem .75rem;margin:0 0 1rem;color:inherit;background:transparent;border:1px solid var(--edge);border-radius:.5rem}
 button,.button{display:block;width:100%;font:inherit;font-weight:600;text-align:center;text-decoration:none;padding:.75rem 1rem;border:0;border-radius:.5rem;background:var(--accent);color:var(--on);cursor:pointer}
 :focus-visible{outline:3px solid var(--accent);outline-offset:2px}
 .problem{color:var(--bad);background:var(--badground);border-radius:.5rem;padding:.65rem .75rem}

@@ -226,8 +226,8 @@ describe.skipIf(!hasChromium)('local accounts in the demo, in Chromium', () => {
 
     await page.goto(`${inChromium.demo.url}/signup`)
     const typed = ['Name', ada.name, 'Email', ada.email, 'Password', ada.password]
-    // Past the brand and the outbox in the header.
-    for (let stop = 0; stop < 2; stop++) await page.keyboard.press('Tab')
+    // Past the brand, the outbox and the other language in the header.
+    for (let stop = 0; stop < 3; stop++) await page.keyboard.press('Tab')
     for (let index = 0; index < typed.length; index += 2) {
       await page.keyboard.press('Tab')
       expect(await focusedLabel(page)).toBe(typed[index])

@@ -6,6 +6,7 @@ import { beginLink, finishLink } from '../social/link-steps'
 import { newPerson } from '../social/redirect-steps'
 import { signIn } from '../support/app'
 import { databases } from '../support/databases'
+import { fastHasher } from '../support/fast-hasher'
 import { tokenOf } from '../support/mailbox'
 import {
   bearerOf,
@@ -143,6 +144,41 @@ describe.each(await databases())('a deactivated account, on $name', (database) =
     expect([mailsTo(host, waiting.email), mailsTo(host, gone.email)]).toEqual([['activation', 'activation'], []])
     expect(await tokenRows(host, gone.userId)).toEqual([])
     expect((await post(host, '/activate', { token: tokenOf(mail) })).status).toBe(200)
+  })
+
+  test('no session is ever issued to an inactive account: deactivated between our look and our write, login, reset and activation are 401', async () => {
+    const host = await start()
+    const [ana, bob, eve] = [await signedIn(host), await signedIn(host), await pending(host)]
+    const token = await resetLink(host, bob.email)
+    const families = async () => Number((await host.knex('auth_refresh_tokens').count({ n: '*' }))[0]?.['n'])
+    const fast = fastHasher()
+    const store = createKnexStore({ knex: host.knex })
+    const close = (email: string) =>
+      userOf(host, email).then(({ id }) => store.users.update(id, { isActive: false, activatedAt: someTime }))
+    const slow = await start({
+      options: {
+        passwordHasher: {
+          ...fast,
+          verify: async (hash, text) => (await close(ana.email)) && fast.verify(hash, text),
+        },
+        refusesEmailLink: async ({ email }) => !(await close(email)),
+      },
+    })
+    const resetting = await start({
+      options: { passwordHasher: { ...fast, hash: async (text) => ((await close(bob.email)) ? fast.hash(text) : '') } },
+    })
+    const before = await families()
+
+    const answers = {
+      login: await post(slow, '/login', { email: ana.email, password }),
+      reset: await post(resetting, '/password-reset/confirm', { token, new_password: otherPassword }),
+      activation: await post(slow, '/activate', { token: eve.link }),
+    }
+
+    expect(codesOf(answers)).toEqual({ login: [401, 'UNAUTHORIZED'], reset: [401, 'INVALID_TOKEN'], activation: [401, 'INVALID_TOKEN'] })
+    expect(await families()).toBe(before)
+    for (const { email } of [ana, bob, eve]) expect((await userOf(host, email)).isActive).toBe(false)
+    expect(await host.hasher.verify((await userOf(host, bob.email)).hashedPassword, password)).toBe(true)
   })
 
   test('a reset link whose account was deactivated meanwhile answers 401 INVALID_TOKEN and changes nothing', async () => {

@@ -65,6 +65,23 @@ describe.each(await databases())('one-shot tokens, on $name', (database) => {
     expect((await reset(host, resetToken)).status).toBe(200)
   })
 
+  test.each(['ACTIVATION', 'EMAIL_VERIFICATION', 'EMAIL_CHANGE', 'MFA_CHALLENGE'] as const)(
+    'R-080 a token of purpose %s of an active account opens no reset, and is not even told from an unknown one',
+    async (purpose) => {
+      const host = await start()
+      const { userId } = await signedIn(host)
+      const token = randomBytes(32).toString('base64url')
+      const [now, store] = [host.clock.now(), createKnexStore({ knex: host.knex })]
+      const row = { userId, tokenHash: sha256(token), purpose, payload: null, usedAt: null, createdAt: now }
+      await store.userTokens.insert({ ...row, expiresAt: new Date(now.getTime() + 60_000) })
+
+      const short = await post(host, '/password-reset/confirm', { token, new_password: 'short' })
+      for (const { status, body } of [short, await reset(host, token), await activate(host, token)])
+        expect([status, body.code]).toEqual([401, 'INVALID_TOKEN'])
+      expect(await tokenRows(host, userId)).toMatchObject([{ isSpent: false }])
+    },
+  )
+
   test('R-080 single use: a link that was redeemed is 401 INVALID_TOKEN', async () => {
     const host = await start()
     const { link, email } = await pending(host)
@@ -116,7 +133,8 @@ describe.each(await databases())('one-shot tokens, on $name', (database) => {
       expect((await tokenRows(host, userId)).filter(({ isSpent }) => !isSpent)).toHaveLength(singleActiveToken ? 1 : 2)
       expect((await activate(host, singleActiveToken ? first : second)).status).toBe(singleActiveToken ? 401 : 200)
       if (singleActiveToken) expect((await activate(host, second)).status).toBe(200)
-      else expect((await activate(host, first)).body.code).toBe('INVALID_TOKEN') // activation spends all siblings
+      else expect((await activate(host, first)).body.code).toBe('INVALID_TOKEN')
+      expect((await tokenRows(host, userId)).every(({ isSpent }) => isSpent)).toBe(true) // activation spends all siblings
 
       const [one, two] = [await resetLink(host, email), await resetLink(host, email)]
       if (singleActiveToken) expect((await reset(host, one)).body.code).toBe('INVALID_TOKEN')

@@ -1,5 +1,6 @@
 import type { AuthMail, Mailer } from 'doorward'
 import express, { type Router } from 'express'
+import { languageOf } from '../language'
 import { outboxPage } from './page'
 
 export interface Outbox {
@@ -19,9 +20,9 @@ const mostKept = 50
 export function createOutbox(): Outbox {
   const mails: SentMail[] = []
   const router = express.Router()
-  router.get('/', (_request, response) => {
+  router.get('/', (request, response) => {
     // Links in here are as good as passwords.
-    response.set('Cache-Control', 'no-store').send(outboxPage(mails))
+    response.set('Cache-Control', 'no-store').send(outboxPage(mails, languageOf(request)))
   })
   return {
     mailer: {

@@ -1,39 +1,67 @@
+import type { Language } from '../language'
 import type { SentMail } from './create-outbox'
 
+const texts = {
+  'en-US': {
+    title: 'Outbox',
+    lookAgain: 'Look again',
+    demoOnly: 'Demo only.',
+    warning:
+      'These are the mails the app would have sent. Nothing leaves this machine, and everybody here can read everybody’s mail: a real app has no such page.',
+    empty: 'No mail yet. Sign up, or ask for a new password.',
+    to: 'To',
+    other: { language: 'pt-BR', name: 'Português' },
+  },
+  'pt-BR': {
+    title: 'Caixa de saída',
+    lookAgain: 'Olhar de novo',
+    demoOnly: 'Só na demonstração.',
+    warning:
+      'Estes são os e-mails que o aplicativo teria enviado. Nada sai desta máquina, e aqui todos podem ler os e-mails de todos: um aplicativo de verdade não tem uma página assim.',
+    empty: 'Nenhum e-mail ainda. Cadastre-se ou peça uma nova senha.',
+    to: 'Para',
+    other: { language: 'en-US', name: 'English' },
+  },
+}
+
 /** The newest mail first. Its text, not its HTML: what is shown here was written by somebody else. */
-export function outboxPage(mails: readonly SentMail[]): string {
+export function outboxPage(mails: readonly SentMail[], language: Language): string {
+  const { title, lookAgain, demoOnly, warning, empty, other } = texts[language]
   return `<!doctype html>
-<html lang="en">
+<html lang="${language}">
   <head>
     <meta charset="utf-8">
     <meta name="viewport" content="width=device-width, initial-scale=1">
     <meta name="color-scheme" content="light dark">
-    <title>Outbox · Doorward demo</title>
+    <title>${title} · Doorward demo</title>
     <link rel="icon" href="/mark.svg">
     <link rel="stylesheet" href="/style.css">
   </head>
   <body>
     <header>
       <p class="brand"><a href="/"><img src="/mark.svg" alt="" width="28" height="28">Doorward demo</a></p>
-      <nav><a href="/outbox" aria-current="page">Outbox</a></nav>
+      <nav>
+        <a href="/outbox" aria-current="page">${title}</a>
+        <a href="?lang=${other.language}" hreflang="${other.language}" lang="${other.language}">${other.name}</a>
+      </nav>
     </header>
     <main class="middle">
       <div class="heading">
-        <h1>Outbox</h1>
-        <a class="button" href="/outbox">Look again</a>
+        <h1>${title}</h1>
+        <a class="button" href="/outbox">${lookAgain}</a>
       </div>
-      <p class="notice"><strong>Demo only.</strong> These are the mails the app would have sent. Nothing leaves this machine, and everybody here can read everybody’s mail: a real app has no such page.</p>
-      ${mails.length === 0 ? '<p class="quieter">No mail yet. Sign up, or ask for a new password.</p>' : mails.map(mailArticle).join('\n      ')}
+      <p class="notice"><strong>${demoOnly}</strong> ${warning}</p>
+      ${mails.length === 0 ? `<p class="quieter">${empty}</p>` : mails.map((mail) => mailArticle(mail, language)).join('\n      ')}
     </main>
   </body>
 </html>
 `
 }
 
-function mailArticle(mail: SentMail): string {
+function mailArticle(mail: SentMail, language: Language): string {
   return `<article class="card mail" lang="${escapeHtml(mail.locale)}">
         <h2>${escapeHtml(mail.subject)}</h2>
-        <p class="quieter">To ${escapeHtml(mail.to)}, <time datetime="${mail.sentAt.toISOString()}">${mail.sentAt.toLocaleTimeString('en-GB')}</time></p>
+        <p class="quieter" lang="${language}">${texts[language].to} ${escapeHtml(mail.to)}, <time datetime="${mail.sentAt.toISOString()}">${mail.sentAt.toLocaleTimeString('en-GB')}</time></p>
         <div class="text">${textWithLink(mail)}</div>
       </article>`
 }

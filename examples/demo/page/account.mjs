@@ -1,7 +1,8 @@
-import { auth, call, renewSession, send } from './api.mjs'
+import { auth, call, callWithPassword } from './api.mjs'
 import { clear, element, onSubmit, say, whileBusy } from './form.mjs'
 import { leave } from './handover.mjs'
-import { explain, providers, refusal, unreachable } from './messages.mjs'
+import { explain, formatInstant, providers, refusalWithPassword } from './messages.mjs'
+import { texts } from './texts.mjs'
 
 onSubmit(element('change-password'), changePassword)
 
@@ -12,7 +13,7 @@ export function showAccount(me) {
   element('account-email').textContent = me.email
   element('account-id').textContent = me.id
   element('account-created').textContent = formatInstant(me.created_at)
-  element('account-last-login').textContent = me.last_login_at ? formatInstant(me.last_login_at) : 'By a mailed link'
+  element('account-last-login').textContent = me.last_login_at ? formatInstant(me.last_login_at) : texts.mailedLink
   // For password managers, which file the new password under it.
   element('change-username').value = me.email
 }
@@ -26,15 +27,10 @@ export function showIdentities(identities) {
 
 async function changePassword({ current_password, new_password }) {
   say('password-changed', null)
-  // First, so that a 401 below is about the password alone: sent again by mistake, it would count as a second wrong one.
-  const session = await renewSession()
-  if (session.status === 401) return { field: null, text: 'You are not signed in any more. Please sign in again.' }
-  if (!session.ok) return refusal(session)
-  const answer = await send('POST', `${auth}/password-change`, { current_password, new_password })
-  if (answer.status === 401) return { field: 'current_password', text: 'This is not your current password.' }
-  if (!answer.ok) return refusal(answer, { passwordField: 'new_password' })
+  const answer = await callWithPassword('POST', `${auth}/password-change`, { current_password, new_password })
+  if (!answer.ok) return refusalWithPassword(answer)
   clear(element('change-password'))
-  say('password-changed', 'Your password is changed. This browser stays signed in; every other one is signed out within a minute.')
+  say('password-changed', texts.passwordChanged)
 }
 
 /** The library says where to go and keeps the attempt in a cookie; the way back ends on this page. */
@@ -55,7 +51,7 @@ function identityItem(identity) {
   const item = element('identity-template').content.firstElementChild.cloneNode(true)
   item.querySelector('.provider').textContent = providers[identity.provider] ?? identity.provider
   item.querySelector('.detail').textContent = identity.email ?? identity.subject
-  item.querySelector('.linked').textContent = `Linked ${formatInstant(identity.created_at)}`
+  item.querySelector('.linked').textContent = texts.linked(formatInstant(identity.created_at))
   onClick(item.querySelector('button'), () => unlink(identity.provider))
   return item
 }
@@ -64,15 +60,11 @@ function linkButton(provider) {
   const button = document.createElement('button')
   button.type = 'button'
   button.className = 'quiet'
-  button.textContent = `Link ${providers[provider]}`
+  button.textContent = texts.link(providers[provider])
   onClick(button, () => link(provider))
   return button
 }
 
 function onClick(button, work) {
-  button.addEventListener('click', () => whileBusy(button, () => work().catch(() => say('notice', unreachable))))
-}
-
-function formatInstant(instant) {
-  return new Date(instant).toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'short' })
+  button.addEventListener('click', () => whileBusy(button, () => work().catch(() => say('notice', texts.unreachable))))
 }

@@ -2,6 +2,7 @@ import { auth, send, sendInTurn } from './api.mjs'
 import { element, onSubmit, say } from './form.mjs'
 import { leave } from './handover.mjs'
 import { refusal } from './messages.mjs'
+import { texts } from './texts.mjs'
 
 const token = location.pathname.split('/').at(-1)
 
@@ -20,5 +21,5 @@ onSubmit(element('again-form'), async ({ email }) => {
   say('sent-again', null)
   const answer = await send('POST', `${auth}/activation/request`, { email })
   if (!answer.ok) return refusal(answer)
-  say('sent-again', 'If an account with this address waits for its activation, a new link is on its way.')
+  say('sent-again', texts.newActivationLink)
 })

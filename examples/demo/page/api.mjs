@@ -26,6 +26,16 @@ export async function call(method, path, body) {
   return renewal.status === 401 ? { ...first, sessionEnded: renewal.body?.code === 'INVALID_TOKEN' } : renewal
 }
 
+/**
+ * For requests that hold the current password. The session is renewed first, so that a 401 without `sessionEnded` is about
+ * the password alone: sent again by mistake, it would count as a second wrong one.
+ */
+export async function callWithPassword(method, path, body) {
+  const session = await renewSession()
+  if (!session.ok) return { ...session, sessionEnded: session.status === 401 }
+  return send(method, path, body)
+}
+
 /** The answer to a refresh. A token that is refused stays refused: then its cookies go, too. */
 export function renewSession() {
   return navigator.locks.request('session', async () => {

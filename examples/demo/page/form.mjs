@@ -1,4 +1,4 @@
-import { unreachable } from './messages.mjs'
+import { texts } from './texts.mjs'
 
 export const element = (id) => document.getElementById(id)
 
@@ -13,7 +13,7 @@ export function onSubmit(form, work) {
     clearProblems(form)
     let refused
     await whileBusy(form.querySelector('button'), async () => {
-      refused = await work(Object.fromEntries(new FormData(form))).catch(() => ({ field: null, text: unreachable }))
+      refused = await work(Object.fromEntries(new FormData(form))).catch(() => ({ field: null, text: texts.unreachable }))
     })
     if (!refused) return
     showProblem(form, refused)

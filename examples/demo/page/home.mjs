@@ -1,13 +1,12 @@
 import { showAccount, showIdentities } from './account.mjs'
-import { auth, call, send, sendInTurn } from './api.mjs'
+import { clearAddress, showAddress } from './address.mjs'
+import { auth, call, renewSession, send, sendInTurn } from './api.mjs'
 import { clear, element, onSubmit, say, whileBusy } from './form.mjs'
 import { leave, take } from './handover.mjs'
-import { explain, providers, refusal, unexpected, unreachable } from './messages.mjs'
+import { explain, providers, refusal } from './messages.mjs'
+import { texts } from './texts.mjs'
 
-const arrivals = {
-  activated: 'Your account is active, and you are signed in.',
-  reset: 'Your new password is set, and you are signed in. Every other browser is signed out.',
-}
+const arrivals = { activated: texts.activated, reset: texts.reset }
 
 onSubmit(element('login'), logIn)
 element('sign-out').addEventListener('click', (event) => whileBusy(event.currentTarget, signOut))
@@ -24,24 +23,27 @@ show()
 async function show() {
   try {
     const me = await call('GET', `${auth}/me`)
-    const [identities, hello] = await Promise.all([me.ok ? send('GET', `${auth}/oauth/accounts`) : null, send('GET', '/api/hello')])
+    const [identities, address, hello] = await Promise.all([
+      me.ok ? send('GET', `${auth}/oauth/accounts`) : null,
+      me.ok ? send('GET', '/api/address') : null,
+      greeting(me),
+    ])
     if (me.ok) showAccount(me.body)
     if (identities?.ok) showIdentities(identities.body)
+    if (identities?.ok && address?.ok) showAddress(address.body, identities.body)
     showHello(hello)
-    showOnly(me.ok ? ['account', 'identities', 'password', 'guarded', 'sign-out'] : ['signed-out', 'guarded', 'ways'])
-    if (me.sessionEnded) say('notice', 'You are not signed in any more: your password was changed, or the session came to its end.')
+    showOnly(me.ok ? ['account', 'identities', 'address', 'password', 'guarded', 'sign-out'] : ['signed-out', 'guarded', 'ways'])
+    if (me.sessionEnded) say('notice', texts.sessionEnded)
     if (!me.ok && me.status !== 401) say('notice', explain(me.body ?? {}))
   } catch {
-    say('notice', unreachable)
+    say('notice', texts.unreachable)
   }
 }
 
 async function logIn({ email, password }) {
   say('notice', null)
   const answer = await sendInTurn('POST', `${auth}/login`, { email, password })
-  // One sentence for a wrong password, an unknown address and an account that waits for its activation: the app does not say which.
-  const UNAUTHORIZED = 'That email and password do not open an account. Signed up just now? Then open the link in your mail first.'
-  if (!answer.ok) return refusal(answer, { own: { UNAUTHORIZED } })
+  if (!answer.ok) return refusal(answer, { own: { UNAUTHORIZED: texts.notLoggedIn } })
   clear(element('login'))
   await show()
   element('account-name').focus()
@@ -50,10 +52,19 @@ async function logIn({ email, password }) {
 async function signOut() {
   const answer = await sendInTurn('POST', `${auth}/logout`).catch(() => null)
   say('done', null)
-  say('notice', answer?.ok ? null : answer ? unexpected : unreachable)
+  say('notice', answer?.ok ? null : answer ? texts.unexpected : texts.unreachable)
   if (!answer?.ok) return
+  clearAddress()
   await show()
   element('sign-in-title').focus()
+}
+
+/** An access token says the address it was made for: after a change of it, one from before it is renewed. */
+async function greeting(me) {
+  const hello = await send('GET', '/api/hello')
+  if (!me.ok || !hello.ok || hello.body.email === me.body.email) return hello
+  await renewSession()
+  return send('GET', '/api/hello')
 }
 
 function showHello({ ok, status, body }) {
@@ -73,6 +84,6 @@ function showRedirectError() {
 }
 
 function showOnly(visible) {
-  for (const id of ['signed-out', 'ways', 'account', 'identities', 'password', 'guarded', 'sign-out'])
+  for (const id of ['signed-out', 'ways', 'account', 'identities', 'address', 'password', 'guarded', 'sign-out'])
     element(id).hidden = !visible.includes(id)
 }

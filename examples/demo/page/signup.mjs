@@ -1,6 +1,7 @@
 import { auth, send, sendInTurn } from './api.mjs'
 import { clear, element, onSubmit, say, showInstead, whileBusy } from './form.mjs'
-import { refusal, unreachable } from './messages.mjs'
+import { refusal } from './messages.mjs'
+import { texts } from './texts.mjs'
 
 let address = ''
 
@@ -20,5 +21,5 @@ async function signUp({ email, password, name }) {
 async function sendAgain() {
   say('sent-again', null)
   const answer = await send('POST', `${auth}/activation/request`, { email: address }).catch(() => null)
-  say('sent-again', answer?.ok ? 'Sent again. Only the newest link works.' : answer ? refusal(answer).text : unreachable)
+  say('sent-again', answer?.ok ? texts.sentAgain : answer ? refusal(answer).text : texts.unreachable)
 }
