@@ -58,7 +58,7 @@ describe('a challenge, further', async () => {
       post(host, '/password-change', { current_password: password, new_password: newPassword }, bearerOf(person)),
     'a password change by code': (host, person) =>
       post(host, '/password-change/mfa', { code: person.recoveryCodes[1], new_password: newPassword }, bearerOf(person)),
-    'deactivate, even when the account is opened again by hand': async (host, { userId }) => host.auth.service.deactivate(userId),
+    deactivate: async (host, { userId }) => host.auth.service.deactivate(userId),
     'disable, and a factor enrolled anew': async (host, person) => {
       await post(host, '/mfa/disable', { password, code: person.app.nextCode() }, bearerOf(person))
       const { secret, recoveryCodes } = await host.auth.service.enrollTotp(person.userId)

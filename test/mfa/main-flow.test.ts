@@ -3,12 +3,7 @@ import { as, password } from '../account/people'
 import { appPerTest } from '../support/app-per-test'
 import { databases } from '../support/databases'
 import { authenticator } from './authenticator'
-
-export const mfaSettings = {
-  mfaEnabled: true,
-  mfaIssuer: 'Example',
-  mfaSecretKey: Buffer.alloc(32, 'a key of many letters').toString('base64'),
-}
+import { mfaSettings } from './people'
 
 for (const database of await databases()) {
   describe(`a second factor, on ${database.name}`, () => {
