@@ -4,11 +4,9 @@ import { findLink, spendLink } from '../mailbox/email-link'
 import { isPending } from '../mailbox/is-pending'
 import { recordMailboxProof } from '../mailbox/record-proof'
 import { refuseLink, refusesEmailLink } from '../mailbox/refuses-email-link'
-import { generatePassword } from '../passwords/policy'
 import { announceLogin } from '../session/announce-login'
 import { finishLogin, type LoginResult } from '../session/finish-login'
 import type { UserRecord, UserTokenRecord } from '../store/auth-store'
-import { replacesPassword } from './request-activation'
 
 /**
  * Redeems an activation link: the account becomes active, and its address proven. A deactivated account is not revived
@@ -38,9 +36,7 @@ type Ending<T> = (ctx: AuthContext, user: UserRecord) => Promise<T>
 async function activateAnd<T>(ctx: AuthContext, token: string, end: Ending<T>): Promise<T> {
   const { link, isRefused } = await findRedeemable(ctx, token)
   if (isRefused) return refuseLink(ctx, link, 'ACTIVATION')
-  // Hashed before the unit: it is slow.
-  const replacement = link.payload === replacesPassword ? await ctx.hasher.hash(generatePassword(ctx.passwordPolicy)) : null
-  const { ended, removed } = await redeem(ctx, link, replacement, end)
+  const { ended, removed } = await redeem(ctx, link, end)
   ctx.events.emit('activation', { userId: link.userId })
   for (const provider of removed) ctx.events.emit('identity.unlinked', { userId: link.userId, provider })
   return ended
@@ -53,20 +49,14 @@ async function findRedeemable(ctx: AuthContext, token: string): Promise<{ link: 
   return { link, isRefused: await refusesEmailLink(ctx, user) }
 }
 
-function redeem<T>(
-  ctx: AuthContext,
-  link: UserTokenRecord,
-  replacement: string | null,
-  end: Ending<T>,
-): Promise<{ ended: T; removed: string[] }> {
+function redeem<T>(ctx: AuthContext, link: UserTokenRecord, end: Ending<T>): Promise<{ ended: T; removed: string[] }> {
   return unitOfWork(ctx, async (ctx) => {
     const now = ctx.now()
     const user = await ctx.store.users.lock(link.userId)
     if (!user || !(await isPending(ctx, user))) throw new InvalidTokenError()
     await spendLink(ctx, link, 'ACTIVATION')
     await ctx.store.userTokens.consumeAllForUser(user.id, now, 'ACTIVATION')
-    const password = replacement === null ? {} : { hashedPassword: replacement, passwordSetAt: null }
-    const changes = { isActive: true, activatedAt: now, ...password }
+    const changes = { isActive: true, activatedAt: now }
     const removed = await recordMailboxProof(ctx, user, changes)
     const activated = { ...user, ...changes, emailVerifiedAt: now, updatedAt: now }
     return { ended: await end(ctx, activated), removed }

@@ -4,7 +4,7 @@ import { type LinkToken, replaceLink } from '../mailbox/email-link'
 import { refusesEmailLink } from '../mailbox/refuses-email-link'
 import { mailLink, mayMail } from '../mailbox/send-mail'
 import type { UserRecord } from '../store/auth-store'
-import { replacesPassword, sendActivation } from './request-activation'
+import { sendActivation } from './request-activation'
 
 /**
  * A reset link for an active account. One that was never activated gets its activation link instead (contract section
@@ -13,7 +13,7 @@ import { replacesPassword, sendActivation } from './request-activation'
 export async function sendPasswordReset(ctx: AuthContext, user: UserRecord | null, locale: Locale): Promise<LinkToken | null> {
   if (!user) return null
   if (!user.isActive) {
-    await sendActivation(ctx, user, locale, replacesPassword)
+    await sendActivation(ctx, user, locale, { forgotPassword: true })
     return null
   }
   if ((await refusesEmailLink(ctx, user)) || !(await mayMail(ctx, user))) return null

@@ -3,6 +3,7 @@ import { EmailTakenError, InternalError, ValidationError } from '../errors'
 import { requireEmail } from '../http/email-address'
 import type { Locale } from '../http/locale'
 import { issueLink, type LinkToken } from '../mailbox/email-link'
+import { isPending } from '../mailbox/is-pending'
 import { ACTIVATION_WITHHELD } from '../mailbox/refuses-email-link'
 import { mailLink, mailNotice, mayMail } from '../mailbox/send-mail'
 import { checkPassword } from '../passwords/check-password'
@@ -98,8 +99,8 @@ async function complete(ctx: AuthContext, inserted: UserRecord, body: object, lo
   const user = ctx.signup.onSignup ? await ctx.store.users.lock(inserted.id) : inserted
   if (!user) throw new InternalError({ cause: new Error('onSignup removed the account.') })
   if (user.isActive) return { kind: 'made', user, link: null, session: logsIn ? await finishLogin(ctx, user, ['pwd']) : null }
-  // A host that may refuse links is asked first, outside of the unit.
-  const link = ctx.refusesEmailLink ? null : await issueLink(ctx, user.id, 'ACTIVATION')
+  // A host that may refuse links is asked first, outside of the unit; an account the hook has closed waits for no link.
+  const link = ctx.refusesEmailLink || !(await isPending(ctx, user)) ? null : await issueLink(ctx, user.id, 'ACTIVATION')
   return { kind: 'made', user, link, session: null }
 }
 

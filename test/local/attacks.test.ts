@@ -43,7 +43,11 @@ for (const database of await databases()) {
       await browser.post('/auth/signup').send({ email: 'victim@example.test', password })
       await mails.next({ kind: 'notice' })
       await browser.post('/auth/password-reset/request').send({ email: 'victim@example.test' })
+      const asked = tokenOf(await mails.next({ kind: 'activation' }))
+      // The squatter has another link sent: it must not bring the password back.
+      await browser.post('/auth/activation/request').send({ email: 'victim@example.test' })
       const token = tokenOf(await mails.next({ kind: 'activation' }))
+      expect((await browser.post('/auth/activate').send({ token: asked })).status).toBe(401)
       const activated = await browser.post('/auth/activate').send({ token })
       expect(activated.status).toBe(200)
       expect((await browser.post('/auth/activate').send({ token: unasked })).status).toBe(401)
