@@ -1,5 +1,6 @@
+import { type AuthMethod, isSecondFactor } from '../amr'
 import { type AuthContext, unitOfWork } from '../context'
-import { EmailTakenError, InvalidTokenError, ValidationError } from '../errors'
+import { EmailTakenError, InvalidTokenError, MfaRequiredError, ValidationError } from '../errors'
 import { requireEmail } from '../http/email-address'
 import type { Locale } from '../http/locale'
 import { findLink, type LinkToken, replaceLink, spendLink } from '../mailbox/email-link'
@@ -13,6 +14,8 @@ export interface EmailChange {
   userId: string
   newEmail: string
   currentPassword: string
+  /** How the session that asks began; left out: a call without one, whose caller answers for it. */
+  amr?: readonly AuthMethod[] | undefined
 }
 
 /** What a change needs before anything is mailed; nothing here tells whether the new address is taken. */
@@ -30,10 +33,11 @@ export interface ProvenEmailChange {
  */
 export async function proveEmailChange(
   ctx: AuthContext,
-  { userId, newEmail: given, currentPassword }: EmailChange,
+  { userId, newEmail: given, currentPassword, amr }: EmailChange,
 ): Promise<ProvenEmailChange> {
   const newEmail = requireEmail(given)
   const user = await findActiveUser(ctx, userId)
+  if (amr && ctx.settings.mfaEnabled && user.totpEnabledAt && !amr.some(isSecondFactor)) throw new MfaRequiredError()
   if (newEmail === user.email) throw new ValidationError({ details: { errors: [{ path: 'new_email', rule: 'unchanged' }] } })
   const owner = await withPassword(ctx, user, currentPassword, () => ctx.store.users.findByEmail(newEmail))
   return { user, newEmail, owner }

@@ -61,6 +61,8 @@ async function replacePassword(ctx: AuthContext, seen: UserRecord, hashedPasswor
   const now = ctx.now()
   const user = await ctx.store.users.lock(seen.id)
   if (!user?.isActive || user.hashedPassword !== seen.hashedPassword) return false
+  // Decided without the factor: one that was confirmed meanwhile has ended the session that asks.
+  if (seen.totpEnabledAt === null && user.totpEnabledAt !== null) throw new MfaRequiredError()
   await ctx.store.users.update(user.id, { hashedPassword, passwordSetAt: now, updatedAt: now })
   await ctx.store.userTokens.consumeAllForUser(user.id, now, 'PASSWORD_RESET')
   await ctx.store.userTokens.consumeAllForUser(user.id, now, 'EMAIL_CHANGE')

@@ -84,7 +84,8 @@ async function requestVerification(ctx: AuthContext, req: Request, res: Response
 async function requestChange(ctx: AuthContext, req: Request, res: Response, body: EmailChangeBody): Promise<void> {
   const name = 'email_change_request'
   await takeUnits(ctx, ctx.budgets.links, { name, email: requireEmail(body.new_email), client: clientKey(req.ip) })
-  const change = { userId: getAuth(req).sub, newEmail: body.new_email, currentPassword: body.current_password }
+  const { sub: userId, amr } = getAuth(req)
+  const change = { userId, amr, newEmail: body.new_email, currentPassword: body.current_password }
   const proven = await proveEmailChange(ctx, change)
   const locale = localeOf(req, ctx.settings.defaultLocale)
   await answerLinkRequest(ctx, res, { name, field: 'confirm_url', locale }, () => sendEmailChange(ctx, proven, locale))

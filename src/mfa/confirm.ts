@@ -4,8 +4,9 @@ import { MfaCodeInvalidError, MfaNotEnrolledError, UnauthorizedError } from '../
 import { mailNotice } from '../mailbox/send-mail'
 import { announceLogin } from '../session/announce-login'
 import { finishLogin, type LoginResult } from '../session/finish-login'
-import { endSessions } from '../session/log-out'
+import { endOtherSessions } from '../session/log-out'
 import type { UserRecord } from '../store/auth-store'
+import { guardedAttempt } from './guarded-attempt'
 import { acceptTotpCode } from './second-factor'
 
 export interface Confirmation {
@@ -20,18 +21,21 @@ export interface Confirmation {
 /**
  * A code of the pending secret makes the factor active: from here every login asks for it. Every session ends by default,
  * and so does every challenge; the answer is a new pair.
- * @throws MfaNotEnrolledError (nothing pending), MfaCodeInvalidError, UnauthorizedError (the account is gone or inactive)
+ * @throws MfaNotEnrolledError (nothing pending), MfaCodeInvalidError, MfaThrottledError, UnauthorizedError (the account is gone or inactive)
  */
 export async function confirmTotp(
   ctx: AuthContext,
   { userId, code, amr = [], revokeSessions = true }: Confirmation,
   check: (user: UserRecord) => void = () => undefined,
 ): Promise<LoginResult> {
-  const { user, result } = await unitOfWork(ctx, async (ctx) => {
-    const user = await activate(ctx, await ctx.store.users.lock(userId), code, check)
-    if (revokeSessions) await endSessions(ctx, userId)
-    return { user, result: await finishLogin(ctx, user, [...new Set<AuthMethod>([...amr, 'otp'])]) }
-  })
+  const confirm = () =>
+    unitOfWork(ctx, async (ctx) => {
+      const user = await activate(ctx, await ctx.store.users.lock(userId), code, check)
+      if (revokeSessions) await endOtherSessions(ctx, userId)
+      return { user, result: await finishLogin(ctx, user, [...new Set<AuthMethod>([...amr, 'otp'])]) }
+    })
+  // A pending secret may be somebody else's, left behind in a session that was stolen: it is not guessed at either.
+  const { user, result } = await guardedAttempt(ctx, userId, confirm, 'mfa_confirm:account')
   ctx.events.emit('mfa.enrolled', { userId })
   announceLogin(ctx, result)
   mailNotice(ctx, user, 'mfa_enabled')

@@ -26,9 +26,14 @@ export interface Disabling {
 export async function disableTotp(ctx: AuthContext, { userId, password, code, keep }: Disabling): Promise<void> {
   const user = await findEnrolled(ctx, userId)
   if (user.passwordSetAt !== null) await provePassword(ctx, user, password)
+  // The proof was of this password: a reset in between ends what was begun before it.
+  const requireSamePassword = (locked: UserRecord) => {
+    if (locked.hashedPassword !== user.hashedPassword) throw new InvalidCredentialsError()
+    return locked
+  }
   const factor = await guardedAttempt(ctx, userId, () =>
     unitOfWork(ctx, async (ctx) => {
-      const factor = await acceptSecondFactor(ctx, await lockEnrolled(ctx, userId), code)
+      const factor = await acceptSecondFactor(ctx, requireSamePassword(await lockEnrolled(ctx, userId)), code)
       await ctx.store.users.update(userId, { totpSecret: null, totpEnabledAt: null, totpLastStep: null, updatedAt: ctx.now() })
       await recoveryCodesOf(ctx).deleteForUser(userId)
       await endOtherSessions(ctx, userId, keep)

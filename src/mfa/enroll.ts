@@ -34,11 +34,7 @@ export async function enrollTotp(
     if (!user?.isActive) throw new UnauthorizedError()
     if (user.totpEnabledAt) throw new MfaAlreadyEnrolledError()
     check(user)
-    await ctx.store.users.update(userId, {
-      totpSecret: sealSecret(ctx.mfaSecretKeys, userId, secret),
-      totpLastStep: null,
-      updatedAt: ctx.now(),
-    })
+    await ctx.store.users.update(userId, { totpSecret: sealSecret(ctx.mfaSecretKeys, userId, secret), totpLastStep: null })
     await storeRecoveryCodes(ctx, userId, recoveryCodes)
     return user
   })

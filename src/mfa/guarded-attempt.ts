@@ -5,10 +5,11 @@ import { takeUnit } from '../limits/take-unit'
 /**
  * One guess at an account's second factor. The unit is taken before the code is looked at, one budget for every route;
  * a success forgets the wrong ones, a new login does not (contract section 8).
+ * `name`: of another budget of the same size, for a factor that is not active yet.
  * @throws MfaThrottledError, and what the attempt throws
  */
-export async function guardedAttempt<T>(ctx: AuthContext, userId: string, attempt: () => Promise<T>): Promise<T> {
-  const taken = await takeUnit(ctx, ctx.budgets.mfa, ['mfa:account', userId], MfaThrottledError)
+export async function guardedAttempt<T>(ctx: AuthContext, userId: string, attempt: () => Promise<T>, name = 'mfa:account'): Promise<T> {
+  const taken = await takeUnit(ctx, ctx.budgets.mfa, [name, userId], MfaThrottledError)
   try {
     const result = await attempt()
     await taken.clear()

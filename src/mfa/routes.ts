@@ -49,7 +49,7 @@ interface PasswordBody {
 }
 
 function enrolmentLines(ctx: AuthContext, guards: Guards): Route[] {
-  const before = [guards.requireAuth(), sameSiteWhenByCookie(ctx)]
+  const before = [routeBudget(ctx, 'mfa'), guards.requireAuth(), sameSiteWhenByCookie(ctx)]
   const inCookies = ctx.settings.tokenDelivery === 'cookie'
   return [
     withBody({
@@ -123,7 +123,7 @@ function passwordChangeLine(ctx: AuthContext, guards: Guards, { base, delivery, 
   return withBody({
     method: 'POST',
     path: `${base}/password-change/mfa`,
-    before: [...before, guards.requireAuth(), sameSiteWhenByCookie(ctx)],
+    before: [...before, routeBudget(ctx, 'password_change'), guards.requireAuth(), sameSiteWhenByCookie(ctx)],
     body: Joi.object<PasswordBody>({ code, new_password: passwordText().allow(''), refresh_token: refreshToken }),
     handle: async (req, res, body) => {
       const keep = keptSession(ctx, req, body, delivery === 'cookie')

@@ -38,7 +38,8 @@ export async function acceptTotpCode(ctx: AuthContext, user: UserRecord, typed: 
 
 async function acceptRecoveryCode(ctx: AuthContext, user: UserRecord, typed: string): Promise<boolean> {
   const code = readRecoveryCode(typed)
-  return code !== null && recoveryCodesOf(ctx).consume(user.id, hashRecoveryCode(user.id, code), ctx.now())
+  if (code === null || !ctx.store.recoveryCodes) return false
+  return ctx.store.recoveryCodes.consume(user.id, hashRecoveryCode(user.id, code), ctx.now())
 }
 
 /** Spaces and dashes are how codes are written down (contract section 12, MFA). */

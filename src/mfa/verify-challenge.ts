@@ -34,6 +34,8 @@ async function redeem(ctx: AuthContext, challenge: Challenge, code: string): Pro
     return await unitOfWork(ctx, async (ctx) => {
       const user = await ctx.store.users.lock(challenge.userId)
       if (!isStillMeant(ctx, challenge, user)) throw new MfaTokenInvalidError()
+      // Looked up first, so that a replay costs no code, also where the host commits what we could not roll back.
+      if (await ctx.store.userTokens.find(challenge.idHash)) throw new MfaTokenInvalidError()
       const factor = await acceptSecondFactor(ctx, user, code)
       await spend(ctx, challenge)
       return { factor, result: await finishLogin(ctx, user, [...new Set<AuthMethod>([...challenge.amr, 'otp'])]) }

@@ -3,14 +3,14 @@ import type { UserRecord } from '../store/auth-store'
 
 /**
  * Stands for what lets people into an account: something begun earlier carries it, and ends with the first reset,
- * password change, second factor, proof of the address or deactivation in between (contract section 13, Challenge and
- * (b)). Under a key, because it
- * travels through browsers and a host's password hashes may be weak.
+ * password change, second factor, proof or change of the address or deactivation in between (contract section 13, Challenge
+ * and (b)). Under a key, because it travels through browsers and a host's password hashes may be weak.
  */
-export function accountDigest(key: KeyObject, { id, hashedPassword, totpEnabledAt, emailVerifiedAt, isActive }: UserRecord): string {
+export function accountDigest(key: KeyObject, { id, email, hashedPassword, totpEnabledAt, emailVerifiedAt, isActive }: UserRecord): string {
   const text = JSON.stringify([
     'account',
     id,
+    email,
     hashedPassword,
     totpEnabledAt?.getTime() ?? null,
     emailVerifiedAt?.getTime() ?? null,

@@ -1,3 +1,4 @@
+import { isSecondFactor } from '../amr'
 import type { AuthContext } from '../context'
 import { InvalidTokenError } from '../errors'
 import type { UserRecord } from '../store/auth-store'
@@ -8,14 +9,24 @@ import type { AccessTokenClaims } from './access-token'
  * factor or the proof of the address has ended its session; whoever was put out by one of them must not use that time
  * to come back for good. The owner's client refreshes, and asks again.
  *
- * `iat` counts whole seconds: a token of the very second of the change may be older than it, and is refused too. What
- * came with the account itself put nobody out.
+ * `iat` counts whole seconds: a token of the very second of the change may be older than it, and is refused too, unless
+ * its methods say that it came of it: of the mailed link (`email`) or the new factor's code (`otp`). What came with the
+ * account itself put nobody out.
  * @throws InvalidTokenError
  */
-export function refuseSupersededToken({ store }: AuthContext, { iat }: AccessTokenClaims, user: UserRecord): void {
+export function refuseSupersededToken({ store }: AuthContext, { iat, amr }: AccessTokenClaims, user: UserRecord): void {
   // A table that does not say when the password changed says when anything did.
   const passwordChange = store.users.fields.has('passwordSetAt') ? user.passwordSetAt : user.updatedAt
-  const changes = [passwordChange, user.totpEnabledAt, user.emailVerifiedAt].map((instant) => instant?.getTime() ?? 0)
-  const latest = Math.max(...changes)
-  if (latest > user.createdAt.getTime() && iat <= Math.floor(latest / 1000)) throw new InvalidTokenError()
+  const byLink = amr.includes('email')
+  const isSuperseded =
+    isOlder(iat, passwordChange, user, byLink) ||
+    isOlder(iat, user.emailVerifiedAt, user, byLink) ||
+    isOlder(iat, user.totpEnabledAt, user, amr.some(isSecondFactor))
+  if (isSuperseded) throw new InvalidTokenError()
+}
+
+function isOlder(iat: number, change: Date | null, { createdAt }: UserRecord, cameOfIt: boolean): boolean {
+  if (change === null || change <= createdAt) return false
+  const second = Math.floor(change.getTime() / 1000)
+  return cameOfIt ? iat < second : iat <= second
 }

@@ -28,8 +28,7 @@ export async function linkByVerifiedEmail(
   const login = await unitOfWork(ctx, async (ctx) => {
     const user = await ctx.store.users.lock(seen.id)
     if (!user?.isActive || user.email !== profile.email || isProven(ctx, user) !== (replacement === null)) return null
-    if (replacement !== null) await dispossess(ctx, user, replacement)
-    return link(ctx, user, profile)
+    return link(ctx, replacement === null ? user : await dispossess(ctx, user, replacement), profile)
   })
   if (login) tellOwner(ctx, seen, profile, { locale, passwordReplaced: replacement !== null && seen.passwordSetAt !== null })
   return login
@@ -62,19 +61,14 @@ function isProven(ctx: AuthContext, user: UserRecord): boolean {
   return ctx.store.users.fields.has('emailVerifiedAt') ? user.emailVerifiedAt !== null : ctx.settings.assumeEmailsProven
 }
 
-/** Sessions, one-shot tokens, factor, recovery codes, identities and the password: whatever the first registrant held. */
-async function dispossess(ctx: AuthContext, user: UserRecord, hashedPassword: string): Promise<void> {
+/** What is left belongs to the owner of the address. Sessions, one-shot tokens, factor, recovery codes, identities and the password: whatever the first registrant held. */
+async function dispossess(ctx: AuthContext, user: UserRecord, hashedPassword: string): Promise<UserRecord> {
   const now = ctx.now()
   await endSessions(ctx, user.id)
   await ctx.store.userTokens.consumeAllForUser(user.id, now)
   await ctx.store.recoveryCodes?.deleteForUser(user.id)
   await identitiesOf(ctx).deleteForUser(user.id)
-  await ctx.store.users.update(user.id, {
-    hashedPassword,
-    passwordSetAt: null,
-    totpSecret: null,
-    totpEnabledAt: null,
-    totpLastStep: null,
-  })
-  await recordMailboxProof(ctx, user)
+  const changes = { hashedPassword, passwordSetAt: null, totpSecret: null, totpEnabledAt: null, totpLastStep: null }
+  await recordMailboxProof(ctx, user, changes)
+  return { ...user, ...changes, emailVerifiedAt: now, updatedAt: now }
 }
