@@ -14,7 +14,10 @@ export function sealSecret(keys: readonly Buffer[], userId: string, secret: stri
   return [version, ...[nonce, sealed, cipher.getAuthTag()].map((part) => part.toString('base64url'))].join('.')
 }
 
-/** Null for what no key opens, what is another user's, and what was changed: closed, never a secret that fits. */
+/**
+ * Null for what no key opens, what is another user's, and what was changed. A secret stored before there was a key is read as
+ * it is: whoever can write the table can write a factor of their own anyway.
+ */
 export function openSecret(keys: readonly Buffer[], userId: string, stored: string): string | null {
   const [mark, ...parts] = stored.split('.')
   if (mark !== version) return stored
