@@ -19,11 +19,10 @@ describe.skipIf(!hasChromium)('the second factor in the demo, in Chromium', () =
   const overflow = (page: Page) => page.evaluate('document.documentElement.scrollWidth - innerWidth')
   const auth = () => `${inChromium.demo.url}/accounts/auth`
 
-  /** Ada's account, active; and whoever asked is signed in. A second later, since a session of that very second enrols nobody. */
+  /** Ada's account, active; and whoever asked is signed in. Seconds later, since one of that very second enrols nobody. */
   async function createAccount({ request }: BrowserContext) {
     await request.post(`${auth()}/signup`, { data: ada })
     const { token } = await newestLink(inChromium.demo, 'activate')
-    inChromium.demo.clock.advance(2)
     expect((await request.post(`${auth()}/activate`, { data: { token } })).status()).toBe(200)
     inChromium.demo.clock.advance(2)
   }
@@ -41,6 +40,7 @@ describe.skipIf(!hasChromium)('the second factor in the demo, in Chromium', () =
 
   /** What an authenticator app makes of the key that a person types. */
   async function appOf(page: Page) {
+    await page.locator('#qr svg').waitFor()
     return authenticator(((await page.locator('#secret').textContent()) ?? '').replaceAll(' ', ''), inChromium.demo.clock)
   }
 
@@ -54,6 +54,8 @@ describe.skipIf(!hasChromium)('the second factor in the demo, in Chromium', () =
     await context.grantPermissions(['clipboard-read', 'clipboard-write'])
     await createAccount(context)
     const page = await open(context)
+    const otherTab = await open(context)
+    await page.bringToFront()
 
     await press(page, 'Set it up')
     await heading(page, 'Scan this with your authenticator app')
@@ -76,20 +78,25 @@ describe.skipIf(!hasChromium)('the second factor in the demo, in Chromium', () =
     await enterCode(page, app.code(-9), 'Code', 'Turn it on')
     await page.getByText('This code is not right').waitFor()
     expect(await page.evaluate('document.activeElement.id')).toBe('confirm-code')
-    await page.keyboard.type(app.code())
+    const used = app.code()
+    await page.keyboard.type(used)
     await page.keyboard.press('Enter')
     await page.getByText('Your account is protected.').waitFor()
     await page.getByText('It is on.').waitFor()
     await expect.poll(async () => (await hello(page)).amr).toEqual(['email', 'otp'])
     expect(await page.locator('#protection').innerHTML()).not.toContain(recoveryCodes[0])
     expect(await page.locator('#secret').textContent()).toBe('')
+    await press(otherTab, 'Set it up')
+    await otherTab.getByText('It is on.').waitFor()
+    expect(await otherTab.getByRole('alert').textContent()).toBe('This was changed in another window meanwhile.')
+    await otherTab.close()
 
     await signOut(page)
     await logIn(page)
     await heading(page, 'One more step')
     expect(await page.evaluate('document.activeElement.id')).toBe('challenge-code')
     expect(await overflow(page)).toBe(0)
-    await enterCode(page, app.code())
+    await enterCode(page, used)
     await page.getByText('This code is not right, or it was used already.').waitFor()
     await enterCode(page, app.nextCode())
     await heading(page, ada.name)
@@ -151,7 +158,8 @@ describe.skipIf(!hasChromium)('the second factor in the demo, in Chromium', () =
     const app = await appOf(page)
     await press(page, 'Avançar')
     await press(page, 'Já anotei os códigos')
-    await enterCode(page, app.code(), 'Código', 'Ativar')
+    const used = app.code()
+    await enterCode(page, used, 'Código', 'Ativar')
     await page.getByText('Sua conta está protegida.').waitFor()
 
     await press(page, 'Sair')
@@ -159,7 +167,7 @@ describe.skipIf(!hasChromium)('the second factor in the demo, in Chromium', () =
     await page.getByRole('button', { name: 'Maya Okafor' }).click()
     await heading(page, 'Falta um passo')
     expect(new URL(page.url()).pathname).toBe('/accounts/auth/oauth/acme/callback')
-    await enterCode(page, app.code(), 'Código', 'Entrar')
+    await enterCode(page, used, 'Código', 'Entrar')
     await page.getByRole('alert').waitFor()
     expect(await page.getByRole('alert').textContent()).toContain('Este código não confere')
     await enterCode(page, app.nextCode(), 'Código', 'Entrar')
