@@ -20,6 +20,8 @@ export interface HostAppOptions {
   octo: { url: string; client: Registration }
   /** An SQLite file, or `:memory:`. */
   databaseFile: string
+  /** For tests, which do not wait for the next code. */
+  now?: (() => Date) | undefined
 }
 
 interface Registration {
@@ -34,6 +36,7 @@ export async function createHostApp({
   client,
   octo,
   databaseFile,
+  now,
 }: HostAppOptions): Promise<{ app: Express; close(): Promise<void> }> {
   const database = knex({ client: 'better-sqlite3', connection: { filename: databaseFile }, useNullAsDefault: true })
   await createAuthTables(database)
@@ -64,6 +67,9 @@ export async function createHostApp({
     store,
     providers: { acme, octo: octoId },
     mailer: outbox.mailer,
+    // Whoever tries everything out in one go is to see every mail; the default, five an hour to one address, is for real ones.
+    throttle: { mail: { attempts: 50, windowSeconds: 3_600 } },
+    ...(now && { now }),
     settings: {
       // New at every start: sessions end with the demo. A real app reads it from its environment.
       jwtSecret: randomBytes(48).toString('base64url'),
@@ -84,6 +90,10 @@ export async function createHostApp({
       loginUrl: '/',
       // Unlink Acme ID, sign out, come back: the verified address leads to the same account.
       oauthLinkByVerifiedEmail: true,
+      mfaEnabled: true,
+      mfaIssuer: 'Doorward demo',
+      // Lives as long as the database in memory. A real app keeps it: what it has sealed, nothing else opens.
+      mfaSecretKey: randomBytes(32).toString('base64'),
     },
   })
 
@@ -95,10 +105,10 @@ export async function createHostApp({
     const { email, sub, amr } = getAuth(request)
     response.json({ message: `Hello, ${email}`, email, user_id: sub, amr })
   })
-  app.get('/api/address', auth.guards.requireUser(), async (request, response) => {
+  app.get('/api/account', auth.guards.requireUser(), async (request, response) => {
     const { id, email } = getUser(request)
     const user = await store.users.find(id)
-    response.json({ email, confirmed_at: user?.emailVerifiedAt ?? null })
+    response.json({ email, confirmed_at: user?.emailVerifiedAt ?? null, has_password: Boolean(user?.passwordSetAt) })
   })
   app.use(pageHeaders, rememberChoice)
   app.use('/outbox', outbox.router)

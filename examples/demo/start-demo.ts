@@ -13,6 +13,8 @@ export interface DemoOptions {
   octoPort?: number
   /** An SQLite file. Default: in memory, gone when the demo ends. */
   databaseFile?: string
+  /** The app's clock. */
+  now?: () => Date
 }
 
 export interface Demo {
@@ -26,7 +28,8 @@ export interface Demo {
 }
 
 /** Starts two identity providers and the app that trusts them, each on its own loopback port. */
-export async function startDemo({ port = 0, providerPort = 0, octoPort = 0, databaseFile = ':memory:' }: DemoOptions = {}): Promise<Demo> {
+export async function startDemo(options: DemoOptions = {}): Promise<Demo> {
+  const { port = 0, providerPort = 0, octoPort = 0, databaseFile = ':memory:', now } = options
   const closers: Array<() => Promise<void>> = []
   const close = async () => {
     for (const closeNext of closers.splice(0).reverse()) await closeNext()
@@ -49,7 +52,7 @@ export async function startDemo({ port = 0, providerPort = 0, octoPort = 0, data
 
     acmeId.server.on('request', createAcmeId(providerUrl, client))
     octoId.server.on('request', createOctoId(octoClient))
-    const hostApp = await createHostApp({ url, issuer: providerUrl, client, octo: { url: octoUrl, client: octoClient }, databaseFile })
+    const hostApp = await createHostApp({ url, issuer: providerUrl, client, octo: { url: octoUrl, client: octoClient }, databaseFile, now })
     closers.push(hostApp.close)
     host.server.on('request', hostApp.app)
     return { url, providerUrl, octoUrl, close }

@@ -84,13 +84,13 @@ export const pageTexts: Readonly<Record<PageName, PageText>> = {
   too_many: {
     title: { 'en-US': 'Please wait a moment', 'pt-BR': 'Aguarde um momento' },
     lead: {
-      'en-US': 'There were too many attempts. Try again in a minute.',
-      'pt-BR': 'Foram muitas tentativas. Tente de novo em um minuto.',
+      'en-US': 'There were too many attempts. Try again in a few minutes.',
+      'pt-BR': 'Foram muitas tentativas. Tente de novo em alguns minutos.',
     },
   },
   trouble: {
     title: { 'en-US': 'Something went wrong', 'pt-BR': 'Algo deu errado' },
-    lead: { 'en-US': 'Your link is still good. Please try again.', 'pt-BR': 'Seu link continua válido. Tente de novo.' },
+    lead: { 'en-US': 'Please try again in a moment.', 'pt-BR': 'Tente de novo daqui a pouco.' },
   },
 }
 

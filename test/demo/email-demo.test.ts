@@ -215,7 +215,7 @@ describe.skipIf(!hasChromium)('the address in the demo, in Chromium', () => {
       await heading(page, ada.name)
       expect(await text(page, 'address-state')).toContain(words.confirmed)
 
-      await page.locator('summary').focus()
+      await page.locator('#address summary').focus()
       for (const key of ['Enter', 'Tab']) await page.keyboard.press(key)
       await page.keyboard.type(newAddress)
       await page.keyboard.press('Tab')
@@ -277,7 +277,7 @@ describe.skipIf(!hasChromium)('the address in the demo, in Chromium', () => {
     const { token } = await newestLink(inChromium.demo, 'activate')
     await request.post(`${auth}/activate`, { data: { token } })
     await page.reload()
-    await page.locator('summary').click()
+    await page.locator('#address summary').click()
     for (const { address, password, field, says } of [
       { address: ada.email, password: ada.password, field: 'new-email', says: 'This is your address already.' },
       { address: 'ada@nowhere', password: ada.password, field: 'new-email', says: 'does not look like an email address' },

@@ -1,7 +1,7 @@
-import { auth, call, callWithPassword } from './api.mjs'
+import { auth, call, callWithProof } from './api.mjs'
 import { clear, element, onSubmit, say, whileBusy } from './form.mjs'
 import { leave } from './handover.mjs'
-import { explain, formatInstant, providers, refusalWithPassword } from './messages.mjs'
+import { explain, formatInstant, providers, refusalOfProof } from './messages.mjs'
 import { texts } from './texts.mjs'
 
 onSubmit(element('change-password'), changePassword)
@@ -27,8 +27,8 @@ export function showIdentities(identities) {
 
 async function changePassword({ current_password, new_password }) {
   say('password-changed', null)
-  const answer = await callWithPassword('POST', `${auth}/password-change`, { current_password, new_password })
-  if (!answer.ok) return refusalWithPassword(answer)
+  const answer = await callWithProof('POST', `${auth}/password-change`, { current_password, new_password })
+  if (!answer.ok) return refusalOfProof(answer)
   clear(element('change-password'))
   say('password-changed', texts.passwordChanged)
 }
@@ -44,7 +44,7 @@ async function link(provider) {
 async function unlink(provider) {
   const answer = await call('POST', `${auth}/oauth/accounts/unlink`, { provider })
   say('notice', answer.ok ? null : explain(answer.body, providers[provider]))
-  dispatchEvent(new Event('unlinked'))
+  dispatchEvent(new Event('account-changed'))
 }
 
 function identityItem(identity) {

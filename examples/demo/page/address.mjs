@@ -1,6 +1,6 @@
-import { auth, call, callWithPassword } from './api.mjs'
+import { auth, call, callWithProof } from './api.mjs'
 import { clear, element, onSubmit, say, whileBusy } from './form.mjs'
-import { formatInstant, refusal, refusalWithPassword } from './messages.mjs'
+import { formatInstant, refusal, refusalOfProof } from './messages.mjs'
 import { texts } from './texts.mjs'
 
 element('verify-address').addEventListener('click', (event) => whileBusy(event.currentTarget, verify))
@@ -30,8 +30,8 @@ async function verify() {
 
 /** A taken address answers like any other, and its owner gets a mail that says so. */
 async function change({ new_email, current_password }) {
-  const answer = await callWithPassword('POST', `${auth}/email-change/request`, { new_email, current_password })
-  if (!answer.ok) return refusalWithPassword(answer)
+  const answer = await callWithProof('POST', `${auth}/email-change/request`, { new_email, current_password })
+  if (!answer.ok) return refusalOfProof(answer)
   clearAddress()
   sayMailed(new_email)
 }

@@ -27,13 +27,14 @@ export async function call(method, path, body) {
 }
 
 /**
- * For requests that hold the current password. The session is renewed first, so that a 401 without `sessionEnded` is about
- * the password alone: sent again by mistake, it would count as a second wrong one.
+ * For requests that hold the current password or a code. The session is renewed first, so that a 401 without `sessionEnded`
+ * is about these alone: sent again by mistake, it would count as a second wrong one. In turn, for they keep this session
+ * and end the others, or begin a new one.
  */
-export async function callWithPassword(method, path, body) {
+export async function callWithProof(method, path, body) {
   const session = await renewSession()
   if (!session.ok) return { ...session, sessionEnded: session.status === 401 }
-  return send(method, path, body)
+  return sendInTurn(method, path, body)
 }
 
 /** The answer to a refresh. A token that is refused stays refused: then its cookies go, too. */

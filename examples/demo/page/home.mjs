@@ -1,52 +1,55 @@
 import { showAccount, showIdentities } from './account.mjs'
 import { clearAddress, showAddress } from './address.mjs'
 import { auth, call, renewSession, send, sendInTurn } from './api.mjs'
-import { clear, element, onSubmit, say, whileBusy } from './form.mjs'
+import { element, say, whileBusy } from './form.mjs'
 import { leave, take } from './handover.mjs'
-import { explain, providers, refusal } from './messages.mjs'
+import { explain, providers } from './messages.mjs'
+import { clearProtection, showProtection } from './protection.mjs'
+import { askForCode, isChallenged, serveSignIn } from './sign-in.mjs'
 import { texts } from './texts.mjs'
 
-const arrivals = { activated: texts.activated, reset: texts.reset }
+const arrivals = { activated: texts.activated, reset: texts.reset, reset_challenged: texts.resetChallenged }
+const forPeople = ['account', 'identities', 'address', 'password', 'protection', 'guarded', 'sign-out']
+const forStrangers = ['signed-out', 'guarded', 'ways']
+const forChallenged = ['challenge', 'guarded', 'ways']
 
-onSubmit(element('login'), logIn)
+serveSignIn(show)
 element('sign-out').addEventListener('click', (event) => whileBusy(event.currentTarget, signOut))
 for (const anchor of document.querySelectorAll('a[data-provider]'))
   anchor.addEventListener('click', () => leave('asked', anchor.dataset.provider))
 // A page brought back by the browser's Back button may be older than the session it shows.
 addEventListener('pageshow', (event) => event.persisted && show())
-addEventListener('unlinked', () => show())
+addEventListener('account-changed', () => show())
 
 showRedirectError()
 say('done', arrivals[take('arrival')])
-show()
+arrive(take('challenge'))
+
+/** `challenge`: of a page whose link was a right first step. */
+function arrive(challenge) {
+  return challenge ? askForCode(challenge, show) : show()
+}
 
 async function show() {
   try {
     const me = await call('GET', `${auth}/me`)
-    const [identities, address, hello] = await Promise.all([
+    const [identities, account, hello] = await Promise.all([
       me.ok ? send('GET', `${auth}/oauth/accounts`) : null,
-      me.ok ? send('GET', '/api/address') : null,
+      me.ok ? send('GET', '/api/account') : null,
       greeting(me),
     ])
     if (me.ok) showAccount(me.body)
     if (identities?.ok) showIdentities(identities.body)
-    if (identities?.ok && address?.ok) showAddress(address.body, identities.body)
+    if (identities?.ok && account?.ok) showAddress(account.body, identities.body)
+    if (account?.ok) showProtection(me.body, account.body)
+    if (!me.ok) clearProtection()
     showHello(hello)
-    showOnly(me.ok ? ['account', 'identities', 'address', 'password', 'guarded', 'sign-out'] : ['signed-out', 'guarded', 'ways'])
+    showOnly(me.ok ? forPeople : isChallenged() ? forChallenged : forStrangers)
     if (me.sessionEnded) say('notice', texts.sessionEnded)
     if (!me.ok && me.status !== 401) say('notice', explain(me.body ?? {}))
   } catch {
     say('notice', texts.unreachable)
   }
-}
-
-async function logIn({ email, password }) {
-  say('notice', null)
-  const answer = await sendInTurn('POST', `${auth}/login`, { email, password })
-  if (!answer.ok) return refusal(answer, { own: { UNAUTHORIZED: texts.notLoggedIn } })
-  clear(element('login'))
-  await show()
-  element('account-name').focus()
 }
 
 async function signOut() {
@@ -55,6 +58,7 @@ async function signOut() {
   say('notice', answer?.ok ? null : answer ? texts.unexpected : texts.unreachable)
   if (!answer?.ok) return
   clearAddress()
+  clearProtection()
   await show()
   element('sign-in-title').focus()
 }
@@ -84,6 +88,5 @@ function showRedirectError() {
 }
 
 function showOnly(visible) {
-  for (const id of ['signed-out', 'ways', 'account', 'identities', 'address', 'password', 'guarded', 'sign-out'])
-    element(id).hidden = !visible.includes(id)
+  for (const id of new Set([...forPeople, ...forStrangers, ...forChallenged])) element(id).hidden = !visible.includes(id)
 }

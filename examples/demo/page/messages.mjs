@@ -22,9 +22,10 @@ export function refusal({ body }, { passwordField = 'password', own = {} } = {})
   return { field: null, text: own[body?.code] ?? explain(body ?? {}) }
 }
 
-/** The same of `callWithPassword`: there a 401 is about the current password, or about the session. */
-export function refusalWithPassword(answer) {
+/** The same of `callWithProof`: there a 401 is about the code, about the current password, or about the session. */
+export function refusalOfProof(answer) {
   if (answer.sessionEnded) return { field: null, text: texts.signedOut }
+  if (answer.body?.code === 'MFA_CODE_INVALID') return { field: 'code', text: texts.wrongCode }
   if (answer.status === 401) return { field: 'current_password', text: texts.notYourPassword }
   return refusal(answer, { passwordField: 'new_password' })
 }

@@ -12,6 +12,14 @@ onSubmit(element('reset-form'), async ({ new_password }) => {
     return refusal(answer, { passwordField: 'new_password' })
   }
   clear(element('reset-form'))
-  leave('arrival', 'reset')
+  const { mfa_required, mfa_token } = answer.body
+  leave('arrival', mfa_required ? 'reset_challenged' : 'reset')
+  if (mfa_required) await bringToCode(mfa_token)
   location.replace('/')
 })
+
+/** A mailed link is one factor. The session this browser may have had is over, and the code is asked for on the next page. */
+async function bringToCode(mfaToken) {
+  await sendInTurn('POST', `${auth}/logout`)
+  leave('challenge', mfaToken)
+}

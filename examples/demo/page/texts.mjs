@@ -12,6 +12,7 @@ export const english = {
   notLoggedIn: 'That email and password do not open an account. Signed up just now? Then open the link in your mail first.',
   activated: 'Your account is active, and you are signed in.',
   reset: 'Your new password is set, and you are signed in. Every other browser is signed out.',
+  resetChallenged: 'Your new password is set, and every browser is signed out. Now the code.',
   sentAgain: 'Sent again. Only the newest link works.',
   newActivationLink: 'If an account with this address waits for its activation, a new link is on its way.',
 
@@ -22,6 +23,16 @@ export const english = {
   unconfirmed: 'is not confirmed yet.',
   notYourPassword: 'This is not your current password.',
   passwordChanged: 'Your password is changed. This browser stays signed in; every other one is signed out within a minute.',
+
+  wrongCode: 'This code is not right, or it was used already. Wait for the next one.',
+  challengeOver: 'That took too long. Please sign in again.',
+  qrCode: 'QR code of the key below',
+  copied: 'Copied. Put them somewhere safe.',
+  notCopied: 'Your browser does not let this page copy. Please write them down.',
+  protected: 'Your account is protected. This browser stays signed in; every other one is signed out within a minute.',
+  unprotected: 'The protection is off. Signing in takes no code any more, and the recovery codes are gone.',
+  newCodes: 'Only the new recovery codes work from now on.',
+  changedElsewhere: 'This was changed in another window meanwhile.',
 
   password: {
     too_short: (min) => `That is too short: use at least ${min} characters. A few words in a row are easy to remember.`,
@@ -53,6 +64,8 @@ export const english = {
     OAUTH_REGISTRATION_DISABLED: 'This app is not taking new accounts right now.',
     OAUTH_ERROR: `${provider} did not finish. Please try again.`,
     OAUTH_PROVIDER_UNAVAILABLE: `${provider} cannot be reached right now. Please try again in a moment.`,
+    MFA_ALREADY_ENROLLED: english.changedElsewhere,
+    MFA_NOT_ENROLLED: english.changedElsewhere,
     INVALID_TOKEN: 'This link has been used already, or it is too old.',
     TOO_MANY_REQUESTS: 'That was a lot of attempts. Please wait a minute and try again.',
     SERVICE_UNAVAILABLE: 'The app is busy. Please try again in a moment.',
@@ -70,6 +83,7 @@ export const portuguese = {
   notLoggedIn: 'Este e-mail e esta senha não abrem nenhuma conta. Acabou de se cadastrar? Então abra primeiro o link que enviamos.',
   activated: 'Sua conta está ativa, e você já entrou.',
   reset: 'Sua nova senha está valendo, e você já entrou. As sessões em outros navegadores foram encerradas.',
+  resetChallenged: 'Sua nova senha está valendo, e todas as sessões foram encerradas. Agora, o código.',
   sentAgain: 'Enviado de novo. Só o link mais novo funciona.',
   newActivationLink: 'Se houver uma conta com este endereço à espera de ativação, um novo link está a caminho.',
 
@@ -80,6 +94,16 @@ export const portuguese = {
   unconfirmed: 'ainda não foi confirmado.',
   notYourPassword: 'Esta não é a sua senha atual.',
   passwordChanged: 'Sua senha foi alterada. Este navegador continua conectado; todos os outros serão desconectados em até um minuto.',
+
+  wrongCode: 'Este código não confere ou já foi usado. Aguarde o próximo.',
+  challengeOver: 'Demorou demais. Entre de novo.',
+  qrCode: 'Código QR da chave abaixo',
+  copied: 'Copiados. Guarde-os em um lugar seguro.',
+  notCopied: 'Seu navegador não deixa esta página copiar. Anote os códigos.',
+  protected: 'Sua conta está protegida. Este navegador continua conectado; todos os outros serão desconectados em até um minuto.',
+  unprotected: 'A proteção foi desativada. Para entrar não é mais preciso um código, e os códigos de recuperação foram apagados.',
+  newCodes: 'A partir de agora, só os novos códigos de recuperação funcionam.',
+  changedElsewhere: 'Isso foi alterado em outra janela nesse meio-tempo.',
 
   password: {
     too_short: (min) => `É curta demais: use pelo menos ${min} caracteres. Algumas palavras em sequência são fáceis de lembrar.`,
@@ -111,6 +135,8 @@ export const portuguese = {
     OAUTH_REGISTRATION_DISABLED: 'Este aplicativo não está aceitando contas novas no momento.',
     OAUTH_ERROR: `O ${provider} não concluiu o processo. Tente de novo.`,
     OAUTH_PROVIDER_UNAVAILABLE: `Não foi possível falar com o ${provider}. Tente de novo daqui a pouco.`,
+    MFA_ALREADY_ENROLLED: portuguese.changedElsewhere,
+    MFA_NOT_ENROLLED: portuguese.changedElsewhere,
     INVALID_TOKEN: 'Este link já foi usado ou é antigo demais.',
     TOO_MANY_REQUESTS: 'Foram muitas tentativas. Aguarde um minuto e tente de novo.',
     SERVICE_UNAVAILABLE: 'O aplicativo está ocupado. Tente de novo daqui a pouco.',

@@ -55,6 +55,42 @@ export const portuguese: Readonly<Record<string, string>> = {
   'Came in by a provider and never chose one? <a href="/forgot">Have a link mailed</a> to choose one.':
     'Entrou por um provedor e nunca escolheu uma? <a href="/forgot">Receba um link por e-mail</a> para escolher.',
 
+  'One more step': 'Falta um passo',
+  'Enter the code your authenticator app shows, or one of your recovery codes.':
+    'Digite o código do seu aplicativo autenticador ou um dos seus códigos de recuperação.',
+  Code: 'Código',
+  'Start again': 'Começar de novo',
+
+  'Protect your account': 'Proteja sua conta',
+  'Ask for a code of your authenticator app at every sign-in. Then a stolen password opens nothing.':
+    'Peça um código do seu aplicativo autenticador a cada acesso. Assim, uma senha roubada não abre nada.',
+  'Set it up': 'Configurar',
+  'Step 1 of 3': 'Passo 1 de 3',
+  'Step 2 of 3': 'Passo 2 de 3',
+  'Step 3 of 3': 'Passo 3 de 3',
+  'Scan this with your authenticator app': 'Escaneie com o seu aplicativo autenticador',
+  'Cannot scan it? Type this key into the app:': 'Não consegue escanear? Digite esta chave no aplicativo:',
+  'Is the app on this device? Open it': 'O aplicativo está neste aparelho? Abra-o',
+  Next: 'Avançar',
+  Cancel: 'Cancelar',
+  Back: 'Voltar',
+  'Keep your recovery codes': 'Guarde seus códigos de recuperação',
+  'For the day your phone is lost: each of them signs you in once. They are not shown again.':
+    'Para o dia em que o celular se perder: cada um serve para entrar uma única vez. Eles não serão mostrados de novo.',
+  'I have written them down': 'Já anotei os códigos',
+  Copy: 'Copiar',
+  'Enter the code the app shows now': 'Digite o código que o aplicativo mostra agora',
+  'Six digits; a new one every 30 seconds.': 'Seis dígitos; um novo a cada 30 segundos.',
+  'Turn it on': 'Ativar',
+  '<strong>It is on.</strong> Every sign-in asks for a code of your authenticator app.':
+    '<strong>A proteção está ativada.</strong> Cada acesso pede um código do seu aplicativo autenticador.',
+  'New recovery codes': 'Novos códigos de recuperação',
+  'The old ones are worth nothing after that.': 'Depois disso, os antigos não valem mais.',
+  'Of your authenticator app, or a recovery code.': 'Do seu aplicativo autenticador, ou um código de recuperação.',
+  'Show new codes': 'Mostrar novos códigos',
+  'Turn it off': 'Desativar',
+  'Turn the protection off': 'Desativar a proteção',
+
   'The app’s own API': 'A API do próprio aplicativo',
   'A route of the host app behind <code>requireAuth()</code>, called just now with what your browser holds.':
     'Uma rota do aplicativo protegida por <code>requireAuth()</code>, chamada agora mesmo com o que o seu navegador tem.',
