@@ -29,11 +29,8 @@ const zonedTests = [
   'test/session',
   'test/social',
 ]
-/** Races, hostile answers and copies of the package know no zone. */
+/** Races from two processes know no zone. */
 const unzonedTests = [
-  'test/guards/two-copies.test.ts',
-  'test/social/hostile-provider.test.ts',
-  'test/social/races.test.ts',
   'test/store/races.test.ts',
   'test/social/link-races.test.ts',
   'test/local/races.test.ts',

@@ -1,12 +1,13 @@
-import { type AuthMethod, isSecondFactor } from '../amr'
+import type { AuthMethod } from '../amr'
 import { type AuthContext, unitOfWork } from '../context'
-import { EmailTakenError, InvalidTokenError, MfaRequiredError, ValidationError } from '../errors'
+import { EmailTakenError, InvalidTokenError, ValidationError } from '../errors'
 import { requireEmail } from '../http/email-address'
 import type { Locale } from '../http/locale'
 import { findLink, type LinkToken, replaceLink, spendLink } from '../mailbox/email-link'
 import { refusesEmailLink } from '../mailbox/refuses-email-link'
 import { mailLink, mailNotice, mayMail } from '../mailbox/send-mail'
 import { findActiveUser } from '../step-up/find-active-user'
+import { requireFactor } from '../step-up/require-factor'
 import { withPassword } from '../step-up/with-password'
 import { DuplicateRecordError, type UserRecord, type UserTokenRecord } from '../store/auth-store'
 
@@ -37,7 +38,7 @@ export async function proveEmailChange(
 ): Promise<ProvenEmailChange> {
   const newEmail = requireEmail(given)
   const user = await findActiveUser(ctx, userId)
-  if (amr && ctx.settings.mfaEnabled && user.totpEnabledAt && !amr.some(isSecondFactor)) throw new MfaRequiredError()
+  requireFactor(ctx, user, amr)
   if (newEmail === user.email) throw new ValidationError({ details: { errors: [{ path: 'new_email', rule: 'unchanged' }] } })
   const owner = await withPassword(ctx, user, currentPassword, () => ctx.store.users.findByEmail(newEmail))
   return { user, newEmail, owner }

@@ -1,4 +1,4 @@
-import { type AuthMethod, isSecondFactor } from '../amr'
+import type { AuthMethod } from '../amr'
 import { type AuthContext, unitOfWork } from '../context'
 import { InvalidCredentialsError, MfaRequiredError } from '../errors'
 import type { Locale } from '../http/locale'
@@ -6,6 +6,7 @@ import { mailNotice } from '../mailbox/send-mail'
 import { checkPassword } from '../passwords/check-password'
 import { endOtherSessions, type KeptSession } from '../session/log-out'
 import { findActiveUser } from '../step-up/find-active-user'
+import { requireFactor } from '../step-up/require-factor'
 import { withPassword } from '../step-up/with-password'
 import type { UserRecord } from '../store/auth-store'
 
@@ -32,7 +33,7 @@ export async function changePassword(
   { userId, currentPassword, newPassword, amr, keep, locale }: PasswordChange,
 ): Promise<void> {
   const user = await findActiveUser(ctx, userId)
-  if (amr && ctx.settings.mfaEnabled && user.totpEnabledAt && !amr.some(isSecondFactor)) throw new MfaRequiredError()
+  requireFactor(ctx, user, amr)
   await checkPassword(ctx, newPassword, user)
   const hash = await withPassword(ctx, user, currentPassword, () => hashAndReplace(ctx, user, newPassword, keep))
   // A login may have stored a better hash of the same password between our look and our write: then we look again, once.

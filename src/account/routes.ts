@@ -9,7 +9,7 @@ import { localeOf } from '../http/locale'
 import { type Route, withBody } from '../http/routes'
 import { sendEmpty, sendJson } from '../http/send'
 import { passwordText, text } from '../http/validate'
-import { readRefreshCookie } from '../session/delivery'
+import { shownSession } from '../session/delivery'
 import { type DeliveryLine, perDelivery } from '../session/per-delivery'
 import { changePassword } from './change-password'
 import { emailRoutes } from './email-routes'
@@ -41,8 +41,7 @@ function passwordChange(ctx: AuthContext, guards: Guards, { base, delivery, befo
       refresh_token: text(4096).optional(),
     }),
     handle: async (req, res, body) => {
-      const cookie = delivery === 'cookie' ? readRefreshCookie(ctx, req) : null
-      const keep = { refreshToken: body.refresh_token ?? cookie ?? undefined }
+      const keep = shownSession(ctx, req, body, delivery)
       const { sub: userId, amr } = getAuth(req)
       const { current_password: currentPassword, new_password: newPassword } = body
       const locale = localeOf(req, ctx.settings.defaultLocale)

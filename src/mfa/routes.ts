@@ -1,4 +1,3 @@
-import type { Request } from 'express'
 import Joi from 'joi'
 import type { AuthContext } from '../context'
 import { getAuth } from '../guards/current-auth'
@@ -9,8 +8,7 @@ import { type Route, withBody } from '../http/routes'
 import { sendEmpty, sendJson } from '../http/send'
 import { passwordText, text } from '../http/validate'
 import type { AccessTokenClaims } from '../session/access-token'
-import { readRefreshCookie, sendLogin } from '../session/delivery'
-import type { KeptSession } from '../session/log-out'
+import { sendLogin, shownSession } from '../session/delivery'
 import { type DeliveryLine, perDelivery } from '../session/per-delivery'
 import { refuseSupersededToken } from '../session/superseded-token'
 import { findActiveUser } from '../step-up/find-active-user'
@@ -50,7 +48,7 @@ interface PasswordBody {
 
 function enrolmentLines(ctx: AuthContext, guards: Guards): Route[] {
   const before = [routeBudget(ctx, 'mfa'), guards.requireAuth(), sameSiteWhenByCookie(ctx)]
-  const inCookies = ctx.settings.tokenDelivery === 'cookie'
+  const delivery = ctx.settings.tokenDelivery === 'cookie' ? 'cookie' : 'bearer'
   return [
     withBody({
       method: 'POST',
@@ -78,7 +76,7 @@ function enrolmentLines(ctx: AuthContext, guards: Guards): Route[] {
       before,
       body: Joi.object<DisableBody>({ password: passwordText().optional(), code, refresh_token: refreshToken }),
       handle: async (req, res, body) => {
-        const keep = keptSession(ctx, req, body, inCookies)
+        const keep = shownSession(ctx, req, body, delivery)
         await disableTotp(ctx, { userId: getAuth(req).sub, password: body.password, code: body.code, keep })
         sendEmpty(res)
       },
@@ -126,15 +124,9 @@ function passwordChangeLine(ctx: AuthContext, guards: Guards, { base, delivery, 
     before: [...before, routeBudget(ctx, 'password_change'), guards.requireAuth(), sameSiteWhenByCookie(ctx)],
     body: Joi.object<PasswordBody>({ code, new_password: passwordText().allow(''), refresh_token: refreshToken }),
     handle: async (req, res, body) => {
-      const keep = keptSession(ctx, req, body, delivery === 'cookie')
+      const keep = shownSession(ctx, req, body, delivery)
       await changePasswordWithMfa(ctx, { userId: getAuth(req).sub, code: body.code, newPassword: body.new_password, keep })
       sendEmpty(res)
     },
   })
-}
-
-/** The session the request shows: named in the body, or by the cookie that came along. */
-function keptSession(ctx: AuthContext, req: Request, body: { refresh_token?: string }, inCookies: boolean): KeptSession {
-  const cookie = inCookies ? readRefreshCookie(ctx, req) : null
-  return { refreshToken: body.refresh_token ?? cookie ?? undefined }
 }

@@ -4,6 +4,7 @@ import type { AuthContext } from '../context'
 import { clearCookie, readCookie, setCookie } from '../http/cookies'
 import { sendJson } from '../http/send'
 import type { LoginResult } from './finish-login'
+import type { KeptSession } from './log-out'
 
 /** How a login's answer travels: in the body, in cookies with null body fields, or both. */
 export type Delivery = Settings['tokenDelivery']
@@ -32,6 +33,12 @@ export function clearLoginCookies(ctx: AuthContext, res: Response): void {
 
 export function readRefreshCookie(ctx: AuthContext, req: Request): string | null {
   return readCookie(req, ctx.settings.refreshCookieName)
+}
+
+/** The session a request shows, to be kept where the others end: named in the body, or by the cookie that came along. */
+export function shownSession(ctx: AuthContext, req: Request, body: { refresh_token?: string }, delivery: 'bearer' | 'cookie'): KeptSession {
+  const cookie = delivery === 'cookie' ? readRefreshCookie(ctx, req) : null
+  return { refreshToken: body.refresh_token ?? cookie ?? undefined }
 }
 
 function loginBody(result: LoginResult, delivery: Delivery): object {
