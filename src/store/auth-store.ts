@@ -130,6 +130,14 @@ export interface UserTokenRecord {
   createdAt: Date
 }
 
+/** Which rows `purgeExpired` asks a table to drop. */
+export interface Expired {
+  /** The rows that ended then, or earlier. */
+  before: Date
+  /** At most so many in one statement. */
+  most: number
+}
+
 export interface UserTokenStore {
   /** @throws DuplicateRecordError when the hash is there already */
   insert(token: Omit<UserTokenRecord, 'id'>): Promise<UserTokenRecord>
@@ -147,6 +155,8 @@ export interface UserTokenStore {
    * never activated where the users table has no `activatedAt` (contract section 10.4).
    */
   wasConsumed(userId: string, purpose: UserTokenPurpose): Promise<boolean>
+  /** How many were deleted. Keeps what `wasConsumed` needs where the users table has no `activatedAt`: redeemed activation tokens. */
+  deleteExpired(expired: Expired): Promise<number>
 }
 
 export interface RefreshTokenRecord {
@@ -191,6 +201,8 @@ export interface RefreshTokenStore {
   revokeFamily(familyId: string, at: Date): Promise<number>
   /** All families of the user, except one; repeated like `revokeFamily`. */
   revokeForUser(userId: string, at: Date, options?: { exceptFamilyId?: string }): Promise<number>
+  /** How many were deleted: tokens whose family has ended for good. Spent ones of a living family tell a thief from the owner. */
+  deleteExpired(expired: Expired): Promise<number>
 }
 
 export interface RecoveryCodeRecord {
@@ -231,6 +243,8 @@ export interface SessionStore {
   /** True when the user had that session. */
   delete(userId: string, id: string): Promise<boolean>
   deleteForUser(userId: string, options?: { exceptId?: string }): Promise<number>
+  /** How many were deleted. */
+  deleteExpired(expired: Expired): Promise<number>
 }
 
 const isDuplicateRecord = Symbol.for('doorward.duplicate-record.v1')

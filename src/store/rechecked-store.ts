@@ -99,6 +99,7 @@ function userTokensOf(userTokens: UserTokenStore, { only }: Recheck): UserTokenS
       ),
     consumeAllForUser: (userId, at, purpose) => userTokens.consumeAllForUser(userId, at, purpose),
     wasConsumed: (userId, purpose) => userTokens.wasConsumed(userId, purpose),
+    deleteExpired: (expired) => userTokens.deleteExpired(expired),
   }
 }
 
@@ -114,6 +115,7 @@ function refreshTokensOf(refreshTokens: RefreshTokenStore, { only }: Recheck): R
       ),
     revokeFamily: (familyId, at) => refreshTokens.revokeFamily(familyId, at),
     revokeForUser: (userId, at, options) => refreshTokens.revokeForUser(userId, at, options),
+    deleteExpired: (expired) => refreshTokens.deleteExpired(expired),
   }
 }
 
@@ -131,5 +133,6 @@ function sessionsOf(sessions: SessionStore, { only }: Recheck): SessionStore {
       (await sessions.listForUser(userId)).filter((row) => only('sessions.listForUser', row, (session) => session.userId === userId)),
     delete: (userId, id) => sessions.delete(userId, id),
     deleteForUser: (userId, options) => sessions.deleteForUser(userId, options),
+    deleteExpired: (expired) => sessions.deleteExpired(expired),
   }
 }

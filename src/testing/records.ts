@@ -112,6 +112,9 @@ export async function withRefreshToken(store: CompleteStore, overrides: Partial<
   return token
 }
 
+/** Long before every other record: what ended by then is a case's own. */
+export const LONG_AGO = new Date('2001-02-03T04:05:06.789Z')
+
 /** No adapter gave this id away. */
 export const NOBODY = '00000000-0000-4000-8000-000000000000'
 /** No canonical form of a key, neither a UUID nor an integer, though databases take some of these for one. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { DuplicateRecordError } from '../store/auth-store'
-import { AT, freshHash, later, NOBODY, newRefreshToken, rotationOf, STRANGE_IDS, withRefreshToken, withUser } from './records'
+import { AT, freshHash, LONG_AGO, later, NOBODY, newRefreshToken, rotationOf, STRANGE_IDS, withRefreshToken, withUser } from './records'
 import type { Cases } from './store-contract'
 
 export const REFRESH_TOKEN_CASES: Cases = [
@@ -120,6 +120,22 @@ export const REFRESH_TOKEN_CASES: Cases = [
       assert.equal(await store.refreshTokens.revokeForUser(id, later(9), { exceptFamilyId: 'no-such\0family' }), 1)
       assert.equal(await store.refreshTokens.revokeForUser(id, later(9)), 0)
       assert.ok(await store.refreshTokens.rotate(rotationOf(foreign.tokenHash)))
+    },
+  ],
+  [
+    'deleteExpired takes tokens whose family has ended, and none of a living family, spent, expired or revoked',
+    async (store) => {
+      const { id: userId } = await withUser(store)
+      const [ended, alive] = [LONG_AGO, later(1_000, LONG_AGO)]
+      const doomed = newRefreshToken(userId, { expiresAt: later(-9, LONG_AGO), familyExpiresAt: ended, usedAt: later(-9, LONG_AGO) })
+      const kept = [{ usedAt: AT }, { revokedAt: AT }, {}].map((state) =>
+        newRefreshToken(userId, { expiresAt: later(-9, LONG_AGO), familyExpiresAt: alive, ...state }),
+      )
+      for (const token of [doomed, ...kept]) await store.refreshTokens.insert(token)
+
+      assert.equal(await store.refreshTokens.deleteExpired({ before: LONG_AGO, most: 10 }), 1)
+      assert.equal(await store.refreshTokens.find(doomed.tokenHash), null)
+      for (const token of kept) assert.deepEqual(await store.refreshTokens.find(token.tokenHash), token)
     },
   ],
 ]

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { DuplicateRecordError } from '../store/auth-store'
-import { AT, later, NOBODY, newSession, STRANGE_IDS, withUser } from './records'
+import { AT, LONG_AGO, later, NOBODY, newSession, STRANGE_IDS, withUser } from './records'
 import type { Cases } from './store-contract'
 
 export const SESSION_CASES: Cases = [
@@ -34,7 +34,7 @@ export const SESSION_CASES: Cases = [
     'sessions are listed oldest first and ended one by one, or all but one, by their owner only',
     async (store) => {
       const [mine, other] = [await withUser(store), await withUser(store)]
-      const sessions = [2, 1, 3, 4].map((age) => newSession(mine.id, { createdAt: later(-age) }))
+      const sessions = [2, 1, 3, 4].map((age) => newSession(mine.id, { createdAt: later(-1_000 * age) }))
       const foreign = newSession(other.id)
       for (const session of [...sessions, foreign]) await store.sessions.insert(session)
       const listed = (await store.sessions.listForUser(mine.id)).map(({ id }) => id)
@@ -49,6 +49,21 @@ export const SESSION_CASES: Cases = [
       assert.equal(await store.sessions.deleteForUser(mine.id, { exceptId: second }), 2)
       assert.equal(await store.sessions.deleteForUser(mine.id), 1)
       assert.equal((await store.sessions.listForUser(other.id)).length, 1)
+    },
+  ],
+  [
+    'deleteExpired takes what ended, at most so many at once: sessions',
+    async (store) => {
+      const { id } = await withUser(store)
+      const sessions = [2, 1, 0, -1].map((age) =>
+        newSession(id, { expiresAt: later(-1_000 * age, LONG_AGO), createdAt: later(-1_000 * age) }),
+      )
+      for (const session of sessions) await store.sessions.insert(session)
+
+      assert.equal(await store.sessions.deleteExpired({ before: LONG_AGO, most: 2 }), 2)
+      assert.equal((await store.sessions.listForUser(id)).length, 2)
+      assert.equal(await store.sessions.deleteExpired({ before: LONG_AGO, most: 2 }), 1)
+      assert.deepEqual(await store.sessions.listForUser(id), sessions.slice(3))
     },
   ],
 ]

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { DuplicateRecordError, type UserTokenRecord } from '../store/auth-store'
-import { AT, freshHash, later, newUserToken, withUser } from './records'
+import { AT, freshHash, LONG_AGO, later, newUserToken, withUser } from './records'
 import type { Cases } from './store-contract'
 
 export const USER_TOKEN_CASES: Cases = [
@@ -129,6 +129,39 @@ export const USER_TOKEN_CASES: Cases = [
         ])
         assert.deepEqual([superseded, await store.userTokens.wasConsumed(id, 'PASSWORD_RESET')], redeemed ? [0, true] : [1, false])
       }
+    },
+  ],
+  [
+    'deleteExpired takes what ended, at most so many at once: one-shot tokens',
+    async (store) => {
+      const { id } = await withUser(store)
+      const ends = [LONG_AGO, later(-1_000, LONG_AGO), later(-2_000, LONG_AGO), later(1_000, LONG_AGO)]
+      const hashes: string[] = []
+      for (const expiresAt of ends) hashes.push((await store.userTokens.insert(newUserToken(id, { expiresAt }))).tokenHash)
+      const left = async () => (await Promise.all(hashes.map((hash) => store.userTokens.find(hash)))).map((token) => token !== null)
+
+      assert.equal(await store.userTokens.deleteExpired({ before: LONG_AGO, most: 2 }), 2)
+      assert.equal((await left()).filter((isLeft) => isLeft).length, 2)
+      assert.equal(await store.userTokens.deleteExpired({ before: LONG_AGO, most: 2 }), 1)
+      assert.deepEqual(await left(), [false, false, false, true])
+      assert.equal(await store.userTokens.deleteExpired({ before: LONG_AGO, most: 2 }), 0)
+    },
+  ],
+  [
+    'deleteExpired keeps a redeemed activation token where nothing else tells that the account was activated',
+    async (store) => {
+      const { id } = await withUser(store)
+      const { insert, consume, find } = store.userTokens
+      const redeemed = await insert(newUserToken(id, { purpose: 'ACTIVATION', expiresAt: LONG_AGO }))
+      await consume(redeemed.tokenHash, 'ACTIVATION', later(-1, LONG_AGO))
+      const forgotten = await insert(newUserToken(id, { purpose: 'ACTIVATION', expiresAt: LONG_AGO }))
+      const reset = await insert(newUserToken(id, { expiresAt: LONG_AGO }))
+      await consume(reset.tokenHash, 'PASSWORD_RESET', later(-1, LONG_AGO))
+      await store.userTokens.deleteExpired({ before: LONG_AGO, most: 10 })
+
+      const isKept = !store.users.fields.has('activatedAt')
+      assert.equal(await store.userTokens.wasConsumed(id, 'ACTIVATION'), isKept)
+      for (const { tokenHash } of [forgotten, reset]) assert.equal(await find(tokenHash), null)
     },
   ],
 ]

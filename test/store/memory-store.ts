@@ -3,6 +3,7 @@ import {
   type AuthStore,
   type CompleteStore,
   DuplicateRecordError,
+  type Expired,
   type IdentityRecord,
   type RecoveryCodeRecord,
   type RefreshTokenRecord,
@@ -134,6 +135,7 @@ function storeOn(perform: Perform, onFailure: (error: unknown) => void, transact
             (token) => token.userId === userId && token.purpose === purpose && token.usedAt && token.usedAt < token.expiresAt,
           ),
         ),
+      deleteExpired: (expired) => run(({ userTokens }) => removeEnded(userTokens, (token) => token.expiresAt, expired)),
     },
 
     identities: {
@@ -183,6 +185,7 @@ function storeOn(perform: Perform, onFailure: (error: unknown) => void, transact
       revokeFamily: (familyId, at) => run(({ refreshTokens }) => revoke(refreshTokens, (token) => token.familyId === familyId, at)),
       revokeForUser: (userId, at, { exceptFamilyId } = {}) =>
         run(({ refreshTokens }) => revoke(refreshTokens, (token) => token.userId === userId && token.familyId !== exceptFamilyId, at)),
+      deleteExpired: (expired) => run(({ refreshTokens }) => removeEnded(refreshTokens, (token) => token.familyExpiresAt, expired)),
     },
 
     recoveryCodes: {
@@ -219,6 +222,7 @@ function storeOn(perform: Perform, onFailure: (error: unknown) => void, transact
       delete: (userId, id) => run(({ sessions }) => remove(sessions, (session) => session.userId === userId && session.id === id) === 1),
       deleteForUser: (userId, { exceptId } = {}) =>
         run(({ sessions }) => remove(sessions, (session) => session.userId === userId && session.id !== exceptId)),
+      deleteExpired: (expired) => run(({ sessions }) => removeEnded(sessions, (session) => session.expiresAt, expired)),
     },
   }
   return store
@@ -256,6 +260,11 @@ function refuseDuplicate<R extends { id: string }>(table: readonly R[], record: 
 function remove<R>(table: R[], doomed: (record: R) => boolean): number {
   const kept = table.filter((record) => !doomed(record))
   return table.splice(0, table.length, ...kept).length - kept.length
+}
+
+function removeEnded<R>(table: R[], endOf: (record: R) => Date, { before, most }: Expired): number {
+  const doomed = new Set(table.filter((record) => endOf(record) <= before).slice(0, most))
+  return remove(table, (record) => doomed.has(record))
 }
 
 function revoke(table: readonly RefreshTokenRecord[], wanted: (token: RefreshTokenRecord) => boolean, at: Date): number {

@@ -2,6 +2,7 @@ import type { Knex } from 'knex'
 import type { RefreshTokenStore } from '../auth-store'
 import type { Connection } from './connection'
 import type { Tables } from './default-tables'
+import { deleteExpired } from './delete-expired'
 import { rotate } from './rotate-refresh-token'
 import type { Row } from './table'
 import { updateReturning } from './update-returning'
@@ -41,6 +42,8 @@ export function refreshTokensStore(connection: Connection, tables: Tables): Refr
       const kept = exceptFamilyId === undefined ? null : refreshTokens.match({ familyId: exceptFamilyId })
       return revoke('refreshTokens.revokeForUser', (query) => (kept ? query.where(owned).whereNot(kept) : query.where(owned)), at)
     },
+
+    deleteExpired: (expired) => deleteExpired(connection, 'refreshTokens.deleteExpired', refreshTokens, 'familyExpiresAt', expired),
   }
 
   /**

@@ -1,6 +1,7 @@
 import type { SessionStore } from '../auth-store'
 import type { Connection } from './connection'
 import type { Tables } from './default-tables'
+import { deleteExpired } from './delete-expired'
 import type { Row } from './table'
 import { updateFound } from './update-found'
 
@@ -61,5 +62,7 @@ export function sessionsStore(connection: Connection, { users, sessions }: Table
         return (kept ? doomed.whereNot(kept) : doomed).delete()
       })
     },
+
+    deleteExpired: (expired) => deleteExpired(connection, 'sessions.deleteExpired', sessions, 'expiresAt', expired),
   }
 }

@@ -1,11 +1,13 @@
+import type { Knex } from 'knex'
 import type { UserTokenStore } from '../auth-store'
 import type { Connection } from './connection'
 import type { Tables } from './default-tables'
+import { deleteExpired } from './delete-expired'
 import { insertRecord } from './insert-record'
 import type { Row } from './table'
 import { updateReturning } from './update-returning'
 
-export function userTokensStore(connection: Connection, { userTokens }: Tables): UserTokenStore {
+export function userTokensStore(connection: Connection, { users, userTokens }: Tables): UserTokenStore {
   return {
     insert: (newToken) => insertRecord(connection, 'userTokens.insert', userTokens, newToken),
 
@@ -58,5 +60,18 @@ export function userTokensStore(connection: Connection, { userTokens }: Tables):
       // Compared again: a host's collation may have called two keys equal.
       return rows.some((row) => userTokens.read(row, 'userId') === userId && userTokens.read(row, 'purpose') === purpose)
     },
+
+    deleteExpired: (expired) =>
+      deleteExpired(connection, 'userTokens.deleteExpired', userTokens, 'expiresAt', expired, (query) =>
+        users.fields.has('activatedAt') ? query : query.whereNot(redeemedActivation),
+      ),
+  }
+
+  /** Tells, where no column does, that the account was active once (contract section 10.4). */
+  function redeemedActivation(query: Knex.QueryBuilder): void {
+    query
+      .where(userTokens.where({ purpose: 'ACTIVATION' }))
+      .whereNotNull(userTokens.column('usedAt'))
+      .whereRaw('?? < ??', [userTokens.column('usedAt'), userTokens.column('expiresAt')])
   }
 }

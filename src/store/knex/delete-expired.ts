@@ -1,0 +1,28 @@
+import type { Knex } from 'knex'
+import type { Expired } from '../auth-store'
+import type { Connection } from './connection'
+import type { Table } from './table'
+
+type Narrow = (query: Knex.QueryBuilder) => Knex.QueryBuilder
+
+/**
+ * One statement, along the index on `end`. The condition stands outside the subquery too: a row that was given more time
+ * after it was picked stays.
+ */
+export function deleteExpired<R extends { id: string }>(
+  connection: Connection,
+  verb: string,
+  table: Table<R>,
+  end: keyof R & ('expiresAt' | 'familyExpiresAt'),
+  { before, most }: Expired,
+  narrow: Narrow = (query) => query,
+): Promise<number> {
+  const ended = (query: Knex.QueryBuilder) => narrow(query.where(table.column(end), '<=', table.value(end, before as R[typeof end]))) // both are instants
+  return connection.statement<number>(verb, (db) => {
+    // MySQL has LIMIT in DELETE, and refuses it in the subquery.
+    if (connection.dialect.name === 'mysql') return ended(db(table.name)).limit(most).delete()
+    // In order, so that the index is walked.
+    const picked = ended(db(table.name)).orderBy(table.column(end)).limit(most).select(table.column('id'))
+    return ended(db(table.name)).whereIn(table.column('id'), picked).delete()
+  })
+}

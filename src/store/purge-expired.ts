@@ -1,0 +1,42 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { ConfigurationError } from '../errors'
+import type { AuthStore, Expired } from './auth-store'
+
+export interface PurgeOptions {
+  /** What ended then, or earlier, goes. Default: now. An earlier instant keeps rows for a while, say for an investigation. */
+  before?: Date
+}
+
+/** Few enough that a batch holds nobody up: some milliseconds, also on SQLite, whose writers wait for each other. */
+const batchSize = 500
+/** Between batches the database belongs to others for as long as the last one took, and this at least. */
+const leastPauseMs = 2
+
+/**
+ * Deletes rows that can no longer matter: one-shot tokens and server-side sessions past their end, refresh tokens whose
+ * family is past its absolute end. Spent refresh tokens of a living family stay, since a replay is known by them; so does
+ * what tells an account that was activated from one that never was. In batches, each a statement of its own along an index,
+ * so that it can run beside a live service and be stopped at any time; run it from a job of yours, once a day or hour.
+ *
+ * @returns how many rows of each table were deleted: `{ userTokens, refreshTokens, sessions }`, without the tables the store lacks
+ * @throws ConfigurationError for a `before` that is no instant; ServiceUnavailableError when the database cannot be reached
+ */
+export async function purgeExpired(store: AuthStore, { before = new Date() }: PurgeOptions = {}): Promise<Record<string, number>> {
+  if (!(before instanceof Date) || Number.isNaN(before.getTime())) throw new ConfigurationError('purgeExpired: `before` must be a Date.')
+  const { userTokens, refreshTokens, sessions } = store
+  const deleted: Record<string, number> = {}
+  for (const [name, table] of Object.entries({ userTokens, refreshTokens, sessions })) {
+    if (table) deleted[name] = await emptyInBatches((expired) => table.deleteExpired(expired), before)
+  }
+  return deleted
+}
+
+async function emptyInBatches(deleteExpired: (expired: Expired) => Promise<number>, before: Date): Promise<number> {
+  for (let deleted = 0; ; ) {
+    const started = performance.now()
+    const count = await deleteExpired({ before, most: batchSize })
+    deleted += count
+    if (count < batchSize) return deleted
+    await delay(Math.max(leastPauseMs, performance.now() - started))
+  }
+}
