@@ -29,6 +29,7 @@ test('the package exports these names and no others', () => {
     'memoryCounters',
     'migrationSource',
     'providersFromEnv',
+    'purgeExpired',
     'redisCounters',
     'settingsFromEnv',
     'smtpMailer',

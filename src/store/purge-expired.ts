@@ -7,10 +7,10 @@ export interface PurgeOptions {
   before?: Date
 }
 
-/** Few enough that a batch holds nobody up: some milliseconds, also on SQLite, whose writers wait for each other. */
-const batchSize = 500
-/** Between batches the database belongs to others for as long as the last one took, and this at least. */
-const leastPauseMs = 2
+/** Some milliseconds of work, also on SQLite, whose writers wait for each other and for whose statements the process waits. */
+const batchSize = 100
+/** Between batches the database belongs to others, for several times as long as the last one took and this at least. */
+const [pauseFactor, leastPauseMs] = [3, 5]
 
 /**
  * Deletes rows that can no longer matter: one-shot tokens and server-side sessions past their end, refresh tokens whose
@@ -37,6 +37,6 @@ async function emptyInBatches(deleteExpired: (expired: Expired) => Promise<numbe
     const count = await deleteExpired({ before, most: batchSize })
     deleted += count
     if (count < batchSize) return deleted
-    await delay(Math.max(leastPauseMs, performance.now() - started))
+    await delay(Math.max(leastPauseMs, pauseFactor * (performance.now() - started)))
   }
 }

@@ -37,7 +37,7 @@ describe.each(await databases())('purgeExpired on $name', (database) => {
       const store = createKnexStore({ knex })
       const { id } = await withUser(store)
       await store.transaction(async ({ userTokens, refreshTokens, sessions }) => {
-        for (let age = 0; age < 1_003; age += 1)
+        for (let age = 0; age < 203; age += 1)
           await refreshTokens?.insert(newRefreshToken(id, { expiresAt: later(-age), familyExpiresAt: later(-age) }))
         for (const end of [AT, later(-1), later(1)]) {
           await userTokens.insert(newUserToken(id, { expiresAt: end }))
@@ -47,9 +47,9 @@ describe.each(await databases())('purgeExpired on $name', (database) => {
       })
       const recording = recordQueries(knex)
 
-      expect(await purgeExpired(store, { before: AT })).toEqual({ userTokens: 2, refreshTokens: 1_003, sessions: 2 })
+      expect(await purgeExpired(store, { before: AT })).toEqual({ userTokens: 2, refreshTokens: 203, sessions: 2 })
 
-      expect(recording.stop()).toHaveLength(5) // 500, 500 and 3 refresh tokens; the others fit in one batch
+      expect(recording.stop()).toHaveLength(5) // 100, 100 and 3 refresh tokens; the others fit in one batch
       expect(await purgeExpired(store, { before: later(1) })).toEqual({ userTokens: 1, refreshTokens: 1, sessions: 1 })
       expect(await purgeExpired(store, { before: later(1) })).toEqual({ userTokens: 0, refreshTokens: 0, sessions: 0 })
     } finally {
