@@ -52,9 +52,9 @@ export interface AuthService {
   logOut(refreshToken: string, options?: { allSessions?: boolean }): Promise<void>
   /** Oldest first. */
   listIdentities(userId: string): Promise<IdentityRecord[]>
-  unlinkIdentity(userId: string, provider: string): Promise<void>
+  unlinkIdentity(userId: string, provider: string, options?: { locale?: Locale }): Promise<void>
   /** Links a profile whoever it is of, so verify first that the account's owner asked. The one linked before: returned as it is. */
-  linkIdentity(userId: string, profile: OAuthUser): Promise<IdentityRecord>
+  linkIdentity(userId: string, profile: OAuthUser, options?: { locale?: Locale }): Promise<IdentityRecord>
   changePasswordWithMfa(input: PasswordChangeWithMfa): Promise<void>
   /** Shown once: a pending factor, which counts for nothing until `confirmTotp`. */
   enrollTotp(userId: string): Promise<Enrolment>
@@ -111,8 +111,8 @@ export function createService(ctx: AuthContext): AuthService {
     refresh: (refreshToken) => refresh(ctx, refreshToken),
     logOut: (refreshToken, options) => logOut(ctx, refreshToken, options),
     listIdentities: (userId) => listIdentities(ctx, userId),
-    unlinkIdentity: (userId, provider) => unlinkIdentity(ctx, userId, provider),
-    linkIdentity: async (userId, profile) => (await linkIdentity(ctx, userId, profile)).identity,
+    unlinkIdentity: (userId, provider, options) => unlinkIdentity(ctx, userId, provider, options),
+    linkIdentity: async (userId, profile, options) => (await linkIdentity(ctx, userId, profile, { locale: options?.locale })).identity,
     using: (store) => createService(insideHostTransaction(ctx, store)),
   }
 }

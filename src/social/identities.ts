@@ -1,5 +1,6 @@
 import { type AuthContext, unitOfWork } from '../context'
 import { AccountInactiveError, ConfigurationError, LastLoginMethodError, OAuthAccountNotLinkedError, UnauthorizedError } from '../errors'
+import type { Locale } from '../http/locale'
 import { mailNotice } from '../mailbox/send-mail'
 import type { OAuthUser } from '../providers/provider-client'
 import type { IdentityRecord, IdentityStore, NewIdentity, UserRecord } from '../store/auth-store'
@@ -14,7 +15,12 @@ export function listIdentities(ctx: AuthContext, userId: string): Promise<Identi
  * removed link begins after this has committed.
  * @throws UnauthorizedError (user gone), AccountInactiveError, OAuthAccountNotLinkedError; LastLoginMethodError under `oauthKeepLastLoginMethod`
  */
-export async function unlinkIdentity(ctx: AuthContext, userId: string, provider: string): Promise<void> {
+export async function unlinkIdentity(
+  ctx: AuthContext,
+  userId: string,
+  provider: string,
+  { locale }: { locale?: Locale | undefined } = {},
+): Promise<void> {
   const owner = await unitOfWork(ctx, async (ctx) => {
     const user = await ctx.store.users.lock(userId)
     if (!user) throw new UnauthorizedError()
@@ -23,7 +29,7 @@ export async function unlinkIdentity(ctx: AuthContext, userId: string, provider:
   })
   if (!owner) throw new OAuthAccountNotLinkedError({ details: { provider } })
   ctx.events.emit('identity.unlinked', { userId, provider })
-  mailNotice(ctx, owner, 'identity_unlinked', ctx.settings.defaultLocale, provider)
+  mailNotice(ctx, owner, 'identity_unlinked', locale, provider)
 }
 
 /** Compared here: a host's collation may take another spelling of the key for the same, and the rule below would not. */

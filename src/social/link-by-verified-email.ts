@@ -28,7 +28,10 @@ export async function linkByVerifiedEmail(
   const login = await unitOfWork(ctx, async (ctx) => {
     const user = await ctx.store.users.lock(seen.id)
     if (!user?.isActive || user.email !== profile.email || isProven(ctx, user) !== (replacement === null)) return null
-    return link(ctx, replacement === null ? user : await dispossess(ctx, user, replacement), profile)
+    if (replacement === null) return link(ctx, user, profile)
+    const { cleared, ended } = await dispossess(ctx, user, replacement)
+    const login = await link(ctx, cleared, profile)
+    return login && { ...login, ended }
   })
   if (login) tellOwner(ctx, seen, profile, { locale, passwordReplaced: replacement !== null && seen.passwordSetAt !== null })
   return login
@@ -62,13 +65,19 @@ function isProven(ctx: AuthContext, user: UserRecord): boolean {
 }
 
 /** What is left belongs to the owner of the address. Sessions, one-shot tokens, factor, recovery codes, identities and the password: whatever the first registrant held. */
-async function dispossess(ctx: AuthContext, user: UserRecord, hashedPassword: string): Promise<UserRecord> {
+async function dispossess(
+  ctx: AuthContext,
+  user: UserRecord,
+  hashedPassword: string,
+): Promise<{ cleared: UserRecord; ended: SocialLogin['ended'] }> {
   const now = ctx.now()
   await endSessions(ctx, user.id)
   await ctx.store.userTokens.consumeAllForUser(user.id, now)
   await ctx.store.recoveryCodes?.deleteForUser(user.id)
+  const providers = (await identitiesOf(ctx).listForUser(user.id)).map(({ provider }) => provider)
   await identitiesOf(ctx).deleteForUser(user.id)
   const changes = { hashedPassword, passwordSetAt: null, totpSecret: null, totpEnabledAt: null, totpLastStep: null }
   await recordMailboxProof(ctx, user, changes)
-  return { ...user, ...changes, emailVerifiedAt: now, updatedAt: now }
+  const cleared = { ...user, ...changes, emailVerifiedAt: now, updatedAt: now }
+  return { cleared, ended: { providers, factor: user.totpEnabledAt !== null } }
 }

@@ -6,6 +6,7 @@ import {
   ServiceUnavailableError,
   UnauthorizedError,
 } from '../errors'
+import type { Locale } from '../http/locale'
 import { mailNotice } from '../mailbox/send-mail'
 import type { OAuthUser } from '../providers/provider-client'
 import { DuplicateRecordError, type IdentityRecord, type UserRecord } from '../store/auth-store'
@@ -37,21 +38,21 @@ export async function linkIdentity(
   ctx: AuthContext,
   userId: string,
   given: OAuthUser,
-  check: LinkCheck = requireActive,
+  { check = requireActive, locale }: { check?: LinkCheck; locale?: Locale | undefined } = {},
 ): Promise<LinkedIdentity> {
   const profile = acceptProfile(given)
   for (let round = 1; round <= rounds; round += 1) {
     const linked = await tryOnce(ctx, userId, profile, check)
     if (!linked) continue
-    if (linked.isNew) announce(ctx, linked)
+    if (linked.isNew) announce(ctx, linked, locale)
     return linked
   }
   throw new ServiceUnavailableError()
 }
 
-function announce(ctx: AuthContext, { identity, owner }: LinkedIdentity): void {
+function announce(ctx: AuthContext, { identity, owner }: LinkedIdentity, locale?: Locale): void {
   ctx.events.emit('identity.linked', { userId: owner.id, provider: identity.provider })
-  mailNotice(ctx, owner, 'identity_linked', ctx.settings.defaultLocale, identity.provider)
+  mailNotice(ctx, owner, 'identity_linked', locale, identity.provider)
 }
 
 /** @throws UnauthorizedError (the account is gone), AccountInactiveError */

@@ -6,6 +6,7 @@ import { getAuth } from '../guards/current-auth'
 import type { Guards } from '../guards/guards'
 import { routeBudget } from '../guards/route-budget'
 import { sameSiteWhenByCookie } from '../guards/same-site'
+import { localeOf } from '../http/locale'
 import { type Route, withBody } from '../http/routes'
 import { sendJson, sendRedirect } from '../http/send'
 import { passwordText } from '../http/validate'
@@ -62,17 +63,23 @@ async function linkToken(ctx: AuthContext, req: Request, res: Response, { access
   const claims = getAuth(req)
   if (ctx.settings.reauthenticate) await reauthenticate(ctx, await findActiveUser(ctx, claims.sub), password)
   const profile = await fetchUserInHand(ctx, key, client, token)
-  const { identity, isNew } = await linkIdentity(ctx, claims.sub, profile, (user) => {
-    requireActive(user)
-    refuseSupersededToken(ctx, claims, user)
+  const { identity, isNew } = await linkIdentity(ctx, claims.sub, profile, {
+    locale: localeOf(req, ctx.settings.defaultLocale),
+    check(user) {
+      requireActive(user)
+      refuseSupersededToken(ctx, claims, user)
+    },
   })
   sendJson(res, isNew ? 201 : 200, identityBody(identity))
 }
 
 /** The end of a link attempt: links to the account that began it, if that is still what it was. Nobody is logged in. */
-export async function finishLink(ctx: AuthContext, res: Response, attempt: LinkAttempt, profile: OAuthUser): Promise<void> {
-  const { identity } = await linkIdentity(ctx, attempt.userId, profile, (user) => {
-    if (!user || accountDigest(ctx.keys.state, user) !== attempt.digest) throw new OAuthStateMismatchError()
+export async function finishLink(ctx: AuthContext, req: Request, res: Response, attempt: LinkAttempt, profile: OAuthUser): Promise<void> {
+  const { identity } = await linkIdentity(ctx, attempt.userId, profile, {
+    locale: localeOf(req, ctx.settings.defaultLocale),
+    check(user) {
+      if (!user || accountDigest(ctx.keys.state, user) !== attempt.digest) throw new OAuthStateMismatchError()
+    },
   })
   const { oauthSuccessRedirect } = ctx.settings
   if (oauthSuccessRedirect === null) sendJson(res, 200, identityBody(identity))

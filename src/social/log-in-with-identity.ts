@@ -16,6 +16,8 @@ import { logInLinked } from './log-in-linked'
 export interface SocialLogin {
   result: LoginResult
   did: 'logged_in' | 'linked' | 'created'
+  /** What the first registrant of an unproven address held, and lost. */
+  ended?: { providers: readonly string[]; factor: boolean } | undefined
 }
 
 const rounds = 4
@@ -67,8 +69,10 @@ async function findLinked(ctx: AuthContext, { provider, subject }: OAuthUser): P
   return (await identitiesOf(ctx).findWithUser(provider, subject))?.user ?? null
 }
 
-function announce(ctx: AuthContext, { provider }: OAuthUser, { result, did }: SocialLogin): void {
+function announce(ctx: AuthContext, { provider }: OAuthUser, { result, did, ended }: SocialLogin): void {
   const { userId } = result
+  for (const unlinked of ended?.providers ?? []) ctx.events.emit('identity.unlinked', { userId, provider: unlinked })
+  if (ended?.factor) ctx.events.emit('mfa.disabled', { userId })
   if (did === 'created') ctx.events.emit('signup', { userId, by: 'ext', provider })
   if (did !== 'logged_in') ctx.events.emit('identity.linked', { userId, provider })
   announceLogin(ctx, result, { provider })

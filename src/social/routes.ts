@@ -58,7 +58,7 @@ export function socialRoutes(ctx: AuthContext, guards: Guards): Route[] {
       before: [guards.requireAuth(), sameSiteWhenByCookie(ctx)],
       body: Joi.object<{ provider: string }>({ provider: text(64) }),
       handle: async (req, res, body) => {
-        await unlinkIdentity(ctx, getAuth(req).sub, body.provider)
+        await unlinkIdentity(ctx, getAuth(req).sub, body.provider, { locale: localeOf(req, ctx.settings.defaultLocale) })
         sendEmpty(res)
       },
     }),
@@ -75,7 +75,7 @@ async function callback(ctx: AuthContext, flow: RedirectFlow, req: Request, res:
   const tokens = await withProviderErrors(ctx, key, () => flow.exchange(attempt, code))
   // Made safe in here: an unusable profile is the provider's failure, and is told as one.
   const profile = await withProviderErrors(ctx, key, async () => normalizeProfile(key, await client.fetchUser(tokens)))
-  if (attempt.purpose === 'link') return finishLink(ctx, res, attempt, profile)
+  if (attempt.purpose === 'link') return finishLink(ctx, req, res, attempt, profile)
   const locale = askedLocale(req) ?? attempt.locale ?? localeOf(req, ctx.settings.defaultLocale)
   const result = await logInWithIdentity(ctx, profile, { locale })
   const { oauthSuccessRedirect, tokenDelivery } = ctx.settings

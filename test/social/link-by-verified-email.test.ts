@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { type AuthStore, createKnexStore } from '../../src'
+import { type AuthEventName, type AuthStore, createKnexStore } from '../../src'
 import type { UserRecord } from '../../src/store/auth-store'
 import { type Mounted, signIn } from '../support/app'
 import { databases } from '../support/databases'
@@ -70,12 +70,22 @@ describe.each(await databases())('on $name', (database) => {
     const host = await start({ settings: linking, providers: { corp: {}, acme: {} } })
     const user = await addUser(host.knex, { ...factor, emailVerifiedAt: null })
     const { refreshToken } = await everyWayIn(host, user)
+    const heard: [AuthEventName, object][] = []
+    for (const name of ['identity.unlinked', 'mfa.disabled', 'identity.linked', 'login', 'challenge'] as const)
+      host.auth.events.on(name, (payload) => heard.push([name, payload]))
 
     const owner = newPerson({ email: user.email })
     const response = await signIn(host, host.browser(), { profile: owner })
 
     expect(response.status, response.text).toBe(200)
     expect(response.body.user_id).toBe(user.id)
+    const userId = user.id
+    expect(heard).toEqual([
+      ['identity.unlinked', { userId, provider: 'acme' }],
+      ['mfa.disabled', { userId }],
+      ['identity.linked', { userId, provider: 'corp' }],
+      ['login', { userId, amr: ['ext'], provider: 'corp' }],
+    ])
     const now = host.clock.now()
     const after = await userById(host.knex, user.id)
     expect(after).toEqual({
