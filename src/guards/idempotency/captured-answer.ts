@@ -20,50 +20,70 @@ const ofOneSending = new Set(['connection', 'keep-alive', 'transfer-encoding', '
 export function captureAnswer(req: Request, res: Response, done: (answer: Answer | null) => void): void {
   const inFront = readHead(res)
   const body = collectBody()
-  let head: Head | null = null
-  let isPassing = false // what stands in front of us may write by the methods it finds on res, which are ours
-  let isEnded = false
+  let begun: Head | null = null
+  let sent: Head | null = null
   let isBroken = false
 
-  function listen(method: 'write' | 'end' | 'writeHead', hear: (...given: unknown[]) => void, after?: () => void): void {
-    const pass = res[method] as (...given: unknown[]) => unknown // the overloads differ; the arguments go on as they came
-    res[method] = function (this: Response, ...given: unknown[]) {
+  // Node comes through here whoever began the answer, after what stands behind us has set its headers and before what stands in
+  // front has (both do it here, as the package on-headers does).
+  const { writeHead } = res
+  res.writeHead = function (this: Response, ...given: unknown[]) {
+    sent ??= readHead(res, Number(given[0]), given.find(isHeaders))
+    return (writeHead as Passing).apply(this, given)
+  } as typeof writeHead
+
+  hear(res, {
+    write(chunk, encoding) {
+      begun ??= readHead(res)
+      body.add(chunk, encoding)
+    },
+    ended() {
+      const [head, bytes] = [sent ?? begun, body.bytes()]
+      const isCutOff = req.destroyed && !req.complete // a body that never came in whole was not refused for good
+      done(head && bytes && !isCutOff && !isBroken ? answerOf(head, inFront, bytes) : null)
+    },
+    broken() {
+      isBroken = true
+    },
+  })
+}
+
+type Passing = (...given: unknown[]) => unknown // the overloads differ; the arguments go on as they came
+
+interface Listener {
+  write(chunk: unknown, encoding: unknown): void
+  ended(): void
+  /** Node refused a chunk, say: what follows is another answer than the one begun. */
+  broken(): void
+}
+
+function hear(res: Response, listener: Listener): void {
+  let isPassing = false // what stands in front of us may write by the methods it finds on res, which are ours
+  let isEnded = false
+
+  function listen(pass: Passing, passed: () => void): Passing {
+    return function (this: Response, ...given: unknown[]) {
       if (isPassing || isEnded) return pass.apply(this, given)
-      hear(...given)
+      listener.write(given[0], given[1])
       isPassing = true
       try {
         const returned = pass.apply(this, given)
-        after?.()
+        passed()
         return returned
       } catch (error) {
-        isBroken = true // a chunk Node refuses, say: what follows is another answer than the one begun
+        listener.broken()
         throw error
       } finally {
         isPassing = false
       }
-    } as never // three signatures in one
+    }
   }
 
-  listen('writeHead', (status, ...rest) => {
-    head ??= readHead(res, Number(status), rest.find(isHeaders))
-  })
-  listen('write', (chunk, encoding) => {
-    head ??= readHead(res)
-    body.add(chunk, encoding)
-  })
-  listen(
-    'end',
-    (chunk, encoding) => {
-      head ??= readHead(res)
-      body.add(chunk, encoding)
-    },
-    () => {
-      isEnded = true
-      const bytes = body.bytes()
-      const isCutOff = req.destroyed && !req.complete // a body that never came in whole was not refused for good
-      done(head && bytes && !isCutOff && !isBroken ? answerOf(head, inFront, bytes) : null)
-    },
-  )
+  res.write = listen(res.write as Passing, () => undefined) as typeof res.write
+  res.end = listen(res.end as Passing, () => {
+    isEnded = true
+    listener.ended()
+  }) as typeof res.end
 }
 
 export function replay(res: Response, { status, headers, body }: Answer): void {

@@ -18,7 +18,8 @@ export function readIdempotencyKey(req: Request): string | null {
 
 /** Nobody else's request, and no other request of the same caller, has this key. */
 export function cacheKeyOf(req: Request, key: string, caller: readonly unknown[]): string {
-  return digestOf([req.method, req.headers.host, req.baseUrl + req.url, key, caller])
+  const host = req.headers.host?.toLowerCase().replace(/:\d+$/, '') // one process may serve several tenants by their names
+  return digestOf([req.method, host, req.baseUrl + req.url, key, caller])
 }
 
 /**
