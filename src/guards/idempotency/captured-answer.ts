@@ -20,9 +20,7 @@ const ofOneSending = new Set(['connection', 'keep-alive', 'transfer-encoding', '
 export function captureAnswer(req: Request, res: Response, done: (answer: Answer | null) => void): void {
   const inFront = readHead(res)
   const body = collectBody()
-  let begun: Head | null = null
   let sent: Head | null = null
-  let isBroken = false
 
   // Node comes through here whoever began the answer, after what stands behind us has set its headers and before what stands in
   // front has (both do it here, as the package on-headers does).
@@ -32,47 +30,28 @@ export function captureAnswer(req: Request, res: Response, done: (answer: Answer
     return (writeHead as Passing).apply(this, given)
   } as typeof writeHead
 
-  hear(res, {
-    write(chunk, encoding) {
-      begun ??= readHead(res)
-      body.add(chunk, encoding)
-    },
-    ended() {
-      const [head, bytes] = [sent ?? begun, body.bytes()]
-      const isCutOff = req.destroyed && !req.complete // a body that never came in whole was not refused for good
-      done(head && bytes && !isCutOff && !isBroken ? answerOf(head, inFront, bytes) : null)
-    },
-    broken() {
-      isBroken = true
-    },
+  hear(res, body.add, () => {
+    const bytes = body.bytes()
+    const isCutOff = req.destroyed && !req.complete // a body that never came in whole was not refused for good
+    done(bytes && !isCutOff ? answerOf(sent ?? readHead(res), inFront, bytes) : null)
   })
 }
 
 type Passing = (...given: unknown[]) => unknown // the overloads differ; the arguments go on as they came
 
-interface Listener {
-  write(chunk: unknown, encoding: unknown): void
-  ended(): void
-  /** Node refused a chunk, say: what follows is another answer than the one begun. */
-  broken(): void
-}
-
-function hear(res: Response, listener: Listener): void {
+function hear(res: Response, written: (chunk: unknown, encoding: unknown) => void, ended: () => void): void {
   let isPassing = false // what stands in front of us may write by the methods it finds on res, which are ours
   let isEnded = false
 
   function listen(pass: Passing, passed: () => void): Passing {
     return function (this: Response, ...given: unknown[]) {
       if (isPassing || isEnded) return pass.apply(this, given)
-      listener.write(given[0], given[1])
+      written(given[0], given[1])
       isPassing = true
       try {
         const returned = pass.apply(this, given)
         passed()
         return returned
-      } catch (error) {
-        listener.broken()
-        throw error
       } finally {
         isPassing = false
       }
@@ -82,7 +61,7 @@ function hear(res: Response, listener: Listener): void {
   res.write = listen(res.write as Passing, () => undefined) as typeof res.write
   res.end = listen(res.end as Passing, () => {
     isEnded = true
-    listener.ended()
+    ended()
   }) as typeof res.end
 }
 
