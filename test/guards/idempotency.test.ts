@@ -2,10 +2,12 @@ import { createServer, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Readable } from 'node:stream'
 import express, { type Express, type RequestHandler } from 'express'
+import { Redis } from 'ioredis'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { ConfigurationError, errorHandler, errors, type IdempotencyOptions, idempotency, type ResponseCache } from '../../src'
 import { memoryResponses } from '../../src/guards/idempotency/memory-responses'
 import { type RawRequest, sendRaw } from '../support/send-raw'
+import { hasRedis, startRedis } from '../throttle/redis-server'
 
 interface HostOptions {
   options?: IdempotencyOptions
@@ -437,6 +439,35 @@ describe('a cache of the host’s', () => {
     log.mockRestore()
   })
 })
+
+test.runIf(hasRedis())(
+  'D17 the cache of docs/middleware.md, over Redis: one run in two processes’ hosts, answers and claims with an end',
+  async () => {
+    const server = await startRedis()
+    const redis = new Redis(server.port)
+    const cache: ResponseCache = {
+      claim: (key, value, ttlSeconds) => redis.set(`answers:${key}`, value, 'EX', ttlSeconds, 'NX', 'GET'),
+      set: async (key, value, ttlSeconds) => void (await redis.set(`answers:${key}`, value, 'EX', ttlSeconds)),
+      delete: async (key) => void (await redis.del(`answers:${key}`)),
+    }
+    const status = { of: 500 }
+    const handle: RequestHandler = (_req, res) => void setImmediate(() => res.status(status.of).json({ olá: 1 }))
+    const [here, there] = [1, 2].map(() => hostWith({ options: { cache, ttlSeconds: 900 }, handle })) as [Host, Host] // two of two
+    const [name] = (await order(here.app).then(() => redis.keys('*'))) as [string?]
+    expect(name).toBe(undefined)
+
+    status.of = 200
+    const answers = await Promise.all(Array.from({ length: 10 }, (_, index) => order(index % 2 ? here.app : there.app)))
+    const runs = here.runs + there.runs
+    const again = await order(here.app)
+    const [kept = ''] = await redis.keys('answers:*')
+    expect([runs, again.body]).toEqual([2, { olá: 1 }])
+    expect(answers.map((answer) => answer.status)).toContain(200)
+    expect(await redis.ttl(kept)).toBeGreaterThan(600) // the answer's own end; a claim's is 600
+    redis.disconnect()
+    await server.close()
+  },
+)
 
 describe('the cache of this process', () => {
   test('is bounded by number and by bytes; the oldest answers make room, what runs never does', async () => {
