@@ -1,7 +1,7 @@
 import { ServiceUnavailableError } from '../../errors'
 
 /**
- * Where answers wait for their repetition. In one process `memoryResponses()`; for several, an object of yours over a shared
+ * Where answers wait for their repetition. For one process there is one of ours; for several, bring an object over a shared
  * store. Values are text that means nothing to you; keys are 43 characters of base64url.
  */
 export interface ResponseCache {
