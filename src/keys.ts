@@ -4,7 +4,7 @@ import { createSecretKey, hkdfSync, type KeyObject } from 'node:crypto'
 export type KeyPurpose = 'access' | 'mfa' | 'refresh' | 'refresh-successor' | 'state' | 'pkce' | 'nonce'
 
 /** HKDF-SHA256 (RFC 5869), empty salt, info `doorward/<purpose>/v1`, 32 bytes. Made once at boot: a KeyObject is costly. */
-export function deriveKey(secret: string, purpose: KeyPurpose): KeyObject {
+export function deriveKey(secret: string, purpose: KeyPurpose | 'csrf'): KeyObject {
   return createSecretKey(Buffer.from(hkdfSync('sha256', Buffer.from(secret, 'utf8'), Buffer.alloc(0), `doorward/${purpose}/v1`, 32)))
 }
 

@@ -15,6 +15,12 @@ export function readCookie(req: Request, name: string): string | null {
   return typeof value === 'string' && value !== '' ? value : null
 }
 
+/** How many cookies of that name came: a sibling host can put its own beside ours, and which one is read is up to chance. */
+export function countCookies(req: Request, name: string): number {
+  const pairs = (req.headers.cookie ?? '').split(';')
+  return pairs.filter((pair) => pair.includes('=') && pair.slice(0, pair.indexOf('=')).trim() === name).length
+}
+
 export interface CookieScope {
   path: string
   sameSite: 'lax' | 'strict' | 'none'

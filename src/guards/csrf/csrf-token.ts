@@ -1,0 +1,45 @@
+import { randomBytes } from 'node:crypto'
+import type { Request, RequestHandler } from 'express'
+import { ConfigurationError } from '../../errors'
+import { isObject, refuseUnknownOptions } from '../../options'
+import { csrfCookieName, readCsrfCookie } from './token-cookie'
+import { type SessionReader, type TokenSigner, tokenSigner } from './token-signer'
+
+export interface CsrfTokenOptions {
+  /** At least 32 bytes: tokens are signed, and bound to the session. Recommended. */
+  secret?: string
+  /** The cookie travels over https only; default true. */
+  secure?: boolean
+  /** What a signed token is bound to; default the session cookie `auth_session`, behind it the subject of `access_token`. */
+  session?: SessionReader
+}
+
+/**
+ * Sees to it that the browser has a `csrf_token` cookie, which script may read (Path=/, SameSite=Lax), and puts its value in
+ * `res.locals.csrfToken`: to be sent back as `X-CSRF-Token`. A good one is kept; after a login a signed one is replaced.
+ * @throws ConfigurationError for an option that is not what it has to be
+ */
+export function csrfToken(options: CsrfTokenOptions = {}): RequestHandler {
+  if (!isObject(options)) throw new ConfigurationError('csrfToken() takes an object: { secret, secure, session }.')
+  refuseUnknownOptions('csrfToken', options, ['secret', 'secure', 'session'])
+  const { secure = true } = options
+  if (typeof secure !== 'boolean') throw new ConfigurationError('csrfToken: secure must be true or false.')
+  const signer = tokenSigner('csrfToken', options)
+
+  return (req, res, next) => {
+    const kept = reusable(signer, req)
+    const token = kept ?? (signer ? signer.mint(req) : randomBytes(32).toString('base64url'))
+    if (kept === null) res.cookie(csrfCookieName, token, { path: '/', sameSite: 'lax', secure, httpOnly: false })
+    res.vary('Cookie')
+    res.locals['csrfToken'] = token
+    next()
+  }
+}
+
+/** Only what looks like ours: anybody's text would end up in the host's pages. */
+function reusable(signer: TokenSigner | null, req: Request): string | null {
+  const token = readCsrfCookie(req)
+  if (token === null) return null
+  const isGood = signer ? signer.accepts(token, req) : /^[\w-]{43}$/.test(token)
+  return isGood ? token : null
+}

@@ -1,0 +1,72 @@
+import { createHmac, type KeyObject, randomBytes } from 'node:crypto'
+import type { Request } from 'express'
+import { ConfigurationError } from '../../errors'
+import { readCookie } from '../../http/cookies'
+import { deriveKey } from '../../keys'
+import { checkSecret, isSameText } from '../shared-secret'
+
+/** Names the session of a request; null or undefined: there is none. */
+export type SessionReader = (req: Request) => string | null | undefined
+
+export interface TokenSigner {
+  mint(req: Request): string
+  /** Signed by us, and for no other session than the request's. */
+  accepts(token: string, req: Request): boolean
+}
+
+/**
+ * The signed double submit (OWASP, Cross-Site Request Forgery Prevention): `random.session.mac`. A sibling host that plants a
+ * cookie can only plant a token of its own session, which is refused in anybody else's. Where a request shows no session there is nothing to
+ * ride on, so any token of ours will do: an access cookie that ran out must end in 401, not in 403.
+ */
+export function tokenSigner(where: string, options: { secret?: string; session?: SessionReader }): TokenSigner | null {
+  const { secret, session = sessionOf } = options
+  if (typeof session !== 'function') throw new ConfigurationError(`${where}: session must be a function of a request that returns text.`)
+  if (secret === undefined) {
+    if (options.session) throw new ConfigurationError(`${where}: session is what signed tokens are bound to; pass \`secret\` too.`)
+    return null
+  }
+  const key = deriveKey(checkSecret(`${where}: secret`, secret), 'csrf')
+
+  return {
+    mint(req) {
+      const random = randomBytes(32).toString('base64url')
+      return sign(key, random, bindingOf(key, session(req)))
+    },
+    accepts(token, req) {
+      const [random = '', binding = ''] = token.split('.')
+      if (!isSameText(token, sign(key, random, binding))) return false
+      const present = bindingOf(key, session(req))
+      return present === '' || isSameText(binding, present)
+    },
+  }
+}
+
+function sign(key: KeyObject, random: string, binding: string): string {
+  const signed = `${random}.${binding}`
+  return `${signed}.${createHmac('sha256', key).update(`token:${signed}`, 'utf8').digest('base64url')}`
+}
+
+/** Script can read the token, so it must not learn the session from it. */
+function bindingOf(key: KeyObject, session: string | null | undefined): string {
+  if (session === null || session === undefined || session === '') return ''
+  return createHmac('sha256', key).update(`session:${session}`, 'utf8').digest().subarray(0, 16).toString('base64url')
+}
+
+/** The access cookie is replaced every few minutes, so it stands for its subject; whether it is genuine is for requireAuth to say. */
+function sessionOf(req: Request): string | null {
+  const session = readCookie(req, 'auth_session')
+  if (session !== null) return `session:${session}`
+  const subject = subjectOf(readCookie(req, 'access_token'))
+  return subject === null ? null : `subject:${subject}`
+}
+
+function subjectOf(token: string | null): string | null {
+  try {
+    const claims: unknown = JSON.parse(Buffer.from(token?.split('.')[1] ?? '', 'base64url').toString('utf8'))
+    const { sub } = Object(claims) as { sub?: unknown } // whatever was sent
+    return typeof sub === 'string' && sub !== '' ? sub : null
+  } catch {
+    return null // no token of ours, so nobody's session
+  }
+}

@@ -1,0 +1,78 @@
+import type { ResponseCache } from './response-cache'
+
+interface Held {
+  readonly value: string
+  readonly endsAt: number
+}
+
+/**
+ * Answers in this process, bounded by number and by bytes: the oldest make room. Claims never do, or what runs would run
+ * twice; when there are only claims, a newcomer is refused. Expired ones go as calls come in; there is no timer.
+ */
+export function memoryResponses(
+  options: { maxEntries?: number; maxBytes?: number; now?: () => number } = {},
+): ResponseCache & { size(): { entries: number; bytes: number } } {
+  const { maxEntries = 10_000, maxBytes = 64 * 1024 * 1024, now = () => performance.now() } = options
+  // Those of one kind mostly live equally long, so each map is in the order of expiry.
+  const claims = new Map<string, Held>()
+  const answers = new Map<string, Held>()
+  let bytes = 0
+
+  function drop(key: string): void {
+    const held = claims.get(key) ?? answers.get(key)
+    if (!held) return
+    bytes -= costOf(key, held.value)
+    claims.delete(key)
+    answers.delete(key)
+  }
+
+  function hold(map: Map<string, Held>, key: string, value: string, ttlSeconds: number): void {
+    drop(key)
+    map.set(key, { value, endsAt: now() + ttlSeconds * 1000 })
+    bytes += costOf(key, value)
+  }
+
+  function sweep(): void {
+    const time = now()
+    for (const map of [claims, answers])
+      for (const [key, { endsAt }] of map) {
+        if (endsAt > time) break
+        drop(key)
+      }
+  }
+
+  const isOver = (entries: number, more: number) => claims.size + answers.size + entries > maxEntries || bytes + more > maxBytes
+
+  function makeRoom(entries: number, more: number): void {
+    for (const key of answers.keys()) {
+      if (!isOver(entries, more)) return
+      drop(key)
+    }
+  }
+
+  return {
+    async claim(key, value, ttlSeconds) {
+      sweep()
+      const held = claims.get(key) ?? answers.get(key)
+      if (held && held.endsAt > now()) return held.value
+      drop(key)
+      makeRoom(1, costOf(key, value))
+      if (isOver(1, costOf(key, value))) throw new Error('The cache of answers holds nothing but requests that are running.')
+      hold(claims, key, value, ttlSeconds)
+      return null
+    },
+    async set(key, value, ttlSeconds) {
+      hold(answers, key, value, ttlSeconds)
+      makeRoom(0, 0)
+    },
+    async delete(key) {
+      drop(key)
+    },
+    size: () => ({ entries: claims.size + answers.size, bytes }),
+  }
+}
+
+/** Most of it is one byte a character; the rest is what a map keeps beside it, about. */
+function costOf(key: string, value: string): number {
+  return key.length + value.length + 200
+}

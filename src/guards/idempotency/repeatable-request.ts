@@ -1,0 +1,53 @@
+import { createHash } from 'node:crypto'
+import type { Request } from 'express'
+import { ValidationError } from '../../errors'
+import { headerValues } from '../../http/header-values'
+import { clientKey } from '../../throttle/client-key'
+
+/**
+ * What the client calls this request; null: nothing.
+ * @throws ValidationError for a header that was sent twice or is not 1 to 255 visible ASCII characters
+ */
+export function readIdempotencyKey(req: Request): string | null {
+  const [key, ...others] = headerValues(req, 'idempotency-key')
+  if (key === undefined) return null
+  if (others.length === 0 && /^[\x21-\x7e]{1,255}$/.test(key)) return key
+  const rule = others.length > 0 ? 'only_once' : 'visible_ascii_of_1_to_255'
+  throw new ValidationError({ details: { errors: [{ path: 'Idempotency-Key', rule }] } })
+}
+
+/** Nobody else's request, and no other request of the same caller, has this key. */
+export function cacheKeyOf(req: Request, key: string, caller: readonly unknown[]): string {
+  const host = req.headers.host?.toLowerCase().replace(/:\d+$/, '') // one process may serve several tenants by their names
+  return digestOf([req.method, host, req.baseUrl + req.url, key, caller])
+}
+
+/**
+ * Who asks: what the host says, or else all credentials that came along. Without any, the address is the least that tells
+ * strangers apart who chose the same key.
+ */
+export function callerOf(req: Request, caller: ((req: Request) => string) | undefined): readonly unknown[] {
+  const name: unknown = caller?.(req)
+  if (typeof name === 'string' && name !== '') return ['named', name]
+  const shown = ['authorization', 'cookie', 'x-token'].map((header) => headerValues(req, header))
+  return shown.some((values) => values.length > 0) ? ['shown', ...shown] : ['from', clientKey(req.ip)]
+}
+
+/**
+ * Of the body, as a parser before us has read it; of one not read yet, what the headers say.
+ * @throws ValidationError for a body nested too deep to be written down again
+ */
+export function fingerprintOf(req: Request): string {
+  const type = req.headers['content-type']?.split(';')[0]?.trim().toLowerCase() // a form's boundary is new each time
+  const length = req.readableDidRead ? null : req.headers['content-length']
+  const body: unknown = req.body
+  try {
+    return digestOf([type, length, Buffer.isBuffer(body) ? body.toString('base64') : body])
+  } catch {
+    throw new ValidationError({ details: { errors: [{ path: '', rule: 'malformed' }] } })
+  }
+}
+
+function digestOf(parts: readonly unknown[]): string {
+  return createHash('sha256').update(JSON.stringify(parts), 'utf8').digest('base64url')
+}

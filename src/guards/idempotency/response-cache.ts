@@ -1,0 +1,33 @@
+import { ServiceUnavailableError } from '../../errors'
+
+/**
+ * Where answers wait for their repetition. For one process there is one of ours; for several, bring an object over a shared
+ * store. Values are text that means nothing to you; keys are 43 characters of base64url.
+ */
+export interface ResponseCache {
+  /**
+   * In one atomic step: writes the value if there is none under the key and answers null, or else answers what is there. Of
+   * any number of callers one gets null. In Redis 7: `SET key value EX ttlSeconds NX GET`.
+   */
+  claim(key: string, value: string, ttlSeconds: number): Promise<string | null>
+  /** Replaces what is there. */
+  set(key: string, value: string, ttlSeconds: number): Promise<void>
+  delete(key: string): Promise<void>
+}
+
+const deadlineMs = 2_000
+
+/** What the cache answers; one that fails or is late is a 503, since nobody can tell any more whether the request ran before. */
+export async function asked<T>(question: () => Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error('The cache of answers is late.')), deadlineMs)
+  })
+  try {
+    return await Promise.race([question(), late])
+  } catch (error) {
+    throw new ServiceUnavailableError({ cause: error })
+  } finally {
+    clearTimeout(timer)
+  }
+}

@@ -1,0 +1,26 @@
+import { ServiceUnavailableError } from '../../errors'
+import type { Answer } from './captured-answer'
+
+export interface Entry {
+  readonly fingerprint: string
+  /** Null: the request is still running. */
+  readonly answer: Answer | null
+}
+
+export function entryOf({ fingerprint, answer }: Entry): string {
+  return JSON.stringify({ fingerprint, answer: answer && { ...answer, body: answer.body.toString('base64') } })
+}
+
+/** @throws ServiceUnavailableError for what we did not write: whether the request ran before, nobody knows */
+export function readEntry(text: unknown): Entry {
+  try {
+    const { fingerprint, answer } = JSON.parse(String(text)) as {
+      fingerprint: string
+      answer: (Omit<Answer, 'body'> & { body: string }) | null
+    } // ours, or refused below
+    if (typeof fingerprint !== 'string' || answer === undefined) throw new TypeError('The cache of answers holds something else.')
+    return { fingerprint, answer: answer && { ...answer, body: Buffer.from(answer.body, 'base64') } }
+  } catch (error) {
+    throw new ServiceUnavailableError({ cause: error })
+  }
+}

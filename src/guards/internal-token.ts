@@ -1,0 +1,46 @@
+import { timingSafeEqual } from 'node:crypto'
+import type { RequestHandler } from 'express'
+import { ConfigurationError, UnauthorizedError } from '../errors'
+import { onlyValue } from '../http/header-values'
+import { isObject, refuseUnknownOptions } from '../options'
+import { refusing } from './refusing'
+import { checkSecret, digestOf } from './shared-secret'
+
+export interface InternalTokenOptions {
+  /** At least 32 bytes of visible ASCII. A list while one is being replaced: each of them is accepted. */
+  token: string | readonly string[]
+}
+
+/**
+ * For calls between services of one owner: the header `X-Token` must be one of the tokens, compared in constant time
+ * (specification, Callers). Missing, wrong or sent twice: 401 UNAUTHORIZED.
+ * @throws ConfigurationError for an empty, short, unsendable or placeholder token
+ */
+export function requireInternalToken(options: InternalTokenOptions): RequestHandler {
+  const known = tokensOf(options).map(digestOf)
+  return refusing((req, res) => {
+    const sent = onlyValue(req, 'x-token')
+    if (sent !== null && isAmong(known, digestOf(sent))) return
+    res.setHeader('WWW-Authenticate', 'X-Token') // RFC 9110 section 11.6.1: a 401 names its scheme, and this is not Bearer
+    throw new UnauthorizedError()
+  })
+}
+
+/** Every one is compared: how long it takes does not say which one it was. */
+function isAmong(known: readonly Buffer[], sent: Buffer): boolean {
+  return known.reduce((found, token) => timingSafeEqual(token, sent) || found, false)
+}
+
+function tokensOf(options: InternalTokenOptions): readonly string[] {
+  if (!isObject(options)) throw new ConfigurationError('requireInternalToken() needs options: { token }.')
+  refuseUnknownOptions('requireInternalToken', options, ['token'])
+  const tokens: readonly unknown[] = [options.token].flat()
+  if (tokens.length === 0) throw new ConfigurationError('requireInternalToken: token must hold at least one token.')
+  return tokens.map((token) => sendable(checkSecret('requireInternalToken: token', token)))
+}
+
+/** A header cannot carry anything else, so such a token would refuse everybody. */
+function sendable(token: string): string {
+  if (/^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/.test(token)) return token
+  throw new ConfigurationError('requireInternalToken: token must be ASCII without control characters or blanks at its ends.')
+}

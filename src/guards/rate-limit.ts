@@ -1,0 +1,81 @@
+import type { Request, RequestHandler, Response } from 'express'
+import { ConfigurationError, TooManyRequestsError } from '../errors'
+import { hasMethods, isObject, refuseUnknownOptions } from '../options'
+import { clientKey } from '../throttle/client-key'
+import type { CounterStore } from '../throttle/counter-store'
+import { withLocalFallback } from '../throttle/local-fallback'
+import { memoryCounters } from '../throttle/memory-counters'
+import { counterKey } from '../throttle/throttle'
+import { refusing } from './refusing'
+
+export interface RateLimitOptions {
+  /** Requests of one client in one window; default 60. */
+  limit?: number
+  /** Default 60. */
+  windowSeconds?: number
+  /** Shared by several processes, or by several limits; default: in this process, for this limit alone. */
+  counters?: CounterStore
+  /** Whose requests are counted together; default the client's address (`req.ip`, IPv6 by /64). */
+  key?: (req: Request) => string
+  /** True, and nothing else: this request is neither counted nor refused. */
+  exempt?: (req: Request) => boolean
+  /** Tells budgets of the same size apart that share `counters`. */
+  name?: string
+}
+
+/**
+ * So many requests in so many seconds (specification, Limits), then 429 TOO_MANY_REQUESTS with `Retry-After`. Every counted
+ * request is answered with `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset` (seconds). A shared store that is
+ * down or late is replaced by this process's own count.
+ * @throws ConfigurationError for an option that is not what it has to be
+ */
+export function rateLimit(options: RateLimitOptions = {}): RequestHandler {
+  const { limit, windowSeconds, counters, key, exempt, name } = complete(options)
+  const guarded = withLocalFallback(counters)
+  // A limit is part of its key: two of them over one store are two budgets, in every process the same two.
+  const budget = `rate-limit:${name}:${limit}/${windowSeconds}`
+  return refusing(async (req, res) => {
+    if (exempt(req) === true) return // a host's async function would answer a promise, which is not a yes
+    const { count, resetSeconds } = await guarded.increment(counterKey(budget, subjectOf(key(req))), windowSeconds, limit)
+    const seconds = Math.min(windowSeconds, Math.max(1, Math.ceil(resetSeconds)))
+    setHeaders(res, { limit, remaining: Math.max(0, limit - count), seconds })
+    if (count > limit) throw new TooManyRequestsError({ details: { retry_after_seconds: seconds } })
+  })
+}
+
+/** The names of draft-ietf-httpapi-ratelimit-headers-06. */
+function setHeaders(res: Response, { limit, remaining, seconds }: { limit: number; remaining: number; seconds: number }): void {
+  res.setHeader('RateLimit-Limit', String(limit))
+  res.setHeader('RateLimit-Remaining', String(remaining))
+  res.setHeader('RateLimit-Reset', String(seconds))
+}
+
+/** Whoever cannot be told apart shares one budget: unknown never means unlimited. */
+function subjectOf(key: unknown): string {
+  return typeof key === 'string' && key !== '' ? `key:${key}` : 'unknown'
+}
+
+function complete(options: RateLimitOptions): Required<RateLimitOptions> {
+  if (!isObject(options))
+    throw new ConfigurationError('rateLimit() takes an object: { limit, windowSeconds, counters, key, exempt, name }.')
+  refuseUnknownOptions('rateLimit', options, ['limit', 'windowSeconds', 'counters', 'key', 'exempt', 'name'])
+  const { limit = 60, windowSeconds = 60, key = byClient, exempt = () => false, name = '' } = options
+  const counters = options.counters ?? memoryCounters()
+  const wrong =
+    (!isWhole(limit, 1_000_000_000) && 'limit must be a whole number of at least 1') ||
+    (!isWhole(windowSeconds, 31_536_000) && 'windowSeconds must be a whole number from 1 to 31536000') ||
+    (!hasMethods('increment', 'decrement', 'reset')(counters) && 'counters must be a CounterStore; memoryCounters() makes one') ||
+    (typeof key !== 'function' && 'key must be a function of a request that returns text') ||
+    (typeof exempt !== 'function' && 'exempt must be a function of a request that says true or false') ||
+    (typeof name !== 'string' && 'name must be text')
+  if (wrong) throw new ConfigurationError(`rateLimit: ${wrong}.`)
+  return { limit, windowSeconds, counters, key, exempt, name }
+}
+
+function byClient(req: Request): string {
+  return clientKey(req.ip)
+}
+
+function isWhole(value: unknown, most: number): boolean {
+  return Number.isSafeInteger(value) && Number(value) >= 1 && Number(value) <= most
+}

@@ -1,0 +1,382 @@
+import { randomBytes } from 'node:crypto'
+import { createServer, request } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import express, { type RequestHandler } from 'express'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { ConfigurationError, type CsrfGuardOptions, csrfGuard, csrfToken } from '../../src'
+import { type RawAnswer, type RawRequest, sendRaw } from '../support/send-raw'
+
+const secret = randomBytes(32).toString('base64url')
+const host = 'app.example.test'
+const token = randomBytes(32).toString('base64url')
+
+/** A host whose every route is behind the guard; `before` is what it mounts earlier. */
+function hostWith(options: CsrfGuardOptions = {}, before: RequestHandler[] = []) {
+  const app = express()
+  for (const middleware of before) app.use(middleware)
+  app.use(
+    csrfToken({ secure: false, ...(options.secret && { secret: options.secret }), ...(options.session && { session: options.session }) }),
+  )
+  app.use(csrfGuard(options))
+  app.use((req, res) => void res.json({ method: req.method, token: res.locals['csrfToken'] }))
+  return app
+}
+
+const pair = (value: string): RawRequest['headers'] => ({ Cookie: `csrf_token=${value}`, 'X-CSRF-Token': value })
+
+function post(options: CsrfGuardOptions, headers: RawRequest['headers'], more: Partial<RawRequest> = {}) {
+  return sendRaw(hostWith(options), { path: '/orders', ...more, headers: { Host: host, ...headers } })
+}
+
+/** A token as a browser with these cookies gets it. */
+async function tokenFor(options: CsrfGuardOptions, cookie?: string): Promise<string> {
+  const answer = await sendRaw(hostWith(options), { method: 'GET', path: '/', headers: { Host: host, ...(cookie && { Cookie: cookie }) } })
+  return String(answer.body['token'])
+}
+
+function expectRefused(answer: RawAnswer, reason: string, what?: string): void {
+  expect([answer.status, answer.body['code'], answer.body['details']], what).toEqual([403, 'CSRF_VALIDATION_FAILED', { reason }])
+}
+
+describe('the double submit', () => {
+  test('R-121 cookie and header with one value let POST, PUT, PATCH and DELETE through; GET, HEAD and OPTIONS need neither', async () => {
+    for (const method of ['POST', 'PUT', 'PATCH', 'DELETE']) {
+      expect((await post({}, pair(token), { method })).status, method).toBe(200)
+      expectRefused(await post({}, {}, { method }), 'token_missing', method)
+    }
+    for (const method of ['GET', 'HEAD', 'OPTIONS']) expect((await post({}, {}, { method })).status, method).toBe(200)
+  })
+
+  test('R-121 D15 either side missing, empty, an object, sent twice or another is refused', async () => {
+    const other = randomBytes(32).toString('base64url')
+    const missing: RawRequest['headers'][] = [
+      { Cookie: `csrf_token=${token}` },
+      { 'X-CSRF-Token': token },
+      { Cookie: 'csrf_token=', 'X-CSRF-Token': '' },
+      { Cookie: 'csrf_token=""', 'X-CSRF-Token': '' },
+      { Cookie: 'csrf_token', 'X-CSRF-Token': 'csrf_token' },
+      { Cookie: 'csrf_token=j:{"a":1}', 'X-CSRF-Token': 'j:{"a":1}' },
+      { Cookie: 'csrf_token=j%3A%7B%22a%22%3A1%7D', 'X-CSRF-Token': '[object Object]' },
+      { Cookie: `csrf_token=${token}; csrf_token=${token}`, 'X-CSRF-Token': token },
+      { Cookie: [`csrf_token=${token}`, `csrf_token=${other}`], 'X-CSRF-Token': token },
+      { Cookie: `csrf_token=${token}`, 'X-CSRF-Token': [token, token] },
+      { Cookie: `CSRF_TOKEN=${token}`, 'X-CSRF-Token': token },
+    ]
+    for (const headers of missing) expectRefused(await post({}, headers), 'token_missing', JSON.stringify(headers))
+    const unequal = [other, token.slice(1), `${token}x`, token.toLowerCase()]
+    for (const value of unequal)
+      expectRefused(await post({}, { Cookie: `csrf_token=${token}`, 'X-CSRF-Token': value }), 'token_mismatch', value)
+  })
+
+  test('T05 values of unequal length are a refusal, not a failure', async () => {
+    expect((await post({}, { Cookie: 'csrf_token=a', 'X-CSRF-Token': 'x'.repeat(4000) })).status).toBe(403)
+  })
+
+  test('R-121 the method is the one Express routes by, and a header alone changes none', async () => {
+    const override: RequestHandler = (req, _res, next) => {
+      req.method = String(req.headers['x-http-method-override'] ?? req.method)
+      next()
+    }
+    const overridden = await sendRaw(hostWith({}, [override]), {
+      method: 'GET',
+      path: '/',
+      headers: { 'X-HTTP-Method-Override': 'DELETE' },
+    })
+    expectRefused(overridden, 'token_missing')
+    expectRefused(await post({}, { 'X-HTTP-Method-Override': 'GET' }), 'token_missing')
+    expectRefused(await post({}, {}, { method: 'PROPFIND' }), 'token_missing')
+  })
+
+  test('csrfToken mints a cookie that script can read, keeps it, and keeps nothing else', async () => {
+    const app = express().use(csrfToken(), (_req, res) => void res.json({ token: res.locals['csrfToken'] }))
+    const first = await sendRaw(app, { method: 'GET', path: '/' })
+    const minted = String(first.body['token'])
+    expect(minted).toMatch(/^[\w-]{43}$/)
+    expect(first.headers['set-cookie']).toEqual([`csrf_token=${minted}; Path=/; Secure; SameSite=Lax`])
+    expect(first.headers['vary']).toBe('Cookie')
+
+    const again = await sendRaw(app, { method: 'GET', path: '/', headers: { Cookie: `csrf_token=${minted}` } })
+    expect([again.body['token'], again.headers['set-cookie']]).toEqual([minted, undefined])
+    for (const planted of ['"><script>', 'j:{"a":1}', `${minted}; csrf_token=${token}`]) {
+      const answer = await sendRaw(app, { method: 'GET', path: '/', headers: { Cookie: `csrf_token=${planted}` } })
+      expect(answer.body['token'], planted).toMatch(/^[\w-]{43}$/)
+      expect([minted, token]).not.toContain(answer.body['token'])
+    }
+  })
+})
+
+describe('which page asks', () => {
+  test('R-121 R-122 equal values do not help a page of another site; its own, and clients that say nothing, pass', async () => {
+    const listed: CsrfGuardOptions = { trustedOrigins: ['https://admin.example.test'] }
+    const refused: RawRequest['headers'][] = [
+      { Origin: 'https://evil.example' },
+      { Origin: `https://evil.${host}` },
+      { Origin: `https://${host}.evil.example` },
+      { Origin: `https://${host}:8443` },
+      { Origin: 'https://admin.example.test.evil.example' },
+      { Origin: 'null' },
+      { Origin: '' },
+      { Origin: `https://${host}/` },
+      { Origin: `https://${host}, https://evil.example` },
+      { Origin: [`https://${host}`, 'https://evil.example'] },
+      { Origin: `http://${host}`, 'Sec-Fetch-Site': 'cross-site' },
+      { 'Sec-Fetch-Site': 'cross-site' },
+      { 'Sec-Fetch-Site': 'same-site' },
+      { 'Sec-Fetch-Site': 'anything' },
+    ]
+    for (const headers of refused) expectRefused(await post(listed, { ...pair(token), ...headers }), 'cross_site', JSON.stringify(headers))
+    const passing: RawRequest['headers'][] = [
+      {},
+      { Origin: `https://${host}` },
+      { Origin: `https://${host}`, 'Sec-Fetch-Site': 'same-origin' },
+      { Origin: 'https://admin.example.test', 'Sec-Fetch-Site': 'same-site' },
+      { 'Sec-Fetch-Site': 'none' },
+      { Origin: `https://${host}`, Host: `${host.toUpperCase()}:443` },
+      { Origin: 'http://localhost:3000', Host: 'localhost:3000' },
+    ]
+    for (const headers of passing) expect((await post(listed, { ...pair(token), ...headers })).status, JSON.stringify(headers)).toBe(200)
+  })
+})
+
+describe('signed tokens', () => {
+  const signed: CsrfGuardOptions = { secret }
+  const jwtOf = (sub: unknown) => `h.${Buffer.from(JSON.stringify({ sub })).toString('base64url')}.s`
+
+  test('R-121 D15 equal but unsigned values, or values signed under another secret, are refused', async () => {
+    expect((await post(signed, pair(await tokenFor(signed)))).status).toBe(200)
+    expectRefused(await post(signed, pair(token)), 'token_mismatch')
+    expectRefused(await post(signed, pair(await tokenFor({ secret: randomBytes(32).toString('base64url') }))), 'token_mismatch')
+  })
+
+  test('D15 a token is good in the session it was made in, and in no other; a new login gets a new one', async () => {
+    const [mine, theirs, none] = [`access_token=${jwtOf('me')}`, `access_token=${jwtOf('them')}`, 'theme=dark']
+    const inSession = (cookie: string, value: string) => post(signed, { Cookie: `${cookie}; csrf_token=${value}`, 'X-CSRF-Token': value })
+    const [ofMine, ofTheirs, ofNobody] = await Promise.all([mine, theirs, none].map((cookie) => tokenFor(signed, cookie)))
+
+    expect((await inSession(mine, String(ofMine))).status).toBe(200)
+    expectRefused(await inSession(mine, String(ofTheirs)), 'token_mismatch')
+    expectRefused(await inSession(mine, String(ofNobody)), 'token_mismatch')
+    expect((await inSession(none, String(ofMine))).status, 'an access cookie that ran out is for the guard behind').toBe(200)
+    expect(await tokenFor(signed, `${mine}; csrf_token=${ofMine}`)).toBe(ofMine)
+    expect(await tokenFor(signed, `${none}; csrf_token=${ofMine}`)).toBe(ofMine)
+    expect(await tokenFor(signed, `${mine}; csrf_token=${ofNobody}`)).not.toBe(ofNobody)
+    expect(String(ofMine)).not.toContain('me')
+  })
+
+  test('D15 the session is auth_session before the access token’s subject, or what the host says; nonsense is none', async () => {
+    const both = `access_token=${jwtOf('me')}; auth_session=one`
+    const value = await tokenFor(signed, both)
+    expectRefused(
+      await post(signed, { Cookie: `access_token=${jwtOf('me')}; auth_session=two; csrf_token=${value}`, 'X-CSRF-Token': value }),
+      'token_mismatch',
+    )
+    for (const cookie of ['access_token=nonsense', `access_token=${jwtOf(42)}`, 'access_token=a.bnVsbA.c'])
+      expect((await tokenFor(signed, cookie)).split('.')[1], cookie).toBe('')
+
+    const own: CsrfGuardOptions = { secret, session: (req) => req.get('x-session') }
+    const bound = (await sendRaw(hostWith(own), { method: 'GET', path: '/', headers: { 'X-Session': 'a' } })).body['token'] as string
+    expect((await post(own, { ...pair(bound), 'X-Session': 'a' })).status).toBe(200)
+    expectRefused(await post(own, { ...pair(bound), 'X-Session': 'b' }), 'token_mismatch')
+  })
+
+  test('D15 no change of a token is a token (property)', async () => {
+    const value = await tokenFor(signed, `access_token=${jwtOf('me')}`)
+    const app = hostWith(signed)
+    await withServer(app, async (send) => {
+      const forged = fc.oneof(
+        fc
+          .tuple(fc.nat(value.length - 1), fc.constantFrom(...'AZaz09-_.'))
+          .map(([at, letter]) => value.slice(0, at) + letter + value.slice(at + 1)),
+        fc.nat(value.length - 1).map((length) => value.slice(0, length)),
+        fc.string({ unit: fc.constantFrom(...'AZaz09-_.'), minLength: 1, maxLength: 120 }),
+        fc.constantFrom(`${value}.`, `.${value}`, `${value}.x`, '..', value.replace(/\..*\./, '..')),
+      )
+      await fc.assert(
+        fc.asyncProperty(forged, async (text) => {
+          fc.pre(text !== value)
+          expect(await send('POST', '/', { ...pair(text) }), text).toBe(403)
+        }),
+        { numRuns: 200 },
+      )
+    })
+  })
+})
+
+describe('exclusions', () => {
+  const exclude = ['/webhook', '/api/hooks/']
+
+  test('R-121 whole segments are excluded, in any letter case as Express has it, and nothing that could be read as another path', async () => {
+    const app = hostWith({ exclude })
+    await withServer(app, async (send) => {
+      for (const path of [
+        '/webhook',
+        '/webhook/',
+        '/webhook/stripe?x=/../',
+        '/WEBHOOK',
+        '/WebHook/a%20b',
+        '/api/hooks',
+        '/API/hooks/a.b/..c',
+      ])
+        expect(await send('POST', path), path).toBe(200)
+      const checked = [
+        '/',
+        '/webhooks',
+        '/webhook-admin',
+        '/webhook%2fx',
+        '/webhoo',
+        '/a/webhook',
+        '//webhook',
+        '/webhook//login',
+        '//evil/webhook',
+        '/api',
+        '/api/hook',
+        '/webhook/../login',
+        '/webhook/..',
+        '/webhook/./x',
+        '/webhook/%2e%2e/login',
+        '/webhook/%2E./login',
+        '/webhook/.%2e',
+        '/webhook/..%2flogin',
+        '/webhook/..%5clogin',
+        '/webhook/..\\login',
+        '/webhook/%252e%252e/login',
+        '/webhook/..;/login',
+        '/webhook/..%3bx/login',
+        '/webhook/%00',
+        '/%77ebhook',
+        '/webhook%',
+        '/webhook;x',
+        '/webhook%3f',
+        '/webhook%20',
+      ]
+      for (const path of checked) expect(await send('POST', path), path).toBe(403)
+    })
+  })
+
+  test('R-121 paths are from the root wherever the guard is mounted; an app that minds letter case is followed', async () => {
+    const router = express.Router().use(csrfGuard({ exclude: ['/api/webhook'] }), (_req, res) => void res.json({}))
+    const strict = express()
+      .enable('case sensitive routing')
+      .use(csrfGuard({ exclude: ['/webhook', '/café'] }), (_req, res) => void res.json({}))
+    await withServer(express().use('/api', router), async (send) => {
+      expect([await send('POST', '/api/webhook'), await send('POST', '/API/Webhook/x'), await send('POST', '/api/api/webhook')]).toEqual([
+        200, 200, 403,
+      ])
+    })
+    await withServer(strict, async (send) => {
+      expect([await send('POST', '/webhook'), await send('POST', '/Webhook')]).toEqual([200, 403])
+      expect([await send('POST', '/caf%C3%A9/x'), await send('POST', '/caf%c3%a9')]).toEqual([200, 403])
+    })
+  })
+
+  test('R-121 no path reaches a handler outside of the exclusion without a token (property)', async () => {
+    const app = express()
+    app.use(csrfGuard({ exclude }))
+    for (const open of exclude) app.use(open, (_req, res) => void res.status(204).end())
+    app.use((_req, res) => void res.status(200).end()) // every other handler, which the guard is to protect
+    const piece = fc.constantFrom(
+      ...[
+        'webhook',
+        'WEBHOOK',
+        'Webhook',
+        'webhooks',
+        'api',
+        'API',
+        'hooks',
+        'login',
+        '',
+        '.',
+        '..',
+        '%2e',
+        '%2E%2e',
+        '%2f',
+        '%5c',
+        '\\',
+        ';',
+        '%77ebhook',
+      ],
+      ...['%', '%zz', '%00', 'a:b', '*', '%C3%A9', 'é', '?', '?a=/webhook', '#', '@', ':80', '%61pi', 'hook%73', '%E2%84%AA', 'webhoo%4b'],
+    )
+    const path = fc.array(
+      fc.array(piece, { minLength: 1, maxLength: 2 }).map((pieces) => pieces.join('')),
+      { minLength: 1, maxLength: 4 },
+    )
+    let excluded = 0
+    await withServer(app, async (send) => {
+      await fc.assert(
+        fc.asyncProperty(fc.constantFrom('/', '//', 'http://other.example/'), path, async (start, segments) => {
+          const status = await send('POST', start + segments.join('/').replace('é', '\u00e9'))
+          if (status === 204) excluded++
+          expect([204, 400, 403]).toContain(status)
+        }),
+        { numRuns: 600 },
+      )
+    })
+    expect(excluded).toBeGreaterThan(5)
+  })
+})
+
+test('R-123 a refusal names no other origin, and speaks the caller’s language', async () => {
+  const answer = await post({}, { Origin: 'https://evil.example', 'Accept-Language': 'pt-BR' })
+
+  expect(answer.body['detail']).toBe('A requisição veio de outro site.')
+  expect(Object.keys(answer.headers).filter((name) => name.startsWith('access-control'))).toEqual([])
+})
+
+test('options that protect nothing, or that nobody would notice, are refused when the guard is made', () => {
+  const wrong: [make: () => unknown, sentence: RegExp][] = [
+    ...['short', '', 'changeme'.repeat(5)].map((weak): [() => unknown, RegExp] => [
+      () => csrfGuard({ secret: weak }),
+      /^csrfGuard: secret must/,
+    ]),
+    [() => csrfToken({ secret: 'short' }), /^csrfToken: secret must/],
+    [() => csrfToken({ secure: 'no' } as never), /secure must be true or false/],
+    [() => csrfToken({ session: () => 'x' }), /pass `secret` too/],
+    [() => csrfGuard({ secret, session: 'id' } as never), /session must be a function/],
+    [() => csrfGuard({ excludes: [] } as never), /the nearest known one is exclude/],
+    [() => csrfGuard({ exclude: '/webhook' } as never), /exclude must be a list/],
+    ...['', '/', '//', 'webhook', '/a/../b', '/a//b', '/a*', '/:id', '/a%2fb', '/a?b', '/.', 7, '/\ud800'].map(
+      (path): [() => unknown, RegExp] => [() => csrfGuard({ exclude: [path as string] }), /exclude takes paths such as/],
+    ),
+    ...['app.example.com', 'https://app.example.com/', 'http://app.example.com', '*', 'null', 7].map((origin): [() => unknown, RegExp] => [
+      () => csrfGuard({ trustedOrigins: [origin as string] }),
+      /trustedOrigins must be a list of origins/,
+    ]),
+    [() => csrfGuard(null as never), /takes an object/],
+    [() => csrfToken([] as never), /takes an object/],
+  ]
+  for (const [make, sentence] of wrong) {
+    expect(make, String(sentence)).toThrow(ConfigurationError)
+    expect(make).toThrow(sentence)
+  }
+})
+
+/** One server for many requests; `send` tells the status, 400 for what Node itself refuses. */
+async function withServer(
+  app: express.Express,
+  work: (send: (method: string, path: string, headers?: RawRequest['headers']) => Promise<number>) => Promise<void>,
+): Promise<void> {
+  const server = createServer(app)
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo // a TCP server's address is never a string
+  const send = (method: string, path: string, headers: RawRequest['headers'] = {}) =>
+    new Promise<number>((resolve, reject) => {
+      let outgoing: ReturnType<typeof request>
+      try {
+        outgoing = request({ host: '127.0.0.1', port, method, path, headers: { Host: host, ...headers } }, (response) => {
+          response.resume().on('end', () => resolve(response.statusCode ?? 0))
+        })
+      } catch {
+        return resolve(400) // a path that no client of Node's can send
+      }
+      outgoing.on('error', reject)
+      outgoing.end()
+    })
+  try {
+    await work(send)
+  } finally {
+    server.closeAllConnections()
+    await new Promise((resolve) => server.close(resolve))
+  }
+}
