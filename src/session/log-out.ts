@@ -8,11 +8,7 @@ import { isStillTrusted, readStatelessToken } from './stateless-refresh-token'
  * Ends the token's family, or every session of its user. Idempotent, and silent about tokens nobody knows (RFC 7009
  * section 2.2). A token of an ended family ends nothing more. A stateless token lives on: only what is kept can be ended.
  */
-export async function logOut(
-  ctx: AuthContext,
-  presented: string,
-  { allSessions = false }: { allSessions?: boolean } = {},
-): Promise<void> {
+export async function logOut(ctx: AuthContext, presented: string, { allSessions = false }: { allSessions?: boolean } = {}): Promise<void> {
   const { refreshTokens } = ctx.store
   const ended = refreshTokens
     ? await endFamily(ctx, refreshTokens, presented, allSessions)

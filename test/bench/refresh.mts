@@ -50,7 +50,9 @@ async function compare(database: string, db: Knex): Promise<number> {
     calls[name] = statements.stop().length
   }
   const ratio = median(speeds.ours) / median(speeds.handWritten)
-  console.log(`${database}: ${rounds} rounds of ${perRound} rotations each; median per second, 10th and 90th percentile, calls per rotation`)
+  console.log(
+    `${database}: ${rounds} rounds of ${perRound} rotations each; median per second, 10th and 90th percentile, calls per rotation`,
+  )
   for (const name of names) {
     const [low, middle, high] = [0.1, 0.5, 0.9].map((share) => Math.round(quantile(speeds[name], share)))
     console.log(`  ${name.padEnd(12)} ${middle}  (${low} .. ${high})  ${calls[name]} calls`)
