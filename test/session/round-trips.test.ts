@@ -54,7 +54,7 @@ describe.each(await databases())('on $name', (database) => {
       logger: host.logs,
       now: host.clock.now,
     })
-    const trx = await host.knex.transaction({ isolationLevel: database.name === 'sqlite' ? undefined : 'read committed' })
+    const trx = await host.knex.transaction(database.name === 'sqlite' ? {} : { isolationLevel: 'read committed' })
     const statements = recordQueries(host.knex)
     const result = await service.using(store.using(trx)).refresh(refreshToken)
     const count = statements.stop().length
