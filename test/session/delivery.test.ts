@@ -75,7 +75,8 @@ async function startDelivering(tokenDelivery: 'bearer' | 'cookie' | 'both', sett
   })
   deliveryOf.set(host, tokenDelivery)
   const [mounted = []] = tables.mounted
-  return { host, mounted, shaped: mounted.filter(({ loginShaped }) => loginShaped) }
+  // A server-side session has its own cookie in every delivery: nothing below /session hands out a pair.
+  return { host, mounted, shaped: mounted.filter(({ path, loginShaped }) => loginShaped && !path.startsWith('/session/')) }
 }
 
 describe.each(['bearer', 'cookie', 'both'] as const)('delivery %s', (tokenDelivery) => {
