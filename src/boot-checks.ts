@@ -32,17 +32,17 @@ const requirements: readonly Check[] = [
   checkProviderRegistered,
   checkIdentityTable,
   checkNameColumn,
-  checkRefreshTokenTable,
+  checkGraceWindow,
   checkRedirectUris,
   checkProvenEmails,
   checkLinksStayOutOfBodies,
   checkLinkTemplates,
   checkLinkOrigin,
   checkSecondFactor,
-  checkNothingUnbuilt,
 ]
 
 const warnings: readonly Check[] = [
+  warnOfStatelessRefresh,
   warnOfLegacyOverrides,
   warnOfRenamedProviders,
   warnOfMissingProfile,
@@ -117,10 +117,11 @@ function checkNameColumn({ settings, store }: Boot): void {
   }
 }
 
-function checkRefreshTokenTable({ store }: Boot): void {
-  if (!store.refreshTokens) {
+/** A stateless token is never spent, so there is nothing a window could be about. */
+function checkGraceWindow({ settings, store }: Boot): void {
+  if (settings.refreshReuseGraceSeconds > 0 && !store.refreshTokens) {
     throw new ConfigurationError(
-      'The store has no refresh-token table, and stateless refresh tokens are not available yet; wire `refreshTokens` in your store.',
+      'refreshReuseGraceSeconds (AUTH_REFRESH_REUSE_GRACE_SECONDS) is above 0 but the store has no refresh-token table; wire `refreshTokens` in your store, or leave the window at 0.',
     )
   }
 }
@@ -204,15 +205,16 @@ function checkSecondFactor({ settings, store }: Boot): void {
     )
 }
 
-/** Switched on before it exists, a protection would only seem to be there. */
-function checkNothingUnbuilt({ settings }: Boot): void {
-  const unbuilt = [settings.refreshReuseGraceSeconds > 0 && 'refreshReuseGraceSeconds (AUTH_REFRESH_REUSE_GRACE_SECONDS) above 0'].filter(
-    (name) => name !== false,
-  )
-  if (unbuilt.length > 0) throw new ConfigurationError(`Not available in this version; switch off ${unbuilt.join('; ')}.`)
-}
-
 // ---- warnings ------------------------------------------------------------------------------------------------------
+
+/** Contract section 10.9. */
+function warnOfStatelessRefresh({ store, logger }: Boot): void {
+  if (store.refreshTokens) return
+  logger.warn(
+    {},
+    'doorward: the store has no refresh-token table: a refresh token works until it expires, however often it is used, and no logout ends it; wire `refreshTokens` in your store.',
+  )
+}
 
 function warnOfLegacyOverrides({ options, logger }: Boot): void {
   for (const name of ['loginWithProvider', 'issueMfaToken'] as const) {

@@ -141,7 +141,7 @@ function isStore(value: unknown): boolean {
     (Object(users) as { fields?: unknown }).fields instanceof Set && // boot checks read it
     hasMethods('insert', 'find', 'consume', 'consumeAllForUser', 'wasConsumed')(userTokens) &&
     optional(hasMethods('findWithUser', 'insert', 'recordLogin'))(identities) &&
-    optional(hasMethods('insert', 'rotate', 'revokeFamily'))(refreshTokens)
+    optional(hasMethods('insert', 'find', 'findWithSuccessor', 'rotate', 'revokeFamily', 'revokeForUser'))(refreshTokens)
   )
 }
 

@@ -552,8 +552,24 @@ describe('R-010 cookies and redirects that cannot work', () => {
 })
 
 describe('R-011 refresh tokens without a table', () => {
-  test('R-011 are refused: a stateless one could neither be used once nor be revoked', () => {
-    expect(refusal(() => boot({ store: storeWithout('refreshTokens') }))).toMatch(/no refresh-token table.*wire `refreshTokens`/)
+  test('R-011 are a warning at boot, in production too: the token is stateless then (contract section 10.9)', () => {
+    const given = { store: storeWithout('refreshTokens'), environment: 'production', settings: templates, mailer } as const
+
+    expect(warnings(given)).toEqual([expect.stringMatching(/no refresh-token table.*works until it expires.*wire `refreshTokens`/)])
+    expect(warnings({ ...given, store })).toEqual([])
+  })
+
+  test('R-011 a grace window without the table is refused, and with it at home up to a minute', () => {
+    const settings = { refreshReuseGraceSeconds: 1 }
+
+    expect(refusal(() => boot({ settings, store: storeWithout('refreshTokens') }))).toMatch(
+      /^refreshReuseGraceSeconds \(AUTH_REFRESH_REUSE_GRACE_SECONDS\).*no refresh-token table; wire `refreshTokens`.*or leave the window at 0/,
+    )
+    expect(boot({ settings: { refreshReuseGraceSeconds: 60 } }).auth).toBeDefined()
+    expect(refusal(() => boot({ settings: { refreshReuseGraceSeconds: 61 } }))).toContain('refreshReuseGraceSeconds')
+    expect(refusal(() => boot({ settings: { refreshReuseGraceSeconds: 30, accessTokenTtlSeconds: 30 } }))).toContain(
+      'below accessTokenTtlSeconds',
+    )
   })
 })
 
@@ -612,18 +628,6 @@ describe('linking by verified email', () => {
   test('beside autoActivate it is a warning: anyone may have registered the address', () => {
     expect(warnings({ settings: { ...settings, autoActivate: true } }).join()).toMatch(/autoActivate lets anyone register an address/)
     expect(warnings({ settings }).join()).not.toContain('autoActivate')
-  })
-})
-
-describe('what is not built yet is refused, not ignored', () => {
-  test('AUTH_REFRESH_REUSE_GRACE_SECONDS', () => {
-    const settings = { refreshReuseGraceSeconds: 1, mfaEnabled: true, mfaIssuer: 'Acme', reauthenticate: true, backendLinks: true }
-    const message = refusal(() => boot({ settings }))
-
-    expect(message).toMatch(
-      /^Not available in this version; switch off refreshReuseGraceSeconds \(AUTH_REFRESH_REUSE_GRACE_SECONDS\) above 0/,
-    )
-    expect(boot({ settings: { ...settings, refreshReuseGraceSeconds: 0 } }).auth).toBeDefined()
   })
 })
 

@@ -11,6 +11,7 @@ const chapters: Record<string, string[]> = {
   '3.6': ids('R', 80, 89),
   '3.7': ids('R', 90, 99),
   '3.8': ids('R', 100, 106),
+  '3.9': ids('R', 110, 117),
   '3.12': ids('R', 140, 144),
 }
 

@@ -32,7 +32,7 @@ export type LoginResult =
 export async function finishLogin(ctx: AuthContext, user: UserRecord, amr: readonly AuthMethod[]): Promise<LoginResult> {
   if (ctx.settings.mfaEnabled && user.totpEnabledAt && !amr.some(isSecondFactor))
     return { kind: 'challenge', userId: user.id, amr, mfaToken: signChallenge(ctx, await asStored(ctx, user), amr) }
-  const refresh = await issueRefreshToken(ctx, user.id, amr)
+  const refresh = await issueRefreshToken(ctx, user, amr)
   return {
     kind: 'session',
     userId: user.id,

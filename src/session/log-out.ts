@@ -1,21 +1,51 @@
 import { type AuthContext, unitOfWork } from '../context'
-import { hashRefreshToken, refreshTokensOf } from './refresh-token'
+import { InvalidTokenError } from '../errors'
+import type { RefreshTokenStore } from '../store/auth-store'
+import { hashRefreshToken } from './refresh-token'
+import { isStillTrusted, readStatelessToken } from './stateless-refresh-token'
 
 /**
  * Ends the token's family, or every session of its user. Idempotent, and silent about tokens nobody knows (RFC 7009
- * section 2.2). A token of an ended family ends nothing more.
+ * section 2.2). A token of an ended family ends nothing more. A stateless token lives on: only what is kept can be ended.
  */
-export async function logOut(ctx: AuthContext, presented: string, options: { allSessions?: boolean } = {}): Promise<void> {
+export async function logOut(ctx: AuthContext, presented: string, { allSessions = false }: { allSessions?: boolean } = {}): Promise<void> {
+  const { refreshTokens } = ctx.store
+  const ended = refreshTokens
+    ? await endFamily(ctx, refreshTokens, presented, allSessions)
+    : await endStateless(ctx, presented, allSessions)
+  if (ended) ctx.events.emit('logout', ended)
+}
+
+/** Whom a logout was for, and whether it reached every session of theirs; null: nobody. */
+type LoggedOut = { userId: string; allSessions: boolean } | null
+
+async function endFamily(ctx: AuthContext, refreshTokens: RefreshTokenStore, presented: string, allSessions: boolean): Promise<LoggedOut> {
   const now = ctx.now()
-  const token = await refreshTokensOf(ctx).find(hashRefreshToken(presented))
-  if (!token) return
+  const token = await refreshTokens.find(hashRefreshToken(presented))
+  if (!token) return null
+  const { userId, familyId } = token
   const isLiveFamily = !token.revokedAt && token.familyExpiresAt > now
-  const allSessions = options.allSessions === true && isLiveFamily
-  await unitOfWork(ctx, async (ctx) => {
-    if (!allSessions) return refreshTokensOf(ctx).revokeFamily(token.familyId, now)
-    return endSessions(ctx, token.userId)
-  })
-  ctx.events.emit('logout', { userId: token.userId, allSessions })
+  const all = allSessions && isLiveFamily
+  await unitOfWork(ctx, async (ctx) => (all ? endSessions(ctx, userId) : ctx.store.refreshTokens?.revokeFamily(familyId, now)))
+  return { userId, allSessions: all }
+}
+
+async function endStateless(ctx: AuthContext, presented: string, allSessions: boolean): Promise<LoggedOut> {
+  const userId = await ownerOfStateless(ctx, presented)
+  if (userId === null) return null
+  if (allSessions) await unitOfWork(ctx, (ctx) => endSessions(ctx, userId))
+  return { userId, allSessions }
+}
+
+async function ownerOfStateless(ctx: AuthContext, presented: string): Promise<string | null> {
+  try {
+    const session = readStatelessToken(ctx, presented, ctx.now())
+    const user = await ctx.store.users.find(session.userId)
+    return user && isStillTrusted(ctx, session, user) ? user.id : null
+  } catch (error) {
+    if (error instanceof InvalidTokenError) return null
+    throw error
+  }
 }
 
 /** Every refresh family and server-side session of a user, inside the caller's unit; the row first, as every login does. */
@@ -33,15 +63,16 @@ export interface KeptSession {
 /** The same, but for the session that is shown; inside a unit that holds the user's row. How many were alive. */
 export async function endOtherSessions(ctx: AuthContext, userId: string, keep: KeptSession = {}): Promise<number> {
   const exceptFamilyId = keep.refreshToken === undefined ? null : await liveFamilyOf(ctx, userId, keep.refreshToken)
-  const families = await refreshTokensOf(ctx).revokeForUser(userId, ctx.now(), exceptFamilyId === null ? {} : { exceptFamilyId })
+  const kept = exceptFamilyId === null ? {} : { exceptFamilyId }
+  const families = (await ctx.store.refreshTokens?.revokeForUser(userId, ctx.now(), kept)) ?? 0
   const exceptId = keep.sessionId === undefined ? {} : { exceptId: keep.sessionId }
   const sessions = (await ctx.store.sessions?.deleteForUser(userId, exceptId)) ?? 0
   return families + sessions
 }
 
 /** Only an unspent token of this very user names a session: one that was rotated away names somebody else's by now. */
-async function liveFamilyOf(ctx: AuthContext, userId: string, presented: string): Promise<string | null> {
-  const token = await refreshTokensOf(ctx).find(hashRefreshToken(presented))
-  const isLive = token?.userId === userId && !token.usedAt && !token.revokedAt && token.expiresAt > ctx.now()
+async function liveFamilyOf({ store, now }: AuthContext, userId: string, presented: string): Promise<string | null> {
+  const token = await store.refreshTokens?.find(hashRefreshToken(presented))
+  const isLive = token?.userId === userId && !token.usedAt && !token.revokedAt && token.expiresAt > now()
   return isLive ? token.familyId : null
 }

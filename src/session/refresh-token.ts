@@ -1,8 +1,8 @@
-import { createHash, randomBytes, randomUUID } from 'node:crypto'
+import { createHash, createHmac, randomBytes, randomUUID } from 'node:crypto'
 import { type AuthMethod, amrToText } from '../amr'
 import type { AuthContext } from '../context'
-import { ConfigurationError } from '../errors'
-import type { RefreshTokenStore } from '../store/auth-store'
+import type { RefreshTokenStore, UserRecord } from '../store/auth-store'
+import { issueStatelessToken } from './stateless-refresh-token'
 
 export interface IssuedRefreshToken {
   /** The plaintext: handed out once, never stored. */
@@ -10,16 +10,26 @@ export interface IssuedRefreshToken {
   expiresAt: Date
 }
 
-/** Starts a family. Inside the unit of work of the login it belongs to. */
-export async function issueRefreshToken(ctx: AuthContext, userId: string, amr: readonly AuthMethod[]): Promise<IssuedRefreshToken> {
+/** Starts a family, or a stateless token where the store keeps none. Inside the unit of work of the login it belongs to. */
+export async function issueRefreshToken(ctx: AuthContext, user: UserRecord, amr: readonly AuthMethod[]): Promise<IssuedRefreshToken> {
+  const { refreshTokens } = ctx.store
+  return refreshTokens ? startFamily(ctx, refreshTokens, user.id, amr) : issueStatelessToken(ctx, user.id, amr)
+}
+
+async function startFamily(
+  ctx: AuthContext,
+  refreshTokens: RefreshTokenStore,
+  userId: string,
+  amr: readonly AuthMethod[],
+): Promise<IssuedRefreshToken> {
   const now = ctx.now()
-  const { token, tokenHash } = newRefreshToken()
+  const token = randomToken()
   const familyExpiresAt = after(now, ctx.settings.refreshFamilyTtlSeconds)
   const expiresAt = earlier(after(now, ctx.settings.refreshTokenTtlSeconds), familyExpiresAt)
-  await refreshTokensOf(ctx).insert({
+  await refreshTokens.insert({
     id: randomUUID(),
     userId,
-    tokenHash,
+    tokenHash: hashRefreshToken(token),
     familyId: randomUUID(),
     parentId: null,
     amr: amrToText(amr),
@@ -32,20 +42,25 @@ export async function issueRefreshToken(ctx: AuthContext, userId: string, amr: r
   return { token, expiresAt }
 }
 
-/** 256 random bits; only the SHA-256 is stored. */
-export function newRefreshToken(): { token: string; tokenHash: string } {
-  const token = randomBytes(32).toString('base64url')
-  return { token, tokenHash: hashRefreshToken(token) }
+/**
+ * The token that replaces another, under the id its row will have. Without a grace window it is 256 random bits. With one,
+ * whoever comes late is given the same again although no plaintext is stored: it follows from the predecessor and the id
+ * under a key of ours (contract section 13, Grace). The database alone tells it to nobody, nor the predecessor alone.
+ */
+export function successorOf(ctx: AuthContext, predecessor: string, id: string): string {
+  if (ctx.settings.refreshReuseGraceSeconds === 0) return randomToken()
+  return createHmac('sha256', ctx.keys['refresh-successor'])
+    .update(predecessor + id)
+    .digest('base64url')
 }
 
+function randomToken(): string {
+  return randomBytes(32).toString('base64url')
+}
+
+/** Only the SHA-256 is stored. */
 export function hashRefreshToken(token: string): string {
   return createHash('sha256').update(token).digest('hex')
-}
-
-export function refreshTokensOf(ctx: AuthContext): RefreshTokenStore {
-  const { refreshTokens } = ctx.store
-  if (!refreshTokens) throw new ConfigurationError('The store has no refresh tokens; wire `refreshTokens` in your AuthStore.')
-  return refreshTokens
 }
 
 export function after(instant: Date, seconds: number): Date {

@@ -1,64 +1,69 @@
 import { randomUUID } from 'node:crypto'
-import { amrFromText } from '../amr'
-import { type AuthContext, unitOfWork } from '../context'
+import { type AuthMethod, amrFromText } from '../amr'
+import type { AuthContext } from '../context'
 import { AccountInactiveError, InvalidTokenError } from '../errors'
-import type { RefreshTokenRecord } from '../store/auth-store'
+import type { RefreshTokenStore, UserRecord } from '../store/auth-store'
 import { signAccessToken } from './access-token'
 import type { LoginResult } from './finish-login'
-import { after, hashRefreshToken, newRefreshToken, refreshTokensOf } from './refresh-token'
+import { after, hashRefreshToken, type IssuedRefreshToken, successorOf } from './refresh-token'
+import { replay } from './replay'
+import { isStillTrusted, readStatelessToken, signStatelessToken } from './stateless-refresh-token'
+
+/** A session that goes on: whose, how it began, and its next refresh token. */
+export interface ContinuedSession {
+  readonly user: UserRecord
+  readonly amr: readonly AuthMethod[]
+  readonly refreshToken: IssuedRefreshToken
+  /** Taken before the user was read: what this session may do is what the account allowed then. */
+  readonly at: Date
+}
 
 /**
  * Spends a refresh token for a new pair. The methods of the session's origin are repeated, never extended. A token
- * presented twice ends its whole family (RFC 9700 section 4.14.2), and that end is committed although the request fails.
+ * presented twice ends its whole family (RFC 9700 section 4.14.2), and that end is committed although the request fails;
+ * with `refreshReuseGraceSeconds` it first gets its one successor again for that long (contract section 13, Grace). Where the
+ * store has no refresh tokens, a stateless one buys the next, and may do so again.
  * @throws InvalidTokenError unknown, expired, revoked or reused; AccountInactiveError with the token unspent
  */
 export async function refresh(ctx: AuthContext, presented: string): Promise<LoginResult> {
-  const tokenHash = hashRefreshToken(presented)
-  return (await rotate(ctx, tokenHash)) ?? (await refuse(ctx, tokenHash))
-}
-
-async function rotate(ctx: AuthContext, tokenHash: string): Promise<LoginResult | null> {
-  const at = ctx.now()
-  const child = newRefreshToken()
-  const rotated = await unitOfWork(ctx, (ctx) =>
-    refreshTokensOf(ctx).rotate({
-      tokenHash,
-      child: { id: randomUUID(), tokenHash: child.tokenHash },
-      childExpiresAt: after(at, ctx.settings.refreshTokenTtlSeconds),
-      at,
-    }),
-  )
-  if (!rotated) return null
-  const { token, user } = rotated
-  const amr = amrFromText(token.amr)
+  const { user, amr, refreshToken } = await continueSession(ctx, presented)
   return {
     kind: 'session',
     userId: user.id,
     amr,
     accessToken: signAccessToken(ctx, user, amr),
-    refreshToken: child.token,
-    refreshTokenExpiresAt: token.expiresAt,
+    refreshToken: refreshToken.token,
+    refreshTokenExpiresAt: refreshToken.expiresAt,
   }
 }
 
-/** In units of its own, so that what it revokes stays revoked when it throws. */
-async function refuse(ctx: AuthContext, tokenHash: string): Promise<never> {
-  const token = await refreshTokensOf(ctx).find(tokenHash)
-  if (token?.usedAt) await endReusedFamily(ctx, token)
-  if (token && isLive(token, ctx.now())) await refuseInactive(ctx, token)
-  throw new InvalidTokenError()
+async function continueSession(ctx: AuthContext, presented: string): Promise<ContinuedSession> {
+  const { refreshTokens } = ctx.store
+  if (!refreshTokens) return continueStateless(ctx, presented)
+  return (await rotate(ctx, refreshTokens, presented)) ?? (await replay(ctx, refreshTokens, presented))
 }
 
-async function endReusedFamily(ctx: AuthContext, token: RefreshTokenRecord): Promise<void> {
-  const ended = await unitOfWork(ctx, (ctx) => refreshTokensOf(ctx).revokeFamily(token.familyId, ctx.now()))
-  if (ended > 0) ctx.events.emit('refresh.reused', { userId: token.userId, familyId: token.familyId })
+/** No unit around it: the verb is one by itself, and on PostgreSQL a single statement. */
+async function rotate(ctx: AuthContext, refreshTokens: RefreshTokenStore, presented: string): Promise<ContinuedSession | null> {
+  const at = ctx.now()
+  const id = randomUUID()
+  const successor = successorOf(ctx, presented, id)
+  const rotated = await refreshTokens.rotate({
+    tokenHash: hashRefreshToken(presented),
+    child: { id, tokenHash: hashRefreshToken(successor) },
+    childExpiresAt: after(at, ctx.settings.refreshTokenTtlSeconds),
+    at,
+  })
+  if (!rotated) return null
+  const { token, user } = rotated
+  return { user, amr: amrFromText(token.amr), refreshToken: { token: successor, expiresAt: token.expiresAt }, at }
 }
 
-function isLive(token: RefreshTokenRecord, now: Date): boolean {
-  return !token.usedAt && !token.revokedAt && token.expiresAt > now
-}
-
-async function refuseInactive(ctx: AuthContext, token: RefreshTokenRecord): Promise<void> {
-  const user = await ctx.store.users.find(token.userId)
-  if (user && !user.isActive) throw new AccountInactiveError()
+async function continueStateless(ctx: AuthContext, presented: string): Promise<ContinuedSession> {
+  const at = ctx.now()
+  const session = readStatelessToken(ctx, presented, at)
+  const user = await ctx.store.users.find(session.userId)
+  if (!user || !isStillTrusted(ctx, session, user)) throw new InvalidTokenError()
+  if (!user.isActive) throw new AccountInactiveError()
+  return { user, amr: session.amr, refreshToken: signStatelessToken(ctx, user, session.amr, session.end, at), at }
 }

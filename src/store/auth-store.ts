@@ -13,6 +13,7 @@ export interface AuthStore {
   readonly userTokens: UserTokenStore
   /** Required when `oauthEnabled`. */
   readonly identities?: IdentityStore
+  /** Absent: refresh tokens are stateless, and work until they expire (docs/sessions.md). */
   readonly refreshTokens?: RefreshTokenStore
   /** Required when `mfaEnabled`. */
   readonly recoveryCodes?: RecoveryCodeStore
@@ -188,13 +189,23 @@ export interface Rotation {
   at: Date
 }
 
+/** What one statement saw of a token that somebody may have spent before. */
+export interface TokenWithSuccessor {
+  token: RefreshTokenRecord
+  /** The row whose `parentId` is the token's id; null: it was never spent. */
+  successor: RefreshTokenRecord | null
+  user: UserRecord
+}
+
 export interface RefreshTokenStore {
   insert(token: RefreshTokenRecord): Promise<void>
   find(tokenHash: string): Promise<RefreshTokenRecord | null>
+  /** The token, what replaced it and its user, all as they are at one moment. Null: no such token, or its user is gone. */
+  findWithSuccessor(tokenHash: string): Promise<TokenWithSuccessor | null>
   /**
-   * Single use: spends the token and inserts its child (same user, family, amr and absolute end) in one unit.
-   * Null, with nothing changed, unless the token is unspent, unrevoked and unexpired and its user active: then the
-   * child and the user, whose row stays locked until the unit ends.
+   * Single use: spends the token and inserts its child (same user, family, amr and absolute end), all of it or nothing, also
+   * when it is called outside of a unit. Null, with nothing changed, unless the token is unspent, unrevoked and unexpired and
+   * its user active: then the child and the user, whose row stays locked until the unit ends.
    */
   rotate(rotation: Rotation): Promise<{ token: RefreshTokenRecord; user: UserRecord } | null>
   /** Repeats its statement until it changes no row, so that a child inserted meanwhile is caught; how many were live. */

@@ -107,6 +107,13 @@ function refreshTokensOf(refreshTokens: RefreshTokenStore, { only }: Recheck): R
   return {
     insert: (token) => refreshTokens.insert(token),
     find: async (tokenHash) => only('refreshTokens.find', await refreshTokens.find(tokenHash), (token) => token.tokenHash === tokenHash),
+    findWithSuccessor: async (tokenHash) =>
+      only(
+        'refreshTokens.findWithSuccessor',
+        await refreshTokens.findWithSuccessor(tokenHash),
+        ({ token, successor, user }) =>
+          token.tokenHash === tokenHash && token.userId === user.id && (successor === null || successor.parentId === token.id),
+      ),
     rotate: async (rotation) =>
       only(
         'refreshTokens.rotate',

@@ -38,6 +38,29 @@ export const REFRESH_TOKEN_CASES: Cases = [
     },
   ],
   [
+    'findWithSuccessor tells a token, what replaced it and its user: as they are, and nobody else’s',
+    async (store) => {
+      const user = await withUser(store)
+      const token = await withRefreshToken(store, { userId: user.id })
+      const bystander = await withRefreshToken(store, { userId: user.id })
+      assert.deepEqual(await store.refreshTokens.findWithSuccessor(token.tokenHash), { token, successor: null, user })
+      const rotation = rotationOf(token.tokenHash)
+      const child = (await store.refreshTokens.rotate(rotation))?.token
+      const spent = { ...token, usedAt: rotation.at }
+      assert.deepEqual(await store.refreshTokens.findWithSuccessor(token.tokenHash), { token: spent, successor: child, user })
+      const next = rotationOf(rotation.child.tokenHash, { at: later(2) })
+      await store.refreshTokens.rotate(next)
+      await store.refreshTokens.revokeFamily(token.familyId, later(3))
+      const seen = await store.refreshTokens.findWithSuccessor(token.tokenHash)
+      const ended = { revokedAt: later(3) }
+      assert.deepEqual(seen, { token: { ...spent, ...ended }, successor: { ...child, usedAt: later(2), ...ended }, user })
+      assert.equal((await store.refreshTokens.findWithSuccessor(next.child.tokenHash))?.successor, null)
+      assert.deepEqual(await store.refreshTokens.findWithSuccessor(bystander.tokenHash), { token: bystander, successor: null, user })
+      for (const hash of [freshHash(), token.tokenHash.toUpperCase(), `${token.tokenHash} `, 'a\0b'])
+        assert.equal(await store.refreshTokens.findWithSuccessor(hash), null)
+    },
+  ],
+  [
     "the child's idle end is cut to the family's absolute end, and a null amr stays null",
     async (store) => {
       const token = await withRefreshToken(store, { familyExpiresAt: later(90_000), amr: null })

@@ -9,7 +9,7 @@ import { challengeOf, type EnrolledMember, enrolled, guess, onMfa, outcome, sign
 describe.each(await databases())('what a code allows, on $name', (database) => {
   const { start } = onMfa(database)
 
-  test('disable takes password and code, takes the factor and its recovery codes off, and ends every session but the one shown', async () => {
+  test('R-114: disable takes password and code, takes the factor and its recovery codes off, and ends every session but the one shown', async () => {
     const host = await start()
     const kept = await enrolled(host)
     const other = await signedInAgain(host, kept)

@@ -127,7 +127,9 @@ describe('no session is made beside the door', () => {
   test('R-096: only finishLogin and refresh sign access tokens, and only finishLogin begins a family', () => {
     expect(callersOf(/(?<!function )\bsignAccessToken\(/)).toEqual(['session/finish-login.ts', 'session/refresh.ts'])
     expect(callersOf(/(?<!function )\bissueRefreshToken\(/)).toEqual(['session/finish-login.ts'])
-    expect(callersOf(/\.refreshTokens\??\.insert\(|refreshTokensOf\(ctx\)\.insert\(/)).toEqual(['session/refresh-token.ts'])
+    expect(callersOf(/\brefreshTokens\??\.insert\(/)).toEqual(['session/refresh-token.ts', 'store/rechecked-store.ts'])
+    expect(callersOf(/(?<!function )\bissueStatelessToken\(/)).toEqual(['session/refresh-token.ts'])
+    expect(callersOf(/(?<!function )\bsignStatelessToken\(/)).toEqual(['session/refresh.ts', 'session/stateless-refresh-token.ts'])
   })
 })
 

@@ -32,7 +32,7 @@ describe.each([
   { tokenDelivery: 'both', base: '/cookie', prefix: '/auth', path: '/auth/cookie' },
   { tokenDelivery: 'both', base: '/cookie', prefix: '/api/v1/auth', path: '/api/v1/auth/cookie' },
 ] as const)('delivery $tokenDelivery mounted at $prefix', ({ tokenDelivery, base, prefix, path }) => {
-  test('a login sets both cookies; the body holds the tokens only where delivery says both', async () => {
+  test('R-117: a login sets both cookies; the body holds the tokens only where delivery says both', async () => {
     const mounted = await start({ settings: settingsOf({ tokenDelivery }), prefix })
 
     const { response } = await signedIn(mounted)
@@ -63,7 +63,7 @@ describe.each([
     expect((await browser.post(`${prefix}${base}/refresh`)).status).toBe(200)
   })
 
-  test('logout clears both cookies with the attributes they were set with, and ends the family', async () => {
+  test('R-113: logout clears both cookies with the attributes they were set with, and ends the family', async () => {
     const secure = { tokenDelivery, cookieSecure: true, cookieDomain: 'example.test', cookieSamesite: 'strict' }
     const mounted = await start({ settings: settingsOf(secure), prefix })
     const response = await signInByHand(mounted, prefix)
@@ -201,7 +201,7 @@ test('delivery bearer sets no cookie, reads none, and has no twins', async () =>
   expect((await sendRaw(mounted.app, { path: '/auth/cookie/refresh', headers })).status).toBe(404)
 })
 
-test('Set-Cookie is never on an answer that may be kept', async () => {
+test('R-117: Set-Cookie is never on an answer that may be kept', async () => {
   const mounted = await start({ settings: settingsOf({ tokenDelivery: 'both' }) })
   const { browser, response } = await signedIn(mounted)
   const answers = [

@@ -30,7 +30,7 @@ const day = 86_400
 describe.each(await databases())('on $name', (database) => {
   const start = appPerTest(database)
 
-  test('refresh rotates: a new pair, the amr of the origin, and the old token is spent', async () => {
+  test('R-110: refresh rotates: a new pair, the amr of the origin, and the old token is spent', async () => {
     const mounted = await start()
     const first = await pairOf(mounted)
 
@@ -61,7 +61,7 @@ describe.each(await databases())('on $name', (database) => {
     expect(claims.payload).toEqual({ amr: ['ext'], email: 's-1@example.test', exp: iat + 900, iat, sub: user_id, typ: 'access' })
   })
 
-  test('amr null, from before the column existed, is an empty list and stays so', async () => {
+  test('R-112: amr null, from before the column existed, is an empty list and stays so', async () => {
     const mounted = await start()
     const { refresh_token } = await pairOf(mounted)
     await mounted.knex('auth_refresh_tokens').update({ amr: null })
@@ -72,7 +72,7 @@ describe.each(await databases())('on $name', (database) => {
     for (const response of [second, third]) expect(jwt.decode(response.body.access_token)).toMatchObject({ amr: [] })
   })
 
-  test('a reused token ends its family, committed although the request fails; a sibling family lives on', async () => {
+  test('R-110: a reused token ends its family, committed although the request fails; a sibling family lives on', async () => {
     const mounted = await start()
     const stolen = await pairOf(mounted)
     const sibling = await pairOf(mounted)
@@ -116,7 +116,7 @@ describe.each(await databases())('on $name', (database) => {
     expect(codeOf(await refreshWith(mounted, won[0]?.body.refresh_token))).toEqual(invalid)
   })
 
-  test('a token nobody used for 7 days is expired, to the second', async () => {
+  test('R-111: a token nobody used for 7 days is expired, to the second', async () => {
     const mounted = await start()
     const [idle, used] = [await pairOf(mounted), await pairOf(mounted)]
 
@@ -129,7 +129,7 @@ describe.each(await databases())('on $name', (database) => {
     expect(codeOf(await refreshWith(mounted, rotated.refresh_token))).toEqual(invalid)
   })
 
-  test('rotation does not move the absolute end of a family', async () => {
+  test('R-111: rotation does not move the absolute end of a family', async () => {
     const mounted = await start()
     let pair = await pairOf(mounted)
     for (let elapsed = 5; elapsed < 30; elapsed += 5) {
@@ -146,7 +146,7 @@ describe.each(await databases())('on $name', (database) => {
     expect(codeOf(await refreshWith(mounted, last.body.refresh_token))).toEqual(invalid)
   })
 
-  test('an inactive account is 403 with the token unspent, which works again after reactivation', async () => {
+  test('R-112: an inactive account is 403 with the token unspent, which works again after reactivation', async () => {
     const mounted = await start()
     const { refresh_token } = await pairOf(mounted)
     await mounted.knex('auth_users').update({ is_active: false })
@@ -162,7 +162,7 @@ describe.each(await databases())('on $name', (database) => {
     expect((await refreshWith(mounted, refresh_token)).status).toBe(200)
   })
 
-  test('the token of a deleted user is 401', async () => {
+  test('R-112: the token of a deleted user is 401', async () => {
     const mounted = await start()
     const { refresh_token, access_token } = await pairOf(mounted)
     await mounted.knex('auth_refresh_tokens').count()
@@ -184,7 +184,7 @@ describe.each(await databases())('on $name', (database) => {
     expect(jwt.decode(response.body.access_token)).toMatchObject({ email: 'new@example.test' })
   })
 
-  test('logout ends the family of its token and no other', async () => {
+  test('R-113: logout ends the family of its token and no other', async () => {
     const mounted = await start()
     const [one, other] = [await pairOf(mounted), await pairOf(mounted)]
     const next = (await refreshWith(mounted, one.refresh_token)).body as Pair
@@ -216,7 +216,7 @@ describe.each(await databases())('on $name', (database) => {
     expect(codeOf(await refreshWith(mounted, other.refresh_token))).toEqual(invalid)
   })
 
-  test('logout is the same 204 for an unknown, a spent, a revoked and an expired token, and however often', async () => {
+  test('R-113: logout is the same 204 for an unknown, a spent, a revoked and an expired token, and however often', async () => {
     const mounted = await start()
     const spent = await pairOf(mounted)
     const next = (await refreshWith(mounted, spent.refresh_token)).body as Pair
@@ -236,7 +236,7 @@ describe.each(await databases())('on $name', (database) => {
     expect((await post(mounted, '/logout', { refresh_token: sibling.refresh_token })).status).toBe(204)
   })
 
-  test('logout needs no access token: it works with an expired one', async () => {
+  test('R-113: logout needs no access token: it works with an expired one', async () => {
     const mounted = await start()
     const { access_token, refresh_token } = await pairOf(mounted)
     mounted.clock.advance(1000)
@@ -257,7 +257,7 @@ describe.each(await databases())('on $name', (database) => {
     expect(await mounted.knex('auth_refresh_tokens').whereNull('revoked_at')).toEqual([])
   })
 
-  test('refresh tokens hold 256 bits and are stored only as SHA-256: no table holds a plaintext', async () => {
+  test('R-110: refresh tokens hold 256 bits and are stored only as SHA-256: no table holds a plaintext', async () => {
     const mounted = await start()
     const first = await pairOf(mounted)
     const second = (await refreshWith(mounted, first.refresh_token)).body as Pair

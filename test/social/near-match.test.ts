@@ -139,9 +139,14 @@ describe('R-069: what an adapter answers is compared with what was asked', () =>
     const reports: string[] = []
     const token = { tokenHash: 'a', purpose: 'ACTIVATION' }
     const user = { id: 'u' }
+    let parentId = 'p'
     const answers = {
       userTokens: { consume: async () => token },
-      refreshTokens: { find: async () => token, rotate: async () => ({ token: { tokenHash: 'child', userId: 'u' }, user }) },
+      refreshTokens: {
+        find: async () => token,
+        findWithSuccessor: async () => ({ token: { id: 'p', tokenHash: 'a', userId: 'u' }, successor: { parentId }, user }),
+        rotate: async () => ({ token: { tokenHash: 'child', userId: 'u' }, user }),
+      },
       sessions: {
         findWithUser: async () => ({ session: { sessionHash: 's', userId: 'u' }, user }),
         listForUser: async () => [{ userId: 'u' }, { userId: 'v' }],
@@ -154,6 +159,7 @@ describe('R-069: what an adapter answers is compared with what was asked', () =>
 
     expect(await store.userTokens.consume('a', 'ACTIVATION', at)).toBe(token)
     expect(await store.refreshTokens?.find('a')).toBe(token)
+    expect(await store.refreshTokens?.findWithSuccessor('a')).not.toBeNull()
     expect(await store.refreshTokens?.rotate(rotation)).not.toBeNull()
     expect(await store.sessions?.findWithUser('s')).not.toBeNull()
     expect(await store.users.lock('u')).toBe(user)
@@ -162,6 +168,9 @@ describe('R-069: what an adapter answers is compared with what was asked', () =>
     expect(await store.userTokens.consume('A', 'ACTIVATION', at)).toBeNull()
     expect(await store.userTokens.consume('a', 'PASSWORD_RESET', at)).toBeNull()
     expect(await store.refreshTokens?.find('A')).toBeNull()
+    expect(await store.refreshTokens?.findWithSuccessor('A')).toBeNull()
+    parentId = 'P'
+    expect(await store.refreshTokens?.findWithSuccessor('a')).toBeNull()
     expect(await store.refreshTokens?.rotate({ ...rotation, child: { id: 'c', tokenHash: 'other' } })).toBeNull()
     expect(await store.sessions?.findWithUser('S')).toBeNull()
     expect(await store.sessions?.listForUser('u')).toEqual([{ userId: 'u' }])
@@ -170,6 +179,8 @@ describe('R-069: what an adapter answers is compared with what was asked', () =>
       'userTokens.consume',
       'userTokens.consume',
       'refreshTokens.find',
+      'refreshTokens.findWithSuccessor',
+      'refreshTokens.findWithSuccessor',
       'refreshTokens.rotate',
       'sessions.findWithUser',
       'sessions.listForUser',

@@ -151,6 +151,22 @@ describe.each(['postgres', 'mariadb'] as const)('on %s, a verb that had to wait 
     expect(await liveTokens()).toBe(0)
   })
 
+  test('a rotation that waits for its user holds no token yet: the user comes first, as in every other unit', async () => {
+    const trx = await opened.knex.transaction()
+    await store.using(trx).users.lock(user.id)
+    const rotated = rotate()
+    await someoneWaitsFor(trx)
+    const other = await opened.knex.transaction()
+    try {
+      const free = await other('auth_refresh_tokens').where({ id: token.id }).forUpdate().noWait().select('id')
+      expect(free).toHaveLength(1)
+    } finally {
+      await other.rollback()
+      await trx.commit()
+    }
+    expect((await rotated)?.user.id).toBe(user.id)
+  })
+
   test('recordLogin after deactivate: refused, nothing stamped', async () => {
     expect(await inOrder(deactivate, recordLogin)).toBeNull()
     expect((await store.users.find(user.id))?.lastLoginAt).toBeNull()

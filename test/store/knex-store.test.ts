@@ -216,6 +216,7 @@ test.skipIf(!postgres)('on PostgreSQL a verb is one statement; a revocation asks
     expect(await counted(() => store.userTokens.consumeAllForUser(user.id, later(1)))).toBe(1)
     expect(await counted(() => store.refreshTokens.insert(token))).toBe(1)
     expect(await counted(() => store.refreshTokens.rotate(rotationOf(token.tokenHash)))).toBe(1)
+    expect(await counted(() => store.refreshTokens.findWithSuccessor(token.tokenHash))).toBe(1)
     expect(await counted(() => store.refreshTokens.revokeFamily(token.familyId, later(1)))).toBe(2)
     expect(await counted(() => store.recoveryCodes.replaceForUser(user.id, [hashOf('a'), hashOf('b')]))).toBe(5)
     expect(await counted(() => store.recoveryCodes.consume(user.id, hashOf('a'), later(1)))).toBe(1)

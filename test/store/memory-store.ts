@@ -171,6 +171,13 @@ function storeOn(perform: Perform, onFailure: (error: unknown) => void, transact
     refreshTokens: {
       insert: (token) => run(({ refreshTokens }) => void add(refreshTokens, token, ['tokenHash'])),
       find: (tokenHash) => run(({ refreshTokens }) => refreshTokens.find((token) => token.tokenHash === tokenHash) ?? null),
+      findWithSuccessor: (tokenHash) =>
+        run(({ refreshTokens, users }) => {
+          const token = refreshTokens.find((candidate) => candidate.tokenHash === tokenHash)
+          const user = users.find(({ id }) => id === token?.userId)
+          const successor = refreshTokens.find(({ parentId }) => parentId !== null && parentId === token?.id) ?? null
+          return token && user ? { token, successor, user } : null
+        }),
       rotate: ({ tokenHash, child, childExpiresAt, at }) =>
         run(({ refreshTokens, users }) => {
           const parent = refreshTokens.find((token) => token.tokenHash === tokenHash)

@@ -8,7 +8,8 @@ import type { Row } from './table'
 import { updateReturning } from './update-returning'
 
 export function refreshTokensStore(connection: Connection, tables: Tables): RefreshTokenStore {
-  const { refreshTokens } = tables
+  const { refreshTokens, users } = tables
+  const successors = refreshTokens.as('doorwardsuccessors')
 
   return {
     async insert(token) {
@@ -27,6 +28,23 @@ export function refreshTokensStore(connection: Connection, tables: Tables): Refr
       )
       const token = row ? refreshTokens.toRecord(row) : null
       return token?.tokenHash === tokenHash ? token : null
+    },
+
+    async findWithSuccessor(tokenHash) {
+      const where = refreshTokens.match({ tokenHash })
+      if (!where) return null
+      const [row] = await connection.statement<Row[]>('refreshTokens.findWithSuccessor', (db) =>
+        db(refreshTokens.name)
+          .join(users.name, users.column('id'), refreshTokens.column('userId'))
+          .leftJoin({ [successors.name]: refreshTokens.name }, successors.column('parentId'), refreshTokens.column('id'))
+          .where(where)
+          .select([...refreshTokens.selection, ...users.selection, ...successors.selection])
+          .limit(1),
+      )
+      const token = row && refreshTokens.toRecord(row)
+      if (!row || token?.tokenHash !== tokenHash) return null
+      const wasSpent = successors.read(row, 'parentId') !== null
+      return { token, successor: wasSpent ? successors.toRecord(row) : null, user: users.toRecord(row) }
     },
 
     rotate: (rotation) => rotate(connection, tables, rotation),

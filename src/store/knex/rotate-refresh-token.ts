@@ -3,9 +3,7 @@ import type { RefreshTokenRecord, Rotation, UserRecord } from '../auth-store'
 import type { Connection } from './connection'
 import type { Tables } from './default-tables'
 import type { Dialect } from './dialect'
-import { holdUser } from './hold-user'
 import type { Row } from './table'
-import { updateReturning } from './update-returning'
 
 type Rotated = { token: RefreshTokenRecord; user: UserRecord }
 
@@ -85,19 +83,53 @@ function insertChild(db: Knex, { refreshTokens }: Tables, { child, childExpiresA
   )
 }
 
-/** The same steps as statements of one unit. Each but the first decides on rows that it holds from then on. */
+/** Each statement of the unit decides on rows that it, or one before, holds until the end. */
 async function rotateStepByStep(db: Knex, dialect: Dialect, tables: Tables, rotation: Rotation): Promise<Rotated | null> {
-  const { refreshTokens, users } = tables
-  const [seen]: Row[] = await rotatable(db(refreshTokens.name), tables, rotation).select([...refreshTokens.select(['userId'])])
-  if (!seen) return null
-  const [held] = await holdUser(db, dialect, users, { id: refreshTokens.read(seen, 'userId'), isActive: true })
+  const held = dialect.rowLocks ? await holdThenSpend(db, tables, rotation) : await spendThenRead(db, tables, rotation)
   if (!held) return null
-  const unspent = (query: Knex.QueryBuilder) => rotatable(query, tables, rotation)
-  const [spent] = await updateReturning(db, dialect, refreshTokens, unspent, { usedAt: rotation.at })
+  const token = childOf(tables.refreshTokens.toRecord(held), rotation)
+  await db(tables.refreshTokens.name).insert(tables.refreshTokens.newRow(token))
+  return { token, user: tables.users.toRecord(held) }
+}
+
+/**
+ * One locking read of both rows: STRAIGHT_JOIN reads, and so locks, in the order written, the user first like every unit
+ * that holds one. Whose token it is says a sub-select, which locks nothing (MySQL manual, Locking Reads) and need not,
+ * since that never changes. The rows themselves are as they are once their holders are gone (InnoDB), and stay so.
+ */
+async function holdThenSpend(db: Knex, tables: Tables, rotation: Rotation): Promise<Row | null> {
+  const { refreshTokens, users } = tables
+  const owner = rotatable(db(refreshTokens.name), tables, rotation).select(refreshTokens.column('userId')).limit(1)
+  const held = rotatable(db(users.name), tables, rotation)
+    .joinRaw('straight_join ??', [refreshTokens.name])
+    .where(users.column('id'), owner)
+    .where(users.where({ isActive: true }))
+    .where(refreshTokens.column('userId'), db.ref(users.column('id')))
+    .select([...refreshTokens.selection, ...users.selection])
+    .forUpdate()
+  const [row]: Row[] = await held
+  if (!row) return null
+  await db(refreshTokens.name)
+    .where(refreshTokens.where({ id: refreshTokens.read(row, 'id') }))
+    .update(refreshTokens.toRow({ usedAt: rotation.at }))
+  return row
+}
+
+/** The first write holds the whole file against every other writer: what it saw of the user stays so. */
+async function spendThenRead(db: Knex, tables: Tables, rotation: Rotation): Promise<Row | null> {
+  const { refreshTokens, users } = tables
+  const owner = db(users.name)
+    .where(users.column('id'), db.ref(refreshTokens.column('userId')))
+    .where(users.where({ isActive: true }))
+  const [spent]: Row[] = await rotatable(db(refreshTokens.name), tables, rotation)
+    .whereExists(owner.select(db.raw('1')))
+    .update(refreshTokens.toRow({ usedAt: rotation.at }))
+    .returning([...refreshTokens.selection])
   if (!spent) return null
-  const token = childOf(refreshTokens.toRecord(spent), rotation)
-  await db(refreshTokens.name).insert(refreshTokens.newRow(token))
-  return { token, user: users.toRecord(held) }
+  const [user]: Row[] = await db(users.name)
+    .where(users.where({ id: refreshTokens.read(spent, 'userId') }))
+    .select([...users.selection])
+  return user ? { ...spent, ...user } : null
 }
 
 function childOf(parent: RefreshTokenRecord, { child, childExpiresAt, at }: Rotation): RefreshTokenRecord {

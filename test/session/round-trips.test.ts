@@ -1,0 +1,65 @@
+import { describe, expect, test } from 'vitest'
+import { createAuthRouter, createKnexStore } from '../../src'
+import { type LocalMember, onLocal, post, signedIn } from '../local/people'
+import { baseUrl, testSecret } from '../support/app'
+import { databases } from '../support/databases'
+import { recordQueries } from '../support/record-queries'
+
+/**
+ * Statements on the wire, BEGIN and COMMIT included; MariaDB's knex says SET TRANSACTION besides. `joined`: ours inside a
+ * transaction of the host's. `replay`: within the grace window; `reuse`: after it, when the family is ended.
+ */
+const costs = {
+  sqlite: { refresh: 5, joined: 3, replay: 4, unknown: 4, reuse: 8 },
+  postgres: { refresh: 1, joined: 1, replay: 2, unknown: 2, reuse: 6 },
+  mariadb: { refresh: 5, joined: 3, replay: 4, unknown: 4, reuse: 9 },
+}
+
+describe.each(await databases())('on $name', (database) => {
+  const { start } = onLocal(database)
+  const cost = costs[database.name]
+
+  test('a refresh costs one statement on PostgreSQL and five elsewhere, and the loser one more', async () => {
+    const host = await start({ settings: { refreshReuseGraceSeconds: 10 } })
+    const statementsOf = async (work: () => Promise<unknown>) => {
+      const statements = recordQueries(host.knex)
+      await work()
+      return statements.stop().filter((sql) => !/^SET TRANSACTION/i.test(sql))
+    }
+    const refreshed = (token: string, status: number) => async () =>
+      expect((await post(host, '/refresh', { refresh_token: token })).status).toBe(status)
+    const { refreshToken }: LocalMember = await signedIn(host)
+
+    const refresh = await statementsOf(refreshed(refreshToken, 200))
+    const replay = await statementsOf(refreshed(refreshToken, 200))
+    const unknown = await statementsOf(refreshed('nobody knows it', 401))
+    host.clock.advance(10)
+    const reuse = await statementsOf(refreshed(refreshToken, 401))
+
+    const lists = { refresh, replay, unknown, reuse }
+    const counts = Object.fromEntries(Object.entries(lists).map(([name, list]) => [name, list.length]))
+    const { joined: _, ...expected } = cost
+    expect(counts, JSON.stringify(lists, null, 1)).toEqual(expected)
+    for (const list of [refresh, replay]) expect(list.filter((sql) => /^(insert|with)/i.test(sql)).length).toBeLessThanOrEqual(1)
+  })
+
+  test('inside the host’s own transaction it costs at most three', async () => {
+    const host = await start()
+    const { refreshToken, userId } = await signedIn(host)
+    const store = createKnexStore({ knex: host.knex })
+    const { service } = createAuthRouter({
+      settings: { jwtSecret: testSecret, oauthRedirectBaseUrl: baseUrl },
+      store,
+      environment: 'test',
+      logger: host.logs,
+      now: host.clock.now,
+    })
+    const trx = await host.knex.transaction(database.name === 'sqlite' ? {} : { isolationLevel: 'read committed' })
+    const statements = recordQueries(host.knex)
+    const result = await service.using(store.using(trx)).refresh(refreshToken)
+    const count = statements.stop().length
+    await trx.commit()
+
+    expect([result.kind, result.userId, count]).toEqual(['session', userId, cost.joined])
+  })
+})
