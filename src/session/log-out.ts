@@ -1,5 +1,6 @@
 import { type AuthContext, unitOfWork } from '../context'
 import { hashRefreshToken, refreshTokensOf } from './refresh-token'
+import { findBySessionToken, isLive } from './server-session'
 
 /**
  * Ends the token's family, or every session of its user. Idempotent, and silent about tokens nobody knows (RFC 7009
@@ -27,21 +28,29 @@ export async function endSessions(ctx: AuthContext, userId: string): Promise<num
 /** What a person shows of the session that is to go on. */
 export interface KeptSession {
   refreshToken?: string | undefined
+  /** A server-side session's id, as lists and `getSession(req)` have it. */
   sessionId?: string | undefined
+  /** The same by the value of its cookie. */
+  sessionToken?: string | undefined
 }
 
 /** The same, but for the session that is shown; inside a unit that holds the user's row. How many were alive. */
 export async function endOtherSessions(ctx: AuthContext, userId: string, keep: KeptSession = {}): Promise<number> {
   const exceptFamilyId = keep.refreshToken === undefined ? null : await liveFamilyOf(ctx, userId, keep.refreshToken)
   const families = await refreshTokensOf(ctx).revokeForUser(userId, ctx.now(), exceptFamilyId === null ? {} : { exceptFamilyId })
-  const exceptId = keep.sessionId === undefined ? {} : { exceptId: keep.sessionId }
-  const sessions = (await ctx.store.sessions?.deleteForUser(userId, exceptId)) ?? 0
+  const exceptId = keep.sessionId ?? (await sessionIdOf(ctx, userId, keep.sessionToken))
+  const sessions = (await ctx.store.sessions?.deleteForUser(userId, exceptId === null ? {} : { exceptId })) ?? 0
   return families + sessions
 }
 
 /** Only an unspent token of this very user names a session: one that was rotated away names somebody else's by now. */
 async function liveFamilyOf(ctx: AuthContext, userId: string, presented: string): Promise<string | null> {
   const token = await refreshTokensOf(ctx).find(hashRefreshToken(presented))
-  const isLive = token?.userId === userId && !token.usedAt && !token.revokedAt && token.expiresAt > ctx.now()
-  return isLive ? token.familyId : null
+  const isAlive = token?.userId === userId && !token.usedAt && !token.revokedAt && token.expiresAt > ctx.now()
+  return isAlive ? token.familyId : null
+}
+
+async function sessionIdOf({ store, now }: AuthContext, userId: string, presented: string | undefined): Promise<string | null> {
+  const found = store.sessions && presented !== undefined ? await findBySessionToken(store.sessions, presented) : null
+  return found?.session.userId === userId && isLive(found.session, now()) ? found.session.id : null
 }
