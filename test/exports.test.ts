@@ -24,6 +24,7 @@ test('the package exports these names and no others', () => {
     'errors',
     'findAuth',
     'getAuth',
+    'getSession',
     'getUser',
     'knexCounters',
     'memoryCounters',
