@@ -20,7 +20,10 @@ const handlerOf: Record<string, RequestHandler> = {
 }
 
 function guarded(app: Express, { guards }: Mounted['auth']): void {
-  app.use('/api', (_req, res, next) => (res.setHeader('Cache-Control', 'public, max-age=600'), next()))
+  app.use('/api', (_req, res, next) => {
+    res.setHeader('Cache-Control', 'public, max-age=600')
+    next()
+  })
   for (const [name, handler] of Object.entries(handlerOf)) app.get(`/api/${name}`, guards.requireSession(), handler)
 }
 
@@ -159,7 +162,7 @@ describe('requireSession', () => {
     }
   })
 
-  test('one guard decides: after a token’s guard there is no session, after the session’s no token, and never two people', async () => {
+  test('R-116 one guard decides: after a token’s guard there is no session, after the session’s no token, and never two people', async () => {
     const host = await start({
       host: (app, { guards }) => {
         const who: RequestHandler = (req, res) => {

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import type { RequestHandler } from 'express'
 import { describe, expect, test } from 'vitest'
 import { createKnexStore } from '../../src'
 import { bearerOf, otherPassword, password, post, signedIn } from '../local/people'
@@ -149,9 +150,11 @@ describe('what comes in', () => {
   })
 
   test('address and device are kept as plain text, cut to what a row holds', async () => {
-    const host = await start({
-      before: [(req, _res, next) => (Object.defineProperty(req, 'ip', { value: `${'f'.repeat(60)}\u0007` }), next())],
-    })
+    const behindProxies: RequestHandler = (req, _res, next) => {
+      Object.defineProperty(req, 'ip', { value: `${'f'.repeat(60)}\u0007` })
+      next()
+    }
+    const host = await start({ before: [behindProxies] })
     const ana = await member(host)
     // What a client can put in a header at all, and, without HTTP, whatever a host hands on.
     await device(host, ana, { 'User-Agent': `\tMouse ${'x'.repeat(600)}` })
