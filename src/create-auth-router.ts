@@ -11,6 +11,7 @@ import { mountRoutes, type Route } from './http/routes'
 import { localRoutes } from './local/routes'
 import { mfaRoutes } from './mfa/routes'
 import type { AuthRouterOptions } from './options'
+import { serverSessionRoutes } from './server-session/routes'
 import { type AuthService, createService } from './service'
 import { sessionRoutes } from './session/routes'
 import { endOwnAttempts } from './social/attempts'
@@ -46,5 +47,6 @@ function routesOf(ctx: AuthContext, guards: Guards): Route[] {
     ...localRoutes(ctx),
     ...accountRoutes(ctx, guards),
     ...mfaRoutes(ctx, guards),
+    ...serverSessionRoutes(ctx, guards, (req, res) => endOwnAttempts(ctx, req, res)),
   ]
 }

@@ -134,14 +134,15 @@ function optional(isRight: Rule): Rule {
 }
 
 function isStore(value: unknown): boolean {
-  const { users, userTokens, identities, refreshTokens } = Object(value) as Record<string, unknown> // whatever was passed
+  const { users, userTokens, identities, refreshTokens, sessions } = Object(value) as Record<string, unknown> // whatever was passed
   return (
     hasMethods('transaction')(value) &&
     hasMethods('find', 'findByEmail', 'insert', 'update', 'lock', 'recordLogin')(users) &&
     (Object(users) as { fields?: unknown }).fields instanceof Set && // boot checks read it
     hasMethods('insert', 'find', 'consume', 'consumeAllForUser', 'wasConsumed')(userTokens) &&
     optional(hasMethods('findWithUser', 'insert', 'recordLogin'))(identities) &&
-    optional(hasMethods('insert', 'find', 'findWithSuccessor', 'rotate', 'revokeFamily', 'revokeForUser'))(refreshTokens)
+    optional(hasMethods('insert', 'find', 'findWithSuccessor', 'rotate', 'revokeFamily', 'revokeForUser'))(refreshTokens) &&
+    optional(hasMethods('insert', 'findWithUser', 'touch', 'listForUser', 'delete', 'deleteForUser'))(sessions)
   )
 }
 

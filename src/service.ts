@@ -21,9 +21,13 @@ import { type Disabling, disableTotp, regenerateRecoveryCodes } from './mfa/disa
 import { type Enrolment, enrollTotp } from './mfa/enroll'
 import { verifyMfa } from './mfa/verify-challenge'
 import type { OAuthUser } from './providers/provider-client'
-import type { LoginResult } from './session/finish-login'
+import { logOutSession } from './server-session/log-out-session'
+import { type FoundSession, findSession, listSessions, revokeSession } from './server-session/sessions'
+import { type LoginResult, openTokenPair } from './session/finish-login'
 import { logOut } from './session/log-out'
+import { openServerSession, type SessionLoginResult, type SessionOrigin } from './session/open-server-session'
 import { refresh } from './session/refresh'
+import type { PublicSession } from './session/server-session'
 import { listIdentities, unlinkIdentity } from './social/identities'
 import { linkIdentity } from './social/link-identity'
 import { logInWithIdentity } from './social/log-in-with-identity'
@@ -72,6 +76,18 @@ export interface AuthService {
   revokeSessions(userId: string): Promise<number>
   /** Closes an account, and everything that was open with it: sessions, refresh families, challenges, links. */
   deactivate(userId: string): Promise<void>
+  /** `logIn` into a server-side session: put `sessionToken` in the session cookie, and nowhere else. */
+  logInToSession(input: LoginInput & SessionOrigin): Promise<SessionLoginResult>
+  /** `verifyMfa` into a server-side session, whichever login the challenge is of. */
+  verifyMfaToSession(input: { mfaToken: string; code: string } & SessionOrigin): Promise<SessionLoginResult>
+  /** By the session cookie's value; null: there is no such live session. Moves it on, as `requireSession` does. */
+  findSession(sessionToken: string): Promise<FoundSession | null>
+  /** The live server-side sessions of an account, oldest first. */
+  listSessions(userId: string): Promise<PublicSession[]>
+  /** Ends one of them; a NotFoundError unless it is this account's. */
+  revokeSession(userId: string, sessionId: string): Promise<void>
+  /** By the session cookie's value; silent about one nobody knows. */
+  logOutSession(sessionToken: string, options?: { allSessions?: boolean }): Promise<void>
   /**
    * The same operations inside the host's own transaction: `service.using(store.using(trx))`. The host commits or rolls
    * back, also what a refusal would have kept. Events and mails wait for the host's commit, and are dropped with its
@@ -89,7 +105,7 @@ export function createService(ctx: AuthContext): AuthService {
       if (signup.kind === 'taken') throw new EmailTakenError()
       return [signup.user, await sendFirstLink(ctx, signup, localeOf(input))]
     },
-    logIn: (input) => logIn(ctx, input),
+    logIn: (input) => logIn(ctx, input, openTokenPair),
     activate: (token) => activate(ctx, token),
     requestActivation: async (email, options) => sendActivation(ctx, await ownerOf(email), localeOf(options)),
     requestPasswordReset: async (email, options) => sendPasswordReset(ctx, await ownerOf(email), localeOf(options)),
@@ -98,7 +114,7 @@ export function createService(ctx: AuthContext): AuthService {
     changePasswordWithMfa: (input) => changePasswordWithMfa(ctx, input),
     enrollTotp: (userId) => enrollTotp(ctx, userId),
     confirmTotp: (input) => confirmTotp(ctx, input),
-    verifyMfa: (input) => verifyMfa(ctx, input),
+    verifyMfa: (input) => verifyMfa(ctx, input, openTokenPair),
     disableTotp: (input) => disableTotp(ctx, input),
     regenerateRecoveryCodes: (input) => regenerateRecoveryCodes(ctx, input),
     requestEmailVerification: async (userId, options) => sendEmailVerification(ctx, await findActiveUser(ctx, userId), localeOf(options)),
@@ -113,6 +129,12 @@ export function createService(ctx: AuthContext): AuthService {
     listIdentities: (userId) => listIdentities(ctx, userId),
     unlinkIdentity: (userId, provider, options) => unlinkIdentity(ctx, userId, provider, options),
     linkIdentity: async (userId, profile, options) => (await linkIdentity(ctx, userId, profile, { locale: options?.locale })).identity,
+    logInToSession: (input) => logIn(ctx, input, openServerSession(input)),
+    verifyMfaToSession: (input) => verifyMfa(ctx, input, openServerSession(input)),
+    findSession: (sessionToken) => findSession(ctx, sessionToken),
+    listSessions: (userId) => listSessions(ctx, userId),
+    revokeSession: (userId, sessionId) => revokeSession(ctx, userId, sessionId),
+    logOutSession: (sessionToken, options) => logOutSession(ctx, sessionToken, options),
     using: (store) => createService(insideHostTransaction(ctx, store)),
   }
 }

@@ -492,6 +492,7 @@ describe('R-009 unknown names are refused, with the nearest known one', () => {
     const wrong: [Given, RegExp][] = [
       [{ store: undefined }, /^Option store must be an AuthStore; createKnexStore/],
       [{ store: { users: {}, userTokens: {} } }, /^Option store must be an AuthStore/],
+      [{ store: { ...store, sessions: { insert: () => undefined } } }, /^Option store must be an AuthStore/],
       [{ providers: [corp] }, /^Option providers must be an object of provider clients/],
       [{ providers: null }, /^Option providers must be an object/],
       [{ mailer: {} }, /^Option mailer must be an object with the method send/],

@@ -26,6 +26,7 @@ test('the package exports these names and no others', () => {
     'errors',
     'findAuth',
     'getAuth',
+    'getSession',
     'getUser',
     'idempotency',
     'knexCounters',

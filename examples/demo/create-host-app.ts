@@ -115,6 +115,8 @@ export async function createHostApp({
   app.get('/', view('index.html'))
   app.get('/signup', view('signup.html'))
   app.get('/forgot', view('forgot.html'))
+  // Server-side sessions: signed in by itself, beside the tokens of the other pages.
+  app.get('/devices', view('devices.html'))
   // Nothing is looked up and nothing is changed: whoever merely opens a link has not redeemed it.
   app.get('/activate/:token', view('activate.html'))
   app.get('/reset/:token', view('reset.html'))

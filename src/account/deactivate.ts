@@ -1,7 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { type AuthContext, unitOfWork } from '../context'
 import { NotFoundError } from '../errors'
-import { endOtherSessions, endSessions } from '../session/log-out'
+import { endOtherSessions } from '../session/log-out'
+import { isLive } from '../session/server-session'
 import type { UserRecord } from '../store/auth-store'
 
 /**
@@ -23,7 +24,12 @@ export async function deactivate(ctx: AuthContext, userId: string): Promise<void
 
 /** Ends every session of an account, of both kinds; how many were alive. */
 export async function revokeSessions(ctx: AuthContext, userId: string): Promise<number> {
-  const count = await unitOfWork(ctx, (ctx) => endSessions(ctx, userId))
+  const count = await unitOfWork(ctx, async (ctx) => {
+    await ctx.store.users.lock(userId)
+    const rows = (await ctx.store.sessions?.listForUser(userId)) ?? []
+    const expired = rows.filter((session) => !isLive(session, ctx.now())) // their rows go too, and count for nothing
+    return (await endOtherSessions(ctx, userId)) - expired.length
+  })
   ctx.events.emit('session.revoked', { userId, count })
   return count
 }

@@ -1,11 +1,14 @@
 import type { Request } from 'express'
 import type { AccessTokenClaims } from '../session/access-token'
+import type { PublicSession } from '../session/server-session'
 import type { PublicUser } from './public-user'
 
 /** What a guard found out about one request. */
 export interface CurrentAuth {
-  readonly claims: AccessTokenClaims
+  /** Null behind requireSession: there is no token. */
+  readonly claims: AccessTokenClaims | null
   readonly user: PublicUser | null
+  readonly session?: PublicSession
 }
 
 // On globalThis under a registered symbol: two copies of the package in one process agree on who is signed in. A WeakMap,
@@ -39,11 +42,24 @@ export function getAuth(req: Request): AccessTokenClaims {
 
 /**
  * The signed-in user as the database has it now.
- * @throws Error when neither requireUser nor requireAdmin ran before
+ * @throws Error when none of requireUser, requireAdmin and requireSession ran before
  */
 export function getUser(req: Request): PublicUser {
   const user = remembered.get(req)?.user
   if (!user)
     throw new Error('getUser(req) was called on a request whose user was not loaded; put guards.requireUser() before this handler.')
   return user
+}
+
+/**
+ * The server-side session of the request.
+ * @throws Error when requireSession did not run before: a programming mistake, not a refusal
+ */
+export function getSession(req: Request): PublicSession {
+  const session = remembered.get(req)?.session
+  if (!session)
+    throw new Error(
+      'getSession(req) was called on a request whose session was not loaded; put guards.requireSession() before this handler.',
+    )
+  return session
 }

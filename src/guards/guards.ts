@@ -1,4 +1,4 @@
-import type { Request, RequestHandler } from 'express'
+import type { Request, RequestHandler, Response } from 'express'
 import { isSecondFactor } from '../amr'
 import type { AuthContext } from '../context'
 import { AccountInactiveError, AppError, ConfigurationError, MfaRequiredError, ServiceUnavailableError, UnauthorizedError } from '../errors'
@@ -10,6 +10,7 @@ import type { UserRecord, UserStore } from '../store/auth-store'
 import { readCredential } from './credentials'
 import { rememberAuth } from './current-auth'
 import { toPublicUser } from './public-user'
+import { requireSession } from './require-session'
 
 /** What a host puts in front of its own routes. A refusal is answered here, in the envelope, and goes no further. */
 export interface Guards {
@@ -21,10 +22,12 @@ export interface Guards {
   requireMfa(): RequestHandler
   /** requireAuth, and the user as the database has it now: gone 401, inactive 403 ACCOUNT_INACTIVE. */
   requireUser(): RequestHandler
+  /** A live server-side session, by its cookie, and its user; anything else is 401 UNAUTHORIZED. One query. */
+  requireSession(): RequestHandler
 }
 
 export type GuardContext = Pick<AuthContext, 'settings' | 'keys' | 'now' | 'logger'> & {
-  readonly store: Pick<AuthContext['store'], 'users'> | null
+  readonly store: Pick<AuthContext['store'], 'users' | 'sessions'> | null
 }
 
 export function guardsFor(ctx: GuardContext): Guards {
@@ -51,6 +54,7 @@ export function guardsFor(ctx: GuardContext): Guards {
         rememberAuth(req, { claims, user: toPublicUser(user) })
       })
     },
+    requireSession: () => refusing(ctx, requireSession(ctx)),
   }
 }
 
@@ -66,7 +70,7 @@ function findClaims(ctx: GuardContext, req: Request): AccessTokenClaims | null {
 }
 
 /** Closed on any failure: whatever is thrown in the check is an answer, and the handler behind is not reached. */
-function refusing(ctx: GuardContext, check: (req: Request) => Promise<void> | void): RequestHandler {
+function refusing(ctx: GuardContext, check: (req: Request, res: Response) => Promise<void> | void): RequestHandler {
   const run = step(check)
   return (req, res, next) => {
     run(req, res, (error?: unknown) => {

@@ -3,10 +3,14 @@ import type { AuthContext } from '../context'
 import { routeBudget } from '../guards/route-budget'
 import { emailAddress } from '../http/email-address'
 import { localeOf } from '../http/locale'
-import { type Route, withBody } from '../http/routes'
+import { type Route, step, withBody } from '../http/routes'
+import { refuseCrossSite } from '../http/same-site'
 import { passwordText, text } from '../http/validate'
 import { sendLogin } from '../session/delivery'
+import { openTokenPair } from '../session/finish-login'
+import { openServerSession } from '../session/open-server-session'
 import type { DeliveryLine } from '../session/per-delivery'
+import { originOf, sendSessionLogin } from '../session/session-cookie'
 import { clientKey } from '../throttle/client-key'
 import { logIn } from './log-in'
 import { resetPassword } from './reset-password'
@@ -21,6 +25,8 @@ interface ResetBody {
   new_password: string
 }
 
+const credentials = Joi.object<LoginBody>({ email: emailAddress, password: passwordText() })
+
 /** Email and password, and the reset link that stands in for a forgotten one. */
 export function loginRoutes(ctx: AuthContext, { base, delivery, before }: DeliveryLine): Route[] {
   return [
@@ -29,9 +35,9 @@ export function loginRoutes(ctx: AuthContext, { base, delivery, before }: Delive
       path: `${base}/login`,
       loginShaped: true,
       before,
-      body: Joi.object<LoginBody>({ email: emailAddress, password: passwordText() }),
+      body: credentials,
       handle: async (req, res, { email, password }) =>
-        sendLogin(ctx, res, await logIn(ctx, { email, password, client: clientKey(req.ip) }), delivery),
+        sendLogin(ctx, res, await logIn(ctx, { email, password, client: clientKey(req.ip) }, openTokenPair), delivery),
     }),
     withBody({
       method: 'POST',
@@ -42,6 +48,24 @@ export function loginRoutes(ctx: AuthContext, { base, delivery, before }: Delive
       handle: async (req, res, { token, new_password: newPassword }) => {
         const locale = localeOf(req, ctx.settings.defaultLocale)
         sendLogin(ctx, res, await resetPassword(ctx, { token, newPassword, locale }), delivery)
+      },
+    }),
+  ]
+}
+
+/** Email and password into a server-side session, where the store has them; the same login, and the same budgets. */
+export function sessionLoginRoute(ctx: AuthContext): Route[] {
+  if (!ctx.store.sessions) return []
+  return [
+    withBody({
+      method: 'POST',
+      path: '/session/login',
+      loginShaped: true,
+      before: [step((req) => refuseCrossSite(ctx.settings, req))],
+      body: credentials,
+      handle: async (req, res, { email, password }) => {
+        const input = { email, password, client: clientKey(req.ip) }
+        sendSessionLogin(ctx, res, await logIn(ctx, input, openServerSession(originOf(ctx, req))))
       },
     }),
   ]

@@ -4,7 +4,7 @@ import { perDelivery } from '../session/per-delivery'
 import { activationRoutes } from './activation-routes'
 import { activationPage, resetPage } from './link-pages'
 import { linkRequestRoutes } from './link-request-routes'
-import { loginRoutes } from './login-routes'
+import { loginRoutes, sessionLoginRoute } from './login-routes'
 import { signupRoutes } from './signup-routes'
 
 /** Accounts with an email and a password. */
@@ -18,6 +18,7 @@ export function localRoutes(ctx: AuthContext): Route[] {
       ...activationRoutes(ctx, line),
       ...loginRoutes(ctx, line),
     ]),
+    ...sessionLoginRoute(ctx),
     ...linkRequestRoutes(ctx),
     // After `/password-reset/request` and `/confirm`, which are no tokens.
     ...(backendLinks ? resetPage(ctx) : []),

@@ -11,6 +11,7 @@ import { text, validate } from '../http/validate'
 import { sendChallengePage } from '../pages/challenge-page'
 import { sendPage } from '../pages/send-page'
 import { setLoginCookies } from '../session/delivery'
+import { openTokenPair } from '../session/finish-login'
 import type { DeliveryLine } from '../session/per-delivery'
 import { verifyMfa } from './verify-challenge'
 
@@ -35,7 +36,7 @@ export function challengeForm(ctx: AuthContext, { base, delivery }: DeliveryLine
 async function finish(ctx: AuthContext, req: Request, res: Response, target: string): Promise<void> {
   const { mfa_token: mfaToken, code } = validate(fields, await readForm(req, res))
   try {
-    setLoginCookies(ctx, res, await verifyMfa(ctx, { mfaToken, code }))
+    setLoginCookies(ctx, res, await verifyMfa(ctx, { mfaToken, code }, openTokenPair))
   } catch (error) {
     if (!(error instanceof MfaCodeInvalidError)) throw error
     return sendChallengePage(ctx, req, res, mfaToken, { isWrong: true })

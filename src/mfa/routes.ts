@@ -4,12 +4,16 @@ import { getAuth } from '../guards/current-auth'
 import type { Guards } from '../guards/guards'
 import { routeBudget } from '../guards/route-budget'
 import { sameSiteWhenByCookie } from '../guards/same-site'
-import { type Route, withBody } from '../http/routes'
+import { type Route, step, withBody } from '../http/routes'
+import { refuseCrossSite } from '../http/same-site'
 import { sendEmpty, sendJson } from '../http/send'
 import { passwordText, text } from '../http/validate'
 import type { AccessTokenClaims } from '../session/access-token'
 import { sendLogin, shownSession } from '../session/delivery'
+import { openTokenPair } from '../session/finish-login'
+import { openServerSession } from '../session/open-server-session'
 import { type DeliveryLine, perDelivery } from '../session/per-delivery'
+import { originOf, sendSessionLogin } from '../session/session-cookie'
 import { refuseSupersededToken } from '../session/superseded-token'
 import { findActiveUser } from '../step-up/find-active-user'
 import { reauthenticate } from '../step-up/reauthenticate'
@@ -25,12 +29,18 @@ import { verifyMfa } from './verify-challenge'
 export function mfaRoutes(ctx: AuthContext, guards: Guards): Route[] {
   const passwordChange = perDelivery(ctx, (line) => [passwordChangeLine(ctx, guards, line)])
   if (!ctx.settings.mfaEnabled) return passwordChange
-  return [...passwordChange, ...perDelivery(ctx, (line) => loginLines(ctx, guards, line)), ...enrolmentLines(ctx, guards)]
+  return [
+    ...passwordChange,
+    ...perDelivery(ctx, (line) => loginLines(ctx, guards, line)),
+    ...sessionLine(ctx),
+    ...enrolmentLines(ctx, guards),
+  ]
 }
 
 /** Six digits or a recovery code; anything else that is text is a wrong code (contract section 12, MFA). */
 const code = text(256).allow('')
 const refreshToken = text(4096).optional()
+const verification = Joi.object<{ mfa_token: string; code: string }>({ mfa_token: text(4096), code })
 
 interface DisableBody {
   password?: string
@@ -94,8 +104,9 @@ function loginLines(ctx: AuthContext, guards: Guards, line: DeliveryLine): Route
       path: `${base}/mfa/verify`,
       loginShaped: true,
       before,
-      body: Joi.object<{ mfa_token: string; code: string }>({ mfa_token: text(4096), code }),
-      handle: async (_req, res, body) => sendLogin(ctx, res, await verifyMfa(ctx, { mfaToken: body.mfa_token, code: body.code }), delivery),
+      body: verification,
+      handle: async (_req, res, { mfa_token: mfaToken, code }) =>
+        sendLogin(ctx, res, await verifyMfa(ctx, { mfaToken, code }, openTokenPair), delivery),
     }),
     withBody({
       method: 'POST',
@@ -108,6 +119,22 @@ function loginLines(ctx: AuthContext, guards: Guards, line: DeliveryLine): Route
         const { sub: userId, amr } = claims
         sendLogin(ctx, res, await confirmTotp(ctx, { userId, amr, code: body.code }, notPutOut(ctx, claims)), delivery)
       },
+    }),
+  ]
+}
+
+/** The same second step, into a server-side session. */
+function sessionLine(ctx: AuthContext): Route[] {
+  if (!ctx.store.sessions) return []
+  return [
+    withBody({
+      method: 'POST',
+      path: '/session/mfa/verify',
+      loginShaped: true,
+      before: [step((req) => refuseCrossSite(ctx.settings, req))],
+      body: verification,
+      handle: async (req, res, { mfa_token: mfaToken, code }) =>
+        sendSessionLogin(ctx, res, await verifyMfa(ctx, { mfaToken, code }, openServerSession(originOf(ctx, req)))),
     }),
   ]
 }

@@ -3,7 +3,7 @@ import { type AuthContext, unitOfWork } from '../context'
 import { MfaTokenInvalidError } from '../errors'
 import { announceLogin } from '../session/announce-login'
 import { type Challenge, isStillMeant, readChallenge } from '../session/challenge'
-import { finishLogin, type LoginResult } from '../session/finish-login'
+import { finishLogin, type LoginChallenge, type OpenedSession, type OpenSession } from '../session/finish-login'
 import { DuplicateRecordError } from '../store/auth-store'
 import { guardedAttempt } from './guarded-attempt'
 import { acceptSecondFactor, announceFactor, type Factor } from './second-factor'
@@ -13,23 +13,32 @@ import { acceptSecondFactor, announceFactor, type Factor } from './second-factor
  * challenge is good for one success, however many codes are right.
  * @throws MfaTokenInvalidError, MfaCodeInvalidError, MfaThrottledError
  */
-export async function verifyMfa(ctx: AuthContext, { mfaToken, code }: { mfaToken: string; code: string }): Promise<LoginResult> {
+export async function verifyMfa<Session extends OpenedSession>(
+  ctx: AuthContext,
+  { mfaToken, code }: { mfaToken: string; code: string },
+  open: OpenSession<Session>,
+): Promise<Session | LoginChallenge> {
   const challenge = readChallenge(ctx, mfaToken)
   const { userId } = challenge
   const seen = await ctx.store.users.find(userId)
   if (!isStillMeant(ctx, challenge, seen)) throw new MfaTokenInvalidError()
-  const { factor, result } = await guardedAttempt(ctx, userId, () => redeem(ctx, challenge, code))
+  const { factor, result } = await guardedAttempt(ctx, userId, () => redeem(ctx, challenge, code, open))
   announceLogin(ctx, result)
   announceFactor(ctx, seen, factor)
   return result
 }
 
-interface Redeemed {
+interface Redeemed<Session> {
   factor: Factor
-  result: LoginResult
+  result: Session | LoginChallenge
 }
 
-async function redeem(ctx: AuthContext, challenge: Challenge, code: string): Promise<Redeemed> {
+async function redeem<Session extends OpenedSession>(
+  ctx: AuthContext,
+  challenge: Challenge,
+  code: string,
+  open: OpenSession<Session>,
+): Promise<Redeemed<Session>> {
   try {
     return await unitOfWork(ctx, async (ctx) => {
       const user = await ctx.store.users.lock(challenge.userId)
@@ -38,7 +47,7 @@ async function redeem(ctx: AuthContext, challenge: Challenge, code: string): Pro
       if (await ctx.store.userTokens.find(challenge.idHash)) throw new MfaTokenInvalidError()
       const factor = await acceptSecondFactor(ctx, user, code)
       await spend(ctx, challenge)
-      return { factor, result: await finishLogin(ctx, user, [...new Set<AuthMethod>([...challenge.amr, 'otp'])]) }
+      return { factor, result: await finishLogin(ctx, user, [...new Set<AuthMethod>([...challenge.amr, 'otp'])], open) }
     })
   } catch (error) {
     // Somebody was first, with this very challenge: the code that was accepted here is unspent again.

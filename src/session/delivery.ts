@@ -38,7 +38,9 @@ export function readRefreshCookie(ctx: AuthContext, req: Request): string | null
 /** The session a request shows, to be kept where the others end: named in the body, or by the cookie that came along. */
 export function shownSession(ctx: AuthContext, req: Request, body: { refresh_token?: string }, delivery: 'bearer' | 'cookie'): KeptSession {
   const cookie = delivery === 'cookie' ? readRefreshCookie(ctx, req) : null
-  return { refreshToken: body.refresh_token ?? cookie ?? undefined }
+  // Server-side sessions know no delivery: their cookie counts wherever it comes along.
+  const sessionToken = readCookie(req, ctx.settings.sessionCookieName) ?? undefined
+  return { refreshToken: body.refresh_token ?? cookie ?? undefined, sessionToken }
 }
 
 function loginBody(result: LoginResult, delivery: Delivery): object {

@@ -2,6 +2,7 @@ import { type AuthContext, unitOfWork } from '../context'
 import { InvalidTokenError } from '../errors'
 import type { RefreshTokenStore } from '../store/auth-store'
 import { hashRefreshToken } from './refresh-token'
+import { findBySessionToken, isLive } from './server-session'
 import { isStillTrusted, readStatelessToken } from './stateless-refresh-token'
 
 /**
@@ -57,7 +58,10 @@ export async function endSessions(ctx: AuthContext, userId: string): Promise<num
 /** What a person shows of the session that is to go on. */
 export interface KeptSession {
   refreshToken?: string | undefined
+  /** A server-side session's id, as lists and `getSession(req)` have it. */
   sessionId?: string | undefined
+  /** The same by the value of its cookie. */
+  sessionToken?: string | undefined
 }
 
 /** The same, but for the session that is shown; inside a unit that holds the user's row. How many were alive. */
@@ -65,14 +69,19 @@ export async function endOtherSessions(ctx: AuthContext, userId: string, keep: K
   const exceptFamilyId = keep.refreshToken === undefined ? null : await liveFamilyOf(ctx, userId, keep.refreshToken)
   const kept = exceptFamilyId === null ? {} : { exceptFamilyId }
   const families = (await ctx.store.refreshTokens?.revokeForUser(userId, ctx.now(), kept)) ?? 0
-  const exceptId = keep.sessionId === undefined ? {} : { exceptId: keep.sessionId }
-  const sessions = (await ctx.store.sessions?.deleteForUser(userId, exceptId)) ?? 0
+  const exceptId = keep.sessionId ?? (await sessionIdOf(ctx, userId, keep.sessionToken))
+  const sessions = (await ctx.store.sessions?.deleteForUser(userId, exceptId === null ? {} : { exceptId })) ?? 0
   return families + sessions
 }
 
 /** Only an unspent token of this very user names a session: one that was rotated away names somebody else's by now. */
 async function liveFamilyOf({ store, now }: AuthContext, userId: string, presented: string): Promise<string | null> {
   const token = await store.refreshTokens?.find(hashRefreshToken(presented))
-  const isLive = token?.userId === userId && !token.usedAt && !token.revokedAt && token.expiresAt > now()
-  return isLive ? token.familyId : null
+  const isAlive = token?.userId === userId && !token.usedAt && !token.revokedAt && token.expiresAt > now()
+  return isAlive ? token.familyId : null
+}
+
+async function sessionIdOf({ store, now }: AuthContext, userId: string, presented: string | undefined): Promise<string | null> {
+  const found = store.sessions && presented !== undefined ? await findBySessionToken(store.sessions, presented) : null
+  return found?.session.userId === userId && isLive(found.session, now()) ? found.session.id : null
 }

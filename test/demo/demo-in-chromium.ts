@@ -1,4 +1,4 @@
-import type { Browser, BrowserContext, Page } from 'playwright-core'
+import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'vitest'
 import { launchChromium } from './chromium'
 import { type DemoRun, runDemo } from './demo-run'
@@ -8,7 +8,7 @@ export interface DemoInChromium {
   readonly demo: DemoRun
   /** The running test's first person; `anotherBrowser` is a second one, with cookies of its own. */
   readonly context: BrowserContext
-  anotherBrowser(options?: { viewport: { width: number; height: number } }): Promise<BrowserContext>
+  anotherBrowser(options?: Pick<BrowserContextOptions, 'viewport' | 'userAgent'>): Promise<BrowserContext>
   /** The first page, after it has asked who is there. */
   open(context?: BrowserContext): Promise<Page>
   signInWithAcme(page: Page, name: string): Promise<void>

@@ -76,6 +76,12 @@ describe('R-141 one run through every kind of success and failure', () => {
       'change, wrong': 401,
       change: 204,
       'login by cookie': 200,
+      'login into a session': 200,
+      'session me': 200,
+      'session list': 200,
+      'session end, unknown': 404,
+      'session logout': 204,
+      'session me, ended': 401,
       'the signup hook fails': 500,
       'the link hook fails at signup': 201,
       'the link hook fails at a request': 202,
@@ -108,6 +114,7 @@ describe('R-141 one run through every kind of success and failure', () => {
         'local password',
         'activation token',
         'password_reset token',
+        'session cookie',
       ]),
     )
     for (const values of Object.values(run.secrets)) for (const value of values) expect(value.length).toBeGreaterThan(8)

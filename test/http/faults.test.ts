@@ -1,6 +1,7 @@
 import knex from 'knex'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { createKnexStore, errors } from '../../src'
+import { ask, by, device, idOf, logIn } from '../server-session/devices'
 import { type Mounted, mount, setCookieOf, signIn, startLogin } from '../support/app'
 import { databases } from '../support/databases'
 import { unreachableUrl } from '../support/fake-provider'
@@ -59,6 +60,28 @@ const requests: Record<string, (prepared: Prepared) => Promise<{ send(): Promise
   'POST /logout of all sessions': async ({ browser, tokens }) => ({
     send: async () => browser.post('/auth/logout').send({ refresh_token: tokens.refresh, all_sessions: true }),
   }),
+  'POST /session/login with the cookie of an earlier one': async ({ mounted }) => {
+    const ana = await device(mounted)
+    return { send: async () => logIn(mounted, ana, by(ana)) }
+  },
+  'GET /session/me, sliding': async ({ mounted }) => {
+    const ana = await device(mounted)
+    mounted.clock.advance(60)
+    return { send: async () => ask(mounted, 'get', '/session/me', by(ana)) }
+  },
+  'GET /session/list': async ({ mounted }) => {
+    const ana = await device(mounted)
+    return { send: async () => ask(mounted, 'get', '/session/list', by(ana)) }
+  },
+  'DELETE /session/:id': async ({ mounted }) => {
+    const ana = await device(mounted)
+    const id = await idOf(mounted, ana)
+    return { send: async () => ask(mounted, 'delete', `/session/${id}`, by(ana)) }
+  },
+  'POST /session/logout': async ({ mounted }) => {
+    const ana = await device(mounted)
+    return { send: async () => ask(mounted, 'post', '/session/logout', by(ana)) }
+  },
   'GET /oauth/corp/callback of a known identity': async ({ mounted, browser }) => {
     const { callbackQuery } = await startLogin(mounted, browser)
     return { send: async () => browser.get('/auth/oauth/corp/callback').query(callbackQuery) }
@@ -145,7 +168,8 @@ for (const name of Object.keys(requests)) {
         })
         expect(answer.headers).toMatchObject({ 'cache-control': 'no-store' })
         if (answer.status === 503) expect(answer.headers).toHaveProperty('retry-after')
-        expect(setCookieOf({ headers: answer.headers as Record<string, unknown> }, 'access_token')).toBeNull()
+        for (const name of ['access_token', 'auth_session'])
+          expect(setCookieOf({ headers: answer.headers as Record<string, unknown> }, name), name).toBeNull()
         expect(answer.text + mounted.logs.text()).not.toContain('canary')
         expect(mounted.logs.entries.filter((entry) => entry.level === 'error')).toHaveLength(1)
       }

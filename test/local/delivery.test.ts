@@ -192,7 +192,7 @@ describe('delivery of the local routes', () => {
       expect(await isAlive(host, other)).toBe(false)
     })
 
-    test('the Authorization header wins over the cookie', async () => {
+    test('R-116 the Authorization header wins over the cookie', async () => {
       const host = await start({ settings: settings('cookie') })
       const [ana, bob] = [await signedIn(host), await signedIn(host)]
       const headers = { ...bearerOf(ana), Cookie: `access_token=${bob.token}`, Origin: baseUrl }

@@ -42,6 +42,7 @@ const activation: Door = {
 /** Every login-shaped route that is a first step, below `/cookie` or not; a new one has to join here, or be a later step. */
 const doors: Record<string, Door> = {
   'POST /login': login,
+  'POST /session/login': login,
   'POST /activate': activation,
   'POST /activate/:token': activation,
   'POST /password-reset/confirm': {
@@ -63,7 +64,7 @@ const doors: Record<string, Door> = {
 }
 
 /** Login-shaped, and no first step: what they need was given by one. */
-const laterSteps = ['POST /refresh', 'POST /mfa/verify', 'POST /mfa/confirm']
+const laterSteps = ['POST /refresh', 'POST /mfa/verify', 'POST /mfa/confirm', 'POST /session/mfa/verify']
 
 const nameOf = ({ method, path }: Pick<Route, 'method' | 'path'>) => `${method} ${path.replace(/^\/cookie(?=\/)/, '')}`
 
@@ -90,6 +91,7 @@ describe.each(['bearer', 'cookie', 'both'] as const)('R-096: the doors in delive
       expect(response.body).toEqual({ user_id: person.userId, access_token: null, refresh_token: null, mfa_required: true, mfa_token })
       expect(setCookies(response).filter((line) => !line.startsWith('oauth_state=;'))).toEqual([])
       expect(await host.knex('auth_refresh_tokens').where({ user_id: person.userId })).toHaveLength(2) // the login's and confirm's
+      expect(await host.knex('auth_sessions').where({ user_id: person.userId })).toEqual([])
       const session = await host.auth.service.verifyMfa({ mfaToken: response.body.mfa_token, code: person.app.nextCode() })
       expect([route.path, session.kind, session.amr]).toEqual([route.path, 'session', [...(door?.amr ?? []), 'otp']])
     }
@@ -123,6 +125,15 @@ describe('no session is made beside the door', () => {
     .filter((file) => file.endsWith('.ts') && !file.startsWith('testing'))
     .map((file) => ({ file: file.replaceAll('\\', '/'), text: readFileSync(join(src, file), 'utf8') }))
   const callersOf = (call: RegExp) => files.flatMap(({ file, text }) => (call.test(text) ? [file] : [])).sort()
+
+  test('R-096: only finishLogin opens a server-side session, by what the logins hand it', () => {
+    expect(callersOf(/(?<!function )\bopenServerSession\(/)).toEqual(['local/login-routes.ts', 'mfa/routes.ts', 'service.ts'])
+    expect(callersOf(/sessionsOf\(\S+\)\.insert\(|\bsessions\??\.insert\(/)).toEqual([
+      'session/open-server-session.ts',
+      'store/rechecked-store.ts',
+    ])
+    expect(callersOf(/\bopen\(ctx/)).toEqual(['session/finish-login.ts'])
+  })
 
   test('R-096: only finishLogin and refresh sign access tokens, and only finishLogin begins a family', () => {
     expect(callersOf(/(?<!function )\bsignAccessToken\(/)).toEqual(['session/finish-login.ts', 'session/refresh.ts'])

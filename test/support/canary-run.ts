@@ -285,6 +285,18 @@ async function localAccounts(mounted: Mounted, run: CanaryRun, mails: Mailbox): 
   const cookie = await mounted.browser().post('/auth/cookie/login').send({ email, password: last })
   note(run, 'login by cookie', cookie)
   for (const line of (cookie.headers['set-cookie'] ?? []) as unknown as string[]) run.issued.push(String(/=([^;]+)/.exec(line)?.[1]))
+  const headersOf = { 'User-Agent': 'canary-device' }
+  const session = await mounted.browser().post('/auth/session/login').set(headersOf).send({ email, password: last })
+  const kept = String(/=([^;]+)/.exec(String(session.headers['set-cookie']))?.[1])
+  keep(run, 'session cookie', kept)
+  run.personal.push(headersOf['User-Agent'])
+  note(run, 'login into a session', session)
+  const Cookie = `auth_session=${kept}`
+  note(run, 'session me', await mounted.browser().get('/auth/session/me').set({ Cookie }), true)
+  note(run, 'session list', await mounted.browser().get('/auth/session/list').set({ Cookie }))
+  note(run, 'session end, unknown', await mounted.browser().delete(`/auth/session/${kept}`).set({ Cookie }))
+  note(run, 'session logout', await mounted.browser().post('/auth/session/logout').set({ Cookie }))
+  note(run, 'session me, ended', await mounted.browser().get('/auth/session/me').set({ Cookie }))
 }
 
 async function localFailures(mounted: Mounted, run: CanaryRun, faulty: FaultyStore): Promise<void> {

@@ -34,6 +34,13 @@ export const english = {
   newCodes: 'Only the new recovery codes work from now on.',
   changedElsewhere: 'This was changed in another window meanwhile.',
 
+  device: (browser, system) => `${browser} on ${system}`,
+  unknownDevice: 'Something that does not say what it is',
+  thisDevice: (name) => `${name} (this device)`,
+  lastSeen: (instant, ip) => `Last seen ${instant}${ip ? `, from ${ip}` : ''}`,
+  endDevice: (name) => `Sign out ${name}`,
+  deviceEnded: (name) => `${name} is signed out.`,
+
   password: {
     too_short: (min) => `That is too short: use at least ${min} characters. A few words in a row are easy to remember.`,
     missing_classes: (classes) => `Add ${classes.join(' and ')}.`,
@@ -104,6 +111,13 @@ export const portuguese = {
   unprotected: 'A proteção foi desativada. Para entrar não é mais preciso um código, e os códigos de recuperação foram apagados.',
   newCodes: 'A partir de agora, só os novos códigos de recuperação funcionam.',
   changedElsewhere: 'Isso foi alterado em outra janela nesse meio-tempo.',
+
+  device: (browser, system) => `${browser} no ${system}`,
+  unknownDevice: 'Um aparelho que não diz o que é',
+  thisDevice: (name) => `${name} (este aparelho)`,
+  lastSeen: (instant, ip) => `Visto pela última vez em ${instant}${ip ? `, de ${ip}` : ''}`,
+  endDevice: (name) => `Desconectar ${name}`,
+  deviceEnded: (name) => `${name} foi desconectado.`,
 
   password: {
     too_short: (min) => `É curta demais: use pelo menos ${min} caracteres. Algumas palavras em sequência são fáceis de lembrar.`,

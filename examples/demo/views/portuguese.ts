@@ -120,6 +120,14 @@ export const portuguese: Readonly<Record<string, string>> = {
   'If <strong id="address"></strong> has an account here, a mail with a link is on its way. In this demo it is in the <a href="/outbox">outbox</a>.':
     'Se <strong id="address"></strong> tiver uma conta aqui, um e-mail com um link está a caminho. Nesta demonstração, ele está na <a href="/outbox">caixa de saída</a>.',
 
+  'Your devices': 'Seus aparelhos',
+  'Sign in on this device': 'Entre neste aparelho',
+  'The other kind of session: a cookie that means nothing by itself, and a row in the app’s database. You see every device that has one, and end it from any of them.':
+    'O outro tipo de sessão: um cookie que sozinho não diz nada e uma linha no banco de dados do aplicativo. Você vê cada aparelho que tem uma e a encerra a partir de qualquer um deles.',
+  'Signed in as <strong id="devices-email"></strong>. Something here that is not yours? Sign it out, and change your password.':
+    'Você entrou como <strong id="devices-email"></strong>. Há algo aqui que não é seu? Desconecte-o e altere sua senha.',
+  'Sign it out': 'Desconectar',
+
   'Choose a new password': 'Escolha uma nova senha',
   'You are signed in with it at once, and signed out of every other browser.':
     'Você já entra com ela, e a sessão é encerrada em todos os outros navegadores.',

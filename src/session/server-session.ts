@@ -1,0 +1,86 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { type AuthMethod, amrFromText } from '../amr'
+import type { AuthContext } from '../context'
+import { ConfigurationError } from '../errors'
+import type { SessionRecord, SessionStore, UserRecord } from '../store/auth-store'
+import { after } from './refresh-token'
+
+/** What of a server-side session its owner may see: neither the cookie's value nor its hash. */
+export interface PublicSession {
+  /** Names the session in a list; opens nothing. */
+  readonly id: string
+  readonly userId: string
+  /** The methods of the login it began with. */
+  readonly amr: readonly AuthMethod[]
+  readonly createdAt: Date
+  /** Written at most once a minute. */
+  readonly lastSeenAt: Date
+  readonly expiresAt: Date
+  readonly ip: string | null
+  readonly userAgent: string | null
+}
+
+export function toPublicSession({ id, userId, amr, createdAt, lastSeenAt, expiresAt, ip, userAgent }: SessionRecord): PublicSession {
+  return Object.freeze({ id, userId, amr: Object.freeze(amrFromText(amr)), createdAt, lastSeenAt, expiresAt, ip, userAgent })
+}
+
+export interface LiveSession {
+  readonly session: SessionRecord
+  readonly user: UserRecord
+  /** It was moved on just now: the cookie is sent again, so that the browser keeps it as long. */
+  readonly hasSlid: boolean
+}
+
+export type SessionContext = Pick<AuthContext, 'now' | 'settings'> & { readonly sessions: SessionStore }
+
+const slideAfterSeconds = 60
+
+/**
+ * The session behind a cookie's value and its user, in one query; moved on when a minute has passed since it was. Null:
+ * unknown, expired or ended, or its account is gone or inactive.
+ */
+export async function findLiveSession(ctx: SessionContext, token: string): Promise<LiveSession | null> {
+  const found = await findBySessionToken(ctx.sessions, token)
+  if (!found || !isLive(found.session, ctx.now()) || !found.user.isActive) return null
+  if (ctx.now() < after(found.session.lastSeenAt, slideAfterSeconds)) return { ...found, hasSlid: false }
+  const session = await slide(ctx, found.session)
+  return session && { session, user: found.user, hasSlid: true }
+}
+
+/** Expired ones too. What is no token of ours is not asked for; what an adapter calls a match is compared again. */
+export async function findBySessionToken(
+  sessions: SessionStore,
+  token: string,
+): Promise<{ session: SessionRecord; user: UserRecord } | null> {
+  if (!tokenShape.test(token)) return null
+  const sessionHash = hashSessionToken(token)
+  const found = await sessions.findWithUser(sessionHash)
+  return found?.session.sessionHash === sessionHash && found.session.userId === found.user.id ? found : null
+}
+
+export function isLive({ expiresAt }: Pick<SessionRecord, 'expiresAt'>, now: Date): boolean {
+  return expiresAt > now
+}
+
+/** Null when it was ended since it was read: nothing revives it. */
+async function slide({ sessions, settings, now }: SessionContext, session: SessionRecord): Promise<SessionRecord | null> {
+  const lastSeenAt = now()
+  const expiresAt = after(lastSeenAt, settings.sessionTtlSeconds)
+  return (await sessions.touch(session.id, lastSeenAt, expiresAt)) ? { ...session, lastSeenAt, expiresAt } : null
+}
+
+/** What the cookie carries: 256 random bits, of which only the SHA-256 is stored. */
+export function newSessionToken(): string {
+  return randomBytes(32).toString('base64url')
+}
+
+const tokenShape = /^[A-Za-z0-9_-]{43}$/
+
+export function hashSessionToken(token: string): string {
+  return createHash('sha256').update(token).digest('hex')
+}
+
+export function sessionsOf({ sessions }: AuthContext['store']): SessionStore {
+  if (!sessions) throw new ConfigurationError('The store has no server-side sessions; wire `sessions` in your AuthStore.')
+  return sessions
+}

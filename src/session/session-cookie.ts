@@ -1,0 +1,37 @@
+import type { Request, Response } from 'express'
+import type { Settings } from '../config/settings'
+import type { AuthContext } from '../context'
+import { clearCookie, readCookie, setCookie } from '../http/cookies'
+import { sendJson } from '../http/send'
+import { sendLogin } from './delivery'
+import type { SessionLoginResult, SessionOrigin } from './open-server-session'
+
+/** The answer of a login into a server-side session: its value travels in the cookie alone. A challenge sets no cookie. */
+export function sendSessionLogin(ctx: AuthContext, res: Response, result: SessionLoginResult): void {
+  if (result.kind === 'challenge') sendLogin(ctx, res, result, 'bearer')
+  else {
+    setSessionCookie(ctx.settings, res, result.sessionToken)
+    sendJson(res, 200, { user_id: result.userId, expires_at: result.expiresAt.toISOString() })
+  }
+}
+
+export function setSessionCookie(settings: Settings, res: Response, token: string): void {
+  setCookie(settings, res, settings.sessionCookieName, token, { ...scope(settings), maxAgeSeconds: settings.sessionTtlSeconds })
+}
+
+export function clearSessionCookie(settings: Settings, res: Response): void {
+  clearCookie(settings, res, settings.sessionCookieName, scope(settings))
+}
+
+export function readSessionCookie(settings: Settings, req: Request): string | null {
+  return readCookie(req, settings.sessionCookieName)
+}
+
+export function originOf({ settings }: AuthContext, req: Request): SessionOrigin {
+  return { ip: req.ip, userAgent: req.headers['user-agent'], sessionToken: readSessionCookie(settings, req) }
+}
+
+/** The host's own routes are behind it too. */
+function scope({ cookieSamesite }: Settings) {
+  return { path: '/', sameSite: cookieSamesite }
+}

@@ -1,0 +1,151 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { BrowserContext, Page } from 'playwright-core'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { authenticator } from '../mfa/authenticator'
+import { hasChromium } from './chromium'
+import { demoInChromium } from './demo-in-chromium'
+import { type DemoRun, runDemo } from './demo-run'
+import { newestLink } from './newest-link'
+import { Visitor } from './visitor'
+
+const ada = { email: 'ada@example.com', password: 'correct horse battery', name: 'Ada Lovelace' }
+const laptop = { userAgent: 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0' }
+const phone = {
+  viewport: { width: 390, height: 844 },
+  userAgent: 'Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.0 Safari/604.1',
+}
+
+describe.skipIf(!hasChromium)('the devices of the demo, in Chromium', () => {
+  const inChromium = demoInChromium()
+  const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click()
+  const heading = (page: Page, name: string) => page.getByRole('heading', { name, exact: true }).waitFor()
+  const overflow = (page: Page) => page.evaluate('document.documentElement.scrollWidth - innerWidth')
+  const devices = (page: Page) => page.locator('#device-list .provider').allTextContents()
+  const auth = () => `${inChromium.demo.url}/accounts/auth`
+  const { anotherBrowser } = inChromium
+
+  /** Ada's account; the browser that opened it is not signed in by it. */
+  async function createAccount() {
+    const { request } = inChromium.context
+    await request.post(`${auth()}/signup`, { data: ada })
+    const { token } = await newestLink(inChromium.demo, 'activate')
+    await request.post(`${auth()}/activate`, { data: { token } })
+    inChromium.demo.clock.advance(2)
+    return request
+  }
+
+  async function open(context: BrowserContext) {
+    const page = await context.newPage()
+    await page.goto(`${inChromium.demo.url}/devices`)
+    await page.locator('#signed-out, #devices').filter({ visible: true }).waitFor()
+    return page
+  }
+
+  async function signIn(page: Page, password = ada.password) {
+    await page.getByRole('textbox', { name: 'Email' }).fill(ada.email)
+    await page.getByRole('textbox', { name: 'Password' }).fill(password)
+    await press(page, 'Sign in')
+  }
+
+  test('two browsers: each is in the list of the other, and the one that is ended is signed out', async () => {
+    await createAccount()
+    const [atHome, onTheWay] = [await open(await anotherBrowser(laptop)), await open(await anotherBrowser(phone))]
+    await signIn(atHome, 'something else')
+    await atHome.getByText('That email and password do not open an account.').waitFor()
+    await signIn(atHome)
+    await heading(atHome, 'Your devices')
+    expect(await atHome.evaluate('document.activeElement.id')).toBe('devices-title')
+    expect(await devices(atHome)).toEqual(['Firefox on Linux (this device)'])
+    await signIn(onTheWay)
+    await heading(onTheWay, 'Your devices')
+    expect(await devices(onTheWay)).toEqual(['Firefox on Linux', 'Safari on iOS (this device)'])
+    expect(await overflow(onTheWay)).toBe(0)
+
+    await press(onTheWay, 'Sign out Firefox on Linux')
+    await onTheWay.getByText('Firefox on Linux is signed out.').waitFor()
+    expect(await devices(onTheWay)).toEqual(['Safari on iOS (this device)'])
+    await atHome.reload()
+    await heading(atHome, 'Sign in on this device')
+    expect((await atHome.request.get(`${auth()}/session/me`)).status()).toBe(401)
+
+    // What it held is worth nothing: signed in anew it is another session.
+    await signIn(atHome)
+    await heading(atHome, 'Your devices')
+    expect(await devices(atHome)).toEqual(['Safari on iOS', 'Firefox on Linux (this device)'])
+    await press(onTheWay, 'Sign out')
+    await heading(onTheWay, 'Sign in on this device')
+    expect((await onTheWay.context().cookies()).map(({ name }) => name)).toEqual([])
+    // A list that is out of date: what was to be ended is over.
+    await press(atHome, 'Sign out Safari on iOS')
+    await atHome.getByText('Safari on iOS is signed out.').waitFor()
+    expect(await devices(atHome)).toEqual(['Firefox on Linux (this device)'])
+    expect(inChromium.demo.rows('auth_sessions')).toHaveLength(1)
+    expect(await atHome.evaluate('[document.cookie, JSON.stringify({ ...localStorage, ...sessionStorage })].join()')).toBe(',{}')
+  })
+
+  test('with a second factor the code comes first; in Portuguese, by keyboard, on a phone', async () => {
+    const request = await createAccount()
+    const enrolment = await (await request.post(`${auth()}/mfa/enroll`, { data: {} })).json()
+    const app = authenticator(enrolment.secret, inChromium.demo.clock)
+    expect((await request.post(`${auth()}/mfa/confirm`, { data: { code: app.code() } })).status()).toBe(200)
+
+    const page = await open(await anotherBrowser(phone))
+    await page.getByRole('link', { name: 'Português' }).click()
+    await heading(page, 'Entre neste aparelho')
+    expect(await overflow(page)).toBe(0)
+    await page.getByRole('textbox', { name: 'E-mail' }).focus()
+    await page.keyboard.type(ada.email)
+    await page.keyboard.press('Tab')
+    await page.keyboard.type(ada.password)
+    await page.keyboard.press('Enter')
+    await heading(page, 'Falta um passo')
+    expect([await page.context().cookies(`${auth()}/session/me`), inChromium.demo.rows('auth_sessions')]).toEqual([
+      [expect.objectContaining({ name: 'demo_language' })],
+      [],
+    ])
+    await page.keyboard.type('000000')
+    await page.keyboard.press('Enter')
+    await page.getByText('Este código não confere').waitFor()
+    expect(await page.evaluate('document.activeElement.id')).toBe('challenge-code')
+    await page.keyboard.type(app.nextCode())
+    await page.keyboard.press('Enter')
+    await heading(page, 'Seus aparelhos')
+    expect(await devices(page)).toEqual(['Safari no iOS (este aparelho)'])
+    expect(await overflow(page)).toBe(0)
+  })
+})
+
+describe('the devices of the demo, over HTTP', () => {
+  let demo: DemoRun
+  beforeEach(async () => {
+    demo = await runDemo()
+  })
+  afterEach(() => demo.close())
+
+  test('two browsers of one person: one ends the other, whose cookie is worth nothing from then on', async () => {
+    const auth = `${demo.url}/accounts/auth`
+    const [one, other] = [new Visitor(), new Visitor()]
+    await one.call('POST', `${auth}/signup`, ada)
+    const { token } = await newestLink(demo, 'activate')
+    await new Visitor().call('POST', `${auth}/activate`, { token })
+    for (const visitor of [one, other]) expect((await visitor.call('POST', `${auth}/session/login`, ada)).status).toBe(200)
+
+    const list = (await one.call('GET', `${auth}/session/list`)).body as { id: string; is_current: boolean }[]
+    expect(list.map(({ is_current }) => is_current)).toEqual([true, false])
+    expect((await one.call('DELETE', `${auth}/session/${list[1]?.id}`)).status).toBe(204)
+    expect((await other.call('GET', `${auth}/session/me`)).status).toBe(401)
+    expect((await one.call('GET', `${auth}/session/me`)).body).toMatchObject({ email: ada.email, amr: ['pwd'] })
+  })
+
+  test('the page has every part its script asks for, in both languages', async () => {
+    const script = readFileSync(join(import.meta.dirname, '../../examples/demo/page/devices.mjs'), 'utf8')
+    const parts = [...script.matchAll(/\b(?:element|say)\('([\w-]+)'/g)].map(([, id]) => String(id))
+    expect(parts.length).toBeGreaterThan(10)
+    for (const language of ['en-US', 'pt-BR']) {
+      const { status, body } = await new Visitor().open(`${demo.url}/devices?lang=${language}`)
+      expect([status, body.includes(`lang="${language}"`), body.includes('{{')]).toEqual([200, true, false])
+      expect(parts.filter((id) => !body.includes(`id="${id}"`))).toEqual([])
+    }
+  })
+})
