@@ -17,9 +17,9 @@ import type { LinkToken } from './mailbox/email-link'
 import type { ACTIVATION_WITHHELD } from './mailbox/refuses-email-link'
 import { changePasswordWithMfa, type PasswordChangeWithMfa } from './mfa/change-password'
 import { type Confirmation, confirmTotp } from './mfa/confirm'
-import { type Disabling, disableTotp, regenerateRecoveryCodes } from './mfa/disable'
+import { type Disabling, disableTotp, type Regeneration, regenerateRecoveryCodes } from './mfa/disable'
 import { type Enrolment, enrollTotp } from './mfa/enroll'
-import { verifyMfa } from './mfa/verify-challenge'
+import { type Verification, verifyMfa } from './mfa/verify-challenge'
 import type { OAuthUser } from './providers/provider-client'
 import { logOutSession } from './server-session/log-out-session'
 import { type FoundSession, findSession, listSessions, revokeSession } from './server-session/sessions'
@@ -63,9 +63,9 @@ export interface AuthService {
   /** Shown once: a pending factor, which counts for nothing until `confirmTotp`. */
   enrollTotp(userId: string): Promise<Enrolment>
   confirmTotp(input: Confirmation): Promise<LoginResult>
-  verifyMfa(input: { mfaToken: string; code: string }): Promise<LoginResult>
+  verifyMfa(input: Verification): Promise<LoginResult>
   disableTotp(input: Disabling): Promise<void>
-  regenerateRecoveryCodes(input: { userId: string; code: string }): Promise<string[]>
+  regenerateRecoveryCodes(input: Regeneration): Promise<string[]>
   /** A link to the account's own address; null: nothing was sent. */
   requestEmailVerification(userId: string, options?: { locale?: Locale }): Promise<LinkToken | null>
   verifyEmail(token: string): Promise<void>
@@ -79,7 +79,7 @@ export interface AuthService {
   /** `logIn` into a server-side session: put `sessionToken` in the session cookie, and nowhere else. */
   logInToSession(input: LoginInput & SessionOrigin): Promise<SessionLoginResult>
   /** `verifyMfa` into a server-side session, whichever login the challenge is of. */
-  verifyMfaToSession(input: { mfaToken: string; code: string } & SessionOrigin): Promise<SessionLoginResult>
+  verifyMfaToSession(input: Verification & SessionOrigin): Promise<SessionLoginResult>
   /** By the session cookie's value; null: there is no such live session. Moves it on, as `requireSession` does. */
   findSession(sessionToken: string): Promise<FoundSession | null>
   /** The live server-side sessions of an account, oldest first. */

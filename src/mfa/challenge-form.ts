@@ -4,6 +4,7 @@ import type { AuthContext } from '../context'
 import { MfaCodeInvalidError, MfaTokenInvalidError, TooManyRequestsError } from '../errors'
 import { readRefusal, setRefusalHeaders } from '../http/error-envelope'
 import { isForm, readForm } from '../http/json-body'
+import { localeOf } from '../http/locale'
 import { type Route, step } from '../http/routes'
 import { refuseForeignForm } from '../http/same-site'
 import { sendRedirect } from '../http/send'
@@ -36,7 +37,7 @@ export function challengeForm(ctx: AuthContext, { base, delivery }: DeliveryLine
 async function finish(ctx: AuthContext, req: Request, res: Response, target: string): Promise<void> {
   const { mfa_token: mfaToken, code } = validate(fields, await readForm(req, res))
   try {
-    setLoginCookies(ctx, res, await verifyMfa(ctx, { mfaToken, code }, openTokenPair))
+    setLoginCookies(ctx, res, await verifyMfa(ctx, { mfaToken, code, locale: localeOf(req, ctx.settings.defaultLocale) }, openTokenPair))
   } catch (error) {
     if (!(error instanceof MfaCodeInvalidError)) throw error
     return sendChallengePage(ctx, req, res, mfaToken, { isWrong: true })

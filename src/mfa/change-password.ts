@@ -1,4 +1,5 @@
 import { type AuthContext, unitOfWork } from '../context'
+import type { Locale } from '../http/locale'
 import { mailNotice } from '../mailbox/send-mail'
 import { checkPassword } from '../passwords/check-password'
 import { endOtherSessions, type KeptSession } from '../session/log-out'
@@ -12,6 +13,8 @@ export interface PasswordChangeWithMfa {
   newPassword: string
   /** The session that goes on; every other one of the account ends. */
   keep?: KeptSession | undefined
+  /** Of the notices. Default: `defaultLocale`. */
+  locale?: Locale | undefined
 }
 
 /**
@@ -19,7 +22,10 @@ export interface PasswordChangeWithMfa {
  * account also while the second factor is switched off for logins.
  * @throws MfaNotEnrolledError, ValidationError (the password), MfaCodeInvalidError, MfaThrottledError
  */
-export async function changePasswordWithMfa(ctx: AuthContext, { userId, code, newPassword, keep }: PasswordChangeWithMfa): Promise<void> {
+export async function changePasswordWithMfa(
+  ctx: AuthContext,
+  { userId, code, newPassword, keep, locale }: PasswordChangeWithMfa,
+): Promise<void> {
   const user = await findEnrolled(ctx, userId)
   await checkPassword(ctx, newPassword, user)
   const factor = await guardedAttempt(ctx, userId, async () => {
@@ -35,6 +41,6 @@ export async function changePasswordWithMfa(ctx: AuthContext, { userId, code, ne
     })
   })
   ctx.events.emit('password.changed', { userId, by: 'change' })
-  mailNotice(ctx, user, 'password_changed')
-  announceFactor(ctx, user, factor)
+  mailNotice(ctx, user, 'password_changed', locale)
+  announceFactor(ctx, user, factor, locale)
 }

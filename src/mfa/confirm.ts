@@ -1,6 +1,7 @@
 import type { AuthMethod } from '../amr'
 import { type AuthContext, unitOfWork } from '../context'
 import { MfaCodeInvalidError, MfaNotEnrolledError, UnauthorizedError } from '../errors'
+import type { Locale } from '../http/locale'
 import { mailNotice } from '../mailbox/send-mail'
 import { announceLogin } from '../session/announce-login'
 import { finishLogin, type LoginResult } from '../session/finish-login'
@@ -16,6 +17,8 @@ export interface Confirmation {
   amr?: readonly AuthMethod[] | undefined
   /** Ends every session of the account, which began without the factor. Default true. */
   revokeSessions?: boolean | undefined
+  /** Of the notices. Default: `defaultLocale`. */
+  locale?: Locale | undefined
 }
 
 /**
@@ -25,7 +28,7 @@ export interface Confirmation {
  */
 export async function confirmTotp(
   ctx: AuthContext,
-  { userId, code, amr = [], revokeSessions = true }: Confirmation,
+  { userId, code, amr = [], revokeSessions = true, locale }: Confirmation,
   check: (user: UserRecord) => void = () => undefined,
 ): Promise<LoginResult> {
   const confirm = () =>
@@ -38,7 +41,7 @@ export async function confirmTotp(
   const { user, result } = await guardedAttempt(ctx, userId, confirm, 'mfa_confirm:account')
   ctx.events.emit('mfa.enrolled', { userId })
   announceLogin(ctx, result)
-  mailNotice(ctx, user, 'mfa_enabled')
+  mailNotice(ctx, user, 'mfa_enabled', locale)
   return result
 }
 

@@ -1,5 +1,6 @@
 import { type AuthContext, unitOfWork } from '../context'
 import { InvalidCredentialsError, MfaNotEnrolledError, UnauthorizedError } from '../errors'
+import type { Locale } from '../http/locale'
 import { mailNotice } from '../mailbox/send-mail'
 import { endOtherSessions, type KeptSession } from '../session/log-out'
 import { findActiveUser } from '../step-up/find-active-user'
@@ -17,13 +18,15 @@ export interface Disabling {
   code: string
   /** The session that goes on; every other one of the account ends. */
   keep?: KeptSession | undefined
+  /** Of the notices. Default: `defaultLocale`. */
+  locale?: Locale | undefined
 }
 
 /**
  * Takes the second factor off an account, with its recovery codes. Challenges end by it, and so does every other session.
  * @throws MfaNotEnrolledError, InvalidCredentialsError, MfaCodeInvalidError, MfaThrottledError, TooManyRequestsError
  */
-export async function disableTotp(ctx: AuthContext, { userId, password, code, keep }: Disabling): Promise<void> {
+export async function disableTotp(ctx: AuthContext, { userId, password, code, keep, locale }: Disabling): Promise<void> {
   const user = await findEnrolled(ctx, userId)
   if (user.passwordSetAt !== null) await provePassword(ctx, user, password)
   // The proof was of this password: a reset in between ends what was begun before it.
@@ -41,15 +44,22 @@ export async function disableTotp(ctx: AuthContext, { userId, password, code, ke
     }),
   )
   ctx.events.emit('mfa.disabled', { userId })
-  mailNotice(ctx, user, 'mfa_disabled')
-  announceFactor(ctx, user, factor)
+  mailNotice(ctx, user, 'mfa_disabled', locale)
+  announceFactor(ctx, user, factor, locale)
+}
+
+export interface Regeneration {
+  userId: string
+  code: string
+  /** Of the notices. Default: `defaultLocale`. */
+  locale?: Locale | undefined
 }
 
 /**
  * A new set of recovery codes; the old set is dead. Shown once.
  * @throws MfaNotEnrolledError, MfaCodeInvalidError, MfaThrottledError
  */
-export async function regenerateRecoveryCodes(ctx: AuthContext, { userId, code }: { userId: string; code: string }): Promise<string[]> {
+export async function regenerateRecoveryCodes(ctx: AuthContext, { userId, code, locale }: Regeneration): Promise<string[]> {
   const user = await findEnrolled(ctx, userId)
   const codes = newRecoveryCodes(ctx.settings.mfaRecoveryCodesCount)
   const factor = await guardedAttempt(ctx, userId, () =>
@@ -59,8 +69,8 @@ export async function regenerateRecoveryCodes(ctx: AuthContext, { userId, code }
       return factor
     }),
   )
-  mailNotice(ctx, user, 'recovery_codes_regenerated')
-  announceFactor(ctx, user, factor)
+  mailNotice(ctx, user, 'recovery_codes_regenerated', locale)
+  announceFactor(ctx, user, factor, locale)
   return codes
 }
 

@@ -4,6 +4,7 @@ import { getAuth } from '../guards/current-auth'
 import type { Guards } from '../guards/guards'
 import { routeBudget } from '../guards/route-budget'
 import { sameSiteWhenByCookie } from '../guards/same-site'
+import { localeOf } from '../http/locale'
 import { type Route, step, withBody } from '../http/routes'
 import { refuseCrossSite } from '../http/same-site'
 import { sendEmpty, sendJson } from '../http/send'
@@ -78,7 +79,13 @@ function enrolmentLines(ctx: AuthContext, guards: Guards): Route[] {
       before,
       body: Joi.object<{ code: string }>({ code }),
       handle: async (req, res, body) =>
-        sendJson(res, 200, { recovery_codes: await regenerateRecoveryCodes(ctx, { userId: getAuth(req).sub, code: body.code }) }),
+        sendJson(res, 200, {
+          recovery_codes: await regenerateRecoveryCodes(ctx, {
+            userId: getAuth(req).sub,
+            code: body.code,
+            locale: localeOf(req, ctx.settings.defaultLocale),
+          }),
+        }),
     }),
     withBody({
       method: 'POST',
@@ -87,7 +94,13 @@ function enrolmentLines(ctx: AuthContext, guards: Guards): Route[] {
       body: Joi.object<DisableBody>({ password: passwordText().optional(), code, refresh_token: refreshToken }),
       handle: async (req, res, body) => {
         const keep = shownSession(ctx, req, body, delivery)
-        await disableTotp(ctx, { userId: getAuth(req).sub, password: body.password, code: body.code, keep })
+        await disableTotp(ctx, {
+          userId: getAuth(req).sub,
+          password: body.password,
+          code: body.code,
+          keep,
+          locale: localeOf(req, ctx.settings.defaultLocale),
+        })
         sendEmpty(res)
       },
     }),
@@ -105,8 +118,10 @@ function loginLines(ctx: AuthContext, guards: Guards, line: DeliveryLine): Route
       loginShaped: true,
       before,
       body: verification,
-      handle: async (_req, res, { mfa_token: mfaToken, code }) =>
-        sendLogin(ctx, res, await verifyMfa(ctx, { mfaToken, code }, openTokenPair), delivery),
+      handle: async (req, res, { mfa_token: mfaToken, code }) => {
+        const locale = localeOf(req, ctx.settings.defaultLocale)
+        sendLogin(ctx, res, await verifyMfa(ctx, { mfaToken, code, locale }, openTokenPair), delivery)
+      },
     }),
     withBody({
       method: 'POST',
@@ -117,7 +132,8 @@ function loginLines(ctx: AuthContext, guards: Guards, line: DeliveryLine): Route
       handle: async (req, res, body) => {
         const claims = getAuth(req)
         const { sub: userId, amr } = claims
-        sendLogin(ctx, res, await confirmTotp(ctx, { userId, amr, code: body.code }, notPutOut(ctx, claims)), delivery)
+        const locale = localeOf(req, ctx.settings.defaultLocale)
+        sendLogin(ctx, res, await confirmTotp(ctx, { userId, amr, code: body.code, locale }, notPutOut(ctx, claims)), delivery)
       },
     }),
   ]
@@ -133,8 +149,10 @@ function sessionLine(ctx: AuthContext): Route[] {
       loginShaped: true,
       before: [step((req) => refuseCrossSite(ctx.settings, req))],
       body: verification,
-      handle: async (req, res, { mfa_token: mfaToken, code }) =>
-        sendSessionLogin(ctx, res, await verifyMfa(ctx, { mfaToken, code }, openServerSession(originOf(ctx, req)))),
+      handle: async (req, res, { mfa_token: mfaToken, code }) => {
+        const locale = localeOf(req, ctx.settings.defaultLocale)
+        sendSessionLogin(ctx, res, await verifyMfa(ctx, { mfaToken, code, locale }, openServerSession(originOf(ctx, req))))
+      },
     }),
   ]
 }
@@ -152,7 +170,8 @@ function passwordChangeLine(ctx: AuthContext, guards: Guards, { base, delivery, 
     body: Joi.object<PasswordBody>({ code, new_password: passwordText().allow(''), refresh_token: refreshToken }),
     handle: async (req, res, body) => {
       const keep = shownSession(ctx, req, body, delivery)
-      await changePasswordWithMfa(ctx, { userId: getAuth(req).sub, code: body.code, newPassword: body.new_password, keep })
+      const locale = localeOf(req, ctx.settings.defaultLocale)
+      await changePasswordWithMfa(ctx, { userId: getAuth(req).sub, code: body.code, newPassword: body.new_password, keep, locale })
       sendEmpty(res)
     },
   })

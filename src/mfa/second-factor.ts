@@ -1,5 +1,6 @@
 import type { AuthContext } from '../context'
 import { ConfigurationError, MfaCodeInvalidError } from '../errors'
+import type { Locale } from '../http/locale'
 import { mailNotice } from '../mailbox/send-mail'
 import type { RecoveryCodeStore, UserRecord } from '../store/auth-store'
 import { hashRecoveryCode, readRecoveryCode } from './recovery-codes'
@@ -22,10 +23,10 @@ export async function acceptSecondFactor(ctx: AuthContext, user: UserRecord, typ
 }
 
 /** A spent recovery code is told, whatever it was spent on: to observers and to the owner. After the commit. */
-export function announceFactor(ctx: AuthContext, user: UserRecord, factor: Factor): void {
+export function announceFactor(ctx: AuthContext, user: UserRecord, factor: Factor, locale?: Locale): void {
   if (factor !== 'recovery_code') return
   ctx.events.emit('recovery_code.used', { userId: user.id })
-  mailNotice(ctx, user, 'recovery_code_used')
+  mailNotice(ctx, user, 'recovery_code_used', locale)
 }
 
 /** A TOTP code of the user's secret, active or pending, whose step was not accepted before. */

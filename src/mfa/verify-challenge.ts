@@ -1,12 +1,20 @@
 import type { AuthMethod } from '../amr'
 import { type AuthContext, unitOfWork } from '../context'
 import { MfaTokenInvalidError } from '../errors'
+import type { Locale } from '../http/locale'
 import { announceLogin } from '../session/announce-login'
 import { type Challenge, isStillMeant, readChallenge } from '../session/challenge'
 import { finishLogin, type LoginChallenge, type OpenedSession, type OpenSession } from '../session/finish-login'
 import { DuplicateRecordError } from '../store/auth-store'
 import { guardedAttempt } from './guarded-attempt'
 import { acceptSecondFactor, announceFactor, type Factor } from './second-factor'
+
+export interface Verification {
+  mfaToken: string
+  code: string
+  /** Of the notices. Default: `defaultLocale`. */
+  locale?: Locale | undefined
+}
 
 /**
  * The second step of a login: a challenge and a code make a session whose methods are the first step's and `otp`. One
@@ -15,7 +23,7 @@ import { acceptSecondFactor, announceFactor, type Factor } from './second-factor
  */
 export async function verifyMfa<Session extends OpenedSession>(
   ctx: AuthContext,
-  { mfaToken, code }: { mfaToken: string; code: string },
+  { mfaToken, code, locale }: Verification,
   open: OpenSession<Session>,
 ): Promise<Session | LoginChallenge> {
   const challenge = readChallenge(ctx, mfaToken)
@@ -24,7 +32,7 @@ export async function verifyMfa<Session extends OpenedSession>(
   if (!isStillMeant(ctx, challenge, seen)) throw new MfaTokenInvalidError()
   const { factor, result } = await guardedAttempt(ctx, userId, () => redeem(ctx, challenge, code, open))
   announceLogin(ctx, result)
-  announceFactor(ctx, seen, factor)
+  announceFactor(ctx, seen, factor, locale)
   return result
 }
 

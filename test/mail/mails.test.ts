@@ -84,7 +84,7 @@ describe('R-068 the owner is told', () => {
     expect(await mails.next({ kind: 'notice' })).toMatchObject({ to: 'ana@example.test', subject: 'Sua senha foi alterada' })
   })
 
-  test('of a provider that was linked and unlinked, at the address of the account', async () => {
+  test('of a provider that was linked and unlinked, at the address of the account, in the language of the request', async () => {
     const mails = mailbox()
     const host = await start({ settings: linkTemplates, options: { mailer: mails }, providers: { corp: {}, acme: {} } })
     const who = await member(host)
@@ -96,9 +96,9 @@ describe('R-068 the owner is told', () => {
     expect(mail.text).toContain('“acme”')
 
     expect((await link(host, who, { key: 'acme', profile: newPerson() })).status).toBe(409)
-    expect((await post(host, '/oauth/accounts/unlink', { provider: 'acme' }, who.token)).status).toBe(204)
+    expect((await post(host, '/oauth/accounts/unlink?lang=pt-BR', { provider: 'acme' }, who.token)).status).toBe(204)
     const unlinked = await mails.next({ kind: 'notice' })
-    expect(unlinked).toMatchObject({ to: who.email, subject: 'A way to sign in was removed' })
+    expect(unlinked).toMatchObject({ to: who.email, subject: 'Uma forma de entrar na sua conta foi removida' })
     expect(unlinked.text).toContain('“acme”')
 
     expect((await post(host, '/oauth/accounts/unlink', { provider: 'acme' }, who.token)).status).toBe(404)

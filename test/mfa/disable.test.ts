@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { amrOf, bearerOf, isAlive, mailsTo, newAddress, otherPassword, password, post, userOf } from '../local/people'
+import { amrOf, bearerOf, isAlive, mailsTo, newAddress, otherPassword, password, post, signedIn, userOf } from '../local/people'
 import { addUser } from '../social/accounts-at-hand'
 import { databases } from '../support/databases'
 import { mailbox } from '../support/mailbox'
@@ -147,5 +147,24 @@ describe('what a code allows, further', async () => {
     expect(subjects).toEqual([notice(/second|two/i), notice(/recovery codes/i), notice(/second|two/i)])
     expect(mailsTo(host, person.email)).toEqual([])
     expect(mails.mails.map(({ text, html }) => text + html).join()).not.toContain(person.secret)
+  })
+
+  test('what the owner hears of the factor is in the language of the request', async () => {
+    const mails = mailbox()
+    const host = await start({ options: { mailer: mails, throttle: { mail: false } } })
+    const member = await signedIn(host)
+    const ask = (path: string, body: object) => post(host, `${path}?lang=pt-BR`, body, bearerOf(member))
+    const { body: enrolment } = await ask('/mfa/enroll', {})
+    const app = authenticator(enrolment.secret, host.clock)
+    const [first, second] = enrolment.recovery_codes as string[]
+    const { body: pair } = await ask('/mfa/confirm', { code: app.code() })
+    member.token = pair.access_token
+    await ask('/mfa/verify', { mfa_token: await challengeOf(host, member), code: first })
+    await ask('/password-change/mfa', { code: second, new_password: password })
+    await ask('/mfa/recovery-codes', { code: app.nextCode() })
+    await ask('/mfa/disable', { code: app.nextCode(), password })
+
+    await expect.poll(() => mails.mails.length).toBe(6)
+    expect(mails.mails.map(({ locale }) => locale)).toEqual(Array(6).fill('pt-BR'))
   })
 })
