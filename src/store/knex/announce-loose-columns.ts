@@ -47,6 +47,7 @@ export function announceLooseColumns(connection: Connection, knex: Knex, tables:
     statement: (verb, run) => afterwards(connection.statement(verb, run)),
     guarded: (verb, run) => afterwards(connection.guarded(verb, run)),
     together: (verb, run) => afterwards(connection.together(verb, run)),
+    lockedTogether: (verb, run) => afterwards(connection.lockedTogether(verb, run)),
     unit: (work) => afterwards(connection.unit(work)),
   }
 }

@@ -12,6 +12,8 @@ export interface Connection {
   guarded<T>(verb: string, run: (db: Knex) => PromiseLike<T>): Promise<T>
   /** Statements that belong together: a transaction of their own, or part of the one that is open. */
   together<T>(verb: string, run: (db: Knex) => PromiseLike<T>): Promise<T>
+  /** The same for statements each of which decides on rows that it locks: right at any isolation level, so none is asked for. */
+  lockedTogether<T>(verb: string, run: (db: Knex) => PromiseLike<T>): Promise<T>
   /** A unit of work. Joins the one that is open. */
   unit<T>(work: (connection: Connection) => Promise<T>): Promise<T>
 }
@@ -23,6 +25,8 @@ export function poolConnection(knex: Knex, dialect: Dialect): Connection {
     statement: (verb, run) => repeatAfterConflict(() => translating(verb, () => run(knex))),
     guarded: (verb, run) => (dialect.returning ? connection.statement(verb, run) : connection.together(verb, run)),
     together: (verb, run) => connection.unit((inside) => inside.statement(verb, run)),
+    lockedTogether: (verb, run) =>
+      repeatAfterConflict(() => newUnit(knex, dialect, (inside) => inside.statement(verb, run), { atAnyLevel: true })),
     unit: (work) => repeatAfterConflict(() => newUnit(knex, dialect, work)),
   }
   return connection
@@ -31,15 +35,27 @@ export function poolConnection(knex: Knex, dialect: Dialect): Connection {
 /** Inside a transaction nothing is repeated: only its owner can run it again. */
 export function transactionConnection(trx: Knex.Transaction, dialect: Dialect, failures: Error[] = []): Connection {
   const statement: Connection['statement'] = (verb, run) => translating(verb, () => run(trx), failures)
-  const connection: Connection = { dialect, statement, guarded: statement, together: statement, unit: (work) => work(connection) }
+  const connection: Connection = {
+    dialect,
+    statement,
+    guarded: statement,
+    together: statement,
+    lockedTogether: statement,
+    unit: (work) => work(connection),
+  }
   return connection
 }
 
-async function newUnit<T>(knex: Knex, dialect: Dialect, work: (connection: Connection) => Promise<T>): Promise<T> {
+async function newUnit<T>(
+  knex: Knex,
+  dialect: Dialect,
+  work: (connection: Connection) => Promise<T>,
+  options?: { atAnyLevel: boolean },
+): Promise<T> {
   const failures: Error[] = []
   let refusal: { error: unknown } | null = null
   try {
-    return await dialect.transaction(knex, async (trx) => {
+    const inside = async (trx: Knex.Transaction) => {
       try {
         const result = await work(transactionConnection(trx, dialect, failures))
         // PostgreSQL answers the COMMIT of a failed transaction with a silent ROLLBACK: a failure that `work` caught
@@ -51,7 +67,8 @@ async function newUnit<T>(knex: Knex, dialect: Dialect, work: (connection: Conne
         // knex takes a rejection without a reason for a rollback that was asked for, and resolves.
         throw error ?? new Error('rolled back')
       }
-    })
+    }
+    return await dialect.transaction(knex, inside, options)
   } catch (error) {
     throw failures.find(isConflict) ?? unitError(refusal, error)
   }

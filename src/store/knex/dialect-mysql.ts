@@ -19,7 +19,8 @@ export const mysql: Dialect = {
   instantExpression: "date_format(??, '%Y-%m-%dT%H:%i:%s.%fZ')",
   integerKeyExpression: 'cast(?? as char)',
   booleanToColumn: (value) => (value ? 1 : 0),
-  transaction: (knex, work) => knex.transaction(work, { isolationLevel: 'read committed' }),
+  transaction: (knex, work, { atAnyLevel } = { atAnyLevel: false }) =>
+    knex.transaction(work, atAnyLevel ? {} : { isolationLevel: 'read committed' }),
   withSchemaLock,
   tableOptions,
   columnType,

@@ -24,8 +24,8 @@ export interface Dialect {
   /** The same for an integer key, which as a JavaScript number would lose digits past 2^53. */
   readonly integerKeyExpression: string | null
   booleanToColumn(value: boolean): boolean | number
-  /** Runs `work` in a new transaction. */
-  transaction<T>(knex: Knex, work: (trx: Knex.Transaction) => Promise<T>): Promise<T>
+  /** Runs `work` in a new transaction, at READ COMMITTED; `atAnyLevel` saves MySQL the statement that says so. */
+  transaction<T>(knex: Knex, work: (trx: Knex.Transaction) => Promise<T>, options?: { atAnyLevel: boolean }): Promise<T>
   /**
    * Runs `work` on one connection while no second process creates tables; null where CREATE ... IF NOT EXISTS is safe
    * by itself (on PostgreSQL two at once end in a duplicate key of the catalogue).

@@ -12,7 +12,7 @@ export async function rotate(connection: Connection, tables: Tables, rotation: R
   const { tokenHash, child } = rotation
   if (!refreshTokens.match({ tokenHash }) || !refreshTokens.match(child)) return null
   if (!connection.dialect.writesInWith) {
-    return connection.together('refreshTokens.rotate', (db) => rotateStepByStep(db, connection.dialect, tables, rotation))
+    return connection.lockedTogether('refreshTokens.rotate', (db) => rotateStepByStep(db, connection.dialect, tables, rotation))
   }
   const [row] = await connection.statement('refreshTokens.rotate', (db) => rotateInOneStatement(db, tables, rotation))
   return row ? { token: refreshTokens.toRecord(row), user: users.toRecord(row) } : null
