@@ -37,7 +37,7 @@ export async function finishLogin(ctx: AuthContext, user: UserRecord, amr: reado
     kind: 'session',
     userId: user.id,
     amr,
-    accessToken: signAccessToken(ctx, user, amr),
+    accessToken: signAccessToken(ctx, user, amr, refresh.createdAt),
     refreshToken: refresh.token,
     refreshTokenExpiresAt: refresh.expiresAt,
   }

@@ -8,6 +8,8 @@ export interface IssuedRefreshToken {
   /** The plaintext: handed out once, never stored. */
   token: string
   expiresAt: Date
+  /** The row's: the access token of the pair says the same. */
+  createdAt: Date
 }
 
 /** Starts a family. Inside the unit of work of the login it belongs to. */
@@ -29,7 +31,7 @@ export async function issueRefreshToken(ctx: AuthContext, userId: string, amr: r
     revokedAt: null,
     createdAt: now,
   })
-  return { token, expiresAt }
+  return { token, expiresAt, createdAt: now }
 }
 
 /** 256 random bits; only the SHA-256 is stored. */

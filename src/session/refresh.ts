@@ -35,7 +35,7 @@ async function rotate(ctx: AuthContext, tokenHash: string): Promise<LoginResult 
     kind: 'session',
     userId: user.id,
     amr,
-    accessToken: signAccessToken(ctx, user, amr),
+    accessToken: signAccessToken(ctx, user, amr, at),
     refreshToken: child.token,
     refreshTokenExpiresAt: token.expiresAt,
   }

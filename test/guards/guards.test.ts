@@ -36,12 +36,13 @@ describe('a host that answers first', () => {
       new Promise((_resolve, reject) => {
         refuse = reject
       })
+    const { mounted, token } = await startSignedIn()
     const guards = createGuards({
       settings,
       logger: logTap(),
+      now: mounted.clock.now,
       store: { users: { find } } as unknown as AuthStore, // all that requireUser asks
     })
-    const { token } = await startSignedIn()
     const app = express()
     app.use((_req, res, next) => {
       next()
