@@ -2,7 +2,7 @@ import { OAuthProviderUnavailableError } from '../errors'
 import { type HttpClient, HttpClientError } from '../http-client'
 import { callProvider, isPlainObject, parseJsonObject } from './provider-request'
 import { refused, type TokenHeader } from './signed-token'
-import { readVerificationKey, type VerificationKey } from './verification-key'
+import { isSamePublicKey, readVerificationKey, type VerificationKey } from './verification-key'
 
 export interface KeySetOptions {
   jwksUri: string
@@ -139,5 +139,5 @@ function readKeys(members: unknown[], earlier: Keys | null): Keys {
 }
 
 function isSameKey(one: VerificationKey, other: VerificationKey): boolean {
-  return one.key.equals(other.key) && one.algorithms.join() === other.algorithms.join()
+  return isSamePublicKey(one.key, other.key) && one.algorithms.join() === other.algorithms.join()
 }

@@ -20,6 +20,15 @@ export function readVerificationKey(jwk: unknown): VerificationKey | null {
   return key && algorithms.length > 0 ? { key, algorithms } : null
 }
 
+/**
+ * Not KeyObject.equals: two keys of different types leave an error in OpenSSL's queue there, which the next private key
+ * that is read in this process then fails with (Node 20).
+ */
+export function isSamePublicKey(one: KeyObject, other: KeyObject): boolean {
+  const [bytes, otherBytes] = [one, other].map((key) => key.export({ type: 'spki', format: 'der' }))
+  return bytes !== undefined && otherBytes !== undefined && bytes.equals(otherBytes)
+}
+
 function isForSignatures({ use, key_ops: operations }: Record<string, unknown>): boolean {
   if (use !== undefined && use !== 'sig') return false
   return operations === undefined || (Array.isArray(operations) && operations.includes('verify'))

@@ -2,7 +2,7 @@ import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto'
 import type { JwtKey } from '../config/settings'
 import { ConfigurationError } from '../errors'
 import type { AccessKey, JwtAlgorithm } from '../keys'
-import { algorithmsFor } from '../providers/verification-key'
+import { algorithmsFor, isSamePublicKey } from '../providers/verification-key'
 
 /**
  * `settings.jwtKeys` as KeyObjects, made once at boot; the first signs.
@@ -12,7 +12,7 @@ export function readJwtKeys(jwtKeys: readonly JwtKey[]): AccessKey[] {
   const keys = jwtKeys.map(readJwtKey)
   if (!keys[0]?.privateKey) throw wrong(0, 'signs, so it needs its privateKey; move a retired key further back')
   keys.forEach(({ key }, place) => {
-    const earlier = keys.slice(0, place).findIndex((other) => other.key.equals(key))
+    const earlier = keys.slice(0, place).findIndex((other) => isSamePublicKey(other.key, key))
     // Under two names it could have two algorithms.
     if (earlier !== -1) throw wrong(place, `is key ${earlier + 1} under another kid; list each key once`)
   })
@@ -24,7 +24,7 @@ function readJwtKey({ kid, alg, privateKey: privatePem, publicKey: publicPem }: 
   const given = publicPem === undefined ? null : readPublicKey(publicPem, place)
   const key = privateKey ? createPublicKey(privateKey) : given
   if (!key) throw wrong(place, 'needs a privateKey or a publicKey')
-  if (given && !given.equals(key))
+  if (given && !isSamePublicKey(given, key))
     throw wrong(place, 'has a publicKey that does not belong to its privateKey; leave it out or give the right one')
   if (!algorithmsFor(key).includes(alg)) throw wrong(place, needs[alg])
   return Object.freeze({ kid, algorithm: alg, key, privateKey })
