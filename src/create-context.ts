@@ -13,7 +13,7 @@ import { createDummyHash } from './passwords/dummy-hash'
 import { argon2idHasher } from './passwords/hasher'
 import type { PasswordHasher, PasswordPolicy } from './passwords/password-hasher'
 import { generatePassword } from './passwords/policy'
-import { readJwtKeys } from './session/access-keys'
+import { readSigningKeys } from './session/access-keys'
 import { resolveBudget, resolveBudgets } from './throttle/budget'
 import { countedHereToo } from './throttle/counted-here-too'
 import { withLocalFallback } from './throttle/local-fallback'
@@ -38,7 +38,7 @@ export function createContext(options: AuthRouterOptions): AuthContext {
     settings,
     prefix,
     keys,
-    accessKeys: settings.jwtKeys ? readJwtKeys(settings.jwtKeys) : [secretAccessKey(keys.access)],
+    accessKeys: settings.jwtKeys ? readSigningKeys(settings.jwtKeys) : [secretAccessKey(keys.access)],
     store: trustedStore(options.store, logger),
     providers,
     hasher,

@@ -5,17 +5,23 @@ import type { AccessKey, JwtAlgorithm } from '../keys'
 import { algorithmsFor, isSamePublicKey } from '../providers/verification-key'
 
 /**
- * `settings.jwtKeys` as KeyObjects, made once at boot; the first signs.
+ * `settings.jwtKeys` as KeyObjects, made once at boot. Guards alone need no private key.
  * @throws ConfigurationError naming the key by its place, and the fix; never a value
  */
 export function readJwtKeys(jwtKeys: readonly JwtKey[]): AccessKey[] {
   const keys = jwtKeys.map(readJwtKey)
-  if (!keys[0]?.privateKey) throw wrong(0, 'signs, so it needs its privateKey; move a retired key further back')
   keys.forEach(({ key }, place) => {
     const earlier = keys.slice(0, place).findIndex((other) => isSamePublicKey(other.key, key))
     // Under two names it could have two algorithms.
     if (earlier !== -1) throw wrong(place, `is key ${earlier + 1} under another kid; list each key once`)
   })
+  return keys
+}
+
+/** The same for who signs as well as checks: the first of them does. @throws ConfigurationError as `readJwtKeys` */
+export function readSigningKeys(jwtKeys: readonly JwtKey[]): AccessKey[] {
+  const keys = readJwtKeys(jwtKeys)
+  if (!keys[0]?.privateKey) throw wrong(0, 'signs, so it needs its privateKey; move a retired key further back')
   return keys
 }
 

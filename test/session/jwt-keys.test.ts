@@ -47,7 +47,6 @@ describe('settings.jwtKeys at boot', () => {
   const notPrivate = /key 1 has a privateKey that is not an unencrypted private key in PEM; in JSON its line breaks are written \\n/
   const notPublic = /key 2 has a publicKey that is not a public key in PEM/
   const wrong: [string, () => unknown[], RegExp][] = [
-    ['a first key that cannot sign', () => [retired(ec), rsa], /key 1 signs, so it needs its privateKey/],
     ['RSA of 1024 bits', () => [{ ...rsa, ...onlyPrivate(generateKeyPairSync('rsa', { modulusLength: 1024 })) }], needsRsa],
     [
       'RSA with exponent 3',
@@ -103,6 +102,10 @@ describe('settings.jwtKeys at boot', () => {
     expect(boot({ ...base, jwtSecret: testSecret, jwtKeys: [retired(ec)] })).toThrow(/key 1 signs/)
     expect(boot({ ...base, jwtKeys: [ec] })).toThrow(/Setting jwtSecret \(AUTH_JWT_SECRET\) must be/)
     expect(boot({ ...base, jwtSecret: testSecret, jwtKeys: [ec, retired(rsa), pss] })).not.toThrow()
+  })
+
+  test('guards sign nothing, and need no private key', () => {
+    expect(refusal([retired(ec), retired(rsa)])).toBe('accepted')
   })
 
   test('AUTH_JWT_KEYS is the same list as JSON', () => {
