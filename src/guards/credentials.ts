@@ -22,7 +22,12 @@ export function readCredential(settings: DeliverySettings, req: Request): Creden
   const token = bearerToken(req)
   if (token !== null) return { token, from: 'header' }
   const cookie = settings.tokenDelivery === 'bearer' ? null : readCookie(req, settings.accessCookieName)
-  return cookie === null ? null : { token: cookie, from: 'cookie' }
+  return cookie === null ? null : { token: copyOf(cookie), from: 'cookie' }
+}
+
+/** A token is kept longer than its request; cut out of the Cookie header it would keep all of that header with it. */
+function copyOf(text: string): string {
+  return Buffer.from(text, 'utf8').toString('utf8')
 }
 
 function bearerToken(req: Request): string | null {

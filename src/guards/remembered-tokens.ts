@@ -1,7 +1,7 @@
 export interface RememberedTokens<T> {
   find(token: string): T | undefined
   keep(token: string, value: T): void
-  /** How many there are. */
+  /** How many there are at most; one that was asked for again may be in both generations. */
   readonly size: number
 }
 
@@ -23,7 +23,6 @@ export function rememberedTokens<T>(limit: number): RememberedTokens<T> {
       young = new Map()
     }
     young.set(token, value)
-    old.delete(token)
   }
 
   return {
@@ -36,8 +35,7 @@ export function rememberedTokens<T>(limit: number): RememberedTokens<T> {
     },
     keep(token, value) {
       if (limit === 0 || token.length > longest) return
-      // A copy: a token cut out of a header would hold on to all of that header.
-      put(Buffer.from(token, 'latin1').toString('latin1'), value)
+      put(token, value)
     },
     get size() {
       return young.size + old.size

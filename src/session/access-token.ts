@@ -70,10 +70,18 @@ export function verifyAccessToken(ctx: Pick<AuthContext, 'accessKeys' | 'now'>, 
 export function readTokenHeader(token: string): AccessTokenHeader {
   if (token.length > maxLength || !/^[\w-]+\.[\w-]+\.[\w-]+$/.test(token)) throw new InvalidTokenError()
   if (token.startsWith(encodedSecretHeader)) return secretHeader
-  const header = parseHeader(token.slice(0, token.indexOf('.')))
+  if (!token.startsWith(latest.encoded)) latest = readHeader(token.slice(0, token.indexOf('.') + 1))
+  return latest.header
+}
+
+// All tokens of a key begin alike: what the last one said is not parsed again.
+let latest: { encoded: string; header: AccessTokenHeader } = { encoded: encodedSecretHeader, header: secretHeader }
+
+function readHeader(encoded: string): typeof latest {
+  const header = parseHeader(encoded)
   const { alg, kid, typ } = header
   if (Object.keys(header).length !== 3 || typ !== 'JWT' || typeof kid !== 'string' || !isJwtAlgorithm(alg)) throw new InvalidTokenError()
-  return { alg, kid }
+  return { encoded, header: { alg, kid } }
 }
 
 function parseHeader(encoded: string): Record<string, unknown> {

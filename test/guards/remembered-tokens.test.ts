@@ -1,7 +1,9 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
+import type { Request } from 'express'
 import { describe, expect, test } from 'vitest'
 import { InvalidTokenError, TokenExpiredError } from '../../src/errors'
+import { readCredential } from '../../src/guards/credentials'
 import { rememberedTokens } from '../../src/guards/remembered-tokens'
 import { ownKeys, type TokenKeys } from '../../src/guards/token-keys'
 import { verifyOnce } from '../../src/guards/verify-once'
@@ -153,6 +155,7 @@ describe('the memory', () => {
     const longest = claimsAt(now, { email: `${'x'.repeat(300)}@example.test`, sub: 's'.repeat(64) })
     const [one] = [tokenUnder(makeKey('rsa', 'RS256'), longest)]
     const remembered = rememberedTokens<object>(2 * entries)
+    const delivery = { tokenDelivery: 'both', accessCookieName: 'access_token' } as const
     const heap = () => {
       collect()
       return process.memoryUsage().heapUsed
@@ -160,9 +163,10 @@ describe('the memory', () => {
 
     const before = heap()
     for (let count = 0; count < entries; count++) {
-      const cookies = Buffer.from(`access_token=${count}.${one}; rest=${'y'.repeat(12_000)}`).toString('latin1')
-      const token = cookies.slice('access_token='.length, cookies.indexOf(';'))
-      remembered.keep(token, { auth: { claims: JSON.parse(JSON.stringify(longest)), user: null } })
+      const cookie = Buffer.from(`access_token=${count}.${one}; rest=${'y'.repeat(12_000)}`).toString('latin1')
+      const headers = count % 2 === 0 ? { cookie } : { authorization: Buffer.from(`Bearer ${count}.${one}`).toString('latin1') }
+      const req = { headers, rawHeaders: [] as string[] } as unknown as Request // all that is read of it
+      remembered.keep(String(readCredential(delivery, req)?.token), { auth: { claims: JSON.parse(JSON.stringify(longest)), user: null } })
     }
     const each = (heap() - before) / entries
 
