@@ -1,7 +1,7 @@
 import type { Background } from './background'
 import type { Settings } from './config/settings'
 import type { EventEmitter } from './events'
-import type { Keys } from './keys'
+import type { AccessKey, Keys } from './keys'
 import type { Logger } from './logger'
 import type { Postman } from './mail/postman'
 import type { SignupOptions, Templates } from './options'
@@ -18,6 +18,8 @@ export interface AuthContext {
   /** The full public path of the mount, for example `/auth`. */
   readonly prefix: string
   readonly keys: Keys
+  /** Of access tokens: `jwtKeys`, or the one derived from the secret. The first signs, all verify. */
+  readonly accessKeys: readonly AccessKey[]
   readonly store: AuthStore
   /** Registration key -> client. */
   readonly providers: ReadonlyMap<string, ProviderClient>

@@ -5,6 +5,7 @@ import type { AuthContext } from './context'
 import { createContext } from './create-context'
 import type { AuthEvents } from './events'
 import { type Guards, guardsFor } from './guards/guards'
+import { ownKeys } from './guards/token-keys'
 import { checkMount } from './http/check-mount'
 import { answerErrors } from './http/error-handler'
 import { mountRoutes, type Route } from './http/routes'
@@ -13,6 +14,7 @@ import { mfaRoutes } from './mfa/routes'
 import type { AuthRouterOptions } from './options'
 import { serverSessionRoutes } from './server-session/routes'
 import { type AuthService, createService } from './service'
+import { keySetRoutes } from './session/key-set-route'
 import { sessionRoutes } from './session/routes'
 import { endOwnAttempts } from './social/attempts'
 import { socialRoutes } from './social/routes'
@@ -31,7 +33,7 @@ export interface AuthRouter extends Router {
  */
 export function createAuthRouter(options: AuthRouterOptions): AuthRouter {
   const ctx = createContext(options)
-  const guards = guardsFor(ctx)
+  const guards = guardsFor({ ...ctx, tokenKeys: ownKeys(ctx.accessKeys) })
   const router = express.Router({ caseSensitive: true, strict: true })
   router.use(checkMount(ctx.prefix, ctx.logger))
   mountRoutes(router, routesOf(ctx, guards))
@@ -48,5 +50,6 @@ function routesOf(ctx: AuthContext, guards: Guards): Route[] {
     ...accountRoutes(ctx, guards),
     ...mfaRoutes(ctx, guards),
     ...serverSessionRoutes(ctx, guards, (req, res) => endOwnAttempts(ctx, req, res)),
+    ...keySetRoutes(ctx),
   ]
 }

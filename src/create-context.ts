@@ -4,7 +4,7 @@ import { isProduction } from './config/environment'
 import { resolveSettings, type Settings } from './config/settings'
 import { type AuthContext, type Budgets, trustedStore } from './context'
 import { createEvents } from './events'
-import { deriveKeys } from './keys'
+import { deriveKeys, secretAccessKey } from './keys'
 import { consoleLogger, type Logger, safely } from './logger'
 import { createPostman } from './mail/postman'
 import { readSecretKeys } from './mfa/secret-box'
@@ -13,6 +13,7 @@ import { createDummyHash } from './passwords/dummy-hash'
 import { argon2idHasher } from './passwords/hasher'
 import type { PasswordHasher, PasswordPolicy } from './passwords/password-hasher'
 import { generatePassword } from './passwords/policy'
+import { readSigningKeys } from './session/access-keys'
 import { resolveBudget, resolveBudgets } from './throttle/budget'
 import { countedHereToo } from './throttle/counted-here-too'
 import { withLocalFallback } from './throttle/local-fallback'
@@ -31,11 +32,13 @@ export function createContext(options: AuthRouterOptions): AuthContext {
   const prefix = options.prefix ?? '/auth'
   const events = createEvents(logger)
   runBootChecks({ options, settings, production, prefix, providers, store: options.store, logger })
+  const keys = deriveKeys(settings.jwtSecret)
   const hasher = options.passwordHasher ?? argon2idHasher()
   return Object.freeze({
     settings,
     prefix,
-    keys: deriveKeys(settings.jwtSecret),
+    keys,
+    accessKeys: settings.jwtKeys ? readSigningKeys(settings.jwtKeys) : [secretAccessKey(keys.access)],
     store: trustedStore(options.store, logger),
     providers,
     hasher,

@@ -16,3 +16,17 @@ export function deriveKeys(secret: string): Keys {
     Object.fromEntries(purposes.map((purpose) => [purpose, deriveKey(secret, purpose)])) as Record<KeyPurpose, KeyObject>,
   ) // every purpose is listed
 }
+
+export type JwtAlgorithm = 'ES256' | 'RS256' | 'PS256'
+
+/** A key of access tokens and the one algorithm it is for, fixed here and never by a token (RFC 8725 section 3.1). */
+export type AccessKey = Readonly<
+  | { kid: null; algorithm: 'HS256'; key: KeyObject; privateKey: KeyObject }
+  /** `key` checks signatures, `privateKey` makes them; null: retired. */
+  | { kid: string; algorithm: JwtAlgorithm; key: KeyObject; privateKey: KeyObject | null }
+>
+
+/** Without `jwtKeys` there is one, derived from the secret; its tokens name no key. */
+export function secretAccessKey(key: KeyObject): AccessKey {
+  return Object.freeze({ kid: null, algorithm: 'HS256', key, privateKey: key })
+}

@@ -169,8 +169,11 @@ describe('R-001 the secret', () => {
     ['a number', 1234567890123456],
   ])('R-001 refuses construction when it is %s, naming the setting and how to make one, never the value', (_case, jwtSecret) => {
     const settings = { jwtSecret } as SettingsInput // a number is wrong on purpose
-    const messages = [refusal(() => boot({ settings })), refusal(() => createGuards({ settings }))]
+    const ofGuards = refusal(() => createGuards({ settings }))
+    const messages = [refusal(() => boot({ settings })), ...(jwtSecret ? [ofGuards] : [])]
 
+    // Guards have other key sources: without any, the sentence names them all.
+    if (!jwtSecret) expect(ofGuards).toMatch(/^createGuards: settings need exactly one key source.*jwtSecret.*jwtKeys.*jwksUri/)
     for (const message of messages) {
       expect(message).toMatch(/^Setting jwtSecret \(AUTH_JWT_SECRET\) must be at least 32 random bytes.*openssl rand/)
       if (jwtSecret && jwtSecret !== 'a') expect(message).not.toContain(String(jwtSecret).slice(0, 8))

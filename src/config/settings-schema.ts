@@ -1,10 +1,10 @@
 import Joi from 'joi'
 import { isPlaceholderSecret } from './placeholder-secret'
-import type { Settings } from './settings'
+import type { JwtKey, Settings } from './settings'
 import { isLinkTemplate, isOrigin, isRedirectTarget } from './web-address'
 
 /** Joi's types know no readonly list. */
-type Checked = Omit<Settings, 'trustedOrigins'> & { trustedOrigins: string[] }
+type Checked = Omit<Settings, 'trustedOrigins' | 'jwtKeys'> & { trustedOrigins: string[]; jwtKeys: JwtKey[] | null }
 
 /**
  * Every setting, its default and its rule. The description completes the sentence "… must be" and is all a refusal says:
@@ -15,6 +15,17 @@ export const settingsSchema = Joi.object<Checked, true>({
     'at least 32 random bytes, not a placeholder (for example the output of `openssl rand -base64 48`)',
     isStrongSecret,
   ).required(),
+  jwtKeys: Joi.array()
+    .items(jwtKey())
+    .sparse(false)
+    .min(1)
+    .max(20)
+    .unique('kid')
+    .allow(null)
+    .default(null)
+    .description(
+      "a list (in the environment: a JSON list) of 1 to 20 keys { kid, alg, privateKey, publicKey }: kid unique, 1 to 128 visible ASCII characters without quotes and backslash; alg 'ES256', 'RS256' or 'PS256'; the keys PEM text, of which the first key needs privateKey and a retired one may keep only publicKey",
+    ),
   accessTokenTtlSeconds: whole(900, 1, 86_400),
   refreshTokenTtlSeconds: whole(604_800, 1, 31_536_000),
   refreshFamilyTtlSeconds: whole(2_592_000, 1, 315_360_000),
@@ -79,7 +90,22 @@ export const settingsSchema = Joi.object<Checked, true>({
     .strict()
     .default((_, helpers) => helpers.prefs.context?.['production'] !== true)
     .description('true or false'),
+  rememberedTokens: whole(10_000, 0, 100_000),
 })
+
+/** Its shape; whether the text is a key, and a fit one, is looked at where it is made into one. */
+function jwtKey() {
+  const pem = Joi.string().strict().max(16_384)
+  return Joi.object<JwtKey>({
+    kid: Joi.string()
+      .strict()
+      .pattern(/^[\x21\x23-\x26\x28-\x5b\x5d-\x7e]{1,128}$/)
+      .required(),
+    alg: Joi.string().strict().valid('ES256', 'RS256', 'PS256').required(),
+    privateKey: pem,
+    publicKey: pem,
+  }).or('privateKey', 'publicKey')
+}
 
 function whole(fallback: number, least: number, most: number) {
   return Joi.number().strict().integer().min(least).max(most).default(fallback).description(`a whole number from ${least} to ${most}`)

@@ -1,5 +1,6 @@
 import type Joi from 'joi'
 import { ConfigurationError } from '../errors'
+import type { JwtAlgorithm } from '../keys'
 import { nearestName } from './nearest-name'
 import { settingsConflicts } from './settings-conflicts'
 import { settingsSchema } from './settings-schema'
@@ -7,6 +8,7 @@ import { settingsSchema } from './settings-schema'
 /** Plain data, complete and frozen after `resolveSettings`. Every field has an environment variable (docs/configuration.md). */
 export interface Settings {
   readonly jwtSecret: string
+  readonly jwtKeys: readonly JwtKey[] | null
   readonly accessTokenTtlSeconds: number
   readonly refreshTokenTtlSeconds: number
   readonly refreshFamilyTtlSeconds: number
@@ -58,6 +60,18 @@ export interface Settings {
   readonly sessionTtlSeconds: number
   readonly sessionCookieName: string
   readonly openapiEnabled: boolean
+  readonly rememberedTokens: number
+}
+
+/** A key pair for access tokens. Keys are PEM: PKCS#8 for the private one, SPKI for the public one, as openssl writes them. */
+export interface JwtKey {
+  /** Names the key in tokens and in the key set; unique. */
+  readonly kid: string
+  readonly alg: JwtAlgorithm
+  /** Needed in the first key, which signs. */
+  readonly privateKey?: string | undefined
+  /** Enough for a retired key; beside a private key it must be its own. */
+  readonly publicKey?: string | undefined
 }
 
 /**
@@ -87,7 +101,20 @@ export function resolveSettings(input: SettingsInput, environment: { production:
   if (error) throw new ConfigurationError(refusals(error).join('\n'))
   const conflicts = settingsConflicts(value)
   if (conflicts.length > 0) throw new ConfigurationError(conflicts.join('\n'))
-  return Object.freeze({ ...value, trustedOrigins: Object.freeze([...value.trustedOrigins]) })
+  return frozen(value)
+}
+
+/** A copy that nobody can change, the host's own lists included. */
+export function frozen(settings: Settings): Settings {
+  return Object.freeze({
+    ...settings,
+    trustedOrigins: Object.freeze([...settings.trustedOrigins]),
+    jwtKeys: frozenKeys(settings.jwtKeys),
+  })
+}
+
+function frozenKeys(keys: readonly JwtKey[] | null): readonly JwtKey[] | null {
+  return keys && Object.freeze(keys.map((key) => Object.freeze({ ...key })))
 }
 
 function refuseUnknown(names: readonly string[]): void {
@@ -99,7 +126,7 @@ function refuseUnknown(names: readonly string[]): void {
   }
 }
 
-function convertText(input: SettingsInput): Record<string, unknown> {
+export function convertText(input: SettingsInput): Record<string, unknown> {
   const given = settingNames.filter((name) => Object.hasOwn(input, name) && input[name] !== '' && input[name] !== undefined)
   return Object.fromEntries(given.map((name) => [name, fromText(settingsSchema.extract(name).type, input[name])]))
 }
@@ -120,7 +147,7 @@ function fromText(type: string | undefined, value: unknown): unknown {
   return value
 }
 
-function parseJson(text: string): unknown {
+export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
@@ -129,7 +156,7 @@ function parseJson(text: string): unknown {
 }
 
 /** Only names and descriptions: Joi's messages and contexts hold the values. */
-function refusals(error: Joi.ValidationError): string[] {
+export function refusals(error: Joi.ValidationError): string[] {
   const names = new Set(error.details.map(({ path }) => settingNames.find((name) => name === path[0])))
   return [...names].flatMap((name) => (name ? [refusal(name)] : []))
 }

@@ -3,29 +3,39 @@ import type { Settings } from '../config/settings'
 import { InvalidTokenError } from '../errors'
 import { readCookie } from '../http/cookies'
 
-/** RFC 6750 section 2.1: the scheme in any case, then b64token. */
-const bearer = /^Bearer +([A-Za-z0-9\-._~+/]+=*)$/i
+// RFC 6750 section 2.1: the scheme in any case, blanks, and what is to be a token. Whether it is one, of which characters,
+// is the verifier's to say: it takes nothing but three parts of base64url.
+const bearer = /^Bearer +([^ ].*)$/i
 // RFC 9110 section 5.6.2: where the scheme's name ends, whatever follows it.
 const bearerScheme = /^Bearer(?![\w!#$%&'*+.^`|~-])/i
 
 export type Credential = { token: string; from: 'header' | 'cookie' }
 
+type DeliverySettings = Pick<Settings, 'tokenDelivery' | 'accessCookieName'>
+
 /**
  * The access token of a request: the header, and where delivery includes cookies the cookie behind it. Never the query
  * or the body (RFC 6750 section 2.3). Null: none was sent.
- * @throws InvalidTokenError for a Bearer header that is not one token, and for an Authorization header sent twice
+ * @throws InvalidTokenError for a Bearer header without a token, and for an Authorization header sent twice
  */
-export function readCredential(settings: Settings, req: Request): Credential | null {
+export function readCredential(settings: DeliverySettings, req: Request): Credential | null {
   const token = bearerToken(req)
   if (token !== null) return { token, from: 'header' }
   const cookie = settings.tokenDelivery === 'bearer' ? null : readCookie(req, settings.accessCookieName)
-  return cookie === null ? null : { token: cookie, from: 'cookie' }
+  return cookie === null ? null : { token: copyOf(cookie), from: 'cookie' }
+}
+
+/** A token is kept longer than its request; cut out of the Cookie header it would keep all of that header with it. */
+function copyOf(text: string): string {
+  return Buffer.from(text, 'utf8').toString('utf8')
 }
 
 function bearerToken(req: Request): string | null {
   const header = req.headers.authorization
   if (header === undefined) return null
-  if (sentTwice(req)) throw new InvalidTokenError()
+  if (isSentTwice(req.rawHeaders)) throw new InvalidTokenError()
+  // As nearly everybody writes it, read without the expressions below.
+  if (header.startsWith('Bearer ') && header.length > 7 && header[7] !== ' ') return header.slice(7)
   if (!bearerScheme.test(header)) return null
   const token = bearer.exec(header)?.[1]
   if (token === undefined) throw new InvalidTokenError()
@@ -33,6 +43,11 @@ function bearerToken(req: Request): string | null {
 }
 
 /** Node keeps the first of several Authorization headers and drops the others; a proxy before us may have read another. */
-function sentTwice(req: Request): boolean {
-  return req.rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'authorization').length > 1
+function isSentTwice(rawHeaders: readonly string[]): boolean {
+  let times = 0
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index]
+    if (name?.length === 13 && name.toLowerCase() === 'authorization') times += 1
+  }
+  return times > 1
 }

@@ -11,6 +11,11 @@ export interface CurrentAuth {
   readonly session?: PublicSession
 }
 
+/** By an access token. */
+export interface TokenAuth extends CurrentAuth {
+  readonly claims: AccessTokenClaims
+}
+
 // On globalThis under a registered symbol: two copies of the package in one process agree on who is signed in. A WeakMap,
 // so that nothing is written on the host's request.
 const key = Symbol.for('doorward.auth.v1')

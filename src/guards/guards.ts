@@ -1,16 +1,26 @@
 import type { Request, RequestHandler, Response } from 'express'
 import { isSecondFactor } from '../amr'
+import type { GuardSettings } from '../config/guard-settings'
 import type { AuthContext } from '../context'
-import { AccountInactiveError, AppError, ConfigurationError, MfaRequiredError, ServiceUnavailableError, UnauthorizedError } from '../errors'
+import {
+  AccountInactiveError,
+  AppError,
+  ConfigurationError,
+  ForbiddenError,
+  MfaRequiredError,
+  ServiceUnavailableError,
+  UnauthorizedError,
+} from '../errors'
 import { sendError } from '../http/error-envelope'
 import { localeOf } from '../http/locale'
 import { step } from '../http/routes'
-import { type AccessTokenClaims, verifyAccessToken } from '../session/access-token'
 import type { UserRecord, UserStore } from '../store/auth-store'
 import { readCredential } from './credentials'
-import { rememberAuth } from './current-auth'
+import { rememberAuth, type TokenAuth } from './current-auth'
 import { toPublicUser } from './public-user'
 import { requireSession } from './require-session'
+import type { TokenKeys } from './token-keys'
+import { verifyOnce } from './verify-once'
 
 /** What a host puts in front of its own routes. A refusal is answered here, in the envelope, and goes no further. */
 export interface Guards {
@@ -22,35 +32,54 @@ export interface Guards {
   requireMfa(): RequestHandler
   /** requireAuth, and the user as the database has it now: gone 401, inactive 403 ACCOUNT_INACTIVE. */
   requireUser(): RequestHandler
+  /** requireUser, and `isAdmin` as the database has it now; else 403 FORBIDDEN. */
+  requireAdmin(): RequestHandler
   /** A live server-side session, by its cookie, and its user; anything else is 401 UNAUTHORIZED. One query. */
   requireSession(): RequestHandler
 }
 
-export type GuardContext = Pick<AuthContext, 'settings' | 'keys' | 'now' | 'logger'> & {
+export type GuardContext = Pick<AuthContext, 'now' | 'logger'> & {
+  readonly settings: GuardSettings
+  /** What an access token may be signed with. */
+  readonly tokenKeys: TokenKeys
   readonly store: Pick<AuthContext['store'], 'users' | 'sessions'> | null
 }
 
 export function guardsFor(ctx: GuardContext): Guards {
+  const find = authFinder(ctx)
+  const authenticated = (check: (req: Request, auth: TokenAuth) => Promise<void> | void) =>
+    refusing(ctx, (req) => {
+      const auth = find(req)
+      if (!auth) throw new UnauthorizedError()
+      return auth instanceof Promise ? auth.then((found) => check(req, found)) : check(req, auth)
+    })
   return {
-    requireAuth: () => refusing(ctx, (req) => rememberAuth(req, { claims: authenticate(ctx, req), user: null })),
+    requireAuth: () => authenticated(rememberAuth),
     optionalAuth: () =>
       refusing(ctx, (req) => {
-        const claims = findClaims(ctx, req)
-        if (claims) rememberAuth(req, { claims, user: null })
+        const auth = find(req)
+        return auth instanceof Promise
+          ? auth.then((found) => rememberAuth(req, found))
+          : auth === null
+            ? undefined
+            : rememberAuth(req, auth)
       }),
     requireMfa: () =>
-      refusing(ctx, (req) => {
-        const claims = authenticate(ctx, req)
-        if (!claims.amr.some(isSecondFactor)) throw new MfaRequiredError()
-        rememberAuth(req, { claims, user: null })
+      authenticated((req, auth) => {
+        if (!auth.claims.amr.some(isSecondFactor)) throw new MfaRequiredError()
+        rememberAuth(req, auth)
       }),
     requireUser: () => {
-      const users = usersOf(ctx)
-      return refusing(ctx, async (req) => {
-        const claims = authenticate(ctx, req)
-        const user = await findUser(users, claims.sub)
-        if (user?.id !== claims.sub) throw new UnauthorizedError() // an adapter's near match is nobody
-        if (!user.isActive) throw new AccountInactiveError()
+      const users = usersOf(ctx, 'requireUser')
+      return authenticated(async (req, { claims }) => {
+        rememberAuth(req, { claims, user: toPublicUser(await loadUser(users, claims.sub)) })
+      })
+    },
+    requireAdmin: () => {
+      const users = adminsOf(ctx)
+      return authenticated(async (req, { claims }) => {
+        const user = await loadUser(users, claims.sub)
+        if (user.isAdmin !== true) throw new ForbiddenError()
         rememberAuth(req, { claims, user: toPublicUser(user) })
       })
     },
@@ -58,36 +87,60 @@ export function guardsFor(ctx: GuardContext): Guards {
   }
 }
 
-function authenticate(ctx: GuardContext, req: Request): AccessTokenClaims {
-  const claims = findClaims(ctx, req)
-  if (!claims) throw new UnauthorizedError()
-  return claims
-}
-
-function findClaims(ctx: GuardContext, req: Request): AccessTokenClaims | null {
-  const credential = readCredential(ctx.settings, req)
-  return credential && verifyAccessToken(ctx, credential.token)
+/** Null: no token was sent. A promise only where a key has to be fetched: one for each request is most of what a guard would cost. */
+function authFinder(ctx: GuardContext): (req: Request) => TokenAuth | Promise<TokenAuth> | null {
+  const verify = verifyOnce(ctx, ctx.tokenKeys)
+  return (req) => {
+    const credential = readCredential(ctx.settings, req)
+    return credential && verify(credential.token)
+  }
 }
 
 /** Closed on any failure: whatever is thrown in the check is an answer, and the handler behind is not reached. */
 function refusing(ctx: GuardContext, check: (req: Request, res: Response) => Promise<void> | void): RequestHandler {
-  const run = step(check)
-  return (req, res, next) => {
-    run(req, res, (error?: unknown) => {
-      if (error === undefined) return next()
-      // The host answered while we were asking, say after a timeout of its own: there is nothing left to answer.
-      if (res.headersSent) return next(error)
-      // RFC 6750 section 3: tells a token that was refused from none at all.
-      if (error instanceof UnauthorizedError)
-        res.setHeader('WWW-Authenticate', error.code === 'UNAUTHORIZED' ? 'Bearer' : 'Bearer error="invalid_token"')
-      sendError(req, res, error, { logger: ctx.logger, locale: localeOf(req, ctx.settings.defaultLocale) })
-    })
+  return step(check, (error, req, res, next) => {
+    // The host answered while we were asking, say after a timeout of its own: there is nothing left to answer.
+    if (res.headersSent) return next(error)
+    const challenge = challengeOf(ctx, req, error)
+    if (challenge !== null) res.setHeader('WWW-Authenticate', challenge)
+    sendError(req, res, error, { logger: ctx.logger, locale: localeOf(req, ctx.settings.defaultLocale) })
+  })
+}
+
+/** RFC 6750 section 3 tells a token that was refused from none at all; RFC 9470 section 3 one that lacks a factor. */
+function challengeOf(ctx: GuardContext, req: Request, error: unknown): string | null {
+  if (error instanceof MfaRequiredError) return 'Bearer error="insufficient_user_authentication"'
+  if (!(error instanceof UnauthorizedError)) return null
+  return wasTokenSent(ctx, req) ? 'Bearer error="invalid_token"' : 'Bearer'
+}
+
+function wasTokenSent(ctx: GuardContext, req: Request): boolean {
+  try {
+    return readCredential(ctx.settings, req) !== null
+  } catch {
+    return true // one that cannot be read
   }
 }
 
-function usersOf(ctx: GuardContext): UserStore {
-  if (!ctx.store) throw new ConfigurationError('requireUser() reads the user row: pass `store` to createGuards().')
+function usersOf(ctx: GuardContext, guard: string): UserStore {
+  if (!ctx.store) throw new ConfigurationError(`${guard}() reads the user row: pass \`store\` to createGuards().`)
   return ctx.store.users
+}
+
+function adminsOf(ctx: GuardContext): UserStore {
+  const users = usersOf(ctx, 'requireAdmin')
+  // An adapter that says of no field that it has it, has none.
+  if (users.fields?.has('isAdmin') === true) return users
+  throw new ConfigurationError(
+    'requireAdmin() reads `is_admin`, and the users table has no such column; add one or map it (`users.columns.isAdmin`).',
+  )
+}
+
+async function loadUser(users: UserStore, id: string): Promise<UserRecord> {
+  const user = await findUser(users, id)
+  if (!user) throw new UnauthorizedError()
+  if (!user.isActive) throw new AccountInactiveError()
+  return user
 }
 
 /** An adapter that fails tells us nothing about the user: closed, and worth trying again. */

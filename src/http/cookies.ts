@@ -21,6 +21,8 @@ export function countCookies(req: Request, name: string): number {
   return pairs.filter((pair) => pair.includes('=') && pair.slice(0, pair.indexOf('=')).trim() === name).length
 }
 
+type CookieSettings = Pick<Settings, 'cookieDomain' | 'cookieSecure'>
+
 export interface CookieScope {
   path: string
   sameSite: 'lax' | 'strict' | 'none'
@@ -30,7 +32,7 @@ export interface CookieScope {
 
 /** Every cookie of ours is HttpOnly. */
 export function setCookie(
-  settings: Settings,
+  settings: CookieSettings,
   res: Response,
   name: string,
   value: string,
@@ -40,11 +42,11 @@ export function setCookie(
 }
 
 /** The same attributes, or the browser keeps the cookie. Not `res.clearCookie`: Express 4 lets a Max-Age through. */
-export function clearCookie(settings: Settings, res: Response, name: string, scope: CookieScope): void {
+export function clearCookie(settings: CookieSettings, res: Response, name: string, scope: CookieScope): void {
   res.cookie(name, '', { ...attributes(settings, scope), expires: new Date(0) })
 }
 
-function attributes(settings: Settings, { path, sameSite, hostOnly }: CookieScope): CookieOptions {
+function attributes(settings: CookieSettings, { path, sameSite, hostOnly }: CookieScope): CookieOptions {
   const domain = hostOnly || settings.cookieDomain === null ? {} : { domain: settings.cookieDomain }
   return { ...domain, path, sameSite, secure: settings.cookieSecure, httpOnly: true }
 }

@@ -82,24 +82,29 @@ export function settled(handle: (req: Request, res: Response) => Promise<void> |
   }
 }
 
-/** The same for a step that lets the request through when it is content; without a promise where it needs none. */
-export function step(check: (req: Request, res: Response) => Promise<void> | void): RequestHandler {
+/**
+ * The same for a step that lets the request through when it is content; without a promise where it needs none. `refuse`
+ * answers what it throws.
+ */
+export function step(check: (req: Request, res: Response) => Promise<void> | void, refuse: ErrorRequestHandler = passOn): RequestHandler {
   return (req, res, next) => {
     let pending: Promise<void> | void
     try {
       pending = check(req, res)
     } catch (thrown) {
-      return next(asError(thrown))
+      return void refuse(asError(thrown), req, res, next)
     }
     if (!pending) return next()
     inTime(pending)
       .then(
         () => next(),
-        (thrown: unknown) => next(asError(thrown)),
+        (thrown: unknown) => refuse(asError(thrown), req, res, next),
       )
       .catch(() => undefined) // Express catches what a handler throws; outside of it nobody waits for this promise
   }
 }
+
+const passOn: ErrorRequestHandler = (error, _req, _res, next) => next(error)
 
 // Longer than all that a request may rightly wait for, which is three provider calls of ten seconds.
 const deadlineMs = 40_000

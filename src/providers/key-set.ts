@@ -2,7 +2,7 @@ import { OAuthProviderUnavailableError } from '../errors'
 import { type HttpClient, HttpClientError } from '../http-client'
 import { callProvider, isPlainObject, parseJsonObject } from './provider-request'
 import { refused, type TokenHeader } from './signed-token'
-import { readVerificationKey, type VerificationKey } from './verification-key'
+import { isSamePublicKey, readVerificationKey, type VerificationKey } from './verification-key'
 
 export interface KeySetOptions {
   jwksUri: string
@@ -22,6 +22,13 @@ export interface KeySet {
    * @throws OAuthProviderUnavailableError when the set cannot be read or holds no signing key
    */
   find(header: TokenHeader): Promise<VerificationKey>
+  /**
+   * The same key while the set that was read is within its lifespan, without a promise and never with a fetch; null: ask
+   * `find`. A key that is read again unchanged stays the same object.
+   */
+  known(header: TokenHeader): VerificationKey | null
+  /** Until an unreadable set is asked for again; at least 1. */
+  secondsUntilRetry(): number
 }
 
 interface Keys {
@@ -49,7 +56,7 @@ export function createKeySet(options: KeySetOptions): KeySet {
   async function fetchOnce(): Promise<Keys> {
     const at = now().getTime()
     try {
-      const keys = await fetchKeys(options)
+      const keys = await fetchKeys(options, cached?.keys ?? null)
       cached = { keys, at }
       lastAttempt = { at, hasFailed: false }
       return keys
@@ -68,6 +75,11 @@ export function createKeySet(options: KeySetOptions): KeySet {
   }
 
   return {
+    known: (header) => (cached !== null && header.kid !== null && isWithin(cached.at, lifespanSeconds) ? only(cached.keys, header) : null),
+    secondsUntilRetry() {
+      const elapsed = lastAttempt === null ? minRefreshIntervalSeconds : (now().getTime() - lastAttempt.at) / 1000
+      return Math.max(1, Math.ceil(minRefreshIntervalSeconds - Math.max(0, elapsed)))
+    },
     async find(header) {
       if (header.kid === null) throw refused('the header names no key')
       const isFresh = cached !== null && isWithin(cached.at, lifespanSeconds)
@@ -83,35 +95,49 @@ function knows({ usable, unusable }: Keys, kid: string): boolean {
   return usable.has(kid) || unusable.has(kid)
 }
 
-function pick(keys: Keys, { kid, alg }: TokenHeader): VerificationKey {
-  const sameName = keys.usable.get(kid ?? '') ?? []
-  const [key, second] = sameName.filter(({ algorithms }) => algorithms.includes(alg))
-  // Two keys of one name for one algorithm: which one is meant cannot be known.
-  if (key && !second) return key
-  if (keys.usable.size === 0 && !keys.unusable.has(kid ?? '')) throw new OAuthProviderUnavailableError()
+function pick(keys: Keys, header: TokenHeader): VerificationKey {
+  const key = only(keys, header)
+  if (key) return key
+  if (keys.usable.size === 0 && !keys.unusable.has(header.kid ?? '')) throw new OAuthProviderUnavailableError()
   throw refused('the key set has no such key, or not for this algorithm')
 }
 
-async function fetchKeys({ httpClient, jwksUri }: KeySetOptions): Promise<Keys> {
+/** Two keys of one name for one algorithm: which one is meant cannot be known, so it is none. */
+function only({ usable }: Keys, { kid, alg }: TokenHeader): VerificationKey | null {
+  let found: VerificationKey | null = null
+  for (const key of usable.get(kid ?? '') ?? []) {
+    if (!key.algorithms.includes(alg)) continue
+    if (found) return null
+    found = key
+  }
+  return found
+}
+
+async function fetchKeys({ httpClient, jwksUri }: KeySetOptions, earlier: Keys | null): Promise<Keys> {
   try {
     const answer = await callProvider(httpClient, jwksUri, { headers: { accept: 'application/json' }, maxBytes: MAX_KEY_SET_BYTES })
     const members = answer.status >= 200 && answer.status < 300 ? parseJsonObject(answer.body)?.['keys'] : null
     if (!Array.isArray(members) || members.length > MAX_KEYS) throw new OAuthProviderUnavailableError()
-    return readKeys(members)
+    return readKeys(members, earlier)
   } catch (error) {
     throw error instanceof HttpClientError ? new OAuthProviderUnavailableError({ cause: error }) : error
   }
 }
 
-function readKeys(members: unknown[]): Keys {
+function readKeys(members: unknown[], earlier: Keys | null): Keys {
   const usable = new Map<string, VerificationKey[]>()
   const unusable = new Set<string>()
   for (const jwk of members) {
     const kid = isPlainObject(jwk) ? jwk['kid'] : null
     if (typeof kid !== 'string' || kid === '') continue
-    const key = readVerificationKey(jwk)
+    const read = readVerificationKey(jwk)
+    const key = read && (earlier?.usable.get(kid)?.find((other) => isSameKey(other, read)) ?? read)
     if (key) usable.set(kid, [...(usable.get(kid) ?? []), key])
     else unusable.add(kid)
   }
   return { usable, unusable }
+}
+
+function isSameKey(one: VerificationKey, other: VerificationKey): boolean {
+  return isSamePublicKey(one.key, other.key) && one.algorithms.join() === other.algorithms.join()
 }

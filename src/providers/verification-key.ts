@@ -20,6 +20,15 @@ export function readVerificationKey(jwk: unknown): VerificationKey | null {
   return key && algorithms.length > 0 ? { key, algorithms } : null
 }
 
+/**
+ * Not KeyObject.equals: two keys of different types leave an error in OpenSSL's queue there, which the next private key
+ * that is read in this process then fails with (Node 20).
+ */
+export function isSamePublicKey(one: KeyObject, other: KeyObject): boolean {
+  const [bytes, otherBytes] = [one, other].map((key) => key.export({ type: 'spki', format: 'der' }))
+  return bytes !== undefined && otherBytes !== undefined && bytes.equals(otherBytes)
+}
+
 function isForSignatures({ use, key_ops: operations }: Record<string, unknown>): boolean {
   if (use !== undefined && use !== 'sig') return false
   return operations === undefined || (Array.isArray(operations) && operations.includes('verify'))
@@ -44,9 +53,11 @@ function importKey(jwk: Record<string, unknown>): KeyObject | null {
 const RSA_ALGORITHMS: readonly SignatureAlgorithm[] = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512']
 const CURVES: Readonly<Record<string, SignatureAlgorithm>> = { prime256v1: 'ES256', secp384r1: 'ES384', secp521r1: 'ES512' }
 
-function algorithmsFor(key: KeyObject): readonly SignatureAlgorithm[] {
+/** What a public key of sound size may check; none when it may check nothing. */
+export function algorithmsFor(key: KeyObject): readonly SignatureAlgorithm[] {
   const { modulusLength = 0, publicExponent = 0n, namedCurve = '' } = key.asymmetricKeyDetails ?? {}
   if (key.asymmetricKeyType === 'ec') return CURVES[namedCurve] ? [CURVES[namedCurve]] : []
+  if (key.asymmetricKeyType !== 'rsa') return []
   const isStrong = modulusLength >= 2048 && modulusLength <= 8192 && publicExponent >= 65_537n && publicExponent <= 0xffff_ffffn
   return isStrong ? RSA_ALGORITHMS : []
 }

@@ -2,7 +2,9 @@ import jwt from 'jsonwebtoken'
 import { type AuthMethod, isAuthMethod } from '../amr'
 import type { AuthContext } from '../context'
 import { InvalidTokenError, TokenExpiredError, UnauthorizedError } from '../errors'
+import type { AccessKey, JwtAlgorithm } from '../keys'
 import type { UserRecord } from '../store/auth-store'
+import { isSigned, type VerifyingKey } from './signature'
 
 /** Exactly these claims, no others (specification, access token claims). */
 export interface AccessTokenClaims {
@@ -17,14 +19,23 @@ export interface AccessTokenClaims {
   readonly typ: 'access'
 }
 
-const maxLength = 4096
-// The one header we sign under. Comparing it whole refuses every other algorithm, `crit`, `jku` and the rest at once
-// (RFC 8725 sections 3.1 and 3.10), which jsonwebtoken would let through.
-const header = { alg: 'HS256', typ: 'JWT' } as const
-const encodedHeader = `${Buffer.from(JSON.stringify(header)).toString('base64url')}.`
+/** Which key a token says it is under; nothing of it is believed before that key's own algorithm has checked the signature. */
+export type AccessTokenHeader = Readonly<{ alg: 'HS256'; kid: null } | { alg: JwtAlgorithm; kid: string }>
 
-export function signAccessToken(ctx: AuthContext, user: UserRecord, amr: readonly AuthMethod[]): string {
-  const iat = epochSeconds(ctx.now())
+const maxLength = 4096
+const secretHeader: AccessTokenHeader = { alg: 'HS256', kid: null }
+// The one header we sign under with the secret. Comparing it whole refuses every other one at once.
+const encodedSecretHeader = `${Buffer.from(JSON.stringify({ alg: 'HS256', typ: 'JWT' })).toString('base64url')}.`
+
+/** `at` is the instant that is stored as the start of the session, or of its refresh; it becomes `iat`. */
+export function signAccessToken(
+  ctx: Pick<AuthContext, 'accessKeys' | 'settings'>,
+  user: UserRecord,
+  amr: readonly AuthMethod[],
+  at: Date,
+): string {
+  const { algorithm, kid, privateKey } = signingKey(ctx)
+  const iat = Math.floor(at.getTime() / 1000)
   const claims: AccessTokenClaims = {
     amr,
     email: user.email,
@@ -33,38 +44,100 @@ export function signAccessToken(ctx: AuthContext, user: UserRecord, amr: readonl
     sub: user.id,
     typ: 'access',
   }
-  return jwt.sign(claims, ctx.keys.access, { algorithm: header.alg, header })
+  return jwt.sign(claims, privateKey, { algorithm, header: { alg: algorithm, typ: 'JWT', ...(kid !== null && { kid }) } })
+}
+
+function signingKey({ accessKeys: [first] }: Pick<AuthContext, 'accessKeys'>) {
+  if (!first?.privateKey) throw new Error('the first access key signs; boot has made sure of it')
+  return { ...first, privateKey: first.privateKey }
 }
 
 /**
  * The claims of a token of ours, from its signature alone: no database.
- * @throws InvalidTokenError (signature or shape), TokenExpiredError, UnauthorizedError (a token of another kind)
+ * @throws InvalidTokenError (signature, shape, key), TokenExpiredError, UnauthorizedError (a token of another kind)
  */
-export function verifyAccessToken(ctx: Pick<AuthContext, 'keys' | 'now'>, token: string): AccessTokenClaims {
-  if (token.length > maxLength || !token.startsWith(encodedHeader)) throw new InvalidTokenError()
-  return readClaims(verifySignature(ctx, token))
+export function verifyAccessToken(ctx: Pick<AuthContext, 'accessKeys' | 'now'>, token: string): AccessTokenClaims {
+  const key = findAccessKey(ctx.accessKeys, readTokenHeader(token))
+  if (!key) throw new InvalidTokenError()
+  return verifyUnder(key, token, ctx.now())
 }
 
-function verifySignature({ keys, now }: Pick<AuthContext, 'keys' | 'now'>, token: string): unknown {
+/**
+ * Shape and header of a compact JWS (RFC 7515 section 7.1). The header is exactly alg, typ and, unless it is under the
+ * secret, kid: `crit`, `jku`, `jwk`, `x5c`, `b64` and whatever else is refused before a key is looked for (RFC 8725 section 3.10).
+ * @throws InvalidTokenError
+ */
+export function readTokenHeader(token: string): AccessTokenHeader {
+  if (token.length > maxLength || !/^[\w-]+\.[\w-]+\.[\w-]+$/.test(token)) throw new InvalidTokenError()
+  if (token.startsWith(encodedSecretHeader)) return secretHeader
+  if (!token.startsWith(latest.encoded)) latest = readHeader(token.slice(0, token.indexOf('.') + 1))
+  return latest.header
+}
+
+// All tokens of a key begin alike: what the last one said is not parsed again.
+let latest: { encoded: string; header: AccessTokenHeader } = { encoded: encodedSecretHeader, header: secretHeader }
+
+function readHeader(encoded: string): typeof latest {
+  const header = parseHeader(encoded)
+  const { alg, kid, typ } = header
+  if (Object.keys(header).length !== 3 || typ !== 'JWT' || typeof kid !== 'string' || !isJwtAlgorithm(alg)) throw new InvalidTokenError()
+  return { encoded, header: { alg, kid } }
+}
+
+function parseHeader(encoded: string): Record<string, unknown> {
   try {
-    return jwt.verify(token, keys.access, { algorithms: [header.alg], clockTimestamp: epochSeconds(now()), clockTolerance: 0 })
-  } catch (error) {
-    // Not every failure in there is a JsonWebTokenError: a payload `null` is a TypeError.
-    throw error instanceof jwt.TokenExpiredError ? new TokenExpiredError() : new InvalidTokenError()
+    const header = parseJson(encoded)
+    if (typeof header === 'object' && header !== null) return header as Record<string, unknown> // a list has no three such members
+  } catch {
+    // No JSON: one refusal for every header that is not ours.
+  }
+  throw new InvalidTokenError()
+}
+
+function isJwtAlgorithm(alg: unknown): alg is JwtAlgorithm {
+  return alg === 'ES256' || alg === 'RS256' || alg === 'PS256'
+}
+
+/** By `kid`; the header's algorithm must be the key's, and never chooses it. */
+export function findAccessKey(keys: readonly AccessKey[], { kid, alg }: AccessTokenHeader): AccessKey | null {
+  const key = keys.find((candidate) => candidate.kid === kid)
+  return key?.algorithm === alg ? key : null
+}
+
+/** @throws InvalidTokenError, TokenExpiredError, UnauthorizedError as `verifyAccessToken` */
+export function verifyUnder(key: VerifyingKey, token: string, now: Date): AccessTokenClaims {
+  if (!isSigned(key, token)) throw new InvalidTokenError()
+  const claims = readClaims(parsePayload(token))
+  refuseExpired(claims, now)
+  return claims
+}
+
+/** Leeway 0: a token is expired from its `exp` on. An instant that is none expires everything. */
+export function refuseExpired({ exp }: AccessTokenClaims, now: Date): void {
+  if (!(now.getTime() < exp * 1000)) throw new TokenExpiredError()
+}
+
+/** After the signature: what is parsed here was written by a holder of the key. */
+function parsePayload(token: string): unknown {
+  try {
+    return parseJson(token.slice(token.indexOf('.') + 1, token.lastIndexOf('.')))
+  } catch {
+    throw new InvalidTokenError()
   }
 }
 
-/** Copied by name into a fresh object: a claim called `__proto__` goes nowhere. */
-function readClaims(payload: unknown): AccessTokenClaims {
-  if (typeof payload !== 'object' || payload === null || Array.isArray(payload)) throw new InvalidTokenError()
-  const { amr, email, exp, iat, sub, typ } = payload as Record<string, unknown>
-  if (typ !== 'access') throw new UnauthorizedError()
-  if (typeof sub !== 'string' || sub.length < 1 || sub.length > 64) throw new InvalidTokenError()
-  if (typeof email !== 'string' || typeof exp !== 'number' || typeof iat !== 'number') throw new InvalidTokenError()
-  if (!Array.isArray(amr) || !amr.every(isAuthMethod)) throw new InvalidTokenError()
-  return Object.freeze({ amr: Object.freeze([...amr]), email, exp, iat, sub, typ })
+function parseJson(encoded: string): unknown {
+  return JSON.parse(Buffer.from(encoded, 'base64url').toString('utf8'))
 }
 
-function epochSeconds(instant: Date): number {
-  return Math.floor(instant.getTime() / 1000)
+/** Copied by name into a fresh object: a claim called `__proto__` goes nowhere. Frozen throughout: many requests share it. */
+function readClaims(payload: unknown): AccessTokenClaims {
+  if (typeof payload !== 'object' || payload === null || Array.isArray(payload)) throw new InvalidTokenError()
+  const { amr, email, exp, iat, nbf, sub, typ } = payload as Record<string, unknown>
+  if (typ !== 'access') throw new UnauthorizedError()
+  if (nbf !== undefined) throw new InvalidTokenError() // one more time to obey, and no token of ours has it
+  if (typeof sub !== 'string' || sub.length < 1 || sub.length > 64) throw new InvalidTokenError()
+  if (typeof email !== 'string' || !Number.isFinite(exp) || !Number.isFinite(iat)) throw new InvalidTokenError()
+  if (!Array.isArray(amr) || !amr.every(isAuthMethod)) throw new InvalidTokenError()
+  return Object.freeze({ amr: Object.freeze([...amr]), email, exp: Number(exp), iat: Number(iat), sub, typ })
 }

@@ -66,7 +66,7 @@ export async function openTokenPair(ctx: AuthContext, user: UserRecord, amr: rea
     kind: 'session',
     userId: user.id,
     amr,
-    accessToken: signAccessToken(ctx, user, amr),
+    accessToken: signAccessToken(ctx, user, amr, refresh.createdAt),
     refreshToken: refresh.token,
     refreshTokenExpiresAt: refresh.expiresAt,
   }

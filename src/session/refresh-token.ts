@@ -8,6 +8,8 @@ export interface IssuedRefreshToken {
   /** The plaintext: handed out once, never stored. */
   token: string
   expiresAt: Date
+  /** The row's: the access token of the pair says the same. */
+  createdAt: Date
 }
 
 /** Starts a family, or a stateless token where the store keeps none. Inside the unit of work of the login it belongs to. */
@@ -39,7 +41,7 @@ async function startFamily(
     revokedAt: null,
     createdAt: now,
   })
-  return { token, expiresAt }
+  return { token, expiresAt, createdAt: now }
 }
 
 /**

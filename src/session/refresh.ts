@@ -13,9 +13,8 @@ import { isStillTrusted, readStatelessToken, signStatelessToken } from './statel
 export interface ContinuedSession {
   readonly user: UserRecord
   readonly amr: readonly AuthMethod[]
+  /** Made before the user was read, and so is the access token beside it: what it may do is what the account allowed then. */
   readonly refreshToken: IssuedRefreshToken
-  /** Taken before the user was read: what this session may do is what the account allowed then. */
-  readonly at: Date
 }
 
 /**
@@ -31,7 +30,7 @@ export async function refresh(ctx: AuthContext, presented: string): Promise<Logi
     kind: 'session',
     userId: user.id,
     amr,
-    accessToken: signAccessToken(ctx, user, amr),
+    accessToken: signAccessToken(ctx, user, amr, refreshToken.createdAt),
     refreshToken: refreshToken.token,
     refreshTokenExpiresAt: refreshToken.expiresAt,
   }
@@ -56,7 +55,7 @@ async function rotate(ctx: AuthContext, refreshTokens: RefreshTokenStore, presen
   })
   if (!rotated) return null
   const { token, user } = rotated
-  return { user, amr: amrFromText(token.amr), refreshToken: { token: successor, expiresAt: token.expiresAt }, at }
+  return { user, amr: amrFromText(token.amr), refreshToken: { token: successor, expiresAt: token.expiresAt, createdAt: at } }
 }
 
 async function continueStateless(ctx: AuthContext, presented: string): Promise<ContinuedSession> {
@@ -65,5 +64,5 @@ async function continueStateless(ctx: AuthContext, presented: string): Promise<C
   const user = await ctx.store.users.find(session.userId)
   if (!user || !isStillTrusted(ctx, session, user)) throw new InvalidTokenError()
   if (!user.isActive) throw new AccountInactiveError()
-  return { user, amr: session.amr, refreshToken: signStatelessToken(ctx, user, session.amr, session.end, at), at }
+  return { user, amr: session.amr, refreshToken: signStatelessToken(ctx, user, session.amr, session.end, at) }
 }

@@ -23,7 +23,8 @@ export async function replay(ctx: AuthContext, refreshTokens: RefreshTokenStore,
   const again = successorOf(ctx, presented, successor.id)
   // Made under another key, or when there was no window: nobody's fault, so nothing ends.
   if (hashRefreshToken(again) !== successor.tokenHash) throw new InvalidTokenError()
-  return { user, amr: amrFromText(successor.amr), refreshToken: { token: again, expiresAt: successor.expiresAt }, at }
+  const { expiresAt, createdAt } = successor
+  return { user, amr: amrFromText(successor.amr), refreshToken: { token: again, expiresAt, createdAt } }
 }
 
 /** Over at its very end. Without a window never, also where another server's clock is ahead of ours. */

@@ -31,7 +31,10 @@ export interface LiveSession {
   readonly hasSlid: boolean
 }
 
-export type SessionContext = Pick<AuthContext, 'now' | 'settings'> & { readonly sessions: SessionStore }
+export type SessionContext = Pick<AuthContext, 'now'> & {
+  readonly settings: Pick<AuthContext['settings'], 'sessionTtlSeconds'>
+  readonly sessions: SessionStore
+}
 
 const slideAfterSeconds = 60
 

@@ -1,5 +1,5 @@
 import type { Request, Response } from 'express'
-import type { Settings } from '../config/settings'
+import type { GuardSettings } from '../config/guard-settings'
 import type { AuthContext } from '../context'
 import { clearCookie, readCookie, setCookie } from '../http/cookies'
 import { sendJson } from '../http/send'
@@ -15,15 +15,15 @@ export function sendSessionLogin(ctx: AuthContext, res: Response, result: Sessio
   }
 }
 
-export function setSessionCookie(settings: Settings, res: Response, token: string): void {
+export function setSessionCookie(settings: GuardSettings, res: Response, token: string): void {
   setCookie(settings, res, settings.sessionCookieName, token, { ...scope(settings), maxAgeSeconds: settings.sessionTtlSeconds })
 }
 
-export function clearSessionCookie(settings: Settings, res: Response): void {
+export function clearSessionCookie(settings: GuardSettings, res: Response): void {
   clearCookie(settings, res, settings.sessionCookieName, scope(settings))
 }
 
-export function readSessionCookie(settings: Settings, req: Request): string | null {
+export function readSessionCookie(settings: GuardSettings, req: Request): string | null {
   return readCookie(req, settings.sessionCookieName)
 }
 
@@ -32,6 +32,6 @@ export function originOf({ settings }: AuthContext, req: Request): SessionOrigin
 }
 
 /** The host's own routes are behind it too. */
-function scope({ cookieSamesite }: Settings) {
+function scope({ cookieSamesite }: GuardSettings) {
   return { path: '/', sameSite: cookieSamesite }
 }

@@ -43,7 +43,7 @@ export function signStatelessToken(
   const iat = epochSeconds(at)
   const exp = Math.min(iat + ctx.settings.refreshTokenTtlSeconds, end)
   const claims = { amr, dig: credentialDigest(ctx, user), end, exp, iat, sub: user.id, typ: 'refresh' }
-  return { token: jwt.sign(claims, ctx.keys.refresh, { algorithm: header.alg, header }), expiresAt: new Date(exp * 1000) }
+  return { token: jwt.sign(claims, ctx.keys.refresh, { algorithm: header.alg, header }), expiresAt: new Date(exp * 1000), createdAt: at }
 }
 
 /** @throws InvalidTokenError for whatever is not a living token of ours */

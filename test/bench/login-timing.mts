@@ -1,7 +1,7 @@
 /**
  * Whether the time of a refused login tells an unknown address, a wrong password and an inactive account apart: over HTTP,
  * argon2 with its default parameters, budgets off. Prints medians; fails when two of them differ by more than 5 %.
- * `npm run bench [samples]`, at a quiet moment.
+ * `npm run bench -- login-timing [samples]`, at a quiet moment.
  */
 import { once } from 'node:events'
 import { createServer } from 'node:http'

@@ -149,11 +149,40 @@ const template: Row = {
 
 const key = Buffer.from('00112233445566778899aabbccddeeff0123456789abcdef0011223344556677', 'hex').toString('base64')
 
+/** Its shape; what PEM text has to be is told in session/jwt-keys.test.ts. */
+const jwtKey = { kid: '2026-03', alg: 'ES256', privateKey: 'pem' }
+
 const table: Record<keyof Settings, Row> = {
   jwtSecret: {
     byDefault: jwtSecret,
     good: [[jwtSecret], ['ä€9xQ-7!zLm,2pWk8vTbRf4#nGh6(s1Y']],
     bad: ['short', 'a'.repeat(31), 'a'.repeat(64), 5, null, {}],
+  },
+  jwtKeys: {
+    byDefault: null,
+    good: [[null], [[jwtKey]], [JSON.stringify([jwtKey]), [jwtKey]], [[jwtKey, { kid: 'old', alg: 'RS256', publicKey: 'pem' }]]],
+    bad: [
+      [],
+      '[]',
+      {},
+      'not a list',
+      JSON.stringify(jwtKey),
+      5,
+      [null],
+      [{ ...jwtKey, kid: '' }],
+      [{ ...jwtKey, kid: 'x'.repeat(129) }],
+      [{ ...jwtKey, kid: 'a "quoted" kid' }],
+      [{ ...jwtKey, kid: 7 }],
+      [{ ...jwtKey, alg: 'HS256' }],
+      [{ ...jwtKey, alg: 'none' }],
+      [{ ...jwtKey, alg: 'es256' }],
+      [{ kid: 'k', alg: 'ES256' }],
+      [{ ...jwtKey, privateKey: 'x'.repeat(16_385) }],
+      [{ ...jwtKey, privateKey: { pem: 'canary' } }],
+      [{ ...jwtKey, secret: 'canary' }],
+      [jwtKey, { ...jwtKey }],
+      Array.from({ length: 21 }, (_, index) => ({ ...jwtKey, kid: `k${index}` })),
+    ],
   },
   accessTokenTtlSeconds: whole(900, 1, 86_400),
   refreshTokenTtlSeconds: whole(604_800, 1, 31_536_000),
@@ -260,6 +289,7 @@ const table: Record<keyof Settings, Row> = {
   sessionTtlSeconds: whole(86_400, 1, 31_536_000),
   sessionCookieName: { ...cookieName('auth_session'), good: [['sid'], ['__Host-sid']] },
   openapiEnabled: flag(false),
+  rememberedTokens: whole(10_000, 0, 100_000),
 }
 
 describe.each(Object.entries(table))('setting %s', (name, { byDefault, good, bad, beside }) => {
@@ -346,7 +376,8 @@ test('a refusal holds no submitted value, not in its cause or properties either'
 })
 
 test('the result is complete and frozen, its lists too', () => {
-  const settings = resolve({ trustedOrigins: ['https://site.test'] })
+  const settings = resolve({ trustedOrigins: ['https://site.test'], jwtKeys: [jwtKey] })
+  expect(Object.isFrozen(settings.jwtKeys) && Object.isFrozen(settings.jwtKeys?.[0])).toBe(true)
   expect(Object.keys(settings).sort()).toEqual([...settingNames].sort())
   expect(Object.isFrozen(settings)).toBe(true)
   expect(Object.isFrozen(settings.trustedOrigins)).toBe(true)

@@ -152,7 +152,7 @@ test('R-100 another typ, or none, is 401 UNAUTHORIZED where the signature can be
   ]) {
     const answer = await ask(signed(changed))
     expect([answer.status, answer.body['code']], JSON.stringify(changed)).toEqual([401, 'UNAUTHORIZED'])
-    expect(answer.headers['www-authenticate']).toBe('Bearer')
+    expect(answer.headers['www-authenticate']).toBe('Bearer error="invalid_token"')
   }
 })
 

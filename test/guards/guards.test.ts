@@ -36,12 +36,13 @@ describe('a host that answers first', () => {
       new Promise((_resolve, reject) => {
         refuse = reject
       })
+    const { mounted, token } = await startSignedIn()
     const guards = createGuards({
       settings,
       logger: logTap(),
+      now: mounted.clock.now,
       store: { users: { find } } as unknown as AuthStore, // all that requireUser asks
     })
-    const { token } = await startSignedIn()
     const app = express()
     app.use((_req, res, next) => {
       next()
@@ -213,6 +214,88 @@ describe('what the guards ask', () => {
     for (const answer of inactive) expect([answer.status, answer.body['code']]).toEqual([403, 'ACCOUNT_INACTIVE'])
     for (const answer of gone) expect([answer.status, answer.body['code']]).toEqual([401, 'UNAUTHORIZED'])
     expect(handler).not.toHaveBeenCalled()
+  })
+
+  test('R-106 requireAdmin asks the database: a demoted admin’s old token loses access at once, a claim gives none', async () => {
+    const { mounted, token, userId, ask } = await startSignedIn()
+    mounted.app.get('/admin', mounted.auth.guards.requireAdmin(), (req, res) => void res.json(getUser(req)))
+    const visit = async (headers: RawRequest['headers'] = { Authorization: `Bearer ${token}` }) => {
+      const { status, body } = await ask('/admin', headers)
+      return [status, body['code'] ?? body['isAdmin']]
+    }
+    const become = (changes: object) => mounted.knex('auth_users').where({ id: userId }).update(changes)
+
+    expect(await visit()).toEqual([403, 'FORBIDDEN'])
+    await become({ is_admin: true })
+    expect(await visit()).toEqual([200, true])
+    await become({ is_admin: false })
+    expect(await visit()).toEqual([403, 'FORBIDDEN'])
+    await become({ is_admin: true, is_active: false })
+    expect(await visit()).toEqual([403, 'ACCOUNT_INACTIVE'])
+    expect(await visit({})).toEqual([401, 'UNAUTHORIZED'])
+    expect(await visit({ Authorization: 'Bearer x' })).toEqual([401, 'INVALID_TOKEN'])
+    await become({ is_active: true })
+    await mounted.knex('auth_identities').del()
+    await mounted.knex('auth_refresh_tokens').del()
+    await mounted.knex('auth_users').del()
+    expect(await visit()).toEqual([401, 'UNAUTHORIZED'])
+  })
+
+  test('R-106 requireAdmin is refused when it is made without a store, or where no column says who is one', async () => {
+    const { knex } = await start()
+    const guardsOf = (store?: AuthStore) => createGuards({ settings, logger: logTap(), ...(store && { store }) })
+
+    expect(() => guardsOf().requireAdmin()).toThrow(/requireAdmin\(\) reads the user row: pass `store`/)
+    const unmapped = createKnexStore({ knex, users: { columns: { isAdmin: false } } })
+    expect(() => guardsOf(unmapped).requireAdmin()).toThrow(ConfigurationError)
+    expect(() => guardsOf(unmapped).requireAdmin()).toThrow(/no such column; add one or map it/)
+    expect(() => guardsOf(unmapped).requireUser()).not.toThrow()
+    const bare = { users: { find: async () => null } } as unknown as AuthStore // an adapter that tells nothing of its columns
+    expect(() => guardsOf(bare).requireAdmin()).toThrow(ConfigurationError)
+  })
+
+  test('R-104 R-106 requireAdmin is closed: an adapter that fails is 503, one that says anything but true is 403', async () => {
+    const { mounted, token, userId } = await startSignedIn()
+    const real = createKnexStore({ knex: mounted.knex })
+    const handler = vi.fn((_req, res) => void res.json({}))
+    const visit = async (find: () => Promise<unknown>) => {
+      const store = { users: { fields: real.users.fields, find } } as unknown as AuthStore // what a careless adapter may answer
+      const guards = createGuards({ settings, store, now: mounted.clock.now, logger: logTap() })
+      const app = express().get('/admin', guards.requireAdmin(), handler)
+      return (await sendRaw(app, { method: 'GET', path: '/admin', headers: { Authorization: `Bearer ${token}` } })).status
+    }
+    const user = await real.users.find(userId)
+
+    expect(await visit(() => Promise.reject(new Error('down')))).toBe(503)
+    for (const isAdmin of [1, 'true', 'false', {}, null, undefined]) expect(await visit(async () => ({ ...user, isAdmin }))).toBe(403)
+    expect(handler).not.toHaveBeenCalled()
+    expect(await visit(async () => ({ ...user, isAdmin: true }))).toBe(200)
+  })
+
+  test('what one request is shown of its token no other can change', async () => {
+    const { token, userId, ask } = await startSignedIn({
+      host: (app, { guards }) =>
+        app.get('/spoil', guards.requireAuth(), (req, res) => {
+          const claims = getAuth(req) as unknown as Record<string, unknown> & { amr: string[] }
+          const spoilt = [
+            () => Object.assign(claims, { sub: 'somebody else' }),
+            () => claims.amr.push('otp'),
+            () => Object.defineProperty(claims, 'is_admin', { value: true }),
+            () => Object.setPrototypeOf(claims, { is_admin: true }),
+          ].map((spoil) => {
+            try {
+              spoil()
+              return 'spoilt'
+            } catch {
+              return 'refused'
+            }
+          })
+          res.json({ spoilt, sub: claims['sub'], amr: claims.amr })
+        }),
+    })
+    const untouched = { spoilt: Array(4).fill('refused'), sub: userId, amr: ['ext'] }
+
+    for (let times = 0; times < 3; times++) expect((await ask('/spoil', { Authorization: `Bearer ${token}` })).body).toEqual(untouched)
   })
 
   test('a refused request reaches no handler, and its answer is not kept', async () => {

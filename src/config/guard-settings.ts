@@ -1,0 +1,82 @@
+import { ConfigurationError } from '../errors'
+import type { JwtAlgorithm } from '../keys'
+import { nearestName } from './nearest-name'
+import { convertText, frozen, parseJson, refusals, type Settings, type SettingsInput, settingNames } from './settings'
+import { settingsConflicts } from './settings-conflicts'
+import { settingsSchema } from './settings-schema'
+
+/** What a guard reads of the settings; all of them but the secrets, which are keys by then. */
+export type GuardSettings = Omit<Settings, KeySetting>
+
+type KeySetting = 'jwtSecret' | 'jwtKeys'
+
+/**
+ * Exactly one of `jwtSecret`, `jwtKeys` and `jwksUri`; `tokenDelivery` and the cookies' names and flags as the issuing router
+ * has them. Its other settings are checked and not used, so that both can be given one object.
+ */
+export interface GuardSettingsInput extends SettingsInput {
+  /** Where the issuing router publishes its keys: `https://…/auth/.well-known/jwks.json`; http on the loopback only. */
+  readonly jwksUri?: string | undefined
+  /** With `jwksUri`: what a published key may be for. Default ES256, RS256 and PS256. */
+  readonly algorithms?: readonly JwtAlgorithm[] | string | undefined
+}
+
+/** Where the keys come from. */
+export type KeySource =
+  | { readonly jwtSecret: string }
+  | { readonly jwtKeys: NonNullable<Settings['jwtKeys']> }
+  | { readonly jwksUri: string; readonly algorithms: readonly JwtAlgorithm[] }
+
+const sources = ['jwtSecret', 'jwtKeys', 'jwksUri'] as const
+const names: readonly string[] = [...settingNames, 'jwksUri', 'algorithms']
+const everyAlgorithm: readonly JwtAlgorithm[] = ['ES256', 'RS256', 'PS256']
+
+/**
+ * Settings of guards without a router. The router's own rules hold for what they share; its `jwtSecret` stays required.
+ * @throws ConfigurationError naming each wrong setting and what it must be, never its value
+ */
+export function resolveGuardSettings(input: GuardSettingsInput): { settings: GuardSettings; source: KeySource } {
+  if (typeof input !== 'object' || input === null || Array.isArray(input)) throw new ConfigurationError('settings must be an object.')
+  refuseForeign(Object.keys(input))
+  const given = sources.filter((name) => input[name] !== undefined && input[name] !== null && input[name] !== '')
+  if (given.length !== 1) throw new ConfigurationError(oneSource(given))
+  // A default that depends on production is none of a guard's.
+  const { value, error } = settingsSchema
+    .fork('jwtSecret', (rule) => rule.optional())
+    .validate(convertText(input), { abortEarly: false, context: { production: true } })
+  if (error) throw new ConfigurationError(refusals(error).join('\n'))
+  const conflicts = settingsConflicts(value)
+  if (conflicts.length > 0) throw new ConfigurationError(conflicts.join('\n'))
+  const { jwtSecret, jwtKeys, ...settings } = frozen(value)
+  return { settings: Object.freeze(settings), source: sourceOf(input, { jwtSecret, jwtKeys }) }
+}
+
+function refuseForeign(given: readonly string[]): void {
+  const foreign = given.find((name) => !names.includes(name))
+  if (foreign === undefined) return
+  throw new ConfigurationError(
+    `createGuards: ${JSON.stringify(foreign.slice(0, 64))} is no setting; the nearest known one is ${nearestName(foreign, names)}.`,
+  )
+}
+
+function oneSource(given: readonly string[]): string {
+  const found = given.length === 0 ? 'none is given' : `${given.join(' and ')} are given`
+  return `createGuards: settings need exactly one key source, and ${found}; pass jwtSecret (of a router that signs with it), jwtKeys, or jwksUri (where a router with jwtKeys publishes them).`
+}
+
+function sourceOf({ jwksUri, algorithms }: GuardSettingsInput, { jwtSecret, jwtKeys }: Pick<Settings, KeySetting>): KeySource {
+  if (jwksUri) return { jwksUri, algorithms: closedList(algorithms) }
+  if (algorithms !== undefined && algorithms !== '')
+    throw new ConfigurationError('createGuards: algorithms is for jwksUri; every other key has its own.')
+  return jwtKeys ? { jwtKeys } : { jwtSecret }
+}
+
+function closedList(given: GuardSettingsInput['algorithms']): readonly JwtAlgorithm[] {
+  if (given === undefined || given === '') return everyAlgorithm
+  const listed: unknown = typeof given === 'string' ? parseJson(given) : given
+  const known = Array.isArray(listed) ? everyAlgorithm.filter((name) => listed.includes(name)) : []
+  if (Array.isArray(listed) && known.length > 0 && known.length === listed.length) return Object.freeze(known)
+  throw new ConfigurationError(
+    `createGuards: algorithms must be a list (as text: a JSON list) of one or more of ${everyAlgorithm.join(', ')}.`,
+  )
+}

@@ -1,0 +1,72 @@
+import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto'
+import type { JwtKey } from '../config/settings'
+import { ConfigurationError } from '../errors'
+import type { AccessKey, JwtAlgorithm } from '../keys'
+import { algorithmsFor, isSamePublicKey } from '../providers/verification-key'
+
+/**
+ * `settings.jwtKeys` as KeyObjects, made once at boot. Guards alone need no private key.
+ * @throws ConfigurationError naming the key by its place, and the fix; never a value
+ */
+export function readJwtKeys(jwtKeys: readonly JwtKey[]): AccessKey[] {
+  const keys = jwtKeys.map(readJwtKey)
+  keys.forEach(({ key }, place) => {
+    const earlier = keys.slice(0, place).findIndex((other) => isSamePublicKey(other.key, key))
+    // Under two names it could have two algorithms.
+    if (earlier !== -1) throw wrong(place, `is key ${earlier + 1} under another kid; list each key once`)
+  })
+  return keys
+}
+
+/** The same for who signs as well as checks: the first of them does. @throws ConfigurationError as `readJwtKeys` */
+export function readSigningKeys(jwtKeys: readonly JwtKey[]): AccessKey[] {
+  const keys = readJwtKeys(jwtKeys)
+  if (!keys[0]?.privateKey) throw wrong(0, 'signs, so it needs its privateKey; move a retired key further back')
+  return keys
+}
+
+function readJwtKey({ kid, alg, privateKey: privatePem, publicKey: publicPem }: JwtKey, place: number): AccessKey {
+  const privateKey = privatePem === undefined ? null : readPrivateKey(privatePem, place)
+  const given = publicPem === undefined ? null : readPublicKey(publicPem, place)
+  const key = privateKey ? createPublicKey(privateKey) : given
+  if (!key) throw wrong(place, 'needs a privateKey or a publicKey')
+  if (given && !isSamePublicKey(given, key))
+    throw wrong(place, 'has a publicKey that does not belong to its privateKey; leave it out or give the right one')
+  if (!algorithmsFor(key).includes(alg)) throw wrong(place, needs[alg])
+  return Object.freeze({ kid, algorithm: alg, key, privateKey })
+}
+
+const needs: Readonly<Record<JwtAlgorithm, string>> = {
+  ES256: 'has alg ES256, which needs an EC key on P-256: openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256',
+  RS256: rsa('RS256'),
+  PS256: rsa('PS256'),
+}
+
+function rsa(alg: string): string {
+  return `has alg ${alg}, which needs an RSA key of 2048 to 8192 bits with exponent 65537: openssl genpkey -algorithm RSA -pkeyopt rsa_keygen_bits:3072`
+}
+
+function readPrivateKey(pem: string, place: number): KeyObject {
+  try {
+    return createPrivateKey({ key: pem, format: 'pem' })
+  } catch {
+    // OpenSSL's message is about the value, and tells nobody what to do.
+    throw wrong(place, `has a privateKey that is not an unencrypted private key in PEM; ${lineBreaks}`)
+  }
+}
+
+/** Out of a private key or a certificate Node would make one too: a private key that lies where none is needed is found here. */
+function readPublicKey(pem: string, place: number): KeyObject {
+  try {
+    if (/^\s*-----BEGIN (RSA )?PUBLIC KEY-----/.test(pem)) return createPublicKey({ key: pem, format: 'pem' })
+  } catch {
+    // One sentence for all of it.
+  }
+  throw wrong(place, `has a publicKey that is not a public key in PEM (-----BEGIN PUBLIC KEY-----; openssl pkey -pubout); ${lineBreaks}`)
+}
+
+const lineBreaks = 'in JSON its line breaks are written \\n'
+
+function wrong(place: number, what: string): ConfigurationError {
+  return new ConfigurationError(`Setting jwtKeys (AUTH_JWT_KEYS): key ${place + 1} ${what}.`)
+}

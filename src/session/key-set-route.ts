@@ -1,0 +1,29 @@
+import type { AuthContext } from '../context'
+import type { Route } from '../http/routes'
+import { sendJson } from '../http/send'
+import type { AccessKey } from '../keys'
+
+/** The public halves of `jwtKeys`, for whoever checks our tokens without our secrets; without `jwtKeys` no route. */
+export function keySetRoutes(ctx: Pick<AuthContext, 'accessKeys'>): Route[] {
+  const keys = ctx.accessKeys.flatMap(publicJwk)
+  if (keys.length === 0) return []
+  return [
+    {
+      method: 'GET',
+      path: '/.well-known/jwks.json',
+      handle: (_req, res) => {
+        // Public, and asked for by every verifier (contract section 13, Keys).
+        res.setHeader('Cache-Control', 'public, max-age=300')
+        res.removeHeader('Pragma')
+        sendJson(res, 200, { keys })
+      },
+    },
+  ]
+}
+
+/** RFC 7517 section 4, member by member: nothing private can slip out. The shared secret is in no set. */
+function publicJwk({ kid, algorithm: alg, key }: AccessKey): object[] {
+  if (kid === null) return []
+  const { kty, n, e, crv, x, y } = key.export({ format: 'jwk' })
+  return [kty === 'RSA' ? { kty, kid, alg, use: 'sig', n, e } : { kty, kid, alg, use: 'sig', crv, x, y }]
+}
