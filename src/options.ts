@@ -141,7 +141,9 @@ function isStore(value: unknown): boolean {
     (Object(users) as { fields?: unknown }).fields instanceof Set && // boot checks read it
     hasMethods('insert', 'find', 'consume', 'consumeAllForUser', 'wasConsumed')(userTokens) &&
     optional(hasMethods('findWithUser', 'insert', 'recordLogin'))(identities) &&
-    optional(hasMethods('insert', 'find', 'findWithSuccessor', 'rotate', 'revokeFamily', 'revokeForUser'))(refreshTokens) &&
+    optional(hasMethods('insert', 'find', 'findWithSuccessor', 'rotate', 'hasLiveFamily', 'revokeFamily', 'revokeForUser'))(
+      refreshTokens,
+    ) &&
     optional(hasMethods('insert', 'findWithUser', 'touch', 'listForUser', 'delete', 'deleteForUser'))(sessions)
   )
 }

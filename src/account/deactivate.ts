@@ -45,7 +45,7 @@ async function leaveTrace(ctx: AuthContext, user: UserRecord): Promise<void> {
     tokenHash: createHash('sha256').update(randomBytes(32)).digest('hex'),
     purpose: 'ACTIVATION',
     payload: null,
-    expiresAt: new Date(now.getTime() + 1_000),
+    expiresAt: new Date(now.getTime() + 36_525 * 86_400_000), // never purged
     usedAt: now,
     createdAt: now,
   })

@@ -38,12 +38,23 @@ export function setCookie(
   value: string,
   scope: CookieScope & { maxAgeSeconds: number },
 ): void {
+  dropEarlier(res, name)
   res.cookie(name, value, { ...attributes(settings, scope), maxAge: scope.maxAgeSeconds * 1000 })
 }
 
 /** The same attributes, or the browser keeps the cookie. Not `res.clearCookie`: Express 4 lets a Max-Age through. */
 export function clearCookie(settings: CookieSettings, res: Response, name: string, scope: CookieScope): void {
+  dropEarlier(res, name)
   res.cookie(name, '', { ...attributes(settings, scope), expires: new Date(0) })
+}
+
+/** One answer sets a cookie once (RFC 6265 section 4.1.1): what a guard set before, the handler behind it may take back. */
+function dropEarlier(res: Response, name: string): void {
+  const set = [res.getHeader('Set-Cookie') ?? []].flat().map(String)
+  const others = set.filter((line) => !line.startsWith(`${name}=`))
+  if (others.length === set.length) return
+  if (others.length > 0) res.setHeader('Set-Cookie', others)
+  else res.removeHeader('Set-Cookie')
 }
 
 function attributes(settings: CookieSettings, { path, sameSite, hostOnly }: CookieScope): CookieOptions {

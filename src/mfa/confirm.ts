@@ -7,6 +7,7 @@ import { announceLogin } from '../session/announce-login'
 import { finishLogin, type LoginResult } from '../session/finish-login'
 import { endOtherSessions } from '../session/log-out'
 import type { UserRecord } from '../store/auth-store'
+import type { UserCheck } from './enroll'
 import { guardedAttempt } from './guarded-attempt'
 import { acceptTotpCode } from './second-factor'
 
@@ -29,7 +30,7 @@ export interface Confirmation {
 export async function confirmTotp(
   ctx: AuthContext,
   { userId, code, amr = [], revokeSessions = true, locale }: Confirmation,
-  check: (user: UserRecord) => void = () => undefined,
+  check: UserCheck = () => undefined,
 ): Promise<LoginResult> {
   const confirm = () =>
     unitOfWork(ctx, async (ctx) => {
@@ -46,10 +47,10 @@ export async function confirmTotp(
 }
 
 /** The row is held: the secret that is confirmed is the one that is active afterwards. */
-async function activate(ctx: AuthContext, user: UserRecord | null, code: string, check: (user: UserRecord) => void): Promise<UserRecord> {
+async function activate(ctx: AuthContext, user: UserRecord | null, code: string, check: UserCheck): Promise<UserRecord> {
   if (!user?.isActive) throw new UnauthorizedError()
   if (user.totpEnabledAt || user.totpSecret === null) throw new MfaNotEnrolledError()
-  check(user)
+  await check(ctx, user)
   if (!(await acceptTotpCode(ctx, user, code))) throw new MfaCodeInvalidError()
   const now = ctx.now()
   await ctx.store.users.update(user.id, { totpEnabledAt: now, updatedAt: now })

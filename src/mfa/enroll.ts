@@ -17,23 +17,22 @@ export interface Enrolment {
   recoveryCodes: string[]
 }
 
+/** Throws unless the account, as its locked row shows it, may do this; `ctx` is the unit's. */
+export type UserCheck = (ctx: AuthContext, user: UserRecord) => Promise<void> | void
+
 /**
  * Begins an enrolment: a pending secret, which satisfies nothing until a code of it confirms it. A further call begins
  * anew; over an active factor it is refused.
  * @throws UnauthorizedError (the account is gone or inactive), MfaAlreadyEnrolledError
  */
-export async function enrollTotp(
-  ctx: AuthContext,
-  userId: string,
-  check: (user: UserRecord) => void = () => undefined,
-): Promise<Enrolment> {
+export async function enrollTotp(ctx: AuthContext, userId: string, check: UserCheck = () => undefined): Promise<Enrolment> {
   const secret = newTotpSecret()
   const recoveryCodes = newRecoveryCodes(ctx.settings.mfaRecoveryCodesCount)
   const user = await unitOfWork(ctx, async (ctx) => {
     const user = await ctx.store.users.lock(userId)
     if (!user?.isActive) throw new UnauthorizedError()
     if (user.totpEnabledAt) throw new MfaAlreadyEnrolledError()
-    check(user)
+    await check(ctx, user)
     await ctx.store.users.update(userId, { totpSecret: sealSecret(ctx.mfaSecretKeys, userId, secret), totpLastStep: null })
     await storeRecoveryCodes(ctx, userId, recoveryCodes)
     return user

@@ -18,12 +18,11 @@ import { originOf, sendSessionLogin } from '../session/session-cookie'
 import { refuseSupersededToken } from '../session/superseded-token'
 import { findActiveUser } from '../step-up/find-active-user'
 import { reauthenticate } from '../step-up/reauthenticate'
-import type { UserRecord } from '../store/auth-store'
 import { challengeForm } from './challenge-form'
 import { changePasswordWithMfa } from './change-password'
 import { confirmTotp } from './confirm'
 import { disableTotp, regenerateRecoveryCodes } from './disable'
-import { enrollTotp } from './enroll'
+import { enrollTotp, type UserCheck } from './enroll'
 import { verifyMfa } from './verify-challenge'
 
 /** The second factor. Switched off, its routes are not there; a password change by code stays (specification, Other errors). */
@@ -69,7 +68,7 @@ function enrolmentLines(ctx: AuthContext, guards: Guards): Route[] {
       handle: async (req, res, { password }) => {
         const claims = getAuth(req)
         await reauthenticate(ctx, await findActiveUser(ctx, claims.sub), password)
-        const { secret, provisioningUri, qrSvg, recoveryCodes } = await enrollTotp(ctx, claims.sub, notPutOut(ctx, claims))
+        const { secret, provisioningUri, qrSvg, recoveryCodes } = await enrollTotp(ctx, claims.sub, notPutOut(claims))
         sendJson(res, 200, { secret, provisioning_uri: provisioningUri, qr_svg: qrSvg, recovery_codes: recoveryCodes })
       },
     }),
@@ -133,7 +132,7 @@ function loginLines(ctx: AuthContext, guards: Guards, line: DeliveryLine): Route
         const claims = getAuth(req)
         const { sub: userId, amr } = claims
         const locale = localeOf(req, ctx.settings.defaultLocale)
-        sendLogin(ctx, res, await confirmTotp(ctx, { userId, amr, code: body.code, locale }, notPutOut(ctx, claims)), delivery)
+        sendLogin(ctx, res, await confirmTotp(ctx, { userId, amr, code: body.code, locale }, notPutOut(claims)), delivery)
       },
     }),
   ]
@@ -158,8 +157,8 @@ function sessionLine(ctx: AuthContext): Route[] {
 }
 
 /** Whoever a reset has just put out must not lock the owner out, by a factor of before it or of after it. */
-function notPutOut(ctx: AuthContext, claims: AccessTokenClaims): (user: UserRecord) => void {
-  return (user) => refuseSupersededToken(ctx, claims, user)
+function notPutOut(claims: AccessTokenClaims): UserCheck {
+  return (ctx, user) => refuseSupersededToken(ctx, claims, user)
 }
 
 function passwordChangeLine(ctx: AuthContext, guards: Guards, { base, delivery, before }: DeliveryLine): Route {

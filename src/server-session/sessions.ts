@@ -7,12 +7,14 @@ import { findLiveSession, isLive, type PublicSession, sessionsOf, toPublicSessio
 export interface FoundSession {
   session: PublicSession
   user: PublicUser
+  /** It was moved on just now: send the cookie again, or the browser drops it at the end it knows. */
+  hasSlid: boolean
 }
 
 /** The session behind a cookie's value, moved on as `requireSession` does. Null: there is no such live session. */
 export async function findSession(ctx: AuthContext, sessionToken: string): Promise<FoundSession | null> {
   const found = await findLiveSession({ ...ctx, sessions: sessionsOf(ctx.store) }, sessionToken)
-  return found && { session: toPublicSession(found.session), user: toPublicUser(found.user) }
+  return found && { session: toPublicSession(found.session), user: toPublicUser(found.user), hasSlid: found.hasSlid }
 }
 
 /** A person's own live sessions, oldest first. */

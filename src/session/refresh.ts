@@ -39,12 +39,13 @@ export async function refresh(ctx: AuthContext, presented: string): Promise<Logi
 async function continueSession(ctx: AuthContext, presented: string): Promise<ContinuedSession> {
   const { refreshTokens } = ctx.store
   if (!refreshTokens) return continueStateless(ctx, presented)
-  return (await rotate(ctx, refreshTokens, presented)) ?? (await replay(ctx, refreshTokens, presented))
+  // One instant for both: whoever waited for the winner, or for the database, is judged by when it asked.
+  const at = ctx.now()
+  return (await rotate(ctx, refreshTokens, presented, at)) ?? (await replay(ctx, refreshTokens, presented, at))
 }
 
 /** No unit around it: the verb is one by itself, and on PostgreSQL a single statement. */
-async function rotate(ctx: AuthContext, refreshTokens: RefreshTokenStore, presented: string): Promise<ContinuedSession | null> {
-  const at = ctx.now()
+async function rotate(ctx: AuthContext, refreshTokens: RefreshTokenStore, presented: string, at: Date): Promise<ContinuedSession | null> {
   const id = randomUUID()
   const successor = successorOf(ctx, presented, id)
   const rotated = await refreshTokens.rotate({

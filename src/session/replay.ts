@@ -11,8 +11,7 @@ import { after, hashRefreshToken, successorOf } from './refresh-token'
  * successor. Later it ends its family; everything else is refused (contract section 13, Grace).
  * @throws InvalidTokenError, AccountInactiveError
  */
-export async function replay(ctx: AuthContext, refreshTokens: RefreshTokenStore, presented: string): Promise<ContinuedSession> {
-  const at = ctx.now()
+export async function replay(ctx: AuthContext, refreshTokens: RefreshTokenStore, presented: string, at: Date): Promise<ContinuedSession> {
   const found = await refreshTokens.findWithSuccessor(hashRefreshToken(presented))
   if (!found) throw new InvalidTokenError()
   const { token, successor, user } = found

@@ -47,7 +47,10 @@ export async function findLiveSession(ctx: SessionContext, token: string): Promi
   if (!found || !isLive(found.session, ctx.now()) || !found.user.isActive) return null
   if (ctx.now() < after(found.session.lastSeenAt, slideAfterSeconds)) return { ...found, hasSlid: false }
   const session = await slide(ctx, found.session)
-  return session && { session, user: found.user, hasSlid: true }
+  if (session) return { session, user: found.user, hasSlid: true }
+  // Ended since it was read, which nothing revives; or a request beside this one was first to move it on.
+  const again = await findBySessionToken(ctx.sessions, token)
+  return again?.user.isActive && isLive(again.session, ctx.now()) ? { ...again, hasSlid: false } : null
 }
 
 /** Expired ones too. What is no token of ours is not asked for; what an adapter calls a match is compared again. */
@@ -65,11 +68,10 @@ export function isLive({ expiresAt }: Pick<SessionRecord, 'expiresAt'>, now: Dat
   return expiresAt > now
 }
 
-/** Null when it was ended since it was read: nothing revives it. */
 async function slide({ sessions, settings, now }: SessionContext, session: SessionRecord): Promise<SessionRecord | null> {
   const lastSeenAt = now()
-  const expiresAt = after(lastSeenAt, settings.sessionTtlSeconds)
-  return (await sessions.touch(session.id, lastSeenAt, expiresAt)) ? { ...session, lastSeenAt, expiresAt } : null
+  const slid = { lastSeenAt, expiresAt: after(lastSeenAt, settings.sessionTtlSeconds) }
+  return (await sessions.touch(session.id, after(lastSeenAt, -slideAfterSeconds), slid)) ? { ...session, ...slid } : null
 }
 
 /** What the cookie carries: 256 random bits, of which only the SHA-256 is stored. */

@@ -6,23 +6,37 @@ import type { AccessTokenClaims } from './access-token'
 
 /**
  * For the few operations that add a way into an account. An access token lives on for minutes after a reset, a new
- * factor or the proof of the address has ended its session; whoever was put out by one of them must not use that time
- * to come back for good. The owner's client refreshes, and asks again.
+ * factor, the proof of the address or a logout has ended its session; whoever was put out by one of them must not use that
+ * time to come back for good. The owner's client refreshes, and asks again.
  *
  * `iat` counts whole seconds: a token of the very second of the change may be older than it, and is refused too, unless
  * its methods say that it came of it: of the mailed link (`email`) or the new factor's code (`otp`). What came with the
  * account itself put nobody out.
  * @throws InvalidTokenError
  */
-export function refuseSupersededToken({ store }: AuthContext, { iat, amr }: AccessTokenClaims, user: UserRecord): void {
+export async function refuseSupersededToken(ctx: AuthContext, claims: AccessTokenClaims, user: UserRecord): Promise<void> {
+  if (isSuperseded(ctx, claims, user) || !(await isOfLiveSession(ctx, claims))) throw new InvalidTokenError()
+}
+
+function isSuperseded({ store }: AuthContext, { iat, amr }: AccessTokenClaims, user: UserRecord): boolean {
   // A table that does not say when the password changed says when anything did.
   const passwordChange = store.users.fields.has('passwordSetAt') ? user.passwordSetAt : user.updatedAt
   const byLink = amr.includes('email')
-  const isSuperseded =
+  return (
     isOlder(iat, passwordChange, user, byLink) ||
     isOlder(iat, user.emailVerifiedAt, user, byLink) ||
     isOlder(iat, user.totpEnabledAt, user, amr.some(isSecondFactor))
-  if (isSuperseded) throw new InvalidTokenError()
+  )
+}
+
+/**
+ * The claims name no session, but a pair is made at one instant: the refresh token's row says of which second the access
+ * token is. A second more, for tables that round. Stateless refresh tokens leave no row, and nothing to ask.
+ */
+async function isOfLiveSession({ store, now }: AuthContext, { sub, iat }: AccessTokenClaims): Promise<boolean> {
+  if (!store.refreshTokens) return true
+  const made = { from: new Date(iat * 1000), before: new Date((iat + 2) * 1000) }
+  return store.refreshTokens.hasLiveFamily(sub, made, now())
 }
 
 function isOlder(iat: number, change: Date | null, { createdAt }: UserRecord, cameOfIt: boolean): boolean {

@@ -21,8 +21,8 @@ export interface LinkedIdentity {
   owner: UserRecord
 }
 
-/** Throws unless the account, as its locked row shows it, may still be linked. */
-export type LinkCheck = (user: UserRecord | null) => void
+/** Throws unless the account, as its locked row shows it, may still be linked; `ctx` is the unit's. */
+export type LinkCheck = (ctx: AuthContext, user: UserRecord | null) => Promise<void> | void
 
 const rounds = 4
 
@@ -38,7 +38,7 @@ export async function linkIdentity(
   ctx: AuthContext,
   userId: string,
   given: OAuthUser,
-  { check = requireActive, locale }: { check?: LinkCheck; locale?: Locale | undefined } = {},
+  { check = (_ctx, user) => requireActive(user), locale }: { check?: LinkCheck; locale?: Locale | undefined } = {},
 ): Promise<LinkedIdentity> {
   const profile = acceptProfile(given)
   for (let round = 1; round <= rounds; round += 1) {
@@ -65,7 +65,7 @@ async function tryOnce(ctx: AuthContext, userId: string, profile: OAuthUser, che
   try {
     return await unitOfWork(ctx, async (ctx) => {
       const owner = await ctx.store.users.lock(userId)
-      check(owner)
+      await check(ctx, owner)
       if (!owner) throw new UnauthorizedError()
       return link(ctx, owner, profile)
     })

@@ -52,7 +52,7 @@ async function startLink(ctx: AuthContext, flow: RedirectFlow, req: Request, res
   const claims = getAuth(req)
   const user = await ctx.store.users.find(claims.sub)
   requireActive(user)
-  refuseSupersededToken(ctx, claims, user)
+  await refuseSupersededToken(ctx, claims, user)
   await reauthenticate(ctx, user, password)
   const intent = { purpose: 'link', userId: user.id, digest: accountDigest(ctx.keys.state, user) } as const
   sendJson(res, 200, { authorize_url: await flow.authorizeUrl(beginAttempt(ctx, req, res, key, intent)) })
@@ -65,9 +65,9 @@ async function linkToken(ctx: AuthContext, req: Request, res: Response, { access
   const profile = await fetchUserInHand(ctx, key, client, token)
   const { identity, isNew } = await linkIdentity(ctx, claims.sub, profile, {
     locale: localeOf(req, ctx.settings.defaultLocale),
-    check(user) {
+    async check(ctx, user) {
       requireActive(user)
-      refuseSupersededToken(ctx, claims, user)
+      await refuseSupersededToken(ctx, claims, user)
     },
   })
   sendJson(res, isNew ? 201 : 200, identityBody(identity))
@@ -77,7 +77,7 @@ async function linkToken(ctx: AuthContext, req: Request, res: Response, { access
 export async function finishLink(ctx: AuthContext, req: Request, res: Response, attempt: LinkAttempt, profile: OAuthUser): Promise<void> {
   const { identity } = await linkIdentity(ctx, attempt.userId, profile, {
     locale: localeOf(req, ctx.settings.defaultLocale),
-    check(user) {
+    check(_ctx, user) {
       if (!user || accountDigest(ctx.keys.state, user) !== attempt.digest) throw new OAuthStateMismatchError()
     },
   })

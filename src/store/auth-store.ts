@@ -208,6 +208,8 @@ export interface RefreshTokenStore {
    * its user active: then the child and the user, whose row stays locked until the unit ends.
    */
   rotate(rotation: Rotation): Promise<{ token: RefreshTokenRecord; user: UserRecord } | null>
+  /** True when a token of the user, spent or not, was made in that span and its family has neither been revoked nor ended. */
+  hasLiveFamily(userId: string, made: { from: Date; before: Date }, at: Date): Promise<boolean>
   /** Repeats its statement until it changes no row, so that a child inserted meanwhile is caught; how many were live. */
   revokeFamily(familyId: string, at: Date): Promise<number>
   /** All families of the user, except one; repeated like `revokeFamily`. */
@@ -247,8 +249,8 @@ export interface SessionRecord {
 export interface SessionStore {
   insert(session: SessionRecord): Promise<void>
   findWithUser(sessionHash: string): Promise<{ session: SessionRecord; user: UserRecord } | null>
-  /** Slides the session; true when it was still there. */
-  touch(id: string, lastSeenAt: Date, expiresAt: Date): Promise<boolean>
+  /** Slides the session, unless it was seen later than `seenBy` already: of any number of racers, one is told that it did. */
+  touch(id: string, seenBy: Date, slid: Pick<SessionRecord, 'lastSeenAt' | 'expiresAt'>): Promise<boolean>
   /** Oldest first. */
   listForUser(userId: string): Promise<SessionRecord[]>
   /** True when the user had that session. */

@@ -3,7 +3,7 @@ import { ConfigurationError } from '../errors'
 import type { AuthStore, Expired } from './auth-store'
 
 export interface PurgeOptions {
-  /** What ended then, or earlier, goes. Default: now. An earlier instant keeps rows for a while, say for an investigation. */
+  /** What ended then, or earlier, goes. Default: now; an earlier instant keeps rows for a while. One in the future ends what is alive. */
   before?: Date
 }
 
@@ -26,9 +26,14 @@ export async function purgeExpired(store: AuthStore, { before = new Date() }: Pu
   const { userTokens, refreshTokens, sessions } = store
   const deleted: Record<string, number> = {}
   for (const [name, table] of Object.entries({ userTokens, refreshTokens, sessions })) {
-    if (table) deleted[name] = await emptyInBatches((expired) => table.deleteExpired(expired), before)
+    if (table) deleted[name] = await emptyInBatches(deletionOf(name, table), before)
   }
   return deleted
+}
+
+function deletionOf(name: string, table: { deleteExpired(expired: Expired): Promise<number> }): (expired: Expired) => Promise<number> {
+  if (typeof table.deleteExpired === 'function') return (expired) => table.deleteExpired(expired)
+  throw new ConfigurationError(`purgeExpired: the store's ${name} has no deleteExpired(); storeContract() says what it has to do.`)
 }
 
 async function emptyInBatches(deleteExpired: (expired: Expired) => Promise<number>, before: Date): Promise<number> {

@@ -120,6 +120,7 @@ function refreshTokensOf(refreshTokens: RefreshTokenStore, { only }: Recheck): R
         await refreshTokens.rotate(rotation),
         ({ token, user }) => token.tokenHash === rotation.child.tokenHash && token.userId === user.id,
       ),
+    hasLiveFamily: (userId, made, at) => refreshTokens.hasLiveFamily(userId, made, at),
     revokeFamily: (familyId, at) => refreshTokens.revokeFamily(familyId, at),
     revokeForUser: (userId, at, options) => refreshTokens.revokeForUser(userId, at, options),
     deleteExpired: (expired) => refreshTokens.deleteExpired(expired),
@@ -135,7 +136,7 @@ function sessionsOf(sessions: SessionStore, { only }: Recheck): SessionStore {
         await sessions.findWithUser(sessionHash),
         ({ session, user }) => session.sessionHash === sessionHash && session.userId === user.id,
       ),
-    touch: (id, lastSeenAt, expiresAt) => sessions.touch(id, lastSeenAt, expiresAt),
+    touch: (id, seenBy, slid) => sessions.touch(id, seenBy, slid),
     listForUser: async (userId) =>
       (await sessions.listForUser(userId)).filter((row) => only('sessions.listForUser', row, (session) => session.userId === userId)),
     delete: (userId, id) => sessions.delete(userId, id),

@@ -146,6 +146,23 @@ export const REFRESH_TOKEN_CASES: Cases = [
     },
   ],
   [
+    'hasLiveFamily tells whether a pair of that span goes on: spent is alive, revoked, ended and another user’s are not',
+    async (store) => {
+      const [{ id: userId }, other] = [await withUser(store), await withUser(store)]
+      const token = await withRefreshToken(store, { userId, usedAt: later(5_000) })
+      const { hasLiveFamily, revokeFamily } = store.refreshTokens
+      const second = { from: later(-987), before: later(13) }
+      assert.equal(await hasLiveFamily(userId, second, later(6_000)), true)
+      assert.equal(await hasLiveFamily(userId, { from: later(13), before: later(1_013) }, later(6_000)), false)
+      assert.equal(await hasLiveFamily(userId, { from: later(-1_987), before: later(-987) }, later(6_000)), false)
+      assert.equal(await hasLiveFamily(userId, second, token.familyExpiresAt), false)
+      assert.equal(await hasLiveFamily(other.id, second, later(6_000)), false)
+      for (const id of [NOBODY, ...STRANGE_IDS]) assert.equal(await hasLiveFamily(id, second, AT), false)
+      await revokeFamily(token.familyId, later(7_000))
+      assert.equal(await hasLiveFamily(userId, second, later(8_000)), false)
+    },
+  ],
+  [
     'deleteExpired takes tokens whose family has ended, and none of a living family, spent, expired or revoked',
     async (store) => {
       const { id: userId } = await withUser(store)

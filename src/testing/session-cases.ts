@@ -8,7 +8,7 @@ export const SESSION_CASES: Cases = [
     'an unknown or malformed id is not found, and changes nothing: sessions',
     async ({ sessions }) => {
       for (const id of [NOBODY, ...STRANGE_IDS]) {
-        assert.equal(await sessions.touch(id, AT, AT), false)
+        assert.equal(await sessions.touch(id, AT, { lastSeenAt: AT, expiresAt: AT }), false)
         assert.equal(await sessions.delete(id, id), false)
         assert.deepEqual(await sessions.listForUser(id), [])
         assert.equal(await sessions.deleteForUser(id), 0)
@@ -24,8 +24,11 @@ export const SESSION_CASES: Cases = [
       assert.deepEqual(await store.sessions.findWithUser(session.sessionHash), { session, user })
       assert.equal(await store.sessions.findWithUser(session.sessionHash.toUpperCase()), null)
       assert.equal(await store.sessions.findWithUser('\0'), null)
-      assert.equal(await store.sessions.touch(session.id, later(1), later(2)), true)
-      const slid = { ...session, lastSeenAt: later(1), expiresAt: later(2) }
+      const moved = { lastSeenAt: later(1_000), expiresAt: later(2_000) }
+      assert.equal(await store.sessions.touch(session.id, later(-1_000), moved), false)
+      const racers = await Promise.all(Array.from({ length: 5 }, () => store.sessions.touch(session.id, AT, moved)))
+      assert.deepEqual(racers.filter(Boolean), [true])
+      const slid = { ...session, ...moved }
       assert.deepEqual(await store.sessions.listForUser(user.id), [slid])
       await assert.rejects(store.sessions.insert(newSession(user.id, { sessionHash: session.sessionHash })), DuplicateRecordError)
     },

@@ -207,7 +207,7 @@ describe('exactly one key source', () => {
   const jwksUri = 'https://id.example.test/jwks'
   const jwtSecret = 'a test secret of forty characters, or so'
 
-  test('R-104 none, two, or settings that are no guard’s are refused at construction, by name and without a value', () => {
+  test('R-104 none, two, or settings nobody knows are refused at construction, by name and without a value', () => {
     const wrong: [object, RegExp][] = [
       [{}, /exactly one key source, and none is given/],
       [{ jwtSecret: '', jwtKeys: null, jwksUri: undefined }, /none is given/],
@@ -216,8 +216,8 @@ describe('exactly one key source', () => {
       [{ jwtKeys: [ec], jwksUri }, /jwtKeys and jwksUri are given/],
       [{ jwtKeys: [] }, /Setting jwtKeys .* must be a list/],
       [{ jwtSecret: 'short' }, /Setting jwtSecret .* must be at least 32/],
-      [{ jwtSecret, mfaIssuer: 'canary' }, /"mfaIssuer" is no setting of guards; they take jwtSecret, jwtKeys/],
-      [{ jwtSecret, jwksUrl: 'canary' }, /"jwksUrl" is no setting of guards.*the nearest is jwksUri/],
+      [{ jwtSecret, jwksUrl: 'canary' }, /"jwksUrl" is no setting; the nearest known one is jwksUri/],
+      [{ jwtSecret, sessionTtlSeconds: 'canary' }, /Setting sessionTtlSeconds/],
       [{ jwtSecret, algorithms: ['ES256'] }, /algorithms is for jwksUri/],
       [{ jwtSecret, rememberedTokens: 100_001 }, /Setting rememberedTokens .* from 0 to 100000/],
       [{ jwtSecret, tokenDelivery: 'canary' }, /Setting tokenDelivery/],
@@ -236,6 +236,15 @@ describe('exactly one key source', () => {
     }
     expect(make({ jwksUri }, { httpClient: {} })).toThrow(/httpClient must be a function/)
     for (const fine of [{ jwksUri: 'http://127.0.0.1:3000/jwks' }, { jwksUri, algorithms: '["RS256"]' }, { jwtKeys: JSON.stringify([ec]) }])
-      expect(make({ ...fine, tokenDelivery: 'both', accessCookieName: 'a', defaultLocale: 'pt-BR', rememberedTokens: '0' })).not.toThrow()
+      expect(
+        make({
+          ...fine,
+          tokenDelivery: 'both',
+          accessCookieName: 'a',
+          defaultLocale: 'pt-BR',
+          rememberedTokens: '0',
+          mfaIssuer: 'the router’s',
+        }),
+      ).not.toThrow()
   })
 })

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { createKnexStore } from '../../src'
-import { bearerOf, newAddress, otherPassword, password, post, signedIn } from '../local/people'
+import { bearerOf, type LocalMember, newAddress, otherPassword, password, post, signedIn } from '../local/people'
 import { signIn } from '../support/app'
 import { type Database, databases } from '../support/databases'
 import { tokenOf } from '../support/mailbox'
@@ -46,6 +46,44 @@ for (const database of all) {
 
       const change = { current_password: password, new_password: otherPassword }
       expect(outcome(await post(host, '/password-change', change, bearerOf(member)))).toBe('MFA_REQUIRED')
+    })
+
+    test('an access token whose session was ended adds no way in, neither a factor nor a provider, for all its minutes', async () => {
+      const host = await start()
+      const ends: Record<string, (person: LocalMember) => Promise<unknown>> = {
+        'its logout': ({ refreshToken }) => post(host, '/logout', { refresh_token: refreshToken }),
+        'a logout everywhere': async ({ email }) => {
+          const { body } = await post(host, '/login', { email, password })
+          return post(host, '/logout', { refresh_token: body.refresh_token, all_sessions: true })
+        },
+        revokeSessions: ({ userId }) => host.auth.service.revokeSessions(userId),
+      }
+      for (const [name, end] of Object.entries(ends)) {
+        const thief = await signedIn(host)
+        const { secret } = (await post(host, '/mfa/enroll', {}, bearerOf(thief))).body
+        host.clock.advance(2)
+        await end(thief)
+        const owner = { ...thief, token: (await post(host, '/login', { email: thief.email, password })).body.access_token }
+        const code = authenticator(secret, host.clock).code()
+        const asked = (person: LocalMember) => [
+          () => post(host, '/oauth/corp/link', {}, bearerOf(person)),
+          () => post(host, '/mfa/confirm', { code }, bearerOf(person)),
+          () => post(host, '/mfa/enroll', {}, bearerOf(person)),
+        ]
+        for (const ask of asked(thief)) expect([name, outcome(await ask())]).toEqual([name, 'INVALID_TOKEN'])
+        const outcomes: unknown[] = []
+        for (const ask of asked(owner)) outcomes.push(outcome(await ask()))
+        expect([name, outcomes]).toEqual([name, [200, 200, 'MFA_ALREADY_ENROLLED']])
+      }
+    })
+
+    test('a token that was refreshed meanwhile is of the same session, and goes on', async () => {
+      const host = await start()
+      const member = await signedIn(host)
+      host.clock.advance(60)
+      await post(host, '/refresh', { refresh_token: member.refreshToken })
+
+      expect(outcome(await post(host, '/mfa/enroll', {}, bearerOf(member)))).toBe(200)
     })
 
     test('13 (a) whoever gets an account by a verified address gets a session, and not the first registrant’s challenge', async () => {

@@ -142,6 +142,18 @@ describe.each(await databases())('server-side sessions on $name', (database) => 
     expect(told).toEqual([{ userId: ana.userId, allSessions: false }])
   })
 
+  test('of twenty requests at once one writes and sends the cookie again, and all are answered', async () => {
+    const host = await start()
+    const ana = await device(host, await member(host))
+    host.clock.advance(61)
+
+    const answers = await Promise.all(Array.from({ length: 20 }, () => ask(host, 'get', '/session/me', by(ana))))
+
+    expect(answers.map(({ status }) => status)).toEqual(Array(20).fill(200))
+    expect(answers.filter(({ headers }) => headers['set-cookie'])).toHaveLength(1)
+    expect((await rowsOf(host, ana.userId)).map(({ lastSeenAt }) => lastSeenAt)).toEqual([host.clock.now()])
+  })
+
   test('what it costs: a login as many round trips as one with tokens, a guarded request one, or two when it slides', async () => {
     const host = await start()
     const ana = await member(host)

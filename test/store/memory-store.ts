@@ -189,6 +189,17 @@ function storeOn(perform: Perform, onFailure: (error: unknown) => void, transact
           parent.usedAt = at
           return { token, user }
         }),
+      hasLiveFamily: (userId, { from, before }, at) =>
+        run(({ refreshTokens }) =>
+          refreshTokens.some(
+            (token) =>
+              token.userId === userId &&
+              !token.revokedAt &&
+              token.createdAt >= from &&
+              token.createdAt < before &&
+              token.familyExpiresAt > at,
+          ),
+        ),
       revokeFamily: (familyId, at) => run(({ refreshTokens }) => revoke(refreshTokens, (token) => token.familyId === familyId, at)),
       revokeForUser: (userId, at, { exceptFamilyId } = {}) =>
         run(({ refreshTokens }) => revoke(refreshTokens, (token) => token.userId === userId && token.familyId !== exceptFamilyId, at)),
@@ -219,10 +230,10 @@ function storeOn(perform: Perform, onFailure: (error: unknown) => void, transact
           const user = users.find(({ id }) => id === session?.userId)
           return session && user ? { session, user } : null
         }),
-      touch: (id, lastSeenAt, expiresAt) =>
+      touch: (id, seenBy, slid) =>
         run(({ sessions }) => {
-          const session = sessions.find((candidate) => candidate.id === id)
-          if (session) Object.assign(session, { lastSeenAt, expiresAt })
+          const session = sessions.find((candidate) => candidate.id === id && candidate.lastSeenAt <= seenBy)
+          if (session) Object.assign(session, slid)
           return session !== undefined
         }),
       listForUser: (userId) => run(({ sessions }) => oldestFirst(sessions.filter((session) => session.userId === userId))),

@@ -49,6 +49,20 @@ export function refreshTokensStore(connection: Connection, tables: Tables): Refr
 
     rotate: (rotation) => rotate(connection, tables, rotation),
 
+    async hasLiveFamily(userId, { from, before }, at) {
+      const unrevoked = refreshTokens.match({ userId, revokedAt: null })
+      if (!unrevoked) return false
+      const rows = await connection.statement<Row[]>('refreshTokens.hasLiveFamily', (db) =>
+        db(refreshTokens.name)
+          .where(unrevoked)
+          .where(refreshTokens.column('createdAt'), '>=', refreshTokens.value('createdAt', from))
+          .where(refreshTokens.column('createdAt'), '<', refreshTokens.value('createdAt', before))
+          .where(refreshTokens.column('familyExpiresAt'), '>', refreshTokens.value('familyExpiresAt', at))
+          .select([...refreshTokens.select(['userId'])]),
+      )
+      return rows.some((row) => refreshTokens.read(row, 'userId') === userId) // a host's collation may call two keys equal
+    },
+
     async revokeFamily(familyId, at) {
       const family = refreshTokens.match({ familyId, revokedAt: null })
       return family ? revoke('refreshTokens.revokeFamily', (query) => query.where(family), at) : 0

@@ -3,7 +3,6 @@ import type { Connection } from './connection'
 import type { Tables } from './default-tables'
 import { deleteExpired } from './delete-expired'
 import type { Row } from './table'
-import { updateFound } from './update-found'
 
 export function sessionsStore(connection: Connection, { users, sessions }: Tables): SessionStore {
   return {
@@ -27,11 +26,14 @@ export function sessionsStore(connection: Connection, { users, sessions }: Table
       return found.session.sessionHash === sessionHash ? found : null
     },
 
-    async touch(id, lastSeenAt, expiresAt) {
+    async touch(id, seenBy, { lastSeenAt, expiresAt }) {
       const where = sessions.match({ id })
       if (!where) return false
       const changes = sessions.toRow({ lastSeenAt, expiresAt })
-      return updateFound(connection, 'sessions.touch', sessions, where, changes)
+      const moved = await connection.statement<number>('sessions.touch', (db) =>
+        db(sessions.name).where(where).where(sessions.column('lastSeenAt'), '<=', sessions.value('lastSeenAt', seenBy)).update(changes),
+      )
+      return moved === 1
     },
 
     async listForUser(userId) {

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import type { UserTokenStore } from '../auth-store'
+import type { UserTokenPurpose, UserTokenStore } from '../auth-store'
 import type { Connection } from './connection'
 import type { Tables } from './default-tables'
 import { deleteExpired } from './delete-expired'
@@ -7,7 +7,13 @@ import { insertRecord } from './insert-record'
 import type { Row } from './table'
 import { updateReturning } from './update-returning'
 
+const centuryMs = 36_525 * 86_400_000
+
 export function userTokensStore(connection: Connection, { users, userTokens }: Tables): UserTokenStore {
+  /** Of a redeemed activation where nothing else tells that the account was active once: out of the way of `deleteExpired`. */
+  const kept = (purpose: UserTokenPurpose, at: Date) =>
+    purpose === 'ACTIVATION' && !users.fields.has('activatedAt') ? { expiresAt: new Date(at.getTime() + centuryMs) } : {}
+
   return {
     insert: (newToken) => insertRecord(connection, 'userTokens.insert', userTokens, newToken),
 
@@ -27,7 +33,10 @@ export function userTokensStore(connection: Connection, { users, userTokens }: T
       if (!open) return null
       const unexpired = [userTokens.column('expiresAt'), '>', userTokens.value('expiresAt', at)] as const
       const [row] = await connection.guarded('userTokens.consume', (db) =>
-        updateReturning(db, connection.dialect, userTokens, (query) => query.where(open).where(...unexpired), { usedAt: at }),
+        updateReturning(db, connection.dialect, userTokens, (query) => query.where(open).where(...unexpired), {
+          usedAt: at,
+          ...kept(purpose, at),
+        }),
       )
       const token = row ? userTokens.toRecord(row) : null
       return token?.tokenHash === tokenHash && token.purpose === purpose ? token : null
