@@ -314,6 +314,40 @@ describe('a generic OIDC client', () => {
     for (const [claims, code] of rows) expect([claims, ...(await outcomeOf(checked, jwt(claims)))]).toEqual([claims, code, []])
   })
 
+  test('error mapping of offline verification: row by row, with what it costs', async () => {
+    const noKey = { keys: [] }
+    const past = { exp: seconds() - 1 }
+    const header = (members: object) => provider.signJwt(provider.idTokenClaims(), { header: members as Record<string, unknown> })
+    const other = await startFakeProvider() // same keys, another issuer
+    const rows: [string, string, FakeEndpoint[], string, ReturnType<typeof answer>?][] = [
+      ['key set 5xx', 'OAUTH_PROVIDER_UNAVAILABLE', ['jwks'], jwt(), answer(503, noKey)],
+      ['key set non-2xx', 'OAUTH_PROVIDER_UNAVAILABLE', ['jwks'], jwt(), answer(404, noKey)],
+      ['key set non-JSON', 'OAUTH_PROVIDER_UNAVAILABLE', ['jwks'], jwt(), answer(200, 'keys')],
+      ['no signing key', 'OAUTH_PROVIDER_UNAVAILABLE', ['jwks'], jwt(), answer(200, noKey)],
+      ['`kid` absent from the key set that was read', 'OAUTH_TOKEN_REJECTED', ['jwks'], header({ kid: 'other' })],
+      ['malformed token', 'OAUTH_TOKEN_REJECTED', [], 'a.b.c'],
+      ['not a JWT', 'OAUTH_TOKEN_REJECTED', [], 'opaque'],
+      ['no kid', 'OAUTH_TOKEN_REJECTED', [], header({ kid: undefined })],
+      ['alg outside the list', 'OAUTH_TOKEN_REJECTED', [], header({ alg: 'PS256' })],
+      ['alg none', 'OAUTH_TOKEN_REJECTED', [], header({ alg: 'none' })],
+      ['bad signature', 'OAUTH_TOKEN_REJECTED', ['jwks'], jwt().replace(/.{8}$/, 'AAAAAAAA')],
+      ['bad `iss`', 'OAUTH_TOKEN_REJECTED', ['jwks'], provider.signJwt(other.idTokenClaims())],
+      ['bad `exp`', 'OAUTH_TOKEN_REJECTED', ['jwks'], jwt(past)],
+      ['a missing required claim', 'OAUTH_TOKEN_REJECTED', ['jwks'], jwt({ sub: undefined })],
+      ['`aud` of another application', 'OAUTH_TOKEN_AUDIENCE_MISMATCH', ['jwks'], jwt({ aud: 'other' })],
+      ['`azp` of another application', 'OAUTH_TOKEN_AUDIENCE_MISMATCH', ['jwks'], jwt({ azp: 'other' })],
+      ['none of it', 'ok', ['jwks'], jwt()],
+    ]
+    for (const [row, code, calls, token, keySet] of rows) {
+      provider.on('jwks', keySet ?? null)
+      expect([row, ...(await outcomeOf(client({ tokenVerifier: verifier() }), token))]).toEqual([row, code, calls])
+    }
+    const jwksUri = await unreachableUrl()
+    const tokenVerifier = createTokenVerifier({ issuer: provider.issuer, jwksUri, algorithms: ['RS256'], httpClient })
+    expect(await outcomeOf(client({ tokenVerifier }), jwt())).toEqual(['OAUTH_PROVIDER_UNAVAILABLE', []])
+    await other.close()
+  })
+
   test('the profile is read from the verified claims: no call to userinfo', async () => {
     const checked = client({ tokenVerifier: verifier() })
     const accessToken = jwt({ name: 'From The Token' })
