@@ -11,7 +11,7 @@ type Claims = Record<string, unknown>
 // What a provider says of a token it is shown. Asked anew for every login: an answer that is kept outlives a revocation.
 
 /**
- * RFC 7662. We authenticate, so a 4xx is about our credentials, never about the token.
+ * RFC 7662. A token that is not valid is answered with 200 (section 2.2), so a 4xx is about how we asked: our credentials, mostly.
  *
  * @throws OAuthTokenRejectedError unless `active` is true, and the token timely and an access token
  * @throws OAuthError for a 4xx; OAuthProviderUnavailableError when there is no answer to read
