@@ -5,7 +5,7 @@ import { requireAudience } from '../../src/providers/audience'
 /** `ours`, and the id of our mobile app among the extra audiences. */
 const accepted = ['ours', 'ours-ios']
 
-describe('R-051: azp, then client_id, then aud', () => {
+describe('R-051, S23, S24: azp, then client_id, then aud', () => {
   test.each([
     [{ azp: 'ours' }],
     [{ azp: 'ours-ios' }],

@@ -76,7 +76,7 @@ describe.each(kindNames)('%s', (kind) => {
     expect(await outcomeOf(client(), token)).toEqual(['OAUTH_TOKEN_AUDIENCE_MISMATCH', [endpoint]])
   })
 
-  test('an answer is not kept: the same token is asked about again', async () => {
+  test('R-054: an answer is not kept: the same token is asked about again', async () => {
     const same = client()
     const token = provider.issueAccessToken()
     expect([await outcomeOf(same, token), await outcomeOf(same, token)]).toEqual([
@@ -85,7 +85,7 @@ describe.each(kindNames)('%s', (kind) => {
     ])
   })
 
-  test('an empty client id answers 501 before any network', async () => {
+  test('R-055: an empty client id answers 501 before any network', async () => {
     const options = { httpClient, clientId: '' }
     const nobody = {
       'Google by tokeninfo': () => new GoogleClient(provider.googleOptions(options)),
@@ -96,7 +96,7 @@ describe.each(kindNames)('%s', (kind) => {
     expect(await outcomeOf(nobody, provider.issueAccessToken())).toEqual(['OAUTH_AUDIENCE_UNVERIFIABLE', []])
   })
 
-  test('down, 5xx, a redirect, or no JSON object is 502 OAUTH_PROVIDER_UNAVAILABLE, asked once, and nothing is echoed', async () => {
+  test('F12 to F20: down, 5xx, a redirect, or no JSON object is 502 OAUTH_PROVIDER_UNAVAILABLE, asked once, and nothing is echoed', async () => {
     const { '200 with an error': _saysNo, ...unreadable } = hostileAnswers
     const shown: string[] = []
     for (const name of Object.keys(unreadable)) {
@@ -109,7 +109,7 @@ describe.each(kindNames)('%s', (kind) => {
     expect(shown.join('\n')).not.toMatch(/secret-in-hand|stolen|http:/)
   })
 
-  test('a redirect is not followed: the place it names sees nothing', async () => {
+  test('F19: a redirect is not followed: the place it names sees nothing', async () => {
     const elsewhere = await startFakeProvider()
     for (const status of [301, 302, 303, 307, 308]) {
       provider.on(endpoint, (_request, response) => void response.writeHead(status, { location: `${elsewhere.issuer}/steal` }).end())
@@ -164,7 +164,7 @@ describe('outcomes of an introspection endpoint', () => {
     expect(await outcomeOf(down)).toEqual(['OAUTH_PROVIDER_UNAVAILABLE', []])
   })
 
-  test.each(['client_secret_post', 'client_secret_basic'] as const)('R-054: it is asked by POST, authenticated by %s', async (way) => {
+  test.each(['client_secret_post', 'client_secret_basic'] as const)('R-054, S26: it is asked by POST, authenticated by %s', async (way) => {
     const options = { httpClient, introspectionUrl: provider.introspectionUrl, clientAuthentication: way }
     const token = provider.issueAccessToken()
     expect(await outcomeOf(new OidcClient(provider.oidcOptions(options)), token)).toEqual(['ok', ['introspect']])
@@ -221,7 +221,7 @@ describe('outcomes of a tokeninfo endpoint', () => {
     }
   })
 
-  test('is asked by GET with the token in the query, and nothing of ours goes along', async () => {
+  test('S25: is asked by GET with the token in the query, and nothing of ours goes along', async () => {
     const token = 'a+b/c=%20&d'
     const tokeninfoUrl = `${provider.tokeninfoUrl}?access_token=preset&v=3`
     await outcomeOf(new OidcClient(provider.oidcOptions({ httpClient, tokeninfoUrl })), token)

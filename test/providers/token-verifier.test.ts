@@ -86,7 +86,7 @@ describe('a token', () => {
   const signedBy = ({ privateKey, publicKey }: { privateKey: KeyObject; publicKey: KeyObject }) =>
     provider.signJwt(claims(), { key: privateKey, header: { jwk: jwk(publicKey), jku: provider.jwksUri } })
 
-  test.each(rejected)('%s is rejected', async (_what, token) => {
+  test.each(rejected)('R-056: %s is rejected', async (_what, token) => {
     const work = verifierFor().verify(token() as string) // one of them deliberately is not
     await expect(work).rejects.toBeInstanceOf(OAuthTokenRejectedError)
   })
@@ -233,7 +233,7 @@ describe('a key', () => {
     ['of an encryption algorithm', { alg: 'RSA-OAEP' }],
     ['that is symmetric', { kty: 'oct', k: 'c2VjcmV0' }],
     ['that is private', strong.privateKey.export({ format: 'jwk' })],
-  ])('%s is dropped: the token is rejected', async (_what, members) => {
+  ])('R-056: %s is dropped: the token is rejected', async (_what, members) => {
     publish(jwk(strong.publicKey, members))
     await expect(verifyWith(strong.privateKey)).rejects.toBeInstanceOf(OAuthTokenRejectedError)
   })
@@ -241,7 +241,7 @@ describe('a key', () => {
   test.each([
     ['of 1024 bits', rsaKey(1024)],
     ['with exponent three', rsaKey(2048, 3)],
-  ])('%s is dropped, though the signature is right', async (_what, weak) => {
+  ])('F21: %s is dropped, though the signature is right', async (_what, weak) => {
     publish(jwk(weak.publicKey))
     await expect(verifyWith(weak.privateKey)).rejects.toBeInstanceOf(OAuthTokenRejectedError)
   })
@@ -253,7 +253,7 @@ describe('a key', () => {
     ['whose modulus has 16 kbit', { n: 'w'.repeat(2731) }],
     ['whose modulus is an object', { n: {} }],
     ['of another type', { kty: 'OKP' }],
-  ])('%s is not a verification key', (_what, members) => {
+  ])('F21: %s is not a verification key', (_what, members) => {
     expect(readVerificationKey(jwk(strong.publicKey))).not.toBeNull()
     expect(readVerificationKey(jwk(strong.publicKey, members))).toBeNull()
   })
@@ -290,7 +290,7 @@ describe('the key set', () => {
     ['of encryption keys only', answer(200, { keys: [jwk(rsaKey(2048).publicKey, { use: 'enc', kid: 'e' })] })],
     ['of more than 100 keys', answer(200, { keys: [goodKey(), ...Array.from({ length: 100 }, () => ({}))] })],
     ['of more than 1 MiB', answer(200, { keys: [goodKey()], padding: 'x'.repeat(1024 * 1024) })],
-  ])('%s makes the provider unavailable', async (_what, handler) => {
+  ])('F21: %s makes the provider unavailable', async (_what, handler) => {
     provider.on('jwks', handler)
     await expect(verifierFor().verify(tokenOfGoodKey())).rejects.toBeInstanceOf(OAuthProviderUnavailableError)
   })
@@ -305,7 +305,7 @@ describe('the key set', () => {
     await expect(verifierFor().verify(tokenOfGoodKey())).resolves.toBeDefined()
   })
 
-  test('is used for 300 seconds, then read again', async () => {
+  test('R-057: is used for 300 seconds, then read again', async () => {
     const verifier = verifierFor()
     await verifier.verify(goodToken())
     time += 299_000
@@ -385,7 +385,7 @@ describe('the key set', () => {
     await expect(verifier.verify(tokenOfGoodKey())).resolves.toBeDefined()
   })
 
-  test('callers at the same moment share one fetch, and its failure', async () => {
+  test('C21: callers at the same moment share one fetch, and its failure', async () => {
     const verifier = verifierFor()
     await Promise.all(Array.from({ length: 40 }, () => verifier.verify(goodToken())))
     expect(fetches()).toBe(1)
@@ -399,7 +399,7 @@ describe('the key set', () => {
     expect(fetches()).toBe(3)
   })
 
-  test('a failure is remembered during the cooldown, and forgotten after it', async () => {
+  test('R-057: a failure is remembered during the cooldown, and forgotten after it', async () => {
     provider.on('jwks', answer(503, { error: 'down' }))
     const verifier = verifierFor()
     for (let index = 0; index < 5; index += 1) {
