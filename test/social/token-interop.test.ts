@@ -44,7 +44,6 @@ beforeAll(async () => {
           scope: 'openid email profile',
           audience: api,
           accessTokenFormat: 'jwt',
-          accessTokenTTL: 600,
           jwt: { sign: { alg: 'RS256' } },
         }),
       },

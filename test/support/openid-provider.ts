@@ -74,7 +74,7 @@ function newProvider(issuer: string, configuration: Configuration): Provider {
     cookies: { keys: ['test'] },
     interactions: { url: () => '/sign-in' },
     pkce: { required: () => true },
-    ttl: { AccessToken: 60, Grant: 60, IdToken: 60, Interaction: 60, Session: 60 },
+    ttl: { AccessToken: 600, Grant: 600, IdToken: 600, Interaction: 60, Session: 60 },
     findAccount: (_context, accountId) => ({ accountId, claims: async () => ({ sub: accountId, ...person }) }),
     // Consent is given to whatever is asked.
     loadExistingGrant: async ({ oidc }) => {
