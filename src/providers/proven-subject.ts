@@ -5,13 +5,13 @@ import { refused } from './signed-token'
  * The person a token in hand was proven to stand for is the one the profile describes; where the provider named nobody
  * with its proof, there is nothing to compare.
  *
- * @param subject the profile's `sub` as the provider spells it
+ * @param subject the profile's `sub` as the provider spells it, a number as its digits
  * @throws OAuthTokenRejectedError
  */
-export function refuseOtherSubject(proof: TokenProof | undefined, subject: unknown): void {
+export function refuseOtherSubject(proof: TokenProof | undefined, subject: string): void {
   const proven = proof?.claims?.['sub']
   if (proven === undefined || proven === null) return
-  if (spelled(proven) === null || spelled(proven) !== spelled(subject)) throw refused('the profile is of another subject than the token')
+  if (spelled(proven) !== subject) throw refused('the profile is of another subject than the token')
 }
 
 /** A number where it is exact: some providers quote it in one answer and not in the other. */

@@ -176,6 +176,7 @@ describe('a token', () => {
         signed({}, { typ: undefined }),
         signed({ typ: 'Bearer' }),
         signed({ token_use: 'access' }),
+        signed({ token_use: 'access_token', nonce: 'n' }),
         // Some repeat the nonce of the login: then the token says what it is.
         signed({ typ: 'Bearer', nonce: 'n' }),
         signed({ nonce: 'n' }, { typ: 'at+jwt' }),
