@@ -31,6 +31,7 @@ import type { PublicSession } from './session/server-session'
 import { listIdentities, unlinkIdentity } from './social/identities'
 import { linkIdentity } from './social/link-identity'
 import { logInWithIdentity } from './social/log-in-with-identity'
+import { linkWithToken, logInWithToken, type TokenInHand } from './social/token-in-hand'
 import { findActiveUser } from './step-up/find-active-user'
 import type { AuthStore, IdentityRecord, UserRecord } from './store/auth-store'
 
@@ -52,6 +53,8 @@ export interface AuthService {
   changePassword(input: PasswordChange): Promise<void>
   /** `profile.provider` is the registration key. Believes the profile: verify it first. */
   logInWithIdentity(profile: OAuthUser, options?: { locale?: Locale }): Promise<LoginResult>
+  /** With a provider's access token: after the provider said that it was issued to this application, and to whom. */
+  logInWithToken(input: TokenInHand, options?: { locale?: Locale }): Promise<LoginResult>
   refresh(refreshToken: string): Promise<LoginResult>
   logOut(refreshToken: string, options?: { allSessions?: boolean }): Promise<void>
   /** Oldest first. */
@@ -59,6 +62,8 @@ export interface AuthService {
   unlinkIdentity(userId: string, provider: string, options?: { locale?: Locale }): Promise<void>
   /** Links a profile whoever it is of, so verify first that the account's owner asked. The one linked before: returned as it is. */
   linkIdentity(userId: string, profile: OAuthUser, options?: { locale?: Locale }): Promise<IdentityRecord>
+  /** The same with a provider's access token, which has to be one of this application. */
+  linkWithToken(userId: string, input: TokenInHand, options?: { locale?: Locale }): Promise<IdentityRecord>
   changePasswordWithMfa(input: PasswordChangeWithMfa): Promise<void>
   /** Shown once: a pending factor, which counts for nothing until `confirmTotp`. */
   enrollTotp(userId: string): Promise<Enrolment>
@@ -124,11 +129,13 @@ export function createService(ctx: AuthContext): AuthService {
     revokeSessions: (userId) => revokeSessions(ctx, userId),
     deactivate: (userId) => deactivate(ctx, userId),
     logInWithIdentity: (profile, options) => logInWithIdentity(ctx, profile, options),
+    logInWithToken: (input, options) => logInWithToken(ctx, input, options),
     refresh: (refreshToken) => refresh(ctx, refreshToken),
     logOut: (refreshToken, options) => logOut(ctx, refreshToken, options),
     listIdentities: (userId) => listIdentities(ctx, userId),
     unlinkIdentity: (userId, provider, options) => unlinkIdentity(ctx, userId, provider, options),
     linkIdentity: async (userId, profile, options) => (await linkIdentity(ctx, userId, profile, { locale: options?.locale })).identity,
+    linkWithToken: async (userId, input, options) => (await linkWithToken(ctx, userId, input, { locale: options?.locale })).identity,
     logInToSession: (input) => logIn(ctx, input, openServerSession(input)),
     verifyMfaToSession: (input) => verifyMfa(ctx, input, openServerSession(input)),
     findSession: (sessionToken) => findSession(ctx, sessionToken),

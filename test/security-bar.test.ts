@@ -6,6 +6,7 @@ import { describe, expect, test } from 'vitest'
 const chapters: Record<string, string[]> = {
   '3.1': ids('R', 1, 14),
   '3.2': ids('R', 20, 43),
+  '3.3': ids('R', 50, 59),
   '3.4': ids('R', 60, 69),
   '3.5': ids('R', 70, 79),
   '3.6': ids('R', 80, 89),

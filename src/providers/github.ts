@@ -1,9 +1,12 @@
-import { ConfigurationError, NotImplementedError } from '../errors'
+import { ConfigurationError, NotImplementedError, OAuthAudienceUnverifiableError, OAuthTokenAudienceMismatchError } from '../errors'
 import { createHttpClient } from '../http-client'
 import { COMMON_OPTIONS, checkClientOptions, mergeEndpoints, type OAuthClientOptions } from './client-options'
-import { normalizeProfile } from './normalize-profile'
-import { getListWithBearer, getWithBearer, type ProviderConnection, requestTokens } from './oauth2-request'
-import type { CodeExchange, OAuthTokens, OAuthUser, ProviderClient } from './provider-client'
+import { checkApplication } from './inspect-token'
+import { normalizeProfile, requireSubject } from './normalize-profile'
+import { connectTo, getListWithBearer, getWithBearer, type ProviderConnection, requestTokens } from './oauth2-request'
+import { refuseOtherSubject } from './proven-subject'
+import type { CodeExchange, OAuthTokens, OAuthUser, ProviderClient, TokenProof } from './provider-client'
+import { isPlainObject } from './provider-request'
 
 const ENDPOINTS = {
   authorizeUrl: 'https://github.com/login/oauth/authorize',
@@ -30,6 +33,7 @@ export class GitHubClient implements ProviderClient {
   readonly pkce: boolean
   readonly extraAudiences: readonly string[]
   readonly #connection: ProviderConnection
+  readonly #apiUrl: string
   readonly #userUrl: string
   readonly #verifiedEmails: boolean
   readonly #trustEmail: boolean
@@ -47,8 +51,9 @@ export class GitHubClient implements ProviderClient {
     if (options.redirectUri !== undefined) this.redirectUri = options.redirectUri
     this.pkce = options.pkce ?? true
     this.extraAudiences = Object.freeze([...(options.extraAudiences ?? [])])
-    this.#connection = { providerName, clientId, clientSecret, tokenUrl, httpClient, clientAuthentication: 'client_secret_post' }
-    this.#userUrl = `${apiUrl.replace(/\/$/, '')}/user`
+    this.#connection = connectTo({ providerName, clientId, clientSecret, tokenUrl, httpClient, clientAuthentication: 'client_secret_post' })
+    this.#apiUrl = apiUrl.replace(/\/$/, '')
+    this.#userUrl = `${this.#apiUrl}/user`
     this.#verifiedEmails = readsEmails(options.verifiedEmails, this.scopes)
     this.#trustEmail = options.trustEmail !== false
   }
@@ -66,16 +71,32 @@ export class GitHubClient implements ProviderClient {
    * @throws OAuthError when GitHub refuses or its answer has no numeric id
    */
   async fetchUser(tokens: OAuthTokens): Promise<OAuthUser> {
-    const raw = await getWithBearer(this.#connection, this.#userUrl, tokens.accessToken)
-    const subject = Number.isSafeInteger(raw['id']) ? raw['id'] : null
+    const raw = await getWithBearer(this.#connection, this.#userUrl, tokens)
+    const subject = requireSubject(this.providerName, Number.isSafeInteger(raw['id']) ? raw['id'] : null)
+    refuseOtherSubject(tokens.proof, subject)
     const { email, name, avatar_url: picture } = raw
     const address = this.#verifiedEmails ? await this.#primaryAddress(tokens) : { email, emailVerified: null }
     return normalizeProfile(this.providerName, { ...address, subject, name, picture, raw })
   }
 
+  /**
+   * Asks GitHub, as this application, whether the token is one of its own (`POST {apiUrl}/applications/{client_id}/token`).
+   * `extraAudiences` count for nothing here: GitHub answers for one application, to its secret.
+   *
+   * @throws OAuthTokenAudienceMismatchError, OAuthTokenRejectedError, OAuthError (our credentials), OAuthProviderUnavailableError
+   */
+  async verifyTokenAudience(accessToken: string): Promise<TokenProof> {
+    if (this.clientId === '') throw new OAuthAudienceUnverifiableError({ details: { provider: this.providerName } })
+    const { app, user } = await checkApplication(this.#connection, this.#apiUrl, accessToken)
+    // The 200 is the answer; where GitHub also says whose token it is, it has to be the same.
+    const named = isPlainObject(app) ? app['client_id'] : undefined
+    if (typeof named === 'string' && named !== this.clientId) throw new OAuthTokenAudienceMismatchError()
+    return { claims: { sub: isPlainObject(user) ? user['id'] : undefined } }
+  }
+
   /** The other addresses of an account may be old ones, or on their way out: only the primary one is the person's. */
-  async #primaryAddress({ accessToken }: OAuthTokens): Promise<{ email: unknown; emailVerified: boolean | null }> {
-    const addresses = await getListWithBearer(this.#connection, `${this.#userUrl}/emails?per_page=100`, accessToken)
+  async #primaryAddress(tokens: OAuthTokens): Promise<{ email: unknown; emailVerified: boolean | null }> {
+    const addresses = await getListWithBearer(this.#connection, `${this.#userUrl}/emails?per_page=100`, tokens)
     const primary = addresses.find((address) => address['primary'] === true)
     if (!primary) return { email: null, emailVerified: null }
     return { email: primary['email'], emailVerified: this.#trustEmail ? primary['verified'] === true : null }

@@ -21,15 +21,18 @@ export interface KeySet {
    * @throws OAuthTokenRejectedError when the set that was read has no such key, or has it in an unusable form
    * @throws OAuthProviderUnavailableError when the set cannot be read or holds no signing key
    */
-  find(header: TokenHeader): Promise<VerificationKey>
+  find(header: KeyName): Promise<VerificationKey>
   /**
    * The same key while the set that was read is within its lifespan, without a promise and never with a fetch; null: ask
    * `find`. A key that is read again unchanged stays the same object.
    */
-  known(header: TokenHeader): VerificationKey | null
+  known(header: KeyName): VerificationKey | null
   /** Until an unreadable set is asked for again; at least 1. */
   secondsUntilRetry(): number
 }
+
+/** What of a token's header finds its key. */
+type KeyName = Pick<TokenHeader, 'alg' | 'kid'>
 
 interface Keys {
   usable: ReadonlyMap<string, readonly VerificationKey[]>
@@ -95,7 +98,7 @@ function knows({ usable, unusable }: Keys, kid: string): boolean {
   return usable.has(kid) || unusable.has(kid)
 }
 
-function pick(keys: Keys, header: TokenHeader): VerificationKey {
+function pick(keys: Keys, header: KeyName): VerificationKey {
   const key = only(keys, header)
   if (key) return key
   if (keys.usable.size === 0 && !keys.unusable.has(header.kid ?? '')) throw new OAuthProviderUnavailableError()
@@ -103,7 +106,7 @@ function pick(keys: Keys, header: TokenHeader): VerificationKey {
 }
 
 /** Two keys of one name for one algorithm: which one is meant cannot be known, so it is none. */
-function only({ usable }: Keys, { kid, alg }: TokenHeader): VerificationKey | null {
+function only({ usable }: Keys, { kid, alg }: KeyName): VerificationKey | null {
   let found: VerificationKey | null = null
   for (const key of usable.get(kid ?? '') ?? []) {
     if (!key.algorithms.includes(alg)) continue

@@ -1,7 +1,8 @@
 import type { HttpClient, HttpRequest } from '../http-client'
 import { HttpClientError } from '../http-client'
+import { type CallLimit, limitInFlight } from './in-flight'
 import type { CodeExchange, OAuthTokens } from './provider-client'
-import { providerRefusal } from './provider-refusal'
+import { providerRefusal, providerUnavailable } from './provider-refusal'
 import { callProvider, type ProviderAnswer, parseJsonList, parseJsonObject } from './provider-request'
 
 /** What speaking to one provider takes. */
@@ -12,6 +13,13 @@ export interface ProviderConnection {
   readonly clientAuthentication: 'client_secret_post' | 'client_secret_basic'
   readonly tokenUrl: string
   readonly httpClient: HttpClient
+  readonly limit: CallLimit
+}
+
+/** What one client of the library needs to speak; each has a limit of its own, whosever HTTP client it was given. */
+export function connectTo(known: Omit<ProviderConnection, 'limit'>): ProviderConnection {
+  const limit = limitInFlight(() => new HttpClientError('TOO_MANY_IN_FLIGHT', 'Too many calls to this provider are under way.'))
+  return Object.freeze({ ...known, limit })
 }
 
 /**
@@ -21,19 +29,20 @@ export interface ProviderConnection {
  */
 export async function requestTokens(connection: ProviderConnection, input: CodeExchange): Promise<OAuthTokens> {
   const secrets = [connection.clientSecret, basicCredentials(connection), input.code, input.codeVerifier]
-  const answer = await call(connection, connection.tokenUrl, tokenRequest(connection, input))
+  const { answer, failure } = await askProvider(connection, connection.tokenUrl, tokenRequest(connection, input))
   const tokens = answer && isSuccess(answer) ? readTokens(parseJsonObject(answer.body)) : null
-  if (!tokens) throw providerRefusal(connection.providerName, answer, secrets)
+  if (!tokens) throw providerRefusal(connection.providerName, answer, secrets, failure)
   return tokens
 }
 
 /**
  * RFC 6750 section 2.1: the token travels in the Authorization header only.
  *
- * @throws OAuthError unless the answer is 2xx and a JSON object without `error`
+ * @throws OAuthError unless the answer is 2xx and a JSON object without `error`; OAuthProviderUnavailableError where there
+ *   was no answer to read and the token is in hand, so that the same may be tried again
  */
-export function getWithBearer(connection: ProviderConnection, url: string, accessToken: string): Promise<Record<string, unknown>> {
-  return read(connection, url, accessToken, (body) => {
+export function getWithBearer(connection: ProviderConnection, url: string, tokens: OAuthTokens): Promise<Record<string, unknown>> {
+  return read(connection, url, tokens, (body) => {
     const content = parseJsonObject(body)
     return content && !isPresent(content['error']) ? content : null
   })
@@ -42,43 +51,61 @@ export function getWithBearer(connection: ProviderConnection, url: string, acces
 /**
  * The same for an endpoint that answers with a list.
  *
- * @throws OAuthError unless the answer is 2xx and a JSON array of objects
+ * @throws OAuthError unless the answer is 2xx and a JSON array of objects; OAuthProviderUnavailableError as above
  */
-export function getListWithBearer(connection: ProviderConnection, url: string, accessToken: string): Promise<Record<string, unknown>[]> {
-  return read(connection, url, accessToken, parseJsonList)
+export function getListWithBearer(connection: ProviderConnection, url: string, tokens: OAuthTokens): Promise<Record<string, unknown>[]> {
+  return read(connection, url, tokens, parseJsonList)
 }
 
 async function read<Content>(
   connection: ProviderConnection,
   url: string,
-  accessToken: string,
+  { accessToken, proof }: OAuthTokens,
   parse: (body: Buffer) => Content | null,
 ): Promise<Content> {
-  const answer = await call(connection, url, { headers: { accept: 'application/json', authorization: `Bearer ${accessToken}` } })
+  const headers = { accept: 'application/json', authorization: `Bearer ${accessToken}` }
+  const { answer, failure } = await askProvider(connection, url, { headers })
   const content = answer && isSuccess(answer) ? parse(answer.body) : null
-  if (!content) throw providerRefusal(connection.providerName, answer, [accessToken, connection.clientSecret])
-  return content
+  if (content) return content
+  if (proof && !saysNo(answer)) throw providerUnavailable(connection.providerName, answer, failure)
+  throw providerRefusal(connection.providerName, answer, [accessToken, connection.clientSecret], failure)
 }
 
-/** Null: there was no answer that may be read. */
-async function call({ httpClient }: ProviderConnection, url: string, request: HttpRequest): Promise<ProviderAnswer | null> {
+/** A provider that was reached, and refused: asking again changes nothing. */
+function saysNo(answer: ProviderAnswer | null): boolean {
+  if (!answer) return false
+  return (answer.status >= 400 && answer.status < 500) || (isSuccess(answer) && parseJsonObject(answer.body) !== null)
+}
+
+/** An answer, or why there is none that may be read. */
+export interface Reply {
+  answer: ProviderAnswer | null
+  failure?: HttpClientError
+}
+
+export async function askProvider({ httpClient, limit }: ProviderConnection, url: string, request: HttpRequest): Promise<Reply> {
   try {
     const headers = { 'user-agent': 'doorward', ...request.headers }
-    return await callProvider(httpClient, url, { ...request, headers })
-  } catch (error) {
-    if (error instanceof HttpClientError) return null
-    throw error
+    return { answer: await limit.run(() => callProvider(httpClient, url, { ...request, headers })) }
+  } catch (failure) {
+    if (failure instanceof HttpClientError) return { answer: null, failure }
+    throw failure
   }
 }
 
 /** A redirect is not followed and its body not believed: it would carry the secret, or our trust, elsewhere. */
-function isSuccess({ status }: ProviderAnswer): boolean {
+export function isSuccess({ status }: ProviderAnswer): boolean {
   return status >= 200 && status < 300
 }
 
 function tokenRequest(connection: ProviderConnection, input: CodeExchange): HttpRequest {
   const form = new URLSearchParams({ grant_type: 'authorization_code', code: input.code, redirect_uri: input.redirectUri })
   if (input.codeVerifier !== undefined) form.set('code_verifier', input.codeVerifier)
+  return authenticatedForm(connection, form)
+}
+
+/** A POST of this form with the client's credentials, where `clientAuthentication` says (RFC 6749 section 2.3.1). */
+export function authenticatedForm(connection: ProviderConnection, form: URLSearchParams): HttpRequest {
   const headers: Record<string, string> = { accept: 'application/json', 'content-type': 'application/x-www-form-urlencoded' }
   if (connection.clientAuthentication === 'client_secret_basic') {
     headers['authorization'] = `Basic ${basicCredentials(connection)}`
@@ -91,7 +118,7 @@ function tokenRequest(connection: ProviderConnection, input: CodeExchange): Http
 }
 
 /** RFC 6749 section 2.3.1: id and secret are form-encoded before they are joined. */
-function basicCredentials({ clientId, clientSecret }: ProviderConnection): string {
+export function basicCredentials({ clientId, clientSecret }: ProviderConnection): string {
   return Buffer.from([clientId, clientSecret].map(formEncode).join(':')).toString('base64')
 }
 

@@ -1,12 +1,15 @@
-import { AppError, ConfigurationError, NotImplementedError, OAuthError } from '../errors'
+import { AppError, ConfigurationError, NotImplementedError, OAuthAudienceUnverifiableError, OAuthError } from '../errors'
 import { createHttpClient } from '../http-client'
+import { requireAudience } from './audience'
 import { COMMON_OPTIONS, checkClientOptions, type OAuthClientOptions, requireEndpoint } from './client-options'
 import { readDiscovery } from './discovery'
 import { verifyIdToken } from './id-token'
+import { introspect, readTokeninfo } from './inspect-token'
 import { createKeySet, type KeySet } from './key-set'
 import { normalizeProfile, requireSubject } from './normalize-profile'
-import { getWithBearer, type ProviderConnection, requestTokens } from './oauth2-request'
-import type { CodeExchange, OAuthTokens, OAuthUser, ProviderClient } from './provider-client'
+import { connectTo, getWithBearer, type ProviderConnection, requestTokens } from './oauth2-request'
+import { refuseOtherSubject } from './proven-subject'
+import type { CodeExchange, OAuthTokens, OAuthUser, ProviderClient, TokenProof } from './provider-client'
 import { unusableIdentity } from './provider-refusal'
 import type { TokenVerifier } from './token-verifier'
 
@@ -15,11 +18,11 @@ export interface OidcClientOptions extends Omit<OAuthClientOptions, 'endpoints'>
   tokenUrl: string
   /** Without it the profile is read from the verified id_token. */
   userinfoUrl?: string
-  /** RFC 7662. Not together with `tokeninfoUrl`. */
+  /** RFC 7662: asked whom a token in hand was issued to. Not together with `tokeninfoUrl`. */
   introspectionUrl?: string
-  /** Called with GET and query `access_token`. Not together with `introspectionUrl`. */
+  /** The same, called with GET and query `access_token`. Not together with `introspectionUrl`. */
   tokeninfoUrl?: string
-  /** Reads the profile from the access token itself, without a call to userinfo. */
+  /** Reads the profile, and whom a token in hand was issued to, from the access token itself: no call to any of the above. */
   tokenVerifier?: TokenVerifier
   /** Compared with an id_token's `iss` exactly. */
   issuer?: string
@@ -112,7 +115,21 @@ export class OidcClient implements ProviderClient {
   }
 
   /**
+   * Whether a token in hand was issued to `clientId` or one of `extraAudiences`, by the token verifier, else introspection,
+   * else tokeninfo.
+   *
+   * @throws OAuthTokenAudienceMismatchError, OAuthTokenRejectedError, OAuthError (our credentials), OAuthProviderUnavailableError
+   * @throws OAuthAudienceUnverifiableError when there is none of the three, or `clientId` is empty
+   */
+  async verifyTokenAudience(accessToken: string): Promise<TokenProof> {
+    const claims = await this.#inspect(accessToken)
+    requireAudience(claims, [this.clientId, ...this.extraAudiences])
+    return { claims }
+  }
+
+  /**
    * @throws OAuthError when the provider refuses, or its answer is about somebody else than the id_token
+   * @throws OAuthTokenRejectedError for a token in hand that is not the profile's
    * @throws NotImplementedError when there is nothing to read a profile from
    */
   async fetchUser(tokens: OAuthTokens): Promise<OAuthUser> {
@@ -123,6 +140,7 @@ export class OidcClient implements ProviderClient {
     if (proven && requireSubject(this.providerName, proven['sub']) !== subject) {
       throw unusableIdentity(this.providerName, 'the profile is of another subject than the id_token')
     }
+    refuseOtherSubject(tokens.proof, subject)
     const user = normalizeProfile(this.providerName, this.parseUser(claims, tokens))
     return this.#options.trustEmail === false ? { ...user, emailVerified: null } : user
   }
@@ -143,6 +161,16 @@ export class OidcClient implements ProviderClient {
     return verifyIdToken(idToken, { clientId: this.clientId, acceptsIssuer, keySet: this.#keySet, nonce, provider: this.providerName })
   }
 
+  async #inspect(accessToken: string): Promise<Claims> {
+    const { tokenVerifier, introspectionUrl, tokeninfoUrl } = this.#options
+    if (this.clientId !== '') {
+      if (tokenVerifier) return tokenVerifier.verify(accessToken)
+      if (introspectionUrl !== undefined) return introspect(this.#connection, introspectionUrl, accessToken)
+      if (tokeninfoUrl !== undefined) return readTokeninfo(this.#connection, tokeninfoUrl, accessToken)
+    }
+    throw new OAuthAudienceUnverifiableError({ details: { provider: this.providerName } })
+  }
+
   /** Tokens that did not come from `exchangeCode` prove nothing by where they came from: only a signature helps. */
   async #provenClaims(tokens: OAuthTokens): Promise<Claims | null> {
     const known = this.#verifiedClaims.get(tokens)
@@ -154,7 +182,7 @@ export class OidcClient implements ProviderClient {
   async #profileClaims(tokens: OAuthTokens, proven: Claims | null): Promise<Claims> {
     const { tokenVerifier, userinfoUrl } = this.#options
     if (tokenVerifier) return this.#claimsOfAccessToken(tokenVerifier, tokens)
-    if (userinfoUrl !== undefined) return getWithBearer(this.#connection, userinfoUrl, tokens.accessToken)
+    if (userinfoUrl !== undefined) return getWithBearer(this.#connection, userinfoUrl, tokens)
     if (proven) return proven
     throw new NotImplementedError(`${this.providerName}: no userinfoUrl, no tokenVerifier and no id_token to read the profile from.`)
   }
@@ -202,5 +230,5 @@ function checkOidcOptions(owner: string, options: OidcClientOptions): void {
 
 function connectionOf({ providerName }: OidcClient, options: OidcClientOptions): ProviderConnection {
   const { clientId, clientSecret, tokenUrl, clientAuthentication = 'client_secret_post', httpClient = createHttpClient() } = options
-  return { providerName, clientId, clientSecret, clientAuthentication, tokenUrl, httpClient }
+  return connectTo({ providerName, clientId, clientSecret, clientAuthentication, tokenUrl, httpClient })
 }

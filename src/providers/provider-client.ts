@@ -10,6 +10,16 @@ export interface OAuthTokens {
   scope: string | null
   /** The whole answer. Never stored. */
   raw: Record<string, unknown>
+  /** For a token in hand, what `verifyTokenAudience` resolved with; absent after a code exchange. */
+  proof?: TokenProof
+}
+
+/** What was learnt of a token in hand, beside that it was issued to this application. */
+export interface TokenProof {
+  /** Whose token it is, in the spelling of `fetchUser`: a profile of another subject is refused (401). */
+  subject?: string
+  /** What the provider said, or the verified claims. `fetchUser` finds them in `tokens.proof`. */
+  claims?: Record<string, unknown>
 }
 
 /** An external identity, normalized. */
@@ -55,6 +65,13 @@ export interface ProviderClient {
   exchangeCode(input: CodeExchange): Promise<OAuthTokens>
   /** @throws OAuthError when the provider refuses or its answer cannot be used */
   fetchUser(tokens: OAuthTokens): Promise<OAuthUser>
-  /** Resolves when the token was issued to this application. Absent: the token-in-hand route refuses (501). */
-  verifyTokenAudience?(accessToken: string): Promise<void>
+  /**
+   * Resolves when the token was issued to this application, with what else was learnt of it, if anything. Called before
+   * the profile is fetched. Absent: a token in hand is refused (501).
+   *
+   * @throws OAuthTokenAudienceMismatchError (another application's), OAuthTokenRejectedError (not valid),
+   *   OAuthProviderUnavailableError (try again), OAuthError
+   */
+  // biome-ignore lint/suspicious/noConfusingVoidType: a method that only checks is one of these, which undefined would refuse
+  verifyTokenAudience?(accessToken: string): Promise<TokenProof | void>
 }

@@ -1,4 +1,4 @@
-import { OAuthError } from '../errors'
+import { OAuthError, OAuthProviderUnavailableError } from '../errors'
 import { isPlainObject, type ProviderAnswer, parseJsonObject } from './provider-request'
 
 const MAX_BODY_BYTES = 1024
@@ -9,9 +9,19 @@ const REMOVED = '[removed]'
  * is gone: what we sent (`secrets`), what the answer calls a token, whatever looks like a JWT. At most 1 KiB.
  * Without an answer, status and body are null.
  */
-export function providerRefusal(provider: string, answer: ProviderAnswer | null, secrets: readonly (string | undefined)[]): OAuthError {
+export function providerRefusal(
+  provider: string,
+  answer: ProviderAnswer | null,
+  secrets: readonly (string | undefined)[],
+  cause?: Error,
+): OAuthError {
   const body = answer && readableBody(answer.body, secrets)
-  return new OAuthError({ details: { provider, status: answer?.status ?? null, body } })
+  return new OAuthError({ details: { provider, status: answer?.status ?? null, body }, cause })
+}
+
+/** 502 OAUTH_PROVIDER_UNAVAILABLE, which may be tried again: there was no answer, or none that says anything. */
+export function providerUnavailable(provider: string, answer: ProviderAnswer | null, cause?: Error): OAuthProviderUnavailableError {
+  return new OAuthProviderUnavailableError({ details: { provider, status: answer?.status ?? null, body: null }, cause })
 }
 
 /** Something other than an HTTP answer was refused: an id_token, a profile. `reason` is for logs and never holds a value. */

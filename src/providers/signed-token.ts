@@ -10,6 +10,7 @@ export type SignatureAlgorithm = (typeof SIGNATURE_ALGORITHMS)[number]
 export interface TokenHeader {
   alg: SignatureAlgorithm
   kid: string | null
+  typ: string | null
 }
 
 export interface ClaimRules {
@@ -37,8 +38,8 @@ export function readHeader(token: unknown, algorithms: readonly SignatureAlgorit
   const alg = algorithms.find((algorithm) => algorithm === header['alg'])
   if (alg === undefined) throw refused('the algorithm is not in the list')
   if (Object.hasOwn(header, 'crit') || Object.hasOwn(header, 'b64')) throw refused('the header has a critical extension')
-  const kid = header['kid']
-  return { alg, kid: typeof kid === 'string' && kid !== '' ? kid : null }
+  const { kid, typ } = header
+  return { alg, kid: typeof kid === 'string' && kid !== '' ? kid : null, typ: typeof typ === 'string' ? typ : null }
 }
 
 /** The claims as they stand; only for a token that came straight from the token endpoint over TLS. */

@@ -1,12 +1,13 @@
 import { ConfigurationError } from '../errors'
 import { createHttpClient, type HttpClient } from '../http-client'
+import { refuseOtherKinds } from './access-token-kind'
 import { requireEndpoint } from './client-options'
 import { createKeySet } from './key-set'
 import { checkClaims, readHeader, SIGNATURE_ALGORITHMS, type SignatureAlgorithm, type TokenClaims, verifySignature } from './signed-token'
 
 export interface TokenVerifier {
   /**
-   * The claims of a provider's JWT, verified without a call but for the key set. Whom it was issued to is not
+   * The claims of a provider's access token (a JWT), verified without a call but for the key set. Whom it was issued to is not
    * checked here: the client compares `aud`, `azp` and `client_id` with its own ids.
    *
    * @throws OAuthTokenRejectedError for a bad token; OAuthProviderUnavailableError when the key set cannot be read
@@ -40,6 +41,7 @@ export function createTokenVerifier(options: TokenVerifierOptions): TokenVerifie
       const header = readHeader(token, algorithms)
       const { key } = await keySet.find(header)
       const claims = verifySignature(token, key, header.alg)
+      refuseOtherKinds(header.typ, claims)
       return checkClaims(claims, { acceptsIssuer: (value) => value === issuer, required: requiredClaims, now: now() })
     },
   }

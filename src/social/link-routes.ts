@@ -21,7 +21,8 @@ import { linkIdentity, requireActive } from './link-identity'
 import type { RedirectFlow } from './redirect-flow'
 import { registeredProvider } from './registered-provider'
 import type { LinkAttempt } from './state-cookie'
-import { fetchUserInHand } from './token-in-hand'
+import { linkWithToken } from './token-in-hand'
+import { accessTokenText } from './token-routes'
 
 interface LinkBody {
   access_token?: string
@@ -29,18 +30,13 @@ interface LinkBody {
   password?: string
 }
 
-/** Visible ASCII, as a header may carry it (RFC 6750 section 2.1); the bound is ours. */
-const accessToken = Joi.string()
-  .pattern(/^[\x21-\x7e]{1,8192}$/)
-  .optional()
-
 export function linkRoutes(ctx: AuthContext, guards: Guards, flow: RedirectFlow): Route[] {
   return [
     withBody({
       method: 'POST',
       path: '/oauth/:provider/link',
       before: [routeBudget(ctx, 'oauth_link'), guards.requireAuth(), sameSiteWhenByCookie(ctx)],
-      body: Joi.object<LinkBody>({ access_token: accessToken, password: passwordText().optional() }),
+      body: Joi.object<LinkBody>({ access_token: accessTokenText.optional(), password: passwordText().optional() }),
       handle: (req, res, body) => (body.access_token === undefined ? startLink(ctx, flow, req, res, body) : linkToken(ctx, req, res, body)),
     }),
   ]
@@ -59,11 +55,11 @@ async function startLink(ctx: AuthContext, flow: RedirectFlow, req: Request, res
 }
 
 async function linkToken(ctx: AuthContext, req: Request, res: Response, { access_token: token = '', password }: LinkBody): Promise<void> {
-  const { key, client } = registeredProvider(ctx, req)
+  const { key } = registeredProvider(ctx, req)
   const claims = getAuth(req)
   if (ctx.settings.reauthenticate) await reauthenticate(ctx, await findActiveUser(ctx, claims.sub), password)
-  const profile = await fetchUserInHand(ctx, key, client, token)
-  const { identity, isNew } = await linkIdentity(ctx, claims.sub, profile, {
+  const given = { provider: key, accessToken: token }
+  const { identity, isNew } = await linkWithToken(ctx, claims.sub, given, {
     locale: localeOf(req, ctx.settings.defaultLocale),
     async check(ctx, user) {
       requireActive(user)

@@ -1,6 +1,10 @@
 import type { AuthContext } from '../context'
 import { AppError, OAuthError } from '../errors'
 import { describeError } from '../logger'
+import { GitHubClient } from '../providers/github'
+import { type CallLimit, limitInFlight } from '../providers/in-flight'
+import { OidcClient } from '../providers/oidc-client'
+import type { ProviderClient } from '../providers/provider-client'
 
 /**
  * A call of a provider client. What it throws becomes ours: its 502s name the registration key, and anything a custom
@@ -8,10 +12,25 @@ import { describeError } from '../logger'
  */
 export async function withProviderErrors<T>(ctx: AuthContext, provider: string, call: () => Promise<T>): Promise<T> {
   try {
-    return await inTime(call())
+    return await limitOf(ctx.providers.get(provider)).run(() => inTime(call()))
   } catch (thrown) {
     throw refusal(ctx, provider, thrown)
   }
+}
+
+const limits = new WeakMap<ProviderClient, CallLimit>()
+const unlimited: CallLimit = { run: (call) => call() }
+
+/**
+ * A client of the host's own makes calls we do not see, so its operations are counted. Ours count their calls: with keys at
+ * hand a token is verified without any, and must not wait behind a provider that hangs.
+ */
+function limitOf(client: ProviderClient | undefined): CallLimit {
+  if (!client || client instanceof OidcClient || client instanceof GitHubClient) return unlimited
+  const limit =
+    limits.get(client) ?? limitInFlight(() => new OAuthError({ cause: new Error('Too many calls of this client are under way.') }))
+  limits.set(client, limit)
+  return limit
 }
 
 // Two calls of ten seconds, as the clients of this library make at most (the exchange and a key set), and then some.

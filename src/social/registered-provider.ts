@@ -4,12 +4,19 @@ import { OAuthProviderNotConfiguredError } from '../errors'
 import type { ProviderClient } from '../providers/provider-client'
 
 /**
- * The client of the route's `:provider`. A Map behind it: `__proto__` and `constructor` are registered nowhere.
+ * The client of the route's `:provider`.
  * @throws OAuthProviderNotConfiguredError
  */
 export function registeredProvider(ctx: AuthContext, req: Request): { key: string; client: ProviderClient } {
-  const key = String(req.params['provider'])
+  return findProvider(ctx, String(req.params['provider']))
+}
+
+/**
+ * A Map behind it: `__proto__` and `constructor` are registered nowhere.
+ * @throws OAuthProviderNotConfiguredError
+ */
+export function findProvider(ctx: AuthContext, key: string): { key: string; client: ProviderClient } {
   const client = ctx.providers.get(key)
-  if (!client) throw new OAuthProviderNotConfiguredError({ details: { provider: key.slice(0, 50) } })
+  if (!client) throw new OAuthProviderNotConfiguredError({ details: { provider: String(key).slice(0, 50) } })
   return { key, client }
 }

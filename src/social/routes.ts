@@ -1,7 +1,7 @@
 import type { ErrorRequestHandler, Request, Response } from 'express'
 import Joi from 'joi'
 import type { AuthContext } from '../context'
-import { AppError, OAuthCodeMissingError } from '../errors'
+import { OAuthCodeMissingError } from '../errors'
 import { getAuth } from '../guards/current-auth'
 import type { Guards } from '../guards/guards'
 import { routeBudget } from '../guards/route-budget'
@@ -24,6 +24,8 @@ import { withProviderErrors } from './provider-errors'
 import { queryParameter } from './query-parameter'
 import { createRedirectFlow, type RedirectFlow } from './redirect-flow'
 import { registeredProvider } from './registered-provider'
+import { tellingFailures } from './telling-failures'
+import { tokenRoutes } from './token-routes'
 
 export function socialRoutes(ctx: AuthContext, guards: Guards): Route[] {
   const flow = createRedirectFlow(ctx)
@@ -43,7 +45,7 @@ export function socialRoutes(ctx: AuthContext, guards: Guards): Route[] {
       loginShaped: true,
       refusesHead: true,
       before: [routeBudget(ctx, 'oauth_callback')],
-      handle: (req, res) => tellingFailures(ctx, req, () => callback(ctx, flow, req, res)),
+      handle: (req, res) => tellingFailures(ctx, String(req.params['provider']), () => callback(ctx, flow, req, res)),
       onError: ctx.settings.oauthErrorRedirect === null ? undefined : redirectError(ctx, ctx.settings.oauthErrorRedirect),
     },
     {
@@ -62,6 +64,7 @@ export function socialRoutes(ctx: AuthContext, guards: Guards): Route[] {
         sendEmpty(res)
       },
     }),
+    ...tokenRoutes(ctx),
     ...linkRoutes(ctx, guards, flow),
   ]
 }
@@ -83,17 +86,6 @@ async function callback(ctx: AuthContext, flow: RedirectFlow, req: Request, res:
   if (oauthSuccessRedirect === null || result.kind === 'challenge') return sendLogin(ctx, res, result, tokenDelivery)
   setLoginCookies(ctx, res, result)
   sendRedirect(res, oauthSuccessRedirect)
-}
-
-/** Observers hear why a login did not happen; the reason is the code, and names nobody. */
-async function tellingFailures(ctx: AuthContext, req: Request, logIn: () => Promise<void>): Promise<void> {
-  try {
-    await logIn()
-  } catch (error) {
-    const provider = String(req.params['provider'])
-    if (error instanceof AppError && ctx.providers.has(provider)) ctx.events.emit('login.failed', { reason: error.code, provider })
-    throw error
-  }
 }
 
 /** A person comes back to the host's page with the code; the rest of the refusal is for logs. */

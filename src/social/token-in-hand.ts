@@ -1,19 +1,74 @@
 import type { AuthContext } from '../context'
-import { OAuthAudienceUnverifiableError, OAuthTokenAudienceMismatchError } from '../errors'
+import { OAuthAudienceUnverifiableError, OAuthTokenAudienceMismatchError, OAuthTokenRejectedError, ValidationError } from '../errors'
+import type { Locale } from '../http/locale'
 import { normalizeProfile } from '../providers/normalize-profile'
-import type { OAuthUser, ProviderClient } from '../providers/provider-client'
+import type { OAuthUser, ProviderClient, TokenProof } from '../providers/provider-client'
+import { isPlainObject } from '../providers/provider-request'
+import type { LoginResult } from '../session/finish-login'
+import { type LinkCheck, type LinkedIdentity, linkIdentity } from './link-identity'
+import { logInWithIdentity } from './log-in-with-identity'
 import { withProviderErrors } from './provider-errors'
+import { findProvider } from './registered-provider'
+import { tellingFailures } from './telling-failures'
+
+/** A provider's access token that a native app brought. */
+export interface TokenInHand {
+  /** The registration key. */
+  provider: string
+  /** 1 to 8,192 visible ASCII characters. */
+  accessToken: string
+}
+
+/** Visible ASCII, as a header may carry it (RFC 6750 section 2.1); the bound is ours. */
+export const accessTokenPattern = /^[\x21-\x7e]{1,8192}$/
 
 /**
- * The profile behind an access token that a native app brought. Only after the provider said that the token was issued to
- * this application: otherwise any other application's token would speak for its owner here (RFC 6749 section 10.16).
- * @throws OAuthAudienceUnverifiableError before any call; OAuthError and what the client's audience check throws
+ * The callback's login for an app that holds a token already: from the profile on it is the same.
+ * @throws OAuthProviderNotConfiguredError, ValidationError, what `fetchUserInHand` and `logInWithIdentity` throw
  */
-export async function fetchUserInHand(ctx: AuthContext, key: string, client: ProviderClient, accessToken: string): Promise<OAuthUser> {
-  if (typeof client.verifyTokenAudience !== 'function') throw new OAuthAudienceUnverifiableError({ details: { provider: key } })
+export async function logInWithToken(ctx: AuthContext, given: TokenInHand, options: { locale?: Locale } = {}): Promise<LoginResult> {
+  return tellingFailures(ctx, given.provider, async () => logInWithIdentity(ctx, await fetchUserInHand(ctx, given), options))
+}
+
+/** @throws OAuthProviderNotConfiguredError, ValidationError, what `fetchUserInHand` and `linkIdentity` throw */
+export async function linkWithToken(
+  ctx: AuthContext,
+  userId: string,
+  given: TokenInHand,
+  options: { check?: LinkCheck; locale?: Locale | undefined } = {},
+): Promise<LinkedIdentity> {
+  return linkIdentity(ctx, userId, await fetchUserInHand(ctx, given), options)
+}
+
+/**
+ * The profile behind an access token. Only after the provider said that the token was issued to this application: otherwise
+ * any other application's token would speak for its owner here (RFC 6749 section 10.16). No account is looked at.
+ * @throws OAuthAudienceUnverifiableError before any call; OAuthError and what the client's audience check throws;
+ *   OAuthTokenRejectedError when the profile is of somebody else than the token
+ */
+async function fetchUserInHand(ctx: AuthContext, { provider, accessToken }: TokenInHand): Promise<OAuthUser> {
+  const { key, client } = findProvider(ctx, provider)
+  requireAccessToken(accessToken)
+  const proof = await proveAudience(ctx, key, client, accessToken)
+  const tokens = { accessToken, tokenType: 'bearer', refreshToken: null, idToken: null, expiresIn: null, scope: null, raw: {}, proof }
+  const profile = await withProviderErrors(ctx, key, async () => normalizeProfile(key, await client.fetchUser(tokens)))
+  const { subject } = proof
+  if (subject !== undefined && subject !== null && subject !== profile.subject) throw new OAuthTokenRejectedError()
+  return profile
+}
+
+/** For callers of the service; a route's body was held to the same. */
+function requireAccessToken(accessToken: unknown): void {
+  if (typeof accessToken === 'string' && accessTokenPattern.test(accessToken)) return
+  throw new ValidationError({ details: { errors: [{ path: 'access_token', rule: 'string.pattern.base' }] } })
+}
+
+async function proveAudience(ctx: AuthContext, key: string, client: ProviderClient, accessToken: string): Promise<TokenProof> {
+  if (client.clientId === '' || typeof client.verifyTokenAudience !== 'function') {
+    throw new OAuthAudienceUnverifiableError({ details: { provider: key } })
+  }
   const verdict: unknown = await withProviderErrors(ctx, key, async () => client.verifyTokenAudience?.(accessToken))
   // The contract's clients throw; one written without types may say no in its own way.
   if (verdict === false) throw new OAuthTokenAudienceMismatchError()
-  const nothingElse = { tokenType: 'bearer', refreshToken: null, idToken: null, expiresIn: null, scope: null, raw: {} }
-  return withProviderErrors(ctx, key, async () => normalizeProfile(key, await client.fetchUser({ accessToken, ...nothingElse })))
+  return isPlainObject(verdict) ? verdict : {}
 }

@@ -2,11 +2,13 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type supertest from 'supertest'
 import { describe, expect, test, vi } from 'vitest'
+import { OidcClient } from '../../src'
 import type { Route } from '../../src/http/routes'
 import { amrOf, bearerOf, isAlive, type LocalHost, password, post, signedIn } from '../local/people'
 import { addIdentity } from '../social/accounts-at-hand'
 import { begin, callBack, setCookies } from '../social/redirect-steps'
 import { databases } from '../support/databases'
+import type { FakeProvider } from '../support/fake-provider'
 import { authenticator } from './authenticator'
 import { challengeOf, type EnrolledMember, enrolled, onMfa, verify } from './people'
 
@@ -61,6 +63,15 @@ const doors: Record<string, Door> = {
       return callBack(host, query, { cookie })
     },
   },
+  'POST /oauth/:provider/token': {
+    amr: ['ext'],
+    async open(host, _path, { userId, email }) {
+      const { provider } = host
+      const subject = `subject-of-${userId}`
+      await addIdentity(host.knex, userId, { subject, email, provider: 'introspecting' })
+      return post(host, '/oauth/introspecting/token', { access_token: provider.issueAccessToken({ profile: { sub: subject, email } }) })
+    },
+  },
 }
 
 /** Login-shaped, and no first step: what they need was given by one. */
@@ -75,7 +86,9 @@ describe.each(['bearer', 'cookie', 'both'] as const)('R-096: the doors in delive
 
   test('every login-shaped route that is mounted answers an enrolled account with a challenge, and sets no cookie', async () => {
     tables.mounted.length = 0
-    const host = await start({ settings: { tokenDelivery }, options: { throttle: { mail: false } } })
+    const introspecting = (provider: FakeProvider) => new OidcClient(provider.oidcOptions({ introspectionUrl: provider.introspectionUrl }))
+    const providers = { corp: {}, introspecting }
+    const host = await start({ settings: { tokenDelivery }, options: { throttle: { mail: false } }, providers })
     const [routes = []] = tables.mounted
     const shaped = routes.filter(({ loginShaped }) => loginShaped)
     expect(new Set(shaped.map(nameOf))).toEqual(new Set([...Object.keys(doors), ...laterSteps]))

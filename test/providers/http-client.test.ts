@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http'
 import { MockAgent } from 'undici'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { ConfigurationError } from '../../src/errors'
@@ -98,8 +99,21 @@ describe('the circuit breaker', () => {
     expect(provider.requests.length).toBe(10)
   })
 
+  /** The breaker's clock, moved by hand. */
+  function breakerClock() {
+    let milliseconds = performance.now()
+    vi.spyOn(performance, 'now').mockImplementation(() => milliseconds)
+    return {
+      advance(by: number) {
+        milliseconds += by
+      },
+    }
+  }
+  afterEach(() => vi.restoreAllMocks())
+
   test('opens after so many failures in a row, lets one call through later, and closes on success', async () => {
-    const client = createHttpClient({ circuitBreaker: { failures: 3, resetAfterMs: 100 } })
+    const clock = breakerClock()
+    const client = createHttpClient({ circuitBreaker: { failures: 3, resetAfterMs: 60_000 } })
     const call = () => client(`${provider.issuer}/x`)
     provider.on('elsewhere', answer(404, ''))
     for (let index = 0; index < 5; index += 1) await call()
@@ -107,18 +121,41 @@ describe('the circuit breaker', () => {
     for (let index = 0; index < 3; index += 1) await call()
     expect(provider.requests.length).toBe(8)
     await expect(call()).rejects.toMatchObject({ code: 'CIRCUIT_OPEN' })
+    clock.advance(59_999)
+    await expect(call()).rejects.toMatchObject({ code: 'CIRCUIT_OPEN' })
     expect(provider.requests.length).toBe(8)
 
-    await new Promise((resolve) => setTimeout(resolve, 120))
+    clock.advance(1)
     // Still failing: the one probe opens it again, and nobody else goes with it.
     const outcomes = await Promise.allSettled([call(), call(), call()])
     expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'rejected'])
+    expect(provider.requests.length).toBe(9)
+    clock.advance(59_999)
     await expect(call()).rejects.toMatchObject({ code: 'CIRCUIT_OPEN' })
 
     provider.on('elsewhere', null)
-    await new Promise((resolve) => setTimeout(resolve, 120))
+    clock.advance(1)
     await call()
     await expect(call()).resolves.toMatchObject({ status: 404 })
+    // Closed is closed: a single failure is called like any other, and so is what follows it.
+    provider.on('elsewhere', answer(503, ''))
+    await call()
+    await expect(call()).resolves.toMatchObject({ status: 503 })
+  })
+
+  test('a probe that hangs lets nobody else through before its own deadline is over', async () => {
+    const clock = breakerClock()
+    const client = createHttpClient({ circuitBreaker: { failures: 1, resetAfterMs: 1 } })
+    provider.on('elsewhere', answer(503, ''))
+    await client(`${provider.issuer}/x`)
+    const arrived = new Promise<ServerResponse>((resolve) => provider.on('elsewhere', (_request, response) => resolve(response)))
+    clock.advance(1)
+    const probe = client(`${provider.issuer}/x`).catch((error: unknown) => error)
+    const response = await arrived
+    clock.advance(9_999)
+    await expect(client(`${provider.issuer}/x`)).rejects.toMatchObject({ code: 'CIRCUIT_OPEN' })
+    response.destroy()
+    expect(await probe).toMatchObject({ name: 'HttpClientError' })
   })
 
   test('is per origin: one broken provider does not close the others', async () => {

@@ -1,9 +1,10 @@
-import { generateKeyPairSync, type KeyObject } from 'node:crypto'
+import { generateKeyPairSync, type KeyObject, randomUUID } from 'node:crypto'
+import type { ServerResponse } from 'node:http'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { ConfigurationError, OAuthProviderUnavailableError, OAuthTokenRejectedError } from '../../src/errors'
 import { createTokenVerifier, type TokenVerifierOptions } from '../../src/providers/token-verifier'
 import { readVerificationKey } from '../../src/providers/verification-key'
-import { answer, type FakeProvider, startFakeProvider } from '../support/fake-provider'
+import { answer, type FakeProvider, signJwt, startFakeProvider } from '../support/fake-provider'
 
 let provider: FakeProvider
 let time: number
@@ -85,9 +86,104 @@ describe('a token', () => {
   const signedBy = ({ privateKey, publicKey }: { privateKey: KeyObject; publicKey: KeyObject }) =>
     provider.signJwt(claims(), { key: privateKey, header: { jwk: jwk(publicKey), jku: provider.jwksUri } })
 
-  test.each(rejected)('%s is rejected', async (_what, token) => {
+  test.each(rejected)('R-056: %s is rejected', async (_what, token) => {
     const work = verifierFor().verify(token() as string) // one of them deliberately is not
     await expect(work).rejects.toBeInstanceOf(OAuthTokenRejectedError)
+  })
+
+  test('R-056: what can be refused by its header alone costs no fetch', async () => {
+    const publicKey = rsaKey(2048).publicKey.export({ type: 'spki', format: 'pem' }).toString()
+    const algs = ['none', 'None', 'NONE', 'HS256', 'HS384', 'hs256', 'rs256', 'RS512', 'ES256', 'EdDSA', '', null, 7, ['RS256']]
+    const headers = [
+      ...algs.map((alg) => ({ alg })),
+      { crit: ['exp'] },
+      { crit: [] },
+      { b64: true },
+      { kid: 7 },
+      { kid: '' },
+      { kid: undefined },
+    ]
+    const [head = '', body = '', signature = ''] = goodToken().split('.')
+    const tokens = [
+      ...headers.map((header) => signJwt(claims(), { alg: 'RS256', kid: 'fake-1', ...header }, publicKey)),
+      '',
+      '..',
+      `${head}.${body}`,
+      `${head}.${body}.${signature}.x.y`,
+      ` ${goodToken()}`,
+      `${head}=.${body}.${signature}`,
+      'x'.repeat(20_000),
+    ]
+    const verifier = verifierFor({ algorithms: ['RS256', 'none', 'HS256'] })
+    for (const token of tokens) await expect(verifier.verify(token), token.slice(0, 60)).rejects.toBeInstanceOf(OAuthTokenRejectedError)
+    expect(provider.requests).toEqual([])
+  })
+
+  test('R-056: key locations in a header are never visited, and never believed', async () => {
+    const elsewhere = await startFakeProvider()
+    const header = { jku: elsewhere.jwksUri, x5u: elsewhere.jwksUri, x5c: ['AAAA'], jwk: jwk(rsaKey(2048).publicKey) }
+    await expect(verifierFor().verify(provider.signJwt(claims(), { header }))).resolves.toBeDefined()
+    expect([elsewhere.requests, fetches()]).toEqual([[], 1])
+    await elsewhere.close()
+  })
+
+  test.each([
+    { exp: String(Date.parse('2027-01-01') / 1000) },
+    { exp: null },
+    { exp: {} },
+    { sub: 7 },
+    { sub: ['subject-1'] },
+    { sub: null },
+    { iss: null },
+    { nbf: '0' },
+    { nbf: null },
+    { iat: Date.parse('2026-03-01T12:01:01Z') / 1000 },
+    { iat: 'now' },
+  ])('R-056: with %j is rejected: exp, iss and sub are required and typed, nbf and iat sane', async (wrong) => {
+    await expect(verifierFor().verify(provider.signJwt({ ...claims(), ...wrong }))).rejects.toBeInstanceOf(OAuthTokenRejectedError)
+  })
+
+  describe('R-058: an id_token is no access token', () => {
+    const signed = (members: object, header: Record<string, unknown> = {}) => provider.signJwt({ ...claims(), ...members }, { header })
+
+    test('refused by what it calls itself, or by what only an id_token carries', async () => {
+      const verifier = verifierFor()
+      const tokens = [
+        signed({ typ: 'ID' }),
+        signed({ typ: 'ID' }, { typ: 'at+jwt' }),
+        signed({ typ: 'Refresh' }),
+        signed({ typ: 'Offline' }),
+        signed({ token_use: 'id' }),
+        signed({}, { typ: 'ID' }),
+        signed({}, { typ: 'logout+jwt' }),
+        signed({}, { typ: 'dpop+jwt' }),
+        signed({ nonce: 'n' }),
+        signed({ at_hash: 'h' }),
+        signed({ c_hash: 'h' }),
+        signed({ nonce: null }),
+      ]
+      for (const [index, token] of tokens.entries())
+        await expect(verifier.verify(token), String(index)).rejects.toBeInstanceOf(OAuthTokenRejectedError)
+    })
+
+    test('an access token is taken in every form providers give it', async () => {
+      const verifier = verifierFor()
+      const tokens = [
+        signed({}, { typ: 'at+jwt' }),
+        signed({}, { typ: 'application/at+jwt' }),
+        signed({}, { typ: 'AT+JWT' }),
+        signed({}, { typ: 'JWT' }),
+        signed({}, { typ: undefined }),
+        signed({ typ: 'Bearer' }),
+        signed({ token_use: 'access' }),
+        signed({ token_use: 'access_token', nonce: 'n' }),
+        // Some repeat the nonce of the login: then the token says what it is.
+        signed({ typ: 'Bearer', nonce: 'n' }),
+        signed({ nonce: 'n' }, { typ: 'at+jwt' }),
+        signed({ typ: { toString: 1 } }),
+      ]
+      for (const [index, token] of tokens.entries()) await expect(verifier.verify(token), String(index)).resolves.toBeDefined()
+    })
   })
 
   test.each(['none', 'HS256'])('of alg %s is refused before any key lookup, even if the list names it', async (alg) => {
@@ -138,7 +234,7 @@ describe('a key', () => {
     ['of an encryption algorithm', { alg: 'RSA-OAEP' }],
     ['that is symmetric', { kty: 'oct', k: 'c2VjcmV0' }],
     ['that is private', strong.privateKey.export({ format: 'jwk' })],
-  ])('%s is dropped: the token is rejected', async (_what, members) => {
+  ])('R-056: %s is dropped: the token is rejected', async (_what, members) => {
     publish(jwk(strong.publicKey, members))
     await expect(verifyWith(strong.privateKey)).rejects.toBeInstanceOf(OAuthTokenRejectedError)
   })
@@ -146,7 +242,7 @@ describe('a key', () => {
   test.each([
     ['of 1024 bits', rsaKey(1024)],
     ['with exponent three', rsaKey(2048, 3)],
-  ])('%s is dropped, though the signature is right', async (_what, weak) => {
+  ])('F21: %s is dropped, though the signature is right', async (_what, weak) => {
     publish(jwk(weak.publicKey))
     await expect(verifyWith(weak.privateKey)).rejects.toBeInstanceOf(OAuthTokenRejectedError)
   })
@@ -158,7 +254,7 @@ describe('a key', () => {
     ['whose modulus has 16 kbit', { n: 'w'.repeat(2731) }],
     ['whose modulus is an object', { n: {} }],
     ['of another type', { kty: 'OKP' }],
-  ])('%s is not a verification key', (_what, members) => {
+  ])('F21: %s is not a verification key', (_what, members) => {
     expect(readVerificationKey(jwk(strong.publicKey))).not.toBeNull()
     expect(readVerificationKey(jwk(strong.publicKey, members))).toBeNull()
   })
@@ -195,7 +291,7 @@ describe('the key set', () => {
     ['of encryption keys only', answer(200, { keys: [jwk(rsaKey(2048).publicKey, { use: 'enc', kid: 'e' })] })],
     ['of more than 100 keys', answer(200, { keys: [goodKey(), ...Array.from({ length: 100 }, () => ({}))] })],
     ['of more than 1 MiB', answer(200, { keys: [goodKey()], padding: 'x'.repeat(1024 * 1024) })],
-  ])('%s makes the provider unavailable', async (_what, handler) => {
+  ])('F21: %s makes the provider unavailable', async (_what, handler) => {
     provider.on('jwks', handler)
     await expect(verifierFor().verify(tokenOfGoodKey())).rejects.toBeInstanceOf(OAuthProviderUnavailableError)
   })
@@ -210,7 +306,7 @@ describe('the key set', () => {
     await expect(verifierFor().verify(tokenOfGoodKey())).resolves.toBeDefined()
   })
 
-  test('is used for 300 seconds, then read again', async () => {
+  test('R-057: is used for 300 seconds, then read again', async () => {
     const verifier = verifierFor()
     await verifier.verify(goodToken())
     time += 299_000
@@ -242,16 +338,69 @@ describe('the key set', () => {
     await expect(verifier.verify(token)).resolves.toBeDefined()
   })
 
-  test('callers at the same moment share one fetch', async () => {
+  test('R-057, X06: 5,000 tokens of random kids cost one fetch, and valid tokens are served among them', async () => {
+    const verifier = verifierFor()
+    const [, body = ''] = goodToken().split('.')
+    const junk = () => {
+      const header = Buffer.from(JSON.stringify({ alg: 'RS256', kid: randomUUID() })).toString('base64url')
+      return verifier.verify(`${header}.${body}.AAAA`)
+    }
+    // A cold cache first, then one that is read and past its cooldown.
+    for (const expected of [1, 2]) {
+      const valid = goodToken()
+      const burst = Array.from({ length: 5_000 }, (_, index) => (index % 500 === 0 ? verifier.verify(valid) : junk()))
+      const outcomes = await Promise.allSettled(burst)
+      expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(10)
+      for (const outcome of outcomes) if (outcome.status === 'rejected') expect(outcome.reason).toBeInstanceOf(OAuthTokenRejectedError)
+      // Not only in one breath: for the rest of the minute, too.
+      for (let index = 0; index < 50; index += 1) {
+        time += 1_000
+        await expect(junk()).rejects.toBeInstanceOf(OAuthTokenRejectedError)
+        await expect(verifier.verify(valid)).resolves.toBeDefined()
+      }
+      expect(fetches()).toBe(expected)
+      time += 60_000
+    }
+  })
+
+  test('a valid token is served at once while a refresh for an unknown kid hangs', async () => {
+    const verifier = verifierFor()
+    await verifier.verify(goodToken())
+    time += 60_000
+    const arrived = new Promise<ServerResponse>((resolve) => provider.on('jwks', (_request, response) => resolve(response)))
+    const waiting = verifier.verify(unknownKid()).catch((error: unknown) => error)
+    const response = await arrived
+    await expect(verifier.verify(goodToken())).resolves.toBeDefined()
+    response.destroy()
+    expect(await waiting).toBeInstanceOf(OAuthProviderUnavailableError)
+  })
+
+  test('a key that was rotated out is good until the lifespan of the set ends, and no longer', async () => {
+    const verifier = verifierFor()
+    await verifier.verify(goodToken())
+    publish(goodKey())
+    time += 299_000
+    await expect(verifier.verify(goodToken())).resolves.toBeDefined()
+    time += 1_000
+    await expect(verifier.verify(goodToken())).rejects.toBeInstanceOf(OAuthTokenRejectedError)
+    await expect(verifier.verify(tokenOfGoodKey())).resolves.toBeDefined()
+  })
+
+  test('C21: callers at the same moment share one fetch, and its failure', async () => {
     const verifier = verifierFor()
     await Promise.all(Array.from({ length: 40 }, () => verifier.verify(goodToken())))
     expect(fetches()).toBe(1)
     time += 60_000
     await Promise.allSettled(Array.from({ length: 40 }, (_, index) => verifier.verify(unknownKid(`k${index}`))))
     expect(fetches()).toBe(2)
+    provider.on('jwks', answer(503, {}))
+    time += 300_000
+    const failed = await Promise.allSettled(Array.from({ length: 40 }, () => verifier.verify(goodToken())))
+    for (const outcome of failed) expect(outcome).toMatchObject({ status: 'rejected', reason: { code: 'OAUTH_PROVIDER_UNAVAILABLE' } })
+    expect(fetches()).toBe(3)
   })
 
-  test('a failure is remembered during the cooldown, and forgotten after it', async () => {
+  test('R-057: a failure is remembered during the cooldown, and forgotten after it', async () => {
     provider.on('jwks', answer(503, { error: 'down' }))
     const verifier = verifierFor()
     for (let index = 0; index < 5; index += 1) {

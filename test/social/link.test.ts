@@ -655,7 +655,8 @@ test('an account id of any characters goes through the cookie and back', () => {
     { ...core, purpose: 'link', userId: '42', digest: 'd' },
   ]
   let value = ''
-  writeAttempts(ctx, { cookie: (_name: string, text: string) => (value = text) } as unknown as Response, attempts) // all it calls
+  const response = { cookie: (_name: string, text: string) => (value = text), getHeader: () => undefined } // all it calls
+  writeAttempts(ctx, response as unknown as Response, attempts)
 
   const request = { headers: { cookie: `oauth_state=${encodeURIComponent(value)}` } } as Request
   expect(readAttempts(ctx, request)).toEqual(attempts)

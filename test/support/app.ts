@@ -24,8 +24,8 @@ export interface MountOptions {
   /** What else createAuthRouter gets. */
   options?: Partial<AuthRouterOptions>
   prefix?: string
-  /** Registration key -> overrides of that provider's client; default `{ corp: {} }`. */
-  providers?: Record<string, object | ProviderClient>
+  /** Registration key -> overrides of that provider's client, a client, or what makes one for the fake provider; default `{ corp: {} }`. */
+  providers?: Record<string, object | ProviderClient | ((provider: FakeProvider) => ProviderClient)>
   /** Middleware the host mounts before us. */
   before?: RequestHandler[]
   /** Called with the app after our router is mounted. */
@@ -84,6 +84,7 @@ export async function mount({
 }
 
 function clientOf(provider: FakeProvider, key: string, given: object | ProviderClient): ProviderClient {
+  if (typeof given === 'function') return given(provider) as ProviderClient // told apart by being one
   if ('exchangeCode' in given) return given as ProviderClient // told apart by its method
   return new OidcClient({ ...provider.oidcOptions({ providerName: key, ...given }) })
 }

@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import knex from 'knex'
-import { type AuthEventName, createKnexStore, type Logger } from '../../src'
+import { type AuthEventName, createKnexStore, type Logger, OidcClient } from '../../src'
 import { consoleLogger } from '../../src/logger'
 import { type Mounted, mount, startLogin, testSecret } from './app'
 import { answer } from './fake-provider'
@@ -38,6 +38,11 @@ export async function runCanaries(logger: Logger): Promise<CanaryRun> {
   const mounted = await mount({
     knex: database,
     settings: { jwtSecret: testSecret, tokenDelivery: 'both', ...linkTemplates },
+    providers: {
+      corp: {},
+      introspecting: (provider) => new OidcClient(provider.oidcOptions({ introspectionUrl: provider.introspectionUrl })),
+      asking: (provider) => new OidcClient(provider.oidcOptions({ tokeninfoUrl: provider.tokeninfoUrl })),
+    },
     options: {
       store: faulty.store,
       logger,
@@ -66,6 +71,7 @@ export async function runCanaries(logger: Logger): Promise<CanaryRun> {
   await localAccounts(mounted, run, mails)
   await localFailures(mounted, run, faulty)
   await providerFailures(mounted, run)
+  await tokensInHand(mounted, run)
   run.rows = await dump(mounted)
   await storeFailures(mounted, run, faulty)
   await mounted.close()
@@ -340,6 +346,40 @@ async function providerFailures(mounted: Mounted, run: CanaryRun): Promise<void>
   await callback(mounted, run, 'userinfo refuses and echoes')
   provider.on('userinfo', (_request, response) => void response.socket?.destroy())
   await callback(mounted, run, 'userinfo breaks off')
+  provider.on('userinfo', null)
+}
+
+async function tokensInHand(mounted: Mounted, run: CanaryRun): Promise<void> {
+  const { provider } = mounted
+  const email = 'canary-hand@example.test'
+  run.personal.push(email)
+  const send = async (asked: string, key: string, accessToken: string) => {
+    keep(run, 'token in hand', accessToken, encodeURIComponent(accessToken))
+    const response = await mounted.browser().post(`/auth/oauth/${key}/token`).send({ access_token: accessToken })
+    note(run, asked, response, response.status === 200)
+    if (response.status === 200) run.issued.push(response.body.access_token, response.body.refresh_token)
+  }
+  const own = (sub: string) => provider.issueAccessToken({ profile: person({ sub, email }) })
+  await send('a token in hand', 'introspecting', own('in-hand'))
+  await send('a token of another application', 'introspecting', provider.issueAccessToken({ issuedTo: 'another' }))
+  await send('a token nobody knows', 'asking', 'canary-in-hand/unknown+token')
+  await send('a token in hand for nobody to check', 'corp', 'canary-in-hand/unchecked')
+  await send('a malformed token in hand', 'asking', 'canary-in-hand with blanks')
+  const echo = (status: number) =>
+    provider.on('introspect', (request, response) =>
+      answer(status, { body: request.body, auth: request.headers.authorization ?? '' })(request, response),
+    )
+  echo(401)
+  await send('introspection refuses and echoes', 'introspecting', 'canary-in-hand/refused')
+  echo(503)
+  await send('introspection fails and echoes', 'introspecting', 'canary-in-hand/failed')
+  provider.on('tokeninfo', (request, response) => answer(400, `no ${request.url}`)(request, response))
+  await send('tokeninfo refuses and echoes', 'asking', 'canary-in-hand/tokeninfo')
+  provider.on('tokeninfo', (_request, response) => void response.socket?.destroy())
+  await send('tokeninfo breaks off', 'asking', 'canary-in-hand/broken')
+  provider.on('introspect', null)
+  provider.on('userinfo', (request, response) => answer(401, { token: request.headers.authorization })(request, response))
+  await send('userinfo refuses a token in hand and echoes', 'introspecting', own('in-hand'))
   provider.on('userinfo', null)
 }
 

@@ -16,8 +16,10 @@
  * issueCode({...}) makes a code without any URL, for tests that call client.exchangeCode() themselves.
  *
  * Endpoints: token POST /token · userinfo GET /userinfo · jwks GET /jwks · discovery GET /.well-known/openid-configuration ·
- * user GET /api/user (GitHub) · elsewhere: anything else. The token endpoint checks client credentials (post or basic),
- * the code (once), redirect_uri byte for byte and the PKCE S256 verifier; userinfo and user check the bearer token.
+ * user GET /api/user (GitHub) · introspect POST /introspect · tokeninfo GET /tokeninfo · application POST
+ * /api/applications/{client_id}/token (GitHub) · elsewhere: anything else. The token endpoint checks client credentials (post or basic),
+ * the code (once), redirect_uri byte for byte and the PKCE S256 verifier; userinfo and user check the bearer token; introspect and
+ * application check the client credentials. issueAccessToken({ issuedTo: 'other-app' }) is a token of another application.
  *   provider.on('token', handler)     replaces an endpoint; handler: (request, response) => void | Promise<void>
  *   provider.on('token', null)        puts the honest one back
  *   provider.on('token', answer(status, jsonOrText, headers?))   a fixed answer
@@ -34,7 +36,7 @@ import { createServer, type IncomingHttpHeaders, type IncomingMessage, type Serv
 import type { AddressInfo, Socket } from 'node:net'
 import { gzipSync } from 'node:zlib'
 
-export type FakeEndpoint = 'token' | 'userinfo' | 'jwks' | 'discovery' | 'user' | 'elsewhere'
+export type FakeEndpoint = 'token' | 'userinfo' | 'jwks' | 'discovery' | 'user' | 'introspect' | 'tokeninfo' | 'application' | 'elsewhere'
 export type FakeProfile = Record<string, unknown>
 
 export interface FakeRequest {
@@ -56,6 +58,8 @@ export interface CodeOptions {
   nonce?: string
   /** Space separated; an id_token comes back when it has `openid`. Default `openid email profile`. */
   scope?: string
+  /** The application an access token is for. Default: this provider's client. */
+  issuedTo?: string
 }
 
 export interface Authorization {
@@ -83,6 +87,8 @@ export interface FakeProvider {
   readonly userinfoUrl: string
   readonly jwksUri: string
   readonly apiUrl: string
+  readonly introspectionUrl: string
+  readonly tokeninfoUrl: string
   readonly clientId: string
   readonly clientSecret: string
   profile: FakeProfile
@@ -169,7 +175,39 @@ export async function startFakeProvider(
         userinfo_endpoint: provider.userinfoUrl,
         jwks_uri: provider.jwksUri,
       })(request, response),
+    introspect: (request, response) => {
+      const [id, secret] = credentialsOf(request.headers.authorization, request.form)
+      if (id !== clientId || secret !== clientSecret) return answer(401, { error: 'invalid_client' })(request, response)
+      const said = tokenClaims(request.form.get('token'))
+      return answer(200, said ? { active: true, token_type: 'Bearer', client_id: said.party, ...said.claims } : { active: false })(
+        request,
+        response,
+      )
+    },
+    tokeninfo: (request, response) => {
+      const said = tokenClaims(new URL(request.url, issuer).searchParams.get('access_token'))
+      if (!said) return answer(400, { error: 'invalid_token' })(request, response)
+      return answer(200, { azp: said.party, aud: said.party, ...said.claims, exp: String(said.claims.exp) })(request, response)
+    },
+    application: (request, response) => {
+      const credentials = Buffer.from(`${clientId}:${clientSecret}`).toString('base64')
+      if (request.headers.authorization !== `Basic ${credentials}`) return answer(401, { message: 'Bad credentials' })(request, response)
+      const grant = accessTokens.get(String((JSON.parse(request.body) as { access_token?: unknown }).access_token))
+      const isOwn =
+        grant && (grant.issuedTo ?? clientId) === clientId && request.url === `/api/applications/${encodeURIComponent(clientId)}/token`
+      if (!isOwn) return answer(404, { message: 'Not Found' })(request, response)
+      const user = { ...provider.githubProfile, ...grant.profile }
+      return answer(200, { id: 1, token: '', app: { client_id: clientId }, user })(request, response)
+    },
     elsewhere: answer(404, { error: 'not_found' }),
+  }
+
+  function tokenClaims(token: string | null) {
+    const grant = accessTokens.get(token ?? '')
+    if (!grant) return null
+    const seconds = Math.floor(now().getTime() / 1000)
+    const { sub } = { ...provider.profile, ...grant.profile }
+    return { party: grant.issuedTo ?? clientId, claims: { sub, iat: seconds, exp: seconds + 300 } }
   }
 
   async function receive(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -233,6 +271,8 @@ export async function startFakeProvider(
     userinfoUrl: `${issuer}/userinfo`,
     jwksUri: `${issuer}/jwks`,
     apiUrl: `${issuer}/api`,
+    introspectionUrl: `${issuer}/introspect`,
+    tokeninfoUrl: `${issuer}/tokeninfo`,
     clientId,
     clientSecret,
     profile: {
@@ -297,8 +337,8 @@ export async function startFakeProvider(
       return { ...base, ...overrides } as OidcOptions & typeof overrides & object // spread keeps both shapes
     },
     googleOptions(overrides) {
-      const { authorizeUrl, tokenUrl, userinfoUrl, jwksUri } = provider
-      const base = { clientId, clientSecret, endpoints: { authorizeUrl, tokenUrl, userinfoUrl, jwksUri, issuer } }
+      const { authorizeUrl, tokenUrl, userinfoUrl, tokeninfoUrl, jwksUri } = provider
+      const base = { clientId, clientSecret, endpoints: { authorizeUrl, tokenUrl, userinfoUrl, tokeninfoUrl, jwksUri, issuer } }
       return { ...base, ...overrides } as BuiltInOptions & typeof overrides & object // spread keeps both shapes
     },
     githubOptions(overrides) {
@@ -441,7 +481,10 @@ function endpointOf(method: string, path: string): FakeEndpoint {
     'GET /jwks': 'jwks',
     'GET /.well-known/openid-configuration': 'discovery',
     'GET /api/user': 'user',
+    'POST /introspect': 'introspect',
+    'GET /tokeninfo': 'tokeninfo',
   }
+  if (method === 'POST' && /^\/api\/applications\/[^/]*\/token$/.test(path)) return 'application'
   return known[`${method} ${path}`] ?? 'elsewhere'
 }
 

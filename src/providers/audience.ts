@@ -1,0 +1,20 @@
+import { OAuthTokenAudienceMismatchError } from '../errors'
+import { isPlainObject } from './provider-request'
+
+/**
+ * Whether an access token was issued to this application, by what its provider says of it. `azp` and `client_id` name the
+ * application the token was issued to: where one is present it must be ours, and `aud`, which may list whoever the token
+ * can be shown to, never overrides it (contract section 10.10). Ids are compared whole.
+ *
+ * @throws OAuthTokenAudienceMismatchError also when no application is named
+ */
+export function requireAudience(claims: unknown, accepted: readonly string[]): void {
+  if (!isPlainObject(claims) || !isOurs(claims, accepted)) throw new OAuthTokenAudienceMismatchError()
+}
+
+function isOurs({ azp, client_id: clientId, aud }: Record<string, unknown>, accepted: readonly string[]): boolean {
+  const isAccepted = (id: unknown) => typeof id === 'string' && id !== '' && accepted.includes(id)
+  const parties = [azp, clientId].filter((party) => party !== undefined && party !== null)
+  if (parties.length > 0) return parties.every(isAccepted)
+  return Array.isArray(aud) ? aud.some(isAccepted) : isAccepted(aud)
+}

@@ -1,0 +1,98 @@
+import { type AppError, OAuthTokenAudienceMismatchError, OAuthTokenRejectedError } from '../errors'
+import type { HttpRequest } from '../http-client'
+import { refuseOtherKinds } from './access-token-kind'
+import { askProvider, authenticatedForm, basicCredentials, isSuccess, type ProviderConnection } from './oauth2-request'
+import { providerRefusal, providerUnavailable } from './provider-refusal'
+import { type ProviderAnswer, parseJsonObject } from './provider-request'
+import { refused } from './signed-token'
+
+type Claims = Record<string, unknown>
+
+// What a provider says of a token it is shown. Asked anew for every login: an answer that is kept outlives a revocation.
+
+/**
+ * RFC 7662. A token that is not valid is answered with 200 (section 2.2), so a 4xx is about how we asked: our credentials, mostly.
+ *
+ * @throws OAuthTokenRejectedError unless `active` is true, and the token timely and an access token
+ * @throws OAuthError for a 4xx; OAuthProviderUnavailableError when there is no answer to read
+ */
+export async function introspect(connection: ProviderConnection, url: string, accessToken: string): Promise<Claims> {
+  const form = new URLSearchParams({ token: accessToken, token_type_hint: 'access_token' })
+  const secrets = [accessToken, connection.clientSecret, basicCredentials(connection)]
+  const claims = await ask(connection, url, authenticatedForm(connection, form), (answer) =>
+    providerRefusal(connection.providerName, answer, secrets),
+  )
+  if (claims['active'] !== true) throw refused('the token is not active')
+  requireTimely(claims)
+  refuseOtherKinds(null, claims)
+  return claims
+}
+
+/**
+ * The shape Google has: GET with the token in the query, which is why no URL of a call is ever logged. Nothing of ours
+ * goes along, so every 4xx is about the token.
+ *
+ * @throws OAuthTokenRejectedError for a 4xx, an `error`, a token that is not timely
+ * @throws OAuthProviderUnavailableError when there is no answer to read
+ */
+export async function readTokeninfo(connection: ProviderConnection, tokeninfoUrl: string, accessToken: string): Promise<Claims> {
+  const url = new URL(tokeninfoUrl)
+  url.searchParams.set('access_token', accessToken)
+  const claims = await ask(connection, url.href, { headers: { accept: 'application/json' } }, () => new OAuthTokenRejectedError())
+  refuseErrors(claims)
+  requireTimely(claims)
+  return claims
+}
+
+/**
+ * GitHub's "check a token": 200 only for a token of this application, 404 for any other.
+ *
+ * @throws OAuthTokenAudienceMismatchError for a 404; OAuthError when our credentials are refused (401, 403);
+ *   OAuthTokenRejectedError for another 4xx; OAuthProviderUnavailableError when there is no answer to read
+ */
+export async function checkApplication(connection: ProviderConnection, apiUrl: string, accessToken: string): Promise<Claims> {
+  const { clientId, clientSecret, providerName } = connection
+  // RFC 7617: GitHub's API takes both as they are.
+  const credentials = Buffer.from(`${clientId}:${clientSecret}`).toString('base64')
+  const headers = { accept: 'application/json', 'content-type': 'application/json', authorization: `Basic ${credentials}` }
+  const request = { method: 'POST', headers, body: JSON.stringify({ access_token: accessToken }) }
+  const claims = await ask(connection, `${apiUrl}/applications/${encodeURIComponent(clientId)}/token`, request, (answer) => {
+    if (answer.status === 404) return new OAuthTokenAudienceMismatchError()
+    if (answer.status !== 401 && answer.status !== 403) return new OAuthTokenRejectedError()
+    return providerRefusal(providerName, answer, [accessToken, clientSecret, credentials])
+  })
+  refuseErrors(claims)
+  return claims
+}
+
+async function ask(
+  connection: ProviderConnection,
+  url: string,
+  request: HttpRequest,
+  refusalOf: (answer: ProviderAnswer) => AppError,
+): Promise<Claims> {
+  const { answer, failure } = await askProvider(connection, url, request)
+  if (answer && answer.status >= 400 && answer.status < 500) throw refusalOf(answer)
+  const content = answer && isSuccess(answer) ? parseJsonObject(answer.body) : null
+  if (!content) throw providerUnavailable(connection.providerName, answer, failure)
+  return content
+}
+
+/** Some say no with a 200. */
+function refuseErrors({ error }: Claims): void {
+  if (error !== undefined && error !== null) throw refused('the provider does not know the token')
+}
+
+/** RFC 7662 section 2.2: a server that says `active` has looked at these; one that did not is not believed. */
+function requireTimely(claims: Claims): void {
+  const seconds = Date.now() / 1000
+  const [expires, begins] = ['exp', 'nbf'].map((name) => secondsOf(claims[name]))
+  if (expires !== null && !(Number(expires) > seconds)) throw refused('exp is past')
+  if (begins !== null && !(Number(begins) <= seconds + 60)) throw refused('nbf is not in the past')
+}
+
+/** Null: not said. Some providers write the number as a string; anything else is no time, which is never timely. */
+function secondsOf(value: unknown): number | null {
+  if (value === undefined || value === null) return null
+  return typeof value === 'number' || (typeof value === 'string' && /^\d{1,12}$/.test(value)) ? Number(value) : Number.NaN
+}

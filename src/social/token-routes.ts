@@ -1,0 +1,30 @@
+import Joi from 'joi'
+import type { AuthContext } from '../context'
+import { routeBudget } from '../guards/route-budget'
+import { localeOf } from '../http/locale'
+import { type Route, step, withBody } from '../http/routes'
+import { refuseCrossSite } from '../http/same-site'
+import { sendLogin } from '../session/delivery'
+import { accessTokenPattern, logInWithToken } from './token-in-hand'
+
+export const accessTokenText = Joi.string().pattern(accessTokenPattern)
+
+/** Delivered as the callback is: under `both` in cookies and in the body, without a twin below `/cookie`. */
+export function tokenRoutes(ctx: AuthContext): Route[] {
+  const { tokenDelivery } = ctx.settings
+  const setsCookies = tokenDelivery !== 'bearer'
+  return [
+    withBody({
+      method: 'POST',
+      path: '/oauth/:provider/token',
+      loginShaped: true,
+      before: [...(setsCookies ? [step((req) => refuseCrossSite(ctx.settings, req))] : []), routeBudget(ctx, 'oauth_token')],
+      body: Joi.object<{ access_token: string }>({ access_token: accessTokenText }),
+      handle: async (req, res, { access_token: accessToken }) => {
+        const locale = localeOf(req, ctx.settings.defaultLocale)
+        const result = await logInWithToken(ctx, { provider: String(req.params['provider']), accessToken }, { locale })
+        sendLogin(ctx, res, result, tokenDelivery)
+      },
+    }),
+  ]
+}

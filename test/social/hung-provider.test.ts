@@ -1,0 +1,188 @@
+import type { ServerResponse } from 'node:http'
+import supertest from 'supertest'
+import { describe, expect, test } from 'vitest'
+import { createHttpClient, type HttpClient, OidcClient, type ProviderClient } from '../../src'
+import type { Mounted } from '../support/app'
+import { databases } from '../support/databases'
+import { answer, type FakeProvider } from '../support/fake-provider'
+import { bearer, begin, callBack, type HttpResponse, newPerson, onDatabase } from './redirect-steps'
+
+const [database] = await databases()
+if (!database) throw new Error('no database')
+const { start } = onDatabase(database, { memory: true })
+
+const cap = 50
+const introspecting =
+  (httpClient: HttpClient = createHttpClient()) =>
+  (provider: FakeProvider) =>
+    new OidcClient(provider.oidcOptions({ introspectionUrl: provider.introspectionUrl, httpClient }))
+
+/** Many requests at once, and a look at those that have been answered. */
+function flood(count: number, send: (index: number) => Promise<HttpResponse>) {
+  const answered: HttpResponse[] = []
+  let told = () => {}
+  const all = Array.from({ length: count }, async (_, index) => {
+    answered.push(await send(index))
+    told()
+  })
+  return {
+    answered,
+    /** Settles when so many have been answered. */
+    async until(wanted: number) {
+      while (answered.length < wanted) await new Promise<void>((resolve) => (told = resolve))
+    },
+    end: () => Promise.all(all),
+  }
+}
+
+/** An endpoint of the provider that keeps its callers waiting, until they are let go. */
+function hang(provider: FakeProvider, endpoint: 'introspect' | 'token') {
+  const waiting: ServerResponse[] = []
+  provider.on(endpoint, (_request, response) => void waiting.push(response))
+  return {
+    waiting,
+    /** Settles when so many wait. */
+    async until(wanted: number) {
+      while (waiting.length < wanted) await new Promise((resolve) => setImmediate(resolve))
+    },
+    letGo() {
+      for (const response of waiting) void answer(503, {})({} as never, response) // `answer` does not look at the request
+    },
+  }
+}
+
+const token = (host: Mounted, key: string) => supertest(host.app).post(`/auth/oauth/${key}/token`).send({ access_token: 'in-hand' })
+
+async function mountWith(providers: Record<string, ProviderClient | ((provider: FakeProvider) => ProviderClient)>): Promise<Mounted> {
+  return start({
+    providers,
+    options: { throttle: { routes: false } },
+    host: (app) => app.get('/ping', (_req, res) => void res.send('pong')),
+  })
+}
+
+/** Signed in by another key, before anything hangs. */
+async function member(host: Mounted): Promise<Record<string, string>> {
+  const { query, cookie } = await begin(host, { key: 'other', profile: newPerson() })
+  return bearer(await callBack(host, query, { key: 'other', cookie }))
+}
+
+async function expectResponsive(host: Mounted, authorization: Record<string, string>): Promise<void> {
+  const app = supertest(host.app)
+  expect((await app.get('/ping')).text).toBe('pong')
+  expect((await app.get('/auth/me').set(authorization)).status).toBe(200)
+  expect((await app.get('/auth/oauth/corp/login')).status).toBe(302)
+}
+
+const codes = (responses: HttpResponse[]) => [...new Set(responses.map(({ status, body }) => `${status} ${body.code}`))]
+
+describe('X13: a provider that hangs', () => {
+  test('X13: of 500 tokens, 50 wait; the others are 502 at once, other routes and providers are as ever', async () => {
+    const host = await mountWith({ corp: introspecting(), other: {} as ProviderClient })
+    const authorization = await member(host)
+    const hung = hang(host.provider, 'introspect')
+
+    const tokens = flood(500, () => token(host, 'corp'))
+    await tokens.until(500 - cap)
+
+    expect(codes(tokens.answered)).toEqual(['502 OAUTH_PROVIDER_UNAVAILABLE'])
+    await hung.until(cap)
+    await expectResponsive(host, authorization)
+    expect([hung.waiting.length, tokens.answered.length]).toEqual([cap, 500 - cap])
+    await member(host)
+    hung.letGo()
+    await tokens.end()
+    expect(tokens.answered).toHaveLength(500)
+    // The places are free again.
+    host.provider.on('introspect', null)
+    expect((await token(host, 'corp')).body.code).toBe('OAUTH_TOKEN_REJECTED')
+  })
+
+  test('X13: of 500 callbacks, 50 wait; the others are 502 OAUTH_ERROR at once', async () => {
+    const host = await mountWith({ corp: introspecting(), other: {} as ProviderClient })
+    const authorization = await member(host)
+    const attempts: Awaited<ReturnType<typeof begin>>[] = []
+    for (let index = 0; index < 500; index += 1) attempts.push(await begin(host, { profile: newPerson() }))
+    const hung = hang(host.provider, 'token')
+
+    const callbacks = flood(500, (index) => callBack(host, attempts[index]?.query ?? {}, { cookie: attempts[index]?.cookie ?? '' }))
+    await callbacks.until(500 - cap)
+
+    expect(codes(callbacks.answered)).toEqual(['502 OAUTH_ERROR'])
+    await hung.until(cap)
+    await expectResponsive(host, authorization)
+    expect([hung.waiting.length, callbacks.answered.length]).toEqual([cap, 500 - cap])
+    hung.letGo()
+    await callbacks.end()
+  })
+
+  test('two keys with clients of their own have each their fifty, at one and the same host', async () => {
+    const host = await mountWith({ corp: introspecting(), corp2: introspecting() })
+    const hung = hang(host.provider, 'introspect')
+    const [one, two] = [flood(60, () => token(host, 'corp')), flood(60, () => token(host, 'corp2'))]
+    await Promise.all([one.until(10), two.until(10)])
+    await hung.until(2 * cap)
+    expect([one.answered.length, two.answered.length]).toEqual([10, 10])
+    hung.letGo()
+    await Promise.all([one.end(), two.end()])
+  })
+
+  test('an HTTP client of the host’s, without any limit, is held to it too', async () => {
+    const release: (() => void)[] = []
+    const endless: HttpClient = () =>
+      new Promise((_resolve, reject) => {
+        release.push(() => reject(new Error('gone')))
+      })
+    const host = await mountWith({ corp: introspecting(endless), other: {} as ProviderClient })
+    const authorization = await member(host)
+    const tokens = flood(200, () => token(host, 'corp'))
+    await tokens.until(200 - cap)
+    expect(release).toHaveLength(cap)
+    await expectResponsive(host, authorization)
+    for (const end of release) end()
+    await tokens.end()
+  })
+
+  test('and so is a whole client of the host’s, whatever it calls with', async () => {
+    const release: (() => void)[] = []
+    const acme: ProviderClient = {
+      providerName: 'acme',
+      clientId: 'app',
+      authorizeUrl: 'https://acme.example/authorize',
+      tokenUrl: 'https://acme.example/token',
+      scopes: [],
+      exchangeCode: () => Promise.reject(new Error('no code here')),
+      fetchUser: () => Promise.reject(new Error('no profile here')),
+      verifyTokenAudience: () =>
+        new Promise((_resolve, reject) => {
+          release.push(() => reject(new Error('gone')))
+        }),
+    }
+    const host = await mountWith({ acme, corp: {} as ProviderClient, other: {} as ProviderClient })
+    const authorization = await member(host)
+    const tokens = flood(200, () => token(host, 'acme'))
+    await tokens.until(200 - cap)
+    expect([codes(tokens.answered), release.length]).toEqual([['502 OAUTH_ERROR'], cap])
+    await expectResponsive(host, authorization)
+    for (const end of release) end()
+    await tokens.end()
+  })
+})
+
+describe('a circuit breaker', () => {
+  test('that is open is 502 at once, and the log says why', async () => {
+    const httpClient = createHttpClient({ circuitBreaker: { failures: 2, resetAfterMs: 60_000 } })
+    const host = await mountWith({ corp: introspecting(httpClient), other: {} as ProviderClient })
+    host.provider.on('introspect', answer(503, {}))
+    for (let call = 0; call < 4; call += 1) {
+      const response = await token(host, 'corp')
+      const status = call < 2 ? 503 : null
+      expect([response.status, response.body]).toMatchObject([502, { code: 'OAUTH_PROVIDER_UNAVAILABLE', details: { status, body: null } }])
+    }
+    expect(host.provider.requestsTo('introspect')).toHaveLength(2)
+    expect(host.logs.text()).toContain('CIRCUIT_OPEN')
+    const { query, cookie } = await begin(host, { profile: newPerson() })
+    expect((await callBack(host, query, { cookie })).body.code).toBe('OAUTH_ERROR')
+    await member(host)
+  })
+})
