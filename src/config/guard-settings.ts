@@ -43,12 +43,17 @@ export function resolveGuardSettings(input: GuardSettingsInput): { settings: Gua
   // A default that depends on production is none of a guard's.
   const { value, error } = settingsSchema
     .fork('jwtSecret', (rule) => rule.optional())
-    .validate(convertText(input), { abortEarly: false, context: { production: true } })
+    .validate(convertText(sourcesBut(given, input)), { abortEarly: false, context: { production: true } })
   if (error) throw new ConfigurationError(refusals(error).join('\n'))
   const conflicts = settingsConflicts(value)
   if (conflicts.length > 0) throw new ConfigurationError(conflicts.join('\n'))
   const { jwtSecret, jwtKeys, ...settings } = frozen(value)
   return { settings: Object.freeze(settings), source: sourceOf(input, { jwtSecret, jwtKeys }) }
+}
+
+/** A source that is null is none, and the schema need not look at it. */
+function sourcesBut(given: readonly string[], input: GuardSettingsInput): SettingsInput {
+  return Object.fromEntries(Object.entries(input).filter(([name]) => given.includes(name) || !sources.some((source) => source === name)))
 }
 
 function refuseForeign(given: readonly string[]): void {

@@ -25,7 +25,7 @@ export function readCredential(settings: DeliverySettings, req: Request): Creden
   return cookie === null ? null : { token: copyOf(cookie), from: 'cookie' }
 }
 
-/** A token is kept longer than its request; cut out of the Cookie header it would keep all of that header with it. */
+/** A token is kept longer than its request; cut out of a long header it would keep all of that header with it. */
 function copyOf(text: string): string {
   return Buffer.from(text, 'utf8').toString('utf8')
 }
@@ -33,13 +33,13 @@ function copyOf(text: string): string {
 function bearerToken(req: Request): string | null {
   const header = req.headers.authorization
   if (header === undefined) return null
-  if (isSentTwice(req.rawHeaders)) throw new InvalidTokenError()
+  if (isSentTwice(req.rawHeaders ?? [])) throw new InvalidTokenError()
   // As nearly everybody writes it, read without the expressions below.
   if (header.startsWith('Bearer ') && header.length > 7 && header[7] !== ' ') return header.slice(7)
   if (!bearerScheme.test(header)) return null
   const token = bearer.exec(header)?.[1]
   if (token === undefined) throw new InvalidTokenError()
-  return token
+  return copyOf(token)
 }
 
 /** Node keeps the first of several Authorization headers and drops the others; a proxy before us may have read another. */

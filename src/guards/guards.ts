@@ -11,13 +11,12 @@ import {
   ServiceUnavailableError,
   UnauthorizedError,
 } from '../errors'
-import { sendError } from '../http/error-envelope'
-import { localeOf } from '../http/locale'
 import { step } from '../http/routes'
 import type { UserRecord, UserStore } from '../store/auth-store'
 import { readCredential } from './credentials'
 import { rememberAuth, type TokenAuth } from './current-auth'
 import { toPublicUser } from './public-user'
+import { refuse } from './refusing'
 import { requireSession } from './require-session'
 import type { TokenKeys } from './token-keys'
 import { verifyOnce } from './verify-once'
@@ -48,7 +47,7 @@ export type GuardContext = Pick<AuthContext, 'now' | 'logger'> & {
 export function guardsFor(ctx: GuardContext): Guards {
   const find = authFinder(ctx)
   const authenticated = (check: (req: Request, auth: TokenAuth) => Promise<void> | void) =>
-    refusing(ctx, (req) => {
+    guarding(ctx, (req) => {
       const auth = find(req)
       if (!auth) throw new UnauthorizedError()
       return auth instanceof Promise ? auth.then((found) => check(req, found)) : check(req, auth)
@@ -56,13 +55,10 @@ export function guardsFor(ctx: GuardContext): Guards {
   return {
     requireAuth: () => authenticated(rememberAuth),
     optionalAuth: () =>
-      refusing(ctx, (req) => {
+      guarding(ctx, (req) => {
         const auth = find(req)
-        return auth instanceof Promise
-          ? auth.then((found) => rememberAuth(req, found))
-          : auth === null
-            ? undefined
-            : rememberAuth(req, auth)
+        if (auth === null) return
+        return auth instanceof Promise ? auth.then((found) => rememberAuth(req, found)) : rememberAuth(req, auth)
       }),
     requireMfa: () =>
       authenticated((req, auth) => {
@@ -83,7 +79,7 @@ export function guardsFor(ctx: GuardContext): Guards {
         rememberAuth(req, { claims, user: toPublicUser(user) })
       })
     },
-    requireSession: () => refusing(ctx, requireSession(ctx)),
+    requireSession: () => guarding(ctx, requireSession(ctx)),
   }
 }
 
@@ -97,13 +93,11 @@ function authFinder(ctx: GuardContext): (req: Request) => TokenAuth | Promise<To
 }
 
 /** Closed on any failure: whatever is thrown in the check is an answer, and the handler behind is not reached. */
-function refusing(ctx: GuardContext, check: (req: Request, res: Response) => Promise<void> | void): RequestHandler {
+function guarding(ctx: GuardContext, check: (req: Request, res: Response) => Promise<void> | void): RequestHandler {
   return step(check, (error, req, res, next) => {
-    // The host answered while we were asking, say after a timeout of its own: there is nothing left to answer.
-    if (res.headersSent) return next(error)
-    const challenge = challengeOf(ctx, req, error)
+    const challenge = res.headersSent ? null : challengeOf(ctx, req, error)
     if (challenge !== null) res.setHeader('WWW-Authenticate', challenge)
-    sendError(req, res, error, { logger: ctx.logger, locale: localeOf(req, ctx.settings.defaultLocale) })
+    refuse(req, res, next, error, { logger: ctx.logger, defaultLocale: ctx.settings.defaultLocale })
   })
 }
 

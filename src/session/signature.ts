@@ -13,7 +13,7 @@ export function isSigned({ algorithm, key }: VerifyingKey, token: string): boole
   const end = token.lastIndexOf('.')
   const signed = token.slice(0, end)
   const signature = token.slice(end + 1)
-  if (algorithm === 'HS256') return isSameText(createHmac('sha256', key).update(signed).digest('base64url'), signature)
+  if (algorithm === 'HS256') return isSameSignature(createHmac('sha256', key).update(signed).digest('base64url'), signature)
   const bytes = Buffer.from(signature, 'base64url')
   // One signature, one text: the spare bits of its last character would make sixteen (RFC 4648 section 3.5).
   if (bytes.toString('base64url') !== signature) return false
@@ -24,7 +24,7 @@ export function isSigned({ algorithm, key }: VerifyingKey, token: string): boole
   }
 }
 
-function isSameText(one: string, other: string): boolean {
+function isSameSignature(one: string, other: string): boolean {
   return one.length === other.length && timingSafeEqual(Buffer.from(one), Buffer.from(other))
 }
 

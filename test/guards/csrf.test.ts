@@ -94,7 +94,7 @@ describe('the double submit', () => {
     const minted = String(first.body['token'])
     expect(minted).toMatch(/^[\w-]{43}$/)
     expect(first.headers['set-cookie']).toEqual([`csrf_token=${minted}; Path=/; Secure; SameSite=Lax`])
-    expect(first.headers['vary']).toBe('Cookie')
+    expect([first.headers['vary'], first.headers['cache-control']]).toEqual(['Cookie', 'private, no-store'])
 
     const again = await sendRaw(app, { method: 'GET', path: '/', headers: { Cookie: `csrf_token=${minted}` } })
     expect([again.body['token'], again.headers['set-cookie']]).toEqual([minted, undefined])
@@ -164,13 +164,28 @@ describe('signed tokens', () => {
     expect(String(ofMine)).not.toContain('me')
   })
 
-  test('D15 the session is auth_session before the access token’s subject, or what the host says; nonsense is none', async () => {
+  test('D15 the session is auth_session and the access token’s subject together, or what the host says; nonsense is none', async () => {
     const both = `access_token=${jwtOf('me')}; auth_session=one`
     const value = await tokenFor(signed, both)
     expectRefused(
       await post(signed, { Cookie: `access_token=${jwtOf('me')}; auth_session=two; csrf_token=${value}`, 'X-CSRF-Token': value }),
       'token_mismatch',
     )
+    // Planted by a sibling host, before the token was fetched there and beside the victim's own cookies here.
+    for (const planted of ['auth_session=whatever', `access_token=${jwtOf('them')}`]) {
+      const theirs = await tokenFor(signed, planted)
+      const cookies = `access_token=${jwtOf('me')}; ${planted}; csrf_token=${theirs}`
+      expectRefused(await post(signed, { Cookie: cookies, 'X-CSRF-Token': theirs }), 'token_mismatch', planted)
+    }
+    const renamed: CsrfGuardOptions = { secret, accessCookieName: 'at', sessionCookieName: 'sid' }
+    for (const cookie of [`at=${jwtOf('me')}`, 'sid=one']) {
+      const anonymous = await tokenFor(renamed)
+      expectRefused(
+        await post(renamed, { Cookie: `${cookie}; csrf_token=${anonymous}`, 'X-CSRF-Token': anonymous }),
+        'token_mismatch',
+        cookie,
+      )
+    }
     for (const cookie of ['access_token=nonsense', `access_token=${jwtOf(42)}`, 'access_token=a.bnVsbA.c'])
       expect((await tokenFor(signed, cookie)).split('.')[1], cookie).toBe('')
 
@@ -178,6 +193,8 @@ describe('signed tokens', () => {
     const bound = (await sendRaw(hostWith(own), { method: 'GET', path: '/', headers: { 'X-Session': 'a' } })).body['token'] as string
     expect((await post(own, { ...pair(bound), 'X-Session': 'a' })).status).toBe(200)
     expectRefused(await post(own, { ...pair(bound), 'X-Session': 'b' }), 'token_mismatch')
+    const late = { secret, session: async () => 'anybody' } as unknown as CsrfGuardOptions // JavaScript
+    expect((await post(late, pair(bound))).status).toBe(500)
   })
 
   test('D15 no change of a token is a token (property)', async () => {

@@ -94,6 +94,15 @@ describe('a repetition', () => {
     expect(host.runs).toBe(distinct.length)
   })
 
+  test('D17 callers who show themselves in a header of the host’s own are told apart, whatever it is called', async () => {
+    const host = hostWith()
+    for (const header of ['X-Api-Key', 'X-User', 'Tenant-Id', 'X-Auth-Request-Email', 'Client-Cert']) {
+      const before = host.runs
+      for (const who of ['alice', 'bob', 'alice']) await order(host.app, { [header]: who })
+      expect([header, host.runs - before]).toEqual([header, 2])
+    }
+  })
+
   test('is found by the caller’s name where the host says it, and by credentials where it does not', async () => {
     const host = hostWith({ options: { caller: (req) => req.get('x-user') as string } }) // a host's function, which forgets the anonymous
     await order(host.app, { 'X-User': 'ann', Authorization: 'Bearer old' })
@@ -436,6 +445,30 @@ describe('a cache of the host’s', () => {
     vi.advanceTimersByTime(2_000)
 
     expect((await answer).status).toBe(503)
+    log.mockRestore()
+  })
+
+  test('that claims after those two seconds all the same is told that nothing runs, and the next attempt does', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    const log = vi.spyOn(console, 'error').mockReturnValue()
+    const cache = memoryResponses()
+    let claim = () => {}
+    const slow: ResponseCache = {
+      ...cache,
+      claim: (...asked) =>
+        new Promise((resolve) => {
+          claim = () => resolve(cache.claim(...asked))
+        }),
+    }
+    const host = hostWith({ options: { cache: slow } })
+    const answer = order(host.app)
+    await vi.waitUntil(() => String(claim).includes('resolve'))
+    vi.advanceTimersByTime(2_000)
+    expect((await answer).status).toBe(503)
+    claim()
+    await vi.waitUntil(() => cache.size().entries === 0)
+
+    expect((await order(hostWith({ options: { cache } }).app)).status).toBe(201)
     log.mockRestore()
   })
 })

@@ -164,7 +164,10 @@ describe('the memory', () => {
     const before = heap()
     for (let count = 0; count < entries; count++) {
       const cookie = Buffer.from(`access_token=${count}.${one}; rest=${'y'.repeat(12_000)}`).toString('latin1')
-      const headers = count % 2 === 0 ? { cookie } : { authorization: Buffer.from(`Bearer ${count}.${one}`).toString('latin1') }
+      const headers =
+        count % 2 === 0
+          ? { cookie }
+          : { authorization: Buffer.from(`Bearer${' '.repeat(count % 4 === 1 ? 1 : 12_000)}${count}.${one}`).toString('latin1') }
       const req = { headers, rawHeaders: [] as string[] } as unknown as Request // all that is read of it
       remembered.keep(String(readCredential(delivery, req)?.token), { auth: { claims: JSON.parse(JSON.stringify(longest)), user: null } })
     }

@@ -1,21 +1,20 @@
 import type { RequestHandler } from 'express'
 import { ConfigurationError, CsrfValidationFailedError } from '../../errors'
 import { onlyValue } from '../../http/header-values'
+import { isSafeMethod } from '../../http/safe-method'
 import { isObject, refuseUnknownOptions } from '../../options'
 import { refusing } from '../refusing'
 import { isSameText } from '../shared-secret'
 import { excludedPaths } from './excluded-paths'
 import { isFromHere, originsOf } from './is-from-here'
 import { readCsrfCookie } from './token-cookie'
-import { type SessionReader, tokenSigner } from './token-signer'
+import { type SignerOptions, tokenSigner } from './token-signer'
 
-export interface CsrfGuardOptions {
+export interface CsrfGuardOptions extends SignerOptions {
   /** Paths, from the app's root, that are not checked, and everything below them: `/webhooks` is not `/webhooks-admin`. */
   exclude?: readonly string[]
   /** That of csrfToken(): tokens it did not sign, or signed for somebody else's session, are refused. */
   secret?: string
-  /** That of csrfToken(). */
-  session?: SessionReader
   /** Origins whose pages may call, beside the one the request's Host names. */
   trustedOrigins?: readonly string[]
 }
@@ -28,25 +27,23 @@ export interface CsrfGuardOptions {
  * @throws ConfigurationError for an option that is not what it has to be
  */
 export function csrfGuard(options: CsrfGuardOptions = {}): RequestHandler {
-  if (!isObject(options)) throw new ConfigurationError('csrfGuard() takes an object: { exclude, secret, session, trustedOrigins }.')
-  refuseUnknownOptions('csrfGuard', options, ['exclude', 'secret', 'session', 'trustedOrigins'])
+  if (!isObject(options))
+    throw new ConfigurationError(
+      'csrfGuard() takes an object: { exclude, secret, session, sessionCookieName, accessCookieName, trustedOrigins }.',
+    )
+  refuseUnknownOptions('csrfGuard', options, ['exclude', 'secret', 'session', 'sessionCookieName', 'accessCookieName', 'trustedOrigins'])
   const isExcluded = excludedPaths(options.exclude)
   const trustedOrigins = originsOf(options.trustedOrigins)
   const signer = tokenSigner('csrfGuard', options)
 
   return refusing((req) => {
-    if (isSafe(req.method) || isExcluded(req)) return
+    if (isSafeMethod(req.method) || isExcluded(req)) return
     if (!isFromHere(req, trustedOrigins)) throw refusal('cross_site')
     const cookie = readCsrfCookie(req)
     const header = onlyValue(req, 'x-csrf-token')
     if (!cookie || !header) throw refusal('token_missing')
     if (!isSameText(cookie, header) || !(signer === null || signer.accepts(cookie, req))) throw refusal('token_mismatch')
   })
-}
-
-/** What is neither listed as safe nor known is checked too. */
-function isSafe(method: string): boolean {
-  return method === 'GET' || method === 'HEAD' || method === 'OPTIONS'
 }
 
 function refusal(reason: 'cross_site' | 'token_missing' | 'token_mismatch'): CsrfValidationFailedError {

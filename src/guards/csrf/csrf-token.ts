@@ -3,15 +3,13 @@ import type { Request, RequestHandler } from 'express'
 import { ConfigurationError } from '../../errors'
 import { isObject, refuseUnknownOptions } from '../../options'
 import { csrfCookieName, readCsrfCookie } from './token-cookie'
-import { type SessionReader, type TokenSigner, tokenSigner } from './token-signer'
+import { type SignerOptions, type TokenSigner, tokenSigner } from './token-signer'
 
-export interface CsrfTokenOptions {
+export interface CsrfTokenOptions extends SignerOptions {
   /** At least 32 bytes: tokens are signed, and bound to the session. Recommended. */
   secret?: string
   /** The cookie travels over https only; default true. */
   secure?: boolean
-  /** What a signed token is bound to; default the session cookie `auth_session`, behind it the subject of `access_token`. */
-  session?: SessionReader
 }
 
 /**
@@ -20,8 +18,9 @@ export interface CsrfTokenOptions {
  * @throws ConfigurationError for an option that is not what it has to be
  */
 export function csrfToken(options: CsrfTokenOptions = {}): RequestHandler {
-  if (!isObject(options)) throw new ConfigurationError('csrfToken() takes an object: { secret, secure, session }.')
-  refuseUnknownOptions('csrfToken', options, ['secret', 'secure', 'session'])
+  if (!isObject(options))
+    throw new ConfigurationError('csrfToken() takes an object: { secret, secure, session, sessionCookieName, accessCookieName }.')
+  refuseUnknownOptions('csrfToken', options, ['secret', 'secure', 'session', 'sessionCookieName', 'accessCookieName'])
   const { secure = true } = options
   if (typeof secure !== 'boolean') throw new ConfigurationError('csrfToken: secure must be true or false.')
   const signer = tokenSigner('csrfToken', options)
@@ -29,7 +28,10 @@ export function csrfToken(options: CsrfTokenOptions = {}): RequestHandler {
   return (req, res, next) => {
     const kept = reusable(signer, req)
     const token = kept ?? (signer ? signer.mint(req) : randomBytes(32).toString('base64url'))
-    if (kept === null) res.cookie(csrfCookieName, token, { path: '/', sameSite: 'lax', secure, httpOnly: false })
+    if (kept === null) {
+      res.cookie(csrfCookieName, token, { path: '/', sameSite: 'lax', secure, httpOnly: false })
+      res.setHeader('Cache-Control', 'private, no-store') // a shared cache would give one person's token to the next
+    }
     res.vary('Cookie')
     res.locals['csrfToken'] = token
     next()

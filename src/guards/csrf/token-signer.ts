@@ -1,12 +1,23 @@
 import { createHmac, type KeyObject, randomBytes } from 'node:crypto'
 import type { Request } from 'express'
 import { ConfigurationError } from '../../errors'
-import { readCookie } from '../../http/cookies'
+import { countCookies, readCookie } from '../../http/cookies'
 import { deriveKey } from '../../keys'
 import { checkSecret, isSameText } from '../shared-secret'
 
 /** Names the session of a request; null or undefined: there is none. */
 export type SessionReader = (req: Request) => string | null | undefined
+
+export interface SignerOptions {
+  /** At least 32 bytes. */
+  secret?: string
+  /** In place of the two cookies. */
+  session?: SessionReader
+  /** As in the router's settings; default `auth_session`. */
+  sessionCookieName?: string
+  /** As in the router's settings; default `access_token`. */
+  accessCookieName?: string
+}
 
 export interface TokenSigner {
   mint(req: Request): string
@@ -19,8 +30,11 @@ export interface TokenSigner {
  * cookie can only plant a token of its own session, which is refused in anybody else's. Where a request shows no session there is nothing to
  * ride on, so any token of ours will do: an access cookie that ran out must end in 401, not in 403.
  */
-export function tokenSigner(where: string, options: { secret?: string; session?: SessionReader }): TokenSigner | null {
-  const { secret, session = sessionOf } = options
+export function tokenSigner(where: string, options: SignerOptions): TokenSigner | null {
+  const { secret, sessionCookieName = 'auth_session', accessCookieName = 'access_token' } = options
+  const { session = sessionOf(sessionCookieName, accessCookieName) } = options
+  if (![sessionCookieName, accessCookieName].every((name) => typeof name === 'string' && name !== ''))
+    throw new ConfigurationError(`${where}: sessionCookieName and accessCookieName must be the names of cookies, as the router has them.`)
   if (typeof session !== 'function') throw new ConfigurationError(`${where}: session must be a function of a request that returns text.`)
   if (secret === undefined) {
     if (options.session) throw new ConfigurationError(`${where}: session is what signed tokens are bound to; pass \`secret\` too.`)
@@ -50,15 +64,23 @@ function sign(key: KeyObject, random: string, binding: string): string {
 /** Script can read the token, so it must not learn the session from it. */
 function bindingOf(key: KeyObject, session: string | null | undefined): string {
   if (session === null || session === undefined || session === '') return ''
+  // A promise would be one and the same text for everybody.
+  if (typeof session !== 'string') throw new TypeError('The option session of csrfToken and csrfGuard must answer text, at once.')
   return createHmac('sha256', key).update(`session:${session}`, 'utf8').digest().subarray(0, 16).toString('base64url')
 }
 
-/** The access cookie is replaced every few minutes, so it stands for its subject; whether it is genuine is for requireAuth to say. */
-function sessionOf(req: Request): string | null {
-  const session = readCookie(req, 'auth_session')
-  if (session !== null) return `session:${session}`
-  const subject = subjectOf(readCookie(req, 'access_token'))
-  return subject === null ? null : `subject:${subject}`
+/**
+ * Both cookies, since either may be what signs the request in. The access cookie is replaced every few minutes, so it stands for
+ * its subject; whether it is genuine is for requireAuth to say. Two of one name are nobody's session: which one is read, chance
+ * decides.
+ */
+function sessionOf(sessionCookieName: string, accessCookieName: string): SessionReader {
+  return (req) => {
+    const isAmbiguous = [sessionCookieName, accessCookieName].some((name) => countCookies(req, name) > 1)
+    if (isAmbiguous) return `ambiguous:${randomBytes(32).toString('base64url')}`
+    const [session, subject] = [readCookie(req, sessionCookieName), subjectOf(readCookie(req, accessCookieName))]
+    return session === null && subject === null ? null : JSON.stringify([session, subject])
+  }
 }
 
 function subjectOf(token: string | null): string | null {

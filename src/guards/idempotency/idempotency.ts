@@ -1,5 +1,6 @@
 import type { Request, RequestHandler, Response } from 'express'
 import { ConfigurationError, ConflictError, ValidationError } from '../../errors'
+import { isSafeMethod } from '../../http/safe-method'
 import { hasMethods, isObject, refuseUnknownOptions } from '../../options'
 import { refuse } from '../refusing'
 import { type Answer, captureAnswer, replay } from './captured-answer'
@@ -39,7 +40,11 @@ export function idempotency(options: IdempotencyOptions = {}): RequestHandler {
   async function begin(req: Request, res: Response, key: string): Promise<Answer | null> {
     const cacheKey = cacheKeyOf(req, key, callerOf(req, caller))
     const fingerprint = fingerprintOf(req)
-    const before = await asked(() => cache.claim(cacheKey, entryOf({ fingerprint, answer: null }), claimSeconds))
+    const before = await asked(
+      () => cache.claim(cacheKey, entryOf({ fingerprint, answer: null }), claimSeconds),
+      // Claimed after all, for a request that was refused: nothing runs under it.
+      (claimed) => claimed === null && cache.delete(cacheKey),
+    )
     if (before !== null) return answerOf(res, fingerprint, before)
     const claim = holdClaim(res, { cache, cacheKey, claimSeconds })
     captureAnswer(req, res, (answer) => claim.settle(answer && { value: entryOf({ fingerprint, answer }), ttlSeconds }))
@@ -56,7 +61,7 @@ export function idempotency(options: IdempotencyOptions = {}): RequestHandler {
   }
 
   async function answerBefore(req: Request, res: Response): Promise<Answer | null> {
-    const key = isSafe(req.method) ? null : readIdempotencyKey(req)
+    const key = isSafeMethod(req.method) ? null : readIdempotencyKey(req)
     return key === null ? null : begin(req, res, key)
   }
 }
@@ -68,10 +73,6 @@ function answerOf(res: Response, fingerprint: string, before: string): Answer {
   if (entry.answer) return entry.answer
   res.setHeader('Retry-After', '1')
   throw new ConflictError({ details: { reason: 'still_running', retry_after_seconds: 1 } })
-}
-
-function isSafe(method: string): boolean {
-  return method === 'GET' || method === 'HEAD' || method === 'OPTIONS'
 }
 
 function complete(options: IdempotencyOptions): { ttlSeconds: number; cache: ResponseCache; caller: IdempotencyOptions['caller'] } {

@@ -29,9 +29,16 @@ export function cacheKeyOf(req: Request, key: string, caller: readonly unknown[]
 export function callerOf(req: Request, caller: ((req: Request) => string) | undefined): readonly unknown[] {
   const name: unknown = caller?.(req)
   if (typeof name === 'string' && name !== '') return ['named', name]
-  const shown = ['authorization', 'cookie', 'x-token'].map((header) => headerValues(req, header))
-  return shown.some((values) => values.length > 0) ? ['shown', ...shown] : ['from', clientKey(req.ip)]
+  const shown = Object.keys(req.headers)
+    .filter((header) => saysWho.test(header) && !saysNothing.has(header))
+    .sort()
+    .map((header) => [header, headerValues(req, header)])
+  return shown.length > 0 ? ['shown', ...shown] : ['from', clientKey(req.ip)]
 }
+
+/** Hosts have headers of their own that say who is asking: whatever is called like one counts. */
+const saysWho = /auth|cookie|token|key|secret|session|credential|signature|jwt|api|user|account|tenant|customer|client|cert/
+const saysNothing = new Set(['idempotency-key', 'user-agent', 'sec-websocket-key', 'sec-ch-ua-platform', 'x-csrf-token'])
 
 /**
  * Of the body, as a parser before us has read it; of one not read yet, what the headers say.

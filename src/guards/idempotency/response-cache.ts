@@ -17,14 +17,23 @@ export interface ResponseCache {
 
 const deadlineMs = 2_000
 
-/** What the cache answers; one that fails or is late is a 503, since nobody can tell any more whether the request ran before. */
-export async function asked<T>(question: () => Promise<T>): Promise<T> {
+/**
+ * What the cache answers; one that fails or is late is a 503, since nobody can tell any more whether the request ran before.
+ * `tooLate` hears what a late one says after all.
+ */
+export async function asked<T>(question: () => Promise<T>, tooLate: (answer: T) => unknown): Promise<T> {
   let timer: NodeJS.Timeout | undefined
+  let isLate = false
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error('The cache of answers is late.')), deadlineMs)
+    timer = setTimeout(() => {
+      isLate = true
+      reject(new Error('The cache of answers is late.'))
+    }, deadlineMs)
   })
   try {
-    return await Promise.race([question(), late])
+    const answer = (async () => question())()
+    answer.then((said) => isLate && tooLate(said)).catch(() => undefined) // what fails is told below
+    return await Promise.race([answer, late])
   } catch (error) {
     throw new ServiceUnavailableError({ cause: error })
   } finally {
