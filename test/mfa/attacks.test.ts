@@ -48,7 +48,7 @@ for (const database of all) {
       expect(outcome(await post(host, '/password-change', change, bearerOf(member)))).toBe('MFA_REQUIRED')
     })
 
-    test('an access token whose session was ended adds no way in, neither a factor nor a provider, for all its minutes', async () => {
+    test('R-097: an access token whose session was ended adds no way in, neither a factor nor a provider, for all its minutes', async () => {
       const host = await start()
       const ends: Record<string, (person: LocalMember) => Promise<unknown>> = {
         'its logout': ({ refreshToken }) => post(host, '/logout', { refresh_token: refreshToken }),

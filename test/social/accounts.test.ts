@@ -120,7 +120,7 @@ describe.each(await databases())('on $name', (database) => {
       expect(await host.auth.service.listIdentities(caller.body.user_id)).toEqual([])
     })
 
-    test('with oauthKeepLastLoginMethod the last identity behind a generated password stays: 409 LAST_LOGIN_METHOD', async () => {
+    test('R-065: with oauthKeepLastLoginMethod the last identity behind a generated password stays: 409 LAST_LOGIN_METHOD', async () => {
       const host = await start({ settings: { oauthKeepLastLoginMethod: true } })
       const response = await signIn(host, host.browser(), { profile: newPerson() })
       const userId = response.body.user_id
