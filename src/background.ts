@@ -1,4 +1,5 @@
 import { ServiceUnavailableError } from './errors'
+import { inTime } from './in-time'
 import { describeError, type Logger } from './logger'
 
 /** Work that goes on after the answer has been sent, so that its length tells the asker nothing. */
@@ -25,7 +26,7 @@ export function createBackground(logger: Logger): Background {
     if (underWay >= mostAtOnce) return false
     underWay++
     // A promise chain of its own: a throw before the first await is a failure of the work, not of the request.
-    inTime(Promise.resolve().then(work))
+    inTime(Promise.resolve().then(work), longestMs, () => new Error('The work after the answer is late.'))
       .catch((error: unknown) => logger.error({ work: name, error: describeError(error) }, 'doorward: work after the answer failed'))
       .finally(() => {
         underWay--
@@ -42,18 +43,5 @@ export function createBackground(logger: Logger): Background {
       if (!isStarted) logger.error({ work: name }, 'doorward: too much work after answers is under way; this was left out')
       return isStarted
     },
-  }
-}
-
-async function inTime(work: Promise<unknown>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error('The work after the answer is late.')), longestMs)
-    timer.unref()
-  })
-  try {
-    await Promise.race([work, late])
-  } finally {
-    clearTimeout(timer)
   }
 }

@@ -1,6 +1,7 @@
 import type { ErrorRequestHandler, Request, RequestHandler, Response, Router } from 'express'
 import type Joi from 'joi'
 import { AppError, InternalError, MethodNotAllowedError, ServiceUnavailableError } from '../errors'
+import { inTime } from '../in-time'
 import { readJsonBody } from './json-body'
 import { setSecurityHeaders } from './send'
 import { validate } from './validate'
@@ -78,7 +79,7 @@ function refuseMethod(lines: readonly Route[]): RequestHandler {
  */
 export function settled(handle: (req: Request, res: Response) => Promise<void> | void): RequestHandler {
   return (req, res, next) => {
-    inTime(new Promise<void>((resolve) => resolve(handle(req, res)))).catch((thrown: unknown) => next(asError(thrown)))
+    withinRequest(new Promise<void>((resolve) => resolve(handle(req, res)))).catch((thrown: unknown) => next(asError(thrown)))
   }
 }
 
@@ -95,7 +96,7 @@ export function step(check: (req: Request, res: Response) => Promise<void> | voi
       return void refuse(asError(thrown), req, res, next)
     }
     if (!pending) return next()
-    inTime(pending)
+    withinRequest(pending)
       .then(
         () => next(),
         (thrown: unknown) => refuse(asError(thrown), req, res, next),
@@ -109,13 +110,9 @@ const passOn: ErrorRequestHandler = (error, _req, _res, next) => next(error)
 // Longer than all that a request may rightly wait for, which is three provider calls of ten seconds.
 const deadlineMs = 40_000
 
-/** An adapter that never settles must not hold the request for good; what it still does later is nobody's answer. */
-function inTime(work: Promise<void>): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new ServiceUnavailableError()), deadlineMs)
-    timer.unref()
-    work.then(resolve, reject).finally(() => clearTimeout(timer))
-  })
+/** An adapter that never settles must not hold the request for good. */
+function withinRequest(work: Promise<void>): Promise<void> {
+  return inTime(work, deadlineMs, () => new ServiceUnavailableError())
 }
 
 /** A `status` on an error of the host's store or hooks is not about this request's client: only our own errors speak to it. */

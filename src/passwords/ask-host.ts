@@ -1,3 +1,4 @@
+import { inTime } from '../in-time'
 import { describeError, type Logger } from '../logger'
 import type { PasswordPolicy } from './password-hasher'
 
@@ -15,24 +16,16 @@ export async function askHost(
   if (!passwordPolicy.check) return null
   try {
     // An async arrow: a check that throws at once is like one that rejects.
-    const answer: unknown = await inTime((async () => passwordPolicy.check?.(password, { email: about.email, name: about.name }))())
-    return ruleOf(answer, password)
+    const answer = (async (): Promise<unknown> => passwordPolicy.check?.(password, { email: about.email, name: about.name }))()
+    return ruleOf(await inTime(answer, deadlineMs, late), password)
   } catch (error) {
     logger.warn({ error: describeError(error) }, 'doorward: passwordPolicy.check failed; the password was accepted without it')
     return null
   }
 }
 
-async function inTime<T>(answer: Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(Object.assign(new Error('passwordPolicy.check took too long.'), { code: 'TIMEOUT' })), deadlineMs)
-  })
-  try {
-    return await Promise.race([answer, late])
-  } finally {
-    clearTimeout(timer)
-  }
+function late(): Error {
+  return Object.assign(new Error('passwordPolicy.check took too long.'), { code: 'TIMEOUT' })
 }
 
 /** What goes out is a name. Anything else, the password itself above all, refuses without being repeated. */

@@ -1,5 +1,6 @@
 import type { AuthContext } from '../context'
 import { AppError, OAuthError } from '../errors'
+import { inTime } from '../in-time'
 import { describeError } from '../logger'
 import { GitHubClient } from '../providers/github'
 import { type CallLimit, limitInFlight } from '../providers/in-flight'
@@ -12,7 +13,7 @@ import type { ProviderClient } from '../providers/provider-client'
  */
 export async function withProviderErrors<T>(ctx: AuthContext, provider: string, call: () => Promise<T>): Promise<T> {
   try {
-    return await limitOf(ctx.providers.get(provider)).run(() => inTime(call()))
+    return await limitOf(ctx.providers.get(provider)).run(() => inTime(call(), deadlineMs, late))
   } catch (thrown) {
     throw refusal(ctx, provider, thrown)
   }
@@ -37,16 +38,8 @@ function limitOf(client: ProviderClient | undefined): CallLimit {
 const deadlineMs = 25_000
 
 /** A custom client may have no deadline of its own. */
-async function inTime<T>(work: Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Error('The provider client did not settle in time.')), deadlineMs).unref()
-  })
-  try {
-    return await Promise.race([work, late])
-  } finally {
-    clearTimeout(timer)
-  }
+function late(): Error {
+  return new Error('The provider client did not settle in time.')
 }
 
 function refusal(ctx: AuthContext, provider: string, thrown: unknown): AppError {

@@ -1,4 +1,5 @@
 import { ServiceUnavailableError } from '../../errors'
+import { inTime } from '../../in-time'
 
 /**
  * Where answers wait for their repetition. For one process there is one of ours; for several, bring an object over a shared
@@ -22,21 +23,15 @@ const deadlineMs = 2_000
  * `tooLate` hears what a late one says after all.
  */
 export async function asked<T>(question: () => Promise<T>, tooLate: (answer: T) => unknown): Promise<T> {
-  let timer: NodeJS.Timeout | undefined
   let isLate = false
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => {
-      isLate = true
-      reject(new Error('The cache of answers is late.'))
-    }, deadlineMs)
-  })
+  const answer = (async () => question())()
+  answer.then((said) => isLate && tooLate(said)).catch(() => undefined) // what fails is told below
   try {
-    const answer = (async () => question())()
-    answer.then((said) => isLate && tooLate(said)).catch(() => undefined) // what fails is told below
-    return await Promise.race([answer, late])
+    return await inTime(answer, deadlineMs, () => {
+      isLate = true
+      return new Error('The cache of answers is late.')
+    })
   } catch (error) {
     throw new ServiceUnavailableError({ cause: error })
-  } finally {
-    clearTimeout(timer)
   }
 }
