@@ -1,9 +1,9 @@
 import { createHmac } from 'node:crypto'
-import jwt from 'jsonwebtoken'
 import { type AuthMethod, isAuthMethod } from '../amr'
 import type { AuthContext } from '../context'
 import { InvalidTokenError } from '../errors'
 import type { UserRecord } from '../store/auth-store'
+import { epochSeconds, readPrivateToken, signPrivateToken } from './private-token'
 import type { IssuedRefreshToken } from './refresh-token'
 
 /**
@@ -19,10 +19,6 @@ export interface StatelessSession {
   readonly digest: string
 }
 
-const maxLength = 4096
-const header = { alg: 'HS256', typ: 'JWT' } as const
-const encodedHeader = `${Buffer.from(JSON.stringify(header)).toString('base64url')}.`
-
 /** Begins a session. Inside the unit of work of its login, whose changes to the user it has to hold. */
 export async function issueStatelessToken(ctx: AuthContext, userId: string, amr: readonly AuthMethod[]): Promise<IssuedRefreshToken> {
   // Compared with the row later, and a host's table may keep less of a user than this login knows: read as it is stored.
@@ -32,7 +28,6 @@ export async function issueStatelessToken(ctx: AuthContext, userId: string, amr:
   return signStatelessToken(ctx, user, amr, epochSeconds(at) + ctx.settings.refreshFamilyTtlSeconds, at)
 }
 
-/** Under a key of its own: refused in every other slot, as every other token is in this one. */
 export function signStatelessToken(
   ctx: AuthContext,
   user: UserRecord,
@@ -43,15 +38,16 @@ export function signStatelessToken(
   const iat = epochSeconds(at)
   const exp = Math.min(iat + ctx.settings.refreshTokenTtlSeconds, end)
   const claims = { amr, dig: credentialDigest(ctx, user), end, exp, iat, sub: user.id, typ: 'refresh' }
-  return { token: jwt.sign(claims, ctx.keys.refresh, { algorithm: header.alg, header }), expiresAt: new Date(exp * 1000), createdAt: at }
+  return { token: signPrivateToken(ctx.keys.refresh, claims), expiresAt: new Date(exp * 1000), createdAt: at }
 }
 
 /** @throws InvalidTokenError for whatever is not a living token of ours */
 export function readStatelessToken(ctx: AuthContext, token: string, at: Date): StatelessSession {
-  if (token.length > maxLength || !token.startsWith(encodedHeader)) throw new InvalidTokenError()
-  const { amr, dig, end, exp, sub, typ } = verifySignature(ctx, token, at)
-  const isComplete = typ === 'refresh' && typeof sub === 'string' && typeof dig === 'string' && typeof exp === 'number'
-  if (!isComplete || typeof end !== 'number' || !Array.isArray(amr) || !amr.every(isAuthMethod)) throw new InvalidTokenError()
+  const claims = readPrivateToken(ctx.keys.refresh, token, { typ: 'refresh', at })
+  if (!claims) throw new InvalidTokenError()
+  const { amr, dig, end, sub } = claims
+  if (typeof sub !== 'string' || typeof dig !== 'string' || typeof end !== 'number') throw new InvalidTokenError()
+  if (!Array.isArray(amr) || !amr.every(isAuthMethod)) throw new InvalidTokenError()
   return { userId: sub, amr, end, digest: dig }
 }
 
@@ -64,22 +60,4 @@ export function isStillTrusted(ctx: AuthContext, { digest }: StatelessSession, u
 function credentialDigest(ctx: AuthContext, { id, hashedPassword, totpEnabledAt }: UserRecord): string {
   const text = JSON.stringify(['credentials', id, hashedPassword, totpEnabledAt?.getTime() ?? null])
   return createHmac('sha256', ctx.keys.refresh).update(text).digest('base64url')
-}
-
-function verifySignature(ctx: AuthContext, token: string, at: Date): Record<string, unknown> {
-  try {
-    const payload: unknown = jwt.verify(token, ctx.keys.refresh, {
-      algorithms: [header.alg],
-      clockTimestamp: epochSeconds(at),
-      clockTolerance: 0,
-    })
-    if (typeof payload === 'object' && payload !== null) return payload as Record<string, unknown>
-  } catch {
-    // Signature, shape or time: one refusal.
-  }
-  throw new InvalidTokenError()
-}
-
-function epochSeconds(instant: Date): number {
-  return Math.floor(instant.getTime() / 1000)
 }
