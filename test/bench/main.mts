@@ -1,10 +1,7 @@
-/** `npm run bench -- login-timing [samples]` or `npm run bench -- guard [rounds]`, at a quiet moment. */
-const benches: Readonly<Record<string, () => Promise<unknown>>> = {
-  'login-timing': () => import('./login-timing.mjs'),
-  guard: () => import('./guard.mjs'),
-}
+/** `npm run bench -- <name> [its arguments]`, at a quiet moment; each is a file beside this one and says what it measures. */
+import { readdirSync } from 'node:fs'
 
+const names = readdirSync(import.meta.dirname).flatMap((file) => /^(?!main\.)([\w-]+)\.mts$/.exec(file)?.[1] ?? [])
 const [name = ''] = process.argv.splice(2, 1) // what is left is the bench's own
-const bench = benches[name]
-if (!bench) throw new Error(`npm run bench -- ${Object.keys(benches).join(' | ')}`)
-await bench()
+if (!names.includes(name)) throw new Error(`npm run bench -- ${names.join(' | ')}`)
+await import(`./${name}.mjs`)

@@ -1,7 +1,7 @@
 /**
  * Whether people who log in notice a purge of a million rows: logins over HTTP, one at a time, first alone and then beside
  * `purgeExpired` in the same process, on each database that answers. Prints percentiles; fails when the 99th while purging is
- * more than 1.5 times the one without. `npx tsx test/bench/purge.mts [rows]`, at a quiet moment.
+ * more than 1.5 times the one without. `npm run bench -- purge [rows]`, at a quiet moment.
  */
 import { once } from 'node:events'
 import { createServer } from 'node:http'

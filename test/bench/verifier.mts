@@ -1,7 +1,7 @@
 /**
  * What createTokenVerifier costs beside the signature: an RS256 access token with the key in the cache, against a bare
  * `jsonwebtoken.verify` on a prepared key. Rounds of both, interleaved; prints medians and the median of the ratios, and
- * fails above 1.3. `npx tsx test/bench/verifier.mts [rounds]`, at a quiet moment.
+ * fails above 1.3. `npm run bench -- verifier [rounds]`, at a quiet moment.
  */
 import { generateKeyPairSync } from 'node:crypto'
 import jwt from 'jsonwebtoken'
