@@ -1,6 +1,6 @@
 import type { UserFilter, UserFilterValue, UserRecord } from './auth-store'
 
-/** What a filter says of one record: for adapters that filter in code, and to check those that do not. */
+/** What a filter says of one record; what came back from a database is held to it. */
 export function meetsFilter(user: UserRecord, filter: UserFilter): boolean {
   const held = user[filter.field]
   if (filter.operator === 'isnull') return (held === null) === filter.value

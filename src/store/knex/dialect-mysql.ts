@@ -55,10 +55,13 @@ export const mysql: Dialect = {
 
 /** The text as a pattern, in which letters stand for both cases and every other ASCII character for itself alone. */
 function asciiFoldingPattern(value: string): string {
-  const hexadecimal = (character: string) => (character.codePointAt(0) ?? 0).toString(16).padStart(2, '0')
-  return value.replace(/[\x01-\x7f]/g, (character) =>
-    /[a-z]/i.test(character) ? `[${character.toLowerCase()}${character.toUpperCase()}]` : `\\x{${hexadecimal(character)}}`,
-  )
+  return [...value].map(patternOf).join('')
+}
+
+function patternOf(character: string): string {
+  const code = character.codePointAt(0) ?? 0
+  if (/^[a-z]$/i.test(character)) return `[${character.toLowerCase()}${character.toUpperCase()}]`
+  return code < 128 ? `\\x{${code.toString(16)}}` : character
 }
 
 // Per database, and below the 64 characters a name may have. CREATE TABLE commits, so no transaction could hold it.
