@@ -1,7 +1,8 @@
-/** `npm run bench -- login-timing [samples]` or `npm run bench -- guard [rounds]`, at a quiet moment. */
+/** `npm run bench -- login-timing [samples]`, `… guard [rounds]` or `… admin-list [users]`, at a quiet moment. */
 const benches: Readonly<Record<string, () => Promise<unknown>>> = {
   'login-timing': () => import('./login-timing.mjs'),
   guard: () => import('./guard.mjs'),
+  'admin-list': () => import('./admin-list.mjs'),
 }
 
 const [name = ''] = process.argv.splice(2, 1) // what is left is the bench's own
