@@ -1,5 +1,6 @@
 import { type AuthContext, unitOfWork } from '../context'
 import { endOtherSessions } from '../session/log-out'
+import { leaveTrace } from './leave-trace'
 import { type ActingAdmin, lockTarget } from './lock-target'
 
 /**
@@ -14,6 +15,7 @@ export async function activateUser(ctx: AuthContext, userId: string, { by }: Act
     if (user.isActive) return false
     await ctx.store.users.update(userId, { isActive: true, activatedAt: user.activatedAt ?? now, updatedAt: now })
     await ctx.store.userTokens.consumeAllForUser(userId, now)
+    await leaveTrace(ctx, user)
     await endOtherSessions(ctx, userId)
     return true
   })

@@ -280,6 +280,16 @@ describe('the admin routes', () => {
     for (const path of ['', '/x']) expect((await host.browser().get(`/auth/admin/users${path}`)).text, path).toContain('Cannot GET')
   })
 
+  test('who was activated by an administrator was active once, also where no column says so', async () => {
+    const store = createKnexStore({ knex: opened().knex, users: { table: 'auth_users', columns: { activatedAt: false } } })
+    const host = await start({ settings: { mfaEnabled: false }, options: { store } })
+    const [admin, waiting] = [await adminOn(host), await pending(host)]
+    await act(host, admin, waiting.userId, 'activate')
+    await host.knex('auth_users').where({ id: waiting.userId }).update({ is_active: false }) // closed by the host's own hand
+    expect(await host.auth.service.requestActivation(waiting.email)).toBeNull()
+    expect(outcome(await read(host, admin, '?activated_at__isnull=true'))).toBe('UNKNOWN_FILTER_KEY')
+  })
+
   test('R-067: an adapter that returns more columns, or rows nobody asked for, leaks neither', async () => {
     const host = await start({ settings: { mfaEnabled: false } })
     const [admin, stranger] = [await adminOn(host), await addUser(host.knex, { name: 'A Stranger' })]
