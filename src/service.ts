@@ -6,7 +6,7 @@ import type { AdminUser } from './admin/admin-user'
 import { deactivate } from './admin/deactivate'
 import { findUser } from './admin/find-user'
 import { listUsers, type UserList, type UserListQuery } from './admin/list-users'
-import type { ActingAdmin } from './admin/lock-target'
+import { type ActingAdmin, requireNamed } from './admin/lock-target'
 import { resetMfa } from './admin/reset-mfa'
 import { revokeSessions } from './admin/revoke-sessions'
 import { type UserUpdate, updateUser } from './admin/update-user'
@@ -146,13 +146,13 @@ export function createService(ctx: AuthContext): AuthService {
     verifyEmail: (token) => confirmEmail(ctx, token),
     requestEmailChange: async (input, options) => sendEmailChange(ctx, await proveEmailChange(ctx, input), localeOf(options)),
     changeEmail: (token) => confirmEmailChange(ctx, token),
-    revokeSessions: (userId, acting) => revokeSessions(ctx, userId, acting),
-    deactivate: (userId, acting) => deactivate(ctx, userId, acting),
-    activateUser: (userId, acting) => activateUser(ctx, userId, acting),
-    resetMfa: (userId, acting) => resetMfa(ctx, userId, acting),
+    revokeSessions: async (userId, acting) => revokeSessions(ctx, userId, requireNamed(acting)),
+    deactivate: async (userId, acting) => deactivate(ctx, userId, requireNamed(acting)),
+    activateUser: async (userId, acting) => activateUser(ctx, userId, requireNamed(acting)),
+    resetMfa: async (userId, acting) => resetMfa(ctx, userId, requireNamed(acting)),
     listUsers: (query) => listUsers(ctx, query),
     findUser: (userId) => findUser(ctx, userId),
-    updateUser: (userId, changes, acting) => updateUser(ctx, userId, changes, acting),
+    updateUser: async (userId, changes, acting) => updateUser(ctx, userId, changes, requireNamed(acting)),
     logInWithIdentity: (profile, options) => logInWithIdentity(ctx, profile, options),
     logInWithToken: (input, options) => logInWithToken(ctx, input, options),
     refresh: (refreshToken) => refresh(ctx, refreshToken),

@@ -8,10 +8,10 @@ import { type ActingAdmin, lockTarget } from './lock-target'
  * is. Nothing from before comes back to life: where a host had only cleared `is_active`, sessions and links end now.
  * @throws NotFoundError, ForbiddenError
  */
-export async function activateUser(ctx: AuthContext, userId: string, { by }: ActingAdmin = {}): Promise<void> {
+export async function activateUser(ctx: AuthContext, userId: string, acting?: ActingAdmin): Promise<void> {
   const wasClosed = await unitOfWork(ctx, async (ctx) => {
     const now = ctx.now()
-    const user = await lockTarget(ctx, userId, { by })
+    const user = await lockTarget(ctx, userId, acting)
     if (user.isActive) return false
     await ctx.store.users.update(userId, { isActive: true, activatedAt: user.activatedAt ?? now, updatedAt: now })
     await ctx.store.userTokens.consumeAllForUser(userId, now)

@@ -2,10 +2,16 @@ import type { AuthContext } from '../context'
 import { ConflictError, ForbiddenError, NotFoundError } from '../errors'
 import type { UserRecord } from '../store/auth-store'
 
-/** On whose behalf something is done to an account. */
+/** On whose behalf something is done to an account. Not given: the host itself acts, and nothing is refused. */
 export interface ActingAdmin {
-  /** An administrator's id. Not given: the host itself acts, and what an administrator may not do is not refused. */
-  by?: string | undefined
+  /** An administrator's id. */
+  by: string
+}
+
+/** A caller who names an administrator that turns out to be nobody must not act as the host. @throws TypeError */
+export function requireNamed(acting: ActingAdmin | undefined): ActingAdmin | undefined {
+  if (acting === undefined || typeof acting.by === 'string') return acting
+  throw new TypeError('`by` must be the id of the administrator who acts; leave the whole argument out where the host itself does.')
 }
 
 /**
@@ -18,9 +24,10 @@ export interface ActingAdmin {
 export async function lockTarget(
   ctx: AuthContext,
   userId: string,
-  { by, takesPower = false }: ActingAdmin & { takesPower?: boolean },
+  acting: ActingAdmin | undefined,
+  { takesPower = false }: { takesPower?: boolean } = {},
 ): Promise<UserRecord> {
-  if (by !== undefined) await lockAdmins(ctx, userId, by, takesPower)
+  if (acting) await lockAdmins(ctx, userId, acting.by, takesPower)
   const user = await ctx.store.users.lock(userId)
   if (!user) throw new NotFoundError()
   return user

@@ -9,9 +9,9 @@ import { type ActingAdmin, lockTarget } from './lock-target'
  * Without a factor nothing ends; an enrolment that waits is forgotten.
  * @throws NotFoundError, ConflictError (`lockTarget`), ForbiddenError
  */
-export async function resetMfa(ctx: AuthContext, userId: string, { by }: ActingAdmin = {}): Promise<void> {
+export async function resetMfa(ctx: AuthContext, userId: string, acting?: ActingAdmin): Promise<void> {
   const { user, hadFactor } = await unitOfWork(ctx, async (ctx) => {
-    const user = await lockTarget(ctx, userId, { by, takesPower: true })
+    const user = await lockTarget(ctx, userId, acting, { takesPower: true })
     const hadFactor = user.totpEnabledAt !== null
     if (hadFactor || user.totpSecret !== null)
       await ctx.store.users.update(userId, { totpSecret: null, totpEnabledAt: null, totpLastStep: null, updatedAt: ctx.now() })

@@ -17,13 +17,13 @@ export async function updateUser(
   ctx: AuthContext,
   userId: string,
   { name, isAdmin }: UserUpdate,
-  { by }: ActingAdmin = {},
+  acting?: ActingAdmin,
 ): Promise<AdminUser> {
   if (typeof name === 'string' && name.length > 120)
     throw new ValidationError({ details: { errors: [{ path: 'name', rule: 'string.max' }] } })
   const changes = { ...(name !== undefined && { name: name || null }), ...(isAdmin !== undefined && { isAdmin }) }
   return unitOfWork(ctx, async (ctx) => {
-    const user = await lockTarget(ctx, userId, { by, takesPower: isAdmin === false })
+    const user = await lockTarget(ctx, userId, acting, { takesPower: isAdmin === false })
     if (Object.keys(changes).length === 0) return toAdminUser(user)
     await ctx.store.users.update(userId, { ...changes, updatedAt: ctx.now() })
     return toAdminUser((await ctx.store.users.lock(userId)) ?? user) // as the table has it now: it may lack a column

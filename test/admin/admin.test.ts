@@ -226,6 +226,8 @@ for (const database of await databases()) {
       const { service } = host.auth
       await expect(service.resetMfa(admin.userId, { by: member.userId })).rejects.toMatchObject({ code: 'CONFLICT' })
       await expect(service.updateUser(member.userId, { isAdmin: true }, { by: member.userId })).rejects.toMatchObject({ code: 'FORBIDDEN' })
+      const unnamed = { by: undefined } as unknown as { by: string } // a host in JavaScript
+      await expect(service.deactivate(admin.userId, unnamed)).rejects.toThrow(TypeError)
       await service.resetMfa(admin.userId) // the host itself, say for the one administrator who lost the factor
       await service.updateUser(admin.userId, { isAdmin: false })
       expect(outcome(await read(host, admin, ''))).toBe('FORBIDDEN')
