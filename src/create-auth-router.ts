@@ -1,6 +1,7 @@
 import type { Router } from 'express'
 import express from 'express'
 import { accountRoutes } from './account/routes'
+import { adminRoutes } from './admin/routes'
 import type { AuthContext } from './context'
 import { createContext } from './create-context'
 import type { AuthEvents } from './events'
@@ -50,6 +51,7 @@ function routesOf(ctx: AuthContext, guards: Guards): Route[] {
     ...accountRoutes(ctx, guards),
     ...mfaRoutes(ctx, guards),
     ...serverSessionRoutes(ctx, guards, (req, res) => endOwnAttempts(ctx, req, res)),
+    ...adminRoutes(ctx, guards),
     ...keySetRoutes(ctx),
   ]
 }

@@ -1,3 +1,7 @@
+export type { AdminUser } from './admin/admin-user'
+export type { UserList, UserListQuery } from './admin/list-users'
+export type { ActingAdmin } from './admin/lock-target'
+export type { UserUpdate } from './admin/update-user'
 export type { AuthMethod } from './amr'
 export { settingsFromEnv } from './config/env'
 export type { Environment } from './config/environment'

@@ -1,7 +1,15 @@
 import { confirmEmailChange, type EmailChange, proveEmailChange, sendEmailChange } from './account/change-email'
 import { changePassword, type PasswordChange } from './account/change-password'
-import { deactivate, revokeSessions } from './account/deactivate'
 import { confirmEmail, sendEmailVerification } from './account/verify-email'
+import { activateUser } from './admin/activate-user'
+import type { AdminUser } from './admin/admin-user'
+import { deactivate } from './admin/deactivate'
+import { findUser } from './admin/find-user'
+import { listUsers, type UserList, type UserListQuery } from './admin/list-users'
+import { type ActingAdmin, requireNamed } from './admin/lock-target'
+import { resetMfa } from './admin/reset-mfa'
+import { revokeSessions } from './admin/revoke-sessions'
+import { type UserUpdate, updateUser } from './admin/update-user'
 import { type AuthContext, trustedStore } from './context'
 import { EmailTakenError } from './errors'
 import type { AuthEventName } from './events'
@@ -78,9 +86,21 @@ export interface AuthService {
   requestEmailChange(input: EmailChange, options?: { locale?: Locale }): Promise<LinkToken | null>
   changeEmail(token: string): Promise<void>
   /** Ends every session of an account, of both kinds; how many were alive. */
-  revokeSessions(userId: string): Promise<number>
+  revokeSessions(userId: string, acting?: ActingAdmin): Promise<number>
   /** Closes an account, and everything that was open with it: sessions, refresh families, challenges, links. */
-  deactivate(userId: string): Promise<void>
+  deactivate(userId: string, acting?: ActingAdmin): Promise<void>
+  /**
+   * Opens an account, whether it never was or was deactivated; its address is not proven by that. This and the other verbs
+   * that take `{ by }` refuse what an administrator may not do (docs/admin.md) only where one is named.
+   */
+  activateUser(userId: string, acting?: ActingAdmin): Promise<void>
+  /** Takes the second factor off an account whose owner lost it; sessions end, and the owner is told. */
+  resetMfa(userId: string, acting?: ActingAdmin): Promise<void>
+  /** Oldest first, a page at a time, by the filters of `GET /admin/users`. */
+  listUsers(query?: UserListQuery): Promise<UserList>
+  /** As administrators see it; null: there is no such account. */
+  findUser(userId: string): Promise<AdminUser | null>
+  updateUser(userId: string, changes: UserUpdate, acting?: ActingAdmin): Promise<AdminUser>
   /** `logIn` into a server-side session: put `sessionToken` in the session cookie, and nowhere else. */
   logInToSession(input: LoginInput & SessionOrigin): Promise<SessionLoginResult>
   /** `verifyMfa` into a server-side session, whichever login the challenge is of. */
@@ -126,8 +146,13 @@ export function createService(ctx: AuthContext): AuthService {
     verifyEmail: (token) => confirmEmail(ctx, token),
     requestEmailChange: async (input, options) => sendEmailChange(ctx, await proveEmailChange(ctx, input), localeOf(options)),
     changeEmail: (token) => confirmEmailChange(ctx, token),
-    revokeSessions: (userId) => revokeSessions(ctx, userId),
-    deactivate: (userId) => deactivate(ctx, userId),
+    revokeSessions: async (userId, acting) => revokeSessions(ctx, userId, requireNamed(acting)),
+    deactivate: async (userId, acting) => deactivate(ctx, userId, requireNamed(acting)),
+    activateUser: async (userId, acting) => activateUser(ctx, userId, requireNamed(acting)),
+    resetMfa: async (userId, acting) => resetMfa(ctx, userId, requireNamed(acting)),
+    listUsers: (query) => listUsers(ctx, query),
+    findUser: (userId) => findUser(ctx, userId),
+    updateUser: async (userId, changes, acting) => updateUser(ctx, userId, changes, requireNamed(acting)),
     logInWithIdentity: (profile, options) => logInWithIdentity(ctx, profile, options),
     logInWithToken: (input, options) => logInWithToken(ctx, input, options),
     refresh: (refreshToken) => refresh(ctx, refreshToken),

@@ -13,6 +13,7 @@ const pinned: Record<KeyPurpose, string> = {
   state: '371c07e2aff92b9979ccb2e43fcb099195a11c6b404ee839f5db62c1bda8b04e',
   pkce: '2f67e6799c25575b8d5f8552b3277f0d337b7fa2a3d16030f8f7c0f5e5327272',
   nonce: '36bde9c65e2e3dad2435d873024f77b2516243b30e06383d45daed997d9409af',
+  cursor: '944c5e3fbaf678b7eb67c66802083977eed40bbf827a9ec1091242bbcb6e96bd',
 }
 const purposes = Object.keys(pinned) as KeyPurpose[] // the record has every purpose
 

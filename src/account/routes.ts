@@ -2,7 +2,7 @@ import Joi from 'joi'
 import type { AuthContext } from '../context'
 import { getAuth, getUser } from '../guards/current-auth'
 import type { Guards } from '../guards/guards'
-import type { PublicUser } from '../guards/public-user'
+import { userBody } from '../guards/public-user'
 import { routeBudget } from '../guards/route-budget'
 import { sameSiteWhenByCookie } from '../guards/same-site'
 import { localeOf } from '../http/locale'
@@ -49,18 +49,4 @@ function passwordChange(ctx: AuthContext, guards: Guards, { base, delivery, befo
       sendEmpty(res)
     },
   })
-}
-
-function userBody(user: PublicUser): object {
-  return {
-    id: user.id,
-    email: user.email,
-    name: user.name,
-    is_active: user.isActive,
-    is_admin: user.isAdmin,
-    created_at: user.createdAt.toISOString(),
-    updated_at: user.updatedAt.toISOString(),
-    last_login_at: user.lastLoginAt?.toISOString() ?? null,
-    mfa_enabled: user.mfaEnabled,
-  }
 }

@@ -17,3 +17,18 @@ export function toPublicUser(user: UserRecord): PublicUser {
   const { id, email, name, isActive, isAdmin, createdAt, updatedAt, lastLoginAt } = user
   return Object.freeze({ id, email, name, isActive, isAdmin, createdAt, updatedAt, lastLoginAt, mfaEnabled: user.totpEnabledAt !== null })
 }
+
+/** The same on the wire. */
+export function userBody(user: PublicUser) {
+  return {
+    id: user.id,
+    email: user.email,
+    name: user.name,
+    is_active: user.isActive,
+    is_admin: user.isAdmin,
+    created_at: user.createdAt.toISOString(),
+    updated_at: user.updatedAt.toISOString(),
+    last_login_at: user.lastLoginAt?.toISOString() ?? null,
+    mfa_enabled: user.mfaEnabled,
+  }
+}

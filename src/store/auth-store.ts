@@ -62,6 +62,52 @@ export interface UserRecord {
 export type NewUser = Omit<UserRecord, 'id'>
 export type UserChanges = Partial<Omit<UserRecord, 'id' | 'createdAt'>>
 
+/** What a list may be narrowed by; never a secret. Of `totpEnabledAt`, only whether it is null. */
+export type FilterableUserField =
+  | 'id'
+  | 'email'
+  | 'name'
+  | 'isActive'
+  | 'isAdmin'
+  | 'createdAt'
+  | 'updatedAt'
+  | 'lastLoginAt'
+  | 'emailVerifiedAt'
+  | 'activatedAt'
+  | 'totpEnabledAt'
+
+/** A string for `id`, `email` and `name`, a boolean or a Date for the others. */
+export type UserFilterValue = string | boolean | Date
+
+/**
+ * One condition. No comparison but `isnull` holds for a field that is null. Texts compare byte for byte, also in order;
+ * `icontains` alone takes A to Z and a to z for equal. No character of a value is a wildcard. `id` knows `eq`, `ne`, `in`,
+ * `not_in` and `isnull`; booleans know no order.
+ */
+export type UserFilter = { readonly field: FilterableUserField } & (
+  | { readonly operator: 'eq' | 'ne' | 'gt' | 'gte' | 'lt' | 'lte'; readonly value: UserFilterValue }
+  | { readonly operator: 'in' | 'not_in'; readonly value: readonly UserFilterValue[] }
+  /** Both ends belong to it. */
+  | { readonly operator: 'between'; readonly value: readonly [UserFilterValue, UserFilterValue] }
+  | { readonly operator: 'isnull'; readonly value: boolean }
+  | { readonly operator: 'contains' | 'icontains' | 'startswith' | 'endswith'; readonly value: string }
+)
+
+export interface UserListing {
+  /** All of them must hold. */
+  filters: readonly UserFilter[]
+  /** `next` of the page before; null: from the start. */
+  after: string | null
+  /** At most so many. */
+  limit: number
+}
+
+export interface UserPage {
+  users: UserRecord[]
+  /** Where the next page begins, in the adapter's own words; null: there is none. */
+  next: string | null
+}
+
 export interface UserStore {
   /** The fields the host's table really has; boot checks read it. */
   readonly fields: ReadonlySet<keyof UserRecord>
@@ -82,6 +128,16 @@ export interface UserStore {
   recordLogin(seen: { id: string; hashedPassword: string }, at: Date, changes?: { hashedPassword?: string }): Promise<UserRecord | null>
   /** Single use: true when `step` is later than every step accepted before, which it then becomes. */
   advanceTotpStep(id: string, step: number): Promise<boolean>
+  /**
+   * By `createdAt`, then by id, oldest first. A page goes on where the last one ended, whatever was inserted or deleted
+   * meanwhile, and costs the same however many come before it.
+   */
+  list(listing: UserListing): Promise<UserPage>
+  /**
+   * The active administrators, in the order of their ids, kept from every other unit until this one ends. Whoever ceased
+   * to be one while it waited is not among them. None, where the table has no `isAdmin`.
+   */
+  lockAdmins(): Promise<UserRecord[]>
 }
 
 export interface IdentityRecord {

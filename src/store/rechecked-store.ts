@@ -1,4 +1,5 @@
-import type { AuthStore, IdentityStore, RefreshTokenStore, SessionStore, UserStore, UserTokenStore } from './auth-store'
+import type { AuthStore, IdentityStore, RefreshTokenStore, SessionStore, UserFilter, UserStore, UserTokenStore } from './auth-store'
+import { meetsFilter } from './meets-filter'
 
 /** Told of the verb whose answer was not what was asked for; never of a value. */
 export type ReportMismatch = (verb: string) => void
@@ -62,7 +63,19 @@ function usersOf(users: UserStore, { only, inserted }: Recheck): UserStore {
       ),
     lock: async (id) => only('users.lock', await users.lock(id), (user) => user.id === id),
     advanceTotpStep: (id, step) => users.advanceTotpStep(id, step),
+    async list(listing) {
+      const { users: rows, next } = await users.list(listing)
+      const filters = listing.filters.filter(isExact)
+      return { users: rows.filter((row) => only('users.list', row, (user) => filters.every((filter) => meetsFilter(user, filter)))), next }
+    },
+    lockAdmins: async () =>
+      (await users.lockAdmins()).filter((row) => only('users.lockAdmins', row, (user) => user.isAdmin && user.isActive)),
   }
+}
+
+/** An instant in a host's column may be finer than the record's, which therefore proves nothing. */
+function isExact({ value }: UserFilter): boolean {
+  return ![value].flat().some((one) => one instanceof Date)
 }
 
 function identitiesOf(identities: IdentityStore, { only, inserted }: Recheck): IdentityStore {

@@ -7,6 +7,7 @@ import { REFRESH_TOKEN_CASES } from './refresh-token-cases'
 import { SESSION_CASES } from './session-cases'
 import { UNIT_CASES } from './unit-cases'
 import { USER_CASES } from './user-cases'
+import { USER_LIST_CASES } from './user-list-cases'
 import { USER_TOKEN_CASES } from './user-token-cases'
 
 type OptionalTable = 'identities' | 'refreshTokens' | 'recoveryCodes' | 'sessions'
@@ -40,6 +41,7 @@ export type Cases = readonly (readonly [name: string, check: (store: CompleteSto
 const SECTIONS: readonly { table: OptionalTable | null; cases: Cases }[] = [
   { table: null, cases: USER_CASES },
   { table: null, cases: LOGIN_CASES },
+  { table: null, cases: USER_LIST_CASES },
   { table: null, cases: USER_TOKEN_CASES },
   { table: 'identities', cases: IDENTITY_CASES },
   { table: 'refreshTokens', cases: REFRESH_TOKEN_CASES },

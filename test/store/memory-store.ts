@@ -11,6 +11,7 @@ import {
   type UserRecord,
   type UserTokenRecord,
 } from '../../src/store/auth-store'
+import { meetsFilter } from '../../src/store/meets-filter'
 
 /**
  * A second adapter, to see that the contract asks for nothing only knex can give. Every unit has the whole store for
@@ -106,6 +107,16 @@ function storeOn(perform: Perform, onFailure: (error: unknown) => void, transact
           user.totpLastStep = step
           return true
         }),
+      list: ({ filters, after, limit }) =>
+        run(({ users }) => {
+          const found = oldestFirst(users.filter((user) => filters.every((filter) => meetsFilter(user, filter))))
+          const rest = after === null ? found : found.filter((user) => positionOf(user) > after)
+          const page = rest.slice(0, limit)
+          const last = page.at(-1)
+          return { users: page, next: last && rest.length > limit ? positionOf(last) : null }
+        }),
+      lockAdmins: () =>
+        run(({ users }) => users.filter((user) => user.isAdmin && user.isActive).sort((one, other) => (one.id < other.id ? -1 : 1))),
     },
 
     userTokens: {
@@ -245,6 +256,8 @@ function storeOn(perform: Perform, onFailure: (error: unknown) => void, transact
   }
   return store
 }
+
+const positionOf = ({ createdAt, id }: UserRecord): string => `${String(createdAt.getTime() + 1e14).padStart(16, '0')} ${id}`
 
 const USER_FIELDS: readonly (keyof UserRecord)[] = [
   'id',

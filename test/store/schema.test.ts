@@ -63,6 +63,28 @@ for (const database of await databases()) {
       expect(await columns(opened)).toEqual(COLUMNS)
     })
 
+    test('lists of users go along an index, which a database of the version before gets while it is full of rows', async () => {
+      opened = await database.open()
+      const { knex } = opened
+      const [tables, counters] = await migrationSource.getMigrations([])
+      const predecessor = { ...migrationSource, getMigrations: async () => [tables, counters] }
+      const names = async () => (await knex('auth_migrations').select('name')).map(({ name }) => name)
+      await knex.migrate.latest({ migrationSource: predecessor, tableName: 'auth_migrations' })
+      const { users } = createKnexStore({ knex })
+      const made = [await users.insert(newUser()), await users.insert(newUser({ createdAt: later(1) }))]
+      await knex.migrate.latest({ migrationSource, tableName: 'auth_migrations' })
+      expect(await names()).toEqual(['doorward_0001_tables', 'doorward_0002_counters', 'doorward_0003_users_by_age'])
+      await createAuthTables(knex) // finds it there
+      expect((await users.list({ filters: [], after: null, limit: 2 })).users).toEqual(made)
+      const dropIndex = () => knex.schema.alterTable('auth_users', (table) => table.dropIndex([], 'auth_users_created'))
+      await dropIndex() // it was there
+      await createAuthTables(knex)
+      await knex.migrate.down({ migrationSource, tableName: 'auth_migrations' })
+      await expect(dropIndex()).rejects.toThrow()
+      await createAuthTables(knex)
+      await dropIndex()
+    })
+
     test('counters are found by their whole key, byte for byte, and the ended ones by an index', async () => {
       opened = await database.open()
       const { knex } = opened

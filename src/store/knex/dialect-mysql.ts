@@ -2,6 +2,10 @@ import type { Knex } from 'knex'
 import { ConfigurationError, ServiceUnavailableError } from '../../errors'
 import type { Dialect } from './dialect'
 
+// Not BINARY in front of it, which MySQL means to drop; in one character set first, since the host may have another.
+const BYTES_OF_COLUMN = 'cast(convert(:column: using utf8mb4) as binary)'
+const BYTES_OF_VALUE = 'cast(convert(:value using utf8mb4) as binary)'
+
 /** MariaDB, and MySQL 8 by its manual; only MariaDB is tested. */
 export const mysql: Dialect = {
   name: 'mysql',
@@ -26,6 +30,38 @@ export const mysql: Dialect = {
   columnType,
   looseColumns,
   indexesInTable: true,
+  async hasIndex(db, table, index) {
+    const [name = '', schema] = table.split('.').reverse()
+    const found = await db('information_schema.statistics')
+      .where({ table_name: name, index_name: index })
+      .where('table_schema', schema ?? db.raw('database()'))
+      .select(db.raw('1'))
+      .limit(1)
+    return found.length > 0
+  },
+  exactInstantExpression: "date_format(??, '%Y-%m-%d %H:%i:%s.%f')",
+  comparesRows: false,
+  text: {
+    column: BYTES_OF_COLUMN,
+    value: BYTES_OF_VALUE,
+    contains: `locate(${BYTES_OF_VALUE}, ${BYTES_OF_COLUMN}) > 0`,
+    startswith: `locate(${BYTES_OF_VALUE}, ${BYTES_OF_COLUMN}) = 1`,
+    endswith: `right(${BYTES_OF_COLUMN}, length(${BYTES_OF_VALUE})) = ${BYTES_OF_VALUE}`,
+    // No collation folds ASCII alone, and lower() of bytes does nothing.
+    icontains: 'convert(:column: using utf8mb4) collate utf8mb4_bin regexp :value',
+    foldedValue: asciiFoldingPattern,
+  },
+}
+
+/** The text as a pattern, in which letters stand for both cases and every other ASCII character for itself alone. */
+function asciiFoldingPattern(value: string): string {
+  return [...value].map(patternOf).join('')
+}
+
+function patternOf(character: string): string {
+  const code = character.codePointAt(0) ?? 0
+  if (/^[a-z]$/i.test(character)) return `[${character.toLowerCase()}${character.toUpperCase()}]`
+  return code < 128 ? `\\x{${code.toString(16)}}` : character
 }
 
 // Per database, and below the 64 characters a name may have. CREATE TABLE commits, so no transaction could hold it.

@@ -1,3 +1,4 @@
+import { asciiLowerCase } from '../meets-filter'
 import type { Dialect } from './dialect'
 
 export const postgresql: Dialect = {
@@ -38,6 +39,19 @@ export const postgresql: Dialect = {
     return rows.map(({ name }: { name: string }) => name)
   },
   indexesInTable: false,
+  hasIndex: async () => false,
+  exactInstantExpression: `to_char(?? at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`,
+  comparesRows: true,
+  // Under "C" lower() knows ASCII only.
+  text: {
+    column: 'cast(:column: as text) collate "C"',
+    value: 'cast(:value as text)',
+    contains: 'strpos(cast(:column: as text) collate "C", :value) > 0',
+    startswith: 'strpos(cast(:column: as text) collate "C", :value) = 1',
+    endswith: 'right(cast(:column: as text) collate "C", length(cast(:value as text))) = cast(:value as text)',
+    icontains: 'strpos(lower(cast(:column: as text) collate "C"), :value) > 0',
+    foldedValue: asciiLowerCase,
+  },
 }
 
 function quoted(table: string): string {

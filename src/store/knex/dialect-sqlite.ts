@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { asciiLowerCase } from '../meets-filter'
 import type { Dialect } from './dialect'
 
 export const sqlite: Dialect = {
@@ -29,6 +30,19 @@ export const sqlite: Dialect = {
     })
   },
   indexesInTable: false,
+  hasIndex: async () => false,
+  exactInstantExpression: null,
+  comparesRows: true,
+  // instr() and substr() know no collation; lower() knows ASCII only.
+  text: {
+    column: '(:column: collate binary)',
+    value: ':value',
+    contains: 'instr(:column:, :value) > 0',
+    startswith: 'instr(:column:, :value) = 1',
+    endswith: 'substr(:column:, length(:column:) - length(:value) + 1) = :value',
+    icontains: 'instr(lower(:column:), :value) > 0',
+    foldedValue: asciiLowerCase,
+  },
 }
 
 async function sqliteTransaction<T>(knex: Knex, work: (trx: Knex.Transaction) => Promise<T>): Promise<T> {

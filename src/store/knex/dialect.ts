@@ -39,6 +39,29 @@ export interface Dialect {
   looseColumns(db: Knex, table: string, columns: readonly string[]): Promise<string[]>
   /** Secondary indexes as part of CREATE TABLE, which alone has IF NOT EXISTS everywhere. */
   readonly indexesInTable: boolean
+  /** Asked where `indexesInTable`: CREATE INDEX has no IF NOT EXISTS there. */
+  hasIndex(db: Knex, table: string, index: string): Promise<boolean>
+  /** How SELECT asks for an instant (`??`) as exact as the column has it, in a form WHERE takes; null: as it is. */
+  readonly exactInstantExpression: string | null
+  /** `(a, b) > (x, y)` goes along an index; else it is written out. */
+  readonly comparesRows: boolean
+  readonly text: TextConditions
+}
+
+/**
+ * Conditions on a text `:column:`, byte for byte whatever its collation, with `:value`. Functions rather than LIKE, which
+ * has wildcards, and ignores case on SQLite.
+ */
+export interface TextConditions {
+  /** The two sides of a comparison. */
+  readonly column: string
+  readonly value: string
+  readonly contains: string
+  readonly startswith: string
+  readonly endswith: string
+  /** ASCII letters only; the value has to be what `foldedValue` makes of it. */
+  readonly icontains: string
+  foldedValue(value: string): string
 }
 
 export interface ColumnTypes {

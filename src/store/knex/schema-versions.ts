@@ -5,6 +5,19 @@ import type { ColumnTypes } from './dialect'
 export interface Version {
   readonly name: string
   readonly tables: readonly TableSchema[]
+  /** On tables of earlier versions, which may have rows. */
+  readonly indexes?: readonly AddedIndex[]
+}
+
+export interface AddedIndex extends IndexSchema {
+  readonly table: string
+  /** As in `TableSchema`. */
+  readonly record: keyof HostTables | null
+}
+
+export interface IndexSchema {
+  readonly name: string
+  readonly columns: string
 }
 
 export interface TableSchema {
@@ -14,7 +27,7 @@ export interface TableSchema {
   columns(types: ColumnTypes, usersKey: string): readonly string[]
   /** After the columns: MySQL reads over `references` beside a column. */
   constraints(users: string): readonly string[]
-  readonly indexes: readonly { readonly name: string; readonly columns: string }[]
+  readonly indexes: readonly IndexSchema[]
 }
 
 /** The key of the users table, which may be the host's. */
@@ -160,5 +173,11 @@ export const VERSIONS: readonly Version[] = [
         indexes: [{ name: 'auth_counters_end', columns: 'ends_at' }],
       },
     ],
+  },
+  {
+    name: 'doorward_0003_users_by_age',
+    tables: [],
+    // What lists of users go along, page by page.
+    indexes: [{ table: 'auth_users', record: 'users', name: 'auth_users_created', columns: 'created_at, id' }],
   },
 ]

@@ -4,7 +4,7 @@ import { poolConnection, transactionConnection } from './connection'
 import { databaseName } from './database-name'
 import { bindTables, type HostTables } from './default-tables'
 import { type Dialect, dialectOf } from './dialect'
-import { type TableSchema, type UsersKey, VERSIONS, type Version } from './schema-versions'
+import { type AddedIndex, type TableSchema, type UsersKey, VERSIONS, type Version } from './schema-versions'
 
 /**
  * Makes the default tables where they are missing. Idempotent, and safe when several processes start at once.
@@ -33,6 +33,7 @@ export const migrationSource: Knex.MigrationSource<unknown> = {
   getMigration: async (version) => ({
     up: (knex: Knex) => apply(knex, dialectOf(knex), version as Version), // as above
     async down(knex: Knex) {
+      for (const index of (version as Version).indexes ?? []) await dropIndex(knex, dialectOf(knex), index) // as above
       for (const { name } of (version as Version).tables.toReversed()) await knex.schema.dropTableIfExists(name) // as above
     },
   }),
@@ -41,8 +42,10 @@ export const migrationSource: Knex.MigrationSource<unknown> = {
 async function apply(db: Knex, dialect: Dialect, version: Version, hostTables: HostTables = {}): Promise<void> {
   const create = async () => {
     const [options, users] = [await dialect.tableOptions(db), await usersOf(db, dialect, hostTables)]
-    const missing = version.tables.filter(({ record }) => record === null || hostTables[record] === undefined)
-    for (const table of missing) for (const statement of statements(table, dialect, users, options)) await db.raw(statement)
+    const isOurs = ({ record }: Pick<TableSchema, 'record'>) => record === null || hostTables[record] === undefined
+    for (const table of version.tables.filter(isOurs))
+      for (const statement of statements(table, dialect, users, options)) await db.raw(statement)
+    for (const index of version.indexes?.filter(isOurs) ?? []) await addIndex(db, dialect, index)
   }
   return dialect.withSchemaLock ? dialect.withSchemaLock(db, create) : create()
 }
@@ -74,4 +77,16 @@ function statements(
     `create table if not exists ${name} (\n  ${lines.join(',\n  ')}\n) ${options}`.trimEnd(),
     ...after.map((index) => `create index if not exists ${index.name} on ${name} (${index.columns})`),
   ]
+}
+
+/** MySQL knows no IF NOT EXISTS here; there, nobody else makes one meanwhile (`withSchemaLock`). */
+async function addIndex(db: Knex, dialect: Dialect, index: AddedIndex): Promise<void> {
+  const { name, table, columns } = index
+  if (!dialect.indexesInTable) await db.raw(`create index if not exists ${name} on ${table} (${columns})`)
+  else if (!(await dialect.hasIndex(db, table, name))) await db.raw(`create index ${name} on ${table} (${columns})`)
+}
+
+async function dropIndex(db: Knex, dialect: Dialect, { name, table }: AddedIndex): Promise<void> {
+  if (!dialect.indexesInTable) await db.raw(`drop index if exists ${name}`)
+  else if (await dialect.hasIndex(db, table, name)) await db.raw(`drop index ${name} on ${table}`)
 }

@@ -58,6 +58,8 @@ export interface Table<R> {
   newRow(values: Partial<R>): Values
   /** Like `selection`, of a few fields. */
   select(fields: readonly (keyof R)[]): readonly Selected[]
+  /** An instant under `alias`, as exact as the column has it, in a form that WHERE takes again. */
+  selectExactly(field: keyof R, alias: string): Selected
   read<F extends keyof R>(row: Row, field: F): R[F]
   toRecord(row: Row): R
   /** The values as `selection` would return them. */
@@ -152,6 +154,10 @@ export function bindTable<R extends { id: string }>(
       return { ...rest, [column]: toColumn(kind, key, knex, dialect) }
     },
     select: (some) => some.flatMap((field) => selected.get(field) ?? []),
+    selectExactly(field, as) {
+      const expression = columnOf(field).kind === 'native' ? dialect.exactInstantExpression : null
+      return expression ? knex.raw(`${expression} as ??`, [table.column(field), as]) : `${table.column(field)} as ${as}`
+    },
     read<F extends keyof R>(row: Row, field: F): R[F] {
       return fromColumn(columnOf(field).kind, row[table.alias(field)]) as R[F] // what the field's kind promises
     },

@@ -1,8 +1,10 @@
 import type { UserRecord, UserStore } from '../auth-store'
 import type { Connection } from './connection'
 import type { Tables } from './default-tables'
+import { holdAdmins } from './hold-admins'
 import { holdUser } from './hold-user'
 import { insertRecord } from './insert-record'
+import { listUsers } from './list-users'
 import { recordLogin } from './record-login'
 import type { Row } from './table'
 import { updateFound } from './update-found'
@@ -61,6 +63,14 @@ export function usersStore(connection: Connection, { users }: Tables): UserStore
           .update(users.toRow({ totpLastStep: step })),
       )
       return changed === 1
+    },
+
+    list: (listing) => listUsers(connection, users, listing),
+
+    async lockAdmins() {
+      if (!users.fields.has('isAdmin')) return []
+      const rows = await connection.together('users.lockAdmins', (db) => holdAdmins(db, connection.dialect, users))
+      return rows.map(users.toRecord).toSorted((one, other) => (one.id < other.id ? -1 : 1))
     },
   }
 }

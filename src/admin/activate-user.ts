@@ -1,0 +1,23 @@
+import { type AuthContext, unitOfWork } from '../context'
+import { endOtherSessions } from '../session/log-out'
+import { leaveTrace } from './leave-trace'
+import { type ActingAdmin, lockTarget } from './lock-target'
+
+/**
+ * Opens an account that waits for its activation, or was deactivated. That proves no address: `emailVerifiedAt` stays as it
+ * is. Nothing from before comes back to life: where a host had only cleared `is_active`, sessions and links end now.
+ * @throws NotFoundError, ForbiddenError
+ */
+export async function activateUser(ctx: AuthContext, userId: string, acting?: ActingAdmin): Promise<void> {
+  const wasClosed = await unitOfWork(ctx, async (ctx) => {
+    const now = ctx.now()
+    const user = await lockTarget(ctx, userId, acting)
+    if (user.isActive) return false
+    await ctx.store.users.update(userId, { isActive: true, activatedAt: user.activatedAt ?? now, updatedAt: now })
+    await ctx.store.userTokens.consumeAllForUser(userId, now)
+    await leaveTrace(ctx, user)
+    await endOtherSessions(ctx, userId)
+    return true
+  })
+  if (wasClosed) ctx.events.emit('activation', { userId })
+}

@@ -1,0 +1,20 @@
+import { type AuthContext, unitOfWork } from '../context'
+import { endOtherSessions } from '../session/log-out'
+import { leaveTrace } from './leave-trace'
+import { type ActingAdmin, lockTarget } from './lock-target'
+
+/**
+ * Closes an account: no login, and everything that was open ends with it: sessions, refresh families, challenges, links.
+ * @throws NotFoundError, ConflictError (`lockTarget`), ForbiddenError
+ */
+export async function deactivate(ctx: AuthContext, userId: string, acting?: ActingAdmin): Promise<void> {
+  await unitOfWork(ctx, async (ctx) => {
+    const now = ctx.now()
+    const user = await lockTarget(ctx, userId, acting, { takesPower: true })
+    await ctx.store.users.update(userId, { isActive: false, activatedAt: user.activatedAt ?? now, updatedAt: now })
+    await ctx.store.userTokens.consumeAllForUser(userId, now)
+    await leaveTrace(ctx, user)
+    await endOtherSessions(ctx, userId)
+  })
+  ctx.events.emit('account.deactivated', { userId })
+}

@@ -1,0 +1,150 @@
+import { InvalidFilterValueError, UnknownFilterKeyError } from '../errors'
+import type { FilterableUserField, UserFilter, UserFilterValue } from '../store/auth-store'
+
+/**
+ * The grammar of list filters (contract section 12), as pure data: `field__op=value`, no suffix for equality. Only the keys
+ * that stand in the table below exist; whatever a users table holds besides, a hash or a secret say, cannot be asked about.
+ *
+ * @throws UnknownFilterKeyError for a field that is none, or has no column, or an operator the field does not know;
+ *   InvalidFilterValueError for a value of another form, and for a key that came twice. `details.filter` is the key
+ */
+export function parseFilters(entries: readonly (readonly [key: string, value: unknown])[], columns: ReadonlySet<string>): UserFilter[] {
+  const parsed = new Map<string, UserFilter>()
+  for (const [key, value] of entries) {
+    const meaning = GRAMMAR.get(key)
+    if (!meaning || !columns.has(meaning.field)) throw new UnknownFilterKeyError({ details: { filter: key } })
+    const filter = parsed.has(key) || typeof value !== 'string' || value.length > MAX_LENGTH ? null : meaning.read(value)
+    if (!filter) throw new InvalidFilterValueError({ details: { filter: key } })
+    parsed.set(key, filter)
+  }
+  return [...parsed.values()]
+}
+
+const MAX_LENGTH = 4096
+const MAX_LISTED = 100
+
+/** Of one value; null: it has another form. */
+type ReadValue = (value: string) => UserFilterValue | null
+
+interface Meaning {
+  readonly field: FilterableUserField
+  readonly read: (value: string) => UserFilter | null
+}
+
+const IDENTITY = ['eq', 'ne', 'in', 'not_in', 'isnull'] as const
+const ORDER = ['gt', 'gte', 'lt', 'lte', 'between'] as const
+const SEARCH = ['contains', 'icontains', 'startswith', 'endswith'] as const
+type Operator = UserFilter['operator']
+
+const KINDS: Readonly<Record<'id' | 'text' | 'boolean' | 'instant', { operators: readonly Operator[]; read: ReadValue }>> = {
+  id: { operators: IDENTITY, read: readId },
+  text: { operators: [...IDENTITY, ...ORDER, ...SEARCH], read: readText },
+  boolean: { operators: IDENTITY, read: readBoolean },
+  instant: { operators: [...IDENTITY, ...ORDER], read: readInstant },
+}
+
+const FIELDS: readonly (readonly [name: string, field: FilterableUserField, kind: keyof typeof KINDS])[] = [
+  ['id', 'id', 'id'],
+  ['email', 'email', 'text'],
+  ['name', 'name', 'text'],
+  ['is_active', 'isActive', 'boolean'],
+  ['is_admin', 'isAdmin', 'boolean'],
+  ['created_at', 'createdAt', 'instant'],
+  ['updated_at', 'updatedAt', 'instant'],
+  ['last_login_at', 'lastLoginAt', 'instant'],
+  ['email_verified_at', 'emailVerifiedAt', 'instant'],
+  ['activated_at', 'activatedAt', 'instant'],
+]
+
+/** A Map: names that every object has (`__proto__`, `constructor`) are unknown like any other. */
+const GRAMMAR: ReadonlyMap<string, Meaning> = new Map([
+  ...FIELDS.flatMap(([name, field, kind]) =>
+    KINDS[kind].operators.map((operator): [string, Meaning] => [
+      operator === 'eq' ? name : `${name}__${operator}`,
+      { field, read: (value) => readFilter(field, operator, KINDS[kind].read, value) },
+    ]),
+  ),
+  ...factorKeys(),
+])
+
+/** Whether there is a factor, and nothing else about it. */
+function factorKeys(): [string, Meaning][] {
+  const reading = (isWanted: (value: boolean) => boolean): Meaning => ({
+    field: 'totpEnabledAt',
+    read(text) {
+      const value = readBoolean(text)
+      return value === null ? null : { field: 'totpEnabledAt', operator: 'isnull', value: !isWanted(value) }
+    },
+  })
+  return [
+    ['mfa_enabled', reading((value) => value)],
+    ['mfa_enabled__ne', reading((value) => !value)],
+  ]
+}
+
+function readFilter(field: FilterableUserField, operator: Operator, read: ReadValue, text: string): UserFilter | null {
+  switch (operator) {
+    case 'isnull': {
+      const value = readBoolean(text)
+      return value === null ? null : { field, operator, value }
+    }
+    case 'in':
+    case 'not_in': {
+      const value = readList(read, text)
+      return value && { field, operator, value }
+    }
+    case 'between': {
+      const [from, to, ...others] = readList(read, text) ?? []
+      return from === undefined || to === undefined || others.length > 0 ? null : { field, operator, value: [from, to] }
+    }
+    case 'contains':
+    case 'icontains':
+    case 'startswith':
+    case 'endswith': {
+      const value = readText(text)
+      return value === null ? null : { field, operator, value }
+    }
+    default: {
+      const value = read(text)
+      return value === null ? null : { field, operator, value }
+    }
+  }
+}
+
+/** Comma separated; one value is a list of one. */
+function readList(read: ReadValue, text: string): UserFilterValue[] | null {
+  const values = text.split(',').map(read)
+  const good = values.filter((value) => value !== null)
+  return good.length === values.length && good.length <= MAX_LISTED ? good : null
+}
+
+function readId(value: string): string | null {
+  return value !== '' && value.length <= 64 ? readText(value) : null
+}
+
+/** Longer than any address; without what no database can hold. */
+function readText(value: string): string | null {
+  return value.length <= 320 && !value.includes('\0') && value.isWellFormed() ? value : null
+}
+
+function readBoolean(value: string): boolean | null {
+  if (value === 'true') return true
+  return value === 'false' ? false : null
+}
+
+const INSTANT = /^(\d{4}-\d\d-\d\d)(T\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d))?$/
+
+/** ISO 8601: a day, which begins in UTC, or a time with its zone. The years that every database has: 1000 to 9999. */
+function readInstant(value: string): Date | null {
+  const [, day = ''] = INSTANT.exec(value) ?? []
+  const instant = new Date(value)
+  if (!isDay(day) || Number.isNaN(instant.getTime())) return null
+  const year = instant.getUTCFullYear()
+  return year >= 1000 && year <= 9999 ? instant : null
+}
+
+/** JavaScript takes the 30th of February for a day in March. */
+function isDay(text: string): boolean {
+  const day = new Date(`${text}T00:00:00Z`)
+  return !Number.isNaN(day.getTime()) && day.toISOString().startsWith(text)
+}

@@ -1,0 +1,44 @@
+import type { AuthContext } from '../context'
+import { ValidationError } from '../errors'
+import { type AdminUser, toAdminUser } from './admin-user'
+import { parseFilters } from './filters'
+import { openCursor, sealCursor } from './page-cursor'
+
+export interface UserListQuery {
+  /** `field__op` -> value, as in a query string: `{ email__icontains: 'example', is_active: 'true' }`. All must hold. */
+  filters?: Readonly<Record<string, string>> | undefined
+  /** `nextCursor` of the page before, with the same filters. */
+  cursor?: string | undefined
+  /** 1 to 100, by default 50. */
+  limit?: number | undefined
+}
+
+export interface UserList {
+  items: AdminUser[]
+  /** Null: this is the last page. */
+  nextCursor: string | null
+}
+
+/**
+ * Accounts, oldest first, page by page.
+ * @throws UnknownFilterKeyError, InvalidFilterValueError, ValidationError (cursor, limit); all before the database is asked
+ */
+export async function listUsers(ctx: AuthContext, { filters = {}, cursor, limit = 50 }: UserListQuery = {}): Promise<UserList> {
+  return listByEntries(ctx, { entries: Object.entries(filters), cursor, limit })
+}
+
+export interface UserListEntries extends Pick<UserListQuery, 'cursor'> {
+  /** As they came: a key may stand there twice, which is refused. */
+  entries: readonly (readonly [string, unknown])[]
+  limit: number
+}
+
+export async function listByEntries(ctx: AuthContext, { entries, cursor, limit }: UserListEntries): Promise<UserList> {
+  const { users } = ctx.store
+  const filters = parseFilters(entries, users.fields)
+  if (!Number.isInteger(limit) || limit < 1 || limit > 100)
+    throw new ValidationError({ details: { errors: [{ path: 'limit', rule: 'number.between' }] } })
+  const after = cursor === undefined ? null : openCursor(ctx.keys.cursor, filters, cursor)
+  const page = await users.list({ filters, after, limit })
+  return { items: page.users.map(toAdminUser), nextCursor: page.next === null ? null : sealCursor(ctx.keys.cursor, filters, page.next) }
+}

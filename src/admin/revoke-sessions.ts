@@ -1,0 +1,20 @@
+import { type AuthContext, unitOfWork } from '../context'
+import { endOtherSessions } from '../session/log-out'
+import { isLive } from '../session/server-session'
+import { type ActingAdmin, lockTarget } from './lock-target'
+
+/**
+ * Ends every session of an account, of both kinds; how many were alive. Of an account nobody has: none.
+ * @throws NotFoundError, ForbiddenError, both only with `by`
+ */
+export async function revokeSessions(ctx: AuthContext, userId: string, acting?: ActingAdmin): Promise<number> {
+  const count = await unitOfWork(ctx, async (ctx) => {
+    if (!acting) await ctx.store.users.lock(userId)
+    else await lockTarget(ctx, userId, acting)
+    const rows = (await ctx.store.sessions?.listForUser(userId)) ?? []
+    const expired = rows.filter((session) => !isLive(session, ctx.now())) // their rows go too, and count for nothing
+    return (await endOtherSessions(ctx, userId)) - expired.length
+  })
+  ctx.events.emit('session.revoked', { userId, count })
+  return count
+}

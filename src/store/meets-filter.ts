@@ -1,0 +1,58 @@
+import type { UserFilter, UserFilterValue, UserRecord } from './auth-store'
+
+/** What a filter says of one record; what came back from a database is held to it. */
+export function meetsFilter(user: UserRecord, filter: UserFilter): boolean {
+  const held = user[filter.field]
+  if (filter.operator === 'isnull') return (held === null) === filter.value
+  return held !== null && meets(held, filter)
+}
+
+function meets(held: UserFilterValue, filter: Exclude<UserFilter, { operator: 'isnull' }>): boolean {
+  const order = (value: UserFilterValue) => compare(held, value)
+  switch (filter.operator) {
+    case 'eq':
+      return order(filter.value) === 0
+    case 'ne':
+      return order(filter.value) !== 0
+    case 'gt':
+      return order(filter.value) > 0
+    case 'gte':
+      return order(filter.value) >= 0
+    case 'lt':
+      return order(filter.value) < 0
+    case 'lte':
+      return order(filter.value) <= 0
+    case 'in':
+      return filter.value.some((value) => order(value) === 0)
+    case 'not_in':
+      return filter.value.every((value) => order(value) !== 0)
+    case 'between':
+      return order(filter.value[0]) >= 0 && order(filter.value[1]) <= 0
+    default:
+      return finds(String(held), filter.operator, filter.value)
+  }
+}
+
+function finds(held: string, operator: 'contains' | 'icontains' | 'startswith' | 'endswith', value: string): boolean {
+  switch (operator) {
+    case 'startswith':
+      return held.startsWith(value)
+    case 'endswith':
+      return held.endsWith(value)
+    case 'icontains':
+      return asciiLowerCase(held).includes(asciiLowerCase(value))
+    default:
+      return held.includes(value)
+  }
+}
+
+/** Texts by their bytes: UTF-16, which JavaScript compares, has another order. */
+function compare(one: UserFilterValue, other: UserFilterValue): number {
+  if (typeof one === 'string' && typeof other === 'string') return Buffer.compare(Buffer.from(one), Buffer.from(other))
+  return Number(one) - Number(other)
+}
+
+/** As lower() of SQLite, and of PostgreSQL under the collation "C". */
+export function asciiLowerCase(text: string): string {
+  return text.replace(/[A-Z]/g, (letter) => letter.toLowerCase())
+}
