@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { ConfigurationError } from '../errors'
+import { ConfigurationError, ServiceUnavailableError } from '../errors'
 import type { AuthEvents } from '../events'
 import { consoleLogger, describeError, type Logger, safely } from '../logger'
 import { type AuditRecord, type AuditRows, bindAuditRows } from '../store/knex/audit-rows'
@@ -25,9 +25,10 @@ export interface AuditLog {
   watch(events: AuthEvents): () => void
   /**
    * Resolves once everything told so far is written: before a shutdown.
-   * @throws ServiceUnavailableError when the database is away; what waits goes on waiting
+   * @param options `timeoutMs`: how long it may take, default 5,000
+   * @throws ServiceUnavailableError when the database is away or too slow; what waits goes on waiting
    */
-  flush(): Promise<void>
+  flush(options?: { timeoutMs?: number }): Promise<void>
   /** Events that wait to be written. */
   readonly waiting: number
   /** Events that were never written, since there was no room for them. */
@@ -59,9 +60,9 @@ export function auditLog(knex: HostKnex, options: AuditLogOptions = {}): AuditLo
           createdAt: now(),
         }),
       ),
-    async flush() {
+    async flush({ timeoutMs = 5_000 } = {}) {
       await new Promise((resolve) => setImmediate(resolve)) // listeners run behind the operation that told them
-      await writer.flush()
+      await within(timeoutMs, writer.flush())
     },
     get waiting() {
       return writer.waiting
@@ -69,6 +70,19 @@ export function auditLog(knex: HostKnex, options: AuditLogOptions = {}): AuditLo
     get dropped() {
       return writer.dropped
     },
+  }
+}
+
+/** A database that is silent, rather than away, must not keep a process from stopping. */
+async function within(timeoutMs: number, writing: Promise<void>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new ServiceUnavailableError()), timeoutMs)
+  })
+  try {
+    await Promise.race([writing, late])
+  } finally {
+    clearTimeout(timer)
   }
 }
 

@@ -130,6 +130,17 @@ describe('the audit log', () => {
     expect(log.waiting).toBe(0)
   })
 
+  test('a database that is silent holds up no shutdown, and the event is written once it answers', async () => {
+    const { knex, events, log, rows } = await startLog()
+    const trx = await knex.transaction() // the one connection of the pool
+    events.emit('mfa.failed', { userId: 'ana' })
+    await expect(log.flush({ timeoutMs: 1 })).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE' })
+    await trx.rollback()
+    await log.flush()
+
+    expect(await rows()).toHaveLength(1)
+  })
+
   test('a host that cannot say which request it is has its event all the same', async () => {
     const { events, log, rows } = await startLog({
       requestId: () => {
