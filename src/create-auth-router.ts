@@ -2,6 +2,7 @@ import type { Router } from 'express'
 import express from 'express'
 import { accountRoutes } from './account/routes'
 import { adminRoutes } from './admin/routes'
+import { isProduction } from './config/environment'
 import type { AuthContext } from './context'
 import { createContext } from './create-context'
 import type { AuthEvents } from './events'
@@ -39,7 +40,16 @@ export function createAuthRouter(options: AuthRouterOptions): AuthRouter {
   router.use(checkMount(ctx.prefix, ctx.logger))
   mountRoutes(router, routesOf(ctx, guards))
   router.use(answerErrors(ctx.logger, ctx.settings.defaultLocale))
-  return Object.assign(router, { guards, service: createService(ctx), events: ctx.events })
+  const auth: AuthRouter = Object.assign(router, { guards, service: createService(ctx), events: ctx.events })
+  if (!isProduction(options.environment)) testedContexts.set(auth, ctx)
+  return auth
+}
+
+const testedContexts = new WeakMap<AuthRouter, AuthContext>()
+
+/** For `doorward/testing` alone, which no route leads to. Null: a router of production, or of another copy of the package. */
+export function testedContext(auth: AuthRouter): AuthContext | null {
+  return testedContexts.get(auth) ?? null
 }
 
 function routesOf(ctx: AuthContext, guards: Guards): Route[] {

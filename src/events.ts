@@ -29,6 +29,31 @@ export interface AuthEventPayloads {
 
 export type AuthEventName = keyof AuthEventPayloads
 
+/** Every event and the fields of its payload: what is written down or counted is these and nothing beside them. */
+export const eventFields: { readonly [Name in AuthEventName]: readonly (keyof AuthEventPayloads[Name])[] } = {
+  signup: ['userId', 'by', 'provider'],
+  activation: ['userId'],
+  login: ['userId', 'amr', 'provider'],
+  'login.failed': ['reason', 'provider'],
+  challenge: ['userId', 'amr'],
+  logout: ['userId', 'allSessions'],
+  'refresh.reused': ['userId', 'familyId'],
+  'session.revoked': ['userId', 'count'],
+  'password.changed': ['userId', 'by'],
+  'email.verified': ['userId'],
+  'email.changed': ['userId'],
+  'identity.linked': ['userId', 'provider'],
+  'identity.unlinked': ['userId', 'provider'],
+  'mfa.enrolled': ['userId'],
+  'mfa.disabled': ['userId'],
+  'mfa.failed': ['userId'],
+  'recovery_code.used': ['userId'],
+  'account.deactivated': ['userId'],
+  throttled: ['code', 'route'],
+  'provider.failed': ['provider', 'code', 'status'],
+  'mail.failed': ['userId', 'kind', 'reason'],
+}
+
 export interface AuthEvents {
   /** Called after the operation has committed. A listener that throws or rejects is logged and changes nothing. */
   on<Name extends AuthEventName>(name: Name, listener: (payload: AuthEventPayloads[Name]) => unknown): () => void

@@ -9,7 +9,7 @@ const floors: readonly (readonly string[])[] = [
   ['errors', 'amr', 'mailer', 'logger', 'keys', 'in-time'],
   ['config', 'store', 'events', 'http-client', 'background', 'page-templates'],
   ['http', 'providers', 'passwords', 'throttle'],
-  ['mail', 'options'],
+  ['mail', 'options', 'observers'],
   ['context'],
   ['session', 'limits', 'pages'],
   ['mailbox', 'guards', 'step-up'],
@@ -32,6 +32,7 @@ const homes: Readonly<Record<string, RegExp>> = {
   jsonwebtoken: /^(session|providers)\//,
   'cookie-parser': /^http\/cookies\.ts$/,
   knex: /^store\/knex\//,
+  'prom-client': /^observers\/metrics\.ts$/,
   speakeasy: /^mfa\/totp\.ts$/,
   // The lower rooms know no Express; among them stand the clients of providers and the store.
   express:

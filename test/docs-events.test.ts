@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import ts from 'typescript'
 import { describe, expect, test } from 'vitest'
+import { eventFields } from '../src/events'
 
 const root = join(import.meta.dirname, '..')
 const read = (path: string) => readFileSync(join(root, path), 'utf8')
@@ -21,6 +22,19 @@ describe('docs/events.md', () => {
   test('has one row for every name of AuthEventPayloads, with exactly its fields, and no other', () => {
     expect(fieldsOf(documented)).toEqual(typed)
     expect(Object.keys(typed).length).toBeGreaterThan(9)
+  })
+
+  test('eventFields, which the audit log and the metrics go by, is the same list', () => {
+    expect(eventFields).toEqual(typed)
+  })
+
+  test('the names are those of contract section 12, a closed list', () => {
+    const closed =
+      'signup activation login login.failed challenge logout refresh.reused session.revoked password.changed email.changed email.verified ' +
+      'identity.linked identity.unlinked mfa.enrolled mfa.disabled mfa.failed recovery_code.used throttled account.deactivated ' +
+      'provider.failed mail.failed'
+
+    expect(Object.keys(eventFields).sort()).toEqual(closed.split(' ').sort())
   })
 
   test('says "not yet sent" of exactly those that nothing emits', () => {

@@ -13,6 +13,7 @@ test('the package exports these names and no others', () => {
     'NotImplementedError',
     'OidcClient',
     'argon2idHasher',
+    'auditLog',
     'bcryptHasher',
     'createAuthRouter',
     'createAuthTables',
@@ -31,6 +32,7 @@ test('the package exports these names and no others', () => {
     'idempotency',
     'knexCounters',
     'memoryCounters',
+    'metrics',
     'migrationSource',
     'providersFromEnv',
     'purgeExpired',
@@ -42,8 +44,17 @@ test('the package exports these names and no others', () => {
   ])
 })
 
-test('doorward/testing exports the contract of a store', () => {
-  expect(Object.keys(testing)).toEqual(['storeContract'])
+test('doorward/testing exports the contract of a store and the test kit', () => {
+  expect(Object.keys(testing).sort()).toEqual([
+    'answer',
+    'linkTokenOf',
+    'loginAs',
+    'mailbox',
+    'openSessionAs',
+    'startFakeProvider',
+    'storeContract',
+    'testClock',
+  ])
 })
 
 test('errors holds every error class and nothing else', () => {

@@ -13,6 +13,7 @@ const COLUMNS: Readonly<Record<string, string>> = {
   auth_recovery_codes: 'code_hash id used_at user_id',
   auth_sessions: 'amr created_at expires_at id ip last_seen_at session_hash user_agent user_id',
   auth_counters: 'count counter_key ends_at',
+  auth_audit_log: 'created_at id name payload request_id user_id',
 }
 
 for (const database of await databases()) {

@@ -1,12 +1,8 @@
-/** The tests' own time: stands still until it is moved. */
-export function testClock(start = new Date('2026-03-01T12:00:00.000Z')) {
-  let instant = start.getTime()
-  return {
-    now: () => new Date(instant),
-    advance(seconds: number) {
-      instant += seconds * 1000
-    },
-  }
-}
+import { testClock as clockAt, type TestClock } from '../../src/testing/test-clock'
 
-export type TestClock = ReturnType<typeof testClock>
+export type { TestClock }
+
+/** The kit's clock, at one instant for all of our tests. */
+export function testClock(start = new Date('2026-03-01T12:00:00.000Z')): TestClock {
+  return clockAt(start)
+}

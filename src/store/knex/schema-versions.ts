@@ -180,4 +180,27 @@ export const VERSIONS: readonly Version[] = [
     // What lists of users go along, page by page.
     indexes: [{ table: 'auth_users', record: 'users', name: 'auth_users_created', columns: 'created_at, id' }],
   },
+  {
+    name: 'doorward_0004_audit_log',
+    tables: [
+      {
+        name: 'auth_audit_log',
+        record: null,
+        // No foreign key: what happened to an account is still true once the account is gone.
+        columns: ({ id, text, instant }) => [
+          `id ${id} not null primary key`,
+          'name varchar(64) not null',
+          'user_id varchar(64)',
+          `payload ${text} not null`,
+          'request_id varchar(128)',
+          `created_at ${instant} not null`,
+        ],
+        constraints: () => [],
+        indexes: [
+          { name: 'auth_audit_log_created', columns: 'created_at' },
+          { name: 'auth_audit_log_user', columns: 'user_id' },
+        ],
+      },
+    ],
+  },
 ]

@@ -1,0 +1,43 @@
+/**
+ * A phone app that signed a person in with a provider's own SDK sends the access token it got, once. The token must have been
+ * issued to this application: one that was made for another app opens nothing here.
+ *
+ *   AUTH_JWT_SECRET=$(openssl rand -base64 48) GOOGLE_CLIENT_ID=… GOOGLE_CLIENT_SECRET=… GOOGLE_IOS_CLIENT_ID=… npx tsx mobile-token.ts
+ *
+ * In the app:  POST /auth/oauth/google/token { access_token }  -> { access_token, refresh_token } of ours
+ */
+import { createAuthRouter, createAuthTables, createKnexStore, GoogleClient, getAuth, type ProviderClient } from 'doorward'
+import express from 'express'
+import knex from 'knex'
+
+function googleFromEnv(): ProviderClient {
+  return new GoogleClient({
+    clientId: process.env.GOOGLE_CLIENT_ID ?? '',
+    clientSecret: process.env.GOOGLE_CLIENT_SECRET ?? '',
+    extraAudiences: [process.env.GOOGLE_IOS_CLIENT_ID ?? ''], // the phone apps have client ids of their own
+  })
+}
+
+export async function start(port = 3000, filename = 'app.sqlite', google: ProviderClient = googleFromEnv()) {
+  const database = knex({ client: 'better-sqlite3', connection: { filename }, useNullAsDefault: true })
+  await createAuthTables(database)
+  const auth = createAuthRouter({
+    store: createKnexStore({ knex: database }),
+    providers: { google },
+    settings: {
+      jwtSecret: process.env.AUTH_JWT_SECRET ?? '',
+      oauthEnabled: true,
+      oauthRedirectBaseUrl: 'http://localhost:3000', // for the same login in a browser
+    },
+    environment: 'development', // no mailer: links stand in the answers
+  })
+
+  const app = express()
+  app.use('/auth', auth)
+  app.get('/api/hello', auth.guards.requireAuth(), (request, response) => {
+    response.json({ message: `Hello, ${getAuth(request).email}` })
+  })
+  return app.listen(port, '127.0.0.1').on('close', () => database.destroy())
+}
+
+if (process.argv[1] === __filename) start()

@@ -1,0 +1,56 @@
+import { canHold } from './column-values'
+import { poolConnection } from './connection'
+import type { HostKnex } from './counter-rows'
+import { dialectOf } from './dialect'
+import { bindTable, type TableDefinition } from './table'
+
+/** A row of `auth_audit_log`. */
+export interface AuditRecord {
+  /** A UUID v4, made before the first attempt: a row that is sent twice is written once. */
+  id: string
+  name: string
+  userId: string | null
+  /** JSON. */
+  payload: string
+  requestId: string | null
+  createdAt: Date
+}
+
+export interface AuditRows {
+  /** One statement, on a connection of its own; rows that are there already stay as they are. */
+  insert(records: readonly AuditRecord[]): Promise<void>
+  /** The text, if its column can hold it. */
+  fitting(column: 'userId' | 'requestId', text: unknown): string | null
+}
+
+const definition: TableDefinition<AuditRecord> = {
+  table: 'auth_audit_log',
+  prefix: 'auditlog',
+  keyIsGiven: true,
+  optional: {},
+  fields: {
+    id: { column: 'id', kind: 'id' },
+    name: { column: 'name', kind: 'text', maxLength: 64 },
+    userId: { column: 'user_id', kind: 'text', maxLength: 64 },
+    payload: { column: 'payload', kind: 'text' },
+    requestId: { column: 'request_id', kind: 'text', maxLength: 128 },
+    createdAt: { column: 'created_at', kind: 'instant' },
+  },
+}
+
+/** @throws ConfigurationError for a knex client other than `pg`, `mysql2` and `better-sqlite3` */
+export function bindAuditRows(knex: HostKnex): AuditRows {
+  const dialect = dialectOf(knex)
+  const { statement } = poolConnection(knex, dialect)
+  const table = bindTable(definition, {}, { knex, dialect, userIds: 'uuid' })
+  return {
+    async insert(records) {
+      const rows = records.map((record) => table.newRow(record))
+      await statement('auditLog.insert', (db) => db(table.name).insert(rows).onConflict(table.bareColumn('id')).ignore())
+    },
+    fitting(column, text) {
+      const { maxLength } = definition.fields[column]
+      return text !== null && canHold('text', text, maxLength) ? String(text) : null
+    },
+  }
+}

@@ -1,0 +1,91 @@
+import type { AuthMethod } from '../amr'
+import { type AuthContext, unitOfWork } from '../context'
+import { type AuthRouter, testedContext } from '../create-auth-router'
+import { ConfigurationError } from '../errors'
+import { openTokenPair } from '../session/finish-login'
+import { openServerSession } from '../session/open-server-session'
+import type { UserRecord } from '../store/auth-store'
+
+/** A `UserRecord`, or one of its two names. */
+export type WhichUser = { id: string } | { email: string }
+
+export interface LoginAsOptions {
+  /** How the person is to have signed in; default `['pwd']`, and `['pwd', 'otp']` for an account with a second factor. */
+  amr?: readonly AuthMethod[]
+}
+
+export interface SignedIn {
+  userId: string
+  accessToken: string
+  refreshToken: string
+  /** `request(app).get('/me').set(signedIn.bearer)` */
+  bearer: { authorization: string }
+  /** The access and the refresh cookie, for a router that delivers cookies: `.set(signedIn.cookies)`. */
+  cookies: { cookie: string }
+}
+
+export interface SignedInSession {
+  userId: string
+  sessionId: string
+  /** The session cookie: `.set(session.cookies)`. */
+  cookies: { cookie: string }
+}
+
+/**
+ * A token pair for an account, without its password, provider or second factor: for tests. It takes the router object
+ * itself, no route leads here, and it refuses a router of production. No event is told and no budget counts it.
+ *
+ * @throws ConfigurationError for a router of production (pass `environment: 'test'`, or set NODE_ENV), or of another copy
+ * @throws Error when there is no such account, or it is inactive
+ */
+export async function loginAs(auth: AuthRouter, user: WhichUser, options: LoginAsOptions = {}): Promise<SignedIn> {
+  const ctx = contextOf(auth)
+  const pair = await inUnit(ctx, user, (ctx, found) => openTokenPair(ctx, found, methodsOf(ctx, found, options)))
+  const { userId, accessToken, refreshToken } = pair
+  const { accessCookieName, refreshCookieName } = ctx.settings
+  const cookie = cookieHeader({ [accessCookieName]: accessToken, [refreshCookieName]: refreshToken })
+  return { userId, accessToken, refreshToken, bearer: { authorization: `Bearer ${accessToken}` }, cookies: { cookie } }
+}
+
+/**
+ * The same into a server-side session, for routes behind `requireSession`.
+ *
+ * @throws ConfigurationError as `loginAs`
+ * @throws Error when there is no such account, it is inactive, or the store has no sessions
+ */
+export async function openSessionAs(auth: AuthRouter, user: WhichUser, options: LoginAsOptions = {}): Promise<SignedInSession> {
+  const ctx = contextOf(auth)
+  const open = openServerSession({ ip: '127.0.0.1', userAgent: 'doorward/testing' })
+  const session = await inUnit(ctx, user, (ctx, found) => open(ctx, found, methodsOf(ctx, found, options)))
+  const { userId, sessionId, sessionToken } = session
+  return { userId, sessionId, cookies: { cookie: cookieHeader({ [ctx.settings.sessionCookieName]: sessionToken }) } }
+}
+
+function contextOf(auth: AuthRouter): AuthContext {
+  const ctx = testedContext(auth)
+  if (ctx) return ctx
+  throw new ConfigurationError(
+    "loginAs() takes what createAuthRouter() returned, of this copy of doorward, and not in production: pass environment: 'test', or set NODE_ENV=test.",
+  )
+}
+
+/** Under the user's row, like every login: what ends sessions meanwhile waits, or wins. */
+function inUnit<T>(ctx: AuthContext, which: WhichUser, open: (ctx: AuthContext, user: UserRecord) => Promise<T>): Promise<T> {
+  return unitOfWork(ctx, async (ctx) => {
+    const id = 'id' in which ? which.id : (await ctx.store.users.findByEmail(which.email.toLowerCase()))?.id
+    const user = id === undefined ? null : await ctx.store.users.lock(id)
+    if (!user) throw new Error('loginAs(): there is no such account.')
+    if (!user.isActive) throw new Error('loginAs(): the account is not active; activate it first.')
+    return open(ctx, user)
+  })
+}
+
+function methodsOf({ settings }: AuthContext, user: UserRecord, { amr }: LoginAsOptions): readonly AuthMethod[] {
+  return amr ?? (settings.mfaEnabled && user.totpEnabledAt ? ['pwd', 'otp'] : ['pwd'])
+}
+
+function cookieHeader(cookies: Record<string, string>): string {
+  return Object.entries(cookies)
+    .map(([name, value]) => `${name}=${encodeURIComponent(value)}`)
+    .join('; ')
+}

@@ -1,0 +1,68 @@
+import type { AuthMail, Mailer } from '../mailer'
+
+/** What is left out fits every mail. */
+export interface WantedMail {
+  kind?: AuthMail['kind']
+  to?: string
+}
+
+/** A mailer that keeps what it is given: `createAuthRouter({ mailer: inbox })`. */
+export interface Mailbox extends Mailer {
+  /** Every mail so far, taken or not. */
+  readonly mails: AuthMail[]
+  /**
+   * Takes the oldest mail that fits and that nobody has taken; waits for it up to 5 seconds, since mails travel after the
+   * answer.
+   * @throws Error that names the mails there are, by kind and address
+   */
+  next(wanted?: WantedMail): Promise<AuthMail>
+}
+
+const longestWaitMs = 5_000
+
+export function mailbox(): Mailbox {
+  const mails: AuthMail[] = []
+  const taken = new Set<AuthMail>()
+  const waiting = new Set<() => void>()
+
+  function take({ kind, to }: WantedMail): AuthMail | null {
+    const mail = mails.find((one) => !taken.has(one) && (kind ?? one.kind) === one.kind && (to ?? one.to) === one.to)
+    if (mail) taken.add(mail)
+    return mail ?? null
+  }
+
+  return {
+    mails,
+    async send(mail) {
+      mails.push(mail)
+      for (const look of [...waiting]) look()
+    },
+    next: (wanted = {}) =>
+      new Promise((resolve, reject) => {
+        const look = () => {
+          const mail = take(wanted)
+          if (mail) settle(() => resolve(mail))
+        }
+        const settle = (outcome: () => void) => {
+          clearTimeout(timer)
+          waiting.delete(look)
+          outcome()
+        }
+        const timer = setTimeout(() => settle(() => reject(noSuchMail(wanted, mails))), longestWaitMs)
+        waiting.add(look)
+        look()
+      }),
+  }
+}
+
+function noSuchMail(wanted: WantedMail, mails: readonly AuthMail[]): Error {
+  const there = mails.map(({ kind, to }) => `${kind} to ${to}`).join(', ') || 'none'
+  return new Error(`No mail came that fits ${JSON.stringify(wanted)} and was not taken before; there are: ${there}.`)
+}
+
+/** The token of a mailed link: its last segment. @throws Error for a mail without a link */
+export function linkTokenOf({ url }: Pick<AuthMail, 'url'>): string {
+  const token = url === null ? '' : (new URL(url).pathname.split('/').at(-1) ?? '')
+  if (token === '') throw new Error('This mail has no link.')
+  return token
+}

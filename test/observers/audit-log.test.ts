@@ -1,0 +1,164 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { afterEach, describe, expect, test, vi } from 'vitest'
+import { auditLog, createAuthTables } from '../../src'
+import { createEvents } from '../../src/events'
+import { signIn } from '../support/app'
+import { appPerTest } from '../support/app-per-test'
+import { testClock } from '../support/clock'
+import { databases, type OpenDatabase } from '../support/databases'
+import { logTap } from '../support/log-tap'
+
+const everyDatabase = await databases()
+let opened: OpenDatabase | undefined
+afterEach(async () => {
+  vi.useRealTimers()
+  await opened?.close()
+  opened = undefined
+})
+
+async function startLog(options: Parameters<typeof auditLog>[1] = {}, database?: Awaited<ReturnType<typeof databases>>[number]) {
+  const chosen = database ?? (await databases())[0]
+  opened = await chosen?.open(database ? {} : { memory: true })
+  if (!opened) throw new Error('no database answers')
+  const { knex } = opened
+  await createAuthTables(knex)
+  const logs = logTap()
+  const events = createEvents(logs)
+  const log = auditLog(knex, { logger: logs, now: testClock().now, ...options })
+  const stop = log.watch(events)
+  const outage = {
+    begin: () => knex.schema.renameTable('auth_audit_log', 'away'),
+    end: () => knex.schema.renameTable('away', 'auth_audit_log'),
+  }
+  return { knex, logs, events, log, stop, outage, rows: () => knex('auth_audit_log') }
+}
+
+const told = () => new Promise((resolve) => setImmediate(resolve))
+
+describe('the audit log', () => {
+  const start = appPerTest()
+
+  test('has a row for every event of a login that failed and one that did not, and no address, token or name in it', async () => {
+    const mounted = await start()
+    const log = auditLog(mounted.knex)
+    log.watch(mounted.auth.events)
+    await mounted.browser().post('/auth/login').send({ email: 'ana@example.com', password: 'not the password' })
+    const { body } = await signIn(mounted)
+    await log.flush()
+
+    const rows = await mounted.knex('auth_audit_log')
+    expect(rows.map(({ name, user_id: userId }) => [name, userId])).toEqual([
+      ['login.failed', null],
+      ['signup', body.user_id],
+      ['identity.linked', body.user_id],
+      ['login', body.user_id],
+    ])
+    expect(rows.map(({ payload }) => JSON.parse(payload))).toEqual([
+      { reason: 'UNAUTHORIZED' },
+      { userId: body.user_id, by: 'ext', provider: 'corp' },
+      { userId: body.user_id, provider: 'corp' },
+      { userId: body.user_id, amr: ['ext'], provider: 'corp' },
+    ])
+    for (const secret of ['ana@example.com', 'Ana Souza', 'subject-1', body.access_token, body.refresh_token])
+      expect(JSON.stringify(rows)).not.toContain(secret)
+  })
+
+  test.each(everyDatabase)('keeps the instant, the payload and the request on $name; stop ends it', async (database) => {
+    const requests = new AsyncLocalStorage<string>()
+    const { knex, events, log, stop, rows } = await startLog({ requestId: () => requests.getStore() }, database)
+    requests.run('req-1', () => events.emit('mfa.failed', { userId: 'ana' }))
+    requests.run('x'.repeat(129), () => events.emit('logout', { userId: 'u'.repeat(65), allSessions: true }))
+    await log.flush()
+    stop()
+    events.emit('mfa.failed', { userId: 'late' })
+    await log.flush()
+
+    const at = testClock().now()
+    expect(await rows().where('created_at', '<=', at).where('created_at', '>=', at).orderBy('name')).toHaveLength(2)
+    expect(await rows().orderBy('name').select('name', 'user_id', 'request_id')).toEqual([
+      { name: 'logout', user_id: null, request_id: null },
+      { name: 'mfa.failed', user_id: 'ana', request_id: 'req-1' },
+    ])
+    await knex.schema.alterTable('auth_audit_log', (table) => table.dropIndex([], 'auth_audit_log_created')) // it is there
+    await knex.schema.alterTable('auth_audit_log', (table) => table.dropIndex([], 'auth_audit_log_user'))
+  })
+
+  test('writes down only declared fields of a payload, whatever else a caller put in it', async () => {
+    const { events, log, rows } = await startLog()
+    events.emit('mfa.failed', { userId: 'ana', password: 'secret', code: '123456' } as { userId: string })
+    await log.flush()
+
+    expect((await rows()).map(({ payload }) => payload)).toEqual(['{"userId":"ana"}'])
+  })
+
+  test('survives an outage: says so once, keeps as many as fit, counts the others, and writes each kept one once', async () => {
+    const { logs, events, log, outage, rows } = await startLog({ capacity: 150 })
+    await outage.begin()
+    for (let sent = 0; sent < 200; sent++) events.emit('mfa.failed', { userId: `user-${sent}` })
+    await told()
+    await expect(log.flush()).rejects.toThrow()
+    await expect(log.flush()).rejects.toThrow()
+    events.emit('mfa.failed', { userId: 'one more' })
+    await told()
+
+    expect([log.waiting, log.dropped]).toEqual([150, 51])
+    expect(logs.entries.map(({ level, message }) => [level, message.replace(/^doorward: /, '')])).toEqual([
+      ['error', expect.stringContaining('full')],
+      ['error', expect.stringContaining('cannot be written')],
+    ])
+    await outage.end()
+    await log.flush()
+    expect([log.waiting, log.dropped]).toEqual([0, 51])
+    expect((await rows()).map(({ user_id: userId }) => userId)).toEqual(Array.from({ length: 150 }, (_, sent) => `user-${sent}`))
+    expect(logs.entries.at(-1)).toMatchObject({ level: 'info', fields: { dropped: 51 } })
+  })
+
+  test('tries again by itself, and an operation never waits for it', async () => {
+    const { events, log, outage, rows } = await startLog()
+    await outage.begin()
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    events.emit('mfa.failed', { userId: 'ana' })
+    await expect(log.flush()).rejects.toThrow()
+    await outage.end()
+    events.emit('mfa.failed', { userId: 'bea' }) // waits behind the first one
+    await told()
+    expect(log.waiting).toBe(2)
+    await vi.advanceTimersByTimeAsync(30_000)
+    vi.useRealTimers()
+
+    await vi.waitFor(async () => expect(await rows()).toHaveLength(2))
+    expect(log.waiting).toBe(0)
+  })
+
+  test('a database that is silent holds up no shutdown, and the event is written once it answers', async () => {
+    const { knex, events, log, rows } = await startLog()
+    const trx = await knex.transaction() // the one connection of the pool
+    events.emit('mfa.failed', { userId: 'ana' })
+    await expect(log.flush({ timeoutMs: 1 })).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE' })
+    await trx.rollback()
+    await log.flush()
+
+    expect(await rows()).toHaveLength(1)
+  })
+
+  test('a host that cannot say which request it is has its event all the same', async () => {
+    const { events, log, rows } = await startLog({
+      requestId: () => {
+        throw new Error('no request')
+      },
+    })
+    events.emit('mfa.failed', { userId: 'ana' })
+    await log.flush()
+
+    expect(await rows()).toMatchObject([{ user_id: 'ana', request_id: null }])
+  })
+
+  test('refuses at boot what cannot be meant', async () => {
+    const { knex } = await startLog()
+
+    expect(() => auditLog(undefined as never)).toThrow(/needs the instance/)
+    expect(() => auditLog(knex, { capacity: 0 })).toThrow(/capacity must be a whole number/)
+    expect(() => auditLog(knex, { requestId: 'id' as never })).toThrow(/requestId must be a function/)
+    await knex.transaction(async (trx) => expect(() => auditLog(trx)).toThrow(/not a transaction/))
+  })
+})
