@@ -20,5 +20,6 @@ export function refuseOtherKinds(headerType: string | null, claims: Record<strin
   if (isForeign || [type, ...names].some((name) => otherKinds.includes(name))) throw refused('the token is of another kind')
   const saysSo = accessTokenTypes.includes(type) || names.some((name) => accessTokenNames.includes(name))
   // OpenID Connect Core sections 2 and 3.3.2.11. Some providers repeat the nonce in access tokens: then they say what it is.
-  if (!saysSo && ['nonce', 'at_hash', 'c_hash'].some((name) => Object.hasOwn(claims, name))) throw refused('the token is an id_token')
+  if (!saysSo && ['nonce', 'at_hash', 'c_hash', 's_hash'].some((name) => Object.hasOwn(claims, name)))
+    throw refused('the token is an id_token')
 }

@@ -3,11 +3,11 @@ export interface CallLimit {
   run<Result>(call: () => Promise<Result>): Promise<Result>
 }
 
-/** What a provider that hangs may hold of this process (sockets, memory, waiting people). */
-const most = 50
-
-/** @param refusal what a caller past the limit gets, at once */
-export function limitInFlight(refusal: () => Error): CallLimit {
+/**
+ * What a provider that hangs may hold of this process: sockets, memory, waiting people.
+ * @param refusal what a caller past the limit gets, at once
+ */
+export function limitInFlight(refusal: () => Error, most = 50): CallLimit {
   let inFlight = 0
   return {
     async run(call) {

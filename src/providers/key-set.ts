@@ -60,6 +60,8 @@ export function createKeySet(options: KeySetOptions): KeySet {
     const at = now().getTime()
     try {
       const keys = await fetchKeys(options, cached?.keys ?? null)
+      // No signing key is as good as no answer, and takes away none of the keys that are known.
+      if (keys.usable.size === 0 && cached && isWithin(cached.at, lifespanSeconds)) throw new OAuthProviderUnavailableError()
       cached = { keys, at }
       lastAttempt = { at, hasFailed: false }
       return keys

@@ -1,9 +1,17 @@
-import { AppError, ConfigurationError, NotImplementedError, OAuthAudienceUnverifiableError, OAuthError } from '../errors'
+import {
+  AppError,
+  ConfigurationError,
+  NotImplementedError,
+  OAuthAudienceUnverifiableError,
+  OAuthError,
+  OAuthProviderUnavailableError,
+} from '../errors'
 import { createHttpClient } from '../http-client'
 import { requireAudience } from './audience'
 import { COMMON_OPTIONS, checkClientOptions, type OAuthClientOptions, requireEndpoint } from './client-options'
 import { readDiscovery } from './discovery'
 import { verifyIdToken } from './id-token'
+import { limitInFlight } from './in-flight'
 import { introspect, readTokeninfo } from './inspect-token'
 import { createKeySet, type KeySet } from './key-set'
 import { normalizeProfile, requireSubject } from './normalize-profile'
@@ -47,6 +55,14 @@ export class OidcClient implements ProviderClient {
   readonly extraAudiences: readonly string[]
   // Private at run time too: printing a client must not print its secret.
   readonly #options: OidcClientOptions
+  /**
+   * Anybody can make up a token that waits for the key set: few enough may that a provider that hangs is no load. With its key
+   * at hand a token waits for nothing, and holds no place.
+   */
+  readonly #verifications = limitInFlight(
+    () => new OAuthProviderUnavailableError({ cause: new Error('Too many tokens wait for the key set.') }),
+    500,
+  )
   readonly #connection: ProviderConnection
   readonly #keySet: KeySet | null
   #requiresIssuerParameter = false
@@ -164,7 +180,7 @@ export class OidcClient implements ProviderClient {
   async #inspect(accessToken: string): Promise<Claims> {
     const { tokenVerifier, introspectionUrl, tokeninfoUrl } = this.#options
     if (this.clientId !== '') {
-      if (tokenVerifier) return tokenVerifier.verify(accessToken)
+      if (tokenVerifier) return this.#verifications.run(() => tokenVerifier.verify(accessToken))
       if (introspectionUrl !== undefined) return introspect(this.#connection, introspectionUrl, accessToken)
       if (tokeninfoUrl !== undefined) return readTokeninfo(this.#connection, tokeninfoUrl, accessToken)
     }
@@ -190,7 +206,7 @@ export class OidcClient implements ProviderClient {
   /** After a code exchange every failure is the same 502: the code is burnt, so nothing can be retried. */
   async #claimsOfAccessToken(tokenVerifier: TokenVerifier, tokens: OAuthTokens): Promise<Claims> {
     try {
-      return await tokenVerifier.verify(tokens.accessToken)
+      return await this.#verifications.run(() => tokenVerifier.verify(tokens.accessToken))
     } catch (error) {
       if (!(error instanceof AppError) || !this.#verifiedClaims.has(tokens)) throw error
       throw new OAuthError({ details: { provider: this.providerName, status: null, body: null }, cause: error })

@@ -1,5 +1,5 @@
 import type { AuthContext } from '../context'
-import { AppError, OAuthError } from '../errors'
+import { AppError, OAuthError, OAuthProviderUnavailableError } from '../errors'
 import { inTime } from '../in-time'
 import { describeError } from '../logger'
 import { GitHubClient } from '../providers/github'
@@ -46,8 +46,14 @@ function refusal(ctx: AuthContext, provider: string, thrown: unknown): AppError 
   const error = thrown instanceof AppError ? thrown : new OAuthError({ details: { status: null, body: null }, cause: thrown })
   if (!(error instanceof OAuthError)) return error
   const { status, body } = error.details
-  const details = { ...error.details, provider, status: status ?? null, body: body ?? null }
-  ctx.events.emit('provider.failed', { provider, code: error.code, status: typeof status === 'number' ? status : null })
+  // A custom client's own words go no further than ours would (contract section 10.7).
+  const details = {
+    provider,
+    status: typeof status === 'number' ? status : null,
+    body: typeof body === 'string' ? body.slice(0, 1024) : null,
+  }
+  ctx.events.emit('provider.failed', { provider, code: error.code, status: details.status })
   ctx.logger.warn({ provider, status: details.status, cause: describeError(error.cause ?? error) }, 'doorward: a provider call failed')
-  return new (error.constructor as typeof OAuthError)({ details, cause: error.cause })
+  const Refusal = error instanceof OAuthProviderUnavailableError ? OAuthProviderUnavailableError : OAuthError
+  return new Refusal({ details, cause: error.cause })
 }

@@ -52,7 +52,7 @@ async function fetchUserInHand(ctx: AuthContext, { provider, accessToken }: Toke
   const proof = await proveAudience(ctx, key, client, accessToken)
   const tokens = { accessToken, tokenType: 'bearer', refreshToken: null, idToken: null, expiresIn: null, scope: null, raw: {}, proof }
   const profile = await withProviderErrors(ctx, key, async () => normalizeProfile(key, await client.fetchUser(tokens)))
-  const { subject } = proof
+  const subject = Number.isSafeInteger(proof.subject) ? String(proof.subject) : proof.subject // as a profile's is written
   if (subject !== undefined && subject !== null && subject !== profile.subject) throw new OAuthTokenRejectedError()
   return profile
 }

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import supertest from 'supertest'
 import { describe, expect, test } from 'vitest'
-import { createHttpClient, type HttpClient, OidcClient, type ProviderClient } from '../../src'
+import { createHttpClient, createTokenVerifier, type HttpClient, OidcClient, type ProviderClient } from '../../src'
 import type { Mounted } from '../support/app'
 import { databases } from '../support/databases'
 import { answer, type FakeProvider } from '../support/fake-provider'
@@ -36,7 +36,7 @@ function flood(count: number, send: (index: number) => Promise<HttpResponse>) {
 }
 
 /** An endpoint of the provider that keeps its callers waiting, until they are let go. */
-function hang(provider: FakeProvider, endpoint: 'introspect' | 'token') {
+function hang(provider: FakeProvider, endpoint: 'introspect' | 'token' | 'jwks') {
   const waiting: ServerResponse[] = []
   provider.on(endpoint, (_request, response) => void waiting.push(response))
   return {
@@ -96,6 +96,28 @@ describe('X13: a provider that hangs', () => {
     // The places are free again.
     host.provider.on('introspect', null)
     expect((await token(host, 'corp')).body.code).toBe('OAUTH_TOKEN_REJECTED')
+  })
+
+  test('X13: of 600 tokens nobody signed, 500 wait for a key set that hangs, by one call; the others are 502 at once', async () => {
+    const verifying = (provider: FakeProvider) =>
+      new OidcClient(
+        provider.oidcOptions({
+          tokenVerifier: createTokenVerifier({ issuer: provider.issuer, jwksUri: provider.jwksUri, algorithms: ['RS256'] }),
+        }),
+      )
+    const host = await mountWith({ corp: verifying, other: {} as ProviderClient })
+    const authorization = await member(host)
+    const hung = hang(host.provider, 'jwks')
+    const unsigned = `${Buffer.from('{"alg":"RS256","kid":"x"}').toString('base64url')}.e30.AAAA`
+
+    const tokens = flood(600, () => supertest(host.app).post('/auth/oauth/corp/token').send({ access_token: unsigned }))
+    await tokens.until(100)
+
+    expect(codes(tokens.answered)).toEqual(['502 OAUTH_PROVIDER_UNAVAILABLE'])
+    await expectResponsive(host, authorization)
+    expect([hung.waiting.length, tokens.answered.length]).toEqual([1, 100])
+    hung.letGo()
+    await tokens.end()
   })
 
   test('X13: of 500 callbacks, 50 wait; the others are 502 OAUTH_ERROR at once', async () => {

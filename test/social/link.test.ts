@@ -9,7 +9,7 @@ import { type Mounted, type MountOptions, setCookieOf, signIn } from '../support
 import { databases } from '../support/databases'
 import { answer } from '../support/fake-provider'
 import { addUser, rowCounts, userById } from './accounts-at-hand'
-import { beginLink, finishLink, link, member, requestLink } from './link-steps'
+import { beginLink, finishLink, link, type Member, member, requestLink } from './link-steps'
 import { callBack, cookiePair, isCleared, newPerson, onDatabase, providerCalls } from './redirect-steps'
 
 const two = { providers: { corp: {}, acme: {} } }
@@ -438,6 +438,48 @@ describe.each(await databases())('POST /oauth/:provider/link, on $name', (databa
       expect(cookiePair(first)).toBeNull()
       expect(calls).toEqual(['verifyTokenAudience in-hand', 'fetchUser in-hand', 'verifyTokenAudience in-hand', 'fetchUser in-hand'])
       expect(await subjects(host, ana.userId)).toEqual([`corp:${ana.profile.sub}`, `acme:${subject}`])
+    })
+
+    test('whoever a reset or a logout puts out while the provider is asked links nothing', async () => {
+      const ends: Record<string, (host: Mounted, who: Member) => Promise<unknown>> = {
+        reset: async (host, { email }) => {
+          const link = await host.auth.service.requestPasswordReset(email)
+          return host.auth.service.resetPassword({ token: link?.token ?? '', newPassword: 'a quiet harbour in winter' })
+        },
+        logout: async (host, { refreshToken }) => host.browser().post('/auth/logout').send({ refresh_token: refreshToken }),
+      }
+      for (const [name, end] of Object.entries(ends)) {
+        let meanwhile: () => Promise<unknown> = async () => undefined
+        const { client } = native(
+          (token) => token,
+          async () => void (await meanwhile()),
+        )
+        const host = await mountNative(client)
+        const ana = await member(host)
+        host.clock.advance(2)
+        meanwhile = () => end(host, ana)
+
+        const response = await requestLink(host, ana, { body: { access_token: 'in-hand' } })
+
+        expect([name, response.status, response.body.code]).toEqual([name, 401, 'INVALID_TOKEN'])
+        expect(await subjects(host, ana.userId)).not.toContain('acme:in-hand')
+      }
+    })
+
+    test('with reauthenticate the password comes before the provider is asked', async () => {
+      const { client, calls } = native(
+        () => email,
+        async () => undefined,
+      )
+      const [email, password] = [newPerson().email, 'a quiet harbour in winter']
+      const host = await mountNative(client, { settings: { reauthenticate: true, autoActivate: true } })
+      const { body } = await host.browser().post('/auth/signup').send({ email, password })
+      const ask = (more: object) =>
+        requestLink(host, { browser: host.browser(), token: body.access_token }, { body: { access_token: 'in-hand', ...more } })
+
+      for (const more of [{}, { password: 'wrong' }]) expect((await ask(more)).body.code).toBe('UNAUTHORIZED')
+      expect(calls).toEqual([])
+      expect((await ask({ password })).status).toBe(201)
     })
 
     test('a client that cannot check the audience is 501 OAUTH_AUDIENCE_UNVERIFIABLE before any call', async () => {

@@ -74,13 +74,18 @@ for (const database of await databases()) {
       const { users } = createKnexStore({ knex })
       const made = [await users.insert(newUser()), await users.insert(newUser({ createdAt: later(1) }))]
       await knex.migrate.latest({ migrationSource, tableName: 'auth_migrations' })
-      expect(await names()).toEqual(['doorward_0001_tables', 'doorward_0002_counters', 'doorward_0003_users_by_age'])
+      expect(await names()).toEqual([
+        'doorward_0001_tables',
+        'doorward_0002_counters',
+        'doorward_0003_users_by_age',
+        'doorward_0004_audit_log',
+      ])
       await createAuthTables(knex) // finds it there
       expect((await users.list({ filters: [], after: null, limit: 2 })).users).toEqual(made)
       const dropIndex = () => knex.schema.alterTable('auth_users', (table) => table.dropIndex([], 'auth_users_created'))
       await dropIndex() // it was there
       await createAuthTables(knex)
-      await knex.migrate.down({ migrationSource, tableName: 'auth_migrations' })
+      for (const _ of ['the audit log', 'the index']) await knex.migrate.down({ migrationSource, tableName: 'auth_migrations' })
       await expect(dropIndex()).rejects.toThrow()
       await createAuthTables(knex)
       await dropIndex()
