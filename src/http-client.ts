@@ -66,12 +66,13 @@ export function createHttpClient(options: HttpClientOptions = {}): HttpClient {
     const origin = originState(origins, url)
     refuseWhenBusyOrBroken(origin, circuitBreaker)
     origin.inFlight += 1
+    const { era } = origin
     try {
       const response = await send(dispatcher, url, call, timeoutMs)
-      countOutcome(origin, circuitBreaker, response.status < 500)
+      countOutcome(origin, circuitBreaker, { era, isSuccess: response.status < 500 })
       return response
     } catch (error) {
-      countOutcome(origin, circuitBreaker, false)
+      countOutcome(origin, circuitBreaker, { era, isSuccess: false })
       throw error instanceof HttpClientError ? error : new HttpClientError(codeOf(error), 'The provider did not answer.')
     } finally {
       origin.inFlight -= 1
@@ -84,11 +85,13 @@ interface OriginState {
   failuresInARow: number
   /** On the monotonic clock; 0: closed. */
   openUntil: number
+  /** Another one begins with every opening and every probe: what a call of an earlier one comes to says nothing about now. */
+  era: number
 }
 
 function originState(origins: Map<string, OriginState>, url: string): OriginState {
   const origin = URL.canParse(url) ? new URL(url).origin : ''
-  const state = origins.get(origin) ?? { inFlight: 0, failuresInARow: 0, openUntil: 0 }
+  const state = origins.get(origin) ?? { inFlight: 0, failuresInARow: 0, openUntil: 0, era: 0 }
   origins.set(origin, state)
   return state
 }
@@ -98,13 +101,18 @@ function refuseWhenBusyOrBroken(origin: OriginState, breaker: Breaker): void {
   if (!breaker || origin.openUntil === 0) return
   if (performance.now() < origin.openUntil) throw new HttpClientError('CIRCUIT_OPEN', 'The provider failed repeatedly; not called.')
   // This caller is the probe: the others stay refused for as long as a call may take.
+  origin.era += 1
   origin.openUntil = performance.now() + Math.max(breaker.resetAfterMs, MAX_TIMEOUT_MS)
 }
 
-function countOutcome(origin: OriginState, breaker: Breaker, isSuccess: boolean): void {
+function countOutcome(origin: OriginState, breaker: Breaker, { era, isSuccess }: { era: number; isSuccess: boolean }): void {
+  if (era !== origin.era) return
   origin.failuresInARow = isSuccess ? 0 : origin.failuresInARow + 1
   if (isSuccess) origin.openUntil = 0
-  else if (breaker && origin.failuresInARow >= breaker.failures) origin.openUntil = performance.now() + breaker.resetAfterMs
+  else if (breaker && origin.failuresInARow >= breaker.failures) {
+    origin.openUntil = performance.now() + breaker.resetAfterMs
+    origin.era += 1
+  }
 }
 
 async function send(dispatcher: Dispatcher, url: string, call: HttpRequest, timeoutMs: number): Promise<HttpResponse> {

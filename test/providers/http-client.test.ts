@@ -158,6 +158,27 @@ describe('the circuit breaker', () => {
     expect(await probe).toMatchObject({ name: 'HttpClientError' })
   })
 
+  test.each([200, 503])(
+    'a call that was under way when it opened, and ends late with %i, neither closes it nor keeps it open',
+    async (late) => {
+      const clock = breakerClock()
+      const client = createHttpClient({ circuitBreaker: { failures: 1, resetAfterMs: 60_000 } })
+      const call = () => client(`${provider.issuer}/x`)
+      const arrived = new Promise<ServerResponse>((resolve) => provider.on('elsewhere', (_request, response) => resolve(response)))
+      const slow = call()
+      const response = await arrived
+      provider.on('elsewhere', answer(503, ''))
+      await call()
+      clock.advance(30_000)
+      response.writeHead(late).end()
+      await slow
+
+      await expect(call()).rejects.toMatchObject({ code: 'CIRCUIT_OPEN' })
+      clock.advance(30_000)
+      await expect(call()).resolves.toMatchObject({ status: 503 })
+    },
+  )
+
   test('is per origin: one broken provider does not close the others', async () => {
     const client = createHttpClient({ circuitBreaker: { failures: 1, resetAfterMs: 60_000 } })
     await client(await unreachableUrl()).catch(() => undefined)
