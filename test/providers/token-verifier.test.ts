@@ -160,6 +160,7 @@ describe('a token', () => {
         signed({ nonce: 'n' }),
         signed({ at_hash: 'h' }),
         signed({ c_hash: 'h' }),
+        signed({ s_hash: 'h' }),
         signed({ nonce: null }),
       ]
       for (const [index, token] of tokens.entries())
