@@ -2,7 +2,7 @@
  * Several workers on one port: accounts in PostgreSQL, budgets and spent logins in Redis. Without the shared counters each
  * worker would have budgets of its own, and a guesser as many tries as there are workers.
  *
- *   AUTH_JWT_SECRET=$(openssl rand -base64 48) DATABASE_URL=postgres://… REDIS_URL=redis://… WORKERS=4 npx tsx clustered.ts
+ *   NODE_ENV=development AUTH_JWT_SECRET=$(openssl rand -base64 48) DATABASE_URL=postgres://… REDIS_URL=redis://… WORKERS=4 npx tsx clustered.ts
  */
 import cluster from 'node:cluster'
 import { auditLog, createAuthRouter, createAuthTables, createKnexStore, getAuth, redisCounters } from 'doorward'
@@ -41,7 +41,6 @@ function worker() {
     store: createKnexStore({ knex: database }),
     throttle: { counters: redisCounters(redis) },
     settings: { jwtSecret: AUTH_JWT_SECRET, oauthRedirectBaseUrl: 'http://localhost:3000' }, // the same for every worker
-    environment: 'development', // no mailer: links stand in the answers
   })
   const log = auditLog(database)
   log.watch(auth.events)

@@ -1,14 +1,14 @@
 /**
  * A web app of one origin: tokens live in HttpOnly cookies, no script ever sees them, and a change needs the CSRF token.
  *
- *   AUTH_JWT_SECRET=$(openssl rand -base64 48) CSRF_SECRET=$(openssl rand -base64 48) npx tsx cookies-csrf.ts
+ *   NODE_ENV=development AUTH_JWT_SECRET=$(openssl rand -base64 48) CSRF_SECRET=$(openssl rand -base64 48) npx tsx cookies-csrf.ts
  */
 import { createAuthRouter, createAuthTables, createKnexStore, csrfGuard, csrfToken, getAuth } from 'doorward'
 import express from 'express'
 import knex from 'knex'
 
 const page = `<!doctype html><title>Notes</title>
-<form><input name="email" type="email"><input name="password" type="password"><button>Log in</button></form>
+<form method="post"><input name="email" type="email"><input name="password" type="password"><button>Log in</button></form>
 <button id="add">Add a note</button><output></output>
 <script type="module">
   const post = (path, body) => fetch(path, {
@@ -40,7 +40,6 @@ export async function start(port = 3000, filename = 'app.sqlite') {
       tokenDelivery: 'cookie',
       cookieSecure: false, // plain http on localhost only
     },
-    environment: 'development', // no mailer: links stand in the answers
   })
   const csrf = { secret: process.env.CSRF_SECRET ?? '' }
   const notes: { by: string; text: string }[] = []

@@ -2,7 +2,7 @@
  * A provider that is neither OpenID Connect nor built in: a client of your own, two calls long. State, PKCE, the redirect and
  * the account are doorward's part.
  *
- *   AUTH_JWT_SECRET=$(openssl rand -base64 48) CHAT_URL=https://chat.example CHAT_ID=… CHAT_SECRET=… npx tsx custom-provider.ts
+ *   NODE_ENV=development AUTH_JWT_SECRET=$(openssl rand -base64 48) CHAT_URL=https://chat.example CHAT_ID=… CHAT_SECRET=… npx tsx custom-provider.ts
  *   open http://localhost:3000/auth/oauth/chat/login
  */
 import { createAuthRouter, createAuthTables, createHttpClient, createKnexStore, errors, type ProviderClient } from 'doorward'
@@ -39,7 +39,8 @@ export function chatClient({ url, id, secret }: { url: string; id: string; secre
     async fetchUser({ accessToken }) {
       const raw = await readJson(`${url}/api/user`, { headers: { authorization: `Bearer ${accessToken}` } })
       // The id that never changes, and never an address: people change theirs, and others get the old one.
-      if (raw.id === undefined || raw.id === null) throw new errors.OAuthError()
+      // A number past 2^53 was rounded on its way here, and may be somebody else's.
+      if (typeof raw.id !== 'string' && !Number.isSafeInteger(raw.id)) throw new errors.OAuthError()
       const said = { email: text(raw.email), name: text(raw.name), picture: text(raw.avatar_url) }
       return { provider: 'chat', subject: String(raw.id), emailVerified: null, ...said, raw } // null: chat does not say
     },
@@ -58,7 +59,6 @@ export async function start(port = 3000, filename = 'app.sqlite', chat: Provider
       oauthRedirectBaseUrl: 'http://localhost:3000',
       cookieSecure: false, // plain http on localhost only
     },
-    environment: 'development', // no mailer: links stand in the answers
   })
   const app = express()
   app.use('/auth', auth)

@@ -2,7 +2,7 @@
  * A phone app that signed a person in with a provider's own SDK sends the access token it got, once. The token must have been
  * issued to this application: one that was made for another app opens nothing here.
  *
- *   AUTH_JWT_SECRET=$(openssl rand -base64 48) GOOGLE_CLIENT_ID=… GOOGLE_CLIENT_SECRET=… GOOGLE_IOS_CLIENT_ID=… npx tsx mobile-token.ts
+ *   NODE_ENV=development AUTH_JWT_SECRET=$(openssl rand -base64 48) GOOGLE_CLIENT_ID=… GOOGLE_CLIENT_SECRET=… GOOGLE_IOS_CLIENT_ID=… npx tsx mobile-token.ts
  *
  * In the app:  POST /auth/oauth/google/token { access_token }  -> { access_token, refresh_token } of ours
  */
@@ -29,7 +29,6 @@ export async function start(port = 3000, filename = 'app.sqlite', google: Provid
       oauthEnabled: true,
       oauthRedirectBaseUrl: 'http://localhost:3000', // for the same login in a browser
     },
-    environment: 'development', // no mailer: links stand in the answers
   })
 
   const app = express()

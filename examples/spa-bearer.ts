@@ -2,7 +2,7 @@
  * The back end of a single-page app on another origin: tokens in the body, sent back in the Authorization header. No cookie,
  * so no CSRF; the app keeps the access token in memory and refreshes before it is over.
  *
- *   AUTH_JWT_SECRET=$(openssl rand -base64 48) SPA_ORIGIN=http://localhost:5173 npx tsx spa-bearer.ts
+ *   NODE_ENV=development AUTH_JWT_SECRET=$(openssl rand -base64 48) SPA_ORIGIN=http://localhost:5173 npx tsx spa-bearer.ts
  *
  * In the app:  POST /auth/login { email, password }       -> { access_token, refresh_token }
  *              GET /api/hello   Authorization: Bearer …   -> 401 when it is over:
@@ -38,7 +38,6 @@ export async function start(port = 3000, filename = 'app.sqlite') {
       accessTokenTtlSeconds: 600,
       refreshReuseGraceSeconds: 10, // two tabs that refresh at one moment
     },
-    environment: 'development', // no mailer: links stand in the answers
   })
 
   const app = express()

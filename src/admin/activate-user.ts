@@ -13,7 +13,7 @@ export async function activateUser(ctx: AuthContext, userId: string, acting?: Ac
     const now = ctx.now()
     const user = await lockTarget(ctx, userId, acting)
     if (user.isActive) return false
-    await ctx.store.users.update(userId, { isActive: true, activatedAt: user.activatedAt ?? now, updatedAt: now })
+    await ctx.store.users.update(userId, { isActive: true, activatedAt: now, updatedAt: now })
     await ctx.store.userTokens.consumeAllForUser(userId, now)
     await leaveTrace(ctx, user)
     await endOtherSessions(ctx, userId)

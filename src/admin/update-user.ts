@@ -1,5 +1,5 @@
 import { type AuthContext, unitOfWork } from '../context'
-import { ValidationError } from '../errors'
+import { ConflictError, ValidationError } from '../errors'
 import { type AdminUser, toAdminUser } from './admin-user'
 import { type ActingAdmin, lockTarget } from './lock-target'
 
@@ -19,11 +19,14 @@ export async function updateUser(
   { name, isAdmin }: UserUpdate,
   acting?: ActingAdmin,
 ): Promise<AdminUser> {
+  if (isAdmin !== undefined && typeof isAdmin !== 'boolean') throw new TypeError('isAdmin must be true or false.')
   if (typeof name === 'string' && name.length > 120)
     throw new ValidationError({ details: { errors: [{ path: 'name', rule: 'string.max' }] } })
   const changes = { ...(name !== undefined && { name: name || null }), ...(isAdmin !== undefined && { isAdmin }) }
   return unitOfWork(ctx, async (ctx) => {
     const user = await lockTarget(ctx, userId, acting, { takesPower: isAdmin === false })
+    // Somebody who waits to prove the address, or was put out, is no one to give power to.
+    if (isAdmin === true && acting && !user.isActive) throw new ConflictError()
     if (Object.keys(changes).length === 0) return toAdminUser(user)
     await ctx.store.users.update(userId, { ...changes, updatedAt: ctx.now() })
     return toAdminUser((await ctx.store.users.lock(userId)) ?? user) // as the table has it now: it may lack a column

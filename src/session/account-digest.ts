@@ -6,7 +6,8 @@ import type { UserRecord } from '../store/auth-store'
  * password change, second factor, proof or change of the address or deactivation in between (contract section 13, Challenge
  * and (b)). Under a key, because it travels through browsers and a host's password hashes may be weak.
  */
-export function accountDigest(key: KeyObject, { id, email, hashedPassword, totpEnabledAt, emailVerifiedAt, isActive }: UserRecord): string {
+export function accountDigest(key: KeyObject, user: UserRecord): string {
+  const { id, email, hashedPassword, totpEnabledAt, emailVerifiedAt, activatedAt, isActive } = user
   const text = JSON.stringify([
     'account',
     id,
@@ -14,6 +15,8 @@ export function accountDigest(key: KeyObject, { id, email, hashedPassword, totpE
     hashedPassword,
     totpEnabledAt?.getTime() ?? null,
     emailVerifiedAt?.getTime() ?? null,
+    // Stamped anew when an account that was closed is opened again: what was begun before does not come back.
+    activatedAt?.getTime() ?? null,
     isActive,
   ])
   return createHmac('sha256', key).update(text).digest('base64url')

@@ -57,7 +57,7 @@ export function isStillTrusted(ctx: AuthContext, { digest }: StatelessSession, u
 }
 
 /** Under a key, because it travels through clients and a host's password hashes may be weak. */
-function credentialDigest(ctx: AuthContext, { id, hashedPassword, totpEnabledAt }: UserRecord): string {
-  const text = JSON.stringify(['credentials', id, hashedPassword, totpEnabledAt?.getTime() ?? null])
+function credentialDigest(ctx: AuthContext, { id, hashedPassword, totpEnabledAt, activatedAt }: UserRecord): string {
+  const text = JSON.stringify(['credentials', id, hashedPassword, totpEnabledAt?.getTime() ?? null, activatedAt?.getTime() ?? null])
   return createHmac('sha256', ctx.keys.refresh).update(text).digest('base64url')
 }

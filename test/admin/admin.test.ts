@@ -163,6 +163,7 @@ for (const database of await databases()) {
     test('an account that waits is activated without proving its address, and its link is dead', async () => {
       const host = await startPlain()
       const [admin, waiting] = [await adminOn(host), await pending(host)]
+      expect(outcome(await patch(host, admin, waiting.userId, { is_admin: true })), 'no power for who is not in').toBe('CONFLICT')
       expect((await act(host, admin, waiting.userId, 'activate')).status).toBe(204)
       const user = await userOf(host, waiting.email)
       expect(user).toMatchObject({ isActive: true, emailVerifiedAt: null, activatedAt: expect.any(Date) })

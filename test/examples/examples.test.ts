@@ -83,7 +83,7 @@ test('cookies and CSRF: no token in a body, and no change without the header', a
   const url = await serving(await cookiesCsrf.start(0, memory))
   await signUp(url, 'ana@example.com')
   const browser = supertest.agent(url)
-  expect((await browser.get('/')).text).toContain('<form>')
+  expect((await browser.get('/')).text).toContain('<form method="post">')
   expect((await browser.post('/auth/login').send({ email: 'ana@example.com', password })).body.access_token).toBeNull()
   const { headers } = await browser.get('/api/notes')
   const token = /csrf_token=([^;]*)/.exec(String(headers['set-cookie']))?.[1] ?? ''

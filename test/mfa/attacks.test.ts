@@ -77,6 +77,18 @@ for (const database of all) {
       }
     })
 
+    test('a challenge of before a deactivation stays dead when the account is opened again', async () => {
+      const host = await start()
+      const person = await enrolled(host)
+      const challenge = await challengeOf(host, person)
+      host.clock.advance(1)
+      await host.auth.service.deactivate(person.userId)
+      await host.auth.service.activateUser(person.userId)
+
+      expect(outcome(await verify(host, challenge, person.app.nextCode()))).toBe('MFA_TOKEN_INVALID')
+      expect(outcome(await verify(host, await challengeOf(host, person), person.app.nextCode()))).toBe(200)
+    })
+
     test('a token that was refreshed meanwhile is of the same session, and goes on', async () => {
       const host = await start()
       const member = await signedIn(host)
