@@ -1,4 +1,4 @@
-import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
+import type { Browser, BrowserContext, BrowserContextOptions, Locator, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'vitest'
 import { launchChromium } from './chromium'
 import { type DemoRun, runDemo } from './demo-run'
@@ -90,4 +90,11 @@ export function demoInChromium(): DemoInChromium {
       await page.getByRole('heading', { name: 'Sign in' }).waitFor()
     },
   }
+}
+
+/** A form is the script's once the page has loaded; a button that is pressed before would send it the browser's own way. */
+export async function pressWhenLoaded(page: Page, button: Locator): Promise<void> {
+  await button.waitFor()
+  await page.waitForLoadState()
+  await button.click()
 }

@@ -4,7 +4,7 @@ import type { BrowserContext, Page } from 'playwright-core'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { authenticator } from '../mfa/authenticator'
 import { hasChromium } from './chromium'
-import { demoInChromium } from './demo-in-chromium'
+import { demoInChromium, pressWhenLoaded } from './demo-in-chromium'
 import { type DemoRun, runDemo } from './demo-run'
 import { newestLink } from './newest-link'
 import { Visitor } from './visitor'
@@ -18,7 +18,7 @@ const phone = {
 
 describe.skipIf(!hasChromium)('the devices of the demo, in Chromium', () => {
   const inChromium = demoInChromium()
-  const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click()
+  const press = (page: Page, name: string) => pressWhenLoaded(page, page.getByRole('button', { name, exact: true }))
   const heading = (page: Page, name: string) => page.getByRole('heading', { name, exact: true }).waitFor()
   const overflow = (page: Page) => page.evaluate('document.documentElement.scrollWidth - innerWidth')
   const devices = (page: Page) => page.locator('#device-list .provider').allTextContents()

@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { hasChromium } from './chromium'
-import { demoInChromium } from './demo-in-chromium'
+import { demoInChromium, pressWhenLoaded } from './demo-in-chromium'
 import { type DemoRun, runDemo } from './demo-run'
 import { newestLink } from './newest-link'
 import { Visitor } from './visitor'
@@ -130,7 +130,7 @@ describe.skipIf(!hasChromium)('the address in the demo, in Chromium', () => {
   const inChromium = demoInChromium()
 
   const heading = (page: Page, name: string) => page.getByRole('heading', { name, exact: true }).waitFor()
-  const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click()
+  const press = (page: Page, name: string) => pressWhenLoaded(page, page.getByRole('button', { name, exact: true }))
   const field = (page: Page, name: string) => page.getByRole('textbox', { name, exact: true })
   const text = (page: Page, id: string) => page.locator(`#${id}`).textContent()
 

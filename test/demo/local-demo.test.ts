@@ -1,7 +1,7 @@
 import type { BrowserContext, Page } from 'playwright-core'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { hasChromium } from './chromium'
-import { demoInChromium } from './demo-in-chromium'
+import { demoInChromium, pressWhenLoaded } from './demo-in-chromium'
 import { type DemoRun, runDemo } from './demo-run'
 import { newestLink } from './newest-link'
 import { Visitor } from './visitor'
@@ -87,7 +87,7 @@ describe.skipIf(!hasChromium)('local accounts in the demo, in Chromium', () => {
   const { open, signOut } = inChromium
 
   const field = (page: Page, name: string) => page.getByRole('textbox', { name, exact: true })
-  const press = (page: Page, name: string) => page.getByRole('button', { name }).click()
+  const press = (page: Page, name: string) => pressWhenLoaded(page, page.getByRole('button', { name }))
   const isActive = () => inChromium.demo.rows('auth_users').map((user) => user.is_active)
 
   async function logIn(page: Page, { email, password }: { email: string; password: string }) {

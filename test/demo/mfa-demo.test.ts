@@ -2,7 +2,7 @@ import type { BrowserContext, Page } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
 import { authenticator } from '../mfa/authenticator'
 import { hasChromium } from './chromium'
-import { demoInChromium } from './demo-in-chromium'
+import { demoInChromium, pressWhenLoaded } from './demo-in-chromium'
 import { newestLink } from './newest-link'
 
 const ada = { email: 'ada@example.com', password: 'correct horse battery', name: 'Ada Lovelace' }
@@ -13,7 +13,7 @@ describe.skipIf(!hasChromium)('the second factor in the demo, in Chromium', () =
   const { open, signOut } = inChromium
 
   const field = (page: Page, name: string) => page.getByRole('textbox', { name, exact: true })
-  const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click()
+  const press = (page: Page, name: string) => pressWhenLoaded(page, page.getByRole('button', { name, exact: true }))
   const heading = (page: Page, name: string) => page.getByRole('heading', { name, exact: true }).waitFor()
   const hello = async (page: Page) => JSON.parse((await page.locator('#hello-body').textContent()) ?? '')
   const overflow = (page: Page) => page.evaluate('document.documentElement.scrollWidth - innerWidth')
