@@ -101,7 +101,7 @@ describe('the circuit breaker', () => {
 
   /** The breaker's clock, moved by hand. */
   function breakerClock() {
-    let milliseconds = performance.now()
+    let milliseconds = Math.ceil(performance.now()) // whole, so that what is added up is exact
     vi.spyOn(performance, 'now').mockImplementation(() => milliseconds)
     return {
       advance(by: number) {
