@@ -29,7 +29,7 @@ async function main() {
   app.get('/api/hello', auth.guards.requireAuth(), (request, response) => {
     response.json({ message: `Hello, ${getAuth(request).email}` })
   })
-  app.listen(3000, () => console.log('http://localhost:3000/auth/oauth/acme/login'))
+  app.listen(3000, 'localhost', () => console.log('http://localhost:3000/auth/oauth/acme/login'))
 }
 
 main()

@@ -10,14 +10,16 @@ import { type Guards, guardsFor } from './guards/guards'
 import { ownKeys } from './guards/token-keys'
 import { checkMount } from './http/check-mount'
 import { answerErrors } from './http/error-handler'
-import { mountRoutes, type Route } from './http/routes'
+import { mountRoutes } from './http/routes'
 import { localRoutes } from './local/routes'
 import { mfaRoutes } from './mfa/routes'
+import { withOpenApi } from './openapi/chapters'
+import type { Chapter } from './openapi/document'
 import type { AuthRouterOptions } from './options'
 import { serverSessionRoutes } from './server-session/routes'
 import { type AuthService, createService } from './service'
 import { keySetRoutes } from './session/key-set-route'
-import { sessionRoutes } from './session/routes'
+import { type OnLogout, sessionRoutes } from './session/routes'
 import { endOwnAttempts } from './social/attempts'
 import { socialRoutes } from './social/routes'
 
@@ -38,7 +40,11 @@ export function createAuthRouter(options: AuthRouterOptions): AuthRouter {
   const guards = guardsFor({ ...ctx, tokenKeys: ownKeys(ctx.accessKeys) })
   const router = express.Router({ caseSensitive: true, strict: true })
   router.use(checkMount(ctx.prefix, ctx.logger))
-  mountRoutes(router, routesOf(ctx, guards))
+  const chapters = withOpenApi(ctx, chaptersOf(ctx, guards))
+  mountRoutes(
+    router,
+    chapters.flatMap(({ routes }) => routes),
+  )
   router.use(answerErrors(ctx.logger, ctx.settings.defaultLocale))
   const auth: AuthRouter = Object.assign(router, { guards, service: createService(ctx), events: ctx.events })
   if (!isProduction(options.environment)) testedContexts.set(auth, ctx)
@@ -52,16 +58,20 @@ export function testedContext(auth: AuthRouter): AuthContext | null {
   return testedContexts.get(auth) ?? null
 }
 
-function routesOf(ctx: AuthContext, guards: Guards): Route[] {
-  const social = ctx.settings.oauthEnabled ? socialRoutes(ctx, guards) : []
+function chaptersOf(ctx: AuthContext, guards: Guards): Chapter[] {
+  const onLogout: OnLogout = (req, res) => endOwnAttempts(ctx, req, res)
   return [
-    ...social,
-    ...sessionRoutes(ctx, (req, res) => endOwnAttempts(ctx, req, res)),
-    ...localRoutes(ctx),
-    ...accountRoutes(ctx, guards),
-    ...mfaRoutes(ctx, guards),
-    ...serverSessionRoutes(ctx, guards, (req, res) => endOwnAttempts(ctx, req, res)),
-    ...adminRoutes(ctx, guards),
-    ...keySetRoutes(ctx),
+    {
+      name: 'Social login',
+      about: 'OAuth 2.0 and OpenID Connect, and the identities linked to an account.',
+      routes: ctx.settings.oauthEnabled ? socialRoutes(ctx, guards) : [],
+    },
+    { name: 'Tokens', about: 'A session of tokens goes on, and ends.', routes: sessionRoutes(ctx, onLogout) },
+    { name: 'Local accounts', about: 'Email and password: signup, activation, login, reset.', routes: localRoutes(ctx) },
+    { name: 'The signed-in person', about: 'Their own account: password and address.', routes: accountRoutes(ctx, guards) },
+    { name: 'Second factor', about: 'One-time codes (RFC 6238) and recovery codes.', routes: mfaRoutes(ctx, guards) },
+    { name: 'Server-side sessions', about: 'Sessions kept in rows, by one cookie.', routes: serverSessionRoutes(ctx, guards, onLogout) },
+    { name: 'Administration', about: 'Other people’s accounts.', routes: adminRoutes(ctx, guards) },
+    { name: 'Keys', about: 'What access tokens are checked with.', routes: keySetRoutes(ctx) },
   ]
 }

@@ -1,18 +1,28 @@
 import type { Request, Response } from 'express'
 import Joi from 'joi'
 import type { AuthContext } from '../context'
-import type { LocalizedText } from '../errors'
+import {
+  AccountInactiveError,
+  EmailLinkForbiddenError,
+  EmailTakenError,
+  InvalidTokenError,
+  type LocalizedText,
+  MfaRequiredError,
+  TooManyRequestsError,
+  UnauthorizedError,
+} from '../errors'
 import { getAuth } from '../guards/current-auth'
 import type { Guards } from '../guards/guards'
 import { routeBudget } from '../guards/route-budget'
 import { sameSiteWhenByCookie } from '../guards/same-site'
+import { type Answer, shape, text as string } from '../http/description'
 import { emailAddress, requireEmail } from '../http/email-address'
 import { localeOf } from '../http/locale'
 import { type Route, withBody } from '../http/routes'
 import { sendJson } from '../http/send'
 import { passwordText, text } from '../http/validate'
 import { takeUnits } from '../limits/take-unit'
-import { answerLinkRequest } from '../mailbox/answer-link-request'
+import { answerLinkRequest, linkRequestAnswer } from '../mailbox/answer-link-request'
 import { linkPage } from '../pages/link-page'
 import { findActiveUser } from '../step-up/find-active-user'
 import { clientKey } from '../throttle/client-key'
@@ -23,6 +33,8 @@ const done: Record<'verified' | 'changed', LocalizedText> = {
   verified: { 'en-US': 'The email address is confirmed.', 'pt-BR': 'O e-mail está confirmado.' },
   changed: { 'en-US': 'The email address was changed.', 'pt-BR': 'O e-mail foi alterado.' },
 }
+
+const messageAnswer: Answer = { status: 200, description: 'Done.', schema: shape('Message', { message: string }) }
 
 interface EmailChangeBody {
   new_email: string
@@ -37,6 +49,11 @@ export function emailRoutes(ctx: AuthContext, guards: Guards): Route[] {
     withBody({
       method: 'POST',
       path: '/email-verify/request',
+      describes: {
+        summary: 'Ask for a mail that proves the address',
+        answers: [linkRequestAnswer('verify_url')],
+        refuses: [AccountInactiveError, TooManyRequestsError],
+      },
       before: signedIn,
       body: Joi.object({}),
       handle: (req, res) => requestVerification(ctx, req, res),
@@ -44,6 +61,11 @@ export function emailRoutes(ctx: AuthContext, guards: Guards): Route[] {
     withBody({
       method: 'POST',
       path: '/email-verify/confirm',
+      describes: {
+        summary: 'Prove the address by the mailed link',
+        answers: [messageAnswer],
+        refuses: [InvalidTokenError, EmailLinkForbiddenError],
+      },
       before: [routeBudget(ctx, 'email_verify_confirm')],
       body: tokenBody,
       handle: async (req, res, { token }) => {
@@ -54,6 +76,11 @@ export function emailRoutes(ctx: AuthContext, guards: Guards): Route[] {
     withBody({
       method: 'POST',
       path: '/email-change/request',
+      describes: {
+        summary: 'Ask for a mail to a new address',
+        answers: [linkRequestAnswer('confirm_url')],
+        refuses: [UnauthorizedError, AccountInactiveError, MfaRequiredError, TooManyRequestsError],
+      },
       before: signedIn,
       body: Joi.object<EmailChangeBody>({ new_email: emailAddress, current_password: passwordText() }),
       handle: (req, res, body) => requestChange(ctx, req, res, body),
@@ -61,6 +88,11 @@ export function emailRoutes(ctx: AuthContext, guards: Guards): Route[] {
     withBody({
       method: 'POST',
       path: '/email-change/confirm',
+      describes: {
+        summary: 'Take the new address by the mailed link',
+        answers: [messageAnswer],
+        refuses: [InvalidTokenError, EmailLinkForbiddenError, EmailTakenError],
+      },
       before: [routeBudget(ctx, 'email_change_confirm')],
       body: tokenBody,
       handle: async (req, res, { token }) => {
@@ -95,6 +127,7 @@ function emailPages(ctx: AuthContext): Route[] {
   return [
     ...linkPage(ctx, {
       path: '/email-verify/:token',
+      summary: 'Prove the address',
       before: [routeBudget(ctx, 'email_verify_confirm')],
       form: 'email_verify',
       done: 'email_verified',
@@ -103,6 +136,7 @@ function emailPages(ctx: AuthContext): Route[] {
     }),
     ...linkPage(ctx, {
       path: '/email-change/:token',
+      summary: 'Take the new address',
       before: [routeBudget(ctx, 'email_change_confirm')],
       form: 'email_change',
       done: 'email_changed',

@@ -1,10 +1,12 @@
 import Joi from 'joi'
 import type { AuthContext } from '../context'
+import { AccountInactiveError, MfaRequiredError, TooManyRequestsError, UnauthorizedError } from '../errors'
 import { getAuth, getUser } from '../guards/current-auth'
 import type { Guards } from '../guards/guards'
-import { userBody } from '../guards/public-user'
+import { userBody, userSchema } from '../guards/public-user'
 import { routeBudget } from '../guards/route-budget'
 import { sameSiteWhenByCookie } from '../guards/same-site'
+import { type Description, done } from '../http/description'
 import { localeOf } from '../http/locale'
 import { type Route, withBody } from '../http/routes'
 import { sendEmpty, sendJson } from '../http/send'
@@ -17,10 +19,21 @@ import { emailRoutes } from './email-routes'
 /** The signed-in person's own account. */
 export function accountRoutes(ctx: AuthContext, guards: Guards): Route[] {
   return [
-    { method: 'GET', path: '/me', before: [guards.requireUser()], handle: (req, res) => sendJson(res, 200, userBody(getUser(req))) },
+    {
+      method: 'GET',
+      path: '/me',
+      describes: describesMe,
+      before: [guards.requireUser()],
+      handle: (req, res) => sendJson(res, 200, userBody(getUser(req))),
+    },
     ...perDelivery(ctx, (line) => [passwordChange(ctx, guards, line)]),
     ...emailRoutes(ctx, guards),
   ]
+}
+
+const describesMe: Description = {
+  summary: 'The signed-in person',
+  answers: [{ status: 200, description: 'As the database has it now.', schema: userSchema }],
 }
 
 interface PasswordChangeBody {
@@ -34,6 +47,11 @@ function passwordChange(ctx: AuthContext, guards: Guards, { base, delivery, befo
   return withBody({
     method: 'POST',
     path: `${base}/password-change`,
+    describes: {
+      summary: 'Change the password, and end every other session',
+      answers: [done],
+      refuses: [UnauthorizedError, AccountInactiveError, MfaRequiredError, TooManyRequestsError],
+    },
     before: [...before, routeBudget(ctx, 'password_change'), guards.requireAuth(), sameSiteWhenByCookie(ctx)],
     body: Joi.object<PasswordChangeBody>({
       current_password: passwordText(),

@@ -1,4 +1,5 @@
-import { type PublicUser, toPublicUser, userBody } from '../guards/public-user'
+import { type PublicUser, toPublicUser, userBody, userFields } from '../guards/public-user'
+import { instantOrNull, shape } from '../http/description'
 import type { UserRecord } from '../store/auth-store'
 
 /** What an administrator sees of an account: what its owner does, and two dates. Never a hash, never a secret. */
@@ -11,6 +12,8 @@ export function toAdminUser(user: UserRecord): AdminUser {
   const { emailVerifiedAt, activatedAt } = user
   return Object.freeze({ ...toPublicUser(user), emailVerifiedAt, activatedAt })
 }
+
+export const adminUserSchema = shape('AdminUser', { ...userFields, email_verified_at: instantOrNull, activated_at: instantOrNull })
 
 export function adminUserBody(user: AdminUser): object {
   return {

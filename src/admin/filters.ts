@@ -20,6 +20,11 @@ export function parseFilters(entries: readonly (readonly [key: string, value: un
   return [...parsed.values()]
 }
 
+/** Every key that a table with these columns can be asked by. */
+export function filterKeys(columns: ReadonlySet<string>): string[] {
+  return [...GRAMMAR].flatMap(([key, { field }]) => (columns.has(field) ? [key] : []))
+}
+
 const MAX_LENGTH = 4096
 const MAX_LISTED = 100
 

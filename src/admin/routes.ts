@@ -1,16 +1,18 @@
 import type { Request, Response } from 'express'
 import Joi from 'joi'
 import type { AuthContext } from '../context'
-import { NotFoundError, ValidationError } from '../errors'
+import { ConflictError, InvalidFilterValueError, NotFoundError, UnknownFilterKeyError, ValidationError } from '../errors'
 import { getAuth } from '../guards/current-auth'
 import type { Guards } from '../guards/guards'
 import { sameSiteWhenByCookie } from '../guards/same-site'
+import { type Answer, type Description, done, shape, text as string, textOrNull } from '../http/description'
 import { type Route, withBody } from '../http/routes'
 import { sendEmpty, sendJson } from '../http/send'
 import { text } from '../http/validate'
 import { activateUser } from './activate-user'
-import { adminUserBody } from './admin-user'
+import { adminUserBody, adminUserSchema } from './admin-user'
 import { deactivate } from './deactivate'
+import { filterKeys } from './filters'
 import { findUser } from './find-user'
 import { listByEntries, type UserListEntries } from './list-users'
 import type { ActingAdmin } from './lock-target'
@@ -27,11 +29,18 @@ export function adminRoutes(ctx: AuthContext, guards: Guards): Route[] {
   const admin = [guards.requireAdmin(), ...(ctx.settings.mfaEnabled ? [guards.requireMfa()] : [])]
   const acting = [...admin, sameSiteWhenByCookie(ctx)]
   return [
-    { method: 'GET', path: '/admin/users', before: admin, handle: (req, res) => list(ctx, req, res) },
-    { method: 'GET', path: '/admin/users/:id', before: admin, handle: (req, res) => show(ctx, req, res) },
+    {
+      method: 'GET',
+      path: '/admin/users',
+      describes: describesList(ctx.store.users.fields),
+      before: admin,
+      handle: (req, res) => list(ctx, req, res),
+    },
+    { method: 'GET', path: '/admin/users/:id', describes: describesShow, before: admin, handle: (req, res) => show(ctx, req, res) },
     withBody({
       method: 'PATCH',
       path: '/admin/users/:id',
+      describes: { summary: 'Change a name, or who is an administrator', answers: [oneUser], refuses: [NotFoundError, ConflictError] },
       before: acting,
       body: Joi.object<{ name?: string | null; is_admin?: boolean }>({
         name: text(120).allow(null, '').optional(),
@@ -41,10 +50,11 @@ export function adminRoutes(ctx: AuthContext, guards: Guards): Route[] {
         sendJson(res, 200, adminUserBody(await updateUser(ctx, idOf(req), { name, isAdmin }, actingAdmin(req))))
       },
     }),
-    ...Object.entries(actions).map(([name, act]) =>
+    ...Object.entries(actions).map(([name, { summary, act }]) =>
       withBody({
         method: 'POST',
         path: `/admin/users/:id/${name}`,
+        describes: { summary, answers: [done], refuses: [NotFoundError, ConflictError] },
         before: acting,
         body: Joi.object({}),
         handle: async (req, res) => {
@@ -56,11 +66,42 @@ export function adminRoutes(ctx: AuthContext, guards: Guards): Route[] {
   ]
 }
 
-const actions: Readonly<Record<string, (ctx: AuthContext, userId: string, acting: ActingAdmin) => Promise<unknown>>> = {
-  deactivate,
-  activate: activateUser,
-  'revoke-sessions': revokeSessions,
-  'reset-mfa': resetMfa,
+interface Action {
+  readonly summary: string
+  act(ctx: AuthContext, userId: string, acting: ActingAdmin): Promise<unknown>
+}
+
+const actions: Readonly<Record<string, Action>> = {
+  deactivate: { summary: 'Close an account, and end all it has', act: deactivate },
+  activate: { summary: 'Open an account', act: activateUser },
+  'revoke-sessions': { summary: 'End every session of an account', act: revokeSessions },
+  'reset-mfa': { summary: 'Take the second factor off an account', act: resetMfa },
+}
+
+const oneUser: Answer = { status: 200, description: 'The account.', schema: adminUserSchema }
+const describesShow: Description = { summary: 'One account', answers: [oneUser], refuses: [NotFoundError] }
+
+function describesList(columns: ReadonlySet<string> = new Set()): Description {
+  return {
+    summary: 'Accounts, the oldest first, page by page',
+    answers: [
+      {
+        status: 200,
+        description: 'A page; `next_cursor` is null on the last one.',
+        schema: shape('AdminUserList', { items: { type: 'array', items: adminUserSchema }, next_cursor: textOrNull }),
+      },
+    ],
+    refuses: [UnknownFilterKeyError, InvalidFilterValueError],
+    query: [
+      { name: 'cursor', description: 'The `next_cursor` of the page before.', schema: string },
+      { name: 'limit', description: 'How many on a page.', schema: { type: 'integer', minimum: 1, maximum: 100, default: 50 } },
+      {
+        name: 'filters',
+        description: 'Any number of `field=value` or `field__operator=value`; lists are comma separated.',
+        schema: { type: 'object', propertyNames: { enum: filterKeys(columns) }, additionalProperties: string },
+      },
+    ],
+  }
 }
 
 async function list(ctx: AuthContext, req: Request, res: Response): Promise<void> {

@@ -7,10 +7,13 @@ import {
   AppError,
   ConfigurationError,
   ForbiddenError,
+  InvalidTokenError,
   MfaRequiredError,
   ServiceUnavailableError,
+  TokenExpiredError,
   UnauthorizedError,
 } from '../errors'
+import { describeStep, type Refusal } from '../http/description'
 import { step } from '../http/routes'
 import type { UserRecord, UserStore } from '../store/auth-store'
 import { readCredential } from './credentials'
@@ -46,12 +49,14 @@ export type GuardContext = Pick<AuthContext, 'now' | 'logger'> & {
 
 export function guardsFor(ctx: GuardContext): Guards {
   const find = authFinder(ctx)
-  const authenticated = (check: (req: Request, auth: TokenAuth) => Promise<void> | void) =>
-    guarding(ctx, (req) => {
+  const authenticated = (check: (req: Request, auth: TokenAuth) => Promise<void> | void, ...refuses: readonly Refusal[]) => {
+    const guard = guarding(ctx, (req) => {
       const auth = find(req)
       if (!auth) throw new UnauthorizedError()
       return auth instanceof Promise ? auth.then((found) => check(req, found)) : check(req, auth)
     })
+    return describeStep(guard, { refuses: [...tokenRefusals, ...refuses], credential: 'access_token' })
+  }
   return {
     requireAuth: () => authenticated(rememberAuth),
     optionalAuth: () =>
@@ -64,24 +69,30 @@ export function guardsFor(ctx: GuardContext): Guards {
       authenticated((req, auth) => {
         if (!auth.claims.amr.some(isSecondFactor)) throw new MfaRequiredError()
         rememberAuth(req, auth)
-      }),
+      }, MfaRequiredError),
     requireUser: () => {
       const users = usersOf(ctx, 'requireUser')
       return authenticated(async (req, { claims }) => {
         rememberAuth(req, { claims, user: toPublicUser(await loadUser(users, claims.sub)) })
-      })
+      }, AccountInactiveError)
     },
     requireAdmin: () => {
       const users = adminsOf(ctx)
-      return authenticated(async (req, { claims }) => {
-        const user = await loadUser(users, claims.sub)
-        if (user.isAdmin !== true) throw new ForbiddenError()
-        rememberAuth(req, { claims, user: toPublicUser(user) })
-      })
+      return authenticated(
+        async (req, { claims }) => {
+          const user = await loadUser(users, claims.sub)
+          if (user.isAdmin !== true) throw new ForbiddenError()
+          rememberAuth(req, { claims, user: toPublicUser(user) })
+        },
+        AccountInactiveError,
+        ForbiddenError,
+      )
     },
-    requireSession: () => guarding(ctx, requireSession(ctx)),
+    requireSession: () => describeStep(guarding(ctx, requireSession(ctx)), { refuses: [UnauthorizedError], credential: 'session_cookie' }),
   }
 }
+
+const tokenRefusals: readonly Refusal[] = [UnauthorizedError, InvalidTokenError, TokenExpiredError]
 
 /** Null: no token was sent. A promise only where a key has to be fetched: one for each request is most of what a guard would cost. */
 function authFinder(ctx: GuardContext): (req: Request) => TokenAuth | Promise<TokenAuth> | null {

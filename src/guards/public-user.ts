@@ -1,3 +1,4 @@
+import { flag, instant, instantOrNull, shape, text, textOrNull } from '../http/description'
 import type { UserRecord } from '../store/auth-store'
 
 /** What of a user may be shown to it. Built by naming each field: a column the host added never slips out. */
@@ -17,6 +18,20 @@ export function toPublicUser(user: UserRecord): PublicUser {
   const { id, email, name, isActive, isAdmin, createdAt, updatedAt, lastLoginAt } = user
   return Object.freeze({ id, email, name, isActive, isAdmin, createdAt, updatedAt, lastLoginAt, mfaEnabled: user.totpEnabledAt !== null })
 }
+
+export const userFields = {
+  id: text,
+  email: text,
+  name: textOrNull,
+  is_active: flag,
+  is_admin: flag,
+  created_at: instant,
+  updated_at: instant,
+  last_login_at: instantOrNull,
+  mfa_enabled: flag,
+}
+
+export const userSchema = shape('User', userFields)
 
 /** The same on the wire. */
 export function userBody(user: PublicUser) {

@@ -1,12 +1,11 @@
 import type { RequestHandler } from 'express'
 import type { AuthContext } from '../context'
-import { step } from '../http/routes'
-import { refuseCrossSite } from '../http/same-site'
+import { refuseCrossSite, refusingCrossSite } from '../http/same-site'
 import { readCredential } from './credentials'
 
 /** For our own routes behind `requireAuth` that change something: what the access cookie alone vouches for must come from here. */
 export function sameSiteWhenByCookie(ctx: AuthContext): RequestHandler {
-  return step((req) => {
+  return refusingCrossSite((req) => {
     if (readCredential(ctx.settings, req)?.from === 'cookie') refuseCrossSite(ctx.settings, req)
   })
 }

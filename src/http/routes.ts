@@ -2,6 +2,7 @@ import type { ErrorRequestHandler, Request, RequestHandler, Response, Router } f
 import type Joi from 'joi'
 import { AppError, InternalError, MethodNotAllowedError, ServiceUnavailableError } from '../errors'
 import { inTime } from '../in-time'
+import type { Description } from './description'
 import { readJsonBody } from './json-body'
 import { setSecurityHeaders } from './send'
 import { validate } from './validate'
@@ -13,6 +14,7 @@ export interface Route {
   readonly method: Method
   /** Below the prefix; literal segments and `:name` only, which both Express majors read alike. */
   readonly path: string
+  readonly describes: Description
   /** Ends in a login: its answer is a session pair or a challenge. */
   readonly loginShaped?: boolean
   /** A GET that changes something: HEAD, which Express would send here, is refused with 405. */

@@ -1,6 +1,8 @@
-import type { Request } from 'express'
+import type { Request, RequestHandler } from 'express'
 import type { Settings } from '../config/settings'
 import { CsrfValidationFailedError } from '../errors'
+import { describeStep } from './description'
+import { step } from './routes'
 
 /**
  * For a request that could set or use our cookies: refused when the browser says that another site sent it. Clients that
@@ -8,6 +10,16 @@ import { CsrfValidationFailedError } from '../errors'
  */
 export function refuseCrossSite(settings: Settings, req: Request): void {
   if (!isTrusted(settings, req)) throw new CsrfValidationFailedError()
+}
+
+/** The same as a step before a line. */
+export function sameSite(settings: Settings): RequestHandler {
+  return refusingCrossSite((req) => refuseCrossSite(settings, req))
+}
+
+/** A step that says of itself what it refuses, whatever it looks at first. */
+export function refusingCrossSite(check: (req: Request) => void): RequestHandler {
+  return describeStep(step(check), { refuses: [CsrfValidationFailedError] })
 }
 
 /**

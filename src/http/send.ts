@@ -14,9 +14,14 @@ export function setSecurityHeaders(res: Response): void {
  * own answers, and an ETag would let a conditional request be answered from a cache.
  */
 export function sendJson(res: Response, status: number, body: unknown): void {
+  sendJsonText(res, status, JSON.stringify(body))
+}
+
+/** What is JSON already. */
+export function sendJsonText(res: Response, status: number, text: string): void {
   res.statusCode = status
   res.setHeader('Content-Type', 'application/json; charset=utf-8')
-  res.end(JSON.stringify(body))
+  res.end(text)
 }
 
 /**

@@ -1,15 +1,22 @@
 import Joi from 'joi'
 import type { AuthContext } from '../context'
+import { EmailLinkForbiddenError, InvalidTokenError } from '../errors'
 import { routeBudget } from '../guards/route-budget'
+import type { Description } from '../http/description'
 import { type Route, withBody } from '../http/routes'
 import { text } from '../http/validate'
-import { sendLogin } from '../session/delivery'
+import { loginAnswer, sendLogin } from '../session/delivery'
 import type { DeliveryLine } from '../session/per-delivery'
 import { activate } from './activate'
 
 /** The token in the path, as specified, or in the body, where no log of the path keeps it. */
 export function activationRoutes(ctx: AuthContext, { base, delivery, before }: DeliveryLine): Route[] {
-  const line = { method: 'POST', loginShaped: true, before: [...before, routeBudget(ctx, 'activate')] } as const
+  const describes: Description = {
+    summary: 'Activate an account by the mailed link, and log in',
+    answers: [loginAnswer(delivery)],
+    refuses: [InvalidTokenError, EmailLinkForbiddenError],
+  }
+  const line = { method: 'POST', describes, loginShaped: true, before: [...before, routeBudget(ctx, 'activate')] } as const
   return [
     withBody({
       ...line,

@@ -8,10 +8,16 @@ import { linkPage } from '../pages/link-page'
 import { activateOnly, lookAtActivation } from './activate'
 import { lookAtReset, resetOnly } from './reset-password'
 
+const passwords = Joi.object<{ new_password: string; confirm_password: string }>({
+  new_password: passwordText().allow(''),
+  confirm_password: passwordText().allow(''),
+})
+
 /** The page behind an activation link. It signs nobody in: a page can keep no token. */
 export function activationPage(ctx: AuthContext): Route[] {
   return linkPage(ctx, {
     path: '/activate/:token',
+    summary: 'Activate an account',
     sharesPath: true,
     before: [routeBudget(ctx, 'activate')],
     form: 'activate',
@@ -25,6 +31,8 @@ export function activationPage(ctx: AuthContext): Route[] {
 export function resetPage(ctx: AuthContext): Route[] {
   return linkPage(ctx, {
     path: '/password-reset/:token',
+    summary: 'Set a new password',
+    fields: passwords,
     before: [routeBudget(ctx, 'password_reset_confirm')],
     form: 'password_reset',
     done: 'password_changed',
@@ -32,11 +40,6 @@ export function resetPage(ctx: AuthContext): Route[] {
     redeem: (token, fields, locale) => resetOnly(ctx, { token, newPassword: readPassword(fields), locale }),
   })
 }
-
-const passwords = Joi.object<{ new_password: string; confirm_password: string }>({
-  new_password: passwordText().allow(''),
-  confirm_password: passwordText().allow(''),
-})
 
 function readPassword(fields: unknown): string {
   const { new_password, confirm_password } = validate(passwords, fields)

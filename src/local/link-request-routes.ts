@@ -1,11 +1,12 @@
 import type { Request, Response } from 'express'
 import Joi from 'joi'
 import type { AuthContext } from '../context'
+import { TooManyRequestsError } from '../errors'
 import { emailAddress, requireEmail } from '../http/email-address'
 import { type Locale, localeOf } from '../http/locale'
 import { type Route, withBody } from '../http/routes'
 import { takeUnits } from '../limits/take-unit'
-import { answerLinkRequest } from '../mailbox/answer-link-request'
+import { answerLinkRequest, linkRequestAnswer } from '../mailbox/answer-link-request'
 import type { LinkToken } from '../mailbox/email-link'
 import { ACTIVATION_WITHHELD } from '../mailbox/refuses-email-link'
 import type { UserRecord } from '../store/auth-store'
@@ -20,14 +21,27 @@ interface LinkRequest {
   /** Of the budget. */
   name: string
   path: string
+  summary: string
   /** The field that holds the link where links are shown. */
   field: 'activation_url' | 'reset_url'
   send: SendLink
 }
 
 const requests: readonly LinkRequest[] = [
-  { name: 'activation_request', path: '/activation/request', field: 'activation_url', send: sendActivation },
-  { name: 'password_reset_request', path: '/password-reset/request', field: 'reset_url', send: sendPasswordReset },
+  {
+    name: 'activation_request',
+    path: '/activation/request',
+    summary: 'Ask for another activation mail',
+    field: 'activation_url',
+    send: sendActivation,
+  },
+  {
+    name: 'password_reset_request',
+    path: '/password-reset/request',
+    summary: 'Ask for a link to set a new password',
+    field: 'reset_url',
+    send: sendPasswordReset,
+  },
 ]
 
 export function linkRequestRoutes(ctx: AuthContext): Route[] {
@@ -35,6 +49,7 @@ export function linkRequestRoutes(ctx: AuthContext): Route[] {
     withBody({
       method: 'POST',
       path: request.path,
+      describes: { summary: request.summary, answers: [linkRequestAnswer(request.field)], refuses: [TooManyRequestsError] },
       body: Joi.object<{ email: string }>({ email: emailAddress }),
       handle: (req, res, { email }) => answer(ctx, request, req, res, requireEmail(email)),
     }),

@@ -1,16 +1,17 @@
 import Joi from 'joi'
 import type { AuthContext } from '../context'
+import { EmailLinkForbiddenError, InvalidCredentialsError, InvalidTokenError, LoginThrottledError } from '../errors'
 import { routeBudget } from '../guards/route-budget'
 import { emailAddress } from '../http/email-address'
 import { localeOf } from '../http/locale'
-import { type Route, step, withBody } from '../http/routes'
-import { refuseCrossSite } from '../http/same-site'
+import { type Route, withBody } from '../http/routes'
+import { sameSite } from '../http/same-site'
 import { passwordText, text } from '../http/validate'
-import { sendLogin } from '../session/delivery'
+import { loginAnswer, sendLogin } from '../session/delivery'
 import { openTokenPair } from '../session/finish-login'
 import { openServerSession } from '../session/open-server-session'
 import type { DeliveryLine } from '../session/per-delivery'
-import { originOf, sendSessionLogin } from '../session/session-cookie'
+import { originOf, sendSessionLogin, sessionLoginAnswer } from '../session/session-cookie'
 import { clientKey } from '../throttle/client-key'
 import { logIn } from './log-in'
 import { resetPassword } from './reset-password'
@@ -33,6 +34,11 @@ export function loginRoutes(ctx: AuthContext, { base, delivery, before }: Delive
     withBody({
       method: 'POST',
       path: `${base}/login`,
+      describes: {
+        summary: 'Log in with email and password',
+        answers: [loginAnswer(delivery)],
+        refuses: [InvalidCredentialsError, LoginThrottledError],
+      },
       loginShaped: true,
       before,
       body: credentials,
@@ -42,6 +48,11 @@ export function loginRoutes(ctx: AuthContext, { base, delivery, before }: Delive
     withBody({
       method: 'POST',
       path: `${base}/password-reset/confirm`,
+      describes: {
+        summary: 'Set a new password by the mailed link, and log in',
+        answers: [loginAnswer(delivery)],
+        refuses: [InvalidTokenError, EmailLinkForbiddenError],
+      },
       loginShaped: true,
       before: [...before, routeBudget(ctx, 'password_reset_confirm')],
       body: Joi.object<ResetBody>({ token: text(512), new_password: passwordText().allow('') }),
@@ -60,8 +71,13 @@ export function sessionLoginRoute(ctx: AuthContext): Route[] {
     withBody({
       method: 'POST',
       path: '/session/login',
+      describes: {
+        summary: 'Log in with email and password, into a session cookie',
+        answers: [sessionLoginAnswer],
+        refuses: [InvalidCredentialsError, LoginThrottledError],
+      },
       loginShaped: true,
-      before: [step((req) => refuseCrossSite(ctx.settings, req))],
+      before: [sameSite(ctx.settings)],
       body: credentials,
       handle: async (req, res, { email, password }) => {
         const input = { email, password, client: clientKey(req.ip) }

@@ -3,6 +3,7 @@ import type { Response } from 'express'
 import Joi from 'joi'
 import type { AuthContext } from '../context'
 import { EmailTakenError, SignupThrottledError } from '../errors'
+import { type Description, flag, shape, text as string, textOrNull } from '../http/description'
 import { emailAddress } from '../http/email-address'
 import { readJsonBody } from '../http/json-body'
 import { type Locale, localeOf } from '../http/locale'
@@ -31,11 +32,30 @@ const base = Joi.object<SignupBody>({
   name: text(120).allow(null, '').optional(),
 })
 
+const describesSignup: Description = {
+  summary: 'Make an account with email and password',
+  answers: [
+    {
+      status: 201,
+      description: 'Made, or so it looks: a taken address gets the same answer, and its owner a mail.',
+      schema: shape('Signup', {
+        user_id: string,
+        activation_required: flag,
+        activation_url: textOrNull,
+        access_token: textOrNull,
+        refresh_token: textOrNull,
+      }),
+    },
+  ],
+  refuses: [EmailTakenError, SignupThrottledError],
+}
+
 export function signupRoutes(ctx: AuthContext, { base: path, delivery, before }: DeliveryLine): Route[] {
   return [
     {
       method: 'POST',
       path: `${path}/signup`,
+      describes: { ...describesSignup, hostsBody: ctx.signup.schema, hostRefuses: ctx.signup.onSignup !== undefined },
       before,
       body: base,
       handle: async (req, res) => {

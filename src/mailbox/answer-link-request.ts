@@ -1,6 +1,7 @@
 import type { Response } from 'express'
 import type { AuthContext } from '../context'
 import type { LocalizedText } from '../errors'
+import { type Answer, text, textOrNull } from '../http/description'
 import type { Locale } from '../http/locale'
 import { sendJson } from '../http/send'
 import type { LinkToken } from './email-link'
@@ -9,6 +10,15 @@ import type { LinkToken } from './email-link'
 const message: LocalizedText = {
   'en-US': 'If this address has an account that it applies to, a mail is on its way.',
   'pt-BR': 'Se houver uma conta para este endereço à qual isto se aplique, um e-mail está a caminho.',
+}
+
+/** What a line that ends in `answerLinkRequest` answers. */
+export function linkRequestAnswer(field: string): Answer {
+  return {
+    status: 202,
+    description: 'The same for every address. The link itself is shown in development only.',
+    schema: { type: 'object', properties: { message: text, [field]: textOrNull }, required: ['message', field] },
+  }
 }
 
 /**

@@ -1,12 +1,12 @@
 import type { ErrorRequestHandler, Request, Response } from 'express'
 import Joi from 'joi'
 import type { AuthContext } from '../context'
-import { MfaCodeInvalidError, MfaTokenInvalidError, TooManyRequestsError } from '../errors'
+import { MfaCodeInvalidError, MfaThrottledError, MfaTokenInvalidError, TooManyRequestsError } from '../errors'
 import { readRefusal, setRefusalHeaders } from '../http/error-envelope'
 import { isForm, readForm } from '../http/json-body'
 import { localeOf } from '../http/locale'
-import { type Route, step } from '../http/routes'
-import { refuseForeignForm } from '../http/same-site'
+import type { Route } from '../http/routes'
+import { refuseForeignForm, refusingCrossSite } from '../http/same-site'
 import { sendRedirect } from '../http/send'
 import { text, validate } from '../http/validate'
 import { sendChallengePage } from '../pages/challenge-page'
@@ -26,8 +26,19 @@ export function challengeForm(ctx: AuthContext, { base, delivery }: DeliveryLine
     {
       method: 'POST',
       path: `${base}/mfa/verify`,
+      describes: {
+        summary: 'Finish a login with the form of the challenge page',
+        form: fields,
+        answers: [
+          { status: 302, description: 'The session, in two cookies, and on to the success redirect.' },
+          { status: 200, description: 'The form again: the code was wrong.', isPage: true },
+          { status: 400, description: 'The challenge is over.', isPage: true },
+        ],
+        refuses: [MfaThrottledError],
+        refusals: 'page',
+      },
       when: isForm,
-      before: [step((req) => refuseForeignForm(ctx.settings, req))],
+      before: [refusingCrossSite((req) => refuseForeignForm(ctx.settings, req))],
       handle: (req, res) => finish(ctx, req, res, target),
       onError: formErrors(ctx),
     },

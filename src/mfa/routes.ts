@@ -1,20 +1,31 @@
 import Joi from 'joi'
 import type { AuthContext } from '../context'
+import {
+  AccountInactiveError,
+  MfaAlreadyEnrolledError,
+  MfaCodeInvalidError,
+  MfaNotEnrolledError,
+  MfaThrottledError,
+  MfaTokenInvalidError,
+  TooManyRequestsError,
+  UnauthorizedError,
+} from '../errors'
 import { getAuth } from '../guards/current-auth'
 import type { Guards } from '../guards/guards'
 import { routeBudget } from '../guards/route-budget'
 import { sameSiteWhenByCookie } from '../guards/same-site'
+import { done, shape, text as string } from '../http/description'
 import { localeOf } from '../http/locale'
-import { type Route, step, withBody } from '../http/routes'
-import { refuseCrossSite } from '../http/same-site'
+import { type Route, withBody } from '../http/routes'
+import { sameSite } from '../http/same-site'
 import { sendEmpty, sendJson } from '../http/send'
 import { passwordText, text } from '../http/validate'
 import type { AccessTokenClaims } from '../session/access-token'
-import { sendLogin, shownSession } from '../session/delivery'
+import { loginAnswer, sendLogin, shownSession } from '../session/delivery'
 import { openTokenPair } from '../session/finish-login'
 import { openServerSession } from '../session/open-server-session'
 import { type DeliveryLine, perDelivery } from '../session/per-delivery'
-import { originOf, sendSessionLogin } from '../session/session-cookie'
+import { originOf, sendSessionLogin, sessionLoginAnswer } from '../session/session-cookie'
 import { refuseSupersededToken } from '../session/superseded-token'
 import { findActiveUser } from '../step-up/find-active-user'
 import { reauthenticate } from '../step-up/reauthenticate'
@@ -42,6 +53,16 @@ const code = text(256).allow('')
 const refreshToken = text(4096).optional()
 const verification = Joi.object<{ mfa_token: string; code: string }>({ mfa_token: text(4096), code })
 
+const unauthorized = [UnauthorizedError, AccountInactiveError, TooManyRequestsError]
+const codeRefusals = [MfaCodeInvalidError, MfaNotEnrolledError, MfaThrottledError]
+const describesVerify = {
+  summary: 'Finish a login with a code of the second factor, or a recovery code',
+  refuses: [MfaTokenInvalidError, MfaCodeInvalidError, MfaThrottledError],
+}
+const recoveryCodes = { type: 'array', items: string }
+const recoveryCodesSchema = shape('RecoveryCodes', { recovery_codes: recoveryCodes })
+const enrolmentSchema = shape('Enrolment', { secret: string, provisioning_uri: string, qr_svg: string, recovery_codes: recoveryCodes })
+
 interface DisableBody {
   password?: string
   code: string
@@ -63,6 +84,11 @@ function enrolmentLines(ctx: AuthContext, guards: Guards): Route[] {
     withBody({
       method: 'POST',
       path: '/mfa/enroll',
+      describes: {
+        summary: 'Begin with a second factor',
+        answers: [{ status: 200, description: 'Shown once. Nothing is asked for until /mfa/confirm.', schema: enrolmentSchema }],
+        refuses: [...unauthorized, MfaAlreadyEnrolledError],
+      },
       before,
       body: Joi.object<{ password?: string }>({ password: passwordText().optional() }),
       handle: async (req, res, { password }) => {
@@ -75,6 +101,11 @@ function enrolmentLines(ctx: AuthContext, guards: Guards): Route[] {
     withBody({
       method: 'POST',
       path: '/mfa/recovery-codes',
+      describes: {
+        summary: 'A new set of recovery codes',
+        answers: [{ status: 200, description: 'Shown once; the old set is dead.', schema: recoveryCodesSchema }],
+        refuses: [...unauthorized, ...codeRefusals],
+      },
       before,
       body: Joi.object<{ code: string }>({ code }),
       handle: async (req, res, body) =>
@@ -89,6 +120,7 @@ function enrolmentLines(ctx: AuthContext, guards: Guards): Route[] {
     withBody({
       method: 'POST',
       path: '/mfa/disable',
+      describes: { summary: 'Take the second factor off', answers: [done], refuses: [...unauthorized, ...codeRefusals] },
       before,
       body: Joi.object<DisableBody>({ password: passwordText().optional(), code, refresh_token: refreshToken }),
       handle: async (req, res, body) => {
@@ -114,6 +146,7 @@ function loginLines(ctx: AuthContext, guards: Guards, line: DeliveryLine): Route
     withBody({
       method: 'POST',
       path: `${base}/mfa/verify`,
+      describes: { ...describesVerify, answers: [loginAnswer(delivery)] },
       loginShaped: true,
       before,
       body: verification,
@@ -125,6 +158,11 @@ function loginLines(ctx: AuthContext, guards: Guards, line: DeliveryLine): Route
     withBody({
       method: 'POST',
       path: `${base}/mfa/confirm`,
+      describes: {
+        summary: 'Show the first code: the second factor is active, every other session ended',
+        answers: [loginAnswer(delivery)],
+        refuses: [...unauthorized, ...codeRefusals, MfaAlreadyEnrolledError],
+      },
       loginShaped: true,
       before: [...before, routeBudget(ctx, 'mfa_confirm'), guards.requireAuth(), sameSiteWhenByCookie(ctx)],
       body: Joi.object<{ code: string }>({ code }),
@@ -145,8 +183,9 @@ function sessionLine(ctx: AuthContext): Route[] {
     withBody({
       method: 'POST',
       path: '/session/mfa/verify',
+      describes: { ...describesVerify, answers: [sessionLoginAnswer] },
       loginShaped: true,
-      before: [step((req) => refuseCrossSite(ctx.settings, req))],
+      before: [sameSite(ctx.settings)],
       body: verification,
       handle: async (req, res, { mfa_token: mfaToken, code }) => {
         const locale = localeOf(req, ctx.settings.defaultLocale)
@@ -165,6 +204,11 @@ function passwordChangeLine(ctx: AuthContext, guards: Guards, { base, delivery, 
   return withBody({
     method: 'POST',
     path: `${base}/password-change/mfa`,
+    describes: {
+      summary: 'Change the password by a code of the second factor, and end every other session',
+      answers: [done],
+      refuses: [...unauthorized, ...codeRefusals],
+    },
     before: [...before, routeBudget(ctx, 'password_change'), guards.requireAuth(), sameSiteWhenByCookie(ctx)],
     body: Joi.object<PasswordBody>({ code, new_password: passwordText().allow(''), refresh_token: refreshToken }),
     handle: async (req, res, body) => {

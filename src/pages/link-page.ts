@@ -1,6 +1,8 @@
 import type { ErrorRequestHandler, Request, RequestHandler } from 'express'
+import Joi from 'joi'
 import type { AuthContext } from '../context'
 import { EmailLinkForbiddenError, EmailTakenError, InvalidTokenError, TooManyRequestsError, ValidationError } from '../errors'
+import type { Answer } from '../http/description'
 import { readRefusal, setRefusalHeaders } from '../http/error-envelope'
 import { isForm, readForm } from '../http/json-body'
 import { type Locale, localeOf } from '../http/locale'
@@ -13,7 +15,10 @@ import { sendPage } from './send-page'
 export interface LinkPage {
   /** Ends in `/:token`. */
   path: string
+  summary: string
   before: readonly RequestHandler[]
+  /** Of the form; none unless said. */
+  fields?: Joi.ObjectSchema
   form: PageName
   done: PageName
   /** Throws what redeeming would throw, and spends nothing: mail scanners open links. */
@@ -25,12 +30,17 @@ export interface LinkPage {
 }
 
 /** GET shows the form and changes nothing; its POST redeems the link and answers with a page, without cookie or token. */
-export function linkPage(ctx: AuthContext, { path, before, form, done, look, redeem, sharesPath }: LinkPage): Route[] {
+export function linkPage(ctx: AuthContext, { path, summary, before, form, fields, done, look, redeem, sharesPath }: LinkPage): Route[] {
   const onError = pageErrors(ctx)
   return [
     {
       method: 'GET',
       path,
+      describes: {
+        summary: `${summary}: the page behind the mailed link`,
+        answers: [page('The form. Nothing has changed.'), notValid],
+        ...pageRefusals,
+      },
       before,
       handle: async (req, res) => {
         await look(tokenOf(req))
@@ -41,12 +51,18 @@ export function linkPage(ctx: AuthContext, { path, before, form, done, look, red
     {
       method: 'POST',
       path,
+      describes: {
+        summary,
+        form: fields ?? Joi.object({}),
+        answers: [page('Done.'), { ...notValid, description: 'The form again; or the link is not valid any more.' }],
+        ...pageRefusals,
+      },
       before,
       ...(sharesPath && { when: isForm }),
       handle: async (req, res) => {
-        const fields = await readForm(req, res)
+        const sent = await readForm(req, res)
         try {
-          await redeem(tokenOf(req), fields, localeOf(req, ctx.settings.defaultLocale))
+          await redeem(tokenOf(req), sent, localeOf(req, ctx.settings.defaultLocale))
         } catch (error) {
           if (!(error instanceof ValidationError)) throw error
           // The link is alive: the policy is asked before it is spent.
@@ -57,6 +73,15 @@ export function linkPage(ctx: AuthContext, { path, before, form, done, look, red
       onError,
     },
   ]
+}
+
+/** A link that is not valid is 400 here, and its own page. */
+const pageRefusals = { refuses: [EmailLinkForbiddenError, EmailTakenError], refusals: 'page' } as const
+
+const notValid: Answer = { status: 400, description: 'The link is not valid any more.', isPage: true }
+
+function page(description: string): Answer {
+  return { status: 200, description, isPage: true }
 }
 
 function tokenOf(req: Request): string {

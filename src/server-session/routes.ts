@@ -1,10 +1,12 @@
 import type { Request, Response } from 'express'
 import Joi from 'joi'
 import type { AuthContext } from '../context'
+import { NotFoundError } from '../errors'
 import { getSession, getUser } from '../guards/current-auth'
 import type { Guards } from '../guards/guards'
-import { type Route, step, withBody } from '../http/routes'
-import { refuseCrossSite } from '../http/same-site'
+import { type Description, done, flag, instant, shape, text, textOrNull } from '../http/description'
+import { type Route, withBody } from '../http/routes'
+import { sameSite } from '../http/same-site'
 import { sendEmpty, sendJson } from '../http/send'
 import type { OnLogout } from '../session/routes'
 import type { PublicSession } from '../session/server-session'
@@ -19,14 +21,21 @@ import { listSessions, revokeSession } from './sessions'
 export function serverSessionRoutes(ctx: AuthContext, guards: Guards, onLogout: OnLogout): Route[] {
   if (!ctx.store.sessions) return []
   const signedIn = guards.requireSession()
-  const sameSite = step((req) => refuseCrossSite(ctx.settings, req))
+  const ownSite = sameSite(ctx.settings)
   return [
-    { method: 'GET', path: '/session/me', before: [signedIn], handle: (req, res) => sendJson(res, 200, meBody(req)) },
-    { method: 'GET', path: '/session/list', before: [signedIn], handle: (req, res) => list(ctx, req, res) },
+    {
+      method: 'GET',
+      path: '/session/me',
+      describes: describesMe,
+      before: [signedIn],
+      handle: (req, res) => sendJson(res, 200, meBody(req)),
+    },
+    { method: 'GET', path: '/session/list', describes: describesList, before: [signedIn], handle: (req, res) => list(ctx, req, res) },
     withBody({
       method: 'POST',
       path: '/session/logout',
-      before: [sameSite],
+      describes: { summary: 'End this browser’s session, or all of the account’s', answers: [done], credential: 'session_cookie' },
+      before: [ownSite],
       body: Joi.object<{ all_sessions: boolean }>({ all_sessions: Joi.boolean().optional().default(false) }),
       handle: async (req, res, body) => {
         const token = readSessionCookie(ctx.settings, req)
@@ -37,9 +46,38 @@ export function serverSessionRoutes(ctx: AuthContext, guards: Guards, onLogout: 
       },
     }),
     // After the literal paths, which are no ids.
-    { method: 'DELETE', path: '/session/:id', before: [sameSite, signedIn], handle: (req, res) => end(ctx, req, res) },
+    {
+      method: 'DELETE',
+      path: '/session/:id',
+      describes: describesEnd,
+      before: [ownSite, signedIn],
+      handle: (req, res) => end(ctx, req, res),
+    },
   ]
 }
+
+const sessionFields = { created_at: instant, last_seen_at: instant, expires_at: instant, ip: textOrNull, user_agent: textOrNull }
+const describesMe: Description = {
+  summary: 'This browser’s session',
+  answers: [
+    {
+      status: 200,
+      description: 'The session.',
+      schema: shape('OwnSession', { user_id: text, email: text, amr: { type: 'array', items: text }, ...sessionFields }),
+    },
+  ],
+}
+const describesList: Description = {
+  summary: 'Every live session of the account',
+  answers: [
+    {
+      status: 200,
+      description: 'The sessions.',
+      schema: { type: 'array', items: shape('Session', { id: text, ...sessionFields, is_current: flag }) },
+    },
+  ],
+}
+const describesEnd: Description = { summary: 'End one session of the account', answers: [done], refuses: [NotFoundError] }
 
 async function list(ctx: AuthContext, req: Request, res: Response): Promise<void> {
   const current = getSession(req)

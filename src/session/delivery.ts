@@ -2,9 +2,32 @@ import type { Request, Response } from 'express'
 import type { Settings } from '../config/settings'
 import type { AuthContext } from '../context'
 import { clearCookie, readCookie, setCookie } from '../http/cookies'
+import { type Answer, flag, shape, text, textOrNull } from '../http/description'
 import { sendJson } from '../http/send'
 import type { LoginResult } from './finish-login'
 import type { KeptSession } from './log-out'
+
+export const loginSchema = shape('Login', {
+  user_id: text,
+  access_token: textOrNull,
+  refresh_token: textOrNull,
+  mfa_required: flag,
+  mfa_token: textOrNull,
+})
+
+/** What a line that ends in `sendLogin` answers. */
+export function loginAnswer(delivery: Delivery): Answer {
+  const session = {
+    bearer: 'The session’s two tokens',
+    cookie: 'The session, in two cookies; the tokens of the body are null',
+    both: 'The session’s two tokens, in the body and in two cookies',
+  }[delivery]
+  return {
+    status: 200,
+    description: `${session}. Where a second factor is active: its challenge, and no session yet.`,
+    schema: loginSchema,
+  }
+}
 
 /** How a login's answer travels: in the body, in cookies with null body fields, or both. */
 export type Delivery = Settings['tokenDelivery']

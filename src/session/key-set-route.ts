@@ -1,7 +1,15 @@
 import type { AuthContext } from '../context'
+import { shape, text } from '../http/description'
 import type { Route } from '../http/routes'
 import { sendJson } from '../http/send'
 import type { AccessKey } from '../keys'
+
+const keySchema = {
+  type: 'object',
+  properties: { kty: text, kid: text, alg: text, use: text, n: text, e: text, crv: text, x: text, y: text },
+  required: ['kty', 'kid', 'alg', 'use'],
+}
+const keySetSchema = shape('KeySet', { keys: { type: 'array', items: keySchema } })
 
 /** The public halves of `jwtKeys`, for whoever checks our tokens without our secrets; without `jwtKeys` no route. */
 export function keySetRoutes(ctx: Pick<AuthContext, 'accessKeys'>): Route[] {
@@ -11,6 +19,10 @@ export function keySetRoutes(ctx: Pick<AuthContext, 'accessKeys'>): Route[] {
     {
       method: 'GET',
       path: '/.well-known/jwks.json',
+      describes: {
+        summary: 'The public keys that access tokens are signed with (RFC 7517)',
+        answers: [{ status: 200, description: 'The key set; may be kept for five minutes.', schema: keySetSchema }],
+      },
       handle: (_req, res) => {
         // Public, and asked for by every verifier (contract section 13, Keys).
         res.setHeader('Cache-Control', 'public, max-age=300')

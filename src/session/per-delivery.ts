@@ -1,7 +1,7 @@
 import type { RequestHandler } from 'express'
 import type { AuthContext } from '../context'
-import { type Route, step } from '../http/routes'
-import { refuseCrossSite } from '../http/same-site'
+import type { Route } from '../http/routes'
+import { sameSite } from '../http/same-site'
 
 /** How a set of lines answers, and where it is mounted. */
 export interface DeliveryLine {
@@ -19,7 +19,7 @@ export function perDelivery(ctx: AuthContext, lines: (line: DeliveryLine) => Rou
   const inCookies = (base: DeliveryLine['base']): DeliveryLine => ({
     delivery: 'cookie',
     base,
-    before: [step((req) => refuseCrossSite(ctx.settings, req))],
+    before: [sameSite(ctx.settings)],
   })
   const { tokenDelivery } = ctx.settings
   if (tokenDelivery === 'cookie') return lines(inCookies(''))

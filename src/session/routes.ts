@@ -1,17 +1,28 @@
 import type { Request, Response } from 'express'
 import Joi from 'joi'
 import type { AuthContext } from '../context'
-import { UnauthorizedError } from '../errors'
+import { AccountInactiveError, InvalidTokenError, UnauthorizedError } from '../errors'
+import { type Description, done } from '../http/description'
 import { type Route, withBody } from '../http/routes'
 import { sendEmpty } from '../http/send'
 import { text } from '../http/validate'
-import { clearLoginCookies, readRefreshCookie, sendLogin } from './delivery'
+import { clearLoginCookies, loginAnswer, readRefreshCookie, sendLogin } from './delivery'
 import { logOut } from './log-out'
 import { type DeliveryLine, perDelivery } from './per-delivery'
 import { refresh } from './refresh'
 
 const token = text(4096)
 const allSessions = Joi.boolean().optional().default(false)
+
+const describesLogout: Description = { summary: 'End this session, or all of the account’s', answers: [done] }
+
+function describesRefresh(delivery: 'bearer' | 'cookie'): Description {
+  return {
+    summary: 'Spend the refresh token on a new pair',
+    answers: [loginAnswer(delivery)],
+    refuses: [UnauthorizedError, InvalidTokenError, AccountInactiveError],
+  }
+}
 
 /** What else of this browser ends with a logout; rooms above this one know. */
 export type OnLogout = (req: Request, res: Response) => Promise<void>
@@ -25,6 +36,7 @@ function bodyRoutes(ctx: AuthContext, { base, before }: DeliveryLine, onLogout: 
     withBody({
       method: 'POST',
       path: `${base}/refresh`,
+      describes: describesRefresh('bearer'),
       loginShaped: true,
       before,
       body: Joi.object<{ refresh_token: string }>({ refresh_token: token }),
@@ -33,6 +45,7 @@ function bodyRoutes(ctx: AuthContext, { base, before }: DeliveryLine, onLogout: 
     withBody({
       method: 'POST',
       path: `${base}/logout`,
+      describes: describesLogout,
       before,
       body: Joi.object<{ refresh_token: string; all_sessions: boolean }>({ refresh_token: token, all_sessions: allSessions }),
       handle: async (req, res, body) => {
@@ -49,6 +62,7 @@ function cookieRoutes(ctx: AuthContext, { base, before }: DeliveryLine, onLogout
     withBody({
       method: 'POST',
       path: `${base}/refresh`,
+      describes: { ...describesRefresh('cookie'), credential: 'refresh_cookie' },
       loginShaped: true,
       before,
       body: Joi.object({}),
@@ -61,6 +75,7 @@ function cookieRoutes(ctx: AuthContext, { base, before }: DeliveryLine, onLogout
     withBody({
       method: 'POST',
       path: `${base}/logout`,
+      describes: { ...describesLogout, credential: 'refresh_cookie' },
       before,
       body: Joi.object<{ all_sessions: boolean }>({ all_sessions: allSessions }),
       handle: async (req, res, body) => {

@@ -2,9 +2,21 @@ import type { Request, Response } from 'express'
 import type { GuardSettings } from '../config/guard-settings'
 import type { AuthContext } from '../context'
 import { clearCookie, readCookie, setCookie } from '../http/cookies'
+import { type Answer, instant, type JsonSchema, shape, text } from '../http/description'
 import { sendJson } from '../http/send'
-import { sendLogin } from './delivery'
+import { loginSchema, sendLogin } from './delivery'
 import type { SessionLoginResult, SessionOrigin } from './open-server-session'
+
+const sessionLoginSchema: JsonSchema = {
+  oneOf: [shape('SessionLogin', { user_id: text, expires_at: instant }), loginSchema],
+}
+
+/** What a line that ends in `sendSessionLogin` answers. */
+export const sessionLoginAnswer: Answer = {
+  status: 200,
+  description: 'The session, in its cookie. Where a second factor is active: its challenge, and no cookie yet.',
+  schema: sessionLoginSchema,
+}
 
 /** The answer of a login into a server-side session: its value travels in the cookie alone. A challenge sets no cookie. */
 export function sendSessionLogin(ctx: AuthContext, res: Response, result: SessionLoginResult): void {

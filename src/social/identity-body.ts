@@ -1,4 +1,16 @@
+import { instant, shape, text, textOrNull } from '../http/description'
 import type { IdentityRecord } from '../store/auth-store'
+
+export const identitySchema = shape('Identity', {
+  provider: text,
+  subject: text,
+  email: textOrNull,
+  email_verified: { type: ['boolean', 'null'] },
+  name: textOrNull,
+  picture: textOrNull,
+  created_at: instant,
+  last_login_at: instant,
+})
 
 /** A linked identity on the wire: named field by field, so that nothing else of a row slips out. */
 export function identityBody(identity: IdentityRecord): object {

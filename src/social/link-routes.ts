@@ -1,11 +1,12 @@
 import type { Request, Response } from 'express'
 import Joi from 'joi'
 import type { AuthContext } from '../context'
-import { OAuthStateMismatchError } from '../errors'
+import { AccountInactiveError, OAuthProviderNotConfiguredError, OAuthStateMismatchError, UnauthorizedError } from '../errors'
 import { getAuth } from '../guards/current-auth'
 import type { Guards } from '../guards/guards'
 import { routeBudget } from '../guards/route-budget'
 import { sameSiteWhenByCookie } from '../guards/same-site'
+import { type Description, shape, text } from '../http/description'
 import { localeOf } from '../http/locale'
 import { type Route, withBody } from '../http/routes'
 import { sendJson, sendRedirect } from '../http/send'
@@ -16,9 +17,10 @@ import { refuseSupersededToken } from '../session/superseded-token'
 import { findActiveUser } from '../step-up/find-active-user'
 import { reauthenticate } from '../step-up/reauthenticate'
 import { beginAttempt } from './attempts'
-import { identityBody } from './identity-body'
+import { identityBody, identitySchema } from './identity-body'
 import { linkIdentity, requireActive } from './link-identity'
 import type { RedirectFlow } from './redirect-flow'
+import { linkRefusals, tokenRefusals } from './refusals'
 import { registeredProvider } from './registered-provider'
 import type { LinkAttempt } from './state-cookie'
 import { linkWithToken } from './token-in-hand'
@@ -30,11 +32,25 @@ interface LinkBody {
   password?: string
 }
 
+const describesLink: Description = {
+  summary: 'Link a provider to the account: by a redirect, or at once with an access token',
+  answers: [
+    {
+      status: 200,
+      description: 'Without a token: where to send the browser. With one: the identity, which was linked already.',
+      schema: { oneOf: [shape('AuthorizeUrl', { authorize_url: text }), identitySchema] },
+    },
+    { status: 201, description: 'The identity, linked.', schema: identitySchema },
+  ],
+  refuses: [UnauthorizedError, AccountInactiveError, ...linkRefusals, ...tokenRefusals, OAuthProviderNotConfiguredError],
+}
+
 export function linkRoutes(ctx: AuthContext, guards: Guards, flow: RedirectFlow): Route[] {
   return [
     withBody({
       method: 'POST',
       path: '/oauth/:provider/link',
+      describes: describesLink,
       before: [routeBudget(ctx, 'oauth_link'), guards.requireAuth(), sameSiteWhenByCookie(ctx)],
       body: Joi.object<LinkBody>({ access_token: accessTokenText.optional(), password: passwordText().optional() }),
       handle: (req, res, body) => (body.access_token === undefined ? startLink(ctx, flow, req, res, body) : linkToken(ctx, req, res, body)),

@@ -1,11 +1,19 @@
 import type { ErrorRequestHandler, Request, Response } from 'express'
 import Joi from 'joi'
 import type { AuthContext } from '../context'
-import { OAuthCodeMissingError } from '../errors'
+import {
+  AccountInactiveError,
+  LastLoginMethodError,
+  OAuthAccountNotLinkedError,
+  OAuthCodeMissingError,
+  OAuthProviderNotConfiguredError,
+  UnauthorizedError,
+} from '../errors'
 import { getAuth } from '../guards/current-auth'
 import type { Guards } from '../guards/guards'
 import { routeBudget } from '../guards/route-budget'
 import { sameSiteWhenByCookie } from '../guards/same-site'
+import { done } from '../http/description'
 import { readRefusal } from '../http/error-envelope'
 import { askedLocale, localeOf } from '../http/locale'
 import { type Route, withBody } from '../http/routes'
@@ -15,8 +23,9 @@ import { sendChallengePage, wantsChallengePage } from '../pages/challenge-page'
 import { normalizeProfile } from '../providers/normalize-profile'
 import { sendLogin, setLoginCookies } from '../session/delivery'
 import { beginAttempt, takeAttempt } from './attempts'
+import { describesCallback } from './describes-callback'
 import { listIdentities, unlinkIdentity } from './identities'
-import { identityBody } from './identity-body'
+import { identityBody, identitySchema } from './identity-body'
 import { checkIssuerParameter } from './issuer-parameter'
 import { finishLink, linkRoutes } from './link-routes'
 import { logInWithIdentity } from './log-in-with-identity'
@@ -33,6 +42,11 @@ export function socialRoutes(ctx: AuthContext, guards: Guards): Route[] {
     {
       method: 'GET',
       path: '/oauth/:provider/login',
+      describes: {
+        summary: 'Send the browser to the provider',
+        answers: [{ status: 302, description: 'To the provider, with the attempt in a cookie.' }],
+        refuses: [OAuthProviderNotConfiguredError],
+      },
       refusesHead: true,
       handle: async (req, res) => {
         const { key } = registeredProvider(ctx, req)
@@ -42,6 +56,7 @@ export function socialRoutes(ctx: AuthContext, guards: Guards): Route[] {
     {
       method: 'GET',
       path: '/oauth/:provider/callback',
+      describes: describesCallback(ctx.settings),
       loginShaped: true,
       refusesHead: true,
       before: [routeBudget(ctx, 'oauth_callback')],
@@ -51,12 +66,21 @@ export function socialRoutes(ctx: AuthContext, guards: Guards): Route[] {
     {
       method: 'GET',
       path: '/oauth/accounts',
+      describes: {
+        summary: 'The linked identities of the account',
+        answers: [{ status: 200, description: 'The oldest first.', schema: { type: 'array', items: identitySchema } }],
+      },
       before: [guards.requireAuth()],
       handle: async (req, res) => sendJson(res, 200, (await listIdentities(ctx, getAuth(req).sub)).map(identityBody)),
     },
     withBody({
       method: 'POST',
       path: '/oauth/accounts/unlink',
+      describes: {
+        summary: 'Unlink a provider from the account',
+        answers: [done],
+        refuses: [UnauthorizedError, AccountInactiveError, OAuthAccountNotLinkedError, LastLoginMethodError],
+      },
       before: [guards.requireAuth(), sameSiteWhenByCookie(ctx)],
       body: Joi.object<{ provider: string }>({ provider: text(64) }),
       handle: async (req, res, body) => {

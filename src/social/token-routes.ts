@@ -1,10 +1,12 @@
 import Joi from 'joi'
 import type { AuthContext } from '../context'
+import { OAuthProviderNotConfiguredError } from '../errors'
 import { routeBudget } from '../guards/route-budget'
 import { localeOf } from '../http/locale'
-import { type Route, step, withBody } from '../http/routes'
-import { refuseCrossSite } from '../http/same-site'
-import { sendLogin } from '../session/delivery'
+import { type Route, withBody } from '../http/routes'
+import { sameSite } from '../http/same-site'
+import { loginAnswer, sendLogin } from '../session/delivery'
+import { accountRefusals, tokenRefusals } from './refusals'
 import { accessTokenPattern, logInWithToken } from './token-in-hand'
 
 export const accessTokenText = Joi.string().pattern(accessTokenPattern)
@@ -17,8 +19,13 @@ export function tokenRoutes(ctx: AuthContext): Route[] {
     withBody({
       method: 'POST',
       path: '/oauth/:provider/token',
+      describes: {
+        summary: 'Log in with an access token that an app already has',
+        answers: [loginAnswer(tokenDelivery)],
+        refuses: [...accountRefusals, ...tokenRefusals, OAuthProviderNotConfiguredError],
+      },
       loginShaped: true,
-      before: [...(setsCookies ? [step((req) => refuseCrossSite(ctx.settings, req))] : []), routeBudget(ctx, 'oauth_token')],
+      before: [...(setsCookies ? [sameSite(ctx.settings)] : []), routeBudget(ctx, 'oauth_token')],
       body: Joi.object<{ access_token: string }>({ access_token: accessTokenText }),
       handle: async (req, res, { access_token: accessToken }) => {
         const locale = localeOf(req, ctx.settings.defaultLocale)

@@ -14,6 +14,7 @@ import { type TestClock, testClock } from './clock'
 import { type FakeProvider, startFakeProvider } from './fake-provider'
 import { fastHasher } from './fast-hasher'
 import { logTap } from './log-tap'
+import { expectDeclared, recordAnswers, type SeenAnswer } from './openapi'
 
 export const testSecret = 'a test secret of forty characters, or so'
 export const baseUrl = 'https://app.example.test'
@@ -78,9 +79,14 @@ export async function mount({
   const app = express()
   app.disable('x-powered-by')
   for (const middleware of before) app.use(middleware)
-  app.use(prefix, auth)
+  const seen: SeenAnswer[] = []
+  app.use(prefix, recordAnswers(seen), auth)
   host?.(app, auth)
-  return { app, auth, knex, prefix, clock, logs, hasher, provider, browser: () => supertest.agent(app), close: () => provider.close() }
+  const close = async () => {
+    await provider.close()
+    expectDeclared(auth, seen)
+  }
+  return { app, auth, knex, prefix, clock, logs, hasher, provider, browser: () => supertest.agent(app), close }
 }
 
 function clientOf(provider: FakeProvider, key: string, given: object | ProviderClient): ProviderClient {

@@ -1,0 +1,31 @@
+import type { AuthContext } from '../context'
+import { sendJsonText } from '../http/send'
+import { type Chapter, openApiDocument } from './document'
+
+/** The chapters with one more, the document about them all, unless `openapiEnabled` is off. */
+export function withOpenApi(ctx: Pick<AuthContext, 'settings' | 'prefix'>, chapters: readonly Chapter[]): readonly Chapter[] {
+  if (!ctx.settings.openapiEnabled) return chapters
+  let text: string | null = null // made when it is first asked for
+  const all: readonly Chapter[] = [
+    ...chapters,
+    {
+      name: 'Description',
+      about: 'What stands here.',
+      routes: [
+        {
+          method: 'GET',
+          path: '/openapi.json',
+          describes: {
+            summary: 'OpenAPI 3.1 of the routes that are mounted',
+            answers: [{ status: 200, description: 'The document.', schema: { type: 'object' } }],
+          },
+          handle: (_req, res) => {
+            text ??= JSON.stringify(openApiDocument(ctx, all))
+            sendJsonText(res, 200, text)
+          },
+        },
+      ],
+    },
+  ]
+  return all
+}

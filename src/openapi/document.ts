@@ -1,0 +1,108 @@
+import { createHash } from 'node:crypto'
+import type { Settings } from '../config/settings'
+import type { AuthContext } from '../context'
+import { type Credential, type JsonSchema, text } from '../http/description'
+import type { Route } from '../http/routes'
+import { operationOf } from './operation'
+import { NamedSchemas } from './schemas'
+
+/** Lines of the route table that belong together, under a name for people. */
+export interface Chapter {
+  readonly name: string
+  readonly about: string
+  readonly routes: readonly Route[]
+}
+
+type DocumentContext = Pick<AuthContext, 'settings' | 'prefix'>
+
+/**
+ * OpenAPI 3.1 of the lines that are mounted, and of no other: paths, bodies and refusals are read from the route table
+ * itself, so that they can't say what the router doesn't do.
+ */
+export function openApiDocument(ctx: DocumentContext, chapters: readonly Chapter[]): object {
+  const named = new NamedSchemas()
+  named.all.set('Error', errorSchema)
+  const schemes = schemesOf(ctx.settings)
+  const used = new Set<Credential>()
+  const useSchemes = (credential: Credential) => {
+    used.add(credential)
+    return Object.keys(schemes[credential])
+  }
+  const operations = chapters.flatMap(({ name: tag, routes }) => {
+    const operation = { named, tag, schemesOf: useSchemes }
+    return operationsOf(routes).map((lines) => ({ path: pathOf(lines), method: methodOf(lines), operation: operationOf(operation, lines) }))
+  })
+  const described = {
+    servers: [{ url: ctx.prefix }],
+    tags: chapters.flatMap(({ name, about, routes }) => (routes.length > 0 ? [{ name, description: about }] : [])),
+    paths: pathsOf(operations),
+    components: {
+      schemas: Object.fromEntries([...named.all].sort(([one], [other]) => (one < other ? -1 : 1))),
+      securitySchemes: Object.fromEntries([...used].flatMap((credential) => Object.entries(schemes[credential]))),
+    },
+  }
+  return { openapi: '3.1.1', info: { ...info, version: digestOf(described) }, ...described }
+}
+
+const info = {
+  title: 'doorward',
+  description: 'Accounts, logins and sessions of this application. Every refusal is `{ detail, code, details }`; branch on `code`.',
+  license: { name: 'MIT', identifier: 'MIT' },
+}
+
+/** Two documents of one version say the same; which release of ours they come from is nobody's business. */
+function digestOf(described: object): string {
+  return createHash('sha256').update(JSON.stringify(described)).digest('hex').slice(0, 12)
+}
+
+/** The envelope. */
+const errorSchema: JsonSchema = {
+  type: 'object',
+  properties: { detail: text, code: text, details: { type: 'object' } },
+  required: ['detail', 'code', 'details'],
+}
+
+function operationsOf(routes: readonly Route[]): [Route, ...Route[]][] {
+  const operations = new Map<string, [Route, ...Route[]]>()
+  for (const route of routes) {
+    const key = `${route.method} ${route.path}`
+    const lines = operations.get(key)
+    if (lines) lines.push(route)
+    else operations.set(key, [route])
+  }
+  return [...operations.values()]
+}
+
+type Lines = readonly [Route, ...Route[]]
+
+function pathOf([{ path }]: Lines): string {
+  return path.replace(/:(\w+)/g, '{$1}')
+}
+
+function methodOf([{ method }]: Lines): string {
+  return method.toLowerCase()
+}
+
+function pathsOf(operations: readonly { path: string; method: string; operation: object }[]): object {
+  const paths = new Map<string, object>()
+  for (const { path, method, operation } of operations) paths.set(path, { ...paths.get(path), [method]: operation })
+  return Object.fromEntries(paths)
+}
+
+/** How each credential travels here. */
+function schemesOf({
+  tokenDelivery,
+  accessCookieName,
+  refreshCookieName,
+  sessionCookieName,
+}: Settings): Record<Credential, Record<string, object>> {
+  const cookie = (name: string) => ({ type: 'apiKey', in: 'cookie', name })
+  return {
+    access_token: {
+      accessToken: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' },
+      ...(tokenDelivery !== 'bearer' && { accessCookie: cookie(accessCookieName) }),
+    },
+    refresh_cookie: { refreshCookie: cookie(refreshCookieName) },
+    session_cookie: { sessionCookie: cookie(sessionCookieName) },
+  }
+}

@@ -1,0 +1,152 @@
+import { InternalError, PayloadTooLargeError, ServiceUnavailableError, UnsupportedMediaTypeError, ValidationError } from '../errors'
+import { type Answer, type Credential, descriptionOf, type JsonSchema, type Refusal } from '../http/description'
+import type { Route } from '../http/routes'
+import { jsonSchemaOf, type NamedSchemas } from './schemas'
+
+export interface OperationContext {
+  readonly named: NamedSchemas
+  readonly tag: string
+  /** The security schemes that carry a credential, any one of them. */
+  readonly schemesOf: (credential: Credential) => readonly string[]
+}
+
+/** One operation of OpenAPI from the lines that answer one method of one path: JSON, a page's form, or both. */
+export function operationOf(ctx: OperationContext, lines: readonly [Route, ...Route[]]): object {
+  const [{ method, path, describes }] = lines
+  const bodies = lines.flatMap((line) => bodiesOf(ctx, line))
+  const parameters = [...pathParameters(path), ...queryParameters(lines)]
+  return {
+    operationId: operationId(method, path),
+    tags: [ctx.tag],
+    summary: lines.map((line) => line.describes.summary).join('; '),
+    ...(parameters.length > 0 && { parameters }),
+    ...(bodies.length > 0 && { requestBody: requestBody(lines, Object.fromEntries(bodies)) }),
+    security: securityOf(ctx, lines),
+    responses: responsesOf(ctx, lines),
+    ...(describes.refusals === 'redirect' && { description: 'A refusal is a redirect too, with its code in `error`.' }),
+  }
+}
+
+/** `POST /oauth/:provider/link` is postOauthProviderLink. */
+function operationId(method: string, path: string): string {
+  const words = path.split(/[^A-Za-z0-9]+/).filter((word) => word !== '')
+  return method.toLowerCase() + words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join('')
+}
+
+function pathParameters(path: string): object[] {
+  return [...path.matchAll(/:(\w+)/g)].map(([, name]) => ({ name, in: 'path', required: true, schema: { type: 'string' } }))
+}
+
+/** One of several keys stands in the query as keys of its own. */
+function queryParameters(lines: readonly Route[]): object[] {
+  return lines.flatMap((line) =>
+    (line.describes.query ?? []).map((parameter) => ({
+      ...parameter,
+      in: 'query',
+      required: false,
+      ...(parameter.schema['type'] === 'object' && { style: 'form', explode: true }),
+    })),
+  )
+}
+
+function bodiesOf({ named }: OperationContext, { body, describes: { form, hostsBody } }: Route): [type: string, content: object][] {
+  if (form) return [['application/x-www-form-urlencoded', { schema: jsonSchemaOf(form) }]]
+  if (!body) return []
+  const own = named.refer(jsonSchemaOf(body))
+  return [['application/json', { schema: hostsBody ? { allOf: [own, jsonSchemaOf(hostsBody, 'optional')] } : own }]]
+}
+
+function requestBody(lines: readonly Route[], content: object): object {
+  const needsOne = lines.every((line) => line.body && (jsonSchemaOf(line.body)['required'] as unknown[] | undefined)?.length)
+  return { required: Boolean(needsOne), content }
+}
+
+function securityOf({ schemesOf }: OperationContext, lines: readonly Route[]): object[] {
+  const asked = lines.flatMap(({ before = [], describes }) => [
+    ...before.map((step) => descriptionOf(step)?.credential),
+    describes.credential,
+  ])
+  const credentials = [...new Set(asked)].filter((credential) => credential !== undefined)
+  return credentials.flatMap((credential) => schemesOf(credential).map((scheme) => ({ [scheme]: [] })))
+}
+
+function responsesOf(ctx: OperationContext, lines: readonly Route[]): object {
+  const responses = new Map<number, Response>()
+  for (const line of lines) {
+    for (const answer of line.describes.answers) add(responses, answer.status, answerOf(ctx, answer))
+    for (const [status, refusals] of byStatus(refusalsOf(line))) add(responses, status, refusalOf(line, status, refusals))
+  }
+  const sorted = Object.fromEntries([...responses].sort(([one], [other]) => one - other))
+  return lines.some((line) => line.describes.hostRefuses) ? { ...sorted, default: hostsRefusal } : sorted
+}
+
+const hostsRefusal: Response = {
+  description: 'What this application refuses for reasons of its own.',
+  content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
+}
+
+interface Response {
+  readonly description: string
+  readonly headers?: object
+  readonly content?: object
+}
+
+/** Lines of one path answer one status each in its own way: with a page, say, and with JSON. */
+function add(responses: Map<number, Response>, status: number, response: Response): void {
+  const known = responses.get(status)
+  const description =
+    known && known.description !== response.description ? `${known.description} ${response.description}` : response.description
+  const content = { ...known?.content, ...response.content }
+  responses.set(status, { ...known, ...response, description, ...(Object.keys(content).length > 0 && { content }) })
+}
+
+const html = { 'text/html': { schema: { type: 'string' } } }
+
+function answerOf({ named }: OperationContext, { status, description, schema, isPage }: Answer): Response {
+  return {
+    description,
+    ...(status === 302 && { headers: { Location: { schema: { type: 'string', format: 'uri-reference' } } } }),
+    ...(isPage && { content: html }),
+    ...(schema && { content: { 'application/json': { schema: named.refer(schema) } } }),
+  }
+}
+
+/** All that a line may refuse: its own, its steps', those of reading what was sent, and ours. */
+function refusalsOf(line: Route): readonly Refusal[] {
+  const steps = (line.before ?? []).flatMap((step) => descriptionOf(step)?.refuses ?? [])
+  const readsBody = line.body !== undefined || line.describes.form !== undefined
+  const readsPath = line.path.includes(':')
+  const reading = [
+    ...(readsBody ? [PayloadTooLargeError, UnsupportedMediaTypeError] : []),
+    ...(readsBody || readsPath || line.describes.query ? [ValidationError] : []),
+  ]
+  if (line.describes.refusals === 'redirect') return readsPath ? [ValidationError] : [] // a path that cannot be read is nobody's yet
+  return [...(line.describes.refuses ?? []), ...steps, ...reading, InternalError, ServiceUnavailableError]
+}
+
+function byStatus(refusals: readonly Refusal[]): Map<number, Refusal[]> {
+  const sorted = new Map<number, Refusal[]>()
+  for (const refusal of new Set(refusals)) sorted.set(refusal.status, [...(sorted.get(refusal.status) ?? []), refusal])
+  return sorted
+}
+
+/** Where a person is told by a page, what is no form still gets the envelope; so does an address that cannot be read. */
+function refusalOf({ describes, method }: Route, status: number, refusals: readonly Refusal[]): Response {
+  const envelope = { 'application/json': { schema: envelopeOf(refusals.map(({ code }) => code)) } }
+  const isPage = describes.refusals === 'page'
+  return {
+    description: [...new Set(refusals.map(({ code, detail }) => `${code}: ${detail['en-US']}`))].join(' '),
+    ...(headersOf[status] && { headers: headersOf[status] }),
+    content: { ...(isPage && html), ...((!isPage || method === 'POST' || status === ValidationError.status) && envelope) },
+  }
+}
+
+const headersOf: Readonly<Record<number, object>> = {
+  401: { 'WWW-Authenticate': { schema: { type: 'string' } } },
+  429: { 'Retry-After': { description: 'Seconds.', schema: { type: 'integer', minimum: 1 } } },
+  503: { 'Retry-After': { description: 'Seconds.', schema: { type: 'integer', minimum: 1 } } },
+}
+
+function envelopeOf(codes: readonly string[]): JsonSchema {
+  return { $ref: '#/components/schemas/Error', properties: { code: { enum: [...new Set(codes)] } } }
+}

@@ -1,0 +1,35 @@
+import type Joi from 'joi'
+import type { JsonSchema } from '../http/description'
+
+/** Collects what has a name, which is told once and pointed at from then on. */
+export class NamedSchemas {
+  readonly all = new Map<string, JsonSchema>()
+
+  /** The schema with a reference in the place of everything that has a `title`. */
+  refer(schema: JsonSchema): JsonSchema {
+    const referring = Object.fromEntries(Object.entries(schema).map(([keyword, value]) => [keyword, this.referWithin(value)]))
+    const { title, ...rest } = referring
+    if (typeof title !== 'string') return referring
+    this.all.set(title, rest)
+    return { $ref: `#/components/schemas/${title}` }
+  }
+
+  private referWithin(value: unknown): unknown {
+    if (Array.isArray(value)) return value.map((item) => this.referWithin(item))
+    return typeof value === 'object' && value !== null ? this.refer(value as JsonSchema) : value
+  }
+}
+
+/** The Joi schema that a body has to satisfy, as JSON Schema. `presence`: of fields whose schema does not say, as `validate` reads it. */
+export function jsonSchemaOf(schema: Joi.ObjectSchema, presence: 'required' | 'optional' = 'required'): JsonSchema {
+  const silent = presence === 'required' ? fieldsThatDoNotSay(schema) : []
+  const spoken = silent.length === 0 ? schema : schema.fork(silent, (field) => field.required())
+  // What we do not know we ignore (contract section 2).
+  // Another major of Joi, in a host's schema, cannot tell.
+  return spoken.unknown()['~standard'].jsonSchema?.input({ target: 'draft-2020-12' }) ?? { type: 'object' }
+}
+
+function fieldsThatDoNotSay(schema: Joi.ObjectSchema): string[] {
+  const { keys = {} } = schema.describe() as { keys?: Record<string, { flags?: { presence?: string } }> } // as Joi documents it
+  return Object.entries(keys).flatMap(([name, { flags }]) => (flags?.presence === undefined ? [name] : []))
+}

@@ -1,0 +1,83 @@
+import { createConfig, lintFromString } from '@redocly/openapi-core'
+import Joi from 'joi'
+import supertest from 'supertest'
+import { describe, expect, test } from 'vitest'
+import { appPerTest } from '../support/app-per-test'
+import { linkTemplates, mailbox } from '../support/mailbox'
+import { configurations, everything } from './configurations'
+import { documentOf } from './document-of'
+
+const start = appPerTest()
+
+const rules = {
+  // The paths are the specification's: /oauth/accounts/unlink is no provider, since the route is asked for first.
+  'no-ambiguous-paths': 'off',
+  // A redirect is the answer of one line, and two lines refuse nobody.
+  'operation-2xx-response': 'off',
+  'operation-4xx-response': 'off',
+} as const
+
+describe.each(Object.entries(configurations))('with %s', (_name, options) => {
+  test('GET /openapi.json answers a document that the linter has nothing to say about', async () => {
+    const mounted = await start(options)
+
+    const answer = await supertest(mounted.app).get('/auth/openapi.json')
+
+    expect(answer.status).toBe(200)
+    expect(answer.headers['content-type']).toBe('application/json; charset=utf-8')
+    const problems = await lintFromString({ source: answer.text, config: await createConfig({ extends: ['recommended-strict'], rules }) })
+    expect(problems.map(({ ruleId, message, location }) => `${ruleId} ${message} ${location[0]?.pointer}`)).toEqual([])
+  })
+
+  test('it describes exactly the routes that are mounted', async () => {
+    const mounted = await start(options)
+
+    const { paths } = await documentOf(mounted)
+
+    const described = Object.entries(paths).flatMap(([path, operations]) => Object.keys(operations).map((method) => `${method} ${path}`))
+    expect(described.sort()).toEqual(mountedRoutes(mounted.auth).sort())
+  })
+})
+
+/** As Express keeps them: the last handler of each path refuses every other method, and is no route of its own. */
+function mountedRoutes(router: unknown): string[] {
+  const { stack } = router as { stack: { route?: { path: string; methods: Record<string, boolean>; stack: unknown[] } }[] } // the same in both majors
+  const routes = stack.flatMap(({ route }) => (route && !isRefusal(route.methods) ? [route] : []))
+  const names = routes.flatMap(({ path, methods }) => Object.keys(methods).map((method) => `${method} ${path.replace(/:(\w+)/g, '{$1}')}`))
+  return [...new Set(names)].filter((name) => !name.startsWith('head '))
+}
+
+function isRefusal(methods: Record<string, boolean>): boolean {
+  return methods['_all'] === true
+}
+
+test.each([
+  ['openapiEnabled is false', { settings: { openapiEnabled: false } }],
+  ['production has not asked for it', { options: { environment: 'production', mailer: mailbox() }, settings: linkTemplates }],
+] as const)('the path is the host’s when %s', async (_name, options) => {
+  const mounted = await start(options)
+
+  expect((await supertest(mounted.app).get('/auth/openapi.json')).status).toBe(404)
+})
+
+test('the fields that a host adds to a signup are in the document', async () => {
+  const schema = Joi.object({ company: Joi.string().max(40).required(), newsletter: Joi.boolean() })
+
+  const { paths } = await documentOf(await start({ ...everything, options: { signup: { schema } } }))
+
+  expect(paths['/signup']?.['post']?.requestBody?.content['application/json']?.schema).toMatchObject({
+    allOf: [
+      { required: ['email', 'password'] },
+      { properties: { company: { type: 'string', maxLength: 40 }, newsletter: { type: 'boolean' } }, required: ['company'] },
+    ],
+  })
+})
+
+test('a guard before a line is the security that the document asks for', async () => {
+  const { paths } = await documentOf(await start(everything))
+
+  expect(paths['/me']?.['get']).toMatchObject({ security: [{ accessToken: [] }, { accessCookie: [] }] })
+  expect(paths['/session/list']?.['get']).toMatchObject({ security: [{ sessionCookie: [] }] })
+  expect(paths['/cookie/refresh']?.['post']).toMatchObject({ security: [{ refreshCookie: [] }] })
+  expect(paths['/login']?.['post']).toMatchObject({ security: [] })
+})

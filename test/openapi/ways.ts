@@ -1,0 +1,192 @@
+import type supertest from 'supertest'
+import { actions, adminOn } from '../admin/people'
+import { bearerOf, type LocalHost, newAddress, otherPassword, password, pending, post, resetLink, signedIn } from '../local/people'
+import { challengeOf, type EnrolledMember, enrolled, signedInAgain } from '../mfa/people'
+import { device, by as sessionOf } from '../server-session/devices'
+import { addIdentity } from '../social/accounts-at-hand'
+import { begin, callBack, newPerson } from '../social/redirect-steps'
+import { setCookieOf } from '../support/app'
+import { tokenOf } from '../support/mailbox'
+
+/** Uses one operation as somebody would for whom it is there. */
+export type Way = (host: LocalHost) => PromiseLike<supertest.Response>
+
+const get = (host: LocalHost, path: string, headers: Record<string, string> = {}) =>
+  host.browser().get(`${host.prefix}${path}`).set(headers)
+
+const form = (host: LocalHost, path: string, fields: object = {}) => host.browser().post(`${host.prefix}${path}`).type('form').send(fields)
+
+/** A person in the second session of a factor, who may do everything. */
+async function insider(host: LocalHost): Promise<EnrolledMember> {
+  return signedInAgain(host, await enrolled(host))
+}
+
+async function mailedLink(host: LocalHost, path: '/email-verify/request' | '/email-change/request'): Promise<string> {
+  const person = await signedIn(host, path === '/email-verify/request' ? { emailVerifiedAt: null } : {})
+  const to = path === '/email-verify/request' ? person.email : newAddress()
+  await post(host, path, { new_email: to, current_password: password }, bearerOf(person))
+  return tokenOf(await host.mails.next({ kind: path === '/email-verify/request' ? 'email_verification' : 'email_change', to }))
+}
+
+async function resetToken(host: LocalHost): Promise<string> {
+  return resetLink(host, (await signedIn(host)).email)
+}
+
+async function unconfirmed(host: LocalHost) {
+  const person = await signedIn(host)
+  const { secret } = await host.auth.service.enrollTotp(person.userId)
+  return { person, secret }
+}
+
+const social: Readonly<Record<string, Way>> = {
+  'get /oauth/{provider}/login': (host) => get(host, '/oauth/corp/login'),
+  async 'get /oauth/{provider}/callback'(host) {
+    const { query, cookie } = await begin(host, { profile: newPerson() })
+    return callBack(host, query, { cookie })
+  },
+  async 'get /oauth/accounts'(host) {
+    const person = await signedIn(host)
+    await addIdentity(host.knex, person.userId)
+    return get(host, '/oauth/accounts', bearerOf(person))
+  },
+  async 'post /oauth/accounts/unlink'(host) {
+    const person = await signedIn(host)
+    await addIdentity(host.knex, person.userId)
+    return post(host, '/oauth/accounts/unlink', { provider: 'corp' }, bearerOf(person))
+  },
+  'post /oauth/{provider}/token': (host) =>
+    post(host, '/oauth/corp/token', { access_token: host.provider.issueAccessToken({ profile: newPerson() }) }),
+  async 'post /oauth/{provider}/link'(host) {
+    const person = await signedIn(host)
+    const redirect = await post(host, '/oauth/corp/link', {}, bearerOf(person))
+    const token = host.provider.issueAccessToken({ profile: newPerson() })
+    const linked = await post(host, '/oauth/corp/link', { access_token: token }, bearerOf(person))
+    const again = await post(host, '/oauth/corp/link', { access_token: token }, bearerOf(person))
+    return [redirect, linked].find(({ status }) => status >= 300) ?? again
+  },
+}
+
+/** What answers in the body, and again in cookies. */
+function delivered(base: '' | '/cookie'): Record<string, Way> {
+  const inCookie = base === '/cookie'
+  return {
+    [`post ${base}/signup`]: (host) => post(host, `${base}/signup`, { email: newAddress(), password }),
+    [`post ${base}/activate`]: async (host) => post(host, `${base}/activate`, { token: (await pending(host)).link }),
+    [`post ${base}/activate/{token}`]: async (host) => post(host, `${base}/activate/${(await pending(host)).link}`),
+    [`post ${base}/login`]: async (host) => post(host, `${base}/login`, { email: (await signedIn(host)).email, password }),
+    [`post ${base}/password-reset/confirm`]: async (host) =>
+      post(host, `${base}/password-reset/confirm`, { token: await resetToken(host), new_password: otherPassword }),
+    [`post ${base}/refresh`]: async (host) => {
+      const { email, refreshToken } = await signedIn(host)
+      if (!inCookie) return post(host, `${base}/refresh`, { refresh_token: refreshToken })
+      const cookie = setCookieOf(await post(host, '/cookie/login', { email, password }), 'refresh_token')
+      return post(host, `${base}/refresh`, {}, { Cookie: `refresh_token=${cookie?.value}` })
+    },
+    [`post ${base}/logout`]: async (host) =>
+      post(host, `${base}/logout`, inCookie ? {} : { refresh_token: (await signedIn(host)).refreshToken }),
+    [`post ${base}/password-change`]: async (host) =>
+      post(host, `${base}/password-change`, { current_password: password, new_password: otherPassword }, bearerOf(await signedIn(host))),
+    [`post ${base}/password-change/mfa`]: async (host) => {
+      const person = await insider(host)
+      return post(host, `${base}/password-change/mfa`, { code: person.app.nextCode(), new_password: otherPassword }, bearerOf(person))
+    },
+    [`post ${base}/mfa/verify`]: async (host) => {
+      const person = await enrolled(host)
+      return post(host, `${base}/mfa/verify`, { mfa_token: await challengeOf(host, person), code: person.app.nextCode() })
+    },
+    [`post ${base}/mfa/confirm`]: async (host) => {
+      const { person, secret } = await unconfirmed(host)
+      const { authenticator } = await import('../mfa/authenticator')
+      return post(host, `${base}/mfa/confirm`, { code: authenticator(secret, host.clock).code() }, bearerOf(person))
+    },
+  }
+}
+
+const accounts: Readonly<Record<string, Way>> = {
+  'post /activation/request': (host) => post(host, '/activation/request', { email: newAddress() }),
+  'post /password-reset/request': (host) => post(host, '/password-reset/request', { email: newAddress() }),
+  'get /me': async (host) => get(host, '/me', bearerOf(await signedIn(host))),
+  'post /email-verify/request': async (host) => post(host, '/email-verify/request', {}, bearerOf(await signedIn(host))),
+  'post /email-verify/confirm': async (host) =>
+    post(host, '/email-verify/confirm', { token: await mailedLink(host, '/email-verify/request') }),
+  'post /email-change/request': async (host) =>
+    post(host, '/email-change/request', { new_email: newAddress(), current_password: password }, bearerOf(await signedIn(host))),
+  'post /email-change/confirm': async (host) =>
+    post(host, '/email-change/confirm', { token: await mailedLink(host, '/email-change/request') }),
+}
+
+const pages: Readonly<Record<string, Way>> = {
+  'get /activate/{token}': async (host) => get(host, `/activate/${(await pending(host)).link}`),
+  'get /password-reset/{token}': async (host) => get(host, `/password-reset/${await resetToken(host)}`),
+  'post /password-reset/{token}': async (host) =>
+    form(host, `/password-reset/${await resetToken(host)}`, { new_password: otherPassword, confirm_password: otherPassword }),
+  'get /email-verify/{token}': async (host) => get(host, `/email-verify/${await mailedLink(host, '/email-verify/request')}`),
+  'post /email-verify/{token}': async (host) => form(host, `/email-verify/${await mailedLink(host, '/email-verify/request')}`),
+  'get /email-change/{token}': async (host) => get(host, `/email-change/${await mailedLink(host, '/email-change/request')}`),
+  'post /email-change/{token}': async (host) => form(host, `/email-change/${await mailedLink(host, '/email-change/request')}`),
+}
+
+const factor: Readonly<Record<string, Way>> = {
+  'post /mfa/enroll': async (host) => post(host, '/mfa/enroll', { password }, bearerOf(await signedIn(host))),
+  async 'post /mfa/recovery-codes'(host) {
+    const person = await insider(host)
+    return post(host, '/mfa/recovery-codes', { code: person.app.nextCode() }, bearerOf(person))
+  },
+  async 'post /mfa/disable'(host) {
+    const person = await insider(host)
+    return post(host, '/mfa/disable', { password, code: person.app.nextCode() }, bearerOf(person))
+  },
+}
+
+const sessions: Readonly<Record<string, Way>> = {
+  'post /session/login': async (host) => post(host, '/session/login', { email: (await signedIn(host)).email, password }),
+  async 'post /session/mfa/verify'(host) {
+    const person = await enrolled(host)
+    return post(host, '/session/mfa/verify', { mfa_token: await challengeOf(host, person), code: person.app.nextCode() })
+  },
+  'get /session/me': async (host) => get(host, '/session/me', sessionOf(await device(host))),
+  'get /session/list': async (host) => get(host, '/session/list', sessionOf(await device(host))),
+  'post /session/logout': async (host) => post(host, '/session/logout', {}, sessionOf(await device(host))),
+  async 'delete /session/{id}'(host) {
+    const here = await device(host)
+    const { body } = await get(host, '/session/list', sessionOf(here))
+    return host.browser().delete(`${host.prefix}/session/${body[0].id}`).set(sessionOf(here))
+  },
+}
+
+/** With `mfaEnabled` an administrator shows the second factor. */
+async function administrator(host: LocalHost): Promise<Record<string, string>> {
+  await adminOn(host) // another one: the last administrator keeps the account
+  return bearerOf(await signedInAgain(host, await enrolled(host, { isAdmin: true })))
+}
+
+const administration: Readonly<Record<string, Way>> = {
+  'get /admin/users': async (host) => get(host, '/admin/users?limit=2&email__endswith=test', await administrator(host)),
+  'get /admin/users/{id}': async (host) => get(host, `/admin/users/${(await signedIn(host)).userId}`, await administrator(host)),
+  'patch /admin/users/{id}': async (host) =>
+    host
+      .browser()
+      .patch(`${host.prefix}/admin/users/${(await signedIn(host)).userId}`)
+      .set(await administrator(host))
+      .send({ name: 'Another Name' }),
+  ...Object.fromEntries(
+    actions.map((action): [string, Way] => [
+      `post /admin/users/{id}/${action}`,
+      async (host) => post(host, `/admin/users/${(await signedIn(host)).userId}/${action}`, {}, await administrator(host)),
+    ]),
+  ),
+}
+
+/** Of every operation there is. */
+export const ways: Readonly<Record<string, Way>> = {
+  ...social,
+  ...delivered(''),
+  ...delivered('/cookie'),
+  ...accounts,
+  ...pages,
+  ...factor,
+  ...sessions,
+  ...administration,
+  'get /.well-known/jwks.json': (host) => get(host, '/.well-known/jwks.json'),
+  'get /openapi.json': (host) => get(host, '/openapi.json'),
+}
