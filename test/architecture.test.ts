@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest'
 
 /** Rooms by floor (docs/architecture.md). A file imports its own room or a lower floor; never up, never sideways. */
 const floors: readonly (readonly string[])[] = [
-  ['errors', 'amr', 'mailer', 'logger', 'keys', 'in-time'],
+  ['errors', 'amr', 'mailer', 'logger', 'keys', 'in-time', 'opaque-token'],
   ['config', 'store', 'events', 'http-client', 'background', 'page-templates'],
   ['http', 'providers', 'passwords', 'throttle'],
   ['mail', 'options', 'observers'],

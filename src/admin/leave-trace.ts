@@ -1,5 +1,5 @@
-import { createHash, randomBytes } from 'node:crypto'
 import type { AuthContext } from '../context'
+import { hashOpaqueToken, newOpaqueToken } from '../opaque-token'
 import type { UserRecord } from '../store/auth-store'
 
 /**
@@ -9,13 +9,16 @@ import type { UserRecord } from '../store/auth-store'
 export async function leaveTrace(ctx: AuthContext, user: UserRecord): Promise<void> {
   if (ctx.store.users.fields.has('activatedAt')) return
   const now = ctx.now()
+  const tokenHash = hashOpaqueToken(newOpaqueToken())
+  const expiresAt = new Date(now.getTime() + ctx.settings.activationTtlSeconds * 1000)
   await ctx.store.userTokens.insert({
     userId: user.id,
-    tokenHash: createHash('sha256').update(randomBytes(32)).digest('hex'),
+    tokenHash,
     purpose: 'ACTIVATION',
     payload: null,
-    expiresAt: new Date(now.getTime() + 36_525 * 86_400_000), // never purged
-    usedAt: now,
+    expiresAt,
+    usedAt: null,
     createdAt: now,
   })
+  await ctx.store.userTokens.consume(tokenHash, 'ACTIVATION', now) // the store knows how long such a trace has to stay
 }

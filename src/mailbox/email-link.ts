@@ -1,7 +1,7 @@
-import { createHash, randomBytes } from 'node:crypto'
 import type { Settings } from '../config/settings'
 import type { AuthContext } from '../context'
 import { InvalidTokenError } from '../errors'
+import { hashOpaqueToken, isOpaqueToken, newOpaqueToken } from '../opaque-token'
 import type { UserRecord, UserTokenPurpose, UserTokenRecord } from '../store/auth-store'
 
 /** What a mailed link carries: the plaintext, handed out once and never stored. */
@@ -29,15 +29,20 @@ const purposes: Record<LinkPurpose, { page: string; template: keyof Settings; tt
   EMAIL_CHANGE: { page: 'email-change', template: 'emailChangeUrlTemplate', ttlSeconds: (settings) => settings.emailChangeTtlSeconds },
 }
 
-/** 32 random bytes in base64url. What is not of this shape was never ours: no need to ask the database. */
-const shape = /^[A-Za-z0-9_-]{43}$/
-
 /** A first link. Inside the caller's unit. */
 export async function issueLink(ctx: AuthContext, userId: string, purpose: LinkPurpose, payload: string | null = null): Promise<LinkToken> {
   const now = ctx.now()
-  const token = randomBytes(32).toString('base64url')
+  const token = newOpaqueToken()
   const expiresAt = new Date(now.getTime() + purposes[purpose].ttlSeconds(ctx.settings) * 1000)
-  await ctx.store.userTokens.insert({ userId, tokenHash: hashOf(token), purpose, payload, expiresAt, usedAt: null, createdAt: now })
+  await ctx.store.userTokens.insert({
+    userId,
+    tokenHash: hashOpaqueToken(token),
+    purpose,
+    payload,
+    expiresAt,
+    usedAt: null,
+    createdAt: now,
+  })
   return { userId, token, url: urlOf(ctx, purpose, token), expiresAt }
 }
 
@@ -57,7 +62,7 @@ export async function replaceLink(
 
 /** The open link a token stands for, unspent: to look at before anything is decided. @throws InvalidTokenError */
 export async function findLink(ctx: AuthContext, token: string, purpose: LinkPurpose): Promise<UserTokenRecord> {
-  const link = shape.test(token) ? await ctx.store.userTokens.find(hashOf(token)) : null
+  const link = isOpaqueToken(token) ? await ctx.store.userTokens.find(hashOpaqueToken(token)) : null
   if (link?.purpose !== purpose || link.usedAt || link.expiresAt <= ctx.now()) throw new InvalidTokenError()
   return link
 }
@@ -65,10 +70,6 @@ export async function findLink(ctx: AuthContext, token: string, purpose: LinkPur
 /** Spends a link that was found before; whoever comes second gets the refusal. Inside the unit of its effect. @throws InvalidTokenError */
 export async function spendLink(ctx: AuthContext, { tokenHash }: UserTokenRecord, purpose: LinkPurpose): Promise<void> {
   if (!(await ctx.store.userTokens.consume(tokenHash, purpose, ctx.now()))) throw new InvalidTokenError()
-}
-
-function hashOf(token: string): string {
-  return createHash('sha256').update(token).digest('hex')
 }
 
 /** Never from the Host header (RFC 9700 section 4.1 has the like): a page of the host's, or of ours below the mount. */

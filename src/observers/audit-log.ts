@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { ConfigurationError, ServiceUnavailableError } from '../errors'
 import type { AuthEvents } from '../events'
+import { inTime } from '../in-time'
 import { consoleLogger, describeError, type Logger, safely } from '../logger'
 import { type AuditRecord, type AuditRows, bindAuditRows } from '../store/knex/audit-rows'
 import type { HostKnex } from '../store/knex/counter-rows'
@@ -62,7 +63,8 @@ export function auditLog(knex: HostKnex, options: AuditLogOptions = {}): AuditLo
       ),
     async flush({ timeoutMs = 5_000 } = {}) {
       await new Promise((resolve) => setImmediate(resolve)) // listeners run behind the operation that told them
-      await within(timeoutMs, writer.flush())
+      // A database that is silent, rather than away, must not keep a process from stopping.
+      await inTime(writer.flush(), timeoutMs, () => new ServiceUnavailableError())
     },
     get waiting() {
       return writer.waiting
@@ -70,19 +72,6 @@ export function auditLog(knex: HostKnex, options: AuditLogOptions = {}): AuditLo
     get dropped() {
       return writer.dropped
     },
-  }
-}
-
-/** A database that is silent, rather than away, must not keep a process from stopping. */
-async function within(timeoutMs: number, writing: Promise<void>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new ServiceUnavailableError()), timeoutMs)
-  })
-  try {
-    await Promise.race([writing, late])
-  } finally {
-    clearTimeout(timer)
   }
 }
 

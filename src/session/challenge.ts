@@ -1,7 +1,8 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { type AuthMethod, isAuthMethod } from '../amr'
 import type { AuthContext } from '../context'
 import { MfaTokenInvalidError } from '../errors'
+import { hashOpaqueToken } from '../opaque-token'
 import type { UserRecord } from '../store/auth-store'
 import { accountDigest } from './account-digest'
 import { epochSeconds, readPrivateToken, signPrivateToken } from './private-token'
@@ -36,14 +37,10 @@ export function readChallenge(ctx: AuthContext, token: string): Challenge {
   const { amr, dig, exp, jti, sub } = claims
   const isText = [dig, jti, sub].every((claim) => typeof claim === 'string' && claim.length > 0)
   if (!isText || !Array.isArray(amr) || !amr.every(isAuthMethod)) throw new MfaTokenInvalidError()
-  return { userId: String(sub), amr, idHash: sha256(String(jti)), digest: String(dig), expiresAt: new Date(Number(exp) * 1000) }
+  return { userId: String(sub), amr, idHash: hashOpaqueToken(String(jti)), digest: String(dig), expiresAt: new Date(Number(exp) * 1000) }
 }
 
 /** True while nothing that lets people in has changed since the first step. */
 export function isStillMeant(ctx: AuthContext, { digest }: Challenge, user: UserRecord | null): user is UserRecord {
   return user?.isActive === true && user.totpEnabledAt !== null && accountDigest(ctx.keys.mfa, user) === digest
-}
-
-function sha256(text: string): string {
-  return createHash('sha256').update(text).digest('hex')
 }

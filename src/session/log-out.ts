@@ -1,7 +1,7 @@
 import { type AuthContext, unitOfWork } from '../context'
 import { InvalidTokenError } from '../errors'
+import { hashOpaqueToken } from '../opaque-token'
 import type { RefreshTokenStore } from '../store/auth-store'
-import { hashRefreshToken } from './refresh-token'
 import { findBySessionToken, isLive } from './server-session'
 import { isStillTrusted, readStatelessToken } from './stateless-refresh-token'
 
@@ -22,7 +22,7 @@ type LoggedOut = { userId: string; allSessions: boolean } | null
 
 async function endFamily(ctx: AuthContext, refreshTokens: RefreshTokenStore, presented: string, allSessions: boolean): Promise<LoggedOut> {
   const now = ctx.now()
-  const token = await refreshTokens.find(hashRefreshToken(presented))
+  const token = await refreshTokens.find(hashOpaqueToken(presented))
   if (!token) return null
   const { userId, familyId } = token
   const isLiveFamily = !token.revokedAt && token.familyExpiresAt > now
@@ -76,7 +76,7 @@ export async function endOtherSessions(ctx: AuthContext, userId: string, keep: K
 
 /** Only an unspent token of this very user names a session: one that was rotated away names somebody else's by now. */
 async function liveFamilyOf({ store, now }: AuthContext, userId: string, presented: string): Promise<string | null> {
-  const token = await store.refreshTokens?.find(hashRefreshToken(presented))
+  const token = await store.refreshTokens?.find(hashOpaqueToken(presented))
   const isAlive = token?.userId === userId && !token.usedAt && !token.revokedAt && token.expiresAt > now()
   return isAlive ? token.familyId : null
 }

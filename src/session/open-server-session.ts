@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { amrToText } from '../amr'
 import type { AuthContext } from '../context'
+import { hashOpaqueToken, newOpaqueToken } from '../opaque-token'
 import type { LoginChallenge, OpenedSession, OpenSession } from './finish-login'
 import { after } from './refresh-token'
-import { findBySessionToken, hashSessionToken, newSessionToken, sessionsOf } from './server-session'
+import { findBySessionToken, sessionsOf } from './server-session'
 
 /** Where a session is opened from: what its owner recognises it by, and what it takes the place of. */
 export interface SessionOrigin {
@@ -33,12 +34,12 @@ export type SessionLoginResult = OpenedServerSession | LoginChallenge
 export function openServerSession({ ip, userAgent, sessionToken: presented }: SessionOrigin): OpenSession<OpenedServerSession> {
   return async (ctx, user, amr) => {
     if (presented) await endPresented(ctx, presented)
-    const sessionToken = newSessionToken()
+    const sessionToken = newOpaqueToken()
     const now = ctx.now()
     const session = {
       id: randomUUID(),
       userId: user.id,
-      sessionHash: hashSessionToken(sessionToken),
+      sessionHash: hashOpaqueToken(sessionToken),
       amr: amrToText(amr),
       ip: plainText(ip, 45),
       userAgent: plainText(userAgent, 512),

@@ -1,6 +1,7 @@
-import { createHash, createHmac, randomBytes, randomUUID } from 'node:crypto'
+import { createHmac, randomUUID } from 'node:crypto'
 import { type AuthMethod, amrToText } from '../amr'
 import type { AuthContext } from '../context'
+import { hashOpaqueToken, newOpaqueToken } from '../opaque-token'
 import type { RefreshTokenStore, UserRecord } from '../store/auth-store'
 import { issueStatelessToken } from './stateless-refresh-token'
 
@@ -25,13 +26,13 @@ async function startFamily(
   amr: readonly AuthMethod[],
 ): Promise<IssuedRefreshToken> {
   const now = ctx.now()
-  const token = randomToken()
+  const token = newOpaqueToken()
   const familyExpiresAt = after(now, ctx.settings.refreshFamilyTtlSeconds)
   const expiresAt = earlier(after(now, ctx.settings.refreshTokenTtlSeconds), familyExpiresAt)
   await refreshTokens.insert({
     id: randomUUID(),
     userId,
-    tokenHash: hashRefreshToken(token),
+    tokenHash: hashOpaqueToken(token),
     familyId: randomUUID(),
     parentId: null,
     amr: amrToText(amr),
@@ -50,19 +51,10 @@ async function startFamily(
  * under a key of ours (contract section 13, Grace). The database alone tells it to nobody, nor the predecessor alone.
  */
 export function successorOf(ctx: AuthContext, predecessor: string, id: string): string {
-  if (ctx.settings.refreshReuseGraceSeconds === 0) return randomToken()
+  if (ctx.settings.refreshReuseGraceSeconds === 0) return newOpaqueToken()
   return createHmac('sha256', ctx.keys['refresh-successor'])
     .update(predecessor + id)
     .digest('base64url')
-}
-
-function randomToken(): string {
-  return randomBytes(32).toString('base64url')
-}
-
-/** Only the SHA-256 is stored. */
-export function hashRefreshToken(token: string): string {
-  return createHash('sha256').update(token).digest('hex')
 }
 
 export function after(instant: Date, seconds: number): Date {

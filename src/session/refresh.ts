@@ -2,10 +2,11 @@ import { randomUUID } from 'node:crypto'
 import { type AuthMethod, amrFromText } from '../amr'
 import type { AuthContext } from '../context'
 import { AccountInactiveError, InvalidTokenError } from '../errors'
+import { hashOpaqueToken } from '../opaque-token'
 import type { RefreshTokenStore, UserRecord } from '../store/auth-store'
 import { signAccessToken } from './access-token'
 import type { LoginResult } from './finish-login'
-import { after, hashRefreshToken, type IssuedRefreshToken, successorOf } from './refresh-token'
+import { after, type IssuedRefreshToken, successorOf } from './refresh-token'
 import { replay } from './replay'
 import { isStillTrusted, readStatelessToken, signStatelessToken } from './stateless-refresh-token'
 
@@ -49,8 +50,8 @@ async function rotate(ctx: AuthContext, refreshTokens: RefreshTokenStore, presen
   const id = randomUUID()
   const successor = successorOf(ctx, presented, id)
   const rotated = await refreshTokens.rotate({
-    tokenHash: hashRefreshToken(presented),
-    child: { id, tokenHash: hashRefreshToken(successor) },
+    tokenHash: hashOpaqueToken(presented),
+    child: { id, tokenHash: hashOpaqueToken(successor) },
     childExpiresAt: after(at, ctx.settings.refreshTokenTtlSeconds),
     at,
   })

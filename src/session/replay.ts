@@ -1,9 +1,10 @@
 import { amrFromText } from '../amr'
 import { type AuthContext, unitOfWork } from '../context'
 import { AccountInactiveError, InvalidTokenError } from '../errors'
+import { hashOpaqueToken } from '../opaque-token'
 import type { RefreshTokenRecord, RefreshTokenStore, UserRecord } from '../store/auth-store'
 import type { ContinuedSession } from './refresh'
-import { after, hashRefreshToken, successorOf } from './refresh-token'
+import { after, successorOf } from './refresh-token'
 
 /**
  * What becomes of a token that could not be spent. One that was spent before gets its very successor once more, within the
@@ -12,7 +13,7 @@ import { after, hashRefreshToken, successorOf } from './refresh-token'
  * @throws InvalidTokenError, AccountInactiveError
  */
 export async function replay(ctx: AuthContext, refreshTokens: RefreshTokenStore, presented: string, at: Date): Promise<ContinuedSession> {
-  const found = await refreshTokens.findWithSuccessor(hashRefreshToken(presented))
+  const found = await refreshTokens.findWithSuccessor(hashOpaqueToken(presented))
   if (!found) throw new InvalidTokenError()
   const { token, successor, user } = found
   if (!token.usedAt) return refuseUnspent(token, user, at)
@@ -21,7 +22,7 @@ export async function replay(ctx: AuthContext, refreshTokens: RefreshTokenStore,
   if (!user.isActive) throw new AccountInactiveError()
   const again = successorOf(ctx, presented, successor.id)
   // Made under another key, or when there was no window: nobody's fault, so nothing ends.
-  if (hashRefreshToken(again) !== successor.tokenHash) throw new InvalidTokenError()
+  if (hashOpaqueToken(again) !== successor.tokenHash) throw new InvalidTokenError()
   const { expiresAt, createdAt } = successor
   return { user, amr: amrFromText(successor.amr), refreshToken: { token: again, expiresAt, createdAt } }
 }

@@ -1,7 +1,7 @@
-import { createHash, randomBytes } from 'node:crypto'
 import { type AuthMethod, amrFromText } from '../amr'
 import type { AuthContext } from '../context'
 import { ConfigurationError } from '../errors'
+import { hashOpaqueToken, isOpaqueToken } from '../opaque-token'
 import type { SessionRecord, SessionStore, UserRecord } from '../store/auth-store'
 import { after } from './refresh-token'
 
@@ -58,8 +58,8 @@ export async function findBySessionToken(
   sessions: SessionStore,
   token: string,
 ): Promise<{ session: SessionRecord; user: UserRecord } | null> {
-  if (!tokenShape.test(token)) return null
-  const sessionHash = hashSessionToken(token)
+  if (!isOpaqueToken(token)) return null
+  const sessionHash = hashOpaqueToken(token)
   const found = await sessions.findWithUser(sessionHash)
   return found?.session.sessionHash === sessionHash && found.session.userId === found.user.id ? found : null
 }
@@ -72,17 +72,6 @@ async function slide({ sessions, settings, now }: SessionContext, session: Sessi
   const lastSeenAt = now()
   const slid = { lastSeenAt, expiresAt: after(lastSeenAt, settings.sessionTtlSeconds) }
   return (await sessions.touch(session.id, after(lastSeenAt, -slideAfterSeconds), slid)) ? { ...session, ...slid } : null
-}
-
-/** What the cookie carries: 256 random bits, of which only the SHA-256 is stored. */
-export function newSessionToken(): string {
-  return randomBytes(32).toString('base64url')
-}
-
-const tokenShape = /^[A-Za-z0-9_-]{43}$/
-
-export function hashSessionToken(token: string): string {
-  return createHash('sha256').update(token).digest('hex')
 }
 
 export function sessionsOf({ sessions }: AuthContext['store']): SessionStore {

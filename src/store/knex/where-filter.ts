@@ -20,7 +20,10 @@ export function whereFilter(query: Knex.QueryBuilder, users: Table<UserRecord>, 
       break
     case 'not_in':
       query.whereNotNull(users.column(field))
-      for (const value of filter.value) compare(query, 'ne', value)
+      // A group of its own: SQLite counts how deep conditions stand in each other, and several long lists would stand in one.
+      query.where((none) => {
+        for (const value of filter.value) compare(none, 'ne', value)
+      })
       break
     case 'between':
       compare(query, 'gte', filter.value[0])
