@@ -11,7 +11,7 @@ const provider = process.env.BENCH_PROVIDER
 
 await serve(async () => {
   const accounts = createAccounts(openSqlite())
-  const { hash, verify } = await createHasher()
+  const { hash, verify } = await createHasher({ concurrency: Number.POSITIVE_INFINITY })
   const nobody = await hash('nobody has this')
   const credentials = Credentials({
     credentials: { email: {}, password: {} },
