@@ -5,7 +5,7 @@
  */
 import { load } from './lib/load.mjs'
 import { readOptions } from './lib/options.mjs'
-import { authJs, betterAuth, byHand, doorward, passport } from './lib/products.mjs'
+import { authJs, betterAuth, byHand, byHandOnKnex, doorward, passport, passportOnKnex } from './lib/products.mjs'
 import { report } from './lib/report.mjs'
 import { measureInRounds } from './lib/rounds.mjs'
 import { checkSocial, comeFromProvider, first, runProduct } from './lib/run-product.mjs'
@@ -18,8 +18,8 @@ const leastOfByHand = 0.9
 
 async function main(): Promise<number> {
   const provider = await startServer('provider.mjs')
-  const products = [doorward, byHand, passport, authJs, betterAuth].filter(
-    ({ name }) => options.only === null || /^(doorward|by hand|Passport)$/.test(name) || name.includes(options.only),
+  const products = [doorward, byHand, byHandOnKnex, passport, passportOnKnex, authJs, betterAuth].filter(
+    ({ name }) => options.only === null || /^(doorward|by hand|Passport)/.test(name) || name.includes(options.only),
   )
   const running = await Promise.all(products.map((product) => runProduct(product, 8, { BENCH_PROVIDER: provider.origin })))
   for (const one of running) {
@@ -40,6 +40,8 @@ async function main(): Promise<number> {
   })
   for (const { stop } of running) await stop()
   await provider.stop()
+  const goal = (other: string, wanted: number) =>
+    ({ text: `logins, of ${other}`, shown: ratio(doorward.name, other), bound: 'at least', wanted }) as const
   const ratio = (name: string, baseline: string) => measured.ratio(name, baseline, 'perSecond')
   return report({
     name: 'social',
@@ -54,8 +56,8 @@ async function main(): Promise<number> {
       measured.median(name, 'p99'),
     ]),
     goals: [
-      { text: 'logins, of by hand', shown: ratio(doorward.name, byHand.name), bound: 'at least', wanted: leastOfByHand },
-      { text: 'logins, of Passport', shown: ratio(doorward.name, passport.name), bound: 'at least', wanted: 1 },
+      ...[byHand, byHandOnKnex].map((other) => goal(other.name, leastOfByHand)),
+      ...[passport, passportOnKnex].map((other) => goal(other.name, 1)),
     ],
     packages: [
       'express',

@@ -49,12 +49,14 @@ export const doorward = product('doorward', 'doorward.mjs', ['argon2', 'knex', '
 export const doorwardNodeRs = product('doorward, @node-rs/argon2', 'doorward.mjs', ['@node-rs/argon2'], async () => withTokens)
 export const byHand = product('by hand', 'by-hand.mjs', ['argon2', 'better-sqlite3'], async () => withTokens)
 export const byHandUngated = product('by hand, no gate', 'by-hand.mjs', ['argon2'], async () => withTokens, { BENCH_GATE: 'Infinity' })
+export const byHandOnKnex = product('by hand, Knex', 'by-hand.mjs', ['knex'], async () => withTokens, { BENCH_STORE: 'knex' })
 export const passport = product(
   'Passport',
   'passport.mjs',
   ['passport', 'passport-local', 'passport-oauth2', 'express-session'],
   async () => withTokens,
 )
+export const passportOnKnex = product('Passport, Knex', 'passport.mjs', ['knex'], async () => withTokens, { BENCH_STORE: 'knex' })
 
 const betterAuthSession = 'better-auth.session_token'
 const betterAuthClient: Client = {

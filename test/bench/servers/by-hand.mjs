@@ -8,12 +8,11 @@ import express from 'express'
 import jwt from 'jsonwebtoken'
 import { createAccounts } from '../lib/accounts.mjs'
 import { createHasher } from '../lib/hasher.mjs'
-import { openSqlite } from '../lib/open-database.mjs'
 import { serve } from '../lib/serve.mjs'
 
 const provider = process.env.BENCH_PROVIDER
 const key = createSecretKey('an-only-secret-for-measuring-7f3b9a61', 'utf8')
-const accounts = createAccounts(openSqlite())
+const accounts = await createAccounts()
 const { hash, verify } = await createHasher({ concurrency: Number(process.env.BENCH_GATE ?? availableParallelism()) })
 const nobody = await hash('nobody has this')
 
@@ -27,9 +26,9 @@ function isSame(one, other) {
   return left.length === right.length && timingSafeEqual(left, right)
 }
 
-function sendPair(res, status, user, method) {
+async function sendPair(res, status, user, method) {
   const refreshToken = fresh()
-  accounts.logIn(user.id, sha256(refreshToken), method)
+  await accounts.logIn(user.id, sha256(refreshToken), method)
   const claims = { email: user.email, typ: 'access', amr: [method] }
   const accessToken = jwt.sign(claims, key, { algorithm: 'HS256', subject: user.id, expiresIn: 900 })
   res.status(status).json({ user_id: user.id, access_token: accessToken, refresh_token: refreshToken })
@@ -44,17 +43,17 @@ function credentialsOf(body) {
 async function signUp(req, res) {
   const given = credentialsOf(req.body)
   if (!given || given.password.length < 12) return refuse(res, 422, 'VALIDATION')
-  if (accounts.byEmail(given.email)) return refuse(res, 409, 'EMAIL_TAKEN')
-  sendPair(res, 201, accounts.insert(given.email, await hash(given.password)), 'pwd')
+  if (await accounts.byEmail(given.email)) return refuse(res, 409, 'EMAIL_TAKEN')
+  await sendPair(res, 201, await accounts.insert(given.email, await hash(given.password)), 'pwd')
 }
 
 async function logIn(req, res) {
   const given = credentialsOf(req.body)
   if (!given) return refuse(res, 422, 'VALIDATION')
-  const user = accounts.byEmail(given.email)
+  const user = await accounts.byEmail(given.email)
   const isRight = await verify(user?.hashed_password ?? nobody, given.password)
   if (!user || !isRight || !user.is_active) return refuse(res, 401, 'INVALID_CREDENTIALS')
-  sendPair(res, 200, user, 'pwd')
+  await sendPair(res, 200, user, 'pwd')
 }
 
 function socialOf(origin) {
@@ -73,7 +72,7 @@ function socialOf(origin) {
     if (!state || !isSame(seal(state), sealed) || !isSame(String(req.query.state), state)) return refuse(res, 401, 'STATE_MISMATCH')
     const profile = await profileOf(String(req.query.code))
     if (!profile) return refuse(res, 502, 'OAUTH_ERROR')
-    sendPair(res, 200, accounts.byIdentity('stub', profile.sub, profile.email), 'ext')
+    await sendPair(res, 200, await accounts.byIdentity('stub', profile.sub, profile.email), 'ext')
   }
 
   async function profileOf(code) {
