@@ -1,7 +1,7 @@
 /**
  * Logins by password with 64 in flight: how many, as a share of what the hash alone makes of this machine in the same round,
  * and how long a GET of the host waits meanwhile. Fails when doorward misses a goal.
- * `npm run bench -- login [--rounds 5] [--quick] [--write] [--only text]`, at a quiet moment.
+ * `npm run bench -- login [--rounds 4] [--quick] [--write] [--only text]`, at a quiet moment.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Connection, mustBe, openConnection, requestText } from './lib/connection.mjs'
@@ -24,8 +24,8 @@ import { first, ping, type RunningProduct, runProduct, signUpSomebody } from './
 import { startServer } from './lib/start-server.mjs'
 import { quantile } from './lib/statistics.mjs'
 
-const options = readOptions({ rounds: 5 })
-const milliseconds = options.quick ? 1_000 : 3_000
+const options = readOptions({ rounds: 4 })
+const milliseconds = options.quick ? 1_000 : 2_500
 const inFlight = 64
 /** The burst that a flood begins with is over. */
 const settled = 400
@@ -141,7 +141,7 @@ async function rawHash(engine: string): Promise<Entrant> {
 async function logins(running: RunningProduct, engine: string): Promise<Entrant> {
   const { name, server, client, connections, stop } = running
   const people: Person[] = []
-  while (people.length < 8) people.push(await signUpSomebody(running))
+  while (people.length < 4) people.push(await signUpSomebody(running))
   const requests = people.map((person) => client.logIn(person))
   const host = await openConnection(server.origin)
   return {

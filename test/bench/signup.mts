@@ -1,6 +1,6 @@
 /**
  * Signups, 16 in flight: doorward beside those that have a signup. Fails when doorward misses a goal.
- * `npm run bench -- signup [--rounds 5] [--quick] [--write] [--only text]`, at a quiet moment.
+ * `npm run bench -- signup [--rounds 4] [--quick] [--write] [--only text]`, at a quiet moment.
  */
 import { load } from './lib/load.mjs'
 import { readOptions } from './lib/options.mjs'
@@ -9,8 +9,8 @@ import { report } from './lib/report.mjs'
 import { measureInRounds } from './lib/rounds.mjs'
 import { first, runProduct, signUpSomebody } from './lib/run-product.mjs'
 
-const options = readOptions({ rounds: 5 })
-const milliseconds = options.quick ? 800 : 2_500
+const options = readOptions({ rounds: 4 })
+const milliseconds = options.quick ? 800 : 2_000
 const leastOfByHand = 0.95
 
 async function main(): Promise<number> {
