@@ -37,6 +37,8 @@ export interface Table<R> {
   readonly fields: ReadonlySet<keyof R>
   /** The key of a new row is made by the database. */
   readonly databaseMakesKeys: boolean
+  /** New rows have columns of the host's own, which may be others for each. */
+  readonly hostFillsColumns: boolean
   /** Every field under its alias, for SELECT and RETURNING; the aliases of two tables never collide. */
   readonly selection: readonly Selected[]
   /** The qualified column. */
@@ -109,6 +111,7 @@ export function bindTable<R extends { id: string }>(
     name,
     fields: new Set(columns.keys()),
     databaseMakesKeys: options.ids === 'integer',
+    hostFillsColumns: options.insertDefaults !== undefined,
     selection: [...selected.values()],
     column: (field) => `${name}.${columnOf(field).name}`,
     bareColumn: (field) => columnOf(field).name,
