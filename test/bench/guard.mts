@@ -2,7 +2,7 @@
  * What a guard costs: CPU time of the server process per request above the same Express app without one, and how many
  * requests it answers beside that one. Each contestant is a process of its own. `first sight`: no token comes twice before
  * doorward has forgotten it; the others remember nothing, so they get the same tokens. Fails when doorward misses a goal.
- * `npm run bench -- guard [--rounds 9] [--quick] [--write] [--only text]`, at a quiet moment.
+ * `npm run bench -- guard [--rounds 7] [--quick] [--write] [--only text]`, at a quiet moment.
  */
 import { generateKeyPairSync, type KeyObject, randomBytes, randomUUID } from 'node:crypto'
 import jwt from 'jsonwebtoken'
@@ -15,7 +15,7 @@ import { type Goal, report } from './lib/report.mjs'
 import { type Measured, measureInRounds } from './lib/rounds.mjs'
 import { type Server, startServer } from './lib/start-server.mjs'
 
-const options = readOptions({ rounds: 9 })
+const options = readOptions({ rounds: 7 })
 const milliseconds = options.quick ? 200 : 600
 const connections = 16
 const mostAboveExpress = 5

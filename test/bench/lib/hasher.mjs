@@ -2,11 +2,9 @@
  * argon2id for the servers that bring none, with the parameters doorward has. At most `concurrency` at once, which is what
  * an expert does: more of them at once than cores only take each other's caches, and libuv's threads from everything else.
  */
-import { availableParallelism } from 'node:os'
-
 const costs = { memoryCost: 19_456, timeCost: 2, parallelism: 1 }
 
-export async function createHasher({ concurrency = availableParallelism() } = {}) {
+export async function createHasher({ concurrency }) {
   const { default: argon2 } = await import('argon2')
   const run = gate(concurrency)
   return {

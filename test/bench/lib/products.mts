@@ -16,6 +16,8 @@ export interface Client {
   credentials(answer: Answer): Record<string, string>
   beginSocial: string
   authorizeUrl(answer: Answer): string
+  /** What its forms were given with, besides what the beginning gives. */
+  cookies?: Readonly<Record<string, string>>
 }
 
 export interface Product {
@@ -46,12 +48,15 @@ export const doorward = product('doorward', 'doorward.mjs', ['argon2', 'knex', '
 })
 export const doorwardNodeRs = product('doorward, @node-rs/argon2', 'doorward.mjs', ['@node-rs/argon2'], async () => withTokens)
 export const byHand = product('by hand', 'by-hand.mjs', ['argon2', 'better-sqlite3'], async () => withTokens)
+export const byHandUngated = product('by hand, no gate', 'by-hand.mjs', ['argon2'], async () => withTokens, { BENCH_GATE: 'Infinity' })
+export const byHandOnKnex = product('by hand, Knex', 'by-hand.mjs', ['knex'], async () => withTokens, { BENCH_STORE: 'knex' })
 export const passport = product(
   'Passport',
   'passport.mjs',
   ['passport', 'passport-local', 'passport-oauth2', 'express-session'],
   async () => withTokens,
 )
+export const passportOnKnex = product('Passport, Knex', 'passport.mjs', ['knex'], async () => withTokens, { BENCH_STORE: 'knex' })
 
 const betterAuthSession = 'better-auth.session_token'
 const betterAuthClient: Client = {
@@ -72,8 +77,10 @@ const authJsSession = 'authjs.session-token'
 async function authJsClient(connection: Connection): Promise<Client> {
   const answer = mustBe(200, await connection.ask(requestText('/auth/csrf')))
   const { csrfToken } = JSON.parse(answer.body) as { csrfToken: string } // as its documentation says
-  const headers = { ...cookieHeader(takeCookies(answer)), 'x-auth-return-redirect': '1' }
+  const cookies = takeCookies(answer)
+  const headers = { ...cookieHeader(cookies), 'x-auth-return-redirect': '1' }
   return {
+    cookies,
     signUp: (person) => requestText('/signup', { json: person }),
     logIn: (person) => requestText('/auth/callback/credentials', { headers, form: { csrfToken, ...person } }),
     isLoggedIn: (answer) => answer.status < 400 && authJsSession in takeCookies(answer),

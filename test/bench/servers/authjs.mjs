@@ -4,19 +4,18 @@ import { ExpressAuth, getSession } from '@auth/express'
 import express from 'express'
 import { createAccounts } from '../lib/accounts.mjs'
 import { createHasher } from '../lib/hasher.mjs'
-import { openSqlite } from '../lib/open-database.mjs'
 import { serve } from '../lib/serve.mjs'
 
 const provider = process.env.BENCH_PROVIDER
 
 await serve(async () => {
-  const accounts = createAccounts(openSqlite())
-  const { hash, verify } = await createHasher()
+  const accounts = await createAccounts()
+  const { hash, verify } = await createHasher({ concurrency: Number.POSITIVE_INFINITY })
   const nobody = await hash('nobody has this')
   const credentials = Credentials({
     credentials: { email: {}, password: {} },
     async authorize({ email, password }) {
-      const user = accounts.byEmail(String(email).toLowerCase())
+      const user = await accounts.byEmail(String(email).toLowerCase())
       const isRight = await verify(user?.hashed_password ?? nobody, String(password))
       return user && isRight ? { id: user.id, email: user.email } : null
     },
@@ -30,7 +29,7 @@ await serve(async () => {
     providers: provider ? [credentials, socialOf(provider)] : [credentials],
     callbacks: {
       async signIn({ account, profile }) {
-        if (account.provider === 'stub') accounts.byIdentity('stub', profile.sub, profile.email)
+        if (account.provider === 'stub') await accounts.byIdentity('stub', profile.sub, profile.email)
         return true
       },
       session({ session, token }) {
@@ -43,7 +42,7 @@ await serve(async () => {
     .set('trust proxy', true)
     .get('/ping', (_req, res) => void res.json({ ok: true }))
     .post('/signup', express.json(), async (req, res) => {
-      accounts.insert(req.body.email, await hash(req.body.password)) // it has no signup: this makes users to measure with
+      await accounts.insert(req.body.email, await hash(req.body.password)) // it has no signup: this makes users to measure with
       res.status(201).json({})
     })
     .get('/protected', async (req, res) => {

@@ -20,7 +20,7 @@ await serve(async (origin) => {
     database: openSqlite(),
     trustedOrigins: [origin],
     telemetry: { enabled: false },
-    logger: { level: 'error' },
+    logger: { disabled: true },
     rateLimit: { enabled: false },
     emailAndPassword: { enabled: true, ...(BENCH_HASH && { password: await passwordOf() }) },
     session: BENCH_COOKIE_CACHE ? { cookieCache: { enabled: true, maxAge: 3600 } } : {},
