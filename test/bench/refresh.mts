@@ -116,7 +116,7 @@ async function counted(kind: Kind, database: string): Promise<number> {
   const folder = mkdtempSync(join(tmpdir(), 'doorward-bench-'))
   const calls = join(folder, 'calls')
   writeFileSync(calls, '')
-  const counter = pathToFileURL(join(import.meta.dirname, 'lib/count-calls.mjs')).href
+  const counter = pathToFileURL(join(import.meta.dirname, 'servers/count-calls.mjs')).href
   const { server, stop } = await start(kind, database, { BENCH_CALLS: calls }, ['--import', counter])
   const connection = await openConnection(server.origin)
   const renew = await kind.begin(connection)

@@ -25,7 +25,7 @@ export async function rotate(connection: Connection, tables: Tables, rotation: R
 
 /** What the database was not asked for is what it was given. */
 function childFrom(row: Row, { refreshTokens }: Tables, { child: { tokenHash }, at }: Rotation): RefreshTokenRecord {
-  return refreshTokens.toRecord({ ...row, ...refreshTokens.asRow({ tokenHash, revokedAt: null, createdAt: at }) })
+  return { ...refreshTokens.toRecord(row), tokenHash, createdAt: at }
 }
 
 const compiled = new WeakMap<Tables, (rotation: Rotation) => Statement>()
