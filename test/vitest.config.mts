@@ -38,7 +38,10 @@ export default defineConfig({
     maxWorkers: Math.max(3, availableParallelism()),
     // Loading our modules and the drivers anew for every file was a quarter of the run.
     projects: [
-      { extends: true, test: { name: 'together', include: ['test/**/*.test.ts'], exclude: [...alone, ...without], isolate: false } },
+      {
+        extends: true,
+        test: { name: 'together', include: ['test/**/*.test.ts'], exclude: ['**/node_modules/**', ...alone, ...without], isolate: false },
+      },
       { extends: true, test: { name: 'alone', include: alone, exclude: without } },
     ],
   },

@@ -1,154 +1,213 @@
 /**
- * Rotations per second and database calls per rotation: ours, and a hand-written one with knex that also reads the user. Both
- * spend a token, insert its child and sign an access token, one after the other on one connection, in turns. Prints medians
- * over the rounds and their ratio; fails when ours is slower. `npm run bench -- refresh [rounds]`, at a quiet moment.
+ * Refresh rotation over HTTP, 16 connections, each with a chain of its own: doorward, hand-written routes through Knex and on the
+ * driver itself, and better-auth renewing a session, on SQLite and PostgreSQL. Fails when doorward misses a goal beside the one
+ * through Knex. `npm run bench -- refresh [--rounds 7] [--quick] [--write] [--only text]`, at a quiet moment.
  */
-import { createHash, randomBytes, randomUUID } from 'node:crypto'
-import jwt from 'jsonwebtoken'
-import type { Knex } from 'knex'
-import { createAuthRouter, createAuthTables, createKnexStore } from '../../src'
-import { databases } from '../support/databases'
-import { recordQueries } from '../support/record-queries'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { type Connection, cookieHeader, mustBe, openConnection, requestText, takeCookies } from './lib/connection.mjs'
+import { load } from './lib/load.mjs'
+import { readOptions } from './lib/options.mjs'
+import { createSchema, hasPostgres } from './lib/postgres-schema.mjs'
+import { newPerson } from './lib/products.mjs'
+import { type Goal, report } from './lib/report.mjs'
+import { type Measured, measureInRounds } from './lib/rounds.mjs'
+import { type Server, startServer } from './lib/start-server.mjs'
 
-const rounds = Number(process.argv.slice(2).find((given) => /^\d+$/.test(given)) ?? 15)
-const perRound = 200
-const secret = 'a secret for measuring, long enough'
+const options = readOptions({ rounds: 7 })
+const milliseconds = options.quick ? 300 : 900
+const connections = 16
+const mostCpu = 1.15
 
-/** Spends the token and hands out the next. */
-type Rotate = (token: string) => Promise<string>
+/** Spends what the connection holds and keeps what comes instead. */
+type Renew = () => Promise<void>
 
-type Name = 'ours' | 'handWritten'
-const names: readonly Name[] = ['ours', 'handWritten']
+interface Kind {
+  title: string
+  file: string
+  environment?: Readonly<Record<string, string>>
+  begin(connection: Connection): Promise<Renew>
+  /** Throws unless a stranger and a thief are refused. */
+  check(connection: Connection): Promise<void>
+}
+
+const rotating = { begin: beginChain, check: checkThatItRotates }
+const kinds: readonly Kind[] = [
+  { title: 'doorward', file: 'doorward.mjs', ...rotating },
+  { title: 'by hand, Knex', file: 'refresh-by-hand.mjs', environment: { BENCH_THROUGH: 'knex' }, ...rotating },
+  { title: 'by hand, driver', file: 'refresh-by-hand.mjs', environment: { BENCH_THROUGH: 'driver' }, ...rotating },
+  { title: 'better-auth', file: 'refresh-better-auth.mjs', begin: beginSession, check: checkThatItRenews },
+]
+const chosen = kinds.filter(
+  ({ title }) => options.only === null || /^(doorward|by hand, Knex)$/.test(title) || title.includes(options.only),
+)
 
 async function main(): Promise<number> {
-  const ratios: number[] = []
-  for (const database of await databases()) {
-    if (database.name === 'mariadb') continue // the hand-written one needs UPDATE … RETURNING
-    const opened = await database.open({ memory: true, pool: { min: 1, max: 1 } })
-    await createAuthTables(opened.knex)
-    ratios.push(await compare(database.name, opened.knex))
-    await opened.close()
-  }
-  return Math.min(...ratios) >= 1 ? 0 : 1
-}
-
-async function compare(database: string, db: Knex): Promise<number> {
-  const rotations: Record<Name, Rotate> = { ours: ours(db), handWritten: handWritten(db) }
-  const tokens: Record<Name, string> = { ours: await newFamily(db, 'ours'), handWritten: await newFamily(db, 'theirs') }
-  const speeds: Record<Name, number[]> = { ours: [], handWritten: [] }
-  const calls: Record<Name, number> = { ours: 0, handWritten: 0 }
-  for (let round = -2; round < rounds; round++) {
-    for (const name of round % 2 === 0 ? names : names.toReversed()) {
-      const begun = performance.now()
-      for (let count = 0; count < perRound; count++) tokens[name] = await rotations[name](tokens[name])
-      if (round >= 0) speeds[name].push((1000 * perRound) / (performance.now() - begun))
-    }
-  }
-  for (const name of names) {
-    const statements = recordQueries(db)
-    await rotations[name](tokens[name])
-    calls[name] = statements.stop().length
-  }
-  const ratio = median(speeds.ours) / median(speeds.handWritten)
-  console.log(
-    `${database}: ${rounds} rounds of ${perRound} rotations each; median per second, 10th and 90th percentile, calls per rotation`,
+  const databases = (await hasPostgres()) ? ['SQLite', 'PostgreSQL'] : ['SQLite']
+  const running: Running[] = []
+  for (const database of databases) for (const kind of chosen) running.push(await run(kind, database))
+  const measured = await measureInRounds(
+    running.map(({ name }) => name),
+    options.rounds,
+    (name) => measure(running.find((contestant) => contestant.name === name) as Running), // it is one of these names
   )
-  for (const name of names) {
-    const [low, middle, high] = [0.1, 0.5, 0.9].map((share) => Math.round(quantile(speeds[name], share)))
-    console.log(`  ${name.padEnd(12)} ${middle}  (${low} .. ${high})  ${calls[name]} calls`)
-  }
-  console.log(`  ratio ${ratio.toFixed(2)}`)
-  return ratio
-}
-
-function ours(db: Knex): Rotate {
-  const { service } = createAuthRouter({
-    settings: { jwtSecret: secret, oauthRedirectBaseUrl: 'https://app.example.com' },
-    store: createKnexStore({ knex: db }),
-    environment: 'test',
-    logger: { info() {}, warn() {}, error: (fields, message) => console.error(message, fields) },
+  for (const { stop } of running) await stop()
+  return report({
+    name: 'refresh',
+    columns: ['Refresh', 'rotations/s', 'of by hand, Knex', 'CPU µs', 'of by hand, Knex', 'p50 ms', 'p99 ms', 'database calls'],
+    rows: running.map(({ name, database, calls }) => [
+      name,
+      measured.median(name, 'perSecond').toFixed(0),
+      measured.ratio(name, baselineOf(database), 'perSecond'),
+      measured.median(name, 'cpuMicros'),
+      measured.ratio(name, baselineOf(database), 'cpuMicros'),
+      measured.median(name, 'p50'),
+      measured.median(name, 'p99'),
+      String(calls),
+    ]),
+    goals: databases.flatMap((database) => goalsOf(database, measured, running)),
+    packages: ['express', 'knex', 'better-sqlite3', 'pg', 'better-auth'],
+    options,
   })
-  return async (token) => {
-    const next = await service.refresh(token)
-    if (next.kind !== 'session') throw new Error('a refresh is no login')
-    return next.refreshToken
+}
+
+// ---- who takes part -------------------------------------------------------------------------------------------------
+
+interface Running {
+  name: string
+  database: string
+  server: Server
+  renewals: ReadonlyMap<Connection, Renew>
+  /** To the database, for one. */
+  calls: number
+  stop(): Promise<void>
+}
+
+async function run(kind: Kind, database: string): Promise<Running> {
+  const name = `${kind.title}, ${database}`
+  const calls = await counted(kind, database)
+  const { server, stop } = await start(kind, database)
+  const open = await Promise.all(Array.from({ length: connections }, () => openConnection(server.origin)))
+  const [first] = open as [Connection] // there are some
+  await kind.check(first)
+  const renewals = new Map<Connection, Renew>()
+  for (const connection of open) renewals.set(connection, await kind.begin(connection))
+  const end = async () => {
+    for (const connection of open) connection.close()
+    await stop()
+  }
+  return { name, database, server, renewals, calls, stop: end }
+}
+
+async function start({ file, environment }: Kind, database: string, counting = {}, execArgv: readonly string[] = []) {
+  const schema = database === 'PostgreSQL' ? await createSchema() : null
+  const server = await startServer(file, { environment: { ...environment, ...schema?.environment, ...counting }, execArgv })
+  const stop = async () => {
+    await server.stop()
+    await schema?.drop()
+  }
+  return { server, stop }
+}
+
+/** In a server of its own, because counting takes time. The third of a chain: the first ones open connections and look around. */
+async function counted(kind: Kind, database: string): Promise<number> {
+  const folder = mkdtempSync(join(tmpdir(), 'doorward-bench-'))
+  const calls = join(folder, 'calls')
+  writeFileSync(calls, '')
+  const counter = pathToFileURL(join(import.meta.dirname, 'servers/count-calls.mjs')).href
+  const { server, stop } = await start(kind, database, { BENCH_CALLS: calls }, ['--import', counter])
+  const connection = await openConnection(server.origin)
+  const renew = await kind.begin(connection)
+  for (let turn = 0; turn < 2; turn++) await renew()
+  const before = readFileSync(calls).length
+  await renew()
+  const after = readFileSync(calls).length
+  connection.close()
+  await stop()
+  rmSync(folder, { recursive: true })
+  return after - before
+}
+
+// ---- how each is spoken to ------------------------------------------------------------------------------------------
+
+interface Pair {
+  access_token: string
+  refresh_token: string
+}
+
+async function firstPair(connection: Connection): Promise<Pair> {
+  const answer = mustBe(201, await connection.ask(requestText('/auth/signup', { json: newPerson() })))
+  return JSON.parse(answer.body) as Pair // the next refresh shows it
+}
+
+const refreshWith = (refresh_token: string) => requestText('/auth/refresh', { json: { refresh_token } })
+
+async function beginChain(connection: Connection): Promise<Renew> {
+  let { refresh_token: held } = await firstPair(connection)
+  return async () => {
+    const pair = JSON.parse(mustBe(200, await connection.ask(refreshWith(held))).body) as Pair
+    if (!pair.access_token || !pair.refresh_token || pair.refresh_token === held) throw new Error('no new pair')
+    held = pair.refresh_token
   }
 }
 
-/** What a careful person would write: one guarded update, the user, the child. Instants as our tables keep them. */
-function handWritten(db: Knex): Rotate {
-  const isSqlite = db.client.dialect === 'sqlite3'
-  const instant = (date: Date) => (isSqlite ? date.getTime() : date)
-  return async (token) => {
-    const next = randomBytes(32).toString('base64url')
-    const now = new Date()
-    const user = await db.transaction(async (trx) => {
-      const [spent] = await trx('auth_refresh_tokens')
-        .where({ token_hash: sha256(token), used_at: null, revoked_at: null })
-        .where('expires_at', '>', instant(now))
-        .where('family_expires_at', '>', instant(now))
-        .update({ used_at: instant(now) })
-        .returning('*')
-      const owner = await trx('auth_users').where({ id: spent.user_id, is_active: true }).first()
-      if (!owner) throw new Error('inactive')
-      const { id: parent_id, user_id, family_id, family_expires_at, amr } = spent
-      const expires_at = instant(new Date(Math.min(now.getTime() + 604_800_000, new Date(family_expires_at).getTime())))
-      const child = { id: randomUUID(), token_hash: sha256(next), parent_id, user_id, family_id, family_expires_at, amr, expires_at }
-      await trx('auth_refresh_tokens').insert({ ...child, created_at: instant(now) })
-      return owner
-    })
-    const iat = Math.floor(now.getTime() / 1000)
-    jwt.sign({ sub: user.id, email: user.email, amr: ['pwd'], iat, exp: iat + 900, typ: 'access' }, secret)
-    return next
+async function checkThatItRotates(connection: Connection): Promise<void> {
+  const first = await firstPair(connection)
+  const second = JSON.parse(mustBe(200, await connection.ask(refreshWith(first.refresh_token))).body) as Pair
+  for (const refused of ['nobody knows it', first.refresh_token, second.refresh_token]) {
+    mustBe(401, await connection.ask(refreshWith(refused))) // a stranger; a thief; and whoever the thief stole from
   }
 }
 
-async function newFamily(db: Knex, name: string): Promise<string> {
-  const store = createKnexStore({ knex: db })
-  const [token, now] = [randomBytes(32).toString('base64url'), new Date()]
-  const user = await store.users.insert({
-    isActive: true,
-    createdAt: now,
-    updatedAt: now,
-    email: `${name}@example.test`,
-    hashedPassword: '$argon2id$fake',
-    isAdmin: false,
-    lastLoginAt: now,
-    name: 'Zoë',
-    totpSecret: null,
-    totpEnabledAt: null,
-    totpLastStep: null,
-    emailVerifiedAt: now,
-    activatedAt: now,
-    passwordSetAt: now,
+const session = (cookies: Record<string, string>) => requestText('/api/auth/get-session', { headers: cookieHeader(cookies) })
+
+async function openSession(connection: Connection): Promise<Record<string, string>> {
+  const json = { ...newPerson(), name: 'Ana' }
+  return takeCookies(mustBe(200, await connection.ask(requestText('/api/auth/sign-up/email', { json }))))
+}
+
+async function beginSession(connection: Connection): Promise<Renew> {
+  const request = session(await openSession(connection))
+  return async () => {
+    const answer = mustBe(200, await connection.ask(request))
+    if (answer.body === 'null' || !/^set-cookie:/im.test(answer.head)) throw new Error('not renewed')
+  }
+}
+
+async function checkThatItRenews(connection: Connection): Promise<void> {
+  const cookies = await openSession(connection)
+  const expiry = async () => JSON.parse(mustBe(200, await connection.ask(session(cookies))).body)?.session.expiresAt
+  const before = await expiry()
+  await new Promise((resolve) => setTimeout(resolve, 20))
+  if (before === (await expiry())) throw new Error('the end of the session does not move')
+  const junk = { 'better-auth.session_token': 'nobody.knows-it' }
+  if (mustBe(200, await connection.ask(session(junk))).body !== 'null') throw new Error('a stranger has a session')
+}
+
+// ---- what is measured -----------------------------------------------------------------------------------------------
+
+function measure({ server, renewals }: Running) {
+  return load(server, {
+    connections: [...renewals.keys()],
+    milliseconds,
+    operation: async (connection) => renewals.get(connection)?.(),
   })
-  await store.refreshTokens.insert({
-    id: randomUUID(),
-    userId: user.id,
-    tokenHash: sha256(token),
-    familyId: randomUUID(),
-    parentId: null,
-    amr: 'pwd',
-    expiresAt: new Date(now.getTime() + 604_800_000),
-    familyExpiresAt: new Date(now.getTime() + 2_592_000_000),
-    usedAt: null,
-    revokedAt: null,
-    createdAt: now,
-  })
-  return token
 }
 
-function sha256(text: string): string {
-  return createHash('sha256').update(text).digest('hex')
+function baselineOf(database: string): string {
+  return `by hand, Knex, ${database}`
 }
 
-function median(values: readonly number[]): number {
-  return quantile(values, 0.5)
-}
-
-function quantile(values: readonly number[], share: number): number {
-  const sorted = values.toSorted((one, other) => one - other)
-  return sorted[Math.floor(share * (sorted.length - 1))] ?? Number.NaN
+function goalsOf(database: string, measured: Measured<'perSecond' | 'cpuMicros'>, running: readonly Running[]): Goal[] {
+  const [ours, baseline] = [`doorward, ${database}`, baselineOf(database)]
+  const calls = running.find(({ name }) => name === ours)?.calls ?? Number.NaN
+  return [
+    { text: `${database}: rotations/s of by hand, Knex`, shown: measured.ratio(ours, baseline, 'perSecond'), bound: 'at least', wanted: 1 },
+    { text: `${database}: CPU of by hand, Knex`, shown: measured.ratio(ours, baseline, 'cpuMicros'), bound: 'at most', wanted: mostCpu },
+    ...(database === 'PostgreSQL' ? [{ text: 'PostgreSQL: calls per rotation', shown: calls, bound: 'at most', wanted: 1 } as const] : []),
+  ]
 }
 
 process.exit(await main())

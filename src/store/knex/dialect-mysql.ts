@@ -22,6 +22,7 @@ export const mysql: Dialect = {
   // As text again: the driver would read it as local time, where the hour of a clock change does not even exist.
   instantExpression: "date_format(??, '%Y-%m-%dT%H:%i:%s.%fZ')",
   integerKeyExpression: 'cast(?? as char)',
+  run: async (db, { sql, bindings }) => (await db.raw(sql, bindings))[0],
   booleanToColumn: (value) => (value ? 1 : 0),
   transaction: (knex, work, { atAnyLevel } = { atAnyLevel: false }) =>
     knex.transaction(work, atAnyLevel ? {} : { isolationLevel: 'read committed' }),

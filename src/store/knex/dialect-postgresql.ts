@@ -14,6 +14,7 @@ export const postgresql: Dialect = {
   instantToColumn: (instant) => instant.toISOString(),
   instantExpression: null,
   integerKeyExpression: null,
+  run: async (db, { sql, bindings }) => (await db.raw(sql, bindings)).rows,
   booleanToColumn: (value) => value,
   transaction: (knex, work) => knex.transaction(work, { isolationLevel: 'read committed' }),
   async withSchemaLock(trx, work) {

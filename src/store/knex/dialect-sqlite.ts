@@ -1,6 +1,8 @@
 import type { Knex } from 'knex'
 import { asciiLowerCase } from '../meets-filter'
+import type { Statement } from './compile-once'
 import type { Dialect } from './dialect'
+import type { Row } from './table'
 
 export const sqlite: Dialect = {
   name: 'sqlite',
@@ -13,6 +15,7 @@ export const sqlite: Dialect = {
   instantToColumn: (instant) => instant.getTime(),
   instantExpression: null,
   integerKeyExpression: 'cast(?? as text)',
+  run: runRemembered,
   booleanToColumn: (value) => (value ? 1 : 0),
   transaction: sqliteTransaction,
   withSchemaLock: null,
@@ -54,6 +57,37 @@ async function sqliteTransaction<T>(knex: Knex, work: (trx: Knex.Transaction) =>
     if (connection.inTransaction) connection.exec('ROLLBACK')
     knex.client.releaseConnection(connection)
   }
+}
+
+/**
+ * better-sqlite3 compiles a text whenever it is asked to, and knex asks each time; for such a statement that takes longer
+ * than running it. A transaction of the host's insists on its own connection object, and compiles.
+ */
+async function runRemembered(db: Knex, { sql, bindings }: Statement): Promise<Row[]> {
+  if (db.isTransaction) return db.raw(sql, bindings)
+  const connection: SqliteConnection = await db.client.acquireConnection()
+  try {
+    return await db.raw(sql, bindings).connection(remembering(connection))
+  } finally {
+    db.client.releaseConnection(connection)
+  }
+}
+
+const wrapped = new WeakMap<SqliteConnection, SqliteConnection>()
+
+/** What it is given to prepare are compiled statements, as many as there are verbs and sets of tables. */
+function remembering(connection: SqliteConnection): SqliteConnection {
+  const known = wrapped.get(connection)
+  if (known) return known
+  const prepared = new Map<string, unknown>()
+  const prepare = (sql: string) => {
+    const statement = prepared.get(sql) ?? connection.prepare(sql)
+    prepared.set(sql, statement)
+    return statement
+  }
+  const wrapper: SqliteConnection = Object.create(connection, { prepare: { value: prepare } })
+  wrapped.set(connection, wrapper)
+  return wrapper
 }
 
 /**

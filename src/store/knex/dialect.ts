@@ -1,8 +1,10 @@
 import type { Knex } from 'knex'
 import { ConfigurationError } from '../../errors'
+import type { Statement } from './compile-once'
 import { mysql } from './dialect-mysql'
 import { postgresql } from './dialect-postgresql'
 import { sqlite } from './dialect-sqlite'
+import type { Row } from './table'
 
 /** Everything that differs between databases. */
 export interface Dialect {
@@ -24,6 +26,8 @@ export interface Dialect {
   /** The same for an integer key, which as a JavaScript number would lose digits past 2^53. */
   readonly integerKeyExpression: string | null
   booleanToColumn(value: boolean): boolean | number
+  /** The rows that a compiled statement returns. */
+  run(db: Knex, statement: Statement): Promise<Row[]>
   /** Runs `work` in a new transaction, at READ COMMITTED; `atAnyLevel` saves MySQL the statement that says so. */
   transaction<T>(knex: Knex, work: (trx: Knex.Transaction) => Promise<T>, options?: { atAnyLevel: boolean }): Promise<T>
   /**

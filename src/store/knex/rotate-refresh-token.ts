@@ -1,8 +1,13 @@
 import type { Knex } from 'knex'
 import type { RefreshTokenRecord, Rotation, UserRecord } from '../auth-store'
+import { Slot } from './column-values'
+import { compileOnce, type Statement } from './compile-once'
 import type { Connection } from './connection'
 import type { Tables } from './default-tables'
 import type { Dialect } from './dialect'
+import { rotatable } from './rotatable'
+import { rotateByUpsert } from './rotate-by-upsert'
+import { rotateInWith } from './rotate-in-with'
 import type { Row } from './table'
 
 type Rotated = { token: RefreshTokenRecord; user: UserRecord }
@@ -11,81 +16,43 @@ export async function rotate(connection: Connection, tables: Tables, rotation: R
   const { refreshTokens, users } = tables
   const { tokenHash, child } = rotation
   if (!refreshTokens.match({ tokenHash }) || !refreshTokens.match(child)) return null
-  if (!connection.dialect.writesInWith) {
-    return connection.lockedTogether('refreshTokens.rotate', (db) => rotateStepByStep(db, connection.dialect, tables, rotation))
-  }
-  const [row] = await connection.statement('refreshTokens.rotate', (db) => rotateInOneStatement(db, tables, rotation))
-  return row ? { token: refreshTokens.toRecord(row), user: users.toRecord(row) } : null
+  const { dialect } = connection
+  if (!dialect.returning) return connection.lockedTogether('refreshTokens.rotate', (db) => rotateStepByStep(db, tables, rotation))
+  const rows = await connection.statement('refreshTokens.rotate', (db) => dialect.run(db, statementFor(db, dialect, tables, rotation)))
+  const row = rows.find((row) => refreshTokens.read(row, 'usedAt') === null)
+  return row ? { token: childFrom(row, tables, rotation), user: users.toRecord(row) } : null
 }
 
-/** Unspent, unrevoked and unexpired. */
-function rotatable(query: Knex.QueryBuilder, { refreshTokens }: Tables, { tokenHash, at }: Rotation): Knex.QueryBuilder {
-  return query
-    .where(refreshTokens.where({ tokenHash, usedAt: null, revokedAt: null }))
-    .where(refreshTokens.column('expiresAt'), '>', refreshTokens.value('expiresAt', at))
-    .where(refreshTokens.column('familyExpiresAt'), '>', refreshTokens.value('familyExpiresAt', at))
+/** What the database was not asked for is what it was given. */
+function childFrom(row: Row, { refreshTokens }: Tables, { child: { tokenHash }, at }: Rotation): RefreshTokenRecord {
+  return { ...refreshTokens.toRecord(row), tokenHash, createdAt: at }
 }
 
-/**
- * Hold the user, spend the token, insert the child: each part takes its row from the one before, so they run in this
- * order. Safe although all parts share one snapshot, because both rows that decide are locked or written here, and
- * whoever had to wait for such a row judges it again as it is then (EvalPlanQual, PostgreSQL manual 13.2.1):
- * - deactivate changed the user first: `held` comes back empty;
- * - a reset changed the user and revoked the token, or another caller spent it: `spent` comes back empty;
- * - a revocation came later: it waits for the spent row, and its next round sees the child.
- * The guards stand in both parts: the first keeps a dead token from locking anybody, the second decides.
- */
-async function rotateInOneStatement(db: Knex, tables: Tables, rotation: Rotation): Promise<Row[]> {
-  const { refreshTokens, users } = tables
-  const held = rotatable(db(refreshTokens.name), tables, rotation)
-    .join(users.name, users.column('id'), refreshTokens.column('userId'))
-    .where(users.where({ isActive: true }))
-    .select([...users.selection])
-    .forUpdate(users.name)
-  const spent = rotatable(db(refreshTokens.name), tables, rotation)
-    .updateFrom('held')
-    .where(refreshTokens.column('userId'), db.ref(`held.${users.alias('id')}`))
-    .update(refreshTokens.toRow({ usedAt: rotation.at }))
-    .returning([...refreshTokens.selection])
-  return db
-    .with('held', held)
-    .with('spent', spent)
-    .with('child', insertChild(db, tables, rotation))
-    .select('child.*', 'held.*')
-    .from(db.raw('child, held'))
+const compiled = new WeakMap<Tables, (rotation: Rotation) => Statement>()
+
+/** Compiled once per set of tables; what a host fills its own columns with may have another shape each time. */
+function statementFor(db: Knex, dialect: Dialect, tables: Tables, rotation: Rotation): Statement {
+  const build = dialect.writesInWith ? rotateInWith : rotateByUpsert
+  if (tables.refreshTokens.hostFillsColumns) return build(db, tables, rotation).toSQL()
+  const statement = compiled.get(tables) ?? compileOnce<Rotation>(() => build(db, tables, rotationOfSlots()))
+  compiled.set(tables, statement)
+  return statement(rotation)
 }
 
-/** User, family, amr and absolute end are copied from the spent row, whatever types the columns have. */
-function insertChild(db: Knex, { refreshTokens }: Tables, { child, childExpiresAt, at }: Rotation): Knex.Raw {
-  const spent = (field: keyof RefreshTokenRecord) => `spent.${refreshTokens.alias(field)}`
-  const given = Object.entries(refreshTokens.newRow({ ...child, createdAt: at }))
-  const copied = (['userId', 'familyId', 'amr', 'familyExpiresAt'] as const).filter((field) => refreshTokens.fields.has(field))
-  const columns = [
-    ...given.map(([column]) => column),
-    ...copied.map((field) => refreshTokens.bareColumn(field)),
-    refreshTokens.bareColumn('parentId'),
-    refreshTokens.bareColumn('expiresAt'),
-  ]
-  const slots = (count: number, slot = '??') => Array(count).fill(slot).join(', ')
-  return db.raw(
-    `insert into ?? (${slots(columns.length)}) select ${[slots(given.length, '?'), slots(copied.length)].join(', ')}, ??, least(?, ??) from spent ` +
-      `returning ${slots(refreshTokens.selection.length)}`,
-    [
-      refreshTokens.name,
-      ...columns,
-      ...given.map(([, value]) => value),
-      ...copied.map(spent),
-      spent('id'),
-      refreshTokens.value('expiresAt', childExpiresAt),
-      spent('familyExpiresAt'),
-      ...refreshTokens.selection,
-    ],
-  )
+/** A table takes a slot wherever it takes a value. */
+function rotationOfSlots(): Rotation {
+  const slot = (read: (rotation: Rotation) => unknown) => new Slot(read)
+  return {
+    tokenHash: slot(({ tokenHash }) => tokenHash),
+    child: { id: slot(({ child }) => child.id), tokenHash: slot(({ child }) => child.tokenHash) },
+    childExpiresAt: slot(({ childExpiresAt }) => childExpiresAt),
+    at: slot(({ at }) => at),
+  } as unknown as Rotation // as it says
 }
 
-/** Each statement of the unit decides on rows that it, or one before, holds until the end. */
-async function rotateStepByStep(db: Knex, dialect: Dialect, tables: Tables, rotation: Rotation): Promise<Rotated | null> {
-  const held = dialect.rowLocks ? await holdThenSpend(db, tables, rotation) : await spendThenRead(db, tables, rotation)
+/** Each statement decides on rows that it, or one before, holds until the end. */
+async function rotateStepByStep(db: Knex, tables: Tables, rotation: Rotation): Promise<Rotated | null> {
+  const held = await holdThenSpend(db, tables, rotation)
   if (!held) return null
   const token = childOf(tables.refreshTokens.toRecord(held), rotation)
   await db(tables.refreshTokens.name).insert(tables.refreshTokens.newRow(token))
@@ -113,23 +80,6 @@ async function holdThenSpend(db: Knex, tables: Tables, rotation: Rotation): Prom
     .where(refreshTokens.where({ id: refreshTokens.read(row, 'id') }))
     .update(refreshTokens.toRow({ usedAt: rotation.at }))
   return row
-}
-
-/** The first write holds the whole file against every other writer: what it saw of the user stays so. */
-async function spendThenRead(db: Knex, tables: Tables, rotation: Rotation): Promise<Row | null> {
-  const { refreshTokens, users } = tables
-  const owner = db(users.name)
-    .where(users.column('id'), db.ref(refreshTokens.column('userId')))
-    .where(users.where({ isActive: true }))
-  const [spent]: Row[] = await rotatable(db(refreshTokens.name), tables, rotation)
-    .whereExists(owner.select(db.raw('1')))
-    .update(refreshTokens.toRow({ usedAt: rotation.at }))
-    .returning([...refreshTokens.selection])
-  if (!spent) return null
-  const [user]: Row[] = await db(users.name)
-    .where(users.where({ id: refreshTokens.read(spent, 'userId') }))
-    .select([...users.selection])
-  return user ? { ...spent, ...user } : null
 }
 
 function childOf(parent: RefreshTokenRecord, { child, childExpiresAt, at }: Rotation): RefreshTokenRecord {

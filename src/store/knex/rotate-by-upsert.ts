@@ -1,0 +1,70 @@
+import type { Knex } from 'knex'
+import type { RefreshTokenRecord, Rotation, UserRecord } from '../auth-store'
+import type { Tables } from './default-tables'
+import { answered, places, rotatable } from './rotatable'
+import type { Values } from './table'
+
+/**
+ * Parent and child, inserted together: the parent is there already, so for it the insert becomes the update that spends it.
+ * A single write, and SQLite knows one writer: what the statement saw of token and user stays so until it is done.
+ */
+export function rotateByUpsert(db: Knex, tables: Tables, rotation: Rotation): Knex.Raw {
+  const { refreshTokens, users } = tables
+  const { columns, ofParent, ofChild } = parentAndChild(db, tables, rotation)
+  const [id, usedAt] = [refreshTokens.bareColumn('id'), refreshTokens.bareColumn('usedAt')]
+  const token = refreshTokens.select(answered)
+  const user = [...users.fields].map((field) => ofOwner(db, tables, field))
+  return db.raw(
+    `with spent as materialized ? insert into ?? (${places(columns, '??')}) ` +
+      `select ${places(ofParent)} from spent union all select ${places(ofChild)} from spent where true ` +
+      `on conflict (??) do update set ?? = ?? returning ${places(token, '??')}, ${places(user)}`,
+    [
+      spendable(db, tables, rotation),
+      refreshTokens.name,
+      ...columns,
+      ...ofParent,
+      ...ofChild,
+      id,
+      usedAt,
+      `excluded.${usedAt}`,
+      ...token,
+      ...user,
+    ],
+  )
+}
+
+/** The token as its table has it, while its user is active. */
+function spendable(db: Knex, tables: Tables, rotation: Rotation): Knex.QueryBuilder {
+  const { refreshTokens, users } = tables
+  return rotatable(db(refreshTokens.name), tables, rotation)
+    .join(users.name, users.column('id'), refreshTokens.column('userId'))
+    .where(users.where({ isActive: true }))
+    .select([...refreshTokens.fields].map((field) => `${refreshTokens.column(field)} as ${refreshTokens.alias(field)}`))
+}
+
+/** The columns, and what the two rows have in each. */
+function parentAndChild(db: Knex, { refreshTokens }: Tables, { child, childExpiresAt, at }: Rotation) {
+  const spent = (field: keyof RefreshTokenRecord) => db.ref(`spent.${refreshTokens.alias(field)}`)
+  const asItIs: Values = Object.fromEntries([...refreshTokens.fields].map((field) => [refreshTokens.bareColumn(field), spent(field)]))
+  const inChild: Values = {
+    ...asItIs,
+    [refreshTokens.bareColumn('id')]: null, // unless the next line says another, the database makes it
+    ...refreshTokens.newRow({ ...child, createdAt: at, usedAt: null }),
+    [refreshTokens.bareColumn('parentId')]: spent('id'),
+    [refreshTokens.bareColumn('expiresAt')]: db.raw('min(?, ?)', [
+      refreshTokens.value('expiresAt', childExpiresAt),
+      spent('familyExpiresAt'),
+    ]),
+  }
+  const inParent: Values = { ...inChild, ...asItIs, ...refreshTokens.toRow({ usedAt: at }) }
+  const columns = Object.keys(inChild)
+  return { columns, ofParent: Object.values(inParent), ofChild: Object.values(inChild) }
+}
+
+/** RETURNING knows the written table alone. Nobody asks for the parent's. */
+function ofOwner(db: Knex, { refreshTokens, users }: Tables, field: keyof UserRecord): Knex.Raw {
+  const owner = db(users.name)
+    .where(users.column('id'), db.ref(refreshTokens.column('userId')))
+    .select([...users.select([field])])
+  return db.raw('case when ?? is null then ? end as ??', [refreshTokens.column('usedAt'), owner, users.alias(field)])
+}
