@@ -23,7 +23,7 @@ export interface Act {
   answersFirst?: true
 }
 
-const post =
+export const sending =
   (path: string, body: object = {}, headers: Record<string, string> = {}): Send =>
   (to) =>
     supertest(to)
@@ -32,21 +32,21 @@ const post =
       .send(body)
       .then((response) => response)
 
-export const acts: Record<string, Act> = {
-  'POST /signup': { status: 201, prepare: async () => post('/signup', { email: newAddress(), password }) },
-  'POST /activate': { status: 200, prepare: async (host) => post('/activate', { token: (await pending(host)).link }) },
+export const acts = {
+  'POST /signup': { status: 201, prepare: async () => sending('/signup', { email: newAddress(), password }) },
+  'POST /activate': { status: 200, prepare: async (host) => sending('/activate', { token: (await pending(host)).link }) },
   'POST /activation/request': {
     status: 202,
     answersFirst: true,
-    prepare: async (host) => post('/activation/request', { email: (await pending(host)).email }),
+    prepare: async (host) => sending('/activation/request', { email: (await pending(host)).email }),
   },
-  'POST /login': { status: 200, prepare: async (host) => post('/login', await withPassword(host)) },
-  'POST /login that is challenged': { status: 200, prepare: async (host) => post('/login', credentials(await enrolled(host))) },
-  'POST /session/login': { status: 200, prepare: async (host) => post('/session/login', await withPassword(host)) },
+  'POST /login': { status: 200, prepare: async (host) => sending('/login', await withPassword(host)) },
+  'POST /login that is challenged': { status: 200, prepare: async (host) => sending('/login', credentials(await enrolled(host))) },
+  'POST /session/login': { status: 200, prepare: async (host) => sending('/session/login', await withPassword(host)) },
   'POST /password-reset/request': {
     status: 202,
     answersFirst: true,
-    prepare: async (host) => post('/password-reset/request', { email: (await signedIn(host)).email }),
+    prepare: async (host) => sending('/password-reset/request', { email: (await signedIn(host)).email }),
   },
   'POST /password-reset/confirm': {
     status: 200,
@@ -54,24 +54,24 @@ export const acts: Record<string, Act> = {
       const { email } = await signedIn(host, { emailVerifiedAt: null })
       const { id } = (await host.knex('auth_users').where({ email }).first('id')) as { id: string }
       await addIdentity(host.knex, id, { subject: 'linked before' })
-      return post('/password-reset/confirm', { token: await resetLink(host, email), new_password: otherPassword })
+      return sending('/password-reset/confirm', { token: await resetLink(host, email), new_password: otherPassword })
     },
   },
   'POST /password-change': {
     status: 204,
-    prepare: async (host) => post('/password-change', change, bearerOf(await signedIn(host))),
+    prepare: async (host) => sending('/password-change', change, bearerOf(await signedIn(host))),
   },
   'POST /password-change/mfa': {
     status: 204,
     async prepare(host) {
       const person = await enrolled(host)
-      return post('/password-change/mfa', { code: person.app.code(1), new_password: otherPassword }, bearerOf(person))
+      return sending('/password-change/mfa', { code: person.app.code(1), new_password: otherPassword }, bearerOf(person))
     },
   },
   'POST /email-verify/request': {
     status: 202,
     answersFirst: true,
-    prepare: async (host) => post('/email-verify/request', {}, bearerOf(await signedIn(host, { emailVerifiedAt: null }))),
+    prepare: async (host) => sending('/email-verify/request', {}, bearerOf(await signedIn(host, { emailVerifiedAt: null }))),
   },
   'POST /email-verify/confirm': {
     status: 200,
@@ -79,14 +79,14 @@ export const acts: Record<string, Act> = {
       const { userId, email } = await signedIn(host, { emailVerifiedAt: null })
       await addIdentity(host.knex, userId, { subject: 'linked before' })
       await host.auth.service.requestEmailVerification(userId)
-      return post('/email-verify/confirm', { token: tokenOf(await host.mails.next({ kind: 'email_verification', to: email })) })
+      return sending('/email-verify/confirm', { token: tokenOf(await host.mails.next({ kind: 'email_verification', to: email })) })
     },
   },
   'POST /email-change/request': {
     status: 202,
     answersFirst: true,
     prepare: async (host) =>
-      post('/email-change/request', { new_email: newAddress(), current_password: password }, bearerOf(await signedIn(host))),
+      sending('/email-change/request', { new_email: newAddress(), current_password: password }, bearerOf(await signedIn(host))),
   },
   'POST /email-change/confirm': {
     status: 200,
@@ -94,26 +94,26 @@ export const acts: Record<string, Act> = {
       const { userId } = await signedIn(host)
       const newEmail = newAddress()
       await host.auth.service.requestEmailChange({ userId, newEmail, currentPassword: password })
-      return post('/email-change/confirm', { token: tokenOf(await host.mails.next({ kind: 'email_change', to: newEmail })) })
+      return sending('/email-change/confirm', { token: tokenOf(await host.mails.next({ kind: 'email_change', to: newEmail })) })
     },
   },
-  'POST /refresh': { status: 200, prepare: async (host) => post('/refresh', { refresh_token: (await signedIn(host)).refreshToken }) },
+  'POST /refresh': { status: 200, prepare: async (host) => sending('/refresh', { refresh_token: (await signedIn(host)).refreshToken }) },
   'POST /refresh of a spent token': {
     status: 401,
     async prepare(host) {
       const { refreshToken } = await signedIn(host)
       await host.auth.service.refresh(refreshToken)
-      return post('/refresh', { refresh_token: refreshToken })
+      return sending('/refresh', { refresh_token: refreshToken })
     },
   },
-  'POST /logout': { status: 204, prepare: async (host) => post('/logout', { refresh_token: (await signedIn(host)).refreshToken }) },
+  'POST /logout': { status: 204, prepare: async (host) => sending('/logout', { refresh_token: (await signedIn(host)).refreshToken }) },
   'POST /logout of all sessions': {
     status: 204,
     async prepare(host) {
       const { email, refreshToken } = await signedIn(host)
       await host.auth.service.logIn({ email, password })
       await host.auth.service.logInToSession({ email, password })
-      return post('/logout', { refresh_token: refreshToken, all_sessions: true })
+      return sending('/logout', { refresh_token: refreshToken, all_sessions: true })
     },
   },
   'DELETE /session/:id': {
@@ -125,50 +125,50 @@ export const acts: Record<string, Act> = {
   },
   'POST /session/logout': {
     status: 204,
-    prepare: async (host) => post('/session/logout', {}, (await twoDevices(host))[0].headers),
+    prepare: async (host) => sending('/session/logout', {}, (await twoDevices(host))[0].headers),
   },
-  'POST /mfa/enroll': { status: 200, prepare: async (host) => post('/mfa/enroll', {}, bearerOf(await signedIn(host))) },
+  'POST /mfa/enroll': { status: 200, prepare: async (host) => sending('/mfa/enroll', {}, bearerOf(await signedIn(host))) },
   'POST /mfa/confirm': {
     status: 200,
     async prepare(host) {
       const person = await signedIn(host)
       const { secret } = await host.auth.service.enrollTotp(person.userId)
-      return post('/mfa/confirm', { code: authenticator(secret, host.clock).code() }, bearerOf(person))
+      return sending('/mfa/confirm', { code: authenticator(secret, host.clock).code() }, bearerOf(person))
     },
   },
   'POST /mfa/verify by an app': {
     status: 200,
     async prepare(host) {
       const person = await enrolled(host)
-      return post('/mfa/verify', { mfa_token: await challengeOf(host, person), code: person.app.code(1) })
+      return sending('/mfa/verify', { mfa_token: await challengeOf(host, person), code: person.app.code(1) })
     },
   },
   'POST /mfa/verify by a recovery code': {
     status: 200,
     async prepare(host) {
       const person = await enrolled(host)
-      return post('/mfa/verify', { mfa_token: await challengeOf(host, person), code: person.recoveryCodes[0] })
+      return sending('/mfa/verify', { mfa_token: await challengeOf(host, person), code: person.recoveryCodes[0] })
     },
   },
   'POST /session/mfa/verify': {
     status: 200,
     async prepare(host) {
       const person = await enrolled(host)
-      return post('/session/mfa/verify', { mfa_token: await challengeOf(host, person), code: person.app.code(1) })
+      return sending('/session/mfa/verify', { mfa_token: await challengeOf(host, person), code: person.app.code(1) })
     },
   },
   'POST /mfa/disable': {
     status: 204,
     async prepare(host) {
       const person = await enrolled(host)
-      return post('/mfa/disable', { password, code: person.app.code(1) }, bearerOf(person))
+      return sending('/mfa/disable', { password, code: person.app.code(1) }, bearerOf(person))
     },
   },
   'POST /mfa/recovery-codes': {
     status: 200,
     async prepare(host) {
       const person = await enrolled(host)
-      return post('/mfa/recovery-codes', { code: person.app.code(1) }, bearerOf(person))
+      return sending('/mfa/recovery-codes', { code: person.app.code(1) }, bearerOf(person))
     },
   },
   'GET /oauth/corp/callback of a new identity': { status: 200, isSpentElsewhere: true, prepare: (host) => callback(host, newPerson()) },
@@ -194,19 +194,19 @@ export const acts: Record<string, Act> = {
     status: 200,
     isSpentElsewhere: true,
     async prepare(host) {
-      const begun = await post('/oauth/acme/link', {}, bearerOf(await signedIn(host)))(host.app)
+      const begun = await sending('/oauth/acme/link', {}, bearerOf(await signedIn(host)))(host.app)
       return backFromProvider(host, 'acme', begun, begun.body.authorize_url, newPerson())
     },
   },
   'POST /oauth/corp/token': {
     status: 200,
-    prepare: async (host) => post('/oauth/corp/token', { access_token: host.provider.issueAccessToken({ profile: newPerson() }) }),
+    prepare: async (host) => sending('/oauth/corp/token', { access_token: host.provider.issueAccessToken({ profile: newPerson() }) }),
   },
   'POST /oauth/corp/link with a token': {
     status: 201,
     async prepare(host) {
       const access_token = host.provider.issueAccessToken({ profile: newPerson() })
-      return post('/oauth/corp/link', { access_token }, bearerOf(await signedIn(host)))
+      return sending('/oauth/corp/link', { access_token }, bearerOf(await signedIn(host)))
     },
   },
   'POST /oauth/accounts/unlink': {
@@ -214,7 +214,7 @@ export const acts: Record<string, Act> = {
     async prepare(host) {
       const person = await signedIn(host)
       await addIdentity(host.knex, person.userId, { subject: 'linked before' })
-      return post('/oauth/accounts/unlink', { provider: 'corp' }, bearerOf(person))
+      return sending('/oauth/accounts/unlink', { provider: 'corp' }, bearerOf(person))
     },
   },
   'PATCH /admin/users/:id': {
@@ -231,7 +231,7 @@ export const acts: Record<string, Act> = {
         status: 204,
         async prepare(host) {
           const { id, headers } = await administration(host)
-          return post(`/admin/users/${id}/${verb}`, {}, headers)
+          return sending(`/admin/users/${id}/${verb}`, {}, headers)
         },
       },
     ]),
@@ -241,10 +241,10 @@ export const acts: Record<string, Act> = {
     async prepare(host) {
       const { id, headers } = await administration(host)
       await host.auth.service.deactivate(id)
-      return post(`/admin/users/${id}/activate`, {}, headers)
+      return sending(`/admin/users/${id}/activate`, {}, headers)
     },
   },
-}
+} satisfies Record<string, Act>
 
 const change = { current_password: password, new_password: otherPassword }
 

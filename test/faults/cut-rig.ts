@@ -3,9 +3,10 @@ import type { DatabaseName, OpenDatabase } from '../support/databases'
 import { logTap } from '../support/log-tap'
 import { mailbox } from '../support/mailbox'
 import type { Target } from './acts'
+import { atRest } from './at-rest'
 import { type CuttingProxy, cuttingProxy } from './cutting-proxy'
 import { faultyApp } from './faulty-app'
-import { atRest, type Rig } from './sweep'
+import type { Rig } from './sweep'
 import type { WellHost } from './well-host'
 
 export interface CutRig extends Rig {
@@ -58,8 +59,8 @@ export async function cutRig(
       return answer
     },
     async close() {
-      await proxied.destroy()
       await proxy.close()
+      await proxied.destroy()
     },
   }
 }

@@ -1,7 +1,6 @@
 import express, { type Express } from 'express'
 import type { Knex } from 'knex'
 import { type AuthRouter, createAuthRouter, createKnexStore, type Logger, type Mailer, OidcClient } from '../../src'
-import { mfaSettings } from '../mfa/people'
 import { baseUrl, testSecret } from '../support/app'
 import { testClock } from '../support/clock'
 import { fastHasher } from '../support/fast-hasher'
@@ -9,9 +8,11 @@ import { linkTemplates } from '../support/mailbox'
 
 /** Of the host that prepares and looks, and of the one that something happens to: one takes the other's tokens. */
 export const faultSettings = {
-  ...mfaSettings,
   ...linkTemplates,
   jwtSecret: testSecret,
+  mfaEnabled: true,
+  mfaIssuer: 'Example',
+  mfaSecretKey: Buffer.from('a key of exactly thirty-two byte').toString('base64'),
   oauthEnabled: true,
   oauthRedirectBaseUrl: baseUrl,
   oauthLinkByVerifiedEmail: true,

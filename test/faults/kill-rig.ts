@@ -1,7 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
 import type supertest from 'supertest'
 import type { Send } from './acts'
 import type { ChildOrder, Death } from './killed-child'
@@ -9,8 +8,8 @@ import type { Rig } from './sweep'
 import type { WellHost } from './well-host'
 
 export interface KillRig extends Rig {
-  /** Sends it to a host in a process of its own, which dies when it is told to; `answer` null: nobody answered. */
-  kill(send: Send, death: Death): Promise<{ answer: supertest.Response | null; statements: number }>
+  /** Sends it to a host in a process of its own, which dies when it is told to; `answer` null: nobody answered; `statements` null: it died. */
+  kill(send: Send, death: Death): Promise<{ answer: supertest.Response | null; statements: number | null }>
   close(): Promise<void>
 }
 
@@ -18,9 +17,6 @@ interface Child {
   process: ChildProcess
   origin: string
 }
-
-/** Work that goes on after an answer has had its time. */
-const restMs = 40
 
 /** A host whose process is killed, over and over; the next one starts at once. */
 export async function killRig(host: WellHost): Promise<KillRig> {
@@ -31,12 +27,12 @@ export async function killRig(host: WellHost): Promise<KillRig> {
 
   const kill: KillRig['kill'] = async (send, death) => {
     const { process: child, origin } = await next
-    const exit = once(child, 'exit')
+    const exit = once(child, 'exit').then(() => null)
     await tell(child, death)
     const answer = await send(origin).catch(() => null)
-    await (answer ? Promise.race([exit, delay(restMs)]) : exit)
-    const statements = isDead(child) ? 0 : await tell(child, { at: 'never' })
-    if (isDead(child)) next = start(order)
+    const isSure = 'before' in death || ('at' in death && death.at !== 'never')
+    const statements = await (answer && !isSure ? Promise.race([exit, tell(child, { at: 'never' })]) : exit)
+    if (statements === null) next = start(order)
     return { answer, statements }
   }
 
@@ -45,7 +41,7 @@ export async function killRig(host: WellHost): Promise<KillRig> {
     kill,
     async count(send) {
       const { answer, statements } = await kill(send, { at: 'never' })
-      if (!answer) throw new Error('the process died although nobody killed it')
+      if (!answer || statements === null) throw new Error('the process died although nobody killed it')
       return { answer, statements }
     },
     strike: async (send, statement, moment) => (await kill(send, { statement, moment })).answer,
@@ -72,8 +68,4 @@ async function tell(child: ChildProcess, death: Death): Promise<number> {
   child.send(death)
   const [statements] = (await counted) as [number]
   return statements
-}
-
-function isDead({ exitCode, signalCode }: ChildProcess): boolean {
-  return exitCode !== null || signalCode !== null
 }

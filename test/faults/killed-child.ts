@@ -5,9 +5,10 @@ import type { AddressInfo } from 'node:net'
 import express from 'express'
 import knex, { type Knex } from 'knex'
 import { withoutFsync } from '../support/databases'
+import { atRest } from './at-rest'
 import { type ClientOptions, faultyApp } from './faulty-app'
 
-/** When it is killed (SIGKILL). Told before each request; what comes back: how many statements there were since it was told last. */
+/** When it is killed (SIGKILL). Told before each request and after it; what comes back once the pool rests: how many statements there were since it was told last. */
 export type Death =
   /** At the n-th statement of the request: before it is sent, or when it was answered. */
   | { statement: number; moment: 'before' | 'after' }
@@ -43,7 +44,7 @@ function watch(db: Knex): void {
   }
 }
 
-async function start({ config, clients }: ChildOrder): Promise<number> {
+async function start({ config, clients }: ChildOrder): Promise<{ port: number; db: Knex }> {
   const isFile = config.client === 'better-sqlite3'
   const db = knex({ ...config, pool: isFile ? withoutFsync({ min: 1, max: 1 }) : { min: 0, max: 3 } })
   watch(db)
@@ -68,14 +69,18 @@ async function start({ config, clients }: ChildOrder): Promise<number> {
   process.once('disconnect', () => void db.destroy().finally(() => process.exit(0)))
   const server = createServer(host).listen(0, '127.0.0.1')
   await once(server, 'listening')
-  return (server.address() as AddressInfo).port // a TCP server's address is never a string
+  const { port } = server.address() as AddressInfo // a TCP server's address is never a string
+  return { port, db }
 }
 
 process.once('message', (order: ChildOrder) => {
-  void start(order).then((port) => process.send?.(port))
-  process.on('message', (told: Death) => {
-    process.send?.(statements)
-    death = told
-    statements = 0
+  void start(order).then(({ port, db }) => {
+    process.send?.(port)
+    process.on('message', async (told: Death) => {
+      await atRest(db)
+      process.send?.(statements)
+      death = told
+      statements = 0
+    })
   })
 })

@@ -43,5 +43,6 @@ function withoutNumbers(lines: string[]): string[] {
   const pattern = /\b(local|person)-(\d+)-\d+/g
   const numbers = [...lines.join('\n').matchAll(pattern)].map(([, , number]) => Number(number))
   const ranks = [...new Set(numbers)].sort((one, other) => one - other)
-  return lines.map((line) => line.replace(pattern, (_whole, kind, number) => `${kind}-${ranks.indexOf(Number(number)) + 1}`))
+  const named = lines.map((line) => line.replace(/\bPerson \d+/g, 'Person'))
+  return named.map((line) => line.replace(pattern, (_whole, kind, number) => `${kind}-${ranks.indexOf(Number(number)) + 1}`))
 }

@@ -2,6 +2,7 @@ import type { Knex } from 'knex'
 import type supertest from 'supertest'
 import type { LocalHost } from '../local/people'
 import type { Act, Send } from './acts'
+import { atRest } from './at-rest'
 import type { Moment } from './cutting-proxy'
 import { emptyTables, pictureOf } from './picture'
 
@@ -118,13 +119,4 @@ async function again(act: Act, { host }: Rig, course: Course, first: Send, state
     return (await pictureOf(host.knex)) === course.after ? [] : [`tried again it ends otherwise:\n${await pictureOf(host.knex)}`]
   }
   return status >= 500 && !act.isSpentElsewhere ? [`after all was done, a second try answers ${status} ${text}`] : []
-}
-
-/** What was begun before an answer, or goes on after it, has ended. */
-export async function atRest(knex: Knex): Promise<void> {
-  const { pool } = knex.client as { pool: { numUsed(): number; numPendingAcquires(): number } }
-  for (let quiet = 0; quiet < 4; ) {
-    await new Promise((resolve) => setTimeout(resolve, 2))
-    quiet = pool.numUsed() + pool.numPendingAcquires() === 0 ? quiet + 1 : 0
-  }
 }
