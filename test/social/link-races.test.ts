@@ -3,12 +3,13 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createAuthTables, createKnexStore, type KnexStore } from '../../src'
 import { databases, type OpenDatabase } from '../support/databases'
+import { raceTimeout } from '../support/torture'
 import { type ProcessPair, type Report, repeat, startPair } from '../support/two-processes'
 import { addIdentity, addUser } from './accounts-at-hand'
 import type { Answer, Profile, Task } from './link-races-child'
 
 for (const database of await databases()) {
-  describe(`login, link and unlink from two processes on one ${database.name} database`, () => {
+  describe(`login, link and unlink from two processes on one ${database.name} database`, { timeout: raceTimeout(20_000) }, () => {
     let opened: OpenDatabase
     let store: KnexStore
     let pair: ProcessPair<Task, Answer>

@@ -6,6 +6,11 @@ export function raceRounds(usual = 50): number {
   return Number(env['DOORWARD_RACE_ROUNDS'] ?? usual)
 }
 
+/** More rounds take longer. */
+export function raceTimeout(usual: number): number {
+  return env['DOORWARD_RACE_ROUNDS'] === undefined ? usual : 900_000
+}
+
 /** `zones`: the TZ of each of the two processes of a race. */
 export const raceZones: readonly [string, string] = (env['DOORWARD_RACE_ZONES']?.split(',') as [string, string]) ?? ['UTC', 'UTC']
 
