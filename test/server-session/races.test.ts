@@ -26,7 +26,7 @@ for (const database of await databases()) {
       store = createKnexStore({ knex: opened.knex })
       service = routerOn(opened.knex).service
       pair = await startPair(join(import.meta.dirname, 'races-child.ts'), opened)
-    }, 60_000)
+    }, raceTimeout(60_000))
     afterAll(async () => {
       await pair?.stop()
       await opened?.close()

@@ -30,7 +30,7 @@ for (const database of await databases()) {
       hashedPassword = await plainHasher.hash(password)
       services = { strict: routerOn(opened.knex, 'strict').service, graced: routerOn(opened.knex, 'graced').service }
       pair = await startPair(child, opened)
-    }, 60_000)
+    }, raceTimeout(60_000))
     afterAll(async () => {
       await pair?.stop()
       await opened?.close()

@@ -24,7 +24,7 @@ describe.each(await databases())('two processes on $name', { timeout: raceTimeou
     await createAuthTables(opened.knex)
     provider = await startFakeProvider()
     servers = await Promise.all(raceZones.map((zone) => startServer(opened, provider, zone)))
-  }, 60_000)
+  }, raceTimeout(60_000))
 
   afterAll(async () => {
     await Promise.all(servers.map(({ child }) => stopped(child)))

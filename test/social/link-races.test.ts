@@ -19,7 +19,7 @@ for (const database of await databases()) {
       await createAuthTables(opened.knex)
       store = createKnexStore({ knex: opened.knex })
       pair = await startPair(join(import.meta.dirname, 'link-races-child.ts'), opened)
-    }, 60_000)
+    }, raceTimeout(60_000))
     afterAll(async () => {
       await pair?.stop()
       await opened?.close()

@@ -18,7 +18,7 @@ for (const database of await databases()) {
       opened = await database.open()
       store = createKnexStore({ knex: opened.knex })
       pair = await startPair(join(import.meta.dirname, 'races-child.ts'), opened)
-    }, 60_000)
+    }, raceTimeout(60_000))
     afterAll(async () => {
       await pair?.stop()
       await opened?.close()

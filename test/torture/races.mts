@@ -36,7 +36,11 @@ interface Outcome {
 
 const folder = mkdtempSync(join(tmpdir(), 'doorward-races-'))
 const report = join(folder, 'report.json')
-const exitCode = await runTests(raceTests, { DOORWARD_RACE_ROUNDS: rounds }, ['--reporter=json', `--outputFile.json=${report}`])
+const exitCode = await runTests(raceTests, { DOORWARD_RACE_ROUNDS: rounds }, [
+  '--no-file-parallelism',
+  '--reporter=json',
+  `--outputFile.json=${report}`,
+])
 const { testResults } = JSON.parse(readFileSync(report, 'utf8')) as { testResults: { assertionResults: Outcome[] }[] } // vitest's own form
 rmSync(folder, { recursive: true, force: true })
 const outcomes = testResults.flatMap(({ assertionResults }) => assertionResults)

@@ -23,6 +23,6 @@ for (const [index, watcher] of zones.entries()) {
   const racers = zones.filter((zone) => zone !== watcher)
   console.log(`\n=== ${racers.join(' against ')}, watched from ${watcher} (${index + 1} of ${zones.length}) ===`)
   const asked = { TZ: watcher, DOORWARD_RACE_ZONES: racers.join(','), DOORWARD_RACE_ROUNDS: rounds }
-  worst = Math.max(worst, await runTests(raceTests, asked))
+  worst = Math.max(worst, await runTests(raceTests, asked, ['--no-file-parallelism']))
 }
 process.exit(worst)
