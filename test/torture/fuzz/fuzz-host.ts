@@ -87,6 +87,7 @@ export async function openFuzzHost(database: Database, { name, settings, options
   })
   const host = Object.assign(mounted, { mails })
   const server = createServer(mounted.app)
+  server.keepAliveTimeout = 0 // a connection that ends of itself under a request would be no answer
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo // a TCP server's address is never a string
   const fuzzHost: FuzzHost = {
