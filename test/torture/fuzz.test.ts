@@ -32,7 +32,7 @@ afterAll(async () => {
   for (const host of hosts) await host.close()
 })
 
-test('every route, asked anything at all, answers as the contract says: no 5xx of ours, the envelope for every refusal, and in time', async () => {
+test('R-140: every route, asked anything at all, answers as the contract says: no 5xx of ours, the envelope for every refusal, and in time', async () => {
   report = await runFuzz(hosts, { seed, requests, ...(isTold && { tell }) })
   if (isTold) print(report)
 
