@@ -16,6 +16,8 @@ const chapters: Record<string, string[]> = {
   '3.10': ids('R', 120, 123),
   '3.11': ids('R', 130, 137),
   '3.12': ids('R', 140, 144),
+  '5.1': ids('C', 1, 24),
+  '5.2': ids('F', 1, 25),
 }
 
 const folder = import.meta.dirname
@@ -46,8 +48,10 @@ describe('test/security-bar.md', () => {
   })
 })
 
+/** `R-001`, but `C01`. */
 function ids(letter: string, from: number, to: number): string[] {
-  return Array.from({ length: to - from + 1 }, (_, index) => `${letter}-${String(from + index).padStart(3, '0')}`)
+  const idOf = (number: number) => (letter === 'R' ? `R-${String(number).padStart(3, '0')}` : `${letter}${String(number).padStart(2, '0')}`)
+  return Array.from({ length: to - from + 1 }, (_, index) => idOf(from + index))
 }
 
 function rowsOf(page: string): Map<string, string> {

@@ -3,11 +3,12 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createAuthTables } from '../../src'
 import { addUser } from '../social/accounts-at-hand'
 import { databases, type OpenDatabase } from '../support/databases'
+import { raceTimeout } from '../support/torture'
 import { type ProcessPair, repeat, startPair } from '../support/two-processes'
 import type { Task } from './races-child'
 
 for (const database of await databases()) {
-  describe(`administrators in two processes on one ${database.name} database`, { timeout: 90_000 }, () => {
+  describe(`administrators in two processes on one ${database.name} database`, { timeout: raceTimeout(90_000) }, () => {
     let opened: OpenDatabase
     let pair: ProcessPair<Task, 'done'>
 
@@ -15,7 +16,7 @@ for (const database of await databases()) {
       opened = await database.open()
       await createAuthTables(opened.knex)
       pair = await startPair(join(import.meta.dirname, 'races-child.ts'), opened)
-    }, 60_000)
+    }, raceTimeout(60_000))
     afterAll(async () => {
       await pair?.stop()
       await opened?.close()

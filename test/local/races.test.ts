@@ -6,6 +6,7 @@ import type { LinkPurpose } from '../../src/mailbox/email-link'
 import { addUser } from '../social/accounts-at-hand'
 import { databases, type OpenDatabase } from '../support/databases'
 import { logTap } from '../support/log-tap'
+import { raceTimeout } from '../support/torture'
 import { type ProcessPair, type Report, repeat, startPair } from '../support/two-processes'
 import { type Answer, agingHasher, digestOf, type HttpAnswer, type HttpRequest, noBudgets, raceSettings, type Task } from './races-child'
 
@@ -13,7 +14,7 @@ const oldPassword = 'a quiet harbour in winter'
 const newPassword = 'a loud harbour in summer'
 
 for (const database of await databases()) {
-  describe(`local accounts from two processes on one ${database.name} database`, { timeout: 60_000 }, () => {
+  describe(`local accounts from two processes on one ${database.name} database`, { timeout: raceTimeout(60_000) }, () => {
     let opened: OpenDatabase
     let store: KnexStore
     /** Looks at what the race left behind. */
@@ -33,7 +34,7 @@ for (const database of await databases()) {
         logger: logTap(),
       }).service
       pair = await startPair(join(import.meta.dirname, 'races-child.ts'), opened)
-    }, 60_000)
+    }, raceTimeout(60_000))
     afterAll(async () => {
       await pair?.stop()
       await opened?.close()

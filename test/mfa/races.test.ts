@@ -6,6 +6,7 @@ import { hashRecoveryCode, newRecoveryCodes } from '../../src/mfa/recovery-codes
 import { newTotpSecret } from '../../src/mfa/totp'
 import { addUser, someTime } from '../social/accounts-at-hand'
 import { databases, type OpenDatabase } from '../support/databases'
+import { raceTimeout } from '../support/torture'
 import { type ProcessPair, type Report, repeat, startPair } from '../support/two-processes'
 import { type Call, type Outcome, plainHasher, serviceOn, type Task } from './races-child'
 
@@ -13,7 +14,7 @@ const password = 'a quiet harbour in winter'
 const newPassword = 'nine green bicycles uphill'
 
 for (const database of await databases()) {
-  describe(`the second factor from two processes on one ${database.name} database`, { timeout: 90_000 }, () => {
+  describe(`the second factor from two processes on one ${database.name} database`, { timeout: raceTimeout(90_000) }, () => {
     let opened: OpenDatabase
     let store: KnexStore
     /** Prepares the race, and looks at what it left behind. */
@@ -26,7 +27,7 @@ for (const database of await databases()) {
       store = createKnexStore({ knex: opened.knex })
       service = serviceOn(opened.knex)
       pair = await startPair(join(import.meta.dirname, 'races-child.ts'), opened)
-    }, 60_000)
+    }, raceTimeout(60_000))
     afterAll(async () => {
       await pair?.stop()
       await opened?.close()

@@ -4,6 +4,7 @@ import { type AuthService, createAuthTables, createKnexStore, type KnexStore } f
 import { addUser } from '../social/accounts-at-hand'
 import { databases, type OpenDatabase } from '../support/databases'
 import { fastHasher } from '../support/fast-hasher'
+import { raceTimeout } from '../support/torture'
 import { type ProcessPair, type Report, repeat, startPair } from '../support/two-processes'
 import { ahead, routerOn } from './race-host'
 import type { Outcome, Task } from './races-child'
@@ -12,7 +13,7 @@ const password = 'a quiet harbour in winter'
 const newPassword = 'nine green bicycles uphill'
 
 for (const database of await databases()) {
-  describe(`server-side sessions from two processes on one ${database.name} database`, { timeout: 60_000 }, () => {
+  describe(`server-side sessions from two processes on one ${database.name} database`, { timeout: raceTimeout(60_000) }, () => {
     let opened: OpenDatabase
     let store: KnexStore
     /** Prepares the race, and looks at what it left behind. */
@@ -25,7 +26,7 @@ for (const database of await databases()) {
       store = createKnexStore({ knex: opened.knex })
       service = routerOn(opened.knex).service
       pair = await startPair(join(import.meta.dirname, 'races-child.ts'), opened)
-    }, 60_000)
+    }, raceTimeout(60_000))
     afterAll(async () => {
       await pair?.stop()
       await opened?.close()

@@ -7,13 +7,14 @@ import { createAuthTables } from '../../src'
 import { baseUrl, testSecret } from '../support/app'
 import { databases, type OpenDatabase } from '../support/databases'
 import { type FakeProvider, startFakeProvider } from '../support/fake-provider'
+import { raceRounds, raceTimeout, raceZones } from '../support/torture'
 import type { ServerOrder } from './first-login-server'
 import { newPerson } from './redirect-steps'
 
-const rounds = 50
+const rounds = raceRounds()
 const tabsPerProcess = 3
 
-describe.each(await databases())('two processes on $name', { timeout: 60_000 }, (database) => {
+describe.each(await databases())('two processes on $name', { timeout: raceTimeout(60_000) }, (database) => {
   let opened: OpenDatabase
   let provider: FakeProvider
   let servers: { child: ChildProcess; origin: string }[] = []
@@ -22,8 +23,8 @@ describe.each(await databases())('two processes on $name', { timeout: 60_000 }, 
     opened = await database.open()
     await createAuthTables(opened.knex)
     provider = await startFakeProvider()
-    servers = await Promise.all([startServer(opened, provider), startServer(opened, provider)])
-  }, 60_000)
+    servers = await Promise.all(raceZones.map((zone) => startServer(opened, provider, zone)))
+  }, raceTimeout(60_000))
 
   afterAll(async () => {
     await Promise.all(servers.map(({ child }) => stopped(child)))
@@ -79,7 +80,7 @@ describe.each(await databases())('two processes on $name', { timeout: 60_000 }, 
   })
 
   test('C19: two tabs of one browser end in two processes: each its own person, and neither a second time, anywhere', async () => {
-    for (let round = 0; round < 15; round += 1) {
+    for (let round = 0; round < raceRounds(15); round += 1) {
       const [one, other] = [newPerson(), newPerson()]
       const first = await openTab(origin(round), one)
       const second = await openTab(origin(round + 1), other, first.cookie)
@@ -141,9 +142,16 @@ async function ownRows(knex: Knex, { email, sub }: { email: string; sub: string 
   return { users: users.length, identities: identities.length, families: families.length }
 }
 
-async function startServer({ config }: OpenDatabase, provider: FakeProvider): Promise<{ child: ChildProcess; origin: string }> {
+async function startServer(
+  { config }: OpenDatabase,
+  provider: FakeProvider,
+  zone: string,
+): Promise<{ child: ChildProcess; origin: string }> {
   if (!config) throw new Error('this database lives in one process only')
-  const child = fork(join(import.meta.dirname, 'first-login-server.ts'), { execArgv: ['--import', 'tsx'] })
+  const child = fork(join(import.meta.dirname, 'first-login-server.ts'), {
+    execArgv: ['--import', 'tsx'],
+    env: { ...process.env, TZ: zone },
+  })
   const settings = { jwtSecret: testSecret, oauthEnabled: true, oauthRedirectBaseUrl: baseUrl, cookieSecure: false }
   const order: ServerOrder = { config, client: provider.oidcOptions({ providerName: 'corp' }), settings }
   child.send(order)

@@ -3,12 +3,13 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createAuthTables, createKnexStore, type KnexStore } from '../../src'
 import { databases, type OpenDatabase } from '../support/databases'
+import { raceTimeout } from '../support/torture'
 import { type ProcessPair, type Report, repeat, startPair } from '../support/two-processes'
 import { addIdentity, addUser } from './accounts-at-hand'
 import type { Answer, Profile, Task } from './link-races-child'
 
 for (const database of await databases()) {
-  describe(`login, link and unlink from two processes on one ${database.name} database`, () => {
+  describe(`login, link and unlink from two processes on one ${database.name} database`, { timeout: raceTimeout(20_000) }, () => {
     let opened: OpenDatabase
     let store: KnexStore
     let pair: ProcessPair<Task, Answer>
@@ -18,7 +19,7 @@ for (const database of await databases()) {
       await createAuthTables(opened.knex)
       store = createKnexStore({ knex: opened.knex })
       pair = await startPair(join(import.meta.dirname, 'link-races-child.ts'), opened)
-    }, 60_000)
+    }, raceTimeout(60_000))
     afterAll(async () => {
       await pair?.stop()
       await opened?.close()

@@ -173,10 +173,11 @@ for (const database of await databases()) {
           (inside) => inside.identities.recordLogin(identity, AT),
           (inside) => inside.users.recordLogin(user, AT),
         ]
+        const others = opened.connect() // nobody waits for a connection that this transaction has
         for (const login of logins)
           await knex.transaction(async (trx) => {
             const free = () =>
-              knex('people')
+              others('people')
                 .where({ person_id: Number(user.id) })
                 .forUpdate()
                 .skipLocked()

@@ -40,21 +40,21 @@ describe('a SQLite file that another process holds', () => {
     return { ...begunFile, other }
   }
 
-  test('a unit is run three times, then answers 503', async () => {
+  test('C23: a unit is run three times, then answers 503', async () => {
     const { store, statements, other } = await busyFile()
     other.exec('begin immediate')
     await expect(store.transaction((inside) => inside.users.insert(newUser()))).rejects.toBeInstanceOf(ServiceUnavailableError)
     expect(statements.filter((sql) => sql === 'BEGIN;')).toHaveLength(3)
   })
 
-  test('a single verb is run three times, then answers 503', async () => {
+  test('C23: a single verb is run three times, then answers 503', async () => {
     const { store, statements, other } = await busyFile()
     other.exec('begin immediate')
     await expect(store.users.insert(newUser())).rejects.toBeInstanceOf(ServiceUnavailableError)
     expect(statements.filter((sql) => sql.startsWith('insert'))).toHaveLength(3)
   })
 
-  test('a unit succeeds when the file is free again in time, and its effects are there once', async () => {
+  test('C23: a unit succeeds when the file is free again in time, and its effects are there once', async () => {
     const { store, statements, other } = await busyFile()
     other.exec('begin immediate')
     const unit = store.transaction((inside) => inside.users.insert(newUser()))
@@ -107,7 +107,7 @@ describe.each(['postgres', 'mariadb'] as const)('%s in trouble', (name) => {
     return { database, ...(await begun(database)) }
   }
 
-  test('of two units in a deadlock both succeed in the end: the loser is run again from the start', async () => {
+  test('C23: of two units in a deadlock both succeed in the end: the loser is run again from the start', async () => {
     const { store } = await opened()
     const [one, two] = [await store.users.insert(newUser()), await store.users.insert(newUser())]
     const bothHold = meeting(2)
@@ -159,7 +159,7 @@ describe.each(['postgres', 'mariadb'] as const)('%s in trouble', (name) => {
     expect(await store.users.findByEmail(email)).toBeNull()
   })
 
-  test('a full pool is a 503', async () => {
+  test('F07: a full pool is a 503', async () => {
     const { database } = await opened()
     const small = knex({ ...database.config, pool: { min: 0, max: 1 }, acquireConnectionTimeout: 100, log: { warn() {} } })
     cleanUps.push(() => small.destroy())

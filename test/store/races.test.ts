@@ -3,12 +3,13 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createKnexStore, type KnexStore } from '../../src/store/knex/knex-store'
 import { createAuthTables, migrationSource } from '../../src/store/knex/schema'
 import { databases, type OpenDatabase } from '../support/databases'
+import { raceTimeout } from '../support/torture'
 import { type ProcessPair, type Report, repeat, startPair } from '../support/two-processes'
 import { AT, freshHash, later, newIdentity, newRefreshToken, newUser, newUserToken, rotationOf } from './contract'
 import type { Answer, Task } from './races-child'
 
 for (const database of await databases()) {
-  describe(`two processes on one ${database.name} database`, () => {
+  describe(`two processes on one ${database.name} database`, { timeout: raceTimeout(20_000) }, () => {
     let opened: OpenDatabase
     let store: KnexStore
     let pair: ProcessPair<Task, Answer>
@@ -17,7 +18,7 @@ for (const database of await databases()) {
       opened = await database.open()
       store = createKnexStore({ knex: opened.knex })
       pair = await startPair(join(import.meta.dirname, 'races-child.ts'), opened)
-    }, 60_000)
+    }, raceTimeout(60_000))
     afterAll(async () => {
       await pair?.stop()
       await opened?.close()

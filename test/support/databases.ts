@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import knex, { type Knex } from 'knex'
+import { poolOfOne } from './torture'
 
 export type DatabaseName = 'sqlite' | 'postgres' | 'mariadb'
 
@@ -146,7 +147,8 @@ interface Opening {
 
 function opened({ config, pool, shareable }: Opening, cleanUp: () => Promise<void>): OpenDatabase {
   const pools: Knex[] = []
-  const connect = (size: Knex.PoolConfig = pool): Knex => {
+  const connect = (asked: Knex.PoolConfig = pool): Knex => {
+    const size = poolOfOne ? { ...asked, min: 0, max: 1 } : asked
     const instance = knex({
       ...config,
       pool: config.client === 'better-sqlite3' ? withoutFsync(size) : size,

@@ -7,6 +7,7 @@ import { once } from 'node:events'
 import knex, { type Knex } from 'knex'
 import { AppError } from '../../src/errors'
 import { type OpenDatabase, withoutFsync } from './databases'
+import { raceRounds, raceZones } from './torture'
 
 /** What a child answers to a task; `error`: the code a client would see, else the name of what was thrown. */
 export type Report<Answer> = Answer | { error: string }
@@ -25,13 +26,16 @@ export interface ProcessPair<Task, Answer> {
   stop(): Promise<void>
 }
 
-export async function repeat(play: (round: number) => Promise<void>, rounds = 50): Promise<void> {
-  for (let round = 0; round < rounds; round++) await play(round)
+/** As often as `npm run torture` asks for; usually `rounds`. */
+export async function repeat(play: (round: number) => Promise<void>, rounds?: number): Promise<void> {
+  for (let round = 0; round < raceRounds(rounds); round++) await play(round)
 }
 
-/** Runs the file, which calls `serveTasks`, twice. */
+/** Runs the file, which calls `serveTasks`, twice; each in the zone `npm run torture` asks for, usually UTC. */
 export async function startPair<Task, Answer>(file: string, opened: OpenDatabase): Promise<ProcessPair<Task, Answer>> {
-  const children = await Promise.all([startProcess<Task, Answer>(file, opened), startProcess<Task, Answer>(file, opened)])
+  const [first, second] = await Promise.all(raceZones.map((timeZone) => startProcess<Task, Answer>(file, opened, timeZone)))
+  if (!first || !second) throw new Error('a race has two processes')
+  const children = [first, second] as const
   let round = 0
   return {
     async race(one, other) {

@@ -116,7 +116,7 @@ describe.runIf(hasRedis()).each(['ioredis', 'node-redis'] as const)('an outage o
     probe.disconnect()
   }
 
-  test('killed: this process counts, in time and within the budget; back again, Redis counts by itself', async () => {
+  test('F10: killed: this process counts, in time and within the budget; back again, Redis counts by itself', async () => {
     expect(await passed('before', { store: unhurried })).toBe(5)
     await server.kill()
     expect(await passed('during')).toBe(5)
@@ -128,7 +128,7 @@ describe.runIf(hasRedis()).each(['ioredis', 'node-redis'] as const)('an outage o
     expect(await passed('fresh', { store: unhurried })).toBe(5)
   }, 60_000)
 
-  test('frozen, it accepts and stays silent: in time and within the budget; thawed, Redis counts by itself', async () => {
+  test('F10: frozen, it accepts and stays silent: in time and within the budget; thawed, Redis counts by itself', async () => {
     await untilItCounts('before the freeze')
     const logged = logs.entries.length
     server.freeze()

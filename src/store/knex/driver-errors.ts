@@ -48,14 +48,15 @@ function isConflictCode(code: string): boolean {
 }
 
 // Sockets and name resolution; knex's full pool; PostgreSQL classes 08 connection, 28 and 3D refused at the door,
-// 53 resources, 57P shutdown, and single codes: cancelled, lock timeout, read-only; a SQLite file that cannot be used;
-// MariaDB refusing at the door, shutting down, out of connections or disk, read-only, or ending what took too long.
+// 53 resources, 57P shutdown, and single codes: cancelled, lock timeout, read-only, a right taken away; a SQLite file that
+// cannot be used; MariaDB refusing at the door or at a table, shutting down, out of connections or disk, read-only, or
+// ending what took too long.
 const OUTAGES = [
   /^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_|EHOST|ENET)/,
   /^(KnexTimeoutError|PROTOCOL_CONNECTION_LOST)$/,
-  /^(08...|28...|3D000|53...|57P..|57014|55P03|25006)$/,
+  /^(08...|28...|3D000|53...|57P..|57014|55P03|25006|42501)$/,
   /^SQLITE_(CANTOPEN|IOERR|FULL|READONLY|PROTOCOL|NOTADB)/,
-  /^ER_(ACCESS_DENIED_ERROR|DBACCESS_DENIED_ERROR|BAD_DB_ERROR|HOST_IS_BLOCKED|HOST_NOT_PRIVILEGED|SERVER_SHUTDOWN)$/,
+  /^ER_((DB|TABLE|COLUMN)?ACCESS_DENIED_ERROR|BAD_DB_ERROR|HOST_IS_BLOCKED|HOST_NOT_PRIVILEGED|SERVER_SHUTDOWN)$/,
   /^ER_(CON_COUNT_ERROR|TOO_MANY_USER_CONNECTIONS|USER_LIMIT_REACHED|OUT_OF_RESOURCES|DISK_FULL|RECORD_FILE_FULL)$/,
   /^ER_(READ_ONLY_MODE|OPTION_PREVENTS_STATEMENT|CANT_EXECUTE_IN_READ_ONLY_TRANSACTION)$/,
   /^ER_(QUERY_INTERRUPTED|QUERY_TIMEOUT|CLIENT_INTERACTION_TIMEOUT|ABORTING_CONNECTION|NEW_ABORTING_CONNECTION|NET_(?!PACKET)\w+)$/,

@@ -1,0 +1,21 @@
+/** What `npm run torture` asks for, and every run has no time for. */
+const env = process.env
+
+/** `races`: so many rounds of every race, however few it has usually. */
+export function raceRounds(usual = 50): number {
+  return Number(env['DOORWARD_RACE_ROUNDS'] ?? usual)
+}
+
+/** More rounds take longer. */
+export function raceTimeout(usual: number): number {
+  return env['DOORWARD_RACE_ROUNDS'] === undefined ? usual : 900_000
+}
+
+/** `zones`: the TZ of each of the two processes of a race. */
+export const raceZones: readonly [string, string] = (env['DOORWARD_RACE_ZONES']?.split(',') as [string, string]) ?? ['UTC', 'UTC']
+
+/** `pool-of-one`: no pool has more than one connection, whatever a test asks for. */
+export const poolOfOne = env['DOORWARD_TEST_POOL'] === '1'
+
+/** `faults`: every route that changes rows, at every statement. */
+export const everyAct = env['DOORWARD_EVERY_ACT'] === '1'
