@@ -9,6 +9,7 @@ import { challengeOf, type EnrolledMember, enrolled, mfaSettings } from '../../m
 import { addIdentity, addUser } from '../../social/accounts-at-hand'
 import { type Mounted, mount, testSecret } from '../../support/app'
 import type { Database } from '../../support/databases'
+import type { FakeProvider } from '../../support/fake-provider'
 import { linkTemplates, type Mailbox, mailbox } from '../../support/mailbox'
 import type { LiveKind } from './wish'
 import type { FuzzedRoute } from './wishes'
@@ -175,7 +176,7 @@ async function personaOf(host: FuzzHost['mounted'], origin: string, member: Memb
     ? await service.verifyMfaToSession({ mfaToken: await challengeOf(host, member), code: member.recoveryCodes?.[0] ?? '', ...device })
     : await service.logInToSession({ email, password, ...device })
   const sessionToken = session.kind === 'session' ? session.sessionToken : ''
-  const social = await beginLogin(host, origin, email)
+  const social = member.app ? await beginLogin(host, origin, email) : {}
   return {
     email: [email],
     userId: [userId],
@@ -186,11 +187,21 @@ async function personaOf(host: FuzzHost['mounted'], origin: string, member: Memb
     sessionId: [(await service.findSession(sessionToken))?.session.id ?? ''],
     challenge: challenge === null ? [] : [challenge],
     recovery: member.recoveryCodes?.slice(1) ?? [],
-    providerToken: [host.provider.issueAccessToken({ profile: { sub: `subject-${email}`, email: `social-${email}`, id: 7 } })],
+    providerToken: [tokenInHand(host.provider)],
     ...social,
     ...(member.app && { app: member.app }),
     links: Object.fromEntries(Object.entries(links).map(([name, link]) => [name, link?.token ?? ''])),
   }
+}
+
+const tokensInHand = new WeakMap<FakeProvider, string>()
+
+/** One for all: the fake provider forgets none, and what it keeps would look like a leak of ours. */
+function tokenInHand(provider: FakeProvider): string {
+  const token =
+    tokensInHand.get(provider) ?? provider.issueAccessToken({ profile: { sub: 'in-hand', email: 'in-hand@example.test', id: 7 } })
+  tokensInHand.set(provider, token)
+  return token
 }
 
 /** A redirect that waits for its callback. */
