@@ -18,6 +18,7 @@ const alone = [
   'test/passwords/lazy-packages.test.ts',
   'test/session/delivery.test.ts',
   'test/throttle/memory-counters.test.ts',
+  'test/torture/fuzz.test.ts',
 ]
 
 export default defineConfig({

@@ -1,3 +1,4 @@
+import { ConfigurationError } from '../errors'
 import { whenInstalled } from './optional-package'
 
 export interface Argon2Costs {
@@ -14,7 +15,10 @@ export interface Argon2Engine {
   verify(hash: string, password: string): Promise<boolean>
 }
 
-/** The faster one where the host installed it, else the one we bring. */
+/**
+ * The faster one where the host installed it, else the one we bring.
+ * @throws ConfigurationError where neither runs on this machine
+ */
 export function loadArgon2(): Argon2Engine {
   const rust = whenInstalled('@node-rs/argon2', () => require('@node-rs/argon2') as RustArgon2) // as its types say
   return rust ? rustEngine(rust) : nativeEngine()
@@ -44,10 +48,22 @@ function rustEngine(rust: RustArgon2): Argon2Engine {
 
 /** Loaded when needed: beside the other it hardly ever is. */
 function nativeEngine(): Argon2Engine {
-  const argon2 = require('argon2') as typeof import('argon2') // as its types say
+  const argon2 = requireArgon2()
   return {
     name: 'argon2',
     hash: (password, costs) => argon2.hash(password, { ...costs, type: argon2id }),
     verify: (hash, password) => argon2.verify(hash, password),
+  }
+}
+
+/** Its binaries come along for the usual platforms; for others its install script compiles one, unless it was not run. */
+function requireArgon2(): typeof import('argon2') {
+  try {
+    return require('argon2') as typeof import('argon2') // as its types say
+  } catch (cause) {
+    throw new ConfigurationError(
+      'The package argon2 does not load: it brings no binary for this platform, or its install was cut short. Run `npm rebuild argon2` (its install script compiles one), install @node-rs/argon2, or pass `passwordHasher`.',
+      { cause },
+    )
   }
 }

@@ -111,7 +111,7 @@ class ProviderStrategy extends OAuth2Strategy {
   }
 
   override authorizationParams(options: AttemptSecrets): object {
-    const pkce = this.client.pkce === false ? {} : { code_challenge: sha256(options.codeVerifier), code_challenge_method: 'S256' }
+    const pkce = this.client.pkce === false ? {} : { code_challenge: codeChallengeOf(options.codeVerifier), code_challenge_method: 'S256' }
     return { ...pkce, ...(this.hasOpenid() && { nonce: options.nonce }) }
   }
 
@@ -150,6 +150,7 @@ function unwrap(error: unknown): Error {
   return thrown instanceof AppError ? thrown : new OAuthError({ cause: thrown })
 }
 
-function sha256(text: string): string {
-  return createHash('sha256').update(text).digest('base64url')
+/** RFC 7636 section 4.2, S256. */
+export function codeChallengeOf(codeVerifier: string): string {
+  return createHash('sha256').update(codeVerifier).digest('base64url')
 }

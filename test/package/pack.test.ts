@@ -1,5 +1,16 @@
 import { execFileSync } from 'node:child_process'
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import ts from 'typescript'
@@ -18,6 +29,9 @@ const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as
   'dependencies' | 'devDependencies',
   Record<string, string>
 >
+const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as {
+  packages: Record<string, { dev?: boolean; hasInstallScript?: boolean; dependencies?: Record<string, string> }>
+}
 const scratch = mkdtempSync(join(tmpdir(), 'doorward-pack-'))
 const installed = join(scratch, 'node_modules/doorward')
 
@@ -28,6 +42,10 @@ interface Report {
   guarded: { sub: string }
   anonymous: number
   oneCopy: boolean
+  /** Which package hashed. */
+  hasher: string
+  /** Of signup, activation and login with a password. */
+  local: number[]
 }
 
 beforeAll(() => {
@@ -54,9 +72,22 @@ describe('the packed package', () => {
       expect(report.me).toMatchObject({ email: 'ada@example.com', name: 'Ada Lovelace' })
       expect(report.guarded).toEqual({ sub: report.me.id })
       expect(report.anonymous).toBe(401)
+      expect([report.hasher, report.local]).toEqual(['argon2', [201, 200, 200]])
     }
     expect(module.exports).toEqual(commonjs.exports)
     expect(module.exports).toContain('createAuthRouter')
+  }, 60_000)
+
+  test('of its dependencies only argon2 has an install script, and its binary works where the script was never run', () => {
+    const scripted = Object.entries(lock.packages).filter(([path, { dev, hasInstallScript }]) => path !== '' && hasInstallScript && !dev)
+    expect(scripted.map(([path]) => path)).toEqual(['node_modules/argon2'])
+
+    // As the registry has it: what a script would have built is not there.
+    const own = join(scratch, 'node_modules/argon2')
+    rmSync(own, { recursive: true, force: true })
+    cpSync(realpathSync(join(root, 'node_modules/argon2')), own, { recursive: true, filter: (path) => !/argon2\/build(\/|$)/.test(path) })
+    for (const name of Object.keys(lock.packages['node_modules/argon2']?.dependencies ?? {})) link(name)
+    expect(run('commonjs/app.cjs').local).toEqual([201, 200, 200])
   }, 60_000)
 
   test('an app that both imports and requires it has one copy: instanceof holds across', () => {

@@ -29,6 +29,14 @@ test('@node-rs/argon2 does the work where it is installed, argon2 where it is no
   expect(native.engine).toBe('argon2')
 })
 
+test('where neither runs, on a platform without a binary say, the refusal says what to do, and keeps the reason', () => {
+  hidePackages('@node-rs/argon2', 'argon2')
+
+  expect(() => argon2idHasher()).toThrow(ConfigurationError)
+  expect(() => argon2idHasher()).toThrow(/npm rebuild argon2.*@node-rs\/argon2.*passwordHasher/)
+  expect(() => argon2idHasher()).toThrow(expect.objectContaining({ cause: expect.objectContaining({ code: 'MODULE_NOT_FOUND' }) }))
+})
+
 test('what either engine hashed verifies with the other, needs no rehash, and looks the same', async () => {
   const both = hashers()
   for (const hash of await Promise.all(both.map((hasher) => hasher.hash(password)))) {

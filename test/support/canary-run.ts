@@ -1,8 +1,11 @@
 import { writeFileSync } from 'node:fs'
 import knex from 'knex'
-import { type AuthEventName, createKnexStore, type Logger, OidcClient } from '../../src'
+import { Registry } from 'prom-client'
+import { type AuthEventName, auditLog, createKnexStore, type Logger, metrics, OidcClient } from '../../src'
+import { eventFields } from '../../src/events'
 import { consoleLogger } from '../../src/logger'
 import { type Mounted, mount, startLogin, testSecret } from './app'
+import { bouncing, moreFailures, moreFlows } from './canary-flows'
 import { answer } from './fake-provider'
 import { fastHasher } from './fast-hasher'
 import { type FaultyStore, faultyStore } from './faulty-store'
@@ -20,6 +23,16 @@ export interface CanaryRun {
   bodies: { asked: string; status: number; text: string; issues: boolean }[]
   events: object[]
   rows: object[]
+  /** Of `auditLog`: what events became. */
+  auditRows: object[]
+  /** What a scrape of `metrics` shows. */
+  metrics: string
+}
+
+const mfaSettings = {
+  mfaEnabled: true,
+  mfaIssuer: 'Example',
+  mfaSecretKey: Buffer.from('canaries have thirty-two letters').toString('base64'),
 }
 
 export const hostile = 'first line\r\nsecond line \u001b[31mred\u001b[0m \u2028 \u0007'
@@ -35,9 +48,22 @@ export async function runCanaries(logger: Logger): Promise<CanaryRun> {
   })
   const faulty = faultyStore(createKnexStore({ knex: database }))
   const mails = mailbox()
+  const run: CanaryRun = {
+    secrets: {
+      'jwt secret': [testSecret],
+      'mfa secret key': [mfaSettings.mfaSecretKey],
+    },
+    issued: [],
+    personal: ['canary-person@example.test', 'canary-subject', 'Canary Person'],
+    bodies: [],
+    events: [],
+    rows: [],
+    auditRows: [],
+    metrics: '',
+  }
   const mounted = await mount({
     knex: database,
-    settings: { jwtSecret: testSecret, tokenDelivery: 'both', ...linkTemplates },
+    settings: { jwtSecret: testSecret, tokenDelivery: 'both', ...linkTemplates, ...mfaSettings },
     providers: {
       corp: {},
       introspecting: (provider) => new OidcClient(provider.oidcOptions({ introspectionUrl: provider.introspectionUrl })),
@@ -46,33 +72,32 @@ export async function runCanaries(logger: Logger): Promise<CanaryRun> {
     options: {
       store: faulty.store,
       logger,
-      mailer: mails,
+      mailer: bouncing(mails, (token) => keep(run, 'link token of a mail that bounced', token)),
       passwordHasher: talkativeHasher(),
       signup: { onSignup: ({ email }) => void talkAbout('canary-hook@', email) },
       refusesEmailLink: ({ email }) => talkAbout('canary-link@', email),
-      throttle: { routes: false, login: false, links: false, mail: false },
+      throttle: { routes: false, login: false, links: false, mail: false, mfa: false },
     },
     host: (app, auth) => app.get('/api', auth.guards.requireUser(), (_req, res) => void res.json({ ok: true })),
   })
-  const run: CanaryRun = {
-    secrets: {
-      'jwt secret': [testSecret],
-      'client secret': [mounted.provider.clientSecret, encodeURIComponent(mounted.provider.clientSecret)],
-    },
-    issued: [],
-    personal: ['canary-person@example.test', 'canary-subject', 'Canary Person'],
-    bodies: [],
-    events: [],
-    rows: [],
-  }
+  keep(run, 'client secret', mounted.provider.clientSecret, encodeURIComponent(mounted.provider.clientSecret))
   listen(mounted, run)
+  const audit = auditLog(database, { logger })
+  audit.watch(mounted.auth.events)
+  const registry = new Registry()
+  metrics(registry).watch(mounted.auth.events)
   await successes(mounted, run)
   await refusals(mounted, run)
   await localAccounts(mounted, run, mails)
   await localFailures(mounted, run, faulty)
   await providerFailures(mounted, run)
   await tokensInHand(mounted, run)
+  const { code } = await moreFlows(mounted, run, mails)
+  await moreFailures(mounted, run, faulty, code)
+  await audit.flush()
   run.rows = await dump(mounted)
+  run.auditRows = await database('auth_audit_log')
+  run.metrics = await registry.metrics()
   await storeFailures(mounted, run, faulty)
   await mounted.close()
   await new Promise((resolve) => setImmediate(resolve))
@@ -80,37 +105,21 @@ export async function runCanaries(logger: Logger): Promise<CanaryRun> {
 }
 
 function listen({ auth }: Mounted, run: CanaryRun): void {
-  const names: AuthEventName[] = [
-    'signup',
-    'login',
-    'login.failed',
-    'challenge',
-    'logout',
-    'refresh.reused',
-    'identity.linked',
-    'identity.unlinked',
-    'activation',
-    'password.changed',
-    'account.deactivated',
-    'session.revoked',
-    'mail.failed',
-  ]
-  for (const name of [...names, 'throttled', 'provider.failed'] as const)
-    auth.events.on(name, (payload) => run.events.push({ name, payload }))
+  for (const name of Object.keys(eventFields) as AuthEventName[]) auth.events.on(name, (payload) => run.events.push({ name, payload }))
   auth.events.on('login', () => {
     throw new Error('canary-listener')
   })
   keep(run, 'listener', 'canary-listener')
 }
 
-function keep(run: CanaryRun, kind: string, ...values: (string | null | undefined)[]): void {
+export function keep(run: CanaryRun, kind: string, ...values: (string | null | undefined)[]): void {
   run.secrets[kind] = [
     ...(run.secrets[kind] ?? []),
     ...values.filter((value): value is string => typeof value === 'string' && value !== ''),
   ]
 }
 
-function note(run: CanaryRun, asked: string, { status, text }: { status: number; text: string }, issues = false): void {
+export function note(run: CanaryRun, asked: string, { status, text }: { status: number; text: string }, issues = false): void {
   run.bodies.push({ asked, status, text, issues })
 }
 

@@ -16,7 +16,9 @@ export interface OpenidProvider {
   /** Paths asked so far, without their queries. */
   readonly requests: string[]
   use(changes: Configuration): void
-  /** A person signs in as `account-7` and says yes: the code. */
+  /** A browser is sent there: the person signs in as `account-7` and says yes, or `error`; where it is sent back to. */
+  visit(location: string, answer?: { error: string }): Promise<URL>
+  /** The same for a request of our own making: the code. */
   approve(client: ApprovedClient, request: { redirectUri: string; nonce: string; codeVerifier: string }): Promise<string>
   close(): Promise<void>
 }
@@ -35,6 +37,7 @@ export async function startOpenidProvider(configuration: Configuration): Promise
   const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}` // a TCP server's address is never a string
   const requests: string[] = []
   let handle: RequestListener
+  let answering: { error: string } | null = null
   server.on('request', (request, response) => {
     requests.push(request.url?.split('?')[0] ?? '')
     handle(request, response)
@@ -43,13 +46,17 @@ export async function startOpenidProvider(configuration: Configuration): Promise
     const provider = newProvider(issuer, { ...configuration, ...changes })
     const answer = provider.callback()
     handle = (request, response) =>
-      void (request.url?.startsWith('/sign-in') ? signIn(provider, request, response) : answer(request, response))
+      void (request.url?.startsWith('/sign-in') ? signIn(provider, request, response, answering) : answer(request, response))
   }
   use({})
   return {
     issuer,
     requests,
     use,
+    async visit(location, answer) {
+      answering = answer ?? null
+      return follow(issuer, location)
+    },
     approve: (client, request) => approve(issuer, client, request),
     async close() {
       server.closeAllConnections()
@@ -92,11 +99,15 @@ function newProvider(issuer: string, configuration: Configuration): Provider {
 /** Who signs in, beside the subject `account-7`. */
 export const person = { email: 'Ana@example.com', email_verified: true, name: 'Ana', picture: 'https://a.example/p' }
 
-async function signIn(provider: Provider, request: IncomingMessage, response: ServerResponse): Promise<void> {
-  await provider.interactionFinished(request, response, { login: { accountId: 'account-7' } })
+async function signIn(
+  provider: Provider,
+  request: IncomingMessage,
+  response: ServerResponse,
+  refusal: { error: string } | null,
+): Promise<void> {
+  await provider.interactionFinished(request, response, refusal ?? { login: { accountId: 'account-7' } })
 }
 
-/** A browser of ten lines: follows redirects with cookies until it would leave the provider. */
 async function approve(
   issuer: string,
   client: ApprovedClient,
@@ -112,8 +123,14 @@ async function approve(
     code_challenge: challengeOf(codeVerifier),
     code_challenge_method: 'S256',
   })
+  const { searchParams } = await follow(issuer, `${client.authorizeUrl}?${query}`)
+  return searchParams.get('code') ?? `no code but ${searchParams}`
+}
+
+/** A browser of ten lines: follows redirects with cookies until it would leave the provider. */
+async function follow(issuer: string, from: string): Promise<URL> {
   const cookies = new Map<string, string>()
-  let location = `${client.authorizeUrl}?${query}`
+  let location = from
   for (let hop = 0; location.startsWith(issuer); hop += 1) {
     if (hop > 10) throw new Error(`the provider goes in circles: ${location}`)
     const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join('; ')
@@ -123,8 +140,7 @@ async function approve(
     if (!next) throw new Error(`the provider stopped with ${response.status}: ${await response.text()}`)
     location = new URL(next, location).href
   }
-  const { searchParams } = new URL(location)
-  return searchParams.get('code') ?? `no code but ${searchParams}`
+  return new URL(location)
 }
 
 function pairOf(setCookie: string): [string, string] {

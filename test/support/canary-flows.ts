@@ -1,0 +1,217 @@
+import type { AuthMail, Mailer } from '../../src'
+import { authenticator } from '../mfa/authenticator'
+import { type Mounted, startLogin } from './app'
+import { type CanaryRun, hostile, keep, note } from './canary-run'
+import type { FaultyStore } from './faulty-store'
+import { type Mailbox, tokenOf } from './mailbox'
+
+/** A mailer that fails, for one kind of address, with the whole mail in its message. */
+export function bouncing(mails: Mailbox, keepToken: (token: string) => void): Mailer {
+  return {
+    async send(mail: AuthMail) {
+      if (!mail.to.startsWith('canary-bounce')) return mails.send(mail)
+      if (mail.url !== null) keepToken(tokenOf(mail))
+      throw Object.assign(new Error(`cannot deliver ${JSON.stringify(mail)} ${hostile}`), {
+        response: `550 ${mail.to} ${mail.url}`,
+        retryable: false,
+      })
+    },
+  }
+}
+
+type Ask = ReturnType<typeof asking>
+
+/** Requests of one person, noted. */
+function asking(mounted: Mounted, run: CanaryRun) {
+  return async (asked: string, path: string, body: object | null = {}, { token, issues = false, method = 'post' }: AskOptions = {}) => {
+    const request = mounted.browser()[method](`/auth${path}`)
+    if (token !== undefined) request.set('Authorization', `Bearer ${token}`)
+    const response = body === null ? await request : await request.send(body)
+    note(run, asked, response, issues)
+    const { access_token: access, refresh_token: refresh, mfa_token: challenge } = response.body ?? {}
+    run.issued.push(...[access, refresh, challenge].filter((value): value is string => typeof value === 'string'))
+    return response
+  }
+}
+
+interface AskOptions {
+  token?: string
+  issues?: boolean
+  method?: 'get' | 'post' | 'patch' | 'delete'
+}
+
+const email = 'canary-factor@example.test'
+const password = 'canary-password of the second factor'
+const unknownCode = 'AAAAA-BBBBB-CCCCC-DDDDD-EEEEE'
+const wrong = { code: 'canary-wrong-code', token: 'canary-wrong-challenge-token' }
+
+/** The second factor, addresses, linked identities, administration, and mails that do not arrive. */
+export async function moreFlows(mounted: Mounted, run: CanaryRun, mails: Mailbox): Promise<{ code: () => string }> {
+  const ask = asking(mounted, run)
+  keep(run, 'password of the second factor', password)
+  keep(run, 'wrong code', wrong.code, wrong.token, unknownCode)
+  run.personal.push(email, 'canary-changed@example.test', 'canary-bounce@example.test')
+  await ask('signup for a second factor', '/signup', { email, password })
+  const activation = tokenOf(await mails.next({ kind: 'activation', to: email }))
+  keep(run, 'activation token', activation)
+  const first = await ask('activate for a second factor', '/activate', { token: activation }, { issues: true })
+  const userId = String(first.body.user_id)
+  const { token, code } = await secondFactor(mounted, run, ask, String(first.body.access_token))
+  await linking(mounted, run, ask, token)
+  await administration(mounted, run, ask, { userId, token })
+  await addresses(run, ask, mails, token)
+  await ask('signup, the mail bounces', '/signup', { email: 'canary-bounce@example.test', password })
+  await ask('reset request, the mail bounces', '/password-reset/request', { email: 'canary-bounce@example.test' })
+  await toldOf(run, 'mail.failed')
+  return { code }
+}
+
+/** What goes on after an answer is told later. */
+async function toldOf(run: CanaryRun, name: string): Promise<void> {
+  for (let waited = 0; !run.events.some((event) => 'name' in event && event.name === name); waited += 10) {
+    if (waited > 5_000) throw new Error(`${name} was never told`)
+    await new Promise((resolve) => setTimeout(resolve, 10))
+  }
+}
+
+/** Enrolled, shown at a login, and renewed: the access token of a session that showed it, and its next code. */
+async function secondFactor(mounted: Mounted, run: CanaryRun, ask: Ask, access: string): Promise<{ token: string; code: () => string }> {
+  const enrolment = await ask('enroll', '/mfa/enroll', {}, { token: access, issues: true })
+  const { secret, recovery_codes: codes, provisioning_uri: uri } = enrolment.body as Enrolment
+  run.issued.push(secret, uri, ...codes)
+  const app = authenticator(secret, mounted.clock)
+  const code = () => {
+    const shown = app.nextCode()
+    keep(run, 'code of six digits', shown)
+    return shown
+  }
+  await ask('confirm, a wrong code', '/mfa/confirm', { code: wrong.code }, { token: access })
+  const confirmed = await ask('confirm', '/mfa/confirm', { code: code() }, { token: access, issues: true })
+  const challenge = async (asked: string) => String((await ask(asked, '/login', { email, password }, { issues: true })).body.mfa_token)
+  const waiting = await challenge('login to a challenge')
+  await ask('verify, a wrong code', '/mfa/verify', { mfa_token: waiting, code: wrong.code })
+  await ask('verify, a wrong token', '/mfa/verify', { mfa_token: wrong.token, code: code() })
+  await ask('verify', '/mfa/verify', { mfa_token: waiting, code: code() }, { issues: true })
+  await ask('verify again', '/mfa/verify', { mfa_token: waiting, code: code() })
+  const session = await ask(
+    'verify by recovery code',
+    '/mfa/verify',
+    { mfa_token: await challenge('login for a recovery code'), code: codes[0] },
+    { issues: true },
+  )
+  const intoSession = await ask('verify into a session', '/session/mfa/verify', {
+    mfa_token: await challenge('login for a session'),
+    code: code(),
+  })
+  keep(run, 'session cookie', /auth_session=([^;]+)/.exec(String(intoSession.headers['set-cookie']))?.[1])
+  const token = String(session.body.access_token)
+  const renewed = await ask('new recovery codes', '/mfa/recovery-codes', { code: code() }, { token, issues: true })
+  run.issued.push(...(renewed.body as Enrolment).recovery_codes)
+  await ask('disable, a wrong password', '/mfa/disable', { password: `${password} not`, code: code() }, { token })
+  await ask('change by code, a wrong code', '/password-change/mfa', { code: wrong.code, new_password: password }, { token })
+  expectIssued(confirmed.body.access_token)
+  return { token, code }
+}
+
+interface Enrolment {
+  secret: string
+  provisioning_uri: string
+  recovery_codes: string[]
+}
+
+function expectIssued(token: unknown): void {
+  if (typeof token !== 'string') throw new Error('confirming ends in a session')
+}
+
+async function addresses(run: CanaryRun, ask: Ask, mails: Mailbox, token: string): Promise<void> {
+  await ask('verification request', '/email-verify/request', {}, { token })
+  const verification = tokenOf(await mails.next({ kind: 'email_verification', to: email }))
+  await ask('verification', '/email-verify/confirm', { token: verification })
+  await ask('verification again', '/email-verify/confirm', { token: verification })
+  const change = { new_email: 'canary-changed@example.test', current_password: password }
+  await ask('change of address, a wrong password', '/email-change/request', { ...change, current_password: `${password} not` }, { token })
+  await ask('change of address', '/email-change/request', change, { token })
+  const changing = tokenOf(await mails.next({ kind: 'email_change', to: change.new_email }))
+  keep(run, 'link token of an address', verification, changing)
+  await ask('change of address confirmed', '/email-change/confirm', { token: changing })
+}
+
+async function linking(mounted: Mounted, run: CanaryRun, ask: Ask, token: string): Promise<void> {
+  const { provider } = mounted
+  const profile = { sub: 'canary-linked-subject', email: 'canary-linked@example.test', name: 'Canary Linked' }
+  run.personal.push(...Object.values(profile))
+  const hand = provider.issueAccessToken({ profile })
+  keep(run, 'token in hand', hand)
+  const browser = mounted.browser()
+  const begun = await browser.post('/auth/oauth/corp/link').set('Authorization', `Bearer ${token}`)
+  note(run, 'link begun', begun, true)
+  if (begun.status !== 200) throw new Error(`link answered ${begun.status}: ${begun.text}`)
+  const { callbackQuery, code, state } = provider.authorize(String(begun.body.authorize_url), {
+    profile: { ...profile, sub: `${profile.sub}-2` },
+  })
+  keep(run, 'code', code)
+  keep(run, 'state cookie', decodeURIComponent(/oauth_state=([^;]+)/.exec(String(begun.headers['set-cookie']))?.[1] ?? ''))
+  run.issued.push(state)
+  note(run, 'link by redirect', await browser.get('/auth/oauth/corp/callback').query(callbackQuery))
+  await ask('link by token', '/oauth/introspecting/link', { access_token: hand }, { token })
+  await ask(
+    'link by token of another application',
+    '/oauth/introspecting/link',
+    { access_token: provider.issueAccessToken({ issuedTo: 'x' }) },
+    { token },
+  )
+  await ask('linked identities', '/oauth/accounts', null, { token, method: 'get' })
+  await ask('unlink', '/oauth/accounts/unlink', { provider: 'introspecting' }, { token })
+  const { callbackQuery: challenged } = await startLogin(mounted, browser, { profile: { ...profile, sub: `${profile.sub}-2` } })
+  const challenge = await browser.get('/auth/oauth/corp/callback').query(challenged)
+  run.issued.push(String(challenge.body.mfa_token))
+  note(run, 'login by provider to a challenge', challenge, true)
+}
+
+async function administration(
+  { knex }: Mounted,
+  run: CanaryRun,
+  ask: Ask,
+  { userId, token }: { userId: string; token: string },
+): Promise<void> {
+  await ask('users, no administrator', '/admin/users', null, { token, method: 'get' })
+  await knex('auth_users').where({ id: userId }).update({ is_admin: true })
+  keep(run, 'filter', 'canary-filter-value')
+  await ask('users', '/admin/users?email__contains=canary-local', null, { token, method: 'get' })
+  await ask('users, an unknown filter', '/admin/users?hashed_password__startswith=canary-filter-value', null, { token, method: 'get' })
+  const { id: other } = await knex('auth_users').where({ email: 'canary-local@example.test' }).first()
+  await ask('a user', `/admin/users/${other}`, null, { token, method: 'get' })
+  await ask('a user changed', `/admin/users/${other}`, { name: 'Canary Local Name' }, { token, method: 'patch' })
+  for (const action of ['reset-mfa', 'revoke-sessions', 'deactivate', 'activate'])
+    await ask(`${action} by an administrator`, `/admin/users/${other}/${action}`, {}, { token })
+  await ask('oneself deactivated', `/admin/users/${userId}/deactivate`, {}, { token })
+}
+
+/** The store fails with all that it was asked to write, where a second factor, an administrator or a session is concerned. */
+export async function moreFailures(mounted: Mounted, run: CanaryRun, faulty: FaultyStore, code: () => string): Promise<void> {
+  const ask = asking(mounted, run)
+  const changed = 'canary-changed@example.test'
+  keep(run, 'store message', 'canary-store-message')
+  const challenge = await ask('login before the store fails at codes', '/login', { email: changed, password }, { issues: true })
+  for (const [verb, path, body] of [
+    ['recoveryCodes.consume', '/mfa/verify', { mfa_token: challenge.body.mfa_token, code: unknownCode }],
+    ['users.find', '/mfa/verify', { mfa_token: challenge.body.mfa_token, code: wrong.code }],
+    ['userTokens.find', '/email-change/confirm', { token: 'canary-unknown-token-of-43-characters-length'.slice(0, 43) }],
+    ['sessions.insert', '/session/login', { email: 'canary-person@example.test', password }],
+  ] as const) {
+    faulty.break(verb, () => {
+      const statement = `canary-store-message ${JSON.stringify(body)} ${hostile}`
+      return Promise.reject(Object.assign(new Error(statement), { sql: statement, code: hostile }))
+    })
+    await ask(`${path} while the store fails at ${verb}`, path, body)
+  }
+  faulty.break(null)
+  const again = await ask('login to take the factor off', '/login', { email: changed, password }, { issues: true })
+  const session = await ask(
+    'verify to take the factor off',
+    '/mfa/verify',
+    { mfa_token: again.body.mfa_token, code: code() },
+    { issues: true },
+  )
+  await ask('disable', '/mfa/disable', { password, code: code() }, { token: String(session.body.access_token) })
+}

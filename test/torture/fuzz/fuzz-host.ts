@@ -1,0 +1,255 @@
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { ErrorRequestHandler, RequestHandler } from 'express'
+import { type AuthRouterOptions, GitHubClient, type Guards, OidcClient, type SettingsInput } from '../../../src'
+import type { Route } from '../../../src/http/routes'
+import { signedIn } from '../../local/people'
+import { authenticator } from '../../mfa/authenticator'
+import { challengeOf, type EnrolledMember, enrolled, mfaSettings } from '../../mfa/people'
+import { addIdentity, addUser } from '../../social/accounts-at-hand'
+import { type Mounted, mount, testSecret } from '../../support/app'
+import type { Database } from '../../support/databases'
+import type { FakeProvider } from '../../support/fake-provider'
+import { linkTemplates, type Mailbox, mailbox } from '../../support/mailbox'
+import type { LiveKind } from './wish'
+import type { FuzzedRoute } from './wishes'
+
+/** What somebody holds at this moment; the newest last. */
+export type Persona = Partial<Record<LiveKind, string[]>> & {
+  links: Record<string, string>
+  /** Shows the code of this moment. */
+  app?: { code(): string }
+}
+
+export interface FuzzHost {
+  name: string
+  /** How its browsers are signed in. */
+  byCookie: boolean
+  mounted: Mounted & { mails: Mailbox }
+  /** As mounted; the host's own guarded routes, below `/host`, too. */
+  routes: readonly FuzzedRoute[]
+  origin: string
+  port: number
+  personas: Persona[]
+  /** New people in empty tables, once what goes on after answers has ended. */
+  restock(): Promise<void>
+  close(): Promise<void>
+}
+
+interface Plan {
+  name: string
+  settings: Partial<SettingsInput>
+  options?: Partial<AuthRouterOptions>
+}
+
+const unlimited = { routes: false, login: false, signup: false, links: false, mail: false, mfa: false } as const
+
+/** Every delivery, and once more with the budgets of a host that says nothing about them. */
+export const plans: readonly Plan[] = [
+  { name: 'bearer', settings: { tokenDelivery: 'bearer' }, options: { throttle: unlimited } },
+  {
+    name: 'cookie',
+    settings: {
+      tokenDelivery: 'cookie',
+      oauthSuccessRedirect: '/welcome',
+      oauthErrorRedirect: '/trouble?a=b#c',
+      oauthLinkByVerifiedEmail: true,
+    },
+    options: { throttle: unlimited },
+  },
+  { name: 'both', settings: { tokenDelivery: 'both', refreshReuseGraceSeconds: 10 }, options: { throttle: unlimited } },
+  { name: 'budgets', settings: { tokenDelivery: 'both', autoActivate: true } },
+]
+
+const device = { ip: '192.0.2.1', userAgent: 'fuzz' }
+const password = 'a quiet harbour in winter' // of `signedIn`
+
+/** A host with everything switched on. `mounted`: the tables the router was made of, as observed. */
+export async function openFuzzHost(database: Database, { name, settings, options = {} }: Plan, tables: Route[][]): Promise<FuzzHost> {
+  const opened = await database.open({ memory: true })
+  const mails = mailbox()
+  tables.length = 0
+  const mounted = await mount({
+    knex: opened.knex,
+    settings: { jwtSecret: testSecret, ...linkTemplates, ...mfaSettings, backendLinks: true, rememberedTokens: 200, ...settings },
+    options: { mailer: mails, ...options },
+    providers: {
+      corp: {},
+      introspecting: (provider) => new OidcClient(provider.oidcOptions({ introspectionUrl: provider.introspectionUrl })),
+      asking: (provider) => new OidcClient(provider.oidcOptions({ tokeninfoUrl: provider.tokeninfoUrl })),
+      hub: (provider) => new GitHubClient(provider.githubOptions()),
+    },
+    host: (app, { guards }) => {
+      app.set('trust proxy', 'loopback')
+      for (const [name, guard] of Object.entries(guardsOf(guards))) app.get(`/auth/host/${name}`, guard, (_req, res) => void res.json({}))
+      app.use(((_error, _req, res, _next) => void res.status(599).json({})) satisfies ErrorRequestHandler) // never ours to reach
+      app.use((_req, res) => void res.status(404).set(leftToHost, '1').json({}))
+    },
+  })
+  const host = Object.assign(mounted, { mails })
+  const server = createServer(mounted.app)
+  server.keepAliveTimeout = 0 // a connection that ends of itself under a request would be no answer
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo // a TCP server's address is never a string
+  const fuzzHost: FuzzHost = {
+    name,
+    byCookie: settings.tokenDelivery === 'cookie',
+    mounted: host,
+    routes: [...tables.flat(), ...Object.keys(guardsOf(mounted.auth.guards)).map((name) => ({ method: 'GET', path: `/host/${name}` }))],
+    origin: `http://127.0.0.1:${port}`,
+    port,
+    personas: [],
+    async restock() {
+      await atRest(host)
+      await empty(host)
+      fuzzHost.personas = await people(host, fuzzHost.origin)
+    },
+    async close() {
+      await atRest(host)
+      await closeServer(server)
+      await mounted.close()
+      await opened.close()
+    },
+  }
+  return fuzzHost
+}
+
+/** Of an answer that is the host's own: our router let the request pass. */
+export const leftToHost = 'x-left-to-host'
+
+function guardsOf(guards: Guards): Record<string, RequestHandler> {
+  return {
+    auth: guards.requireAuth(),
+    optional: guards.optionalAuth(),
+    user: guards.requireUser(),
+    mfa: guards.requireMfa(),
+    session: guards.requireSession(),
+  }
+}
+
+async function closeServer(server: Server): Promise<void> {
+  server.closeAllConnections()
+  await new Promise((resolve) => server.close(resolve))
+}
+
+/** Nobody holds or waits for the one connection any more. */
+async function atRest({ knex }: Mounted): Promise<void> {
+  const { pool } = knex.client as { pool: { numUsed(): number; numPendingAcquires(): number } }
+  for (let quiet = 0; quiet < 4; ) {
+    await new Promise((resolve) => setTimeout(resolve, 1))
+    quiet = pool.numUsed() + pool.numPendingAcquires() === 0 ? quiet + 1 : 0
+  }
+}
+
+const tablesToEmpty = ['auth_sessions', 'auth_recovery_codes', 'auth_refresh_tokens', 'auth_user_tokens', 'auth_identities', 'auth_users']
+
+async function empty({ knex, provider, mails, clock }: FuzzHost['mounted']): Promise<void> {
+  for (const table of tablesToEmpty) await knex(table).delete()
+  mails.mails.length = 0
+  provider.requests.length = 0
+  provider.authorizations.length = 0
+  clock.advance(61)
+}
+
+async function people(host: FuzzHost['mounted'], origin: string): Promise<Persona[]> {
+  const administrator = await enrolled(host, { isAdmin: true })
+  const others = [await enrolled(host), await enrolled(host)]
+  const plain = [await signedIn(host), await signedIn(host)]
+  const beforeLong = [administrator, ...others, ...plain]
+  const personas = await Promise.all(beforeLong.map((member) => personaOf(host, origin, member)))
+  const enrolling = await enrollingPersona(host, origin)
+  return [...personas, enrolling, ...personas, await pendingPersona(host), await deactivatedPersona(host)]
+}
+
+type Member = Awaited<ReturnType<typeof signedIn>> & Partial<EnrolledMember>
+
+async function personaOf(host: FuzzHost['mounted'], origin: string, member: Member): Promise<Persona> {
+  const { service } = host.auth
+  const { email, userId } = member
+  const links = {
+    'password-reset': await service.requestPasswordReset(email),
+    'email-verify': await service.requestEmailVerification(userId),
+    'email-change': await service.requestEmailChange({ userId, amr: ['pwd', 'otp'], newEmail: `new-${email}`, currentPassword: password }),
+  }
+  const challenge = member.app ? await challengeOf(host, member) : null
+  const session = member.app
+    ? await service.verifyMfaToSession({ mfaToken: await challengeOf(host, member), code: member.recoveryCodes?.[0] ?? '', ...device })
+    : await service.logInToSession({ email, password, ...device })
+  const sessionToken = session.kind === 'session' ? session.sessionToken : ''
+  const social = member.app ? await beginLogin(host, origin, email) : {}
+  return {
+    email: [email],
+    userId: [userId],
+    password: [password],
+    access: [member.token],
+    refresh: [member.refreshToken],
+    session: [sessionToken],
+    sessionId: [(await service.findSession(sessionToken))?.session.id ?? ''],
+    challenge: challenge === null ? [] : [challenge],
+    recovery: member.recoveryCodes?.slice(1) ?? [],
+    providerToken: [tokenInHand(host.provider)],
+    ...social,
+    ...(member.app && { app: member.app }),
+    links: Object.fromEntries(Object.entries(links).map(([name, link]) => [name, link?.token ?? ''])),
+  }
+}
+
+const tokensInHand = new WeakMap<FakeProvider, string>()
+
+/** One for all: the fake provider forgets none, and what it keeps would look like a leak of ours. */
+function tokenInHand(provider: FakeProvider): string {
+  const token =
+    tokensInHand.get(provider) ?? provider.issueAccessToken({ profile: { sub: 'in-hand', email: 'in-hand@example.test', id: 7 } })
+  tokensInHand.set(provider, token)
+  return token
+}
+
+/** A redirect that waits for its callback. */
+async function beginLogin(host: FuzzHost['mounted'], origin: string, email: string): Promise<Partial<Persona>> {
+  const response = await fetch(`${origin}/auth/oauth/corp/login`, { redirect: 'manual' })
+  const profile = { sub: `subject-${email}`, email: `social-${email}`, email_verified: true }
+  const { code, state } = host.provider.authorize(response.headers.get('location') ?? '', { profile })
+  const cookie = /oauth_state=([^;]+)/.exec(response.headers.getSetCookie().join('\n'))?.[1] ?? ''
+  return { state: [state], providerCode: [code], stateCookie: [decodeURIComponent(cookie)] }
+}
+
+/** A secret that waits for its first code, and an identity linked. */
+async function enrollingPersona(host: FuzzHost['mounted'], origin: string): Promise<Persona> {
+  const member = await signedIn(host)
+  const persona = await personaOf(host, origin, member)
+  await addIdentity(host.knex, member.userId, { provider: 'corp' })
+  const { secret } = await host.auth.service.enrollTotp(member.userId)
+  return { ...persona, app: authenticator(secret, host.clock) }
+}
+
+async function pendingPersona(host: FuzzHost['mounted']): Promise<Persona> {
+  const email = 'pending@example.test'
+  const { id } = await addUser(host.knex, {
+    email,
+    isActive: false,
+    activatedAt: null,
+    emailVerifiedAt: null,
+    hashedPassword: await host.hasher.hash(password),
+  })
+  const link = await host.auth.service.requestActivation(email)
+  return {
+    email: [email],
+    userId: [id],
+    password: [password],
+    links: { activate: link && 'token' in Object(link) ? (link as { token: string }).token : '' },
+  }
+}
+
+async function deactivatedPersona(host: FuzzHost['mounted']): Promise<Persona> {
+  const { email, userId, token, refreshToken } = await signedIn(host)
+  const link = await host.auth.service.requestPasswordReset(email)
+  await host.auth.service.deactivate(userId)
+  return {
+    email: [email],
+    userId: [userId],
+    password: [password],
+    access: [token],
+    refresh: [refreshToken],
+    links: { 'password-reset': link?.token ?? '' },
+  }
+}
