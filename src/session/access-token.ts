@@ -1,10 +1,9 @@
-import jwt from 'jsonwebtoken'
 import { type AuthMethod, isAuthMethod } from '../amr'
 import type { AuthContext } from '../context'
 import { InvalidTokenError, TokenExpiredError, UnauthorizedError } from '../errors'
 import type { AccessKey, JwtAlgorithm } from '../keys'
 import type { UserRecord } from '../store/auth-store'
-import { isSigned, type VerifyingKey } from './signature'
+import { isSigned, signatureOf, type VerifyingKey } from './signature'
 
 /** Exactly these claims, no others (specification, access token claims). */
 export interface AccessTokenClaims {
@@ -25,7 +24,7 @@ export type AccessTokenHeader = Readonly<{ alg: 'HS256'; kid: null } | { alg: Jw
 const maxLength = 4096
 const secretHeader: AccessTokenHeader = { alg: 'HS256', kid: null }
 // The one header we sign under with the secret. Comparing it whole refuses every other one at once.
-const encodedSecretHeader = `${Buffer.from(JSON.stringify({ alg: 'HS256', typ: 'JWT' })).toString('base64url')}.`
+const encodedSecretHeader = `${encodeJson({ alg: 'HS256', typ: 'JWT' })}.`
 
 /** `at` is the instant that is stored as the start of the session, or of its refresh; it becomes `iat`. */
 export function signAccessToken(
@@ -34,7 +33,7 @@ export function signAccessToken(
   amr: readonly AuthMethod[],
   at: Date,
 ): string {
-  const { algorithm, kid, privateKey } = signingKey(ctx)
+  const key = signingKey(ctx)
   const iat = Math.floor(at.getTime() / 1000)
   const claims: AccessTokenClaims = {
     amr,
@@ -44,7 +43,17 @@ export function signAccessToken(
     sub: user.id,
     typ: 'access',
   }
-  return jwt.sign(claims, privateKey, { algorithm, header: { alg: algorithm, typ: 'JWT', ...(kid !== null && { kid }) } })
+  const signed = `${headerOf(key)}${encodeJson(claims)}`
+  return `${signed}.${signatureOf(key, signed)}`
+}
+
+/** With the dot behind it. */
+function headerOf({ algorithm, kid }: Pick<AccessKey, 'algorithm' | 'kid'>): string {
+  return kid === null ? encodedSecretHeader : `${encodeJson({ alg: algorithm, typ: 'JWT', kid })}.`
+}
+
+function encodeJson(value: object): string {
+  return Buffer.from(JSON.stringify(value)).toString('base64url')
 }
 
 function signingKey({ accessKeys: [first] }: Pick<AuthContext, 'accessKeys'>) {

@@ -16,12 +16,22 @@ const LARGEST_KEY = 2n ** 63n - 1n
 // NUL is refused by PostgreSQL; a lone surrogate is replaced by U+FFFD on its way, so that two strings become one.
 const UNSTORABLE = /[\0\p{Surrogate}]/u
 
-/** Stands in a query for a value that each run brings along (`compileOnce`), which has to be one that `canHold` admits. */
+/**
+ * Stands in one query (`compileOnce`) for a value that each run brings along, which has to be one that `canHold` admits. As the value
+ * of a column it is another slot, for all columns of a kind the same one.
+ */
 export class Slot<Input> {
   readonly read: (input: Input) => unknown
+  readonly #inColumns = new Map<ColumnKind, Slot<Input>>()
 
   constructor(read: (input: Input) => unknown) {
     this.read = read
+  }
+
+  inColumn(kind: ColumnKind, dialect: Dialect): Slot<Input> {
+    const slot = this.#inColumns.get(kind) ?? new Slot((input: Input) => toDriver(kind, this.read(input), dialect))
+    this.#inColumns.set(kind, slot)
+    return slot
   }
 }
 
@@ -48,7 +58,7 @@ export function canHold(kind: ColumnKind, value: unknown, maxLength = Number.POS
 /** For WHERE, INSERT and SET, of a value that `canHold` admitted. */
 export function toColumn(kind: ColumnKind, value: unknown, knex: Knex, dialect: Dialect): Knex.Value | null {
   if (value === null || value === undefined) return null
-  const bound = value instanceof Slot ? new Slot((input) => toDriver(kind, value.read(input), dialect)) : toDriver(kind, value, dialect)
+  const bound = value instanceof Slot ? value.inColumn(kind, dialect) : toDriver(kind, value, dialect)
   // As a 64-bit integer whatever the column's size: PostgreSQL fails at a number that its own type cannot hold.
   return (kind === 'integer key' ? knex.raw(`cast(? as ${dialect.types.bigint})`, [bound as string]) : bound) as Knex.Value // knex passes a slot on
 }

@@ -9,20 +9,27 @@ export interface Statement {
 
 /**
  * A query whose text never changes, built and compiled the first time only: that takes knex longer than it takes the
- * database to run it. Where `build` put a slot, each run has a value of its own.
+ * database to run it. Where `build` put a slot, each run has a value of its own; one that stands in several places is made once.
  */
 export function compileOnce<Input>(build: () => Knex.QueryBuilder | Knex.Raw): (input: Input) => Statement {
-  let compiled: Statement | null = null
+  let compiled: Compiled<Input> | null = null
   return (input) => {
-    compiled ??= build().toSQL()
-    return { sql: compiled.sql, bindings: compiled.bindings.map((value) => (isSlot<Input>(value) ? toValue(value, input) : value)) }
+    compiled ??= compile(build().toSQL())
+    const { sql, places, slots } = compiled
+    const values = slots.map((slot) => slot.read(input) as Knex.Value) // what the column's kind makes of it
+    return { sql, bindings: places.map(({ slot, constant }) => values[slot] ?? constant) }
   }
 }
 
-function isSlot<Input>(value: unknown): value is Slot<Input> {
-  return value instanceof Slot
+interface Compiled<Input> {
+  readonly sql: string
+  readonly slots: readonly Slot<Input>[]
+  /** In the order of the text: which of the slots, or -1 and what always stands there. */
+  readonly places: readonly { readonly slot: number; readonly constant: Knex.Value }[]
 }
 
-function toValue<Input>(slot: Slot<Input>, input: Input): Knex.Value {
-  return slot.read(input) as Knex.Value // what the column's kind makes of it
+function compile<Input>({ sql, bindings }: Statement): Compiled<Input> {
+  const slots = [...new Set(bindings as readonly unknown[])].filter((value): value is Slot<Input> => value instanceof Slot)
+  const placeOf = (value: unknown) => slots.indexOf(value as Slot<Input>) // or it is none of them
+  return { sql, slots, places: bindings.map((value) => ({ slot: placeOf(value), constant: value })) }
 }

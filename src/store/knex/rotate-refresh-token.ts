@@ -34,17 +34,21 @@ const compiled = new WeakMap<Tables, (rotation: Rotation) => Statement>()
 function statementFor(db: Knex, dialect: Dialect, tables: Tables, rotation: Rotation): Statement {
   const build = dialect.writesInWith ? rotateInWith : rotateByUpsert
   if (tables.refreshTokens.hostFillsColumns) return build(db, tables, rotation).toSQL()
-  const statement = compiled.get(tables) ?? compileOnce<Rotation>(() => build(db, tables, slots))
+  const statement = compiled.get(tables) ?? compileOnce<Rotation>(() => build(db, tables, rotationOfSlots()))
   compiled.set(tables, statement)
   return statement(rotation)
 }
 
-const slots = {
-  tokenHash: new Slot<Rotation>(({ tokenHash }) => tokenHash),
-  child: { id: new Slot<Rotation>(({ child }) => child.id), tokenHash: new Slot<Rotation>(({ child }) => child.tokenHash) },
-  childExpiresAt: new Slot<Rotation>(({ childExpiresAt }) => childExpiresAt),
-  at: new Slot<Rotation>(({ at }) => at),
-} as unknown as Rotation // a table takes a slot wherever it takes a value
+/** A table takes a slot wherever it takes a value. */
+function rotationOfSlots(): Rotation {
+  const slot = (read: (rotation: Rotation) => unknown) => new Slot(read)
+  return {
+    tokenHash: slot(({ tokenHash }) => tokenHash),
+    child: { id: slot(({ child }) => child.id), tokenHash: slot(({ child }) => child.tokenHash) },
+    childExpiresAt: slot(({ childExpiresAt }) => childExpiresAt),
+    at: slot(({ at }) => at),
+  } as unknown as Rotation // as it says
+}
 
 /** Each statement decides on rows that it, or one before, holds until the end. */
 async function rotateStepByStep(db: Knex, tables: Tables, rotation: Rotation): Promise<Rotated | null> {

@@ -96,6 +96,10 @@ export function bindTable<R extends { id: string }>(
   const columns: ReadonlyMap<keyof R, Column> = columnsOf(definition, options, userIds)
   const selected = new Map([...columns].map(([field, column]) => [field, selectedColumn(column, name, alias(prefix, String(field)))]))
 
+  // Every record of every request comes this way: what is the same for all rows is made once.
+  const readers = [...columns].map(([field, { kind }]) => ({ field: String(field), as: alias(prefix, String(field)), kind }))
+  const missing = names.filter((field) => !columns.has(field))
+
   function columnOf(field: keyof R): Column {
     const column = columns.get(field)
     if (!column) throw new ConfigurationError(`The table ${name} has no column for ${String(field)}; map one in createKnexStore().`)
@@ -164,7 +168,11 @@ export function bindTable<R extends { id: string }>(
     read<F extends keyof R>(row: Row, field: F): R[F] {
       return fromColumn(columnOf(field).kind, row[table.alias(field)]) as R[F] // what the field's kind promises
     },
-    toRecord: (row) => completed(Object.fromEntries([...columns.keys()].map((field) => [field, table.read(row, field)])) as Partial<R>), // fields of R
+    toRecord(row) {
+      const record: Record<string, unknown> = {}
+      for (const { field, as, kind } of readers) record[field] = fromColumn(kind, row[as])
+      return completed(record as Partial<R>) // fields of R
+    },
     asRow: (values) => Object.fromEntries(entries(values).map(([field, value]) => [table.alias(field), value])),
     as: (alias) => bindTable({ ...definition, prefix: alias }, { ...options, table: alias }, { knex, dialect, userIds }),
     asStored: (record) => completed(Object.fromEntries(entries(record).filter(([field]) => columns.has(field))) as Partial<R>), // fields of R
@@ -178,7 +186,7 @@ export function bindTable<R extends { id: string }>(
   }
 
   function completed(record: Partial<R>): R {
-    const missing = names.filter((field) => !columns.has(field))
+    if (missing.length === 0) return record as R // every field of R
     const standIns = missing.map((field) => [field, optional[field]?.(record) ?? null])
     return { ...record, ...Object.fromEntries(standIns) } as R // every field of R
   }
