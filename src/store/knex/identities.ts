@@ -98,13 +98,18 @@ interface Login {
 
 type Link = Pick<Login, 'provider' | 'subject'>
 
-const slots = {
-  link: { provider: new Slot<Link>(({ provider }) => provider), subject: new Slot<Link>(({ subject }) => subject) },
-  userId: new Slot<Login>(({ userId }) => userId),
-  at: new Slot<Login>(({ at }) => at),
-} as unknown as { link: Link; userId: string; at: Date } // a table takes a slot wherever it takes a value
+/** For one statement. */
+function slotsOfLink(): Link {
+  const slots = { provider: new Slot<Link>(({ provider }) => provider), subject: new Slot<Link>(({ subject }) => subject) }
+  return slots as unknown as Link // a table takes a slot wherever it takes a value
+}
 
-const linkWithUser = compiledFor<Link>((db, tables) => selectLinkWithUser(db, tables, slots.link))
+function slotsOfLogin(): Login {
+  const slots = { userId: new Slot<Login>(({ userId }) => userId), at: new Slot<Login>(({ at }) => at) }
+  return { ...(slots as unknown as Pick<Login, 'userId' | 'at'>), ...slotsOfLink() } // as above
+}
+
+const linkWithUser = compiledFor<Link>((db, tables) => selectLinkWithUser(db, tables, slotsOfLink()))
 
 function selectLinkWithUser(db: Knex, { identities, users }: Tables, link: Link): Knex.QueryBuilder {
   return db(identities.name)
@@ -113,19 +118,25 @@ function selectLinkWithUser(db: Knex, { identities, users }: Tables, link: Link)
     .select([...identities.selection, ...users.selection])
 }
 
-const linked = (db: Knex, { identities }: Tables) => db(identities.name).where(identities.where({ userId: slots.userId, ...slots.link }))
+function linked(db: Knex, { identities }: Tables, { userId, provider, subject }: Login): Knex.QueryBuilder {
+  return db(identities.name).where(identities.where({ userId, provider, subject }))
+}
 
 const stampUser = compiledFor<Login>((db, tables) => {
   const { users } = tables
+  const login = slotsOfLogin()
   const active = users.bareColumn('isActive')
   return db(users.name)
-    .where(users.where({ id: slots.userId, isActive: true }))
-    .whereExists(linked(db, tables).select(db.raw('1')))
-    .update({ [active]: db.ref(active), ...users.toRow({ lastLoginAt: slots.at }) })
+    .where(users.where({ id: login.userId, isActive: true }))
+    .whereExists(linked(db, tables, login).select(db.raw('1')))
+    .update({ [active]: db.ref(active), ...users.toRow({ lastLoginAt: login.at }) })
     .returning([...users.selection])
 })
 
-const stampIdentity = compiledFor<Login>((db, tables) => linked(db, tables).update(tables.identities.toRow({ lastLoginAt: slots.at })))
+const stampIdentity = compiledFor<Login>((db, tables) => {
+  const login = slotsOfLogin()
+  return linked(db, tables, login).update(tables.identities.toRow({ lastLoginAt: login.at }))
+})
 
 /**
  * Three parts, run in order because each takes its rows from the one before: hold the user, stamp the link, stamp the
@@ -135,7 +146,8 @@ const stampIdentity = compiledFor<Login>((db, tables) => linked(db, tables).upda
  */
 const stampBoth = compiledFor<Login>((db, tables) => {
   const { users, identities } = tables
-  const held = linked(db, tables)
+  const login = slotsOfLogin()
+  const held = linked(db, tables, login)
     .join(users.name, users.column('id'), identities.column('userId'))
     .where(users.where({ isActive: true }))
     .select({ heldidentity: identities.column('id'), helduser: users.column('id') })
@@ -143,12 +155,12 @@ const stampBoth = compiledFor<Login>((db, tables) => {
   const stamped = db.raw('update ?? set ?? = ? from held where ?? = held.heldidentity returning held.helduser', [
     identities.name,
     identities.bareColumn('lastLoginAt'),
-    identities.value('lastLoginAt', slots.at),
+    identities.value('lastLoginAt', login.at),
     identities.column('id'),
   ])
   // A table without the column is written too, since that is what holds the row.
   const stamp = users.fields.has('lastLoginAt')
-    ? db.raw('?? = ?', [users.bareColumn('lastLoginAt'), users.value('lastLoginAt', slots.at)])
+    ? db.raw('?? = ?', [users.bareColumn('lastLoginAt'), users.value('lastLoginAt', login.at)])
     : db.raw('?? = ??', [users.bareColumn('isActive'), users.column('isActive')])
   const owner = db.raw(`update ?? set ? from stamped where ?? = stamped.helduser returning ${users.selection.map(() => '??').join(', ')}`, [
     users.name,
