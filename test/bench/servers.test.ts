@@ -25,5 +25,6 @@ describe('the servers of the benches', () => {
         await running.stop()
       }
     },
+    60_000,
   )
 })

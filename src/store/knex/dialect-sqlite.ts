@@ -51,7 +51,7 @@ export const sqlite: Dialect = {
 async function sqliteTransaction<T>(knex: Knex, work: (trx: Knex.Transaction) => Promise<T>): Promise<T> {
   const connection: SqliteConnection = await knex.client.acquireConnection()
   try {
-    return await knex.transaction(work, { connection: beginningImmediately(connection) })
+    return await knex.transaction(work, { connection: beginningImmediately(remembering(connection)) })
   } finally {
     // A COMMIT refused with SQLITE_BUSY leaves the transaction open, and knex would hand the connection on like that.
     if (connection.inTransaction) connection.exec('ROLLBACK')
@@ -75,13 +75,17 @@ async function runRemembered(db: Knex, { sql, bindings }: Statement): Promise<Ro
 
 const wrapped = new WeakMap<SqliteConnection, SqliteConnection>()
 
-/** What it is given to prepare are compiled statements, as many as there are verbs and sets of tables. */
+/** Some verbs have as many texts as there are lengths of a list: where too many came together, all are prepared anew. */
+const mostPrepared = 200
+
+/** Preparing a statement takes SQLite as long as running it. */
 function remembering(connection: SqliteConnection): SqliteConnection {
   const known = wrapped.get(connection)
   if (known) return known
   const prepared = new Map<string, unknown>()
   const prepare = (sql: string) => {
     const statement = prepared.get(sql) ?? connection.prepare(sql)
+    if (prepared.size >= mostPrepared) prepared.clear()
     prepared.set(sql, statement)
     return statement
   }

@@ -1,20 +1,22 @@
 import type { Knex } from 'knex'
 import type { IdentityStore } from '../auth-store'
+import { Slot } from './column-values'
+import { compiledFor } from './compiled-for'
 import type { Connection } from './connection'
 import type { Tables } from './default-tables'
 import { insertRecord } from './insert-record'
 import type { Row } from './table'
 
-export function identitiesStore(connection: Connection, { users, identities }: Tables): IdentityStore {
+export function identitiesStore(connection: Connection, tables: Tables): IdentityStore {
+  const { users, identities } = tables
+  const { dialect } = connection
   return {
     async findWithUser(provider, subject) {
-      const where = identities.match({ provider, subject })
-      if (!where) return null
+      if (!identities.match({ provider, subject })) return null
+      const link = { provider, subject }
+      // What MySQL's driver answers to a bare text is not a list of rows, as which a host's postProcessResponse may take it.
       const rows = await connection.statement<Row[]>('identities.findWithUser', (db) =>
-        db(identities.name)
-          .join(users.name, users.column('id'), identities.column('userId'))
-          .where(where)
-          .select([...identities.selection, ...users.selection]),
+        dialect.returning ? dialect.run(db, linkWithUser(db, tables, link)) : selectLinkWithUser(db, tables, link),
       )
       // Compared again: 'AbC', 'abc' and 'AbC ' are three subjects whatever a host's collation says.
       const found = rows.map((row) => ({ identity: identities.toRecord(row), user: users.toRecord(row) }))
@@ -40,12 +42,13 @@ export function identitiesStore(connection: Connection, { users, identities }: T
     insert: (newIdentity) => insertRecord(connection, 'identities.insert', identities, newIdentity),
 
     async recordLogin({ userId, provider, subject }, at) {
+      const login = { userId, provider, subject, at }
       const link = identities.match({ userId, provider, subject })
       if (!link) return null
-      const rows = connection.dialect.writesInWith
-        ? await connection.statement('identities.recordLogin', (db) => stampInOneStatement(db, link, at))
+      const rows = dialect.writesInWith
+        ? await connection.statement('identities.recordLogin', (db) => dialect.run(db, stampBoth(db, tables, login)))
         : await connection.together('identities.recordLogin', (db) =>
-            connection.dialect.rowLocks ? holdThenStamp(db, userId, link, at) : stampUserThenIdentity(db, userId, link, at),
+            dialect.rowLocks ? holdThenStamp(db, userId, link, at) : stampUserThenIdentity(db, login),
           )
       return rows[0] ? users.toRecord(rows[0]) : null
     },
@@ -57,46 +60,10 @@ export function identitiesStore(connection: Connection, { users, identities }: T
     },
   }
 
-  /**
-   * Three parts, run in order because each takes its rows from the one before: hold the user, stamp the link, stamp the
-   * user. Nothing is stamped on stale sight: a lock or an update that had to wait looks at the row again as it is then
-   * (EvalPlanQual, PostgreSQL manual 13.2.1), so a user deactivated or a link deleted meanwhile leaves its part empty,
-   * and with it every later one. Only rows of joined tables are used; a sub-select would keep the old sight.
-   */
-  async function stampInOneStatement(db: Knex, link: object, at: Date): Promise<Row[]> {
-    const held = db(identities.name)
-      .join(users.name, users.column('id'), identities.column('userId'))
-      .where(link)
-      .where(users.where({ isActive: true }))
-      .select({ heldidentity: identities.column('id'), helduser: users.column('id') })
-      .forUpdate(users.name)
-    const stamped = db.raw('update ?? set ?? = ? from held where ?? = held.heldidentity returning held.helduser', [
-      identities.name,
-      identities.bareColumn('lastLoginAt'),
-      identities.value('lastLoginAt', at),
-      identities.column('id'),
-    ])
-    // A table without the column is written too, since that is what holds the row.
-    const stamp = users.fields.has('lastLoginAt')
-      ? db.raw('?? = ?', [users.bareColumn('lastLoginAt'), users.value('lastLoginAt', at)])
-      : db.raw('?? = ??', [users.bareColumn('isActive'), users.column('isActive')])
-    const owner = db.raw(
-      `update ?? set ? from stamped where ?? = stamped.helduser returning ${users.selection.map(() => '??').join(', ')}`,
-      [users.name, stamp, users.column('id'), ...users.selection],
-    )
-    return db.with('held', held).with('stamped', stamped).with('owner', owner).select('*').from('owner')
-  }
-
   /** Where the first write holds everything, what it saw stays so. A user without the column is written too. */
-  async function stampUserThenIdentity(db: Knex, userId: string, link: object, at: Date): Promise<Row[]> {
-    const active = users.bareColumn('isActive')
-    const linked = db(identities.name).where(link)
-    const rows = await db(users.name)
-      .where(users.where({ id: userId, isActive: true }))
-      .whereExists(linked.clone().select(db.raw('1')))
-      .update({ [active]: db.ref(active), ...users.toRow({ lastLoginAt: at }) })
-      .returning([...users.selection])
-    if (rows.length > 0) await linked.update(identities.toRow({ lastLoginAt: at }))
+  async function stampUserThenIdentity(db: Knex, login: Login): Promise<Row[]> {
+    const rows = await dialect.run(db, stampUser(db, tables, login))
+    if (rows.length > 0) await dialect.run(db, stampIdentity(db, tables, login))
     return rows
   }
 
@@ -121,3 +88,85 @@ export function identitiesStore(connection: Connection, { users, identities }: T
     return rows.map((row) => ({ ...row, ...users.asRow({ lastLoginAt: at }) }))
   }
 }
+
+interface Login {
+  userId: string
+  provider: string
+  subject: string
+  at: Date
+}
+
+type Link = Pick<Login, 'provider' | 'subject'>
+
+/** For one statement. */
+function slotsOfLink(): Link {
+  const slots = { provider: new Slot<Link>(({ provider }) => provider), subject: new Slot<Link>(({ subject }) => subject) }
+  return slots as unknown as Link // a table takes a slot wherever it takes a value
+}
+
+function slotsOfLogin(): Login {
+  const slots = { userId: new Slot<Login>(({ userId }) => userId), at: new Slot<Login>(({ at }) => at) }
+  return { ...(slots as unknown as Pick<Login, 'userId' | 'at'>), ...slotsOfLink() } // as above
+}
+
+const linkWithUser = compiledFor<Link>((db, tables) => selectLinkWithUser(db, tables, slotsOfLink()))
+
+function selectLinkWithUser(db: Knex, { identities, users }: Tables, link: Link): Knex.QueryBuilder {
+  return db(identities.name)
+    .join(users.name, users.column('id'), identities.column('userId'))
+    .where(identities.where(link))
+    .select([...identities.selection, ...users.selection])
+}
+
+function linked(db: Knex, { identities }: Tables, { userId, provider, subject }: Login): Knex.QueryBuilder {
+  return db(identities.name).where(identities.where({ userId, provider, subject }))
+}
+
+const stampUser = compiledFor<Login>((db, tables) => {
+  const { users } = tables
+  const login = slotsOfLogin()
+  const active = users.bareColumn('isActive')
+  return db(users.name)
+    .where(users.where({ id: login.userId, isActive: true }))
+    .whereExists(linked(db, tables, login).select(db.raw('1')))
+    .update({ [active]: db.ref(active), ...users.toRow({ lastLoginAt: login.at }) })
+    .returning([...users.selection])
+})
+
+const stampIdentity = compiledFor<Login>((db, tables) => {
+  const login = slotsOfLogin()
+  return linked(db, tables, login).update(tables.identities.toRow({ lastLoginAt: login.at }))
+})
+
+/**
+ * Three parts, run in order because each takes its rows from the one before: hold the user, stamp the link, stamp the
+ * user. Nothing is stamped on stale sight: a lock or an update that had to wait looks at the row again as it is then
+ * (EvalPlanQual, PostgreSQL manual 13.2.1), so a user deactivated or a link deleted meanwhile leaves its part empty,
+ * and with it every later one. Only rows of joined tables are used; a sub-select would keep the old sight.
+ */
+const stampBoth = compiledFor<Login>((db, tables) => {
+  const { users, identities } = tables
+  const login = slotsOfLogin()
+  const held = linked(db, tables, login)
+    .join(users.name, users.column('id'), identities.column('userId'))
+    .where(users.where({ isActive: true }))
+    .select({ heldidentity: identities.column('id'), helduser: users.column('id') })
+    .forUpdate(users.name)
+  const stamped = db.raw('update ?? set ?? = ? from held where ?? = held.heldidentity returning held.helduser', [
+    identities.name,
+    identities.bareColumn('lastLoginAt'),
+    identities.value('lastLoginAt', login.at),
+    identities.column('id'),
+  ])
+  // A table without the column is written too, since that is what holds the row.
+  const stamp = users.fields.has('lastLoginAt')
+    ? db.raw('?? = ?', [users.bareColumn('lastLoginAt'), users.value('lastLoginAt', login.at)])
+    : db.raw('?? = ??', [users.bareColumn('isActive'), users.column('isActive')])
+  const owner = db.raw(`update ?? set ? from stamped where ?? = stamped.helduser returning ${users.selection.map(() => '??').join(', ')}`, [
+    users.name,
+    stamp,
+    users.column('id'),
+    ...users.selection,
+  ])
+  return db.with('held', held).with('stamped', stamped).with('owner', owner).select('*').from('owner')
+})

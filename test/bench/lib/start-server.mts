@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { createInterface } from 'node:readline'
 
 export interface Usage {
   /** Of all its threads, since it started. */
@@ -28,9 +29,13 @@ export interface StartOptions {
 
 const folder = join(import.meta.dirname, '../servers')
 
+/** Of the servers; a bench that fails leaves none behind either, and its servers end with it. */
+const data = mkdtempSync(join(tmpdir(), 'doorward-bench-'))
+process.once('exit', () => rmSync(data, { recursive: true, force: true }))
+
 /** Runs a file of `servers/` in a process of its own, as in production, until it says READY. */
 export async function startServer(file: string, { environment = {}, execArgv = [] }: StartOptions = {}): Promise<Server> {
-  const own = mkdtempSync(join(tmpdir(), 'doorward-bench-'))
+  const own = mkdtempSync(join(data, 'server-'))
   const begun = performance.now()
   const child = fork(join(folder, file), {
     execArgv: [...execArgv],
@@ -54,17 +59,17 @@ export async function startServer(file: string, { environment = {}, execArgv = [
     async stop() {
       child.kill()
       await exited
-      rmSync(own, { recursive: true, force: true })
     },
   }
 }
 
-async function readyLine(output: NodeJS.ReadableStream | null): Promise<string> {
-  let text = ''
-  for await (const chunk of output ?? []) {
-    text += chunk
-    const origin = /^READY (\S+)$/m.exec(text)?.[1]
-    if (origin) return origin
-  }
-  throw new Error(`no READY in: ${text}`)
+/** Reads on to the end: who writes to a pipe that nobody reads stands still. */
+function readyLine(output: NodeJS.ReadableStream | null): Promise<string> {
+  if (!output) throw new Error('its output is not piped')
+  return new Promise((resolve) => {
+    createInterface({ input: output }).on('line', (line) => {
+      const origin = /^READY (\S+)$/.exec(line)?.[1]
+      if (origin) resolve(origin)
+    })
+  })
 }
