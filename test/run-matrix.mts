@@ -33,6 +33,9 @@ const zonedTests = [
 /** Races between processes of their own, which load the same Express whichever the suite is on: once is enough, in one zone. */
 const raceTests = [
   'test/admin/races.test.ts',
+  'test/examples/clustered.test.ts',
+  'test/faults/killed.test.ts',
+  'test/faults/terminated.test.ts',
   'test/local/races.test.ts',
   'test/mfa/races.test.ts',
   'test/server-session/races.test.ts',
@@ -44,6 +47,7 @@ const raceTests = [
 /** What opens no HTTP of ours: the major of Express is nothing to it. */
 const expressless = [
   'test/config/**',
+  'test/demo/**', // `npm run demo` runs on the one that is installed here
   'test/docs-*.test.ts',
   'test/mail/postman.test.ts',
   'test/mail/smtp-mailer.test.ts',

@@ -50,6 +50,9 @@ export interface Mounted {
 
 export type Browser = ReturnType<typeof supertest.agent>
 
+/** Looking whether they are there takes as long as a test. */
+const withTables = new WeakSet<Knex>()
+
 /** A host with doorward mounted: default tables made, one fake OIDC provider behind each registration key. */
 export async function mount({
   knex,
@@ -64,7 +67,8 @@ export async function mount({
   const logs = logTap()
   const hasher = fastHasher()
   const provider = await startFakeProvider()
-  await createAuthTables(knex)
+  if (!withTables.has(knex)) await createAuthTables(knex)
+  withTables.add(knex)
   const auth = createAuthRouter({
     settings: { jwtSecret: testSecret, oauthEnabled: true, oauthRedirectBaseUrl: baseUrl, cookieSecure: false, ...settings },
     store: createKnexStore({ knex }),
@@ -82,9 +86,11 @@ export async function mount({
   const seen: SeenAnswer[] = []
   app.use(prefix, recordAnswers(seen), auth)
   host?.(app, auth)
+  // What else decides which routes there are and what they say, a host makes for itself.
+  const kind = options?.store || options?.signup ? null : JSON.stringify([settings, prefix, Object.keys(options ?? {})])
   const close = async () => {
     await provider.close()
-    expectDeclared(auth, seen)
+    expectDeclared(auth, seen, kind)
   }
   return { app, auth, knex, prefix, clock, logs, hasher, provider, browser: () => supertest.agent(app), close }
 }
