@@ -137,6 +137,7 @@ function emailPages(ctx: AuthContext): Route[] {
     ...linkPage(ctx, {
       path: '/email-change/:token',
       summary: 'Take the new address',
+      refuses: [EmailTakenError],
       before: [routeBudget(ctx, 'email_change_confirm')],
       form: 'email_change',
       done: 'email_changed',

@@ -1,7 +1,7 @@
 import { InternalError, PayloadTooLargeError, ServiceUnavailableError, UnsupportedMediaTypeError, ValidationError } from '../errors'
 import { type Answer, type Credential, descriptionOf, type JsonSchema, type Refusal } from '../http/description'
 import type { Route } from '../http/routes'
-import { jsonSchemaOf, type NamedSchemas } from './schemas'
+import { hostsSchemaOf, jsonSchemaOf, type NamedSchemas } from './schemas'
 
 export interface OperationContext {
   readonly named: NamedSchemas
@@ -53,7 +53,7 @@ function bodiesOf({ named }: OperationContext, { body, describes: { form, hostsB
   if (form) return [['application/x-www-form-urlencoded', { schema: jsonSchemaOf(form) }]]
   if (!body) return []
   const own = named.refer(jsonSchemaOf(body))
-  return [['application/json', { schema: hostsBody ? { allOf: [own, jsonSchemaOf(hostsBody, 'optional')] } : own }]]
+  return [['application/json', { schema: hostsBody ? { allOf: [own, hostsSchemaOf(hostsBody)] } : own }]]
 }
 
 function requestBody(lines: readonly Route[], content: object): object {

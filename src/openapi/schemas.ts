@@ -33,3 +33,26 @@ function fieldsThatDoNotSay(schema: Joi.ObjectSchema): string[] {
   const { keys = {} } = schema.describe() as { keys?: Record<string, { flags?: { presence?: string } }> } // as Joi documents it
   return Object.entries(keys).flatMap(([name, { flags }]) => (flags?.presence === undefined ? [name] : []))
 }
+
+/**
+ * Of a host's fields their names and kinds: the document is public, and what a schema admits, assumes or says may not be meant
+ * for it (invitation codes, say). What cannot be told at all is an object.
+ */
+export function hostsSchemaOf(schema: Joi.ObjectSchema): JsonSchema {
+  try {
+    return told(jsonSchemaOf(schema, 'optional'))
+  } catch {
+    return { type: 'object' }
+  }
+}
+
+const toldKeywords = new Set(['type', 'format', 'minLength', 'maxLength', 'minimum', 'maximum', 'minItems', 'maxItems', 'required'])
+
+function told(schema: JsonSchema): JsonSchema {
+  const { properties, items } = schema as { properties?: Record<string, JsonSchema>; items?: JsonSchema } // as JSON Schema has them
+  return {
+    ...Object.fromEntries(Object.entries(schema).filter(([keyword]) => toldKeywords.has(keyword))),
+    ...(properties && { properties: Object.fromEntries(Object.entries(properties).map(([name, field]) => [name, told(field)])) }),
+    ...(items && { items: told(items) }),
+  }
+}

@@ -2,7 +2,7 @@ import type { ErrorRequestHandler, Request, RequestHandler } from 'express'
 import Joi from 'joi'
 import type { AuthContext } from '../context'
 import { EmailLinkForbiddenError, EmailTakenError, InvalidTokenError, TooManyRequestsError, ValidationError } from '../errors'
-import type { Answer } from '../http/description'
+import type { Answer, Refusal } from '../http/description'
 import { readRefusal, setRefusalHeaders } from '../http/error-envelope'
 import { isForm, readForm } from '../http/json-body'
 import { type Locale, localeOf } from '../http/locale'
@@ -17,6 +17,8 @@ export interface LinkPage {
   path: string
   summary: string
   before: readonly RequestHandler[]
+  /** Beyond a link that may not be used. */
+  refuses?: readonly Refusal[]
   /** Of the form; none unless said. */
   fields?: Joi.ObjectSchema
   form: PageName
@@ -30,8 +32,12 @@ export interface LinkPage {
 }
 
 /** GET shows the form and changes nothing; its POST redeems the link and answers with a page, without cookie or token. */
-export function linkPage(ctx: AuthContext, { path, summary, before, form, fields, done, look, redeem, sharesPath }: LinkPage): Route[] {
+export function linkPage(
+  ctx: AuthContext,
+  { path, summary, before, form, fields, refuses = [], done, look, redeem, sharesPath }: LinkPage,
+): Route[] {
   const onError = pageErrors(ctx)
+  const pageRefusals = { refuses: [EmailLinkForbiddenError, ...refuses], refusals: 'page' } as const
   return [
     {
       method: 'GET',
@@ -75,9 +81,7 @@ export function linkPage(ctx: AuthContext, { path, summary, before, form, fields
   ]
 }
 
-/** A link that is not valid is 400 here, and its own page. */
-const pageRefusals = { refuses: [EmailLinkForbiddenError, EmailTakenError], refusals: 'page' } as const
-
+/** In the place of 401. */
 const notValid: Answer = { status: 400, description: 'The link is not valid any more.', isPage: true }
 
 function page(description: string): Answer {

@@ -1,10 +1,12 @@
 import type { Settings } from '../config/settings'
 import {
+  AccountInactiveError,
   OAuthCodeMissingError,
   OAuthProviderDeniedError,
   OAuthProviderNotConfiguredError,
   OAuthStateMismatchError,
   OAuthTokenRejectedError,
+  UnauthorizedError,
 } from '../errors'
 import { type Answer, type Description, type QueryParameter, text } from '../http/description'
 import { loginAnswer } from '../session/delivery'
@@ -30,6 +32,8 @@ export function describesCallback({ oauthSuccessRedirect, oauthErrorRedirect, to
       OAuthStateMismatchError,
       OAuthCodeMissingError,
       OAuthTokenRejectedError,
+      UnauthorizedError,
+      AccountInactiveError,
       ...accountRefusals,
       ...linkRefusals,
     ],

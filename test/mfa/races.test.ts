@@ -8,7 +8,7 @@ import { addUser, someTime } from '../social/accounts-at-hand'
 import { databases, type OpenDatabase } from '../support/databases'
 import { raceTimeout } from '../support/torture'
 import { type ProcessPair, type Report, repeat, startPair } from '../support/two-processes'
-import { type Call, type Outcome, plainHasher, serviceOn, type Task } from './races-child'
+import { type Call, countedHere, type Outcome, plainHasher, serviceOn, type Task } from './races-child'
 
 const password = 'a quiet harbour in winter'
 const newPassword = 'nine green bicycles uphill'
@@ -129,15 +129,19 @@ for (const database of await databases()) {
     })
 
     test('C11: of twelve wrong codes at once, over both processes five are looked at', async () => {
+      let judged = 0
       await repeat(async () => {
         const { email } = await enrolledMember()
         const token = await challenge(email)
         const guesses = Array.from({ length: 6 }, (_, index): Call => ({ ...verifying(token, `00000${index}`), counted: true }))
         const outcomes = (await race(guesses, guesses)).map(codeOrOk)
+        if (outcomes.includes(countedHere)) return
 
+        judged += 1
         expect(outcomes.filter((code) => code === 'MFA_CODE_INVALID')).toHaveLength(5)
         expect(outcomes.filter((code) => code === 'MFA_THROTTLED')).toHaveLength(7)
       }, 10)
+      expect(judged).toBeGreaterThan(3)
     })
 
     test('C12: two enrolments at once: the secret that stays is the one that confirms, with its recovery codes', async () => {

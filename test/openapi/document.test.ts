@@ -73,6 +73,17 @@ test('the fields that a host adds to a signup are in the document', async () => 
   })
 })
 
+test('what a host’s field admits, assumes or says of itself is not', async () => {
+  const code = Joi.string().valid('let-me-in').default('let-me-in').description('let-me-in').required()
+  const schema = Joi.object({ code })
+  const mounted = await start({ ...everything, options: { signup: { schema } } })
+
+  const { text } = await supertest(mounted.app).get('/auth/openapi.json')
+
+  expect(text).toContain('"code":{"type":"string"}')
+  expect(text).not.toContain('let-me-in')
+})
+
 test('a guard before a line is the security that the document asks for', async () => {
   const { paths } = await documentOf(await start(everything))
 

@@ -17,7 +17,7 @@ export function compileOnce<Input>(build: () => Knex.QueryBuilder | Knex.Raw): (
     compiled ??= compile(build().toSQL())
     const { sql, places, slots } = compiled
     const values = slots.map((slot) => slot.read(input) as Knex.Value) // what the column's kind makes of it
-    return { sql, bindings: places.map(({ slot, constant }) => values[slot] ?? constant) }
+    return { sql, bindings: places.map(({ slot, constant }) => (slot < 0 ? constant : (values[slot] ?? null))) }
   }
 }
 
