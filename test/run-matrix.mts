@@ -4,12 +4,13 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
+import { raceTests } from './torture/race-tests.js'
 
 /**
  * The whole suite, once on each major of Express; every run covers SQLite and, where they are reachable, PostgreSQL and
  * MariaDB. Under CI what touches rows and instants runs again in two other time zones. Says at the end what was not
- * reached, and closes with one line: `N passed, N failed, N skipped`. Under CI a skipped test is a failure: there
- * everything has to be reachable. Arguments go to vitest (`npm test -- test/social`).
+ * reached, what failed and why, and closes with one line: `N passed, N failed, N skipped`. Under CI a skipped test is a
+ * failure: there everything has to be reachable. Arguments go to vitest (`npm test -- test/social`).
  */
 
 const root = join(import.meta.dirname, '..')
@@ -31,18 +32,12 @@ const zonedTests = [
   'test/social',
 ]
 /** Races between processes of their own, which load the same Express whichever the suite is on: once is enough, in one zone. */
-const raceTests = [
+const betweenProcesses = [
+  ...raceTests,
   'test/admin/races.test.ts',
   'test/examples/clustered.test.ts',
   'test/faults/killed.test.ts',
   'test/faults/terminated.test.ts',
-  'test/local/races.test.ts',
-  'test/mfa/races.test.ts',
-  'test/server-session/races.test.ts',
-  'test/session/races.test.ts',
-  'test/social/first-login.test.ts',
-  'test/social/link-races.test.ts',
-  'test/store/races.test.ts',
 ]
 /** What opens no HTTP of ours: the major of Express is nothing to it. */
 const expressless = [
@@ -71,7 +66,7 @@ const expressless = [
 ]
 /** Nor does a zone matter to what compares no instants. */
 const unzonedTests = [
-  ...raceTests,
+  ...betweenProcesses,
   'test/guards/csrf.test.ts',
   'test/guards/idempotency.test.ts',
   'test/guards/internal-token.test.ts',
@@ -93,7 +88,7 @@ function suites(): Suite[] {
   const everywhere = expressMajors.map((express) => ({
     express,
     tests: given,
-    without: given.length > 0 || express === '5' ? [] : [...raceTests, ...expressless],
+    without: given.length > 0 || express === '5' ? [] : [...betweenProcesses, ...expressless],
   }))
   if (!process.env.CI || given.length > 0) return everywhere
   const utc = everywhere.map((suite) => ({ ...suite, zone: 'UTC' }))
@@ -108,12 +103,19 @@ function suites(): Suite[] {
 
 /** The parts of vitest's JSON report that are counted. */
 interface SuiteReport {
-  testResults: { name: string; status: string; assertionResults: { fullName: string; status: string }[] }[]
+  testResults: { name: string; status: string; message?: string; assertionResults: TestReport[] }[]
+}
+
+interface TestReport {
+  fullName: string
+  status: string
+  failureMessages?: string[]
 }
 
 interface Outcome {
   passed: number
-  failed: number
+  /** Each with what it ran on and why, to be read where the log of a run is kept from its end. */
+  failed: string[]
   skipped: { file: string; test: string }[]
   /** What the tests announced as `*** SKIPPED: … ***`: a database or a browser they did not find. */
   missing: string[]
@@ -131,12 +133,16 @@ async function main(): Promise<number> {
 }
 
 async function runSuite(suite: Suite, report: string): Promise<Outcome> {
-  console.log(`\n=== Express ${suite.express}${suite.zone === undefined ? '' : `, ${suite.zone}`} ===`)
+  const name = `Express ${suite.express}${suite.zone === undefined ? '' : `, ${suite.zone}`}`
+  console.log(`\n=== ${name} ===`)
   const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`]
   const { exitCode, output } = await run([vitest, 'run', '--config', 'test/vitest.config.mts', ...reporters, ...suite.tests], suite)
   const missing = [...output.matchAll(/\*\*\* SKIPPED: (.+) \*\*\*/g)].map(([, what = '']) => what)
-  if (!existsSync(report)) return { passed: 0, failed: 1, skipped: [], missing }
-  return { ...count(JSON.parse(readFileSync(report, 'utf8')) as SuiteReport, exitCode), missing }
+  const crashed = `${name}: vitest ended with ${exitCode}, for no test's reason`
+  if (!existsSync(report)) return { passed: 0, failed: [crashed], skipped: [], missing }
+  const outcome = count(JSON.parse(readFileSync(report, 'utf8')) as SuiteReport)
+  const failed = outcome.failed.map((failure) => `${name}: ${failure}`)
+  return { ...outcome, failed: exitCode !== 0 && failed.length === 0 ? [crashed] : failed, missing }
 }
 
 /** Shows the output as it comes and hands it back. */
@@ -165,30 +171,41 @@ async function run(args: string[], { express, zone, without = [] }: Suite): Prom
   return { exitCode: exitCode ?? 1, output }
 }
 
-/** A file that failed before any of its tests ran counts as one failure, and so does a run that failed for no test's reason. */
-function count(report: SuiteReport, exitCode: number): Omit<Outcome, 'missing'> {
-  const outcome: Omit<Outcome, 'missing'> = { passed: 0, failed: 0, skipped: [] }
+/** A file that failed before any of its tests ran counts as one failure. */
+function count(report: SuiteReport): Omit<Outcome, 'missing'> {
+  const outcome: Omit<Outcome, 'missing'> = { passed: 0, failed: [], skipped: [] }
   for (const file of report.testResults) {
-    if (file.status === 'failed' && !file.assertionResults.some(({ status }) => status === 'failed')) outcome.failed++
-    for (const { fullName, status } of file.assertionResults) {
+    const path = relative(root, file.name)
+    if (file.status === 'failed' && !file.assertionResults.some(({ status }) => status === 'failed')) {
+      outcome.failed.push(`${path}\n${indent(file.message ?? '')}`)
+    }
+    for (const { fullName, status, failureMessages = [] } of file.assertionResults) {
       if (status === 'passed') outcome.passed++
-      else if (status === 'failed') outcome.failed++
-      else outcome.skipped.push({ file: relative(root, file.name), test: fullName })
+      else if (status === 'failed') outcome.failed.push(`${path} > ${fullName}\n${indent(ourFrames(failureMessages.join('\n')))}`)
+      else outcome.skipped.push({ file: path, test: fullName })
     }
   }
-  if (exitCode !== 0 && outcome.failed === 0) outcome.failed = 1
   return outcome
+}
+
+function ourFrames(stack: string): string {
+  return stack.replaceAll(/\n +at .*node_modules.*/g, '')
+}
+
+function indent(text: string): string {
+  return text.replaceAll(/^/gm, '    ')
 }
 
 function conclude(outcomes: Outcome[]): number {
   const passed = sum(outcomes.map((outcome) => outcome.passed))
-  const failed = sum(outcomes.map((outcome) => outcome.failed))
+  const failed = outcomes.flatMap((outcome) => outcome.failed)
   const skipped = outcomes.flatMap((outcome) => outcome.skipped)
   const gaps = [...new Set(outcomes.flatMap(({ missing }) => missing)), ...byFile(skipped)]
   if (gaps.length > 0) announce(gaps)
   if (passed === 0) console.error('\nNo test ran.')
-  console.log(`\n${passed} passed, ${failed} failed, ${skipped.length} skipped`)
-  return passed === 0 || failed > 0 || (process.env.CI && gaps.length > 0) ? 1 : 0
+  if (failed.length > 0) console.error(`\nFAILED\n\n${failed.join('\n\n')}`)
+  console.log(`\n${passed} passed, ${failed.length} failed, ${skipped.length} skipped`)
+  return passed === 0 || failed.length > 0 || (process.env.CI && gaps.length > 0) ? 1 : 0
 }
 
 function byFile(skipped: Outcome['skipped']): string[] {
