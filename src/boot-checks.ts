@@ -20,12 +20,9 @@ export interface Boot {
 /** Must be true before we open: one small function per requirement, each sentence naming the piece and the fix. */
 export function runBootChecks(boot: Boot): void {
   for (const check of requirements) check(boot)
-  for (const warn of warnings) warn(boot)
 }
 
-type Check = (boot: Boot) => void
-
-const requirements: readonly Check[] = [
+const requirements: readonly ((boot: Boot) => void)[] = [
   checkPrefix,
   checkProviderKeys,
   checkProviderClients,
@@ -40,18 +37,6 @@ const requirements: readonly Check[] = [
   checkLinkOrigin,
   checkSecondFactor,
 ]
-
-const warnings: readonly Check[] = [
-  warnOfStatelessRefresh,
-  warnOfLegacyOverrides,
-  warnOfRenamedProviders,
-  warnOfMissingProfile,
-  warnOfLinksInBodies,
-  warnOfUnprovenLinking,
-  warnOfPlainSecrets,
-]
-
-// ---- requirements --------------------------------------------------------------------------------------------------
 
 function checkPrefix({ prefix }: Boot): void {
   if (!/^(?:\/[A-Za-z0-9._~-]+)+$/.test(prefix)) {
@@ -203,64 +188,4 @@ function checkSecondFactor({ settings, store }: Boot): void {
     throw new ConfigurationError(
       'mfaEnabled (AUTH_MFA_ENABLED) is true but the store has no recovery codes; wire `recoveryCodes` in your store.',
     )
-}
-
-// ---- warnings ------------------------------------------------------------------------------------------------------
-
-/** Contract section 10.9. */
-function warnOfStatelessRefresh({ store, logger }: Boot): void {
-  if (store.refreshTokens) return
-  logger.warn(
-    {},
-    'doorward: the store has no refresh-token table: a refresh token works until it expires, however often it is used, and no logout ends it; wire `refreshTokens` in your store.',
-  )
-}
-
-function warnOfLegacyOverrides({ options, logger }: Boot): void {
-  for (const name of ['loginWithProvider', 'issueMfaToken'] as const) {
-    if (options[name] === undefined) continue
-    logger.warn({ option: name }, `doorward: the override ${name} is no longer called by any route; remove it.`)
-  }
-}
-
-function warnOfRenamedProviders({ providers, logger }: Boot): void {
-  for (const [key, client] of providers) {
-    if (client.providerName === key) continue
-    logger.warn(
-      { provider: key },
-      `doorward: the client registered as ${key} calls itself otherwise; ${key} is what is stored with every identity and used in routes.`,
-    )
-  }
-}
-
-/** OidcClient says where its profile would come from; a custom client has its own ways. */
-function warnOfMissingProfile({ providers, logger }: Boot): void {
-  for (const [key, client] of providers) {
-    if (!('hasProfileSource' in client) || client.hasProfileSource !== false) continue
-    logger.warn(
-      { provider: key },
-      `doorward: provider ${key} has neither userinfoUrl nor an id_token (scope openid): its logins will be refused with 502.`,
-    )
-  }
-}
-
-function warnOfLinksInBodies({ options, settings, logger }: Boot): void {
-  if (options.mailer && !settings.returnTokenInResponse) return
-  logger.warn(
-    {},
-    'doorward: activation and reset links are put in response bodies (no mailer, or returnTokenInResponse): never expose this to strangers.',
-  )
-}
-
-function warnOfUnprovenLinking({ settings, logger }: Boot): void {
-  if (!settings.autoActivate || !settings.oauthLinkByVerifiedEmail) return
-  logger.warn(
-    {},
-    'doorward: autoActivate lets anyone register an address; linking by verified email then replaces such an account’s password and ends its sessions.',
-  )
-}
-
-function warnOfPlainSecrets({ settings, logger }: Boot): void {
-  if (!settings.mfaEnabled || settings.mfaSecretKey !== null) return
-  logger.warn({}, 'doorward: TOTP secrets are stored as they are; set mfaSecretKey (AUTH_MFA_SECRET_KEY) to encrypt them.')
 }

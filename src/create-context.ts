@@ -1,5 +1,6 @@
 import { createBackground } from './background'
-import { runBootChecks } from './boot-checks'
+import { type Boot, runBootChecks } from './boot-checks'
+import { warnAtBoot } from './boot-warnings'
 import { isProduction } from './config/environment'
 import { resolveSettings, type Settings } from './config/settings'
 import { type AuthContext, type Budgets, trustedStore } from './context'
@@ -31,7 +32,9 @@ export function createContext(options: AuthRouterOptions): AuthContext {
   const providers = new Map(Object.entries(options.providers ?? {}))
   const prefix = options.prefix ?? '/auth'
   const events = createEvents(logger)
-  runBootChecks({ options, settings, production, prefix, providers, store: options.store, logger })
+  const boot: Boot = { options, settings, production, prefix, providers, store: options.store, logger }
+  runBootChecks(boot)
+  warnAtBoot(boot)
   const keys = deriveKeys(settings.jwtSecret)
   const hasher = options.passwordHasher ?? argon2idHasher()
   return Object.freeze({

@@ -1,14 +1,14 @@
-export {
-  type Authorization,
-  answer,
-  type CodeOptions,
-  type FakeEndpoint,
-  type FakeHandler,
-  type FakeProfile,
-  type FakeProvider,
-  type FakeRequest,
-  startFakeProvider,
-} from './testing/fake-provider'
+export { answer } from './testing/fake-provider/answer'
+export type {
+  Authorization,
+  CodeOptions,
+  FakeEndpoint,
+  FakeHandler,
+  FakeProfile,
+  FakeProvider,
+  FakeRequest,
+} from './testing/fake-provider/fake-provider'
+export { startFakeProvider } from './testing/fake-provider/start-fake-provider'
 export { type LoginAsOptions, loginAs, openSessionAs, type SignedIn, type SignedInSession, type WhichUser } from './testing/login-as'
 export { linkTokenOf, type Mailbox, mailbox, type WantedMail } from './testing/mailbox'
 export { type StoreCase, type StoreContractOptions, storeContract } from './testing/store-contract'

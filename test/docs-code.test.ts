@@ -46,7 +46,7 @@ describe('the code in README.md and docs', () => {
   })
 })
 
-describe('what these checks find', () => {
+describe('what these checks find', { timeout: 60_000 }, () => {
   const page = (...lines: string[]) => blocksOf('docs/made-up.md', lines.join('\n'))
 
   test('a block that does not compile, with the page and line', () => {

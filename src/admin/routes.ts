@@ -5,7 +5,7 @@ import { ConflictError, InvalidFilterValueError, NotFoundError, UnknownFilterKey
 import { getAuth } from '../guards/current-auth'
 import type { Guards } from '../guards/guards'
 import { sameSiteWhenByCookie } from '../guards/same-site'
-import { type Answer, type Description, done, shape, text as string, textOrNull } from '../http/description'
+import { type Answer, type Description, done, shape, string, stringOrNull } from '../http/description'
 import { type Route, withBody } from '../http/routes'
 import { sendEmpty, sendJson } from '../http/send'
 import { text } from '../http/validate'
@@ -88,7 +88,7 @@ function describesList(columns: ReadonlySet<string> = new Set()): Description {
       {
         status: 200,
         description: 'A page; `next_cursor` is null on the last one.',
-        schema: shape('AdminUserList', { items: { type: 'array', items: adminUserSchema }, next_cursor: textOrNull }),
+        schema: shape('AdminUserList', { items: { type: 'array', items: adminUserSchema }, next_cursor: stringOrNull }),
       },
     ],
     refuses: [UnknownFilterKeyError, InvalidFilterValueError],

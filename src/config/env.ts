@@ -1,4 +1,5 @@
-import { environmentVariable, type Settings, type SettingsInput, settingNames } from './settings'
+import { environmentVariable, type Settings, type SettingsInput } from './settings'
+import { settingNames } from './settings-schema'
 
 /**
  * Reads the variables of docs/configuration.md, all as text: `resolveSettings` converts and checks. A variable that is

@@ -1,9 +1,9 @@
 import { ConfigurationError } from '../errors'
 import type { JwtAlgorithm } from '../keys'
 import { nearestName } from './nearest-name'
-import { convertText, frozen, parseJson, refusals, type Settings, type SettingsInput, settingNames } from './settings'
+import { convertText, frozen, parseJson, refusals, type Settings, type SettingsInput } from './settings'
 import { settingsConflicts } from './settings-conflicts'
-import { settingsSchema } from './settings-schema'
+import { settingNames, settingsSchema } from './settings-schema'
 
 /** What a guard reads of the settings; all of them but the secrets, which are keys by then. */
 export type GuardSettings = Omit<Settings, KeySetting>

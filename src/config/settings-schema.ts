@@ -10,7 +10,7 @@ type Checked = Omit<Settings, 'trustedOrigins' | 'jwtKeys'> & { trustedOrigins: 
  * Every setting, its default and its rule. The description completes the sentence "… must be" and is all a refusal says:
  * Joi's own messages hold the value. A default that depends on the environment reads it from the validation context.
  */
-export const settingsSchema = Joi.object<Checked, true>({
+const rules: Joi.StrictSchemaMap<Checked> = {
   jwtSecret: text(
     'at least 32 random bytes, not a placeholder (for example the output of `openssl rand -base64 48`)',
     isStrongSecret,
@@ -91,7 +91,12 @@ export const settingsSchema = Joi.object<Checked, true>({
     .default((_, helpers) => helpers.prefs.context?.['production'] !== true)
     .description('true or false'),
   rememberedTokens: whole(10_000, 0, 100_000),
-})
+}
+
+export const settingsSchema = Joi.object<Checked, true>(rules)
+
+/** All names. */
+export const settingNames = Object.keys(rules) as readonly (keyof Checked)[] // a strict map has exactly these keys
 
 /** Its shape; whether the text is a key, and a fit one, is looked at where it is made into one. */
 function jwtKey() {

@@ -3,7 +3,7 @@ import { ConfigurationError } from '../errors'
 import type { JwtAlgorithm } from '../keys'
 import { nearestName } from './nearest-name'
 import { settingsConflicts } from './settings-conflicts'
-import { settingsSchema } from './settings-schema'
+import { settingNames, settingsSchema } from './settings-schema'
 
 /** Plain data, complete and frozen after `resolveSettings`. Every field has an environment variable (docs/configuration.md). */
 export interface Settings {
@@ -79,9 +79,6 @@ export interface JwtKey {
  * numbers (`'3600'`), booleans (`'true'`, `'false'`, `'1'`, `'0'`) and lists (JSON), as it comes from the environment.
  */
 export type SettingsInput = { readonly [Name in keyof Settings]?: Settings[Name] | string | undefined }
-
-/** All names. */
-export const settingNames: readonly (keyof Settings)[] = Object.keys(settingsSchema.describe()['keys']) as (keyof Settings)[] // the strict schema has exactly these keys
 
 /** `oauthStateTtlSeconds` -> `AUTH_OAUTH_STATE_TTL_SECONDS`; the base URL alone has no prefix. */
 export function environmentVariable(setting: keyof Settings): string {

@@ -1,4 +1,4 @@
-import { flag, instant, instantOrNull, shape, text, textOrNull } from '../http/description'
+import { flag, instant, instantOrNull, shape, string, stringOrNull } from '../http/description'
 import type { UserRecord } from '../store/auth-store'
 
 /** What of a user may be shown to it. Built by naming each field: a column the host added never slips out. */
@@ -20,9 +20,9 @@ export function toPublicUser(user: UserRecord): PublicUser {
 }
 
 export const userFields = {
-  id: text,
-  email: text,
-  name: textOrNull,
+  id: string,
+  email: string,
+  name: stringOrNull,
   is_active: flag,
   is_admin: flag,
   created_at: instant,

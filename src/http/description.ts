@@ -50,8 +50,8 @@ export interface JsonSchema {
   readonly [keyword: string]: unknown
 }
 
-export const text: JsonSchema = { type: 'string' }
-export const textOrNull: JsonSchema = { type: ['string', 'null'] }
+export const string: JsonSchema = { type: 'string' }
+export const stringOrNull: JsonSchema = { type: ['string', 'null'] }
 export const flag: JsonSchema = { type: 'boolean' }
 export const instant: JsonSchema = { type: 'string', format: 'date-time' }
 export const instantOrNull: JsonSchema = { type: ['string', 'null'], format: 'date-time' }

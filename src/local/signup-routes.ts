@@ -3,7 +3,7 @@ import type { Response } from 'express'
 import Joi from 'joi'
 import type { AuthContext } from '../context'
 import { EmailTakenError, SignupThrottledError } from '../errors'
-import { type Description, flag, shape, text as string, textOrNull } from '../http/description'
+import { type Description, flag, shape, string, stringOrNull } from '../http/description'
 import { emailAddress } from '../http/email-address'
 import { readJsonBody } from '../http/json-body'
 import { type Locale, localeOf } from '../http/locale'
@@ -41,9 +41,9 @@ const describesSignup: Description = {
       schema: shape('Signup', {
         user_id: string,
         activation_required: flag,
-        activation_url: textOrNull,
-        access_token: textOrNull,
-        refresh_token: textOrNull,
+        activation_url: stringOrNull,
+        access_token: stringOrNull,
+        refresh_token: stringOrNull,
       }),
     },
   ],

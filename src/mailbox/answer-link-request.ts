@@ -1,7 +1,7 @@
 import type { Response } from 'express'
 import type { AuthContext } from '../context'
 import type { LocalizedText } from '../errors'
-import { type Answer, text, textOrNull } from '../http/description'
+import { type Answer, string, stringOrNull } from '../http/description'
 import type { Locale } from '../http/locale'
 import { sendJson } from '../http/send'
 import type { LinkToken } from './email-link'
@@ -17,7 +17,7 @@ export function linkRequestAnswer(field: string): Answer {
   return {
     status: 202,
     description: 'The same for every address. The link itself is shown in development only.',
-    schema: { type: 'object', properties: { message: text, [field]: textOrNull }, required: ['message', field] },
+    schema: { type: 'object', properties: { message: string, [field]: stringOrNull }, required: ['message', field] },
   }
 }
 

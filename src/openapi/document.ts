@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Settings } from '../config/settings'
 import type { AuthContext } from '../context'
-import { type Credential, type JsonSchema, text } from '../http/description'
+import { type Credential, type JsonSchema, string } from '../http/description'
 import type { Route } from '../http/routes'
 import { operationOf } from './operation'
 import { NamedSchemas } from './schemas'
@@ -58,7 +58,7 @@ function digestOf(described: object): string {
 /** The envelope. */
 const errorSchema: JsonSchema = {
   type: 'object',
-  properties: { detail: text, code: text, details: { type: 'object' } },
+  properties: { detail: string, code: string, details: { type: 'object' } },
   required: ['detail', 'code', 'details'],
 }
 

@@ -4,7 +4,7 @@ import type { AuthContext } from '../context'
 import { NotFoundError } from '../errors'
 import { getSession, getUser } from '../guards/current-auth'
 import type { Guards } from '../guards/guards'
-import { type Description, done, flag, instant, shape, text, textOrNull } from '../http/description'
+import { type Description, done, flag, instant, shape, string, stringOrNull } from '../http/description'
 import { type Route, withBody } from '../http/routes'
 import { sameSite } from '../http/same-site'
 import { sendEmpty, sendJson } from '../http/send'
@@ -56,14 +56,14 @@ export function serverSessionRoutes(ctx: AuthContext, guards: Guards, onLogout: 
   ]
 }
 
-const sessionFields = { created_at: instant, last_seen_at: instant, expires_at: instant, ip: textOrNull, user_agent: textOrNull }
+const sessionFields = { created_at: instant, last_seen_at: instant, expires_at: instant, ip: stringOrNull, user_agent: stringOrNull }
 const describesMe: Description = {
   summary: 'This browser’s session',
   answers: [
     {
       status: 200,
       description: 'The session.',
-      schema: shape('OwnSession', { user_id: text, email: text, amr: { type: 'array', items: text }, ...sessionFields }),
+      schema: shape('OwnSession', { user_id: string, email: string, amr: { type: 'array', items: string }, ...sessionFields }),
     },
   ],
 }
@@ -73,7 +73,7 @@ const describesList: Description = {
     {
       status: 200,
       description: 'The sessions.',
-      schema: { type: 'array', items: shape('Session', { id: text, ...sessionFields, is_current: flag }) },
+      schema: { type: 'array', items: shape('Session', { id: string, ...sessionFields, is_current: flag }) },
     },
   ],
 }

@@ -2,17 +2,17 @@ import type { Request, Response } from 'express'
 import type { Settings } from '../config/settings'
 import type { AuthContext } from '../context'
 import { clearCookie, readCookie, setCookie } from '../http/cookies'
-import { type Answer, flag, shape, text, textOrNull } from '../http/description'
+import { type Answer, flag, shape, string, stringOrNull } from '../http/description'
 import { sendJson } from '../http/send'
 import type { LoginResult } from './finish-login'
 import type { KeptSession } from './log-out'
 
 export const loginSchema = shape('Login', {
-  user_id: text,
-  access_token: textOrNull,
-  refresh_token: textOrNull,
+  user_id: string,
+  access_token: stringOrNull,
+  refresh_token: stringOrNull,
   mfa_required: flag,
-  mfa_token: textOrNull,
+  mfa_token: stringOrNull,
 })
 
 /** What a line that ends in `sendLogin` answers. */

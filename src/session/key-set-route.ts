@@ -1,12 +1,12 @@
 import type { AuthContext } from '../context'
-import { shape, text } from '../http/description'
+import { shape, string } from '../http/description'
 import type { Route } from '../http/routes'
 import { sendJson } from '../http/send'
 import type { AccessKey } from '../keys'
 
 const keySchema = {
   type: 'object',
-  properties: { kty: text, kid: text, alg: text, use: text, n: text, e: text, crv: text, x: text, y: text },
+  properties: { kty: string, kid: string, alg: string, use: string, n: string, e: string, crv: string, x: string, y: string },
   required: ['kty', 'kid', 'alg', 'use'],
 }
 const keySetSchema = shape('KeySet', { keys: { type: 'array', items: keySchema } })

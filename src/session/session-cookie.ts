@@ -2,13 +2,13 @@ import type { Request, Response } from 'express'
 import type { GuardSettings } from '../config/guard-settings'
 import type { AuthContext } from '../context'
 import { clearCookie, readCookie, setCookie } from '../http/cookies'
-import { type Answer, instant, type JsonSchema, shape, text } from '../http/description'
+import { type Answer, instant, type JsonSchema, shape, string } from '../http/description'
 import { sendJson } from '../http/send'
 import { loginSchema, sendLogin } from './delivery'
 import type { SessionLoginResult, SessionOrigin } from './open-server-session'
 
 const sessionLoginSchema: JsonSchema = {
-  oneOf: [shape('SessionLogin', { user_id: text, expires_at: instant }), loginSchema],
+  oneOf: [shape('SessionLogin', { user_id: string, expires_at: instant }), loginSchema],
 }
 
 /** What a line that ends in `sendSessionLogin` answers. */

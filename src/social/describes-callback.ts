@@ -8,17 +8,17 @@ import {
   OAuthTokenRejectedError,
   UnauthorizedError,
 } from '../errors'
-import { type Answer, type Description, type QueryParameter, text } from '../http/description'
+import { type Answer, type Description, type QueryParameter, string } from '../http/description'
 import { loginAnswer } from '../session/delivery'
 import { identitySchema } from './identity-body'
 import { accountRefusals, linkRefusals } from './refusals'
 
 /** RFC 6749 sections 4.1.2 and 4.1.2.1; RFC 9207 section 2. */
 const query: readonly QueryParameter[] = [
-  { name: 'state', description: 'Names the attempt that began here.', schema: text },
-  { name: 'code', description: 'What the provider grants.', schema: text },
-  { name: 'error', description: 'Why it does not.', schema: text },
-  { name: 'iss', description: 'Who the provider is.', schema: text },
+  { name: 'state', description: 'Names the attempt that began here.', schema: string },
+  { name: 'code', description: 'What the provider grants.', schema: string },
+  { name: 'error', description: 'Why it does not.', schema: string },
+  { name: 'iss', description: 'Who the provider is.', schema: string },
 ]
 
 export function describesCallback({ oauthSuccessRedirect, oauthErrorRedirect, tokenDelivery }: Settings): Description {

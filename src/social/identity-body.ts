@@ -1,13 +1,13 @@
-import { instant, shape, text, textOrNull } from '../http/description'
+import { instant, shape, string, stringOrNull } from '../http/description'
 import type { IdentityRecord } from '../store/auth-store'
 
 export const identitySchema = shape('Identity', {
-  provider: text,
-  subject: text,
-  email: textOrNull,
+  provider: string,
+  subject: string,
+  email: stringOrNull,
   email_verified: { type: ['boolean', 'null'] },
-  name: textOrNull,
-  picture: textOrNull,
+  name: stringOrNull,
+  picture: stringOrNull,
   created_at: instant,
   last_login_at: instant,
 })

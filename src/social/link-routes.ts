@@ -6,7 +6,7 @@ import { getAuth } from '../guards/current-auth'
 import type { Guards } from '../guards/guards'
 import { routeBudget } from '../guards/route-budget'
 import { sameSiteWhenByCookie } from '../guards/same-site'
-import { type Description, shape, text } from '../http/description'
+import { type Description, shape, string } from '../http/description'
 import { localeOf } from '../http/locale'
 import { type Route, withBody } from '../http/routes'
 import { sendJson, sendRedirect } from '../http/send'
@@ -38,7 +38,7 @@ const describesLink: Description = {
     {
       status: 200,
       description: 'Without a token: where to send the browser. With one: the identity, which was linked already.',
-      schema: { oneOf: [shape('AuthorizeUrl', { authorize_url: text }), identitySchema] },
+      schema: { oneOf: [shape('AuthorizeUrl', { authorize_url: string }), identitySchema] },
     },
     { status: 201, description: 'The identity, linked.', schema: identitySchema },
   ],

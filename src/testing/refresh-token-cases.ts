@@ -111,6 +111,10 @@ export const REFRESH_TOKEN_CASES: Cases = [
       const rotation = rotationOf(token.tokenHash, { child: { id: randomUUID(), tokenHash: taken.tokenHash } })
       await assert.rejects(store.refreshTokens.rotate(rotation), DuplicateRecordError)
       assert.deepEqual(await store.refreshTokens.find(token.tokenHash), token)
+      assert.deepEqual(await store.refreshTokens.find(taken.tokenHash), taken)
+      const itself = rotationOf(token.tokenHash, { child: { id: randomUUID(), tokenHash: token.tokenHash } })
+      await assert.rejects(store.refreshTokens.rotate(itself), DuplicateRecordError)
+      assert.deepEqual(await store.refreshTokens.find(token.tokenHash), token)
     },
   ],
   [

@@ -52,7 +52,7 @@ function createGuard(shared: CounterStore, options: GuardOptions): CounterStore 
 
   return {
     async increment(key, windowSeconds, limit) {
-      const there = await ask(async () => plausible(await shared.increment(key, windowSeconds, limit)))
+      const there = await ask(async () => plausible(await shared.increment(key, windowSeconds, limit)), { isCount: true })
       // Whoever can make the shared store late would otherwise buy a fresh budget by it.
       if (there && limit !== undefined && there.count >= limit) spentThere.hold(key, windowSeconds, { ...there, limit })
       if (there && !local.holds(key)) return there
@@ -71,8 +71,13 @@ function createGuard(shared: CounterStore, options: GuardOptions): CounterStore 
   }
 }
 
-/** Asks the shared store, if it is believed to be up or due to be tried; null: it was not asked, failed, or was late. */
-function askWhileUp({ logger, now, deadlineMs }: Required<GuardOptions>): <T>(question: () => Promise<T>) => Promise<T | null> {
+type Ask = <T>(question: () => Promise<T>, kind?: { isCount: boolean }) => Promise<T | null>
+
+/**
+ * Asks the shared store, if it is believed to be up or due to be tried; null: it was not asked, failed, or was late.
+ * Only a count shows that it is up again: a Redis that is out of memory still deletes, and refuses the next count.
+ */
+function askWhileUp({ logger, now, deadlineMs }: Required<GuardOptions>): Ask {
   let isDown = false
   let isBeingTried = false
   let restsUntil = Number.NEGATIVE_INFINITY
@@ -83,13 +88,13 @@ function askWhileUp({ logger, now, deadlineMs }: Required<GuardOptions>): <T>(qu
     return !isDown || !(isBeingTried || isResting)
   }
 
-  return async (question) => {
+  return async (question, { isCount } = { isCount: false }) => {
     if (!mayBeAsked()) return null
     const isTrial = isDown
     if (isTrial) isBeingTried = true
     try {
       const answer = await inTime(question(), deadlineMs)
-      isDown = false
+      if (isCount) isDown = false
       return answer
     } catch (error) {
       if (!isDown)

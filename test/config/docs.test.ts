@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { environmentVariable, resolveSettings, type Settings, settingNames } from '../../src/config/settings'
-import { settingsSchema } from '../../src/config/settings-schema'
+import { environmentVariable, resolveSettings, type Settings } from '../../src/config/settings'
+import { settingNames, settingsSchema } from '../../src/config/settings-schema'
 import type { AuthRouterOptions } from '../../src/options'
 
 const page = readFileSync(new URL('../../docs/configuration.md', import.meta.url), 'utf8')

@@ -1,7 +1,8 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { settingsFromEnv } from '../../src/config/env'
 import { isProduction } from '../../src/config/environment'
-import { environmentVariable, resolveSettings, settingNames } from '../../src/config/settings'
+import { environmentVariable, resolveSettings } from '../../src/config/settings'
+import { settingNames } from '../../src/config/settings-schema'
 import { ConfigurationError } from '../../src/errors'
 
 const secret = 'Zq8vR2nX5tLw0cJ7hYb3KdMf9sPg6aUe'

@@ -1,6 +1,7 @@
 import { inspect } from 'node:util'
 import { describe, expect, test } from 'vitest'
-import { environmentVariable, resolveSettings, type Settings, type SettingsInput, settingNames } from '../../src/config/settings'
+import { environmentVariable, resolveSettings, type Settings, type SettingsInput } from '../../src/config/settings'
+import { settingNames } from '../../src/config/settings-schema'
 import { ConfigurationError } from '../../src/errors'
 
 const jwtSecret = 'Zq8vR2nX5tLw0cJ7hYb3KdMf9sPg6aUe'

@@ -2,7 +2,7 @@ import type { Express } from 'express'
 import supertest from 'supertest'
 import { bearerOf, type LocalHost, newAddress, otherPassword, password, pending, resetLink, signedIn } from '../local/people'
 import { authenticator } from '../mfa/authenticator'
-import { challengeOf, enrolled } from '../mfa/people'
+import { challengeOf, type EnrolledMember, enrolled } from '../mfa/people'
 import { addIdentity, addUser } from '../social/accounts-at-hand'
 import { cookiePair, newPerson } from '../social/redirect-steps'
 import { tokenOf } from '../support/mailbox'
@@ -136,27 +136,9 @@ export const acts = {
       return sending('/mfa/confirm', { code: authenticator(secret, host.clock).code() }, bearerOf(person))
     },
   },
-  'POST /mfa/verify by an app': {
-    status: 200,
-    async prepare(host) {
-      const person = await enrolled(host)
-      return sending('/mfa/verify', { mfa_token: await challengeOf(host, person), code: person.app.code(1) })
-    },
-  },
-  'POST /mfa/verify by a recovery code': {
-    status: 200,
-    async prepare(host) {
-      const person = await enrolled(host)
-      return sending('/mfa/verify', { mfa_token: await challengeOf(host, person), code: person.recoveryCodes[0] })
-    },
-  },
-  'POST /session/mfa/verify': {
-    status: 200,
-    async prepare(host) {
-      const person = await enrolled(host)
-      return sending('/session/mfa/verify', { mfa_token: await challengeOf(host, person), code: person.app.code(1) })
-    },
-  },
+  'POST /mfa/verify by an app': verifying('/mfa/verify', ({ app }) => app.code(1)),
+  'POST /mfa/verify by a recovery code': verifying('/mfa/verify', ({ recoveryCodes: [code] }) => code),
+  'POST /session/mfa/verify': verifying('/session/mfa/verify', ({ app }) => app.code(1)),
   'POST /mfa/disable': {
     status: 204,
     async prepare(host) {
@@ -253,6 +235,17 @@ const credentials = ({ email }: { email: string }) => ({ email, password })
 async function withPassword(host: LocalHost) {
   const hashedPassword = await host.hasher.hash(password)
   return credentials(await addUser(host.knex, { email: newAddress(), hashedPassword }))
+}
+
+/** The second step of a login. */
+function verifying(path: string, codeOf: (person: EnrolledMember) => string | undefined): Act {
+  return {
+    status: 200,
+    async prepare(host) {
+      const person = await enrolled(host)
+      return sending(path, { mfa_token: await challengeOf(host, person), code: codeOf(person) })
+    },
+  }
 }
 
 async function callback(host: LocalHost, profile: ReturnType<typeof newPerson>): Promise<Send> {

@@ -81,6 +81,7 @@ for (const database of await databases()) {
       expect((await (await verify(recoveryCode))(host.app)).status).toBe(200)
       expect((await (await verify(person.app.nextCode()))(host.app)).body.code).toBe('MFA_CODE_INVALID') // 30 s on, the same step
       expect((await (await verify(person.app.nextCode()))(host.app)).status).toBe(200)
+      host.clock.advance(-60) // the clock of the process that dies stands still
     })
 
     const chosen = everyAct ? Object.entries<Act>(acts) : []

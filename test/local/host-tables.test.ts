@@ -3,6 +3,7 @@ import { type AuthStore, createAuthTables, createKnexStore, type HostTables, pur
 import { createPeople, PEOPLE, PEOPLE_COUNT } from '../store/host-tables'
 import { type Mounted, type MountOptions, mount } from '../support/app'
 import { databases, type OpenDatabase } from '../support/databases'
+import { faultyStore } from '../support/faulty-store'
 import { linkTemplates, type Mailbox, mailbox, tokenOf } from '../support/mailbox'
 import { bearerOf, otherPassword, password, post } from './people'
 
@@ -22,12 +23,13 @@ describe.each(await databases())("local accounts in an existing app's table on $
   async function start(
     settings: MountOptions['settings'] = {},
     options: MountOptions['options'] = {},
+    wrap: (store: AuthStore) => AuthStore = (store) => store,
   ): Promise<Mounted & { mails: Mailbox; store: AuthStore }> {
     opened = await database.open()
     await createPeople(opened.knex, database.name)
     await createAuthTables(opened.knex, nameless)
     const mails = mailbox()
-    const store = createKnexStore({ knex: opened.knex, users: nameless.users ?? {} })
+    const store = wrap(createKnexStore({ knex: opened.knex, users: nameless.users ?? {} }))
     mounted = await mount({
       knex: opened.knex,
       settings: { ...linkTemplates, oauthEnabled: false, ...settings },
@@ -111,6 +113,18 @@ describe.each(await databases())("local accounts in an existing app's table on $
       expect(Boolean((await rowOf(email)).enabled)).toBe(false)
     },
   )
+
+  test('where the store leaves no trace, an account is not closed', async () => {
+    const host = await start({ autoActivate: true }, {}, (real) => {
+      const faulty = faultyStore(real)
+      faulty.break('userTokens.consume', () => null)
+      return faulty.store
+    })
+    await post(host, '/signup', { email, password })
+
+    await expect(host.auth.service.deactivate(String(PEOPLE_COUNT + 1))).rejects.toThrow('did not spend a token')
+    expect(Boolean((await rowOf(email)).enabled)).toBe(true)
+  })
 
   test('a person of before gets in by a reset, and one whom the app switched off does not', async () => {
     const host = await start()

@@ -131,6 +131,26 @@ for (const database of await databases()) {
       })
     })
 
+    test('C11: of twelve wrong passwords at once, over both processes five are looked at, and the rest are 429', async () => {
+      let judged = 0
+      await repeat(async (round) => {
+        const { email } = await member()
+        const guesses = Array.from({ length: 12 }, (_, index): HttpRequest => {
+          const body = { email: index % 2 ? email : email.toUpperCase(), password: `harbour number ${index}` }
+          return { path: '/login', body, from: `2001:db8:${round}:${index}::1` } // a client that never failed before
+        })
+        const taskOf = (requests: HttpRequest[]): Task => ({ verb: 'post', requests, host: 'counting' })
+        const reports = (await pair.race(taskOf(guesses.slice(0, 6)), taskOf(guesses.slice(6)))).map(answerOf)
+        if (reports.some(({ countedHere }) => countedHere)) return
+
+        judged += 1
+        const codes = reports.flatMap(({ answers }) => answers.map(({ status, body }) => `${status} ${body['code']}`))
+        expect(codes.sort()).toEqual([...Array(5).fill('401 UNAUTHORIZED'), ...Array(7).fill('429 LOGIN_THROTTLED')])
+        expect(reports.reduce((total, { verified }) => total + verified, 0)).toBe(5)
+      }, 10)
+      expect(judged).toBeGreaterThan(3)
+    })
+
     test('C13: signups with one address in four spellings make one account, and the losers cannot tell', async () => {
       await repeat(async () => {
         const { email, spellings } = newAddress()
@@ -175,7 +195,7 @@ for (const database of await databases()) {
           { verb: 'deactivate', userId: id },
         )
 
-        expect(deactivate).toEqual({ answers: [], events: [] })
+        expect(deactivate).toMatchObject({ answers: [], events: [] })
         const [answer = nobody] = answersOf(login)
         expect([200, 401]).toContain(answer.status)
         expect(await liveSessions(id)).toBe(0)
@@ -191,7 +211,7 @@ for (const database of await databases()) {
           { verb: 'changePassword', userId: id, currentPassword: oldPassword, newPassword },
         )
 
-        expect(change).toEqual({ answers: [], events: [] })
+        expect(change).toMatchObject({ answers: [], events: [] })
         const [answer = nobody] = answersOf(login)
         expect([200, 401]).toContain(answer.status)
         await expectPassword(id, newPassword)
@@ -207,10 +227,12 @@ function sha256(text: string): string {
 
 const nobody: HttpAnswer = { status: 0, body: {} }
 
-function answersOf(report: Report<Answer>): HttpAnswer[] {
+function answerOf(report: Report<Answer>): Answer {
   if ('error' in report) throw new Error(`the other process: ${report.error}`)
-  return report.answers
+  return report
 }
+
+const answersOf = (report: Report<Answer>): HttpAnswer[] => answerOf(report).answers
 
 function eventsOf(report: Report<Answer>): string[] {
   return 'error' in report ? [report.error] : report.events

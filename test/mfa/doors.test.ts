@@ -9,19 +9,11 @@ import { addIdentity } from '../social/accounts-at-hand'
 import { begin, callBack, setCookies } from '../social/redirect-steps'
 import { databases } from '../support/databases'
 import type { FakeProvider } from '../support/fake-provider'
+import { mountedRoutes } from '../support/mounted-routes'
 import { authenticator } from './authenticator'
 import { challengeOf, type EnrolledMember, enrolled, onMfa, verify } from './people'
 
-/** The tables as they are mounted: what a router gets is what is looked at here. */
-const tables = vi.hoisted(() => ({ mounted: [] as Route[][] }))
-vi.mock('../../src/http/routes', async (original) => {
-  const real = await original<typeof import('../../src/http/routes')>()
-  const mountRoutes: typeof real.mountRoutes = (router, routes) => {
-    tables.mounted.push([...routes])
-    real.mountRoutes(router, routes)
-  }
-  return { ...real, mountRoutes }
-})
+vi.mock('../../src/http/routes', async (original) => (await import('../support/mounted-routes')).watchMounting(await original()))
 
 interface Door {
   /** Of the first step. */
@@ -85,11 +77,11 @@ describe.each(['bearer', 'cookie', 'both'] as const)('R-096: the doors in delive
   const { start } = onMfa(sqlite)
 
   test('every login-shaped route that is mounted answers an enrolled account with a challenge, and sets no cookie', async () => {
-    tables.mounted.length = 0
+    mountedRoutes.length = 0
     const introspecting = (provider: FakeProvider) => new OidcClient(provider.oidcOptions({ introspectionUrl: provider.introspectionUrl }))
     const providers = { corp: {}, introspecting }
     const host = await start({ settings: { tokenDelivery }, options: { throttle: { mail: false } }, providers })
-    const [routes = []] = tables.mounted
+    const [routes = []] = mountedRoutes
     const shaped = routes.filter(({ loginShaped }) => loginShaped)
     expect(new Set(shaped.map(nameOf))).toEqual(new Set([...Object.keys(doors), ...laterSteps]))
 
@@ -140,7 +132,7 @@ describe('no session is made beside the door', () => {
   const callersOf = (call: RegExp) => files.flatMap(({ file, text }) => (call.test(text) ? [file] : [])).sort()
 
   test('R-096: only finishLogin opens a server-side session, by what the logins hand it', () => {
-    expect(callersOf(/(?<!function )\bopenServerSession\(/)).toEqual(['local/login-routes.ts', 'mfa/routes.ts', 'service.ts'])
+    expect(callersOf(/(?<!function )\bopenServerSession\(/)).toEqual(['local/login-routes.ts', 'mfa/verify-routes.ts', 'service.ts'])
     expect(callersOf(/sessionsOf\(\S+\)\.insert\(|\bsessions\??\.insert\(/)).toEqual([
       'session/open-server-session.ts',
       'store/rechecked-store.ts',

@@ -11,6 +11,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
+import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import ts from 'typescript'
@@ -93,6 +94,16 @@ describe('the packed package', () => {
     expect(run('commonjs/app.cjs').local).toEqual([201, 200, 200])
   }, 60_000)
 
+  test('its classes have the names they are exported under: in one file two of a name would not', () => {
+    const main: Record<string, unknown> & { errors: object } = createRequire(import.meta.url)(join(installed, 'dist/index.js'))
+    const classes = [...Object.entries(main), ...Object.entries(main.errors)].flatMap(([name, value]) =>
+      typeof value === 'function' && /^[A-Z]/.test(name) ? [[name, value.name]] : [],
+    )
+    expect(classes.length).toBeGreaterThan(25)
+    expect(classes.filter(([name, own]) => name !== own)).toEqual([])
+    expect(readFileSync(join(installed, 'dist/bundle.js'), 'utf8')).toMatch(/^'use strict'/)
+  })
+
   test('an app that both imports and requires it has one copy: instanceof holds across', () => {
     expect(run('commonjs/app.cjs').oneCopy).toBe(true)
     expect(run('module/app.mjs').oneCopy).toBe(true)
@@ -111,11 +122,12 @@ describe('the packed package', () => {
   test('holds the build, the licence, the changelog and the readme, and nothing else', () => {
     const files = filesOf(installed)
     const required = ['README.md', 'LICENSE', 'CHANGELOG.md', 'dist/index.js', 'dist/index.d.ts', 'dist/index.mjs', 'dist/index.d.mts']
-    const expected = /^(package\.json|README\.md|LICENSE|CHANGELOG\.md|dist\/[\w-]+\.(mjs|d\.mts)|dist\/[\w/-]+\.(js|d\.ts))$/
+    const expected =
+      /^(package\.json|README\.md|LICENSE|CHANGELOG\.md|dist\/(index|testing)\.(js|mjs|d\.mts)|dist\/bundle\.js|dist\/[\w/-]+\.d\.ts)$/
 
     expect(files.filter((file) => !expected.test(file))).toEqual([])
     expect(required.filter((file) => !files.includes(file))).toEqual([])
-    expect(files.filter((file) => /\.(js|d\.ts)$/.test(file) && !existsSync(sourceOf(file)))).toEqual([])
+    expect(files.filter((file) => file.endsWith('.d.ts') && !existsSync(sourceOf(file)))).toEqual([])
   })
 
   test('names no path of the machine it was built on', () => {
@@ -220,5 +232,5 @@ function filesOf(folder: string): string[] {
 }
 
 function sourceOf(file: string): string {
-  return join(root, file.replace(/^dist\//, 'src/').replace(/(\.d\.ts|\.js)$/, '.ts'))
+  return join(root, file.replace(/^dist\//, 'src/').replace(/\.d\.ts$/, '.ts'))
 }

@@ -9,19 +9,11 @@ import { addIdentity, addUser } from '../social/accounts-at-hand'
 import { begin, callBack, cookieAttributes, setCookies } from '../social/redirect-steps'
 import { baseUrl, setCookieOf } from '../support/app'
 import { databases } from '../support/databases'
+import { mountedRoutes } from '../support/mounted-routes'
 
-/** The tables as they are mounted: a route that is not opened below makes the first test fail. */
-const tables = vi.hoisted(() => ({ mounted: [] as Route[][] }))
-vi.mock('../../src/http/routes', async (original) => {
-  const real = await original<typeof import('../../src/http/routes')>()
-  const mountRoutes: typeof real.mountRoutes = (router, routes) => {
-    tables.mounted.push([...routes])
-    real.mountRoutes(router, routes)
-  }
-  return { ...real, mountRoutes }
-})
+vi.mock('../../src/http/routes', async (original) => (await import('../support/mounted-routes')).watchMounting(await original()))
 beforeEach(() => {
-  tables.mounted.length = 0
+  mountedRoutes.length = 0
 })
 
 const [sqlite] = await databases()
@@ -100,7 +92,7 @@ async function startDelivering(tokenDelivery: 'bearer' | 'cookie' | 'both', sett
     options: { throttle: { mail: false, routes: false } },
   })
   deliveryOf.set(host, tokenDelivery)
-  const [mounted = []] = tables.mounted
+  const [mounted = []] = mountedRoutes
   // A server-side session has its own cookie in every delivery: nothing below /session hands out a pair.
   return { host, mounted, shaped: mounted.filter(({ path, loginShaped }) => loginShaped && !path.startsWith('/session/')) }
 }
@@ -160,7 +152,7 @@ test('below /cookie are the twins of the contract and no others, in delivery bot
     ].sort(),
   )
   for (const delivery of ['bearer', 'cookie'] as const) {
-    tables.mounted.length = 0
+    mountedRoutes.length = 0
     expect(twinsOf((await startDelivering(delivery)).mounted)).toEqual([])
   }
 })

@@ -4,6 +4,8 @@ import { databases } from '../support/databases'
 
 /** A JavaScript host passes `request.user?.id` where nobody is signed in. */
 const nobody = undefined as unknown as string
+/** Or what a column of his own holds. */
+const nothing = null as unknown as string
 
 test.each(await databases())('an id that is undefined means nobody, never everybody ($name)', async (database) => {
   const { knex, close } = await database.open()
@@ -34,6 +36,10 @@ test.each(await databases())('an id that is undefined means nobody, never everyb
 
   expect(await store.users.find(nobody)).toBeNull()
   expect(await store.users.findByEmail(nobody)).toBeNull()
+  expect(await store.users.find(nothing)).toBeNull()
+  expect(await store.users.findByEmail(nothing)).toBeNull()
+  expect(await store.sessions.findWithUser(nothing)).toBeNull()
+  expect(await store.identities.findWithUser('corp', nothing)).toBeNull()
   expect(await store.transaction((inside) => inside.users.lock(nobody))).toBeNull()
   expect(await store.users.update(nobody, { isAdmin: false })).toBe(false)
   expect(await store.users.recordLogin({ id: nobody, hashedPassword: 'x' }, at)).toBeNull()

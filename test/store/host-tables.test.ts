@@ -305,6 +305,42 @@ for (const database of await databases()) {
     })
   })
 
+  describe(`a refresh token table whose key has two columns on ${database.name}`, () => {
+    let opened: OpenDatabase
+    afterEach(() => opened?.close())
+
+    test('a token is rotated once, and a child with an id or a hash that is taken is refused whole', async () => {
+      opened = await database.open()
+      const { knex } = opened
+      await createAuthTables(knex)
+      await knex.schema.createTable('tokens', (table) => {
+        if (database.name === 'mariadb') table.collate('utf8mb4_nopad_bin')
+        for (const column of ['id', 'family_id', 'parent_id']) table.string(column, 36)
+        table.uuid('user_id').notNullable()
+        table.string('token_hash', 64).notNullable().unique()
+        table.string('amr', 64)
+        for (const column of ['expires_at', 'family_expires_at', 'used_at', 'revoked_at', 'created_at']) table.bigInteger(column)
+        table.primary(['user_id', 'id'])
+      })
+      const store = createKnexStore({ knex, refreshTokens: { table: 'tokens', ids: 'text', instants: 'epoch_ms' } })
+      const user = await store.users.insert(newUser())
+      const [token, other] = [newRefreshToken(user.id), newRefreshToken(user.id)]
+      for (const each of [token, other]) await store.refreshTokens.insert(each)
+      for (const taken of [{ id: other.id }, { tokenHash: other.tokenHash }]) {
+        const rotation = rotationOf(token.tokenHash)
+        const collision = store.refreshTokens.rotate({ ...rotation, child: { ...rotation.child, ...taken } })
+        await expect(collision).rejects.toThrow(DuplicateRecordError)
+        for (const each of [token, other]) expect(await store.refreshTokens.find(each.tokenHash)).toEqual(each)
+      }
+      const rotation = rotationOf(token.tokenHash)
+      const rotated = await store.refreshTokens.rotate(rotation)
+      expect(rotated).toMatchObject({ user, token: { ...rotation.child, parentId: token.id } })
+      expect(await store.refreshTokens.find(rotation.child.tokenHash)).toEqual(rotated?.token)
+      expect(await store.refreshTokens.find(token.tokenHash)).toEqual({ ...token, usedAt: rotation.at })
+      expect(await store.refreshTokens.rotate(rotationOf(token.tokenHash))).toBeNull()
+    })
+  })
+
   describe(`a column of the host that ignores case on ${database.name}`, () => {
     let opened: OpenDatabase
     afterEach(() => opened?.close())
@@ -372,6 +408,7 @@ describe('table options that cannot be meant are refused at once', () => {
     ['a required column of another table', { identities: { columns: { subject: false } } }, /identities\.columns\.subject cannot be false/],
     ['a column that is no name', { users: { columns: { email: '' } } }, /users\.columns\.email must be the name/],
     ['a column that knex would read as an alias', { users: { columns: { email: 'mail as x' } } }, /must be the name/],
+    ['a column that knex would take for a place', { users: { columns: { isActive: 'active?' } } }, /must be the name/],
     ['every column', { users: { columns: { email: '*' } } }, /must be the name/],
     ['one column for two fields', { users: { columns: { email: 'name' } } }, /the column name is mapped twice, to email and name/],
     ['a key type we do not know', { users: { ids: 'bigint' } }, /users\.ids must be/],

@@ -127,31 +127,39 @@ for (const database of await databases()) {
       for (const table of Object.keys(COLUMNS)) expect(await opened.knex(table), table).toEqual([])
     })
 
-    test('a host that maps names between snake_case and camelCase gets the same records', async () => {
-      opened = await database.open()
-      await createAuthTables(opened.knex)
-      const { knex } = opened
-      const camel = (name: string) => name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())
-      const snake = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
-      const camelRow = (row: object) => Object.fromEntries(Object.entries(row).map(([name, value]) => [camel(name), value]))
-      Object.assign(knex.client.config, {
-        wrapIdentifier: (name: string, wrap: (name: string) => string) => wrap(snake(name)),
-        postProcessResponse: (response: unknown) => (Array.isArray(response) ? response.map(camelRow) : response),
-      })
-      const store = createKnexStore({ knex })
-      const user = await store.users.insert(newUser())
-      const identity = await store.identities.insert(newIdentity(user.id))
-      const token = newRefreshToken(user.id)
-      await store.refreshTokens.insert(token)
-      expect(await store.identities.findWithUser('google', identity.subject)).toEqual({ identity, user })
-      const rotated = await store.refreshTokens.rotate({
-        tokenHash: token.tokenHash,
-        child: { id: token.familyId, tokenHash: freshHash() },
-        childExpiresAt: later(9),
-        at: AT,
-      })
-      expect(rotated).toMatchObject({ user, token: { parentId: token.id, familyId: token.familyId } })
-      expect(await store.identities.recordLogin(identity, later(3))).toEqual({ ...user, lastLoginAt: later(3) })
-    })
+    test.each(['rows only', 'raw answers too'])(
+      'a host that maps names between snake_case and camelCase gets the same records: %s',
+      async (what) => {
+        opened = await database.open()
+        await createAuthTables(opened.knex)
+        const { knex } = opened
+        const camel = (name: string) => name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())
+        const snake = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+        const camelRow = (row: object) => Object.fromEntries(Object.entries(row).map(([name, value]) => [camel(name), value]))
+        Object.assign(knex.client.config, {
+          wrapIdentifier: (name: string, wrap: (name: string) => string) => wrap(snake(name)),
+          postProcessResponse(response: unknown) {
+            if (what === 'raw answers too' && isRaw(response)) return response.rows.map(camelRow)
+            return Array.isArray(response) ? response.map(camelRow) : response
+          },
+        })
+        const isRaw = (response: unknown): response is { rows: object[] } => Array.isArray((response as { rows?: unknown } | null)?.rows)
+        const store = createKnexStore({ knex })
+        const user = await store.users.insert(newUser())
+        expect(await store.users.findByEmail(user.email)).toEqual(user)
+        const identity = await store.identities.insert(newIdentity(user.id))
+        const token = newRefreshToken(user.id)
+        await store.refreshTokens.insert(token)
+        expect(await store.identities.findWithUser('google', identity.subject)).toEqual({ identity, user })
+        const rotated = await store.refreshTokens.rotate({
+          tokenHash: token.tokenHash,
+          child: { id: token.familyId, tokenHash: freshHash() },
+          childExpiresAt: later(9),
+          at: AT,
+        })
+        expect(rotated).toMatchObject({ user, token: { parentId: token.id, familyId: token.familyId } })
+        expect(await store.identities.recordLogin(identity, later(3))).toEqual({ ...user, lastLoginAt: later(3) })
+      },
+    )
   })
 }

@@ -14,7 +14,7 @@ import { type TestClock, testClock } from './clock'
 import { type FakeProvider, startFakeProvider } from './fake-provider'
 import { fastHasher } from './fast-hasher'
 import { logTap } from './log-tap'
-import { expectDeclared, recordAnswers, type SeenAnswer } from './openapi'
+import { checkAnswers } from './openapi'
 
 export const testSecret = 'a test secret of forty characters, or so'
 export const baseUrl = 'https://app.example.test'
@@ -83,14 +83,14 @@ export async function mount({
   const app = express()
   app.disable('x-powered-by')
   for (const middleware of before) app.use(middleware)
-  const seen: SeenAnswer[] = []
-  app.use(prefix, recordAnswers(seen), auth)
-  host?.(app, auth)
   // What else decides which routes there are and what they say, a host makes for itself.
   const kind = options?.store || options?.signup ? null : JSON.stringify([settings, prefix, Object.keys(options ?? {})])
+  const answers = checkAnswers(auth, kind)
+  app.use(prefix, answers.record, auth)
+  host?.(app, auth)
   const close = async () => {
     await provider.close()
-    expectDeclared(auth, seen, kind)
+    answers.finish()
   }
   return { app, auth, knex, prefix, clock, logs, hasher, provider, browser: () => supertest.agent(app), close }
 }

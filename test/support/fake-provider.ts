@@ -6,9 +6,14 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { gzipSync } from 'node:zlib'
-import { answer, type FakeHandler, signingKeys } from '../../src/testing/fake-provider'
+import { answer } from '../../src/testing/fake-provider/answer'
+import type { FakeHandler } from '../../src/testing/fake-provider/fake-provider'
+import { signingKeys } from '../../src/testing/fake-provider/sign-jwt'
 
-export * from '../../src/testing/fake-provider'
+export * from '../../src/testing/fake-provider/answer'
+export * from '../../src/testing/fake-provider/fake-provider'
+export * from '../../src/testing/fake-provider/sign-jwt'
+export * from '../../src/testing/fake-provider/start-fake-provider'
 
 /** Usable by every endpoint: where a hostile answer carries it, only the way it came may be the reason for a refusal. */
 const tokenBody = JSON.stringify({

@@ -24,32 +24,53 @@ export interface SeenAnswer {
   body: string
 }
 
-/** In front of our router: keeps what it answers. */
-export function recordAnswers(seen: SeenAnswer[]): RequestHandler {
-  return (req, res, next) => {
-    const { method } = req
-    const path = req.url.replace(/\?.*/s, '')
-    const end = res.end.bind(res)
-    const record = (chunk?: unknown, ...rest: unknown[]) => {
-      const body = typeof chunk === 'string' || Buffer.isBuffer(chunk) ? chunk.toString() : ''
-      seen.push({ method, path, status: res.statusCode, headers: { ...res.getHeaders() }, body })
-      return (end as (...args: unknown[]) => typeof res)(chunk, ...rest)
-    }
-    res.end = record as typeof res.end // its overloads are passed on as they come
-    next()
-  }
+export interface AnswerCheck {
+  /** In front of our router. */
+  record: RequestHandler
+  /** @throws with what is not declared */
+  finish(): void
 }
+
+/** Answers wait for each other: a document takes as long to make as a test, and some tests ask nothing. */
+const mostWaiting = 1_000
 
 /**
  * Whatever a router answers in a test, its document declares (or it has none). `kind`: routers that have one in common have
- * one document, which takes as long to make as a test; null for one of its own. @throws with what is not declared
+ * one document; null for one of its own.
  */
-export function expectDeclared(auth: AuthRouter, seen: readonly SeenAnswer[], kind: string | null): void {
-  if (seen.length === 0) return
-  const check = (kind !== null && checkers.get(kind)) || checkerFor(auth)
-  if (kind !== null) checkers.set(kind, check)
-  const problems = [...new Set(seen.flatMap((answer) => check(answer) ?? []))]
-  if (problems.length > 0) throw new Error(`What /openapi.json does not say:\n${problems.join('\n')}`)
+export function checkAnswers(auth: AuthRouter, kind: string | null): AnswerCheck {
+  const waiting: SeenAnswer[] = []
+  const problems = new Set<string>()
+
+  function checkWaiting(): void {
+    if (waiting.length === 0) return
+    const check = (kind !== null && checkers.get(kind)) || checkerFor(auth)
+    if (kind !== null) checkers.set(kind, check)
+    for (const answer of waiting.splice(0)) {
+      const problem = check(answer)
+      if (problem !== null) problems.add(problem)
+    }
+  }
+
+  return {
+    record(req, res, next) {
+      const { method } = req
+      const path = req.url.replace(/\?.*/s, '')
+      const end = res.end.bind(res)
+      const record = (chunk?: unknown, ...rest: unknown[]) => {
+        const body = typeof chunk === 'string' || Buffer.isBuffer(chunk) ? chunk.toString() : ''
+        waiting.push({ method, path, status: res.statusCode, headers: { ...res.getHeaders() }, body })
+        if (waiting.length >= mostWaiting) checkWaiting()
+        return (end as (...args: unknown[]) => typeof res)(chunk, ...rest)
+      }
+      res.end = record as typeof res.end // its overloads are passed on as they come
+      next()
+    },
+    finish() {
+      checkWaiting()
+      if (problems.size > 0) throw new Error(`What /openapi.json does not say:\n${[...problems].join('\n')}`)
+    },
+  }
 }
 
 type Check = (answer: SeenAnswer) => string | null

@@ -4,12 +4,14 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { ConfigurationError, type CounterStore, redisCounters } from '../../src'
 import { LoginThrottledError } from '../../src/errors'
 import { defaultDeadlineMs, restMs, withLocalFallback } from '../../src/throttle/local-fallback'
-import { attempt } from '../../src/throttle/throttle'
+import { attempt, clear } from '../../src/throttle/throttle'
+import { client, manyClients, password, statuses, times, wrongPassword } from '../local/many-clients'
 import { logTap } from '../support/log-tap'
 import { openCounters, patient } from './open-counters'
 import { hasRedis, type RedisServer, startRedis } from './redis-server'
 
 const budget = { attempts: 5, windowSeconds: 900 }
+const start = manyClients()
 
 describe('what redisCounters takes', () => {
   test.each([
@@ -76,6 +78,8 @@ describe.runIf(hasRedis()).each(['ioredis', 'node-redis'] as const)('an outage o
   let counters: CounterStore
   /** Where the machine of the test, busy as it may be, must not look like an outage. */
   let unhurried: CounterStore
+  /** Without anything that would count in its place. */
+  let direct: CounterStore
   let asked = 0
   let close: () => Promise<void>
   const logs = logTap()
@@ -86,7 +90,8 @@ describe.runIf(hasRedis()).each(['ioredis', 'node-redis'] as const)('an outage o
       asked++
       return open.counters.increment(...unit)
     }
-    counters = withLocalFallback({ ...open.counters, increment }, { logger: logs })
+    direct = { ...open.counters, increment }
+    counters = withLocalFallback(direct, { logger: logs })
     unhurried = patient(open.counters)
     close = open.close
   })
@@ -106,10 +111,10 @@ describe.runIf(hasRedis()).each(['ioredis', 'node-redis'] as const)('an outage o
   }
 
   /** Until a key of nobody else is counted in Redis, and not here. */
-  async function untilItCounts(key: string): Promise<void> {
+  async function untilItCounts(key: string, store = counters): Promise<void> {
     const probe = new Redis(server.port)
     const isCounted = async () => {
-      await counters.increment(key, 900)
+      await store.increment(key, 900)
       expect(await probe.exists(`doorward:${key}`)).toBe(1)
     }
     await vi.waitFor(isCounted, { timeout: 30_000, interval: 100 })
@@ -151,5 +156,73 @@ describe.runIf(hasRedis()).each(['ioredis', 'node-redis'] as const)('an outage o
     await untilItCounts('after the freeze')
     expect(await passed('frozen')).toBe(0)
     expect(await passed('fresh after the freeze', { store: unhurried })).toBe(5)
+  }, 60_000)
+
+  /** A Redis that evicts nothing and has no room left: it reads and deletes, and refuses what could grow. */
+  async function fillMemory(): Promise<{ free(): Promise<void> }> {
+    const owner = new Redis(server.port)
+    const megabyte = 1024 * 1024
+    await owner.config('SET', 'maxmemory', '0')
+    // A text of that size would lie in the connection's buffer too, and Redis frees that by itself a second later.
+    await owner.setrange('ballast', 8 * megabyte, 'x')
+    const used = Number(/used_memory:(\d+)/.exec(await owner.info('memory'))?.[1])
+    await owner.config('SET', 'maxmemory-policy', 'noeviction')
+    await owner.config('SET', 'maxmemory', String(used - 4 * megabyte))
+    await expect(direct.increment('anything', 900)).rejects.toThrow("OOM command not allowed when used memory > 'maxmemory'")
+    return {
+      async free() {
+        await owner.del('ballast')
+        owner.disconnect()
+      },
+    }
+  }
+
+  test('F10: out of memory: this process counts, within the budget; with room again, Redis counts by itself', async () => {
+    const logged = logs.entries.length
+    // Here Redis answers at once, and no lateness of a busy machine may stand in for its refusal.
+    const store = withLocalFallback({ ...direct }, { logger: logs, deadlineMs: 10_000 })
+    await untilItCounts('before it is full', store)
+    expect(await passed('spent before', { store })).toBe(5)
+    const memory = await fillMemory()
+    asked = 0
+    const began = performance.now()
+    expect(await passed('full', { store })).toBe(5)
+    const first = asked
+    let afterwards = 0
+    while (performance.now() < began + 2 * restMs + 200) {
+      // Logins of others go on, and Redis forgets what it is told to: that is no sign of room.
+      await clear(store, budget, 'somebody else')
+      afterwards += await passed('full', { store, times: 50 })
+      await new Promise((resolve) => setTimeout(resolve, 50))
+    }
+    expect(afterwards).toBe(0)
+    expect(await passed('spent before', { store })).toBe(0)
+    expect(first).toBe(20)
+    expect(asked - first).toBeGreaterThanOrEqual(1) // it is tried now and then
+    expect(asked - first).toBeLessThanOrEqual(Math.ceil((performance.now() - began) / restMs))
+    expect(logs.entries.length - logged).toBe(1)
+
+    await memory.free()
+    await untilItCounts('after it was full', store)
+    expect(await passed('full', { store })).toBe(0)
+    expect(await passed('spent before', { store })).toBe(0)
+    expect(await passed('fresh with room', { store })).toBe(5)
+    expect((await direct.increment('fresh with room', 900)).count).toBe(6) // every unit was taken there
+    expect(logs.entries.length - logged).toBe(1)
+  }, 60_000)
+
+  test('F10: out of memory, over HTTP: of twenty wrong passwords five are looked at, nothing is 5xx, and others get in', async () => {
+    const host = await start({ options: { throttle: { counters: { ...direct } } } })
+    const [guessedAt, other] = [`ana-${kind}@example.test`, `bob-${kind}@example.test`]
+    for (const email of [guessedAt, other]) await host.signUp(email)
+    const memory = await fillMemory()
+    const answers = statuses(await times(20, (index) => host.logIn(guessedAt, wrongPassword, client(index))))
+    expect(answers.sort()).toEqual([...Array(5).fill(401), ...Array(15).fill(429)])
+    expect(host.hasher.verified).toBe(5)
+    expect((await host.logIn(other, password, client(20))).status).toBe(200)
+    await memory.free()
+    await new Promise((resolve) => setTimeout(resolve, restMs))
+    expect((await host.logIn(other, password, client(20))).status).toBe(200)
+    expect((await host.logIn(guessedAt, password, client(21))).status).toBe(429)
   }, 60_000)
 })

@@ -298,6 +298,30 @@ describe('when the shared store is down', () => {
     expect(asked() - before).toBe(1)
   })
 
+  test('a store that still deletes, and counts no more, stays down', async () => {
+    let at = 0
+    let asked = 0
+    const counters = withLocalFallback(
+      {
+        ...memoryCounters(),
+        increment: async () => {
+          asked++
+          throw new Error('out of memory')
+        },
+      },
+      { logger, now: () => at },
+    )
+    await counters.increment('a', 900, 5)
+    for (let second = 1; second <= 3; second++) {
+      at += restMs
+      await clear(counters, budget, 'b')
+      await giveBack(counters, budget, 'b')
+      expect(await passed(counters, 'a', 20)).toBe(second === 1 ? 4 : 0)
+    }
+    expect(asked).toBe(4)
+    expect(lines).toHaveLength(1)
+  })
+
   test('the outage is logged once, without what the error says', async () => {
     await passed(withLocalFallback(brokenStore(), { logger }), 'someone', 20)
     expect(lines).toHaveLength(1)

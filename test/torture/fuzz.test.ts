@@ -1,19 +1,10 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import type { Route } from '../../src/http/routes'
 import { databases } from '../support/databases'
+import { mountedRoutes } from '../support/mounted-routes'
 import { type FuzzHost, openFuzzHost, plans } from './fuzz/fuzz-host'
 import { type FuzzReport, runFuzz } from './fuzz/run-fuzz'
 
-/** The tables as they are mounted, so that no route can be left out. */
-const tables = vi.hoisted(() => ({ mounted: [] as Route[][] }))
-vi.mock('../../src/http/routes', async (original) => {
-  const real = await original<typeof import('../../src/http/routes')>()
-  const mountRoutes: typeof real.mountRoutes = (router, routes) => {
-    tables.mounted.push([...routes])
-    real.mountRoutes(router, routes)
-  }
-  return { ...real, mountRoutes }
-})
+vi.mock('../../src/http/routes', async (original) => (await import('../support/mounted-routes')).watchMounting(await original()))
 
 const seed = Number(process.env.DOORWARD_FUZZ_SEED ?? 20_260)
 const requests = Number(process.env.DOORWARD_FUZZ_REQUESTS ?? 2_400)
@@ -26,7 +17,7 @@ let report: FuzzReport
 beforeAll(async () => {
   const [sqlite] = await databases()
   if (!sqlite) throw new Error('no database answers')
-  for (const plan of plans) hosts.push(await openFuzzHost(sqlite, plan, tables.mounted))
+  for (const plan of plans) hosts.push(await openFuzzHost(sqlite, plan, mountedRoutes))
 })
 afterAll(async () => {
   for (const host of hosts) await host.close()

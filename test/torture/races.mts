@@ -7,22 +7,17 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { raceTests } from './race-tests'
 import { runTests } from './run-tests'
 
-const raceTests = [
+/** What a race of the list is about beside those: refusals that hold under pressure, and budgets of one database call. */
+const others = [
   'test/admin/races.test.ts',
   'test/faults/conflicts.test.ts',
   'test/guards/published-keys.test.ts',
-  'test/local/races.test.ts',
   'test/local/round-trips.test.ts',
-  'test/mfa/races.test.ts',
-  'test/server-session/races.test.ts',
-  'test/session/races.test.ts',
-  'test/social/first-login.test.ts',
-  'test/social/link-races.test.ts',
   'test/social/round-trips.test.ts',
   'test/store/outages.test.ts',
-  'test/store/races.test.ts',
 ]
 const ids = Array.from({ length: 24 }, (_, index) => `C${String(index + 1).padStart(2, '0')}`)
 const databases = ['sqlite', 'postgres', 'mariadb']
@@ -36,7 +31,7 @@ interface Outcome {
 
 const folder = mkdtempSync(join(tmpdir(), 'doorward-races-'))
 const report = join(folder, 'report.json')
-const exitCode = await runTests(raceTests, { DOORWARD_RACE_ROUNDS: rounds }, [
+const exitCode = await runTests([...raceTests, ...others], { DOORWARD_RACE_ROUNDS: rounds }, [
   '--no-file-parallelism',
   '--reporter=json',
   `--outputFile.json=${report}`,

@@ -29,7 +29,7 @@ export class Slot<Input> {
   }
 
   inColumn(kind: ColumnKind, dialect: Dialect): Slot<Input> {
-    const slot = this.#inColumns.get(kind) ?? new Slot((input: Input) => toDriver(kind, this.read(input), dialect))
+    const slot = this.#inColumns.get(kind) ?? new Slot((input: Input) => toBinding(kind, this.read(input), dialect))
     this.#inColumns.set(kind, slot)
     return slot
   }
@@ -58,12 +58,13 @@ export function canHold(kind: ColumnKind, value: unknown, maxLength = Number.POS
 /** For WHERE, INSERT and SET, of a value that `canHold` admitted. */
 export function toColumn(kind: ColumnKind, value: unknown, knex: Knex, dialect: Dialect): Knex.Value | null {
   if (value === null || value === undefined) return null
-  const bound = value instanceof Slot ? value.inColumn(kind, dialect) : toDriver(kind, value, dialect)
+  const bound = value instanceof Slot ? value.inColumn(kind, dialect) : toBinding(kind, value, dialect)
   // As a 64-bit integer whatever the column's size: PostgreSQL fails at a number that its own type cannot hold.
   return (kind === 'integer key' ? knex.raw(`cast(? as ${dialect.types.bigint})`, [bound as string]) : bound) as Knex.Value // knex passes a slot on
 }
 
-function toDriver(kind: ColumnKind, value: unknown, dialect: Dialect): string | number | boolean {
+function toBinding(kind: ColumnKind, value: unknown, dialect: Dialect): string | number | boolean | null {
+  if (value === null || value === undefined) return null
   switch (kind) {
     case 'boolean':
       return dialect.booleanToColumn(value as boolean) // by the field's type

@@ -1,8 +1,11 @@
+import { createHash } from 'node:crypto'
 import type { Knex } from 'knex'
 import { Slot } from './column-values'
 
 /** A statement that can be sent: its text for `knex.raw`, and what stands in its places. */
 export interface Statement {
+  /** Of a text that is sent again and again: the same for the same text, in every process and version. */
+  readonly name?: string
   readonly sql: string
   readonly bindings: readonly Knex.Value[]
 }
@@ -15,13 +18,14 @@ export function compileOnce<Input>(build: () => Knex.QueryBuilder | Knex.Raw): (
   let compiled: Compiled<Input> | null = null
   return (input) => {
     compiled ??= compile(build().toSQL())
-    const { sql, places, slots } = compiled
+    const { name, sql, places, slots } = compiled
     const values = slots.map((slot) => slot.read(input) as Knex.Value) // what the column's kind makes of it
-    return { sql, bindings: places.map(({ slot, constant }) => (slot < 0 ? constant : (values[slot] ?? null))) }
+    return { name, sql, bindings: places.map(({ slot, constant }) => (slot < 0 ? constant : (values[slot] ?? null))) }
   }
 }
 
 interface Compiled<Input> {
+  readonly name: string
   readonly sql: string
   readonly slots: readonly Slot<Input>[]
   /** In the order of the text: which of the slots, or -1 and what always stands there. */
@@ -31,5 +35,6 @@ interface Compiled<Input> {
 function compile<Input>({ sql, bindings }: Statement): Compiled<Input> {
   const slots = [...new Set(bindings as readonly unknown[])].filter((value): value is Slot<Input> => value instanceof Slot)
   const placeOf = (value: unknown) => slots.indexOf(value as Slot<Input>) // or it is none of them
-  return { sql, slots, places: bindings.map((value) => ({ slot: placeOf(value), constant: value })) }
+  const name = `doorward_${createHash('sha256').update(sql).digest('hex').slice(0, 32)}`
+  return { name, sql, slots, places: bindings.map((value) => ({ slot: placeOf(value), constant: value })) }
 }

@@ -46,7 +46,9 @@ function checkHostTables(tables: HostTables): void {
   for (const [name, options] of Object.entries(tables)) {
     const definition = definitions.get(name)
     if (!definition) {
-      throw new ConfigurationError(`createKnexStore(): ${name} is not an option; known are knex, ${[...definitions.keys()].join(', ')}.`)
+      throw new ConfigurationError(
+        `createKnexStore(): ${name} is not an option; known are knex, ${[...definitions.keys()].join(', ')} and preparedStatements.`,
+      )
     }
     if (options === undefined || (options === false && optional.includes(name))) continue
     checkTableOptions(name, options, definition)

@@ -1,5 +1,6 @@
 import { asciiLowerCase } from '../meets-filter'
 import type { Dialect } from './dialect'
+import { runPrepared } from './run-prepared'
 
 export const postgresql: Dialect = {
   name: 'postgresql',
@@ -14,7 +15,7 @@ export const postgresql: Dialect = {
   instantToColumn: (instant) => instant.toISOString(),
   instantExpression: null,
   integerKeyExpression: null,
-  run: async (db, { sql, bindings }) => (await db.raw(sql, bindings)).rows,
+  run: runPrepared,
   booleanToColumn: (value) => value,
   transaction: (knex, work) => knex.transaction(work, { isolationLevel: 'read committed' }),
   async withSchemaLock(trx, work) {

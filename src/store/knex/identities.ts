@@ -1,7 +1,6 @@
 import type { Knex } from 'knex'
 import type { IdentityStore } from '../auth-store'
-import { Slot } from './column-values'
-import { compiledFor } from './compiled-for'
+import { compiledFor, compiledSelect, slotsOf } from './compiled-for'
 import type { Connection } from './connection'
 import type { Tables } from './default-tables'
 import { insertRecord } from './insert-record'
@@ -14,10 +13,7 @@ export function identitiesStore(connection: Connection, tables: Tables): Identit
     async findWithUser(provider, subject) {
       if (!identities.match({ provider, subject })) return null
       const link = { provider, subject }
-      // What MySQL's driver answers to a bare text is not a list of rows, as which a host's postProcessResponse may take it.
-      const rows = await connection.statement<Row[]>('identities.findWithUser', (db) =>
-        dialect.returning ? dialect.run(db, linkWithUser(db, tables, link)) : selectLinkWithUser(db, tables, link),
-      )
+      const rows = await connection.statement('identities.findWithUser', (db) => linkWithUser(db, dialect, tables, link))
       // Compared again: 'AbC', 'abc' and 'AbC ' are three subjects whatever a host's collation says.
       const found = rows.map((row) => ({ identity: identities.toRecord(row), user: users.toRecord(row) }))
       return (
@@ -98,25 +94,14 @@ interface Login {
 
 type Link = Pick<Login, 'provider' | 'subject'>
 
-/** For one statement. */
-function slotsOfLink(): Link {
-  const slots = { provider: new Slot<Link>(({ provider }) => provider), subject: new Slot<Link>(({ subject }) => subject) }
-  return slots as unknown as Link // a table takes a slot wherever it takes a value
-}
-
-function slotsOfLogin(): Login {
-  const slots = { userId: new Slot<Login>(({ userId }) => userId), at: new Slot<Login>(({ at }) => at) }
-  return { ...(slots as unknown as Pick<Login, 'userId' | 'at'>), ...slotsOfLink() } // as above
-}
-
-const linkWithUser = compiledFor<Link>((db, tables) => selectLinkWithUser(db, tables, slotsOfLink()))
-
-function selectLinkWithUser(db: Knex, { identities, users }: Tables, link: Link): Knex.QueryBuilder {
-  return db(identities.name)
+const linkWithUser = compiledSelect<Link>(['provider', 'subject'], (db, { identities, users }, link) =>
+  db(identities.name)
     .join(users.name, users.column('id'), identities.column('userId'))
     .where(identities.where(link))
-    .select([...identities.selection, ...users.selection])
-}
+    .select([...identities.selection, ...users.selection]),
+)
+
+const slotsOfLogin = () => slotsOf<Login>(['userId', 'provider', 'subject', 'at'])
 
 function linked(db: Knex, { identities }: Tables, { userId, provider, subject }: Login): Knex.QueryBuilder {
   return db(identities.name).where(identities.where({ userId, provider, subject }))

@@ -9,6 +9,7 @@ import { dialectOf } from './dialect'
 import { identitiesStore } from './identities'
 import { recoveryCodesStore } from './recovery-codes'
 import { refreshTokensStore } from './refresh-tokens'
+import { neverPrepare } from './run-prepared'
 import { sessionsStore } from './sessions'
 import type { TableOptions } from './table-options'
 import { userTokensStore } from './user-tokens'
@@ -18,6 +19,11 @@ import { usersStore } from './users'
 export interface KnexStoreOptions extends HostTables {
   /** The host's own instance, for PostgreSQL (`pg`), MariaDB (`mysql2`) or SQLite (`better-sqlite3`). */
   knex: Knex
+  /**
+   * On PostgreSQL what is sent most often is prepared once per connection. False where a pooler in transaction mode stands
+   * between that does not know prepared statements (PgBouncer before 1.21); it is noticed, too, and said once.
+   */
+  preparedStatements?: boolean
 }
 
 /** No optional table is switched off. */
@@ -49,8 +55,10 @@ export interface PartialKnexStore extends AuthStore {
  */
 export function createKnexStore(options: CompleteOptions): KnexStore
 export function createKnexStore(options: KnexStoreOptions): PartialKnexStore
-export function createKnexStore({ knex, ...hostTables }: KnexStoreOptions): PartialKnexStore {
+export function createKnexStore({ knex, preparedStatements = true, ...hostTables }: KnexStoreOptions): PartialKnexStore {
   const dialect = dialectOf(knex)
+  if (typeof preparedStatements !== 'boolean') throw new ConfigurationError('createKnexStore(): preparedStatements must be true or false.')
+  if (!preparedStatements) neverPrepare(knex)
   if (knex.isTransaction) throw new ConfigurationError('createKnexStore() needs the pool; inside a transaction call store.using(trx).')
   const tables = bindTables(knex, dialect, hostTables)
   const pool = announceLooseColumns(poolConnection(knex, dialect), knex, tables, hostTables)

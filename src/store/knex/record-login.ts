@@ -1,31 +1,35 @@
 import type { Knex } from 'knex'
 import type { UserRecord } from '../auth-store'
+import { compiledFor, slotsOf } from './compiled-for'
 import type { Connection } from './connection'
+import type { Tables } from './default-tables'
 import { holdUser } from './hold-user'
 import type { Row, Table } from './table'
 
 type Seen = Pick<UserRecord, 'id' | 'hashedPassword'>
-type Stamp = Partial<Pick<UserRecord, 'lastLoginAt' | 'hashedPassword'>>
+type Stamp = Pick<UserRecord, 'lastLoginAt'> & Partial<Pick<UserRecord, 'hashedPassword'>>
 
 /**
  * Stamps an active user whose hash is still the one that was seen. Whoever changes the row meanwhile is waited for, and the
  * row is judged again as it is then: by an UPDATE (EvalPlanQual, PostgreSQL manual 13.2.1) and by a locking read (InnoDB).
  */
-export async function recordLogin(connection: Connection, users: Table<UserRecord>, seen: Seen, stamp: Stamp): Promise<UserRecord | null> {
+export async function recordLogin(connection: Connection, tables: Tables, seen: Seen, stamp: Stamp): Promise<UserRecord | null> {
+  const { users } = tables
   const { id, hashedPassword } = seen
   // A row without a hash is nobody's to log in to, and `null = null` must not become a match.
   if (hashedPassword === null || !users.match({ id, hashedPassword })) return null
   users.toRow(stamp) // refuses a hash that no column can hold, before the database is asked
-  const rows = await connection.guarded('users.recordLogin', (db) =>
-    connection.dialect.returning
-      ? stampInOneStatement(db, users, { id, hashedPassword }, stamp)
-      : holdThenStamp(db, connection, users, { id, hashedPassword }, stamp),
-  )
+  const { dialect } = connection
+  const rows = await connection.guarded<Row[]>('users.recordLogin', (db) => {
+    if (!dialect.returning) return holdThenStamp(db, connection, users, { id, hashedPassword }, stamp)
+    if (stamp.hashedPassword !== undefined) return stampInOneStatement(db, users, { id, hashedPassword }, stamp)
+    return dialect.run(db, stampTime(db, tables, { id, hashedPassword, lastLoginAt: stamp.lastLoginAt }))
+  })
   return rows.map(users.toRecord).find((user) => user.id === id) ?? null
 }
 
 /** A user without the column is written too, since that is what holds the row. */
-async function stampInOneStatement(db: Knex, users: Table<UserRecord>, seen: Seen, stamp: Stamp): Promise<Row[]> {
+function stampInOneStatement(db: Knex, users: Table<UserRecord>, seen: Seen, stamp: Stamp): Knex.QueryBuilder {
   const active = users.bareColumn('isActive')
   const wanted = db(users.name).where(users.where({ isActive: true }))
   return users
@@ -33,6 +37,11 @@ async function stampInOneStatement(db: Knex, users: Table<UserRecord>, seen: See
     .update({ [active]: db.ref(active), ...users.toRow(stamp) })
     .returning([...users.selection])
 }
+
+/** What nearly every login does: its hash stays. */
+const stampTime = compiledFor<Seen & Stamp>((db, { users }) =>
+  stampInOneStatement(db, users, slotsOf<Seen>(['id', 'hashedPassword']), slotsOf<Pick<Stamp, 'lastLoginAt'>>(['lastLoginAt'])),
+)
 
 async function holdThenStamp(db: Knex, { dialect }: Connection, users: Table<UserRecord>, seen: Seen, stamp: Stamp): Promise<Row[]> {
   const rows = await holdUser(db, dialect, users, { id: seen.id, isActive: true })

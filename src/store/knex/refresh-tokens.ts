@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
-import type { RefreshTokenStore } from '../auth-store'
+import type { RefreshTokenRecord, RefreshTokenStore } from '../auth-store'
+import { compiledFor, slotsOf } from './compiled-for'
 import type { Connection } from './connection'
 import type { Tables } from './default-tables'
 import { deleteExpired } from './delete-expired'
@@ -13,8 +14,12 @@ export function refreshTokensStore(connection: Connection, tables: Tables): Refr
 
   return {
     async insert(token) {
-      const row = refreshTokens.newRow(token)
-      await connection.statement('refreshTokens.insert', (db) => db(refreshTokens.name).insert(row))
+      const row = refreshTokens.newRow(token) // refuses what no column can hold
+      const { dialect } = connection
+      const isAlwaysTheSame = dialect.returning && !refreshTokens.hostFillsColumns
+      await connection.statement('refreshTokens.insert', async (db) =>
+        isAlwaysTheSame ? dialect.run(db, insertToken(db, tables, token)) : db(refreshTokens.name).insert(row),
+      )
     },
 
     async find(tokenHash) {
@@ -94,3 +99,7 @@ export function refreshTokensStore(connection: Connection, tables: Tables): Refr
     }
   }
 }
+
+const insertToken = compiledFor<RefreshTokenRecord>((db, { refreshTokens }) =>
+  db(refreshTokens.name).insert(refreshTokens.newRow(slotsOf<RefreshTokenRecord>([...refreshTokens.fields]))),
+)

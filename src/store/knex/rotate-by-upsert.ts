@@ -7,26 +7,33 @@ import type { Values } from './table'
 /**
  * Parent and child, inserted together: the parent is there already, so for it the insert becomes the update that spends it.
  * A single write, and SQLite knows one writer: what the statement saw of token and user stays so until it is done.
+ *
+ * They meet on the hash, the one column that is unique in every host's table. A child with a hash that is taken is to be
+ * refused like any duplicate: whose row it would update is given the parent's hash, which is taken too.
  */
 export function rotateByUpsert(db: Knex, tables: Tables, rotation: Rotation): Knex.Raw {
   const { refreshTokens, users } = tables
   const { columns, ofParent, ofChild } = parentAndChild(db, tables, rotation)
-  const [id, usedAt] = [refreshTokens.bareColumn('id'), refreshTokens.bareColumn('usedAt')]
+  const [tokenHash, usedAt] = [refreshTokens.bareColumn('tokenHash'), refreshTokens.bareColumn('usedAt')]
   const token = refreshTokens.select(answered)
   const user = [...users.fields].map((field) => ofOwner(db, tables, field))
   return db.raw(
     `with spent as materialized ? insert into ?? (${places(columns, '??')}) ` +
       `select ${places(ofParent)} from spent union all select ${places(ofChild)} from spent where true ` +
-      `on conflict (??) do update set ?? = ?? returning ${places(token, '??')}, ${places(user)}`,
+      `on conflict (??) do update set ?? = ??, ?? = case when ?? is null then ? else ?? end returning ${places(token, '??')}, ${places(user)}`,
     [
       spendable(db, tables, rotation),
       refreshTokens.name,
       ...columns,
       ...ofParent,
       ...ofChild,
-      id,
+      tokenHash,
       usedAt,
       `excluded.${usedAt}`,
+      tokenHash,
+      `excluded.${usedAt}`,
+      refreshTokens.value('tokenHash', rotation.tokenHash),
+      `excluded.${tokenHash}`,
       ...token,
       ...user,
     ],

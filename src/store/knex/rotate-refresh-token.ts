@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import type { RefreshTokenRecord, Rotation, UserRecord } from '../auth-store'
+import { DuplicateRecordError, type RefreshTokenRecord, type Rotation, type UserRecord } from '../auth-store'
 import { Slot } from './column-values'
 import { compileOnce, type Statement } from './compile-once'
 import type { Connection } from './connection'
@@ -16,6 +16,7 @@ export async function rotate(connection: Connection, tables: Tables, rotation: R
   const { refreshTokens, users } = tables
   const { tokenHash, child } = rotation
   if (!refreshTokens.match({ tokenHash }) || !refreshTokens.match(child)) return null
+  if (child.tokenHash === tokenHash) throw new DuplicateRecordError('refreshTokens.rotate: the child has the hash of its parent')
   const { dialect } = connection
   if (!dialect.returning) return connection.lockedTogether('refreshTokens.rotate', (db) => rotateStepByStep(db, tables, rotation))
   const rows = await connection.statement('refreshTokens.rotate', (db) => dialect.run(db, statementFor(db, dialect, tables, rotation)))

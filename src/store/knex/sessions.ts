@@ -1,10 +1,12 @@
 import type { SessionStore } from '../auth-store'
+import { compiledSelect } from './compiled-for'
 import type { Connection } from './connection'
 import type { Tables } from './default-tables'
 import { deleteExpired } from './delete-expired'
 import type { Row } from './table'
 
-export function sessionsStore(connection: Connection, { users, sessions }: Tables): SessionStore {
+export function sessionsStore(connection: Connection, tables: Tables): SessionStore {
+  const { users, sessions } = tables
   return {
     async insert(session) {
       const row = sessions.newRow(session)
@@ -12,15 +14,8 @@ export function sessionsStore(connection: Connection, { users, sessions }: Table
     },
 
     async findWithUser(sessionHash) {
-      const where = sessions.match({ sessionHash })
-      if (!where) return null
-      const [row] = await connection.statement<Row[]>('sessions.findWithUser', (db) =>
-        db(sessions.name)
-          .join(users.name, users.column('id'), sessions.column('userId'))
-          .where(where)
-          .select([...sessions.selection, ...users.selection])
-          .limit(1),
-      )
+      if (!sessions.match({ sessionHash })) return null
+      const [row] = await connection.statement('sessions.findWithUser', (db) => withUser(db, connection.dialect, tables, { sessionHash }))
       if (!row) return null
       const found = { session: sessions.toRecord(row), user: users.toRecord(row) }
       return found.session.sessionHash === sessionHash ? found : null
@@ -68,3 +63,11 @@ export function sessionsStore(connection: Connection, { users, sessions }: Table
     deleteExpired: (expired) => deleteExpired(connection, 'sessions.deleteExpired', sessions, 'expiresAt', expired),
   }
 }
+
+const withUser = compiledSelect<{ sessionHash: string }>(['sessionHash'], (db, { users, sessions }, wanted) =>
+  db(sessions.name)
+    .join(users.name, users.column('id'), sessions.column('userId'))
+    .where(sessions.where(wanted))
+    .select([...sessions.selection, ...users.selection])
+    .limit(1),
+)

@@ -57,7 +57,7 @@ function checkColumn(path: string, field: string, column: unknown, { fields, opt
   if (column !== false && (!isName(column) || column.includes('.'))) throw refusal(path, ` must be the name of a column, or false.`)
 }
 
-// knex reads more into a name: an alias, or every column.
+// knex reads more into a name: an alias, every column, or a place for a value.
 function isName(value: unknown): value is string {
-  return typeof value === 'string' && value.trim() !== '' && !/\sas\s|\*|\0/i.test(value)
+  return typeof value === 'string' && value.trim() !== '' && !/\sas\s|[*?]|\0/i.test(value)
 }

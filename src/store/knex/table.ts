@@ -138,7 +138,7 @@ export function bindTable<R extends { id: string }>(
       for (const [field, value] of entries(wanted)) {
         const { name: column, kind } = columnOf(field)
         const isText = kind === 'text' || kind === 'text key'
-        if (dialect.exactText && isText) query.whereRaw(dialect.exactText, [`${name}.${column}`, String(value)])
+        if (dialect.exactText && isText) query.whereRaw(dialect.exactText, [`${name}.${column}`, toColumn(kind, value, knex, dialect)])
       }
       return query
     },

@@ -1,4 +1,6 @@
+import type { Knex } from 'knex'
 import type { UserRecord, UserStore } from '../auth-store'
+import { compiledSelect } from './compiled-for'
 import type { Connection } from './connection'
 import type { Tables } from './default-tables'
 import { holdAdmins } from './hold-admins'
@@ -9,20 +11,19 @@ import { recordLogin } from './record-login'
 import type { Row } from './table'
 import { updateFound } from './update-found'
 
-export function usersStore(connection: Connection, { users }: Tables): UserStore {
+export function usersStore(connection: Connection, tables: Tables): UserStore {
+  const { users } = tables
   // What came back is compared again: a host's collation may have called two strings equal.
   const only = (rows: Row[], wanted: Partial<UserRecord>): UserRecord | null => {
     const exact = (user: UserRecord) => user.id === (wanted.id ?? user.id) && user.email === (wanted.email ?? user.email)
     return rows.map(users.toRecord).find(exact) ?? null
   }
 
-  const read = async (verb: string, wanted: Partial<UserRecord>): Promise<UserRecord | null> => {
-    const where = users.match(wanted)
-    if (!where) return null
-    const rows = await connection.statement<Row[]>(verb, (db) =>
-      db(users.name)
-        .where(where)
-        .select([...users.selection]),
+  const read = async (verb: string, wanted: { id: string } | { email: string }): Promise<UserRecord | null> => {
+    if (!users.match(wanted)) return null
+    const { dialect } = connection
+    const rows = await connection.statement(verb, (db) =>
+      'id' in wanted ? byId(db, dialect, tables, wanted) : byEmail(db, dialect, tables, wanted),
     )
     return only(rows, wanted)
   }
@@ -50,7 +51,7 @@ export function usersStore(connection: Connection, { users }: Tables): UserStore
     },
 
     recordLogin: (seen, at, { hashedPassword } = {}) =>
-      recordLogin(connection, users, seen, { lastLoginAt: at, ...(hashedPassword !== undefined && { hashedPassword }) }),
+      recordLogin(connection, tables, seen, { lastLoginAt: at, ...(hashedPassword !== undefined && { hashedPassword }) }),
 
     async advanceTotpStep(id, step) {
       const where = users.match({ id })
@@ -73,4 +74,13 @@ export function usersStore(connection: Connection, { users }: Tables): UserStore
       return rows.map(users.toRecord).toSorted((one, other) => (one.id < other.id ? -1 : 1))
     },
   }
+}
+
+const byId = compiledSelect<{ id: string }>(['id'], selectUser)
+const byEmail = compiledSelect<{ email: string }>(['email'], selectUser)
+
+function selectUser(db: Knex, { users }: Tables, wanted: Partial<UserRecord>): Knex.QueryBuilder {
+  return db(users.name)
+    .where(users.where(wanted))
+    .select([...users.selection])
 }

@@ -1,0 +1,107 @@
+import { answer } from './answer'
+import type { FakeEndpoint, FakeHandler, FakeProfile, FakeProvider, FakeRequest } from './fake-provider'
+import { challengeOf, signingKeys } from './sign-jwt'
+import { accessTokenClaims, type Grant, type Ledger, tokensFor } from './tokens'
+
+/** What a provider without faults says to this request. */
+export function answerHonestly(request: FakeRequest, provider: FakeProvider, ledger: Ledger): FakeHandler {
+  return endpoints[request.endpoint](request, provider, ledger)
+}
+
+type Endpoint = (request: FakeRequest, provider: FakeProvider, ledger: Ledger) => FakeHandler
+
+const endpoints: Record<FakeEndpoint, Endpoint> = {
+  authorize,
+  token,
+  userinfo: (request, provider, ledger) => whenAuthorized(request, ledger, (grant) => ({ ...provider.profile, ...grant.profile })),
+  user: (request, provider, ledger) => whenAuthorized(request, ledger, (grant) => ({ ...provider.githubProfile, ...grant.profile })),
+  jwks,
+  discovery,
+  introspect,
+  tokeninfo,
+  application,
+  elsewhere: () => answer(404, { error: 'not_found' }),
+}
+
+function authorize({ url }: FakeRequest, provider: FakeProvider): FakeHandler {
+  const params = new URL(url, provider.issuer).searchParams
+  const isOurs = params.get('client_id') === provider.clientId && URL.canParse(params.get('redirect_uri') ?? '')
+  if (!isOurs) return answer(400, { error: 'invalid_request' })
+  return answer(302, '', { location: provider.authorize(`${provider.issuer}${url}`).callbackUrl })
+}
+
+function token(request: FakeRequest, provider: FakeProvider, ledger: Ledger): FakeHandler {
+  const refusal = refusalOf(request, provider, ledger)
+  if (refusal) return answer(refusal === 'invalid_client' ? 401 : 400, { error: refusal })
+  const grant = ledger.codes.get(request.form.get('code') ?? '')
+  if (!grant) return answer(400, { error: 'invalid_grant' })
+  grant.spent = true
+  return answer(200, tokensFor(provider, ledger, grant))
+}
+
+function refusalOf(request: FakeRequest, provider: FakeProvider, ledger: Ledger): string | null {
+  const { form } = request
+  if (!isOurClient(request, provider)) return 'invalid_client'
+  if (form.get('grant_type') !== 'authorization_code') return 'unsupported_grant_type'
+  const grant = ledger.codes.get(form.get('code') ?? '')
+  if (!grant || grant.spent) return 'invalid_grant'
+  if (grant.redirectUri !== undefined && grant.redirectUri !== form.get('redirect_uri')) return 'invalid_grant'
+  if (grant.codeChallenge !== undefined && grant.codeChallenge !== challengeOf(form.get('code_verifier') ?? '')) return 'invalid_grant'
+  return null
+}
+
+function isOurClient({ headers, form }: FakeRequest, { clientId, clientSecret }: FakeProvider): boolean {
+  const [id, secret] = credentialsOf(headers.authorization, form)
+  return id === clientId && secret === clientSecret
+}
+
+/** RFC 6749 section 2.3.1: both halves of Basic are form-encoded. */
+function credentialsOf(authorization: string | undefined, form: URLSearchParams): (string | null)[] {
+  if (!authorization?.startsWith('Basic ')) return [form.get('client_id'), form.get('client_secret')]
+  const [id = '', secret = ''] = Buffer.from(authorization.slice(6), 'base64').toString('utf8').split(':')
+  return [id, secret].map((part) => new URLSearchParams(`v=${part}`).get('v'))
+}
+
+function whenAuthorized({ headers }: FakeRequest, { accessTokens }: Ledger, profileOf: (grant: Grant) => FakeProfile): FakeHandler {
+  const grant = accessTokens.get((headers.authorization ?? '').replace(/^Bearer /, ''))
+  return grant ? answer(200, profileOf(grant)) : answer(401, { error: 'invalid_token' })
+}
+
+function jwks(): FakeHandler {
+  const key = { ...signingKeys().publicKey.export({ format: 'jwk' }), kid: 'fake-1', use: 'sig', alg: 'RS256' }
+  return answer(200, { keys: [key] })
+}
+
+function discovery(_request: FakeRequest, provider: FakeProvider): FakeHandler {
+  return answer(200, {
+    issuer: provider.issuer,
+    authorization_endpoint: provider.authorizeUrl,
+    token_endpoint: provider.tokenUrl,
+    userinfo_endpoint: provider.userinfoUrl,
+    jwks_uri: provider.jwksUri,
+  })
+}
+
+function introspect(request: FakeRequest, provider: FakeProvider, ledger: Ledger): FakeHandler {
+  if (!isOurClient(request, provider)) return answer(401, { error: 'invalid_client' })
+  const said = accessTokenClaims(provider, ledger, request.form.get('token'))
+  return answer(200, said ? { active: true, token_type: 'Bearer', client_id: said.party, ...said.claims } : { active: false })
+}
+
+function tokeninfo({ url }: FakeRequest, provider: FakeProvider, ledger: Ledger): FakeHandler {
+  const said = accessTokenClaims(provider, ledger, new URL(url, provider.issuer).searchParams.get('access_token'))
+  if (!said) return answer(400, { error: 'invalid_token' })
+  return answer(200, { azp: said.party, aud: said.party, ...said.claims, exp: String(said.claims.exp) })
+}
+
+/** GitHub's check of a token: another application's is answered as one that does not exist. */
+function application({ url, headers, body }: FakeRequest, provider: FakeProvider, { accessTokens }: Ledger): FakeHandler {
+  const { clientId, clientSecret } = provider
+  const credentials = Buffer.from(`${clientId}:${clientSecret}`).toString('base64')
+  if (headers.authorization !== `Basic ${credentials}`) return answer(401, { message: 'Bad credentials' })
+  const grant = accessTokens.get(String((JSON.parse(body) as { access_token?: unknown }).access_token))
+  const isOwn = grant && (grant.issuedTo ?? clientId) === clientId && url === `/api/applications/${encodeURIComponent(clientId)}/token`
+  if (!isOwn) return answer(404, { message: 'Not Found' })
+  const user = { ...provider.githubProfile, ...grant.profile }
+  return answer(200, { id: 1, token: '', app: { client_id: clientId }, user })
+}

@@ -1,0 +1,37 @@
+import type { Authorization, FakeProfile, FakeProvider } from './fake-provider'
+
+export function sayYes(provider: FakeProvider, url: string, profile: FakeProfile | undefined): Authorization {
+  const params = authorizeParams(provider, url)
+  const code = provider.issueCode({
+    ...(profile ? { profile } : {}),
+    redirectUri: params.get('redirect_uri') ?? '',
+    scope: params.get('scope') ?? '',
+    ...optional('codeChallenge', params.get('code_challenge')),
+    ...optional('nonce', params.get('nonce')),
+  })
+  return record(provider, params, code, { code })
+}
+
+export function sayNo(provider: FakeProvider, url: string, error: string): Authorization {
+  return record(provider, authorizeParams(provider, url), '', { error })
+}
+
+function authorizeParams(provider: FakeProvider, url: string): URLSearchParams {
+  const parsed = new URL(url)
+  if (parsed.origin + parsed.pathname !== provider.authorizeUrl) throw new Error(`not this provider's authorize URL: ${url}`)
+  return parsed.searchParams
+}
+
+function optional<Name extends string>(name: Name, value: string | null): { [Key in Name]?: string } {
+  return (value === null ? {} : { [name]: value }) as { [Key in Name]?: string } // a computed key widens to string
+}
+
+function record(provider: FakeProvider, params: URLSearchParams, code: string, outcome: Record<string, string>): Authorization {
+  const state = params.get('state') ?? ''
+  const callbackQuery = { ...outcome, state }
+  const callback = new URL(params.get('redirect_uri') ?? '')
+  for (const [name, value] of Object.entries(callbackQuery)) callback.searchParams.set(name, value)
+  const authorization = { params, code, state, callbackUrl: callback.href, callbackQuery }
+  provider.authorizations.push(authorization)
+  return authorization
+}

@@ -1,0 +1,119 @@
+import type { Knex } from 'knex'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { ConfigurationError, createAuthTables, createKnexStore } from '../../src'
+import type { CompleteStore } from '../../src/store/auth-store'
+import { type Database, type DatabaseName, databases, type OpenDatabase } from '../support/databases'
+import { newUser, rotationOf, withRefreshToken } from './contract'
+
+const named = async (name: DatabaseName) => (await databases()).filter((database) => database.name === name)
+
+test('preparedStatements is a boolean, and means nothing to the other databases', async () => {
+  const [sqlite] = (await named('sqlite')) as [Database] // always there
+  const { knex, close } = await sqlite.open({ memory: true })
+  expect(() => createKnexStore({ knex, preparedStatements: 'no' as unknown as boolean })).toThrow(ConfigurationError)
+  await createAuthTables(knex)
+  const store = createKnexStore({ knex, preparedStatements: false })
+  const { tokenHash } = await withRefreshToken(store)
+  expect(await store.refreshTokens.rotate(rotationOf(tokenHash))).not.toBeNull()
+  await close()
+})
+
+for (const postgres of await named('postgres')) {
+  let opened: OpenDatabase
+  let knex: Knex
+  let warn: ReturnType<typeof vi.spyOn>
+
+  beforeEach(async () => {
+    opened = await postgres.open({ pool: { min: 1, max: 1 } })
+    knex = opened.knex
+    await createAuthTables(knex)
+    warn = vi.spyOn(knex.client.logger, 'warn').mockImplementation(() => {})
+  })
+  afterEach(() => opened?.close())
+
+  /** Of rotations, on the one connection there is. */
+  const prepared = async (on = knex): Promise<string[]> =>
+    (await on.raw("select name from pg_prepared_statements where statement like 'with%'")).rows.map(nameOf)
+  const nameOf = ({ name }: { name: string }) => name
+
+  /** A chain of refresh tokens, as long as it goes on. */
+  async function chainOn(store: CompleteStore) {
+    let { tokenHash } = await withRefreshToken(store)
+    return async (inside: Pick<CompleteStore, 'refreshTokens'> = store) => {
+      const rotation = rotationOf(tokenHash)
+      const rotated = await inside.refreshTokens.rotate(rotation)
+      tokenHash = rotation.child.tokenHash
+      return rotated?.token.tokenHash === tokenHash
+    }
+  }
+
+  test('what is sent again and again is prepared once per connection, under a name that says its text', async () => {
+    const rotate = await chainOn(createKnexStore({ knex }))
+    const another = await chainOn(createKnexStore({ knex }))
+    for (const one of [rotate, rotate, another]) expect(await one()).toBe(true)
+    expect(await prepared()).toEqual([expect.stringMatching(/^doorward_[0-9a-f]{32}$/)])
+  })
+
+  async function nameOfRotation(): Promise<string> {
+    const elsewhere = opened.connect({ min: 1, max: 1 })
+    await (await chainOn(createKnexStore({ knex: elsewhere })))()
+    const [name = ''] = await prepared(elsewhere)
+    return name
+  }
+
+  const lost = /prepared statement was lost.*preparedStatements: false/
+  const retyped = /column of a prepared statement has changed its type/
+  test.each<[string, RegExp, (rotate: () => Promise<boolean>) => Promise<unknown>]>([
+    ['the name no more', lost, async (rotate) => (await rotate()) && knex.raw('deallocate all')],
+    ['the name for something else', lost, async () => knex.raw(`prepare ${await nameOfRotation()} as select 1`)],
+    [
+      'another type of a column',
+      retyped,
+      async (rotate) => (await rotate()) && knex.raw('alter table auth_users alter name type varchar(500)'),
+    ],
+  ])(
+    'where the connection knows %s, the statement is sent as it is, and so is every later one; it is said once',
+    async (_what, said, happens) => {
+      const [rotate, another] = [await chainOn(createKnexStore({ knex })), await chainOn(createKnexStore({ knex }))]
+      await happens(rotate)
+      expect(await Promise.all([rotate(), another()])).toEqual([true, true])
+      expect(await rotate()).toBe(true)
+      expect(warn).toHaveBeenCalledTimes(1)
+      expect(warn.mock.calls.join()).toMatch(said)
+    },
+  )
+
+  test('with preparedStatements: false, and inside a transaction of the host, nothing is prepared', async () => {
+    const store = createKnexStore({ knex })
+    const rotate = await chainOn(store)
+    await knex.transaction(async (trx) => expect(await rotate(store.using(trx))).toBe(true))
+    expect(await prepared()).toEqual([])
+    const plainly = await chainOn(createKnexStore({ knex, preparedStatements: false }))
+    expect(await plainly()).toBe(true)
+    expect(await prepared()).toEqual([])
+    expect(warn).not.toHaveBeenCalled()
+  })
+
+  test('a host with a store for each tenant has no more than two hundred of them on a connection', async () => {
+    await knex.raw(
+      "do $$ begin for n in 1..210 loop execute format('create view tenant_%s as select * from auth_users', n); end loop; end $$",
+    )
+    for (let tenant = 1; tenant <= 210; tenant++) {
+      const store = createKnexStore({ knex, users: { table: `tenant_${tenant}` } })
+      expect(await store.users.findByEmail('nobody@example.test')).toBeNull()
+    }
+    const { rows } = await knex.raw('select count(*)::int as prepared from pg_prepared_statements')
+    expect(rows).toEqual([{ prepared: 200 }])
+  })
+
+  test('any other failure is not repeated', async () => {
+    const store = createKnexStore({ knex })
+    const rotate = await chainOn(store)
+    await knex.schema.dropTable('auth_refresh_tokens')
+    const sent: string[] = []
+    knex.on('query', ({ sql }: { sql: string }) => sent.push(sql))
+    await expect(rotate()).rejects.toThrow(/refreshTokens.rotate \(42P01\)/)
+    expect(sent).toHaveLength(1)
+    await store.users.insert(newUser())
+  })
+}

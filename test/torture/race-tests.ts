@@ -1,0 +1,10 @@
+/** Where two processes race for the same rows. */
+export const raceTests: readonly string[] = [
+  'test/local/races.test.ts',
+  'test/mfa/races.test.ts',
+  'test/server-session/races.test.ts',
+  'test/session/races.test.ts',
+  'test/social/first-login.test.ts',
+  'test/social/link-races.test.ts',
+  'test/store/races.test.ts',
+]
