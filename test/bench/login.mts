@@ -19,13 +19,13 @@ import {
   passport,
 } from './lib/products.mjs'
 import { report } from './lib/report.mjs'
-import { measureInRounds } from './lib/rounds.mjs'
+import { measureInRounds, roundLength } from './lib/rounds.mjs'
 import { first, ping, type RunningProduct, runProduct, signUpSomebody } from './lib/run-product.mjs'
 import { startServer } from './lib/start-server.mjs'
 import { quantile } from './lib/statistics.mjs'
 
 const options = readOptions({ rounds: 4 })
-const milliseconds = options.quick ? 1_000 : 2_500
+const milliseconds = roundLength(options.quick ? { warmUp: 1_000, round: 1_000 } : { warmUp: 12_000, round: 2_500 })
 const inFlight = 64
 /** The burst that a flood begins with is over. */
 const settled = 400
@@ -39,15 +39,15 @@ interface Entrant {
   name: string
   /** Whose share of the machine its logins are. */
   engine: string
-  measure(): Promise<Figures>
+  measure(milliseconds: number): Promise<Figures>
   stop(): Promise<void>
 }
 
 async function main(): Promise<number> {
   const entrants = await startAll()
   const names = entrants.map(({ name }) => name)
-  const measured = await measureInRounds(names, options.rounds, async (name) =>
-    first(entrants.filter((one) => one.name === name)).measure(),
+  const measured = await measureInRounds(names, options.rounds, async (name, round) =>
+    first(entrants.filter((one) => one.name === name)).measure(milliseconds(round)),
   )
   for (const { stop } of entrants) await stop()
   const perSecond = (name: string) => measured.median(name, 'perSecond')
@@ -120,16 +120,16 @@ async function startAll(): Promise<Entrant[]> {
 async function rawHash(engine: string): Promise<Entrant> {
   const server = await startServer('raw-hash.mjs', { environment: { BENCH_ENGINE: engine } })
   const connection = await openConnection(server.origin)
-  const request = requestText(`/?milliseconds=${milliseconds / 2}`)
   return {
     name: rawName(engine),
     engine,
-    async measure() {
+    async measure(milliseconds) {
+      const request = requestText(`/?milliseconds=${milliseconds / 2}`)
       const before = await server.ask('usage')
-      const { perSecond } = JSON.parse(mustBe(200, await connection.ask(request)).body) as { perSecond: number } // as the server writes it
+      const answer = mustBe(200, await connection.ask(request)).body
+      const { verified, perSecond } = JSON.parse(answer) as { verified: number; perSecond: number } // as the server writes it
       const { cpuMicros } = await server.ask('usage')
-      const each = (cpuMicros - before.cpuMicros) / (perSecond * (milliseconds / 2000))
-      return { perSecond, cpuMicros: each, p50: Number.NaN, ping50: Number.NaN, ping99: Number.NaN }
+      return { perSecond, cpuMicros: (cpuMicros - before.cpuMicros) / verified, p50: Number.NaN, ping50: Number.NaN, ping99: Number.NaN }
     },
     async stop() {
       connection.close()
@@ -147,7 +147,7 @@ async function logins(running: RunningProduct, engine: string): Promise<Entrant>
   return {
     name,
     engine,
-    async measure() {
+    async measure(milliseconds) {
       const pinged = pingFor(host, milliseconds)
       const figures = await load(server, {
         connections,

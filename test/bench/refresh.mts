@@ -13,11 +13,11 @@ import { readOptions } from './lib/options.mjs'
 import { createSchema, hasPostgres } from './lib/postgres-schema.mjs'
 import { newPerson } from './lib/products.mjs'
 import { type Goal, report } from './lib/report.mjs'
-import { type Measured, measureInRounds } from './lib/rounds.mjs'
+import { type Measured, measureInRounds, roundLength } from './lib/rounds.mjs'
 import { type Server, startServer } from './lib/start-server.mjs'
 
 const options = readOptions({ rounds: 7 })
-const milliseconds = options.quick ? 300 : 900
+const milliseconds = roundLength(options.quick ? { warmUp: 300, round: 300 } : { warmUp: 6_000, round: 1_000 })
 const connections = 16
 const mostCpu = 1.15
 
@@ -51,7 +51,7 @@ async function main(): Promise<number> {
   const measured = await measureInRounds(
     running.map(({ name }) => name),
     options.rounds,
-    (name) => measure(running.find((contestant) => contestant.name === name) as Running), // it is one of these names
+    (name, round) => measure(running.find((contestant) => contestant.name === name) as Running, milliseconds(round)), // it is one of these names
   )
   for (const { stop } of running) await stop()
   return report({
@@ -188,7 +188,7 @@ async function checkThatItRenews(connection: Connection): Promise<void> {
 
 // ---- what is measured -----------------------------------------------------------------------------------------------
 
-function measure({ server, renewals }: Running) {
+function measure({ server, renewals }: Running, milliseconds: number) {
   return load(server, {
     connections: [...renewals.keys()],
     milliseconds,

@@ -6,11 +6,11 @@ import { load } from './lib/load.mjs'
 import { readOptions } from './lib/options.mjs'
 import { betterAuth, betterAuthArgon2, byHand, doorward, doorwardNodeRs, newPerson } from './lib/products.mjs'
 import { report } from './lib/report.mjs'
-import { measureInRounds } from './lib/rounds.mjs'
+import { measureInRounds, roundLength } from './lib/rounds.mjs'
 import { first, runProduct, signUpSomebody } from './lib/run-product.mjs'
 
 const options = readOptions({ rounds: 4 })
-const milliseconds = options.quick ? 800 : 2_000
+const milliseconds = roundLength(options.quick ? { warmUp: 800, round: 800 } : { warmUp: 8_000, round: 2_000 })
 const leastOfByHand = 0.95
 
 async function main(): Promise<number> {
@@ -20,11 +20,11 @@ async function main(): Promise<number> {
   const running = await Promise.all(products.map((product) => runProduct(product, 16)))
   for (const one of running) await signUpSomebody(one)
   const names = running.map(({ name }) => name)
-  const measured = await measureInRounds(names, options.rounds, async (wanted) => {
+  const measured = await measureInRounds(names, options.rounds, async (wanted, round) => {
     const { name, server, client, connections } = first(running.filter((one) => one.name === wanted))
     return load(server, {
       connections,
-      milliseconds,
+      milliseconds: milliseconds(round),
       async operation(connection) {
         const answer = await connection.ask(client.signUp(newPerson()))
         if (answer.status >= 300) throw new Error(`${name}: a signup answered ${answer.status} ${answer.body}`)

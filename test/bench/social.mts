@@ -7,12 +7,12 @@ import { load } from './lib/load.mjs'
 import { readOptions } from './lib/options.mjs'
 import { authJs, betterAuth, byHand, byHandOnKnex, doorward, passport, passportOnKnex } from './lib/products.mjs'
 import { report } from './lib/report.mjs'
-import { measureInRounds } from './lib/rounds.mjs'
+import { measureInRounds, roundLength } from './lib/rounds.mjs'
 import { checkSocial, comeFromProvider, first, runProduct } from './lib/run-product.mjs'
 import { startServer } from './lib/start-server.mjs'
 
 const options = readOptions({ rounds: 9 })
-const milliseconds = options.quick ? 500 : 1_200
+const milliseconds = roundLength(options.quick ? { warmUp: 500, round: 500 } : { warmUp: 6_000, round: 1_200 })
 const people = 64
 const leastOfByHand = 0.9
 
@@ -27,11 +27,11 @@ async function main(): Promise<number> {
     for (let person = 0; person < people; person++) await comeFromProvider(one, first(one.connections), `u${person}`)
   }
   const names = running.map(({ name }) => name)
-  const measured = await measureInRounds(names, options.rounds, async (name) => {
+  const measured = await measureInRounds(names, options.rounds, async (name, round) => {
     const one = first(running.filter((candidate) => candidate.name === name))
     return load(one.server, {
       connections: one.connections,
-      milliseconds,
+      milliseconds: milliseconds(round),
       async operation(connection, turn) {
         const answer = await comeFromProvider(one, connection, `u${turn % people}`)
         if (!one.client.isLoggedIn(answer)) throw new Error(`${name}: a callback answered ${answer.status} ${answer.body}`)

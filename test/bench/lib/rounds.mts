@@ -10,7 +10,12 @@ export interface Measured<Key extends string> {
   difference(name: string, baseline: string, key: Key): number
 }
 
-/** Measures each contestant once per round, in another order each time; one more round before is for warming up. */
+/** How long a round is. The one before the first, which counts for nothing, is long enough for the code to be compiled. */
+export function roundLength(lengths: { warmUp: number; round: number }): (round: number) => number {
+  return (round) => (round < 0 ? lengths.warmUp : lengths.round)
+}
+
+/** Measures each contestant once per round, in another order each time; one more round before, -1, is for warming up. */
 export async function measureInRounds<Key extends string>(
   names: readonly string[],
   rounds: number,

@@ -6,6 +6,9 @@ export async function serve(makeApp) {
   const server = createServer().listen(0, '127.0.0.1')
   await new Promise((resolve) => server.once('listening', resolve))
   server.keepAliveTimeout = 600_000
+  // A connection waits for its first request until it is its server's turn.
+  server.headersTimeout = 0
+  server.requestTimeout = 0
   const origin = `http://127.0.0.1:${server.address().port}`
   server.on('request', await makeApp(origin))
   process.on('message', (question) => process.send(answers[question]()))
