@@ -150,7 +150,7 @@ describe('signed tokens', () => {
   })
 
   test('D15 a token is good in the session it was made in, and in no other; a new login gets a new one', async () => {
-    const [mine, theirs, none] = [`access_token=${jwtOf('me')}`, `access_token=${jwtOf('them')}`, 'theme=dark']
+    const [mine, theirs, none] = [`access_token=${jwtOf('user-of-mine')}`, `access_token=${jwtOf('them')}`, 'theme=dark']
     const inSession = (cookie: string, value: string) => post(signed, { Cookie: `${cookie}; csrf_token=${value}`, 'X-CSRF-Token': value })
     const [ofMine, ofTheirs, ofNobody] = await Promise.all([mine, theirs, none].map((cookie) => tokenFor(signed, cookie)))
 
@@ -161,7 +161,7 @@ describe('signed tokens', () => {
     expect(await tokenFor(signed, `${mine}; csrf_token=${ofMine}`)).toBe(ofMine)
     expect(await tokenFor(signed, `${none}; csrf_token=${ofMine}`)).toBe(ofMine)
     expect(await tokenFor(signed, `${mine}; csrf_token=${ofNobody}`)).not.toBe(ofNobody)
-    expect(String(ofMine)).not.toContain('me')
+    expect(String(ofMine)).not.toContain('user-of-mine')
   })
 
   test('D15 the session is auth_session and the access token’s subject together, or what the host says; nonsense is none', async () => {

@@ -164,8 +164,8 @@ test('R-089 a name with markup and line breaks reaches no header, no line of its
 
   await post(host, '/signup', { email: 'ana@example.test', password, name })
   const activation = await delivered(1)
-  expect(`${activation?.text}${activation?.html}`).not.toMatch(/evil|Bcc|Ana/)
   const token = /activate\/([\w-]{43})/.exec(String(activation?.text))?.[1]
+  expect(`${activation?.text}${activation?.html}`.replaceAll(String(token), '')).not.toMatch(/evil|Bcc|Ana/)
   const { access_token } = (await post(host, '/activate', { token })).body
   await post(host, '/password-change', { current_password: password, new_password: 'another quiet harbour' }, access_token)
   const notice = await delivered(2)
