@@ -1,4 +1,4 @@
-import { Agent, type Dispatcher, request } from 'undici'
+import type { Agent, Dispatcher } from 'undici'
 import { ConfigurationError } from './errors'
 
 export interface HttpRequest {
@@ -118,7 +118,7 @@ function countOutcome(origin: OriginState, breaker: Breaker, { era, isSuccess }:
 async function send(dispatcher: Dispatcher, url: string, call: HttpRequest, timeoutMs: number): Promise<HttpResponse> {
   // undici's own timers restart with every byte; only this one bounds a body that drips. It does not hold the process.
   const deadline = AbortSignal.timeout(timeoutMs)
-  const { statusCode, headers, body } = await request(url, {
+  const { statusCode, headers, body } = await undici().request(url, {
     dispatcher,
     method: (call.method ?? 'GET') as Dispatcher.HttpMethod, // any other word is undici's to refuse
     headers: { 'accept-encoding': 'identity', ...call.headers },
@@ -180,6 +180,12 @@ function isWhole(value: unknown, most: number): boolean {
   return Number.isInteger(value) && Number(value) >= 1 && Number(value) <= most
 }
 
+/** The largest package here by far. Loaded at boot, with the first pool: a host without a provider never has it. */
+function undici(): typeof import('undici') {
+  return require('undici') as typeof import('undici') // as its types say
+}
+
 function newPool(timeoutMs: number): Agent {
+  const { Agent } = undici()
   return new Agent({ connections: MAX_IN_FLIGHT, connect: { timeout: timeoutMs }, headersTimeout: timeoutMs, bodyTimeout: timeoutMs })
 }

@@ -5,15 +5,15 @@ import { expect, test } from 'vitest'
 
 const { cache } = createRequire(import.meta.url)
 
-/** Which packages of the passwords are in memory. */
+/** Which packages of those that not everybody needs are in memory. */
 function loaded(): string[] {
   const paths = Object.keys(cache).map((path) => path.replaceAll('\\', '/'))
-  const names = ['@zxcvbn-ts/language-common', '@node-rs/argon2', 'argon2', 'bcrypt']
+  const names = ['@zxcvbn-ts/language-common', '@node-rs/argon2', 'argon2', 'bcrypt', 'undici']
   return names.filter((name) => paths.some((path) => path.includes(`/node_modules/${name}/`)))
 }
 
 test('each package is loaded by what needs it, none by importing doorward', async () => {
-  const { argon2idHasher } = await import('../../src')
+  const { argon2idHasher, createHttpClient } = await import('../../src')
   const { checkPassword } = await import('../../src/passwords/check-password')
   expect(Object.keys(cache).length).toBeGreaterThan(10)
   expect(loaded()).toEqual([])
@@ -28,4 +28,7 @@ test('each package is loaded by what needs it, none by importing doorward', asyn
 
   await hasher.verify('$2b$04$C6UzMDM.H6dfI/f/IKcEe.7OEUE3E2X1u0hHb3PvFqD8p0G1vYdHi', 'tuba-lagoon-9-velvet')
   expect(loaded()).toEqual(['@zxcvbn-ts/language-common', '@node-rs/argon2', 'bcrypt'])
+
+  createHttpClient()
+  expect(loaded()).toEqual(['@zxcvbn-ts/language-common', '@node-rs/argon2', 'bcrypt', 'undici'])
 })
