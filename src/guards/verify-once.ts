@@ -3,6 +3,7 @@ import { readTokenHeader, refuseExpired, verifyUnder } from '../session/access-t
 import type { VerifyingKey } from '../session/signature'
 import type { TokenAuth } from './current-auth'
 import { rememberedTokens } from './remembered-tokens'
+import { seenBefore } from './seen-before'
 import type { TokenKeys } from './token-keys'
 
 interface Verified {
@@ -12,9 +13,9 @@ interface Verified {
 }
 
 /**
- * Who a token speaks for. Its signature is checked once: a token that was verified in full is remembered by its whole
- * text, and believed again while it has not expired and while its key is still the one it would be verified with. A promise
- * only where a key has to be fetched.
+ * Who a token speaks for. Its signature is checked twice, not at every request: a token that was verified in full, and that
+ * came before, is remembered by its whole text, and believed again while it has not expired and while its key is still the
+ * one it would be verified with. What comes only once is not worth the memory. A promise only where a key has to be fetched.
  * @throws InvalidTokenError, TokenExpiredError, UnauthorizedError; ServiceUnavailableError where keys cannot be fetched
  */
 export function verifyOnce(
@@ -22,10 +23,11 @@ export function verifyOnce(
   keys: TokenKeys,
 ): (token: string) => TokenAuth | Promise<TokenAuth> {
   const remembered = rememberedTokens<Verified>(settings.rememberedTokens)
+  const cameBefore = seenBefore(settings.rememberedTokens)
 
   function verify(token: string, key: VerifyingKey): TokenAuth {
     const auth = { claims: verifyUnder(key, token, now()), user: null }
-    remembered.keep(token, { auth, key })
+    if (cameBefore(token)) remembered.keep(token, { auth, key })
     return auth
   }
 

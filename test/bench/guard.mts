@@ -8,7 +8,7 @@ import { generateKeyPairSync, type KeyObject, randomBytes, randomUUID } from 'no
 import jwt from 'jsonwebtoken'
 import { deriveKey } from '../../src/keys'
 import { type Connection, openConnection, requestText } from './lib/connection.mjs'
-import { load } from './lib/load.mjs'
+import { load, settling } from './lib/load.mjs'
 import { readOptions } from './lib/options.mjs'
 import { authJs, betterAuth, logInSomebody, type Product } from './lib/products.mjs'
 import { type Goal, report } from './lib/report.mjs'
@@ -196,6 +196,7 @@ function measure(contestant: Running, milliseconds: number) {
   return load(server, {
     connections: contestant.connections,
     milliseconds,
+    leadIn: settling,
     async operation(connection) {
       const { status } = await connection.ask(requests[contestant.sent++ % requests.length] ?? '')
       if (status !== 200) throw new Error(`${name} answered ${status}`)

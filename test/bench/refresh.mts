@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { type Connection, cookieHeader, mustBe, openConnection, requestText, takeCookies } from './lib/connection.mjs'
-import { load } from './lib/load.mjs'
+import { load, settling } from './lib/load.mjs'
 import { readOptions } from './lib/options.mjs'
 import { createSchema, hasPostgres } from './lib/postgres-schema.mjs'
 import { newPerson } from './lib/products.mjs'
@@ -192,6 +192,7 @@ function measure({ server, renewals }: Running, milliseconds: number) {
   return load(server, {
     connections: [...renewals.keys()],
     milliseconds,
+    leadIn: settling,
     operation: async (connection) => renewals.get(connection)?.(),
   })
 }

@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import type { Knex } from 'knex'
 import { type Connection, mustBe, openConnection, requestText } from './lib/connection.mjs'
-import { load } from './lib/load.mjs'
+import { load, settling } from './lib/load.mjs'
 import { readOptions } from './lib/options.mjs'
 import { createSchema, hasPostgres } from './lib/postgres-schema.mjs'
 import { report } from './lib/report.mjs'
@@ -175,6 +175,7 @@ function measure({ server, open, rows, successors }: Running) {
   return load(server, {
     connections: open,
     milliseconds,
+    leadIn: settling,
     async operation(connection) {
       const number = freeOne(rows, busy)
       const answer = mustBe(200, await connection.ask(refreshWith(successors.get(number) ?? seed(number))))

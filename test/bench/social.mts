@@ -3,7 +3,7 @@
  * 8 in flight. Fails when doorward misses a goal.
  * `npm run bench -- social [--rounds 9] [--quick] [--write] [--only text]`, at a quiet moment.
  */
-import { load } from './lib/load.mjs'
+import { load, settling } from './lib/load.mjs'
 import { readOptions } from './lib/options.mjs'
 import { authJs, betterAuth, byHand, byHandOnKnex, doorward, passport, passportOnKnex } from './lib/products.mjs'
 import { report } from './lib/report.mjs'
@@ -30,6 +30,7 @@ async function main(): Promise<number> {
   const measured = await measureInRounds(names, options.rounds, async (name, round) => {
     const one = first(running.filter((candidate) => candidate.name === name))
     return load(one.server, {
+      leadIn: settling,
       connections: one.connections,
       milliseconds: milliseconds(round),
       async operation(connection, turn) {

@@ -27,13 +27,14 @@ function watched({ remember = 10_000, isCurrent = () => true }: { remember?: num
 }
 
 describe('a token that was verified', () => {
-  test('is verified once, and answers the same frozen claims from then on, at once', () => {
+  test('is verified twice, and answers the same frozen claims from then on, at once', () => {
     const { verify, verified, token } = watched()
     const given = token()
+    verify(given)
     const first = verify(given)
     const again = verify(Buffer.from(given).toString()) // another string of the same text
 
-    expect(verified()).toBe(1)
+    expect(verified()).toBe(2)
     expect(again).toBe(first)
     expect(first).not.toBeInstanceOf(Promise)
     const { claims } = first as Exclude<typeof first, Promise<unknown>>
@@ -44,6 +45,7 @@ describe('a token that was verified', () => {
   test('is believed until its exp on each hit, whatever the clock did in between', () => {
     const { clock, verify, token } = watched()
     const given = token({ exp: Math.floor(clock.now().getTime() / 1000) + 900 })
+    verify(given)
     verify(given)
 
     clock.advance(899)
@@ -60,6 +62,7 @@ describe('a token that was verified', () => {
     const { clock, verify, token } = watched()
     const given = token()
     verify(given)
+    verify(given)
 
     clock.advance(Number.NaN)
     expect(() => verify(given)).toThrow(TokenExpiredError)
@@ -69,6 +72,7 @@ describe('a token that was verified', () => {
   test('is remembered by its whole text: one character more, less or other is another token', () => {
     const { verify, verified, token } = watched()
     const given = token()
+    verify(given)
     verify(given)
 
     for (const other of [
@@ -87,12 +91,36 @@ describe('a token that was verified', () => {
     let current = true
     const { verify, verified, token } = watched({ isCurrent: () => current })
     const given = token()
-    for (let times = 0; times < 3; times++) verify(given)
-    expect(verified()).toBe(1)
+    for (let times = 0; times < 5; times++) verify(given)
+    expect(verified()).toBe(2)
 
     current = false
     for (let times = 0; times < 3; times++) verify(given)
-    expect(verified()).toBe(4)
+    expect(verified()).toBe(5)
+  })
+
+  test('leaves nothing behind when it comes only once: a flood of such takes no memory from those in use', () => {
+    const { verify, verified, token } = watched({ remember: 100 })
+    const given = token()
+    for (let times = 0; times < 3; times++) verify(given)
+    expect(verified()).toBe(2)
+
+    for (let count = 0; count < 1_000; count++) verify(token({ sub: `flood ${count}` }))
+    expect(verified()).toBe(1_002)
+    for (let times = 0; times < 3; times++) verify(given)
+    expect(verified()).toBe(1_002) // never pushed out, though it was not asked for meanwhile
+  })
+
+  test('is forgotten while more tokens than the limit come again and again, and then verified as if it were new', () => {
+    const { verify, verified, token } = watched({ remember: 16 })
+    const given = token()
+    const others = Array.from({ length: 200 }, (_, count) => token({ sub: `other ${count}` }))
+    for (const other of [given, given, ...others.flatMap((one) => [one, one])]) verify(other)
+
+    const before = verified()
+    for (let times = 0; times < 3; times++) verify(given)
+    expect(verified() - before).toBeGreaterThanOrEqual(1)
+    expect(verified() - before).toBeLessThanOrEqual(2)
   })
 
   test('one that was refused is never remembered, nor is any with rememberedTokens 0', () => {

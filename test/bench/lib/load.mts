@@ -9,7 +9,12 @@ export interface Load {
   /** Until that many are begun, or that much time is over. */
   operations?: number
   milliseconds?: number
+  /** Milliseconds of the same before anything is counted. */
+  leadIn?: number
 }
+
+/** A process that waited for its turn finds its code and its memory cold, as one that serves all the time never does. */
+export const settling = 250
 
 export interface LoadFigures {
   operations: number
@@ -23,6 +28,7 @@ export interface LoadFigures {
 
 /** A closed loop: each connection begins its next operation when the last one has ended. */
 export async function load(server: Server, work: Load): Promise<LoadFigures> {
+  if (work.leadIn) await run({ ...work, milliseconds: work.leadIn })
   const before = await server.ask('usage')
   const { taken, seconds } = await run(work)
   const after = await server.ask('usage')
