@@ -4,7 +4,7 @@ import { databaseName } from './database-name'
 import type { HostTables, Tables } from './default-tables'
 
 /** Fields by which rows are looked up, whose column should compare byte for byte. */
-const IDENTIFIERS: { readonly [T in keyof Tables]: readonly string[] } = {
+const IDENTIFIERS: { readonly [T in keyof HostTables]-?: readonly string[] } = {
   users: ['id', 'email'],
   identities: ['userId', 'provider', 'subject'],
   userTokens: ['userId', 'tokenHash'],
@@ -25,7 +25,7 @@ export function announceLooseColumns(connection: Connection, knex: Knex, tables:
 
   const announce = async (): Promise<void> => {
     for (const [name] of mapped) {
-      const loose = await looseColumns(connection, knex, tables, name as keyof Tables) // bindTables refused other names
+      const loose = await looseColumns(connection, knex, tables, name as keyof HostTables) // bindTables refused other names
       if (loose.length === 0) continue
       knex.client.logger.warn(
         `doorward: the collation of ${loose.join(', ')} may take different texts for equal (letter case, accents or trailing blanks). Rows are compared again byte for byte, but give these columns a binary collation; see docs/store.md.`,
@@ -52,7 +52,7 @@ export function announceLooseColumns(connection: Connection, knex: Knex, tables:
   }
 }
 
-async function looseColumns(connection: Connection, knex: Knex, tables: Tables, name: keyof Tables): Promise<string[]> {
+async function looseColumns(connection: Connection, knex: Knex, tables: Tables, name: keyof HostTables): Promise<string[]> {
   // The six tables have different records; of each only names are asked here.
   const table = tables[name] as unknown as { name: string; bareColumn(field: string): string }
   const columns = IDENTIFIERS[name].map((field) => databaseName(knex, table.bareColumn(field)))

@@ -10,6 +10,8 @@ export interface Tables {
   readonly identities: Table<IdentityRecord>
   readonly userTokens: Table<UserTokenRecord>
   readonly refreshTokens: Table<RefreshTokenRecord>
+  /** The refresh tokens once more, joined to themselves: what each was replaced by. */
+  readonly successors: Table<RefreshTokenRecord>
   readonly recoveryCodes: Table<RecoveryCodeRecord>
   readonly sessions: Table<SessionRecord>
 }
@@ -30,11 +32,13 @@ export const OPTIONAL_TABLES = ['identities', 'refreshTokens', 'recoveryCodes', 
 export function bindTables(knex: Knex, dialect: Dialect, tables: HostTables = {}): Tables {
   checkHostTables(tables)
   const binding: Binding = { knex, dialect, userIds: tables.users?.ids ?? 'uuid' }
+  const refreshTokens = bindTable(refreshTokensTable, tables.refreshTokens || {}, binding)
   return {
     users: bindTable(usersTable, tables.users ?? {}, binding),
     identities: bindTable(identitiesTable, tables.identities || {}, binding),
     userTokens: bindTable(userTokensTable, tables.userTokens ?? {}, binding),
-    refreshTokens: bindTable(refreshTokensTable, tables.refreshTokens || {}, binding),
+    refreshTokens,
+    successors: refreshTokens.as('doorwardsuccessors'),
     recoveryCodes: bindTable(recoveryCodesTable, tables.recoveryCodes || {}, binding),
     sessions: bindTable(sessionsTable, tables.sessions || {}, binding),
   }

@@ -51,7 +51,7 @@ export const sqlite: Dialect = {
 async function sqliteTransaction<T>(knex: Knex, work: (trx: Knex.Transaction) => Promise<T>): Promise<T> {
   const connection: SqliteConnection = await knex.client.acquireConnection()
   try {
-    return await knex.transaction(work, { connection: beginningImmediately(remembering(connection)) })
+    return await knex.transaction(work, { connection: beginningImmediately(connection) })
   } finally {
     // A COMMIT refused with SQLITE_BUSY leaves the transaction open, and knex would hand the connection on like that.
     if (connection.inTransaction) connection.exec('ROLLBACK')
@@ -73,15 +73,11 @@ async function runRemembered(db: Knex, { sql, bindings }: Statement): Promise<Ro
   }
 }
 
-const wrapped = new WeakMap<SqliteConnection, SqliteConnection>()
-
 /** Some verbs have as many texts as there are lengths of a list: where too many came together, all are prepared anew. */
 const mostPrepared = 200
 
 /** Preparing a statement takes SQLite as long as running it. */
-function remembering(connection: SqliteConnection): SqliteConnection {
-  const known = wrapped.get(connection)
-  if (known) return known
+const remembering = oncePerConnection((connection) => {
   const prepared = new Map<string, unknown>()
   const prepare = (sql: string) => {
     const statement = prepared.get(sql) ?? connection.prepare(sql)
@@ -89,19 +85,31 @@ function remembering(connection: SqliteConnection): SqliteConnection {
     prepared.set(sql, statement)
     return statement
   }
-  const wrapper: SqliteConnection = Object.create(connection, { prepare: { value: prepare } })
-  wrapped.set(connection, wrapper)
-  return wrapper
-}
+  return preparingBy(connection, prepare)
+})
 
 /**
  * A unit that read first and wrote later would fail with SQLITE_BUSY_SNAPSHOT, or deadlock, whenever another process
  * wrote in between: it has to take the write lock at once. knex knows no BEGIN IMMEDIATE, so its BEGIN becomes one on
  * the way to the driver.
  */
-function beginningImmediately(connection: SqliteConnection): SqliteConnection {
-  const prepare = (sql: string) => connection.prepare(sql === 'BEGIN;' ? 'BEGIN IMMEDIATE;' : sql)
+const beginningImmediately = oncePerConnection((connection) => {
+  const { prepare } = remembering(connection)
+  return preparingBy(connection, (sql) => prepare(sql === 'BEGIN;' ? 'BEGIN IMMEDIATE;' : sql))
+})
+
+/** The same connection to knex, but for how a text becomes a statement. */
+function preparingBy(connection: SqliteConnection, prepare: SqliteConnection['prepare']): SqliteConnection {
   return Object.create(connection, { prepare: { value: prepare } })
+}
+
+function oncePerConnection(wrap: (connection: SqliteConnection) => SqliteConnection): (connection: SqliteConnection) => SqliteConnection {
+  const wrapped = new WeakMap<SqliteConnection, SqliteConnection>()
+  return (connection) => {
+    const wrapper = wrapped.get(connection) ?? wrap(connection)
+    wrapped.set(connection, wrapper)
+    return wrapper
+  }
 }
 
 /** better-sqlite3's Database, as far as it is used here. */

@@ -9,8 +9,7 @@ import type { Row } from './table'
 import { updateReturning } from './update-returning'
 
 export function refreshTokensStore(connection: Connection, tables: Tables): RefreshTokenStore {
-  const { refreshTokens, users } = tables
-  const successors = refreshTokens.as('doorwardsuccessors')
+  const { refreshTokens, successors, users } = tables
 
   return {
     async insert(token) {
