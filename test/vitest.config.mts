@@ -34,6 +34,7 @@ export default defineConfig({
   test: {
     testTimeout: 20_000,
     hookTimeout: 30_000,
+    expect: { poll: { timeout: 10_000 } },
     pool: 'forks',
     // Half of the time is spent waiting for databases and child processes: a machine of two cores has room for three files.
     maxWorkers: Math.max(3, availableParallelism()),

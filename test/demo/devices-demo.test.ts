@@ -64,7 +64,8 @@ describe.skipIf(!hasChromium)('the devices of the demo, in Chromium', () => {
 
     await press(onTheWay, 'Sign out Firefox on Linux')
     await onTheWay.getByText('Firefox on Linux is signed out.').waitFor()
-    expect(await devices(onTheWay)).toEqual(['Safari on iOS (this device)'])
+    // The page says that it is done before it shows the list anew.
+    await expect.poll(() => devices(onTheWay)).toEqual(['Safari on iOS (this device)'])
     await atHome.reload()
     await heading(atHome, 'Sign in on this device')
     expect((await atHome.request.get(`${auth()}/session/me`)).status()).toBe(401)
@@ -79,7 +80,7 @@ describe.skipIf(!hasChromium)('the devices of the demo, in Chromium', () => {
     // A list that is out of date: what was to be ended is over.
     await press(atHome, 'Sign out Safari on iOS')
     await atHome.getByText('Safari on iOS is signed out.').waitFor()
-    expect(await devices(atHome)).toEqual(['Firefox on Linux (this device)'])
+    await expect.poll(() => devices(atHome)).toEqual(['Firefox on Linux (this device)'])
     expect(inChromium.demo.rows('auth_sessions')).toHaveLength(1)
     expect(await atHome.evaluate('[document.cookie, JSON.stringify({ ...localStorage, ...sessionStorage })].join()')).toBe(',{}')
   })

@@ -1,26 +1,17 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { createServer } from 'node:net'
 import { join } from 'node:path'
 import supertest from 'supertest'
 import { describe, expect, test, vi } from 'vitest'
 import { databases } from '../support/databases'
+import { freePort } from '../support/free-port'
 import { hasRedis, startRedis } from '../throttle/redis-server'
 
 // Missing servers are announced by both, and are an error under CI.
 const postgres = (await databases()).find(({ name }) => name === 'postgres')
 const redisIsThere = hasRedis()
 const root = join(import.meta.dirname, '../..')
-
-async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1')
-  await once(probe, 'listening')
-  const address = probe.address()
-  probe.close()
-  await once(probe, 'close')
-  return typeof address === 'object' && address ? address.port : 0
-}
 
 /** The example under tsx, with `doorward` found in our sources. */
 function run(env: Record<string, string>): ChildProcess {
@@ -49,7 +40,7 @@ describe.skipIf(!postgres || !redisIsThere)('the clustered example', () => {
     try {
       // A connection each, or one worker would answer them all.
       const api = () => supertest(`http://127.0.0.1:${port}`)
-      await vi.waitFor(async () => expect((await api().get('/api/hello')).status).toBe(401), { timeout: 15_000, interval: 100 })
+      await vi.waitFor(async () => expect((await api().get('/api/hello')).status).toBe(401), { timeout: 45_000, interval: 100 })
       const signup = await api().post('/auth/signup').send({ email: 'ana@example.com', password: 'three quiet green rivers' })
       const token = new URL(signup.body.activation_url).pathname.split('/').at(-1)
       const { body } = await api().post('/auth/activate').send({ token })
@@ -76,5 +67,5 @@ describe.skipIf(!postgres || !redisIsThere)('the clustered example', () => {
       await redis.close()
       await opened.close()
     }
-  }, 60_000)
+  }, 120_000)
 })

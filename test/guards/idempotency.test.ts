@@ -403,7 +403,7 @@ describe('a caller that hangs up', () => {
     outgoing.on('error', () => undefined)
     if (complete) outgoing.end('{"item":1}')
     else outgoing.write('{"it')
-    if (complete) await vi.waitUntil(() => host.runs === 1)
+    if (complete) await vi.waitUntil(() => host.runs === 1, { timeout: 10_000 })
     else await arrived
     outgoing.destroy()
     await gone
@@ -441,7 +441,7 @@ describe('a cache of the host’s', () => {
     }
     const host = hostWith({ options: { cache: { claim: never, set: never, delete: never } } })
     const answer = order(host.app)
-    await vi.waitUntil(() => wasAsked)
+    await vi.waitUntil(() => wasAsked, { timeout: 10_000 })
     vi.advanceTimersByTime(2_000)
 
     expect((await answer).status).toBe(503)
@@ -462,7 +462,7 @@ describe('a cache of the host’s', () => {
     }
     const host = hostWith({ options: { cache: slow } })
     const answer = order(host.app)
-    await vi.waitUntil(() => String(claim).includes('resolve'))
+    await vi.waitUntil(() => String(claim).includes('resolve'), { timeout: 10_000 })
     vi.advanceTimersByTime(2_000)
     expect((await answer).status).toBe(503)
     claim()

@@ -285,7 +285,7 @@ describe('a database that is down', () => {
     'R-140 a closed port is 503 with Retry-After and no cookie, delivery %s',
     async (tokenDelivery) => {
       const { access, refresh } = await signedIn()
-      const { port } = new URL(await unreachableUrl())
+      const { port } = new URL(unreachableUrl)
       const down = knex({ client: 'pg', connection: { host: '127.0.0.1', port: Number(port), user: 'nobody', database: 'none' } })
       const opened = await openDatabase()
       const mounted = await mount({

@@ -7,6 +7,9 @@ import { appPerTest } from '../support/app-per-test'
 const start = appPerTest()
 afterEach(() => void vi.useRealTimers())
 
+/** The clock is ours; sockets and the database take their own time. */
+const waitingForSockets = { timeout: 15_000, interval: 5 }
+
 test('X03: a body that is announced and never comes is refused, and is no failure of ours', async () => {
   const { app, logs } = await start()
   const server = createServer(app)
@@ -24,7 +27,7 @@ test('X03: a body that is announced and never comes is refused, and is no failur
     await vi.advanceTimersByTimeAsync(2_000)
     await new Promise((resolve) => setImmediate(resolve))
     expect(text).toContain('incomplete')
-  })
+  }, waitingForSockets)
 
   expect(text).toMatch(/^HTTP\/1\.1 422 /)
   expect(logs.entries.slice(before)).toEqual([])

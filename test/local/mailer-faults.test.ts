@@ -115,10 +115,12 @@ test('where too much is under way already, a mail is left out with an event, and
   const taken = await browser.post('/auth/signup').send({ email: active, password })
   const free = await browser.post('/auth/signup').send({ email: 'new@example.test', password })
   expect([taken.status, Object.keys(taken.body)]).toEqual([free.status, Object.keys(free.body)])
-  await vi.waitFor(() =>
-    expect(failures).toEqual([
-      { kind: 'notice', userId: reset.body.user_id, reason: 'too_many' },
-      { kind: 'activation', userId: free.body.user_id, reason: 'too_many' },
-    ]),
+  await vi.waitFor(
+    () =>
+      expect(failures).toEqual([
+        { kind: 'notice', userId: reset.body.user_id, reason: 'too_many' },
+        { kind: 'activation', userId: free.body.user_id, reason: 'too_many' },
+      ]),
+    { timeout: 10_000 },
   )
 })

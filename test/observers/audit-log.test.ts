@@ -126,7 +126,7 @@ describe('the audit log', () => {
     await vi.advanceTimersByTimeAsync(30_000)
     vi.useRealTimers()
 
-    await vi.waitFor(async () => expect(await rows()).toHaveLength(2))
+    await vi.waitFor(async () => expect(await rows()).toHaveLength(2), { timeout: 10_000 })
     expect(log.waiting).toBe(0)
   })
 

@@ -5,15 +5,16 @@ import { GitHubClient } from '../../src/providers/github'
 import { GoogleClient } from '../../src/providers/google'
 import { OidcClient } from '../../src/providers/oidc-client'
 import { createTokenVerifier } from '../../src/providers/token-verifier'
-import { type FakeProvider, hostileAnswers, startFakeProvider, unreachableUrl } from '../support/fake-provider'
+import { type FakeProvider, gzipBomb, hostileAnswers, startFakeProvider, unreachableUrl } from '../support/fake-provider'
 
 const redirectUri = 'https://app.example.com/auth/oauth/corp/callback'
 // One client for all: a small deadline, so that "never answers" is quick.
-const httpClient = createHttpClient({ timeoutMs: 400 })
+const httpClient = createHttpClient({ timeoutMs: 1_500 })
 let provider: FakeProvider
 
 beforeAll(async () => {
   provider = await startFakeProvider()
+  gzipBomb() // takes more memory to make than to refuse
 })
 afterAll(() => provider.close())
 
@@ -86,7 +87,7 @@ describe.each(Object.keys(hostileAnswers))('an endpoint that answers with: %s', 
 })
 
 test('nobody listening at the token endpoint is 502 OAUTH_ERROR without status and body', async () => {
-  const tokenUrl = await unreachableUrl()
+  const tokenUrl = unreachableUrl
   const client = new OidcClient(provider.oidcOptions({ httpClient, tokenUrl }))
   const error = await failureOf(client.exchangeCode({ code: 'the-code', redirectUri }))
   expect(error).toMatchObject({ code: 'OAUTH_ERROR', details: { provider: 'oidc', status: null, body: null } })

@@ -50,7 +50,7 @@ test.each(['never answers', 'drips a byte at a time'])(
 ) // below the ten seconds a client waits that was told nothing
 
 test('an error says neither the URL nor what it held', async () => {
-  const url = `${await unreachableUrl()}?access_token=very-secret`
+  const url = `${unreachableUrl}?access_token=very-secret`
   const error: unknown = await createHttpClient()(url).catch((reason: unknown) => reason)
   expect(error).toMatchObject({ name: 'HttpClientError', code: 'ECONNREFUSED' })
   expect(JSON.stringify(error, Object.getOwnPropertyNames(error)) + String(error)).not.toMatch(/very-secret|127\.0\.0\.1/)
@@ -181,7 +181,7 @@ describe('the circuit breaker', () => {
 
   test('is per origin: one broken provider does not close the others', async () => {
     const client = createHttpClient({ circuitBreaker: { failures: 1, resetAfterMs: 60_000 } })
-    await client(await unreachableUrl()).catch(() => undefined)
+    await client(unreachableUrl).catch(() => undefined)
     await expect(client(provider.jwksUri)).resolves.toMatchObject({ status: 200 })
   })
 })

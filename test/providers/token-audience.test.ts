@@ -9,7 +9,7 @@ import { createTokenVerifier } from '../../src/providers/token-verifier'
 import { answer, type FakeEndpoint, type FakeProvider, hostileAnswers, startFakeProvider, unreachableUrl } from '../support/fake-provider'
 
 // A small deadline, so that "never answers" is quick; one client for all.
-const httpClient = createHttpClient({ timeoutMs: 400 })
+const httpClient = createHttpClient({ timeoutMs: 1_500 })
 const audiences = { extraAudiences: ['our-ios-app'] }
 let provider: FakeProvider
 
@@ -160,7 +160,7 @@ describe('outcomes of an introspection endpoint', () => {
       provider.on('introspect', answer(status, body))
       expect([row, ...(await outcomeOf(byIntrospection()))]).toEqual([row, code, ['introspect']])
     }
-    const down = new OidcClient(provider.oidcOptions({ httpClient, introspectionUrl: await unreachableUrl() }))
+    const down = new OidcClient(provider.oidcOptions({ httpClient, introspectionUrl: unreachableUrl }))
     expect(await outcomeOf(down)).toEqual(['OAUTH_PROVIDER_UNAVAILABLE', []])
   })
 
@@ -342,7 +342,7 @@ describe('a generic OIDC client', () => {
       provider.on('jwks', keySet ?? null)
       expect([row, ...(await outcomeOf(client({ tokenVerifier: verifier() }), token))]).toEqual([row, code, calls])
     }
-    const jwksUri = await unreachableUrl()
+    const jwksUri = unreachableUrl
     const tokenVerifier = createTokenVerifier({ issuer: provider.issuer, jwksUri, algorithms: ['RS256'], httpClient })
     expect(await outcomeOf(client({ tokenVerifier }), jwt())).toEqual(['OAUTH_PROVIDER_UNAVAILABLE', []])
     await other.close()

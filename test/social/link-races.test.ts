@@ -9,7 +9,7 @@ import { addIdentity, addUser } from './accounts-at-hand'
 import type { Answer, Profile, Task } from './link-races-child'
 
 for (const database of await databases()) {
-  describe(`login, link and unlink from two processes on one ${database.name} database`, { timeout: raceTimeout(20_000) }, () => {
+  describe(`login, link and unlink from two processes on one ${database.name} database`, { timeout: raceTimeout(60_000) }, () => {
     let opened: OpenDatabase
     let store: KnexStore
     let pair: ProcessPair<Task, Answer>

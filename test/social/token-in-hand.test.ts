@@ -24,7 +24,7 @@ const [database] = await databases()
 if (!database) throw new Error('no database')
 const { start, opened } = onDatabase(database, { memory: true })
 
-const httpClient = createHttpClient({ timeoutMs: 400 })
+const httpClient = createHttpClient({ timeoutMs: 1_500 })
 const unlimited = { throttle: { routes: false } } as const
 
 /** One provider behind every kind of client. */

@@ -219,7 +219,7 @@ describe.each(await databases())('effects after the commit of the host on $name'
         })
       }
       let waiting = 2
-      const met = () => vi.waitFor(() => expect(waiting).toBe(0))
+      const met = () => vi.waitFor(() => expect(waiting).toBe(0), { timeout: 10_000 })
       const arrive = async () => {
         waiting -= 1
         await met()

@@ -371,7 +371,7 @@ for (const database of await databases()) {
       expect(await knex('links').where({ subject: 'aBc' }), 'the column does ignore case').toHaveLength(1)
       expect(await store.identities.findWithUser('google', 'abc')).toBeNull()
       expect(await store.identities.findWithUser('google', 'AbC')).toEqual({ identity, user })
-      await vi.waitFor(() => expect(warn).toHaveBeenCalled())
+      await vi.waitFor(() => expect(warn).toHaveBeenCalled(), { timeout: 10_000 })
       await store.identities.listForUser(user.id)
       expect(warn.mock.calls).toEqual([[expect.stringContaining('links.subject')]])
       expect(warn.mock.calls[0]?.[0]).not.toContain('links.provider')
@@ -391,7 +391,7 @@ for (const database of await databases()) {
       const statements: string[] = []
       knex.on('query', ({ sql }: { sql: string }) => statements.push(sql))
       await store.users.findByEmail('a@example.test')
-      await vi.waitFor(() => expect(statements.length).toBeGreaterThan(1))
+      await vi.waitFor(() => expect(statements.length).toBeGreaterThan(1), { timeout: 10_000 })
       for (let verb = 0; verb < 3; verb++) await store.users.findByEmail('a@example.test')
       expect(statements).toHaveLength(5) // one look, and no more
       expect(warn).not.toHaveBeenCalled()

@@ -1,8 +1,7 @@
-import { createServer } from 'node:net'
 import { inspect } from 'node:util'
 import BetterSqlite from 'better-sqlite3'
 import knex, { type Knex } from 'knex'
-import { afterEach, describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import { ConfigurationError, ServiceUnavailableError } from '../../src/errors'
 import { createKnexStore } from '../../src/store/knex/knex-store'
 import { createAuthTables } from '../../src/store/knex/schema'
@@ -164,7 +163,7 @@ describe.each(['postgres', 'mariadb'] as const)('%s in trouble', (name) => {
     const small = knex({ ...database.config, pool: { min: 0, max: 1 }, acquireConnectionTimeout: 100, log: { warn() {} } })
     cleanUps.push(() => small.destroy())
     const store = createKnexStore({ knex: small })
-    const held = await small.transaction()
+    const held = await vi.waitFor(() => small.transaction(), { timeout: 10_000 }) // the first opens a connection, which may take longer
     await expect(store.users.find('00000000-0000-4000-8000-000000000000')).rejects.toBeInstanceOf(ServiceUnavailableError)
     await expect(store.transaction(async () => 1)).rejects.toBeInstanceOf(ServiceUnavailableError)
     await held.rollback()
@@ -172,11 +171,7 @@ describe.each(['postgres', 'mariadb'] as const)('%s in trouble', (name) => {
 })
 
 test.each(['pg', 'mysql2'])('a database that nobody listens for is a 503, for a verb and for a unit (%s)', async (client) => {
-  const server = createServer().listen(0, '127.0.0.1')
-  await new Promise((resolve) => server.once('listening', resolve))
-  const { port } = server.address() as { port: number } // an IP server's address
-  await new Promise((resolve) => server.close(resolve))
-  const nowhere = knex({ client, connection: { host: '127.0.0.1', port, user: 'x', database: 'x' }, log: { warn() {} } })
+  const nowhere = knex({ client, connection: { host: '127.0.0.1', port: 1, user: 'x', database: 'x' }, log: { warn() {} } })
   cleanUps.push(() => nowhere.destroy())
   const store = createKnexStore({ knex: nowhere })
   await expect(store.users.findByEmail('a@example.test')).rejects.toBeInstanceOf(ServiceUnavailableError)

@@ -9,7 +9,7 @@ import { AT, freshHash, later, newIdentity, newRefreshToken, newUser, newUserTok
 import type { Answer, Task } from './races-child'
 
 for (const database of await databases()) {
-  describe(`two processes on one ${database.name} database`, { timeout: raceTimeout(20_000) }, () => {
+  describe(`two processes on one ${database.name} database`, { timeout: raceTimeout(60_000) }, () => {
     let opened: OpenDatabase
     let store: KnexStore
     let pair: ProcessPair<Task, Answer>

@@ -61,7 +61,7 @@ function announce(title: string, message: string): void {
 }
 
 async function problemOf(config: Knex.Config): Promise<string | null> {
-  const probe = knex({ ...config, pool: { min: 0, max: 1 }, acquireConnectionTimeout: 3000, log: { warn() {} } })
+  const probe = knex({ ...config, pool: { min: 0, max: 1 }, acquireConnectionTimeout: 30_000, log: { warn() {} } })
   try {
     await probe.raw('select 1')
     return null

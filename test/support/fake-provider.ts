@@ -3,8 +3,6 @@
  *
  *   provider.on('token', hostileAnswers['gzip bomb'])
  */
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { answer } from '../../src/testing/fake-provider/answer'
 import type { FakeHandler } from '../../src/testing/fake-provider/fake-provider'
@@ -73,17 +71,11 @@ export const hostileAnswers: Readonly<Record<string, FakeHandler>> = {
 }
 
 /** 32 MB in 32 KB; made once, when first asked for. */
-function gzipBomb(): Buffer {
+export function gzipBomb(): Buffer {
   bomb ??= gzipSync(Buffer.concat([Buffer.from(tokenBody), Buffer.alloc(32 * 1024 * 1024, ' ')]))
   return bomb
 }
 let bomb: Buffer | null = null
 
 /** A loopback URL nobody listens on: ECONNREFUSED. */
-export async function unreachableUrl(): Promise<string> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo // a TCP server's address is never a string
-  await new Promise((resolve) => server.close(resolve))
-  return `http://127.0.0.1:${port}/`
-}
+export const unreachableUrl = 'http://127.0.0.1:1/'
