@@ -5,7 +5,7 @@ import type { Connection } from './connection'
 import type { Tables } from './default-tables'
 import { deleteExpired } from './delete-expired'
 import { rotate } from './rotate-refresh-token'
-import type { Row, Values } from './table'
+import type { Row } from './table'
 import { updateReturning } from './update-returning'
 
 export function refreshTokensStore(connection: Connection, tables: Tables): RefreshTokenStore {
@@ -17,7 +17,7 @@ export function refreshTokensStore(connection: Connection, tables: Tables): Refr
       const { dialect } = connection
       const isAlwaysTheSame = dialect.returning && !refreshTokens.hostFillsColumns
       await connection.statement('refreshTokens.insert', async (db) =>
-        isAlwaysTheSame ? dialect.run(db, insertRow(db, tables, row)) : db(refreshTokens.name).insert(row),
+        isAlwaysTheSame ? dialect.run(db, insertToken(db, tables, token)) : db(refreshTokens.name).insert(row),
       )
     },
 
@@ -99,8 +99,6 @@ export function refreshTokensStore(connection: Connection, tables: Tables): Refr
   }
 }
 
-/** Of a row as the database is to have it. */
-const insertRow = compiledFor<Values>((db, { refreshTokens }) => {
-  const columns = Object.keys(refreshTokens.newRow(slotsOf<RefreshTokenRecord>([...refreshTokens.fields])))
-  return db(refreshTokens.name).insert(slotsOf<Values>(columns))
-})
+const insertToken = compiledFor<RefreshTokenRecord>((db, { refreshTokens }) =>
+  db(refreshTokens.name).insert(refreshTokens.newRow(slotsOf<RefreshTokenRecord>([...refreshTokens.fields]))),
+)
