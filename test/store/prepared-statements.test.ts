@@ -1,9 +1,11 @@
+import { createHash } from 'node:crypto'
 import type { Knex } from 'knex'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { ConfigurationError, createAuthTables, createKnexStore } from '../../src'
 import type { CompleteStore } from '../../src/store/auth-store'
 import { type Database, type DatabaseName, databases, type OpenDatabase } from '../support/databases'
 import { newUser, rotationOf, withRefreshToken } from './contract'
+import { createRenamedTables } from './host-tables'
 
 const named = async (name: DatabaseName) => (await databases()).filter((database) => database.name === name)
 
@@ -52,6 +54,18 @@ for (const postgres of await named('postgres')) {
     const another = await chainOn(createKnexStore({ knex }))
     for (const one of [rotate, rotate, another]) expect(await one()).toBe(true)
     expect(await prepared()).toEqual([expect.stringMatching(/^doorward_[0-9a-f]{32}$/)])
+  })
+
+  test.each(['uuid', 'integer'] as const)('with %s keys every name is the digest of the very text that is prepared', async (keys) => {
+    const host = keys === 'integer' ? await createRenamedTables(knex, 'postgres', { ids: 'integer', instants: 'epoch_ms' }) : {}
+    await (await chainOn(createKnexStore({ knex, ...host }) as CompleteStore))()
+    const { rows } = await knex.raw("select name, statement from pg_prepared_statements where name like 'doorward%'")
+
+    expect(rows.map(nameOf)).toHaveLength(2) // an insert and a rotation
+    for (const { name, statement } of rows) {
+      const digest = createHash('sha256').update(statement.replaceAll(/\$\d+/g, '?')).digest('hex')
+      expect(name).toBe(`doorward_${digest.slice(0, 32)}`)
+    }
   })
 
   async function nameOfRotation(): Promise<string> {
