@@ -29,7 +29,7 @@ const encodedSecretHeader = `${encodeJson({ alg: 'HS256', typ: 'JWT' })}.`
 /** `at` is the instant that is stored as the start of the session, or of its refresh; it becomes `iat`. */
 export function signAccessToken(
   ctx: Pick<AuthContext, 'accessKeys' | 'settings'>,
-  user: UserRecord,
+  user: Pick<UserRecord, 'id' | 'email'>,
   amr: readonly AuthMethod[],
   at: Date,
 ): string {

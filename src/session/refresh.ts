@@ -12,7 +12,7 @@ import { isStillTrusted, readStatelessToken, signStatelessToken } from './statel
 
 /** A session that goes on: whose, how it began, and its next refresh token. */
 export interface ContinuedSession {
-  readonly user: UserRecord
+  readonly user: Pick<UserRecord, 'id' | 'email'>
   readonly amr: readonly AuthMethod[]
   /** Made before the user was read, and so is the access token beside it: what it may do is what the account allowed then. */
   readonly refreshToken: IssuedRefreshToken

@@ -245,6 +245,13 @@ export interface Rotation {
   at: Date
 }
 
+/** What the new pair is made of: no more is read, and the user's secrets least of all. */
+export interface Rotated {
+  /** The child. */
+  token: Pick<RefreshTokenRecord, 'tokenHash' | 'userId' | 'amr' | 'expiresAt'>
+  user: Pick<UserRecord, 'id' | 'email'>
+}
+
 /** What one statement saw of a token that somebody may have spent before. */
 export interface TokenWithSuccessor {
   token: RefreshTokenRecord
@@ -261,9 +268,9 @@ export interface RefreshTokenStore {
   /**
    * Single use: spends the token and inserts its child (same user, family, amr and absolute end), all of it or nothing, also
    * when it is called outside of a unit. Null, with nothing changed, unless the token is unspent, unrevoked and unexpired and
-   * its user active: then the child and the user, whose row stays locked until the unit ends.
+   * its user active: then what the child and the user are, whose row stays locked until the unit ends.
    */
-  rotate(rotation: Rotation): Promise<{ token: RefreshTokenRecord; user: UserRecord } | null>
+  rotate(rotation: Rotation): Promise<Rotated | null>
   /** True when a token of the user, spent or not, was made in that span and its family has neither been revoked nor ended. */
   hasLiveFamily(userId: string, made: { from: Date; before: Date }, at: Date): Promise<boolean>
   /** Repeats its statement until it changes no row, so that a child inserted meanwhile is caught; how many were live. */

@@ -157,7 +157,9 @@ for (const database of await databases()) {
           childExpiresAt: later(9),
           at: AT,
         })
-        expect(rotated).toMatchObject({ user, token: { parentId: token.id, familyId: token.familyId } })
+        expect(rotated).toMatchObject({ user: { id: user.id, email: user.email }, token: { userId: user.id } })
+        const child = await store.refreshTokens.find(rotated?.token.tokenHash ?? '')
+        expect(child).toMatchObject({ parentId: token.id, familyId: token.familyId })
         expect(await store.identities.recordLogin(identity, later(3))).toEqual({ ...user, lastLoginAt: later(3) })
       },
     )

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import type { RefreshTokenRecord, Rotation } from '../auth-store'
+import type { RefreshTokenRecord, Rotation, UserRecord } from '../auth-store'
 import type { Tables } from './default-tables'
 
 /** Unspent, unrevoked and unexpired. */
@@ -13,8 +13,9 @@ export function rotatable(query: Knex.QueryBuilder, { refreshTokens }: Tables, {
 /** What a child has of its parent, whatever types the columns have. */
 export const inherited = ['userId', 'familyId', 'amr', 'familyExpiresAt'] as const satisfies readonly (keyof RefreshTokenRecord)[]
 
-/** What the database is asked about a child; a key may be of its making. */
-export const answered = ['id', 'parentId', 'expiresAt', 'usedAt', ...inherited] as const satisfies readonly (keyof RefreshTokenRecord)[]
+/** What the database is asked about the child, and about its user: `Rotated`, and what tells a child from its parent. */
+export const answered = ['userId', 'amr', 'expiresAt', 'usedAt'] as const satisfies readonly (keyof RefreshTokenRecord)[]
+export const answeredOfUser = ['id', 'email'] as const satisfies readonly (keyof UserRecord)[]
 
 /** As many places as there are values. */
 export function places(values: readonly unknown[], place: '?' | '??' = '?'): string {

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import type { RefreshTokenRecord, Rotation, UserRecord } from '../auth-store'
 import type { Tables } from './default-tables'
-import { answered, places, rotatable } from './rotatable'
+import { answered, answeredOfUser, places, rotatable } from './rotatable'
 import type { Values } from './table'
 
 /**
@@ -12,11 +12,11 @@ import type { Values } from './table'
  * refused like any duplicate: whose row it would update is given the parent's hash, which is taken too.
  */
 export function rotateByUpsert(db: Knex, tables: Tables, rotation: Rotation): Knex.Raw {
-  const { refreshTokens, users } = tables
+  const { refreshTokens } = tables
   const { columns, ofParent, ofChild } = parentAndChild(db, tables, rotation)
   const [tokenHash, usedAt] = [refreshTokens.bareColumn('tokenHash'), refreshTokens.bareColumn('usedAt')]
   const token = refreshTokens.select(answered)
-  const user = [...users.fields].map((field) => ofOwner(db, tables, field))
+  const user = answeredOfUser.map((field) => ofOwner(db, tables, field))
   return db.raw(
     `with spent as materialized ? insert into ?? (${places(columns, '??')}) ` +
       `select ${places(ofParent)} from spent union all select ${places(ofChild)} from spent where true ` +

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import type { RefreshTokenRecord, Rotation } from '../auth-store'
 import type { Tables } from './default-tables'
-import { answered, inherited, places, rotatable } from './rotatable'
+import { answered, answeredOfUser, inherited, places, rotatable } from './rotatable'
 
 /**
  * Hold the user, spend the token, insert the child: each part takes its row from the one before, so they run in this
@@ -17,7 +17,7 @@ export function rotateInWith(db: Knex, tables: Tables, rotation: Rotation): Knex
   const held = rotatable(db(refreshTokens.name), tables, rotation)
     .join(users.name, users.column('id'), refreshTokens.column('userId'))
     .where(users.where({ isActive: true }))
-    .select([...users.selection])
+    .select([...users.select(answeredOfUser)])
     .forUpdate(users.name)
   const spent = rotatable(db(refreshTokens.name), tables, rotation)
     .updateFrom('held')

@@ -1,19 +1,17 @@
 import type { Knex } from 'knex'
-import { DuplicateRecordError, type RefreshTokenRecord, type Rotation, type UserRecord } from '../auth-store'
+import { DuplicateRecordError, type RefreshTokenRecord, type Rotated, type Rotation, type UserRecord } from '../auth-store'
 import { Slot } from './column-values'
 import { compileOnce, type Statement } from './compile-once'
 import type { Connection } from './connection'
 import type { Tables } from './default-tables'
 import type { Dialect } from './dialect'
-import { rotatable } from './rotatable'
+import { answeredOfUser, rotatable } from './rotatable'
 import { rotateByUpsert } from './rotate-by-upsert'
 import { rotateInWith } from './rotate-in-with'
-import type { Row } from './table'
-
-type Rotated = { token: RefreshTokenRecord; user: UserRecord }
+import type { Row, Table } from './table'
 
 export async function rotate(connection: Connection, tables: Tables, rotation: Rotation): Promise<Rotated | null> {
-  const { refreshTokens, users } = tables
+  const { refreshTokens } = tables
   const { tokenHash, child } = rotation
   if (!refreshTokens.match({ tokenHash }) || !refreshTokens.match(child)) return null
   if (child.tokenHash === tokenHash) throw new DuplicateRecordError('refreshTokens.rotate: the child has the hash of its parent')
@@ -21,12 +19,24 @@ export async function rotate(connection: Connection, tables: Tables, rotation: R
   if (!dialect.returning) return connection.lockedTogether('refreshTokens.rotate', (db) => rotateStepByStep(db, tables, rotation))
   const rows = await connection.statement('refreshTokens.rotate', (db) => dialect.run(db, statementFor(db, dialect, tables, rotation)))
   const row = rows.find((row) => refreshTokens.read(row, 'usedAt') === null)
-  return row ? { token: childFrom(row, tables, rotation), user: users.toRecord(row) } : null
+  return row ? rotatedFrom(row, tables, child.tokenHash) : null
 }
 
-/** What the database was not asked for is what it was given. */
-function childFrom(row: Row, { refreshTokens }: Tables, { child: { tokenHash }, at }: Rotation): RefreshTokenRecord {
-  return { ...refreshTokens.toRecord(row), tokenHash, createdAt: at }
+/** The child's hash is the one it was given. */
+function rotatedFrom(row: Row, { refreshTokens, users }: Tables, tokenHash: string): Rotated {
+  return {
+    token: {
+      tokenHash,
+      userId: refreshTokens.read(row, 'userId'),
+      amr: refreshTokens.fields.has('amr') ? refreshTokens.read(row, 'amr') : null,
+      expiresAt: refreshTokens.read(row, 'expiresAt'),
+    },
+    user: ownerFrom(row, users),
+  }
+}
+
+function ownerFrom(row: Row, users: Table<UserRecord>): Rotated['user'] {
+  return { id: users.read(row, 'id'), email: users.read(row, 'email') }
 }
 
 const compiled = new WeakMap<Tables, (rotation: Rotation) => Statement>()
@@ -57,7 +67,7 @@ async function rotateStepByStep(db: Knex, tables: Tables, rotation: Rotation): P
   if (!held) return null
   const token = childOf(tables.refreshTokens.toRecord(held), rotation)
   await db(tables.refreshTokens.name).insert(tables.refreshTokens.newRow(token))
-  return { token, user: tables.users.toRecord(held) }
+  return { token, user: ownerFrom(held, tables.users) }
 }
 
 /**
@@ -73,7 +83,7 @@ async function holdThenSpend(db: Knex, tables: Tables, rotation: Rotation): Prom
     .where(users.column('id'), owner)
     .where(users.where({ isActive: true }))
     .where(refreshTokens.column('userId'), db.ref(users.column('id')))
-    .select([...refreshTokens.selection, ...users.selection])
+    .select([...refreshTokens.selection, ...users.select(answeredOfUser)])
     .forUpdate()
   const [row]: Row[] = await held
   if (!row) return null
