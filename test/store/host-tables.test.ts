@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import type { Knex } from 'knex'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import {
@@ -339,6 +340,22 @@ for (const database of await databases()) {
       expect(await store.refreshTokens.find(token.tokenHash)).toEqual({ ...token, usedAt: rotation.at })
       expect(await store.refreshTokens.rotate(rotationOf(token.tokenHash))).toBeNull()
     })
+
+    if (database.name === 'sqlite')
+      test('a child whose hash is taken leaves the token unspent, also where the host’s transaction goes on', async () => {
+        opened = await database.open()
+        await createAuthTables(opened.knex)
+        const store = createKnexStore({ knex: opened.knex })
+        const { id } = await store.users.insert(newUser())
+        const [token, other] = [newRefreshToken(id), newRefreshToken(id)]
+        for (const each of [token, other]) await store.refreshTokens.insert(each)
+        await opened.knex.transaction(async (trx) => {
+          const rotation = rotationOf(token.tokenHash, { child: { id: randomUUID(), tokenHash: other.tokenHash } })
+          await expect(store.using(trx).refreshTokens.rotate(rotation)).rejects.toThrow(DuplicateRecordError)
+        })
+        for (const each of [token, other]) expect(await store.refreshTokens.find(each.tokenHash)).toEqual(each)
+        expect(await store.refreshTokens.rotate(rotationOf(token.tokenHash))).not.toBeNull()
+      })
   })
 
   describe(`a column of the host that ignores case on ${database.name}`, () => {

@@ -83,7 +83,7 @@ for (const postgres of await named('postgres')) {
     [
       'another type of a column',
       retyped,
-      async (rotate) => (await rotate()) && knex.raw('alter table auth_users alter name type varchar(500)'),
+      async (rotate) => (await rotate()) && knex.raw('alter table auth_users alter email type varchar(500)'),
     ],
   ])(
     'where the connection knows %s, the statement is sent as it is, and so is every later one; it is said once',

@@ -8,7 +8,8 @@ import { DuplicateRecordError } from '../auth-store'
 export function translateDriverError(verb: string, error: unknown): Error {
   if (error instanceof AppError || error instanceof ConfigurationError || error instanceof DuplicateRecordError) return error
   const code = codeOf(error)
-  if (DUPLICATE.has(code)) return new DuplicateRecordError(`${verb}: a record with these unique values exists (${code})`)
+  if (DUPLICATE.has(code) || isOverflow(error))
+    return new DuplicateRecordError(`${verb}: a record with these unique values exists (${code})`)
   if (isConflictCode(code) || isOutage(code) || isLostConnection(error)) {
     return new ServiceUnavailableError({ cause: new DriverError(verb, code) })
   }
@@ -38,6 +39,11 @@ const DUPLICATE: ReadonlySet<string> = new Set([
   'SQLITE_CONSTRAINT_PRIMARYKEY',
   'SQLITE_CONSTRAINT_ROWID',
 ])
+
+/** SQLite, where a rotation has its child refused because the hash is taken; nothing else of ours can overflow. */
+function isOverflow(error: unknown): boolean {
+  return error instanceof Error && / - integer overflow$/.test(error.message)
+}
 
 // Serialization failure and deadlock (PostgreSQL); 1213, 1205 and, with innodb_snapshot_isolation, 1020 (MariaDB); a
 // locked file (SQLite).

@@ -40,7 +40,11 @@ export function refreshTokensStore(connection: Connection, tables: Tables): Refr
       const [row] = await connection.statement<Row[]>('refreshTokens.findWithSuccessor', (db) =>
         db(refreshTokens.name)
           .join(users.name, users.column('id'), refreshTokens.column('userId'))
-          .leftJoin({ [successors.name]: refreshTokens.name }, successors.column('parentId'), refreshTokens.column('id'))
+          .leftJoin({ [successors.name]: refreshTokens.name }, (on) =>
+            on
+              .on(successors.column('familyId'), refreshTokens.column('familyId'))
+              .andOn(successors.column('parentId'), refreshTokens.column('id')),
+          )
           .where(where)
           .select([...refreshTokens.selection, ...users.selection, ...successors.selection])
           .limit(1),

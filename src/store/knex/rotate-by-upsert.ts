@@ -8,8 +8,9 @@ import type { Values } from './table'
  * Parent and child, inserted together: the parent is there already, so for it the insert becomes the update that spends it.
  * A single write, and SQLite knows one writer: what the statement saw of token and user stays so until it is done.
  *
- * They meet on the hash, the one column that is unique in every host's table. A child with a hash that is taken is to be
- * refused like any duplicate: whose row it would update is given the parent's hash, which is taken too.
+ * They meet on the hash, the one column that is unique in every host's table. A child with a hash that is taken would update
+ * another's row: then the statement fails as a whole, by a number that has no absolute value (`isOverflow` of the driver's
+ * errors). Nothing that an index holds is set, because SQLite writes each index of a column that is, the same value too.
  */
 export function rotateByUpsert(db: Knex, tables: Tables, rotation: Rotation): Knex.Raw {
   const { refreshTokens } = tables
@@ -20,7 +21,7 @@ export function rotateByUpsert(db: Knex, tables: Tables, rotation: Rotation): Kn
   return db.raw(
     `with spent as materialized ? insert into ?? (${places(columns, '??')}) ` +
       `select ${places(ofParent)} from spent union all select ${places(ofChild)} from spent where true ` +
-      `on conflict (??) do update set ?? = ??, ?? = case when ?? is null then ? else ?? end returning ${places(token, '??')}, ${places(user)}`,
+      `on conflict (??) do update set ${spend} returning ${places(token, '??')}, ${places(user)}`,
     [
       spendable(db, tables, rotation),
       refreshTokens.name,
@@ -30,15 +31,16 @@ export function rotateByUpsert(db: Knex, tables: Tables, rotation: Rotation): Kn
       tokenHash,
       usedAt,
       `excluded.${usedAt}`,
-      tokenHash,
       `excluded.${usedAt}`,
-      refreshTokens.value('tokenHash', rotation.tokenHash),
-      `excluded.${tokenHash}`,
+      `excluded.${usedAt}`,
       ...token,
       ...user,
     ],
   )
 }
+
+// Of another's row, which the child must not update, there is no such number. With a column in it, or SQLite asks beforehand.
+const spend = '?? = case when ?? is null then abs(-9223372036854775808 + (?? is not null)) else ?? end'
 
 /** The token as its table has it, while its user is active. */
 function spendable(db: Knex, tables: Tables, rotation: Rotation): Knex.QueryBuilder {

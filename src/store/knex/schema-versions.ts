@@ -122,8 +122,8 @@ export const VERSIONS: readonly Version[] = [
         constraints: (users) => [ofUser(users)],
         indexes: [
           { name: 'auth_refresh_tokens_user', columns: 'user_id' },
-          { name: 'auth_refresh_tokens_family', columns: 'family_id' },
-          { name: 'auth_refresh_tokens_parent', columns: 'parent_id' },
+          // A token and its successor in one place: each row costs a write to every index.
+          { name: 'auth_refresh_tokens_family', columns: 'family_id, parent_id' },
           { name: 'auth_refresh_tokens_expiry', columns: 'family_expires_at' },
         ],
       },
