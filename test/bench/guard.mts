@@ -1,27 +1,26 @@
 /**
  * What a guard costs: CPU time of the server process per request above the same Express app without one, and how many
- * requests it answers beside that one. Each contestant is a process of its own, and takes turns of a tenth of a second with
- * the bare app. `first sight`: no token comes twice before doorward has forgotten it; the others remember nothing, so they
+ * requests it answers beside that one. Each round starts the contestant anew, and with it such an app, and both serve at the
+ * same time: what the machine does meanwhile it does to both, and both are equally warm. `first sight`: no token comes twice before doorward has forgotten it; the others remember nothing, so they
  * get the same tokens. Fails when doorward misses a goal.
- * `npm run bench -- guard [--rounds 10] [--quick] [--write] [--only text]`, at a quiet moment.
+ * `npm run bench -- guard [--rounds 6] [--quick] [--write] [--only text]`, at a quiet moment.
  */
 import { generateKeyPairSync, type KeyObject, randomBytes, randomUUID } from 'node:crypto'
 import jwt from 'jsonwebtoken'
 import { deriveKey } from '../../src/keys'
 import { type Connection, openConnection, requestText } from './lib/connection.mjs'
-import { type LoadFigures, load, settling } from './lib/load.mjs'
+import { type LoadFigures, load } from './lib/load.mjs'
 import { readOptions } from './lib/options.mjs'
 import { authJs, betterAuth, logInSomebody, type Product } from './lib/products.mjs'
 import { type Goal, report } from './lib/report.mjs'
 import { type Measured, measureInRounds } from './lib/rounds.mjs'
 import { type Server, startServer } from './lib/start-server.mjs'
-import { median } from './lib/statistics.mjs'
 
-const options = readOptions({ rounds: 10 })
-const warmUp = options.quick ? 200 : 1_500
-/** A shared machine changes its pace within a second, and the goals are a few microseconds. */
-const turn = { milliseconds: 100, times: 4 }
-const connections = 16
+const options = readOptions({ rounds: 6 })
+/** Milliseconds; the code is compiled for the most part after the first two thousand of a server's. */
+const [warmUp, milliseconds] = options.quick ? [300, 300] : [3_000, 2_000]
+/** To each of the two. */
+const connections = 8
 const mostAboveExpress = 5
 const leastThroughput = 0.93
 /** Five times what doorward can tell apart: sent in turn, each has been forgotten when it comes again, with hardly an exception. */
@@ -47,17 +46,16 @@ interface Keys {
 }
 
 async function main(): Promise<number> {
-  const running = await Promise.all(contestants().map(run))
-  const measured = await measureInRounds(
-    running.map(({ name }) => name),
-    options.rounds,
-    (name, round) => measure(named(running, name), named(running, bareOf(name)), round),
-  )
-  await Promise.all(running.map(({ stop }) => stop()))
+  const made = algorithms.map((algorithm) => ({ algorithm, keys: makeKeys(algorithm) }))
+  const [all, bare] = [contestants(made), bareApps(made)]
+  const names = all.map(({ name }) => name)
+  const measured = await measureInRounds(names, options.rounds, (name) => measure(named(all, name), named(bare, bareOf(name))), {
+    warmsUp: false,
+  })
   return report({
     name: 'guard',
     columns: ['Guard', 'requests/s', 'of bare Express', 'CPU µs/request', 'above bare Express', 'p99 ms'],
-    rows: running.map(({ name }) => [
+    rows: names.map((name) => [
       name,
       measured.median(name, 'perSecond').toFixed(0),
       measured.median(name, 'ofBare'),
@@ -82,11 +80,14 @@ async function main(): Promise<number> {
 
 // ---- who takes part -------------------------------------------------------------------------------------------------
 
-function contestants(): Contestant[] {
-  const [hs256, es256, rs256] = algorithms.map((algorithm) => ({ algorithm, keys: makeKeys(algorithm) })) as [Made, Made, Made] // as many
-  const all = [hs256, es256, rs256]
+function bareApps(all: readonly Made[]): Contestant[] {
+  return all.map((made) => jwtGuard('bare Express', 'none', made))
+}
+
+function contestants(all: readonly Made[]): Contestant[] {
+  const [hs256, , rs256] = all as [Made, Made, Made] // one for each algorithm
   const chosen = [
-    ...all.map((made) => jwtGuard('bare Express', 'none', made)),
+    ...bareApps(all),
     ...all.map((made) => jwtGuard('doorward, repeated', 'doorward', made, 64)),
     ...all.map((made) => jwtGuard('doorward, first sight', 'doorward', made)),
     ...all.map((made) => jwtGuard('jsonwebtoken by hand', 'jsonwebtoken', made)),
@@ -193,48 +194,30 @@ function spoil(value: string): string {
 
 type Figure = 'perSecond' | 'cpuMicros' | 'p99' | 'ofBare' | 'aboveBare'
 
-/** In turns with the bare app: what the two differ by is not the machine's. */
-async function measure(contestant: Running, bare: Running, round: number): Promise<Record<Figure, number>> {
-  for (const one of [contestant, bare]) await ask(one, round < 0 ? warmUp : settling)
-  const [own, beside]: [LoadFigures[], LoadFigures[]] = [[], []]
-  const [ours, theirs] = [
-    { one: contestant, figures: own },
-    { one: bare, figures: beside },
-  ]
-  for (let count = 0; count < turn.times; count++) {
-    for (const { one, figures } of count % 2 === 0 ? [ours, theirs] : [theirs, ours]) figures.push(await ask(one, turn.milliseconds))
-  }
-  const [perSecond, cpuMicros] = [overall(own, 'perSecond'), overall(own, 'cpuMicros')]
-  return {
-    perSecond,
-    cpuMicros,
-    p99: median(own.map(({ p99 }) => p99)),
-    ofBare: perSecond / overall(beside, 'perSecond'),
-    aboveBare: cpuMicros - overall(beside, 'cpuMicros'),
-  }
+/** At the same time as the bare app: what the two differ by is not the machine's. */
+async function measure(contestant: Contestant, bare: Contestant): Promise<Record<Figure, number>> {
+  const both = await Promise.all([run(contestant), run(bare)])
+  await Promise.all(both.map((one) => ask(one, warmUp)))
+  const [own, beside] = (await Promise.all(both.map((one) => ask(one, milliseconds)))) as [LoadFigures, LoadFigures] // as many
+  await Promise.all(both.map(({ stop }) => stop()))
+  const { perSecond, cpuMicros, p99 } = own
+  return { perSecond, cpuMicros, p99, ofBare: perSecond / beside.perSecond, aboveBare: cpuMicros - beside.cpuMicros }
 }
 
-/** Every turn is as long as the others. */
-function overall(turns: readonly LoadFigures[], figure: 'perSecond' | 'cpuMicros'): number {
-  const weights = turns.map(({ operations }) => (figure === 'perSecond' ? 1 : operations))
-  const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0)
-  return sum(turns.map((one, index) => one[figure] * (weights[index] ?? 0))) / sum(weights)
-}
-
-function ask(contestant: Running, milliseconds: number): Promise<LoadFigures> {
-  const { server, requests, name } = contestant
+function ask(one: Running, milliseconds: number): Promise<LoadFigures> {
+  const { server, requests, name } = one
   return load(server, {
-    connections: contestant.connections,
+    connections: one.connections,
     milliseconds,
     async operation(connection) {
-      const { status } = await connection.ask(requests[contestant.sent++ % requests.length] ?? '')
+      const { status } = await connection.ask(requests[one.sent++ % requests.length] ?? '')
       if (status !== 200) throw new Error(`${name} answered ${status}`)
     },
   })
 }
 
-function named(running: readonly Running[], name: string): Running {
-  const found = running.find((contestant) => contestant.name === name)
+function named(all: readonly Contestant[], name: string): Contestant {
+  const found = all.find((contestant) => contestant.name === name)
   if (!found) throw new Error(`${name} does not take part`)
   return found
 }

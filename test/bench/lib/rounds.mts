@@ -15,14 +15,18 @@ export function roundLength(lengths: { warmUp: number; round: number }): (round:
   return (round) => (round < 0 ? lengths.warmUp : lengths.round)
 }
 
-/** Measures each contestant once per round, in another order each time; one more round before, -1, is for warming up. */
+/**
+ * Measures each contestant once per round, in another order each time; one more round before, -1, is for warming up, unless
+ * `measure` starts what it measures.
+ */
 export async function measureInRounds<Key extends string>(
   names: readonly string[],
   rounds: number,
   measure: (name: string, round: number) => Promise<Figures<Key>>,
+  { warmsUp = true } = {},
 ): Promise<Measured<Key>> {
   const seen = new Map<string, Figures<Key>[]>(names.map((name) => [name, []]))
-  for (let round = -1; round < rounds; round++) {
+  for (let round = warmsUp ? -1 : 0; round < rounds; round++) {
     for (const name of shuffled(names)) {
       const figures = await measure(name, round)
       if (round >= 0) seen.get(name)?.push(figures)
