@@ -116,20 +116,46 @@ function countOutcome(origin: OriginState, breaker: Breaker, { era, isSuccess }:
 }
 
 async function send(dispatcher: Dispatcher, url: string, call: HttpRequest, timeoutMs: number): Promise<HttpResponse> {
-  // undici's own timers restart with every byte; only this one bounds a body that drips. It does not hold the process.
-  const deadline = AbortSignal.timeout(timeoutMs)
-  const { statusCode, headers, body } = await undici().request(url, {
-    dispatcher,
-    method: (call.method ?? 'GET') as Dispatcher.HttpMethod, // any other word is undici's to refuse
-    headers: { 'accept-encoding': 'identity', ...call.headers },
-    body: call.body ?? null,
-    signal: call.signal ? AbortSignal.any([deadline, call.signal]) : deadline,
-  })
+  const { signal, release } = limitedTo(timeoutMs, call.signal)
+  try {
+    const { statusCode, headers, body } = await undici().request(url, {
+      dispatcher,
+      method: (call.method ?? 'GET') as Dispatcher.HttpMethod, // any other word is undici's to refuse
+      headers: { 'accept-encoding': 'identity', ...call.headers },
+      body: call.body ?? null,
+      signal,
+    })
+    return { status: statusCode, headers, body: await readBody(body, headers['content-encoding'], call.maxBytes ?? DEFAULT_MAX_BYTES) }
+  } finally {
+    release()
+  }
+}
+
+/**
+ * Aborted once the time is over, and with the caller's signal. undici's own timers restart with every byte; only this one
+ * bounds a body that drips. It does not hold the process. `AbortSignal.timeout` and `AbortSignal.any` would leave a timer and
+ * weak references behind for each call, until its time is over.
+ */
+function limitedTo(timeoutMs: number, outer: AbortSignal | undefined): { signal: AbortSignal; release(): void } {
+  const controller = new AbortController()
+  const late = () => controller.abort(new HttpClientError('TIMEOUT', 'The provider did not answer in time.'))
+  const timer = setTimeout(late, timeoutMs).unref()
+  const follow = () => controller.abort(outer?.reason)
+  if (outer?.aborted) follow()
+  outer?.addEventListener('abort', follow, { once: true })
+  const release = () => {
+    clearTimeout(timer)
+    outer?.removeEventListener('abort', follow)
+  }
+  return { signal: controller.signal, release }
+}
+
+async function readBody(body: Dispatcher.ResponseData['body'], encoding: string | string[] | undefined, maxBytes: number): Promise<Buffer> {
   // A destroyed body emits 'error' once more; unheard, that would end the process.
   body.on('error', () => undefined)
   try {
-    refuseEncoded(headers['content-encoding'])
-    return { status: statusCode, headers, body: await readAtMost(body, call.maxBytes ?? DEFAULT_MAX_BYTES) }
+    refuseEncoded(encoding)
+    return await readAtMost(body, maxBytes)
   } finally {
     body.destroy()
   }
@@ -141,21 +167,24 @@ function refuseEncoded(encoding: string | string[] | undefined): void {
   throw new HttpClientError('ENCODED', 'The provider answered in an encoding that was not asked for.')
 }
 
-async function readAtMost(body: AsyncIterable<unknown>, maxBytes: number): Promise<Buffer> {
-  const chunks: Buffer[] = []
-  let size = 0
-  for await (const chunk of body) {
-    const bytes = chunk as Buffer // no encoding is set on the stream
-    size += bytes.length
-    if (size > maxBytes) throw new HttpClientError('TOO_LARGE', 'The provider answered with too much.')
-    chunks.push(bytes)
-  }
-  return Buffer.concat(chunks)
+/** By its events: to iterate over a stream costs more than all that is read here. */
+function readAtMost(body: Dispatcher.ResponseData['body'], maxBytes: number): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = []
+    let size = 0
+    body.on('data', (bytes: Buffer) => {
+      size += bytes.length
+      if (size > maxBytes) reject(new HttpClientError('TOO_LARGE', 'The provider answered with too much.'))
+      else chunks.push(bytes)
+    })
+    body.on('end', () => resolve(Buffer.concat(chunks)))
+    body.on('error', reject)
+    body.on('close', () => reject(new HttpClientError('CLOSED', 'The provider did not answer to the end.'))) // unless it ended
+  })
 }
 
 function codeOf(error: unknown): string {
   if (!(error instanceof Error)) return 'UNKNOWN'
-  if (error.name === 'TimeoutError') return 'TIMEOUT'
   const code = (error as { code?: unknown }).code
   return typeof code === 'string' ? code : error.name
 }

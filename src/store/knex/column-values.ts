@@ -45,7 +45,7 @@ export function canHold(kind: ColumnKind, value: unknown, maxLength = Number.POS
     case 'text key':
       return typeof value === 'string' && value !== '' && !UNSTORABLE.test(value)
     case 'text':
-      return typeof value === 'string' && !UNSTORABLE.test(value) && [...value].length <= maxLength
+      return typeof value === 'string' && !UNSTORABLE.test(value) && (value.length <= maxLength || [...value].length <= maxLength)
     case 'integer':
       return Number.isSafeInteger(value)
     case 'boolean':
@@ -116,9 +116,13 @@ const WITHOUT_ZONE = /^\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d(\.\d+)?)?$/
 // A number or its text; a Date; or text, which means UTC unless it says otherwise.
 function toInstant(value: unknown): Date {
   if (value instanceof Date) return value
-  const text = String(value)
-  const instant = NUMBER.test(text) ? new Date(Number(text)) : new Date(WITHOUT_ZONE.test(text) ? `${text.replace(' ', 'T')}Z` : text)
+  const instant = typeof value === 'number' ? new Date(value) : fromText(String(value))
   // An unreadable expiry must not compare as "not yet".
   if (Number.isNaN(instant.getTime())) throw new Error('A date in the database cannot be read')
   return instant
+}
+
+function fromText(text: string): Date {
+  if (NUMBER.test(text)) return new Date(Number(text))
+  return new Date(WITHOUT_ZONE.test(text) ? `${text.replace(' ', 'T')}Z` : text)
 }

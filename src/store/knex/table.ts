@@ -122,11 +122,17 @@ export function bindTable<R extends { id: string }>(
     alias: (field) => alias(prefix, String(field)),
     value: (field, value) => toColumn(columnOf(field).kind, value, knex, dialect),
     match(wanted) {
-      const given = entries(wanted)
-      // A condition left undefined, as a JavaScript host may, is not one condition less: it would mean every row.
-      if (given.length === 0 || given.length < Object.keys(wanted).length) return null
-      if (!given.every(([field, value]) => canHold(columnOf(field).kind, value, columnOf(field).maxLength))) return null
-      return Object.fromEntries(given.map(([field, value]) => [table.column(field), toColumn(columnOf(field).kind, value, knex, dialect)]))
+      const conditions: Values = {}
+      let count = 0
+      for (const [field, value] of Object.entries(wanted)) {
+        // A condition left undefined, as a JavaScript host may, is not one condition less: it would mean every row.
+        if (value === undefined) return null
+        const { name: column, kind, maxLength } = columnOf(field as keyof R) // Object.entries widens the keys
+        if (!canHold(kind, value, maxLength)) return null
+        conditions[`${name}.${column}`] = toColumn(kind, value, knex, dialect)
+        count += 1
+      }
+      return count === 0 ? null : conditions
     },
     where(wanted) {
       const conditions = table.match(wanted)
@@ -143,19 +149,22 @@ export function bindTable<R extends { id: string }>(
       return query
     },
     toRow(values) {
-      const given = entries(values).flatMap(([field, value]) => {
+      const row: Values = {}
+      const bad: string[] = []
+      for (const [field, value] of entries(values)) {
         const column = columns.get(field)
-        return column ? [{ field, column, value }] : []
-      })
-      const bad = given.filter(({ column, value }) => !canHold(column.kind, value, column.maxLength))
-      if (bad.length > 0) throw new ValidationError({ details: { errors: bad.map(({ field }) => ({ path: field, rule: 'unstorable' })) } })
-      return Object.fromEntries(given.map(({ column, value }) => [column.name, toColumn(column.kind, value, knex, dialect)]))
+        if (!column) continue
+        if (canHold(column.kind, value, column.maxLength)) row[column.name] = toColumn(column.kind, value, knex, dialect)
+        else bad.push(field)
+      }
+      if (bad.length > 0) throw new ValidationError({ details: { errors: bad.map((path) => ({ path, rule: 'unstorable' })) } })
+      return row
     },
     newRow({ id, ...values }) {
-      const own = (options.insertDefaults?.() ?? {}) as Values // the host's words, which knex judges
-      const rest = { ...withoutOurs(own), ...table.toRow(values as unknown as Partial<R>) } // all of R but the key
+      const own = options.insertDefaults?.() as Values | undefined // the host's words, which knex judges
+      const rest = { ...(own && withoutOurs(own)), ...table.toRow(values as unknown as Partial<R>) } // all of R but the key
       if (table.databaseMakesKeys) return rest
-      const key = id ?? own[table.bareColumn('id')] ?? randomUUID()
+      const key = id ?? own?.[table.bareColumn('id')] ?? randomUUID()
       const { name: column, kind } = columnOf('id')
       if (!canHold(kind, key)) throw new TypeError(`The key of a new row of ${name} is no ${options.ids ?? 'uuid'}; look at insertDefaults`)
       return { ...rest, [column]: toColumn(kind, key, knex, dialect) }
