@@ -137,17 +137,22 @@ async function send(dispatcher: Dispatcher, url: string, call: HttpRequest, time
  * weak references behind for each call, until its time is over.
  */
 function limitedTo(timeoutMs: number, outer: AbortSignal | undefined): { signal: AbortSignal; release(): void } {
+  if (outer?.aborted) throw givenUp(outer)
   const controller = new AbortController()
   const late = () => controller.abort(new HttpClientError('TIMEOUT', 'The provider did not answer in time.'))
   const timer = setTimeout(late, timeoutMs).unref()
-  const follow = () => controller.abort(outer?.reason)
-  if (outer?.aborted) follow()
+  const follow = () => outer && controller.abort(givenUp(outer))
   outer?.addEventListener('abort', follow, { once: true })
   const release = () => {
     clearTimeout(timer)
     outer?.removeEventListener('abort', follow)
   }
   return { signal: controller.signal, release }
+}
+
+/** Never the caller's own reason: to undici one that is `false`, say, is no reason to stop. */
+function givenUp({ reason }: AbortSignal): HttpClientError {
+  return new HttpClientError(codeOf(reason), 'The caller stopped waiting for the provider.')
 }
 
 async function readBody(body: Dispatcher.ResponseData['body'], encoding: string | string[] | undefined, maxBytes: number): Promise<Buffer> {
@@ -178,13 +183,13 @@ function readAtMost(body: Dispatcher.ResponseData['body'], maxBytes: number): Pr
       else chunks.push(bytes)
     })
     body.on('end', () => resolve(Buffer.concat(chunks)))
-    body.on('error', reject)
-    body.on('close', () => reject(new HttpClientError('CLOSED', 'The provider did not answer to the end.'))) // unless it ended
+    body.on('error', reject) // undici's, also when the connection is closed before the end
   })
 }
 
 function codeOf(error: unknown): string {
   if (!(error instanceof Error)) return 'UNKNOWN'
+  if (error.name === 'TimeoutError') return 'TIMEOUT'
   const code = (error as { code?: unknown }).code
   return typeof code === 'string' ? code : error.name
 }

@@ -245,7 +245,7 @@ export interface Rotation {
   at: Date
 }
 
-/** What the new pair is made of: no more is read, and the user's secrets least of all. */
+/** What the new pair is made of: no more is answered, and the user's secrets are not even read. */
 export interface Rotated {
   /** The child. */
   token: Pick<RefreshTokenRecord, 'tokenHash' | 'userId' | 'amr' | 'expiresAt'>
@@ -268,7 +268,7 @@ export interface RefreshTokenStore {
   /**
    * Single use: spends the token and inserts its child (same user, family, amr and absolute end), all of it or nothing, also
    * when it is called outside of a unit. Null, with nothing changed, unless the token is unspent, unrevoked and unexpired and
-   * its user active: then what the child and the user are, whose row stays locked until the unit ends.
+   * its user active: then what the new pair is made of. The user's row stays locked until the unit ends.
    */
   rotate(rotation: Rotation): Promise<Rotated | null>
   /** True when a token of the user, spent or not, was made in that span and its family has neither been revoked nor ended. */

@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { MockAgent } from 'undici'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
@@ -48,6 +49,63 @@ test.each(['never answers', 'drips a byte at a time'])(
   },
   8_000,
 ) // below the ten seconds a client waits that was told nothing
+
+describe('the caller’s signal', () => {
+  const refusal = (code: string) => expect.objectContaining({ name: 'HttpClientError', code })
+
+  test.each([
+    ['never answers', false],
+    ['never answers', new Error('enough')],
+    ['drips a byte at a time', ''],
+  ])(
+    'ends a call to a server that %s, whatever its reason (%s)',
+    async (name, reason) => {
+      provider.on('elsewhere', hostileAnswers[name] ?? null)
+      const controller = new AbortController()
+      const outcome = createHttpClient()(`${provider.issuer}/x`, { signal: controller.signal }).catch((error: unknown) => error)
+      await vi.waitFor(() => expect(provider.requests.length).toBe(1))
+      controller.abort(reason)
+      expect(await outcome).toEqual(refusal(reason instanceof Error ? 'Error' : 'UNKNOWN'))
+    },
+    8_000,
+  )
+
+  test.each([false, '', undefined])('that was aborted before, for whatever reason (%s), lets nothing be sent', async (reason) => {
+    const outcome = createHttpClient()(`${provider.issuer}/x`, { signal: AbortSignal.abort(reason) })
+    await expect(outcome).rejects.toEqual(refusal(reason === undefined ? 'AbortError' : 'UNKNOWN'))
+    expect(provider.requests.length).toBe(0)
+  })
+
+  test('that is a deadline of its own makes it a TIMEOUT', async () => {
+    provider.on('elsewhere', hostileAnswers['never answers'] ?? null)
+    const outcome = createHttpClient()(`${provider.issuer}/x`, { signal: AbortSignal.timeout(50) })
+    await expect(outcome).rejects.toEqual(refusal('TIMEOUT'))
+  }, 8_000)
+
+  test.each<[string, () => void]>([
+    ['that is answered', () => provider.on('elsewhere', answer(200, 'x'))],
+    ['that is answered with nothing', () => provider.on('elsewhere', answer(204, ''))],
+    ['whose answer is too large', () => provider.on('elsewhere', answer(200, 'x'.repeat(300 * 1024)))],
+    ['whose answer is encoded', () => provider.on('elsewhere', answer(200, 'x', { 'content-encoding': 'gzip' }))],
+    ['that is cut', () => provider.on('elsewhere', (_req: unknown, res: ServerResponse) => void res.destroy())],
+  ])('a call %s leaves no listener on it, and no timer', async (_what, arrange) => {
+    arrange()
+    const [set, clear] = [vi.spyOn(globalThis, 'setTimeout'), vi.spyOn(globalThis, 'clearTimeout')]
+    const { signal } = new AbortController()
+    const timeoutMs = 4_321
+    await createHttpClient({ timeoutMs })(`${provider.issuer}/x`, { signal }).catch(() => undefined)
+    const timers = set.mock.results.filter((_, call) => set.mock.calls[call]?.[1] === timeoutMs).map(({ value }) => value)
+    expect(timers.length).toBeGreaterThan(0)
+    for (const timer of timers) expect(clear).toHaveBeenCalledWith(timer)
+    expect(getEventListeners(signal, 'abort')).toEqual([])
+    vi.restoreAllMocks()
+  })
+})
+
+test('an answer without a body has an empty one', async () => {
+  provider.on('elsewhere', answer(204, ''))
+  await expect(createHttpClient()(`${provider.issuer}/x`)).resolves.toMatchObject({ status: 204, body: Buffer.alloc(0) })
+})
 
 test('an error says neither the URL nor what it held', async () => {
   const url = `${unreachableUrl}?access_token=very-secret`

@@ -145,9 +145,10 @@ for (const database of await databases()) {
       expect(await store.users.advanceTotpStep(user.id, 1)).toBe(false)
       const token = newRefreshToken(user.id)
       await store.refreshTokens.insert(token)
-      expect(await store.refreshTokens.rotate(rotationOf(token.tokenHash))).toMatchObject({
+      const rotation = rotationOf(token.tokenHash)
+      expect(await store.refreshTokens.rotate(rotation)).toEqual({
         user: { id: user.id, email: user.email },
-        token: { userId: user.id },
+        token: { tokenHash: rotation.child.tokenHash, userId: user.id, amr: token.amr, expiresAt: rotation.childExpiresAt },
       })
       expect(await store.refreshTokens.revokeForUser(user.id, later(9))).toBe(1)
       const oneShot = await store.userTokens.insert(newUserToken(user.id))
@@ -306,7 +307,7 @@ for (const database of await databases()) {
     })
   })
 
-  describe(`a refresh token table whose key has two columns on ${database.name}`, () => {
+  describe(`a refresh token table of another shape on ${database.name}`, () => {
     let opened: OpenDatabase
     afterEach(() => opened?.close())
 
@@ -339,6 +340,21 @@ for (const database of await databases()) {
       expect(await store.refreshTokens.find(rotation.child.tokenHash)).toMatchObject({ ...rotated?.token, parentId: token.id })
       expect(await store.refreshTokens.find(token.tokenHash)).toEqual({ ...token, usedAt: rotation.at })
       expect(await store.refreshTokens.rotate(rotationOf(token.tokenHash))).toBeNull()
+    })
+
+    test('a table that keeps no methods of a session rotates all the same', async () => {
+      opened = await database.open()
+      await createAuthTables(opened.knex)
+      const store = createKnexStore({ knex: opened.knex, refreshTokens: { columns: { amr: false } } })
+      const { id, email } = await store.users.insert(newUser())
+      const token = newRefreshToken(id)
+      await store.refreshTokens.insert(token)
+      const { child, childExpiresAt, ...rotation } = rotationOf(token.tokenHash)
+      expect(await store.refreshTokens.rotate({ child, childExpiresAt, ...rotation })).toEqual({
+        token: { tokenHash: child.tokenHash, userId: id, amr: null, expiresAt: childExpiresAt },
+        user: { id, email },
+      })
+      expect(await store.refreshTokens.find(child.tokenHash)).toMatchObject({ parentId: token.id, amr: null })
     })
 
     if (database.name === 'sqlite')

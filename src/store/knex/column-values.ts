@@ -116,7 +116,7 @@ const WITHOUT_ZONE = /^\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d(\.\d+)?)?$/
 // A number or its text; a Date; or text, which means UTC unless it says otherwise.
 function toInstant(value: unknown): Date {
   if (value instanceof Date) return value
-  const instant = typeof value === 'number' ? new Date(value) : fromText(String(value))
+  const instant = Number.isInteger(value) ? new Date(value as number) : fromText(String(value))
   // An unreadable expiry must not compare as "not yet".
   if (Number.isNaN(instant.getTime())) throw new Error('A date in the database cannot be read')
   return instant

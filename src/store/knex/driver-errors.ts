@@ -8,7 +8,7 @@ import { DuplicateRecordError } from '../auth-store'
 export function translateDriverError(verb: string, error: unknown): Error {
   if (error instanceof AppError || error instanceof ConfigurationError || error instanceof DuplicateRecordError) return error
   const code = codeOf(error)
-  if (DUPLICATE.has(code) || isOverflow(error))
+  if (DUPLICATE.has(code) || isRefusedChild(verb, code, error))
     return new DuplicateRecordError(`${verb}: a record with these unique values exists (${code})`)
   if (isConflictCode(code) || isOutage(code) || isLostConnection(error)) {
     return new ServiceUnavailableError({ cause: new DriverError(verb, code) })
@@ -40,8 +40,9 @@ const DUPLICATE: ReadonlySet<string> = new Set([
   'SQLITE_CONSTRAINT_ROWID',
 ])
 
-/** SQLite, where a rotation has its child refused because the hash is taken; nothing else of ours can overflow. */
-function isOverflow(error: unknown): boolean {
+/** SQLite, where a rotation refuses a child whose hash is taken by a number that overflows (`rotateByUpsert`). */
+function isRefusedChild(verb: string, code: string, error: unknown): boolean {
+  if (verb !== 'refreshTokens.rotate' || code !== 'SQLITE_ERROR') return false
   return error instanceof Error && / - integer overflow$/.test(error.message)
 }
 

@@ -72,7 +72,8 @@ export function refreshTokensStore(connection: Connection, tables: Tables): Refr
     },
 
     async revokeFamily(familyId, at) {
-      const family = refreshTokens.match({ familyId, revokedAt: null })
+      // A row without a family, in a table that lets it be null, is of no family: `is null` would mean all such rows.
+      const family = familyId === null ? null : refreshTokens.match({ familyId, revokedAt: null })
       return family ? revoke('refreshTokens.revokeFamily', (query) => query.where(family), at) : 0
     },
 

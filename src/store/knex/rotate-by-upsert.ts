@@ -9,8 +9,8 @@ import type { Values } from './table'
  * A single write, and SQLite knows one writer: what the statement saw of token and user stays so until it is done.
  *
  * They meet on the hash, the one column that is unique in every host's table. A child with a hash that is taken would update
- * another's row: then the statement fails as a whole, by a number that has no absolute value (`isOverflow` of the driver's
- * errors). Nothing that an index holds is set, because SQLite writes each index of a column that is, the same value too.
+ * another's row: then the statement fails as a whole, by a number that has no absolute value (`isRefusedChild` of the
+ * driver's errors). Nothing that an index holds is set, because SQLite writes each index of a column that is, the same value too.
  */
 export function rotateByUpsert(db: Knex, tables: Tables, rotation: Rotation): Knex.Raw {
   const { refreshTokens } = tables

@@ -67,7 +67,8 @@ async function rotateStepByStep(db: Knex, tables: Tables, rotation: Rotation): P
   if (!held) return null
   const token = childOf(tables.refreshTokens.toRecord(held), rotation)
   await db(tables.refreshTokens.name).insert(tables.refreshTokens.newRow(token))
-  return { token, user: ownerFrom(held, tables.users) }
+  const { tokenHash, userId, amr, expiresAt } = token
+  return { token: { tokenHash, userId, amr, expiresAt }, user: ownerFrom(held, tables.users) }
 }
 
 /**
