@@ -39,7 +39,7 @@ export function rotateByUpsert(db: Knex, tables: Tables, rotation: Rotation): Kn
   )
 }
 
-// Of another's row, which the child must not update, there is no such number. With a column in it, or SQLite asks beforehand.
+// Where it would be another's row the number does not exist. A column is in it: SQLite may compute a constant before it reads a row.
 const spend = '?? = case when ?? is null then abs(-9223372036854775808 + (?? is not null)) else ?? end'
 
 /** The token as its table has it, while its user is active. */
