@@ -1,8 +1,8 @@
 /**
  * What a guard costs: CPU time of the server process per request above the same Express app without one, and how many
  * requests it answers beside that one. Each round starts the contestant anew, and with it such an app, and both serve at the
- * same time: what the machine does meanwhile it does to both, and both are equally warm. `first sight`: no token comes twice before doorward has forgotten it; the others remember nothing, so they
- * get the same tokens. Fails when doorward misses a goal.
+ * same time: what the machine does meanwhile it does to both, and both are equally warm. `first sight`: no token comes twice
+ * before doorward has forgotten it; the others remember nothing, so they get the same tokens. Fails when doorward misses a goal.
  * `npm run bench -- guard [--rounds 6] [--quick] [--write] [--only text]`, at a quiet moment.
  */
 import { generateKeyPairSync, type KeyObject, randomBytes, randomUUID } from 'node:crypto'

@@ -51,6 +51,7 @@ test.each(['never answers', 'drips a byte at a time'])(
 ) // below the ten seconds a client waits that was told nothing
 
 describe('the caller’s signal', () => {
+  afterEach(() => void vi.restoreAllMocks())
   const refusal = (code: string) => expect.objectContaining({ name: 'HttpClientError', code })
 
   test.each([
@@ -98,7 +99,6 @@ describe('the caller’s signal', () => {
     expect(timers.length).toBeGreaterThan(0)
     for (const timer of timers) expect(clear).toHaveBeenCalledWith(timer)
     expect(getEventListeners(signal, 'abort')).toEqual([])
-    vi.restoreAllMocks()
   })
 })
 
