@@ -108,6 +108,29 @@ for (const postgres of await named('postgres')) {
     expect(warn).not.toHaveBeenCalled()
   })
 
+  test('Knex has no place to number in what is prepared, nor inside a transaction of the host: the values are an option for the driver', async () => {
+    const store = createKnexStore({ knex })
+    const rotate = await chainOn(store)
+    const sent: Sent[] = []
+    knex.on('query', (query: Sent) => query.sql.startsWith('with') && sent.push(query))
+    expect(await rotate()).toBe(true)
+    await knex.transaction(async (trx) => expect(await rotate(store.using(trx))).toBe(true))
+
+    expect(sent.map(({ options }) => options.name)).toEqual([expect.stringMatching(/^doorward_/), undefined])
+    for (const { sql, bindings, options } of sent) {
+      expect(sql).not.toContain('?')
+      const places = [...sql.matchAll(/\$(\d+)/g)].map(([, place]) => Number(place))
+      expect(places).toEqual(options.values.map((_, index) => index + 1))
+      expect(bindings).toEqual([])
+    }
+  })
+
+  interface Sent {
+    sql: string
+    bindings: readonly unknown[]
+    options: { name?: string; values: readonly unknown[] }
+  }
+
   test('a host with a store for each tenant has no more than two hundred of them on a connection', async () => {
     await knex.raw(
       "do $$ begin for n in 1..210 loop execute format('create view tenant_%s as select * from auth_users', n); end loop; end $$",

@@ -7,6 +7,8 @@ export interface Statement {
   /** Of a text that is sent again and again: the same for the same text, in every process and version. */
   readonly name?: string
   readonly sql: string
+  /** The same as the driver takes it: on PostgreSQL with `$1` for the first place. */
+  readonly native?: string
   readonly bindings: readonly Knex.Value[]
 }
 
@@ -18,23 +20,25 @@ export function compileOnce<Input>(build: () => Knex.QueryBuilder | Knex.Raw): (
   let compiled: Compiled<Input> | null = null
   return (input) => {
     compiled ??= compile(build().toSQL())
-    const { name, sql, places, slots } = compiled
+    const { name, sql, native, places, slots } = compiled
     const values = slots.map((slot) => slot.read(input) as Knex.Value) // what the column's kind makes of it
-    return { name, sql, bindings: places.map(({ slot, constant }) => (slot < 0 ? constant : (values[slot] ?? null))) }
+    return { name, sql, native, bindings: places.map(({ slot, constant }) => (slot < 0 ? constant : (values[slot] ?? null))) }
   }
 }
 
 interface Compiled<Input> {
   readonly name: string
   readonly sql: string
+  readonly native: string
   readonly slots: readonly Slot<Input>[]
   /** In the order of the text: which of the slots, or -1 and what always stands there. */
   readonly places: readonly { readonly slot: number; readonly constant: Knex.Value }[]
 }
 
-function compile<Input>({ sql, bindings }: Statement): Compiled<Input> {
+function compile<Input>(query: Knex.Sql): Compiled<Input> {
+  const { sql, bindings } = query
   const slots = [...new Set(bindings as readonly unknown[])].filter((value): value is Slot<Input> => value instanceof Slot)
   const placeOf = (value: unknown) => slots.indexOf(value as Slot<Input>) // or it is none of them
   const name = `doorward_${createHash('sha256').update(sql).digest('hex').slice(0, 32)}`
-  return { name, sql, slots, places: bindings.map((value) => ({ slot: placeOf(value), constant: value })) }
+  return { name, sql, native: query.toNative().sql, slots, places: bindings.map((value) => ({ slot: placeOf(value), constant: value })) }
 }
