@@ -17,7 +17,7 @@ import { type Measured, measureInRounds, roundLength } from './lib/rounds.mjs'
 import { type Server, startServer } from './lib/start-server.mjs'
 
 const options = readOptions({ rounds: 7 })
-const milliseconds = roundLength(options.quick ? { warmUp: 300, round: 300 } : { warmUp: 6_000, round: 1_000 })
+const milliseconds = roundLength(options.quick ? { warmUp: 300, round: 300 } : { warmUp: 6_000, round: 1_800 })
 const connections = 16
 const mostCpu = 1.15
 

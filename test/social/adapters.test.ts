@@ -69,6 +69,27 @@ test('F13: a client of the host’s own that never settles is 502 OAUTH_ERROR', 
   expect((await startLogin(mounted, mounted.browser())).code).toBeTruthy()
 })
 
+test('a client of the host’s own, in plain JavaScript, may answer at once instead of with a promise', async () => {
+  const tokens = { accessToken: 'a', tokenType: 'bearer', refreshToken: null, idToken: null, expiresIn: null, scope: null, raw: {} }
+  const person = { provider: 'prompt', subject: '1', email: 'ana@example.test', emailVerified: true, name: null, picture: null, raw: {} }
+  const prompt = {
+    providerName: 'prompt',
+    clientId: 'c',
+    authorizeUrl: 'https://id.example.test/authorize',
+    tokenUrl: 'https://id.example.test/token',
+    scopes: ['openid'],
+    exchangeCode: () => tokens,
+    fetchUser: () => person,
+  }
+  const mounted = await start({ providers: { prompt: prompt as unknown as ProviderClient } })
+  const browser = mounted.browser()
+  const begun = await browser.get('/auth/oauth/prompt/login')
+  const state = new URL(String(begun.headers['location'])).searchParams.get('state')
+  const answer = await browser.get('/auth/oauth/prompt/callback').query({ code: 'a', state })
+  expect([answer.status, answer.body.code]).toEqual([200, undefined])
+  expect(answer.body.access_token).toBeTruthy()
+})
+
 test('the last door is kept where an adapter takes another spelling of its key for the same', async () => {
   const [sqlite] = await databases()
   const { knex, close } = (await sqlite?.open()) ?? expect.fail('SQLite is always there')

@@ -14,7 +14,7 @@ export interface Load {
 }
 
 /** A process that waited for its turn finds its code and its memory cold, as one that serves all the time never does. */
-export const settling = 250
+export const settling = 750
 
 export interface LoadFigures {
   operations: number
