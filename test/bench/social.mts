@@ -5,7 +5,7 @@
  */
 import { load, settling } from './lib/load.mjs'
 import { readOptions } from './lib/options.mjs'
-import { authJs, betterAuth, byHand, byHandOnKnex, doorward, passport, passportOnKnex } from './lib/products.mjs'
+import { authJs, betterAuth, byHand, byHandOnKnex, doorward, passport, passportOnKnex, passportWithText } from './lib/products.mjs'
 import { report } from './lib/report.mjs'
 import { measureInRounds, roundLength } from './lib/rounds.mjs'
 import { checkSocial, comeFromProvider, first, runProduct } from './lib/run-product.mjs'
@@ -18,7 +18,7 @@ const leastOfByHand = 0.9
 
 async function main(): Promise<number> {
   const provider = await startServer('provider.mjs')
-  const products = [doorward, byHand, byHandOnKnex, passport, passportOnKnex, authJs, betterAuth].filter(
+  const products = [doorward, byHand, byHandOnKnex, passport, passportWithText, passportOnKnex, authJs, betterAuth].filter(
     ({ name }) => options.only === null || /^(doorward|by hand|Passport)/.test(name) || name.includes(options.only),
   )
   const running = await Promise.all(products.map((product) => runProduct(product, 8, { BENCH_PROVIDER: provider.origin })))
@@ -58,7 +58,7 @@ async function main(): Promise<number> {
     ]),
     goals: [
       ...[byHand, byHandOnKnex].map((other) => goal(other.name, leastOfByHand)),
-      ...[passport, passportOnKnex].map((other) => goal(other.name, 1)),
+      ...[passport, passportWithText, passportOnKnex].map((other) => goal(other.name, 1)),
     ],
     packages: [
       'express',

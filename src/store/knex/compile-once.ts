@@ -7,8 +7,8 @@ export interface Statement {
   /** Of a text that is sent again and again: the same for the same text, in every process and version. */
   readonly name?: string
   readonly sql: string
-  /** The same as the driver takes it: on PostgreSQL with `$1` for the first place. */
-  readonly native?: string
+  /** The same as the driver takes it: on PostgreSQL with `$1` for the first place. Not where Knex would find a place in it again. */
+  readonly native?: string | undefined
   readonly bindings: readonly Knex.Value[]
 }
 
@@ -29,7 +29,7 @@ export function compileOnce<Input>(build: () => Knex.QueryBuilder | Knex.Raw): (
 interface Compiled<Input> {
   readonly name: string
   readonly sql: string
-  readonly native: string
+  readonly native: string | undefined
   readonly slots: readonly Slot<Input>[]
   /** In the order of the text: which of the slots, or -1 and what always stands there. */
   readonly places: readonly { readonly slot: number; readonly constant: Knex.Value }[]
@@ -40,5 +40,12 @@ function compile<Input>(query: Knex.Sql): Compiled<Input> {
   const slots = [...new Set(bindings as readonly unknown[])].filter((value): value is Slot<Input> => value instanceof Slot)
   const placeOf = (value: unknown) => slots.indexOf(value as Slot<Input>) // or it is none of them
   const name = `doorward_${createHash('sha256').update(sql).digest('hex').slice(0, 32)}`
-  return { name, sql, native: query.toNative().sql, slots, places: bindings.map((value) => ({ slot: placeOf(value), constant: value })) }
+  const native = query.toNative().sql
+  return {
+    name,
+    sql,
+    native: native.includes('?') ? undefined : native,
+    slots,
+    places: bindings.map((value) => ({ slot: placeOf(value), constant: value })),
+  }
 }

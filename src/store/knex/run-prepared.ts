@@ -38,12 +38,19 @@ export async function runPrepared(db: Knex, statement: Statement): Promise<Row[]
   }
 }
 
-/**
- * Knex goes through a text twice, each time it is sent, to put `$1` for `?`: that takes it longer than all the rest it does. A text that
- * has them already goes with its values as an option for the driver, which is all that Knex makes of them.
- */
 function send(db: Knex, { sql, native, bindings }: Statement, options: { readonly name?: string }): Knex.Raw {
-  return native === undefined ? db.raw(sql, bindings) : db.raw(native).options({ ...options, values: bindings })
+  return (native === undefined ? db.raw(sql, bindings) : numbered(db, native, bindings)).options(options)
+}
+
+/**
+ * Given values, Knex goes through a text each time it is sent, to write `$1` for `?`. This one has been through that: its values join
+ * what Knex makes of it without any.
+ */
+function numbered(db: Knex, native: string, bindings: Statement['bindings']): Knex.Raw {
+  const raw = db.raw(native)
+  const toSQL = raw.toSQL.bind(raw)
+  raw.toSQL = () => Object.assign(toSQL(), { bindings })
+  return raw
 }
 
 function preparingOf({ client }: Knex): Preparing {

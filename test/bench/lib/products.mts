@@ -56,6 +56,9 @@ export const passport = product(
   ['passport', 'passport-local', 'passport-oauth2', 'express-session'],
   async () => withTokens,
 )
+export const passportWithText = product('Passport, secret as text', 'passport.mjs', ['passport'], async () => withTokens, {
+  BENCH_SECRET: 'text',
+})
 export const passportOnKnex = product('Passport, Knex', 'passport.mjs', ['knex'], async () => withTokens, { BENCH_STORE: 'knex' })
 
 const betterAuthSession = 'better-auth.session_token'

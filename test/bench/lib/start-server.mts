@@ -14,6 +14,7 @@ export interface Usage {
 
 export interface Server {
   readonly origin: string
+  readonly pid: number
   /** From the fork until it said READY. */
   readonly startMilliseconds: number
   /** `gc`: after a collection; needs `--expose-gc`. */
@@ -25,6 +26,8 @@ export interface StartOptions {
   /** What the server reads of `process.env`, beside `BENCH_FOLDER`: an empty folder of its own. */
   environment?: Readonly<Record<string, string>>
   execArgv?: readonly string[]
+  /** A program that is to run Node, and what it is told before. */
+  under?: readonly [program: string, ...its: string[]]
 }
 
 const folder = join(import.meta.dirname, '../servers')
@@ -34,11 +37,12 @@ const data = mkdtempSync(join(tmpdir(), 'doorward-bench-'))
 process.once('exit', () => rmSync(data, { recursive: true, force: true }))
 
 /** Runs a file of `servers/` in a process of its own, as in production, until it says READY. */
-export async function startServer(file: string, { environment = {}, execArgv = [] }: StartOptions = {}): Promise<Server> {
+export async function startServer(file: string, { environment = {}, execArgv = [], under }: StartOptions = {}): Promise<Server> {
   const own = mkdtempSync(join(data, 'server-'))
   const begun = performance.now()
   const child = fork(join(folder, file), {
-    execArgv: [...execArgv],
+    ...(under && { execPath: under[0] }),
+    execArgv: under ? [...under.slice(1), process.execPath, ...execArgv] : [...execArgv],
     env: { ...process.env, NODE_ENV: 'production', BENCH_FOLDER: own, ...environment },
     stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
   })
@@ -49,6 +53,7 @@ export async function startServer(file: string, { environment = {}, execArgv = [
   ])
   return {
     origin,
+    pid: child.pid ?? 0, // it runs
     startMilliseconds: performance.now() - begun,
     async ask(question) {
       const answered = once(child, 'message')

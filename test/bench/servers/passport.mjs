@@ -1,4 +1,7 @@
-/** Passport as in its documentation: passport-local, passport-oauth2 over express-session, and a pair of tokens at the end. */
+/**
+ * Passport as in its documentation: passport-local, passport-oauth2 over express-session, and a pair of tokens at the end. Its tokens
+ * are signed with a key made once; BENCH_SECRET=text: with the text itself, as jsonwebtoken's documentation has it.
+ */
 import { createHash, createSecretKey, randomBytes } from 'node:crypto'
 import express from 'express'
 import session from 'express-session'
@@ -11,7 +14,7 @@ import { createHasher } from '../lib/hasher.mjs'
 import { serve } from '../lib/serve.mjs'
 
 const secret = 'an-only-secret-for-measuring-7f3b9a61'
-const key = createSecretKey(secret, 'utf8')
+const key = process.env.BENCH_SECRET === 'text' ? secret : createSecretKey(secret, 'utf8')
 const provider = process.env.BENCH_PROVIDER ?? 'http://127.0.0.1:9'
 const accounts = await createAccounts()
 // Its documentation gates nothing: libuv's four threads are the only limit.
