@@ -1,7 +1,7 @@
 /**
  * Refresh rotation over HTTP, 16 connections, each with a chain of its own: doorward, hand-written routes through Knex and on the
  * driver itself, and better-auth renewing a session, on SQLite and PostgreSQL. Fails when doorward misses a goal beside the one
- * through Knex. `npm run bench -- refresh [--rounds 7] [--quick] [--write] [--only text]`, at a quiet moment.
+ * through Knex. `npm run bench -- refresh [--rounds 9] [--quick] [--write] [--only text]`, at a quiet moment.
  */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -16,7 +16,7 @@ import { type Goal, report } from './lib/report.mjs'
 import { type Measured, measureInRounds, roundLength } from './lib/rounds.mjs'
 import { type Server, startServer } from './lib/start-server.mjs'
 
-const options = readOptions({ rounds: 7 })
+const options = readOptions({ rounds: 9 })
 const milliseconds = roundLength(options.quick ? { warmUp: 300, round: 300 } : { warmUp: 6_000, round: 1_800 })
 const connections = 16
 const mostCpu = 1.15
