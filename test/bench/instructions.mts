@@ -19,7 +19,7 @@ const options = readOptions({ rounds: 1 })
 const connections = 4
 /** Requests. After the first two thousand nearly all that is used has been compiled. */
 const [warmUp, counted] = options.quick ? [3_000, 500] : [20_000, 3_000]
-/** 5 µs of 73.4, which a request took bare Express where that goal was set; of a count, which leaves out the kernel, it is less. */
+/** 5 µs of the 73.4 that a request took bare Express where that goal was set. A count leaves out the kernel, so it allows less. */
 const mostOfBare = 1 + 5 / 73.4
 
 async function main(): Promise<number> {
