@@ -6,9 +6,11 @@ export const emailAddress = Joi.string()
   .email({ tlds: { allow: false }, allowUnicode: false, minDomainSegments: 2, ignoreLength: true })
   .max(320)
 
+const required = emailAddress.required()
+
 /** ASCII lower-cased, not trimmed; null for anything the rule refuses. */
 export function normalizeEmail(value: unknown): string | null {
-  const { error } = emailAddress.required().validate(value, { convert: false })
+  const { error } = required.validate(value, { convert: false })
   return error ? null : asciiLowerCase(value as string) // the rule above admits strings only
 }
 

@@ -28,7 +28,7 @@ async function hostOnBusyFile() {
   const other = new BetterSqlite(connection?.filename ?? '', { timeout: 0 })
   closing.push(() => other.close())
   const begins: string[] = []
-  knex.on('query', ({ sql }: { sql: string }) => void (sql === 'BEGIN;' && begins.push(sql)))
+  knex.on('query', ({ sql }: { sql: string }) => void (sql === 'BEGIN IMMEDIATE;' && begins.push(sql)))
   return { ...host, mails, other, begins }
 }
 

@@ -43,7 +43,7 @@ describe('a SQLite file that another process holds', () => {
     const { store, statements, other } = await busyFile()
     other.exec('begin immediate')
     await expect(store.transaction((inside) => inside.users.insert(newUser()))).rejects.toBeInstanceOf(ServiceUnavailableError)
-    expect(statements.filter((sql) => sql === 'BEGIN;')).toHaveLength(3)
+    expect(statements.filter((sql) => sql === 'BEGIN IMMEDIATE;')).toHaveLength(3)
   })
 
   test('C23: a single verb is run three times, then answers 503', async () => {
@@ -59,7 +59,7 @@ describe('a SQLite file that another process holds', () => {
     const unit = store.transaction((inside) => inside.users.insert(newUser()))
     setImmediate(() => other.exec('rollback'))
     expect(await store.users.find((await unit).id)).not.toBeNull()
-    expect(statements.filter((sql) => sql === 'BEGIN;').length).toBeGreaterThan(1)
+    expect(statements.filter((sql) => sql === 'BEGIN IMMEDIATE;').length).toBeGreaterThan(1)
   })
 
   test('a unit that reads first holds the write lock already', async () => {

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import type { Dialect } from './dialect'
+import type { Queryable } from './queryable'
 
 /**
  * How a column holds what a field means; drivers differ in what they return for it (SQLite: `1` for true). `uuid`,
@@ -56,7 +57,7 @@ export function canHold(kind: ColumnKind, value: unknown, maxLength = Number.POS
 }
 
 /** For WHERE, INSERT and SET, of a value that `canHold` admitted. */
-export function toColumn(kind: ColumnKind, value: unknown, knex: Knex, dialect: Dialect): Knex.Value | null {
+export function toColumn(kind: ColumnKind, value: unknown, knex: Queryable, dialect: Dialect): Knex.Value | null {
   if (value === null || value === undefined) return null
   const bound = value instanceof Slot ? value.inColumn(kind, dialect) : toBinding(kind, value, dialect)
   // As a 64-bit integer whatever the column's size: PostgreSQL fails at a number that its own type cannot hold.

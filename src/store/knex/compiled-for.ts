@@ -3,12 +3,13 @@ import { Slot } from './column-values'
 import { compileOnce, type Statement } from './compile-once'
 import type { Tables } from './default-tables'
 import type { Dialect } from './dialect'
+import type { Queryable } from './queryable'
 import type { Row } from './table'
 
 /** `compileOnce` for each set of tables: the verbs of a store are made anew for every transaction, what they say is not. */
 export function compiledFor<Input>(
-  build: (db: Knex, tables: Tables) => Knex.QueryBuilder | Knex.Raw,
-): (db: Knex, tables: Tables, input: Input) => Statement {
+  build: (db: Queryable, tables: Tables) => Knex.QueryBuilder | Knex.Raw,
+): (db: Queryable, tables: Tables, input: Input) => Statement {
   const compiled = new WeakMap<Tables, (input: Input) => Statement>()
   return (db, tables, input) => {
     const statement = compiled.get(tables) ?? compileOnce<Input>(() => build(db, tables))
@@ -23,8 +24,8 @@ export function compiledFor<Input>(
  */
 export function compiledSelect<Input extends object>(
   fields: readonly (keyof Input)[],
-  build: (db: Knex, tables: Tables, input: Input) => Knex.QueryBuilder,
-): (db: Knex, dialect: Dialect, tables: Tables, input: Input) => Promise<Row[]> {
+  build: (db: Queryable, tables: Tables, input: Input) => Knex.QueryBuilder,
+): (db: Queryable, dialect: Dialect, tables: Tables, input: Input) => Promise<Row[]> {
   const statement = compiledFor<Input>((db, tables) => build(db, tables, slotsOf(fields)))
   return async (db, dialect, tables, input) => {
     if (fields.some((field) => input[field] === null)) return []

@@ -2,18 +2,20 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Knex } from 'knex'
 import type { Dialect } from './dialect'
 import { isConflict, translateDriverError } from './driver-errors'
+import type { Queryable } from './queryable'
+import { beginUnit } from './units'
 
 /** Where the verbs of a store run: on the host's pool, or inside one transaction. */
 export interface Connection {
   readonly dialect: Dialect
   /** One statement. `verb` names it in errors. */
-  statement<T>(verb: string, run: (db: Knex) => PromiseLike<T>): Promise<T>
+  statement<T>(verb: string, run: (db: Queryable) => PromiseLike<T>): Promise<T>
   /** `updateReturning`: one statement, or, where there is no RETURNING, two that belong together. */
-  guarded<T>(verb: string, run: (db: Knex) => PromiseLike<T>): Promise<T>
+  guarded<T>(verb: string, run: (db: Queryable) => PromiseLike<T>): Promise<T>
   /** Statements that belong together: a transaction of their own, or part of the one that is open. */
-  together<T>(verb: string, run: (db: Knex) => PromiseLike<T>): Promise<T>
+  together<T>(verb: string, run: (db: Queryable) => PromiseLike<T>): Promise<T>
   /** The same for statements each of which decides on rows that it locks: right at any isolation level, so none is asked for. */
-  lockedTogether<T>(verb: string, run: (db: Knex) => PromiseLike<T>): Promise<T>
+  lockedTogether<T>(verb: string, run: (db: Queryable) => PromiseLike<T>): Promise<T>
   /** A unit of work. Joins the one that is open. */
   unit<T>(work: (connection: Connection) => Promise<T>): Promise<T>
 }
@@ -33,8 +35,8 @@ export function poolConnection(knex: Knex, dialect: Dialect): Connection {
 }
 
 /** Inside a transaction nothing is repeated: only its owner can run it again. */
-export function transactionConnection(trx: Knex.Transaction, dialect: Dialect, failures: Error[] = []): Connection {
-  const statement: Connection['statement'] = (verb, run) => translating(verb, () => run(trx), failures)
+export function transactionConnection(db: Queryable, dialect: Dialect, failures: Error[] = []): Connection {
+  const statement: Connection['statement'] = (verb, run) => translating(verb, () => run(db), failures)
   const connection: Connection = {
     dialect,
     statement,
@@ -50,33 +52,22 @@ async function newUnit<T>(
   knex: Knex,
   dialect: Dialect,
   work: (connection: Connection) => Promise<T>,
-  options?: { atAnyLevel: boolean },
+  { atAnyLevel }: { atAnyLevel: boolean } = { atAnyLevel: false },
 ): Promise<T> {
+  const unit = await translating('transaction', () => beginUnit(knex, dialect, { atAnyLevel }))
   const failures: Error[] = []
-  let refusal: { error: unknown } | null = null
+  let result: T
   try {
-    const inside = async (trx: Knex.Transaction) => {
-      try {
-        const result = await work(transactionConnection(trx, dialect, failures))
-        // PostgreSQL answers the COMMIT of a failed transaction with a silent ROLLBACK: a failure that `work` caught
-        // must not look like a success.
-        if (failures[0]) throw failures[0]
-        return result
-      } catch (error) {
-        refusal = { error }
-        // knex takes a rejection without a reason for a rollback that was asked for, and resolves.
-        throw error ?? new Error('rolled back')
-      }
-    }
-    return await dialect.transaction(knex, inside, options)
+    result = await work(transactionConnection(unit.db, dialect, failures))
+    // PostgreSQL answers the COMMIT of a failed transaction with a silent ROLLBACK: a failure that `work` caught must not
+    // look like a success.
+    if (failures[0]) throw failures[0]
   } catch (error) {
-    throw failures.find(isConflict) ?? unitError(refusal, error)
+    await unit.rollBack()
+    throw failures.find(isConflict) ?? error
   }
-}
-
-// What `work` threw is the host's business and goes on as it is; anything else came from BEGIN, COMMIT or the pool.
-function unitError(refusal: { error: unknown } | null, error: unknown): unknown {
-  return refusal ? refusal.error : translateDriverError('transaction', error)
+  await translating('transaction', () => unit.commit())
+  return result
 }
 
 async function translating<T>(verb: string, run: () => PromiseLike<T>, failures: Error[] = []): Promise<T> {

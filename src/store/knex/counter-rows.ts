@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
 import { poolConnection } from './connection'
 import { type Dialect, dialectOf } from './dialect'
+import type { Queryable } from './queryable'
 
 /** The instance the host made: rooms above this one hand it on and use nothing of it. */
 export type HostKnex = Knex
@@ -55,7 +56,7 @@ export function bindCounterRows(knex: HostKnex): CounterRows {
   }
 }
 
-async function countUpReturning(db: Knex, key: string, endsAt: number, now: number): Promise<Counted> {
+async function countUpReturning(db: Queryable, key: string, endsAt: number, now: number): Promise<Counted> {
   const held = [`${TABLE}.${ENDS_AT}`, now] as const
   const [row] = await db(TABLE)
     .insert({ [KEY]: key, [COUNT]: 1, [ENDS_AT]: endsAt })
@@ -76,7 +77,7 @@ const topCount = 2 ** 27 - 1
  * MySQL has no RETURNING. LAST_INSERT_ID(n) in an UPDATE hands one integer back with the same answer, so the count and the
  * seconds left travel in one. It is 0 where the row was inserted.
  */
-async function countUpPacked(db: Knex, key: string, endsAt: number, now: number): Promise<Counted> {
+async function countUpPacked(db: Queryable, key: string, endsAt: number, now: number): Promise<Counted> {
   const secondsLeft = 'least(ceil((?? - ?) / 1000), ?)'
   const [packed] = await db(TABLE)
     .insert({ [KEY]: key, [COUNT]: 1, [ENDS_AT]: endsAt })
@@ -95,7 +96,7 @@ async function countUpPacked(db: Knex, key: string, endsAt: number, now: number)
 }
 
 /** `ends_at` is asked for again outside: a window that opened anew meanwhile, under the same key, is not deleted. */
-function removeEnded(db: Knex, { name }: Dialect, instant: number, most: number): Knex.QueryBuilder {
+function removeEnded(db: Queryable, { name }: Dialect, instant: number, most: number): Knex.QueryBuilder {
   const ended = db(TABLE).where(ENDS_AT, '<', instant)
   if (name === 'mysql') return ended.limit(most).delete() // has LIMIT here, and refuses it in the subquery
   const keys = db(TABLE).where(ENDS_AT, '<', instant).orderBy(ENDS_AT).limit(most).select(KEY)

@@ -1,7 +1,7 @@
-import type { Knex } from 'knex'
 import { ConfigurationError } from '../../errors'
 import type { IdentityRecord, RecoveryCodeRecord, RefreshTokenRecord, SessionRecord, UserRecord, UserTokenRecord } from '../auth-store'
 import type { Dialect } from './dialect'
+import type { Queryable } from './queryable'
 import { type Binding, bindTable, type Field, type FieldKind, type Table, type TableDefinition } from './table'
 import { checkTableOptions, type MappableTable, type TableOptions } from './table-options'
 
@@ -29,7 +29,7 @@ export interface HostTables {
 export const OPTIONAL_TABLES = ['identities', 'refreshTokens', 'recoveryCodes', 'sessions'] as const
 
 /** @throws ConfigurationError for options that cannot be meant */
-export function bindTables(knex: Knex, dialect: Dialect, tables: HostTables = {}): Tables {
+export function bindTables(knex: Queryable, dialect: Dialect, tables: HostTables = {}): Tables {
   checkHostTables(tables)
   const binding: Binding = { knex, dialect, userIds: tables.users?.ids ?? 'uuid' }
   const refreshTokens = bindTable(refreshTokensTable, tables.refreshTokens || {}, binding)

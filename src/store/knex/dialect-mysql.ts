@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
 import { ConfigurationError, ServiceUnavailableError } from '../../errors'
 import type { Dialect } from './dialect'
+import type { Queryable } from './queryable'
 
 // Not BINARY in front of it, which MySQL means to drop; in one character set first, since the host may have another.
 const BYTES_OF_COLUMN = 'cast(convert(:column: using utf8mb4) as binary)'
@@ -24,8 +25,9 @@ export const mysql: Dialect = {
   integerKeyExpression: 'cast(?? as char)',
   run: async (db, { sql, bindings }) => (await db.raw(sql, bindings))[0],
   booleanToColumn: (value) => (value ? 1 : 0),
-  transaction: (knex, work, { atAnyLevel } = { atAnyLevel: false }) =>
-    knex.transaction(work, atAnyLevel ? {} : { isolationLevel: 'read committed' }),
+  begin: (atAnyLevel) => (atAnyLevel ? ['BEGIN;'] : ['SET TRANSACTION ISOLATION LEVEL READ COMMITTED;', 'BEGIN;']),
+  unitConnection: (connection) => connection,
+  mayBeOpen: () => true,
   withSchemaLock,
   tableOptions,
   columnType,
@@ -68,13 +70,13 @@ function patternOf(character: string): string {
 // Per database, and below the 64 characters a name may have. CREATE TABLE commits, so no transaction could hold it.
 const LOCK_NAME = "concat('doorward.', md5(coalesce(database(), '')))"
 
-async function withSchemaLock(trx: Knex, work: () => Promise<void>): Promise<void> {
-  const [[lock]] = await trx.raw(`select get_lock(${LOCK_NAME}, 60) as granted`)
+async function withSchemaLock(db: Queryable, work: () => Promise<void>): Promise<void> {
+  const [[lock]] = await db.raw(`select get_lock(${LOCK_NAME}, 60) as granted`)
   if (Number(lock.granted) !== 1) throw new ServiceUnavailableError()
   try {
     await work()
   } finally {
-    await trx.raw(`select release_lock(${LOCK_NAME})`)
+    await db.raw(`select release_lock(${LOCK_NAME})`)
   }
 }
 
@@ -82,14 +84,14 @@ async function withSchemaLock(trx: Knex, work: () => Promise<void>): Promise<voi
  * Byte for byte and without padding: in any other collation 'AbC', 'abc' or 'AbC ' are one subject. MariaDB (10.2) and
  * MySQL (8.0.17) have one such collation each, under different names.
  */
-async function tableOptions(db: Knex): Promise<string> {
+async function tableOptions(db: Queryable): Promise<string> {
   const wanted = ['utf8mb4_nopad_bin', 'utf8mb4_0900_bin']
   const [found] = await db('information_schema.collations').whereIn('collation_name', wanted).select({ name: 'collation_name' })
   if (!found) throw new ConfigurationError(`The database knows neither ${wanted.join(' nor ')}; use MariaDB 10.2, MySQL 8.0.17 or later.`)
   return `engine = InnoDB default character set utf8mb4 collate ${found.name}`
 }
 
-async function columnType(db: Knex, table: string, column: string): Promise<string | null> {
+async function columnType(db: Queryable, table: string, column: string): Promise<string | null> {
   const [found] = await columnsOf(db, table)
     .where('column_name', column)
     .select({ type: 'column_type', charset: 'character_set_name', collation: 'collation_name' })
@@ -98,7 +100,7 @@ async function columnType(db: Knex, table: string, column: string): Promise<stri
 }
 
 // Other binary collations still take a text and the same with trailing blanks for equal.
-async function looseColumns(db: Knex, table: string, columns: readonly string[]): Promise<string[]> {
+async function looseColumns(db: Queryable, table: string, columns: readonly string[]): Promise<string[]> {
   const found: { name: string }[] = await columnsOf(db, table)
     .whereIn('column_name', columns)
     .whereNotNull('collation_name')
@@ -108,7 +110,7 @@ async function looseColumns(db: Knex, table: string, columns: readonly string[])
   return found.map(({ name }) => name)
 }
 
-function columnsOf(db: Knex, table: string): Knex.QueryBuilder {
+function columnsOf(db: Queryable, table: string): Knex.QueryBuilder {
   const [name = '', schema] = table.split('.').reverse()
   return db('information_schema.columns')
     .where('table_schema', schema ?? db.raw('database()'))

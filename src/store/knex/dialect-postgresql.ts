@@ -17,10 +17,12 @@ export const postgresql: Dialect = {
   integerKeyExpression: null,
   run: runPrepared,
   booleanToColumn: (value) => value,
-  transaction: (knex, work) => knex.transaction(work, { isolationLevel: 'read committed' }),
-  async withSchemaLock(trx, work) {
+  begin: () => ['BEGIN TRANSACTION ISOLATION LEVEL READ COMMITTED;'],
+  unitConnection: (connection) => connection,
+  mayBeOpen: () => true,
+  async withSchemaLock(db, work) {
     // The number is arbitrary; it only has to be the same in every version of this library.
-    await trx.raw('select pg_advisory_xact_lock(7303917261)')
+    await db.raw('select pg_advisory_xact_lock(7303917261)')
     await work()
   },
   tableOptions: async () => '',

@@ -1,7 +1,7 @@
-import type { Knex } from 'knex'
 import { asciiLowerCase } from '../meets-filter'
 import type { Statement } from './compile-once'
 import type { Dialect } from './dialect'
+import type { Queryable } from './queryable'
 import type { Row } from './table'
 
 export const sqlite: Dialect = {
@@ -17,7 +17,12 @@ export const sqlite: Dialect = {
   integerKeyExpression: 'cast(?? as text)',
   run: runRemembered,
   booleanToColumn: (value) => (value ? 1 : 0),
-  transaction: sqliteTransaction,
+  // A unit that read first and wrote later would fail with SQLITE_BUSY_SNAPSHOT, or deadlock, whenever another process wrote in
+  // between: it has to take the write lock at once.
+  begin: () => ['BEGIN IMMEDIATE;'],
+  unitConnection: (connection) => remembering(connection as SqliteConnection), // what this driver's pool holds
+  // After some failures SQLite has rolled back by itself; after a COMMIT refused with SQLITE_BUSY it has not.
+  mayBeOpen: (connection) => (connection as SqliteConnection).inTransaction, // as above
   withSchemaLock: null,
   tableOptions: async () => '',
   async columnType(db, table, column) {
@@ -48,22 +53,12 @@ export const sqlite: Dialect = {
   },
 }
 
-async function sqliteTransaction<T>(knex: Knex, work: (trx: Knex.Transaction) => Promise<T>): Promise<T> {
-  const connection: SqliteConnection = await knex.client.acquireConnection()
-  try {
-    return await knex.transaction(work, { connection: beginningImmediately(connection) })
-  } finally {
-    // A COMMIT refused with SQLITE_BUSY leaves the transaction open, and knex would hand the connection on like that.
-    if (connection.inTransaction) connection.exec('ROLLBACK')
-    knex.client.releaseConnection(connection)
-  }
-}
-
 /**
  * better-sqlite3 compiles a text whenever it is asked to, and knex asks each time; for such a statement that takes longer
- * than running it. A transaction of the host's insists on its own connection object, and compiles.
+ * than running it. A unit of ours has a connection that remembers; a transaction of the host's insists on its own
+ * connection object, and compiles.
  */
-async function runRemembered(db: Knex, { sql, bindings }: Statement): Promise<Row[]> {
+async function runRemembered(db: Queryable, { sql, bindings }: Statement): Promise<Row[]> {
   if (db.isTransaction) return db.raw(sql, bindings)
   const connection: SqliteConnection = await db.client.acquireConnection()
   try {
@@ -76,8 +71,12 @@ async function runRemembered(db: Knex, { sql, bindings }: Statement): Promise<Ro
 /** Some verbs have as many texts as there are lengths of a list: where too many came together, all are prepared anew. */
 const mostPrepared = 200
 
-/** Preparing a statement takes SQLite as long as running it. */
-const remembering = oncePerConnection((connection) => {
+const rememberingOnes = new WeakMap<SqliteConnection, SqliteConnection>()
+
+/** The same connection to knex, but that a text becomes a statement once: preparing one takes SQLite as long as running it. */
+function remembering(connection: SqliteConnection): SqliteConnection {
+  const known = rememberingOnes.get(connection)
+  if (known) return known
   const prepared = new Map<string, unknown>()
   const prepare = (sql: string) => {
     const statement = prepared.get(sql) ?? connection.prepare(sql)
@@ -85,36 +84,13 @@ const remembering = oncePerConnection((connection) => {
     prepared.set(sql, statement)
     return statement
   }
-  return preparingBy(connection, prepare)
-})
-
-/**
- * A unit that read first and wrote later would fail with SQLITE_BUSY_SNAPSHOT, or deadlock, whenever another process
- * wrote in between: it has to take the write lock at once. knex knows no BEGIN IMMEDIATE, so its BEGIN becomes one on
- * the way to the driver.
- */
-const beginningImmediately = oncePerConnection((connection) => {
-  const { prepare } = remembering(connection)
-  return preparingBy(connection, (sql) => prepare(sql === 'BEGIN;' ? 'BEGIN IMMEDIATE;' : sql))
-})
-
-/** The same connection to knex, but for how a text becomes a statement. */
-function preparingBy(connection: SqliteConnection, prepare: SqliteConnection['prepare']): SqliteConnection {
-  return Object.create(connection, { prepare: { value: prepare } })
-}
-
-function oncePerConnection(wrap: (connection: SqliteConnection) => SqliteConnection): (connection: SqliteConnection) => SqliteConnection {
-  const wrapped = new WeakMap<SqliteConnection, SqliteConnection>()
-  return (connection) => {
-    const wrapper = wrapped.get(connection) ?? wrap(connection)
-    wrapped.set(connection, wrapper)
-    return wrapper
-  }
+  const wrapped: SqliteConnection = Object.create(connection, { prepare: { value: prepare } })
+  rememberingOnes.set(connection, wrapped)
+  return wrapped
 }
 
 /** better-sqlite3's Database, as far as it is used here. */
 interface SqliteConnection {
   readonly inTransaction: boolean
-  exec(sql: string): unknown
   prepare(sql: string): unknown
 }

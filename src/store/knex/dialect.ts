@@ -4,6 +4,7 @@ import type { Statement } from './compile-once'
 import { mysql } from './dialect-mysql'
 import { postgresql } from './dialect-postgresql'
 import { sqlite } from './dialect-sqlite'
+import type { Queryable } from './queryable'
 import type { Row } from './table'
 
 /** Everything that differs between databases. */
@@ -27,24 +28,28 @@ export interface Dialect {
   readonly integerKeyExpression: string | null
   booleanToColumn(value: boolean): boolean | number
   /** The rows that a compiled statement returns. */
-  run(db: Knex, statement: Statement): Promise<Row[]>
-  /** Runs `work` in a new transaction, at READ COMMITTED; `atAnyLevel` saves MySQL the statement that says so. */
-  transaction<T>(knex: Knex, work: (trx: Knex.Transaction) => Promise<T>, options?: { atAnyLevel: boolean }): Promise<T>
+  run(db: Queryable, statement: Statement): Promise<Row[]>
+  /** What begins a transaction at READ COMMITTED; `atAnyLevel` saves MySQL the statement that says so. */
+  begin(atAnyLevel: boolean): readonly string[]
+  /** A connection of the pool as a unit uses it. */
+  unitConnection(connection: unknown): unknown
+  /** False: the transaction that was begun is known to be gone, and ROLLBACK would be refused. */
+  mayBeOpen(connection: unknown): boolean
   /**
    * Runs `work` on one connection while no second process creates tables; null where CREATE ... IF NOT EXISTS is safe
    * by itself (on PostgreSQL two at once end in a duplicate key of the catalogue).
    */
-  readonly withSchemaLock: null | ((trx: Knex, work: () => Promise<void>) => Promise<void>)
+  readonly withSchemaLock: null | ((db: Queryable, work: () => Promise<void>) => Promise<void>)
   /** What stands behind the columns of CREATE TABLE. @throws ConfigurationError when the server is too old */
-  tableOptions(db: Knex): Promise<string>
+  tableOptions(db: Queryable): Promise<string>
   /** The column's type, as CREATE TABLE wants it for a foreign key that refers to it; null: there is no such column. */
-  columnType(db: Knex, table: string, column: string): Promise<string | null>
+  columnType(db: Queryable, table: string, column: string): Promise<string | null>
   /** Which of the columns compare otherwise than byte for byte, as far as the database can tell. */
-  looseColumns(db: Knex, table: string, columns: readonly string[]): Promise<string[]>
+  looseColumns(db: Queryable, table: string, columns: readonly string[]): Promise<string[]>
   /** Secondary indexes as part of CREATE TABLE, which alone has IF NOT EXISTS everywhere. */
   readonly indexesInTable: boolean
   /** Asked where `indexesInTable`: CREATE INDEX has no IF NOT EXISTS there. */
-  hasIndex(db: Knex, table: string, index: string): Promise<boolean>
+  hasIndex(db: Queryable, table: string, index: string): Promise<boolean>
   /** How SELECT asks for an instant (`??`) as exact as the column has it, in a form WHERE takes; null: as it is. */
   readonly exactInstantExpression: string | null
   /** `(a, b) > (x, y)` goes along an index; else it is written out. */

@@ -1,13 +1,14 @@
 import type { Knex } from 'knex'
 import type { UserRecord } from '../auth-store'
 import type { Dialect } from './dialect'
+import type { Queryable } from './queryable'
 import type { Row, Table } from './table'
 
 /**
  * Looked up first, and then locked by their keys, in one order for everybody: a locking read through the whole table would
  * wait for whoever logs in. The conditions are asked once more of the locked rows, as they are by then.
  */
-export async function holdAdmins(db: Knex, dialect: Dialect, users: Table<UserRecord>): Promise<Row[]> {
+export async function holdAdmins(db: Queryable, dialect: Dialect, users: Table<UserRecord>): Promise<Row[]> {
   const wanted = users.where({ isActive: true, isAdmin: true })
   if (!dialect.rowLocks) {
     const column = users.bareColumn('isActive')

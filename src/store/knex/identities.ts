@@ -4,6 +4,7 @@ import { compiledFor, compiledSelect, slotsOf } from './compiled-for'
 import type { Connection } from './connection'
 import type { Tables } from './default-tables'
 import { insertRecord } from './insert-record'
+import type { Queryable } from './queryable'
 import type { Row } from './table'
 
 export function identitiesStore(connection: Connection, tables: Tables): IdentityStore {
@@ -57,7 +58,7 @@ export function identitiesStore(connection: Connection, tables: Tables): Identit
   }
 
   /** Where the first write holds everything, what it saw stays so. A user without the column is written too. */
-  async function stampUserThenIdentity(db: Knex, login: Login): Promise<Row[]> {
+  async function stampUserThenIdentity(db: Queryable, login: Login): Promise<Row[]> {
     const rows = await dialect.run(db, stampUser(db, tables, login))
     if (rows.length > 0) await dialect.run(db, stampIdentity(db, tables, login))
     return rows
@@ -67,7 +68,7 @@ export function identitiesStore(connection: Connection, tables: Tables): Identit
    * The user first, like everybody who holds one: STRAIGHT_JOIN reads, and so locks, in the order written. Then both rows
    * are as they are now and stay so.
    */
-  async function holdThenStamp(db: Knex, userId: string, link: object, at: Date): Promise<Row[]> {
+  async function holdThenStamp(db: Queryable, userId: string, link: object, at: Date): Promise<Row[]> {
     const both = () =>
       db(users.name)
         .joinRaw('straight_join ??', [identities.name])
@@ -103,7 +104,7 @@ const linkWithUser = compiledSelect<Link>(['provider', 'subject'], (db, { identi
 
 const slotsOfLogin = () => slotsOf<Login>(['userId', 'provider', 'subject', 'at'])
 
-function linked(db: Knex, { identities }: Tables, { userId, provider, subject }: Login): Knex.QueryBuilder {
+function linked(db: Queryable, { identities }: Tables, { userId, provider, subject }: Login): Knex.QueryBuilder {
   return db(identities.name).where(identities.where({ userId, provider, subject }))
 }
 
@@ -153,5 +154,5 @@ const stampBoth = compiledFor<Login>((db, tables) => {
     users.column('id'),
     ...users.selection,
   ])
-  return db.with('held', held).with('stamped', stamped).with('owner', owner).select('*').from('owner')
+  return db.queryBuilder().with('held', held).with('stamped', stamped).with('owner', owner).select('*').from('owner')
 })

@@ -1,5 +1,5 @@
-import type { Knex } from 'knex'
 import type { Connection } from './connection'
+import type { Queryable } from './queryable'
 import type { Row, Table, Values } from './table'
 
 /** One INSERT. The record as it would be read back, under the key it got. */
@@ -14,7 +14,7 @@ export async function insertRecord<R extends { id: string }>(
   return table.asStored({ ...values, id } as R) // the two parts of R
 }
 
-async function insertRow<R extends { id: string }>(db: Knex, returning: boolean, table: Table<R>, row: Values): Promise<string> {
+async function insertRow<R extends { id: string }>(db: Queryable, returning: boolean, table: Table<R>, row: Values): Promise<string> {
   const insert = db(table.name).insert(row)
   if (!table.databaseMakesKeys) {
     await insert

@@ -4,6 +4,7 @@ import { compiledFor, slotsOf } from './compiled-for'
 import type { Connection } from './connection'
 import type { Tables } from './default-tables'
 import { holdUser } from './hold-user'
+import type { Queryable } from './queryable'
 import type { Row, Table } from './table'
 
 type Seen = Pick<UserRecord, 'id' | 'hashedPassword'>
@@ -29,7 +30,7 @@ export async function recordLogin(connection: Connection, tables: Tables, seen: 
 }
 
 /** A user without the column is written too, since that is what holds the row. */
-function stampInOneStatement(db: Knex, users: Table<UserRecord>, seen: Seen, stamp: Stamp): Knex.QueryBuilder {
+function stampInOneStatement(db: Queryable, users: Table<UserRecord>, seen: Seen, stamp: Stamp): Knex.QueryBuilder {
   const active = users.bareColumn('isActive')
   const wanted = db(users.name).where(users.where({ isActive: true }))
   return users
@@ -43,7 +44,7 @@ const stampTime = compiledFor<Seen & Stamp>((db, { users }) =>
   stampInOneStatement(db, users, slotsOf<Seen>(['id', 'hashedPassword']), slotsOf<Pick<Stamp, 'lastLoginAt'>>(['lastLoginAt'])),
 )
 
-async function holdThenStamp(db: Knex, { dialect }: Connection, users: Table<UserRecord>, seen: Seen, stamp: Stamp): Promise<Row[]> {
+async function holdThenStamp(db: Queryable, { dialect }: Connection, users: Table<UserRecord>, seen: Seen, stamp: Stamp): Promise<Row[]> {
   const rows = await holdUser(db, dialect, users, { id: seen.id, isActive: true })
   const isSeen = (user: UserRecord) => user.id === seen.id && user.hashedPassword === seen.hashedPassword
   const held = rows.filter((row) => isSeen(users.toRecord(row)))

@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
 import type { RefreshTokenRecord, Rotation, UserRecord } from '../auth-store'
 import type { Tables } from './default-tables'
+import type { Queryable } from './queryable'
 import { answered, answeredOfUser, places, rotatable } from './rotatable'
 import type { Values } from './table'
 
@@ -12,7 +13,7 @@ import type { Values } from './table'
  * another's row: then the statement fails as a whole, by a number that has no absolute value (`isRefusedChild` of the
  * driver's errors). Nothing that an index holds is set, because SQLite writes each index of a column that is, the same value too.
  */
-export function rotateByUpsert(db: Knex, tables: Tables, rotation: Rotation): Knex.Raw {
+export function rotateByUpsert(db: Queryable, tables: Tables, rotation: Rotation): Knex.Raw {
   const { refreshTokens } = tables
   const { columns, ofParent, ofChild } = parentAndChild(db, tables, rotation)
   const [tokenHash, usedAt] = [refreshTokens.bareColumn('tokenHash'), refreshTokens.bareColumn('usedAt')]
@@ -43,7 +44,7 @@ export function rotateByUpsert(db: Knex, tables: Tables, rotation: Rotation): Kn
 const spend = '?? = case when ?? is null then abs(-9223372036854775808 + (?? is not null)) else ?? end'
 
 /** The token as its table has it, while its user is active. */
-function spendable(db: Knex, tables: Tables, rotation: Rotation): Knex.QueryBuilder {
+function spendable(db: Queryable, tables: Tables, rotation: Rotation): Knex.QueryBuilder {
   const { refreshTokens, users } = tables
   return rotatable(db(refreshTokens.name), tables, rotation)
     .join(users.name, users.column('id'), refreshTokens.column('userId'))
@@ -52,7 +53,7 @@ function spendable(db: Knex, tables: Tables, rotation: Rotation): Knex.QueryBuil
 }
 
 /** The columns, and what the two rows have in each. */
-function parentAndChild(db: Knex, { refreshTokens }: Tables, { child, childExpiresAt, at }: Rotation) {
+function parentAndChild(db: Queryable, { refreshTokens }: Tables, { child, childExpiresAt, at }: Rotation) {
   const spent = (field: keyof RefreshTokenRecord) => db.ref(`spent.${refreshTokens.alias(field)}`)
   const asItIs: Values = Object.fromEntries([...refreshTokens.fields].map((field) => [refreshTokens.bareColumn(field), spent(field)]))
   const inChild: Values = {
@@ -71,7 +72,7 @@ function parentAndChild(db: Knex, { refreshTokens }: Tables, { child, childExpir
 }
 
 /** RETURNING knows the written table alone. Nobody asks for the parent's. */
-function ofOwner(db: Knex, { refreshTokens, users }: Tables, field: keyof UserRecord): Knex.Raw {
+function ofOwner(db: Queryable, { refreshTokens, users }: Tables, field: keyof UserRecord): Knex.Raw {
   const owner = db(users.name)
     .where(users.column('id'), db.ref(refreshTokens.column('userId')))
     .select([...users.select([field])])

@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
 import type { RefreshTokenRecord, Rotation } from '../auth-store'
 import type { Tables } from './default-tables'
+import type { Queryable } from './queryable'
 import { answered, answeredOfUser, inherited, places, rotatable } from './rotatable'
 
 /**
@@ -12,7 +13,7 @@ import { answered, answeredOfUser, inherited, places, rotatable } from './rotata
  * - a revocation came later: it waits for the spent row, and its next round sees the child.
  * The guards stand in both parts: the first keeps a dead token from locking anybody, the second decides.
  */
-export function rotateInWith(db: Knex, tables: Tables, rotation: Rotation): Knex.QueryBuilder {
+export function rotateInWith(db: Queryable, tables: Tables, rotation: Rotation): Knex.QueryBuilder {
   const { refreshTokens, users } = tables
   const held = rotatable(db(refreshTokens.name), tables, rotation)
     .join(users.name, users.column('id'), refreshTokens.column('userId'))
@@ -25,6 +26,7 @@ export function rotateInWith(db: Knex, tables: Tables, rotation: Rotation): Knex
     .update(refreshTokens.toRow({ usedAt: rotation.at }))
     .returning([...refreshTokens.select(['id', ...inherited])])
   return db
+    .queryBuilder()
     .with('held', held)
     .with('spent', spent)
     .with('child', insertChild(db, tables, rotation))
@@ -32,7 +34,7 @@ export function rotateInWith(db: Knex, tables: Tables, rotation: Rotation): Knex
     .from(db.raw('child, held'))
 }
 
-function insertChild(db: Knex, { refreshTokens }: Tables, { child, childExpiresAt, at }: Rotation): Knex.Raw {
+function insertChild(db: Queryable, { refreshTokens }: Tables, { child, childExpiresAt, at }: Rotation): Knex.Raw {
   const spent = (field: keyof RefreshTokenRecord) => `spent.${refreshTokens.alias(field)}`
   const given = Object.entries(refreshTokens.newRow({ ...child, createdAt: at }))
   const copied = inherited.filter((field) => refreshTokens.fields.has(field))

@@ -1,10 +1,10 @@
-import type { Knex } from 'knex'
 import { DuplicateRecordError, type RefreshTokenRecord, type Rotated, type Rotation, type UserRecord } from '../auth-store'
 import { Slot } from './column-values'
 import { compileOnce, type Statement } from './compile-once'
 import type { Connection } from './connection'
 import type { Tables } from './default-tables'
 import type { Dialect } from './dialect'
+import type { Queryable } from './queryable'
 import { answeredOfUser, rotatable } from './rotatable'
 import { rotateByUpsert } from './rotate-by-upsert'
 import { rotateInWith } from './rotate-in-with'
@@ -42,7 +42,7 @@ function ownerFrom(row: Row, users: Table<UserRecord>): Rotated['user'] {
 const compiled = new WeakMap<Tables, (rotation: Rotation) => Statement>()
 
 /** Compiled once per set of tables; what a host fills its own columns with may have another shape each time. */
-function statementFor(db: Knex, dialect: Dialect, tables: Tables, rotation: Rotation): Statement {
+function statementFor(db: Queryable, dialect: Dialect, tables: Tables, rotation: Rotation): Statement {
   const build = dialect.writesInWith ? rotateInWith : rotateByUpsert
   if (tables.refreshTokens.hostFillsColumns) return build(db, tables, rotation).toSQL()
   const statement = compiled.get(tables) ?? compileOnce<Rotation>(() => build(db, tables, rotationOfSlots()))
@@ -62,7 +62,7 @@ function rotationOfSlots(): Rotation {
 }
 
 /** Each statement decides on rows that it, or one before, holds until the end. */
-async function rotateStepByStep(db: Knex, tables: Tables, rotation: Rotation): Promise<Rotated | null> {
+async function rotateStepByStep(db: Queryable, tables: Tables, rotation: Rotation): Promise<Rotated | null> {
   const held = await holdThenSpend(db, tables, rotation)
   if (!held) return null
   const token = childOf(tables.refreshTokens.toRecord(held), rotation)
@@ -76,7 +76,7 @@ async function rotateStepByStep(db: Knex, tables: Tables, rotation: Rotation): P
  * that holds one. Whose token it is says a sub-select, which locks nothing (MySQL manual, Locking Reads) and need not,
  * since that never changes. The rows themselves are as they are once their holders are gone (InnoDB), and stay so.
  */
-async function holdThenSpend(db: Knex, tables: Tables, rotation: Rotation): Promise<Row | null> {
+async function holdThenSpend(db: Queryable, tables: Tables, rotation: Rotation): Promise<Row | null> {
   const { refreshTokens, users } = tables
   const owner = rotatable(db(refreshTokens.name), tables, rotation).select(refreshTokens.column('userId')).limit(1)
   const held = rotatable(db(users.name), tables, rotation)

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import type { Statement } from './compile-once'
+import type { Queryable } from './queryable'
 import type { Row } from './table'
 
 /** Of a host's knex, by its client. */
@@ -23,7 +24,7 @@ export function neverPrepare(knex: Knex): void {
  * PostgreSQL parses and plans a statement that has a name once per connection; else that takes it as long as running it. A
  * transaction sends it without: what is refused there costs the host the transaction, and cannot be sent again.
  */
-export async function runPrepared(db: Knex, statement: Statement): Promise<Row[]> {
+export async function runPrepared(db: Queryable, statement: Statement): Promise<Row[]> {
   const { name } = statement
   const plainly = async () => rowsOf(await send(db, statement, {}))
   if (!name || db.isTransaction || !mayPrepare(db, name)) return plainly()
@@ -38,7 +39,7 @@ export async function runPrepared(db: Knex, statement: Statement): Promise<Row[]
   }
 }
 
-function send(db: Knex, { sql, native, bindings }: Statement, options: { readonly name?: string }): Knex.Raw {
+function send(db: Queryable, { sql, native, bindings }: Statement, options: { readonly name?: string }): Knex.Raw {
   return (native === undefined ? db.raw(sql, bindings) : numbered(db, native, bindings)).options(options)
 }
 
@@ -46,20 +47,20 @@ function send(db: Knex, { sql, native, bindings }: Statement, options: { readonl
  * Given values, Knex goes through a text each time it is sent, to write `$1` for `?`. This one has been through that: its values join
  * what Knex makes of it without any.
  */
-function numbered(db: Knex, native: string, bindings: Statement['bindings']): Knex.Raw {
+function numbered(db: Queryable, native: string, bindings: Statement['bindings']): Knex.Raw {
   const raw = db.raw(native)
   const toSQL = raw.toSQL.bind(raw)
   raw.toSQL = () => Object.assign(toSQL(), { bindings })
   return raw
 }
 
-function preparingOf({ client }: Knex): Preparing {
+function preparingOf({ client }: Queryable): Preparing {
   const known = preparing.get(client) ?? { isOff: false, names: new Set() }
   preparing.set(client, known)
   return known
 }
 
-function mayPrepare(db: Knex, name: string): boolean {
+function mayPrepare(db: Queryable, name: string): boolean {
   const { isOff, names } = preparingOf(db)
   if (isOff) return false
   if (names.size < mostNames) names.add(name)
@@ -72,7 +73,7 @@ function rowsOf(answer: Row[] | { rows: Row[] }): Row[] {
 }
 
 /** Said once, however many requests were under way. */
-function stopPreparing(db: Knex, reason: string): void {
+function stopPreparing(db: Queryable, reason: string): void {
   const known = preparingOf(db)
   if (known.isOff) return
   known.isOff = true

@@ -4,6 +4,7 @@ import { poolConnection, transactionConnection } from './connection'
 import { databaseName } from './database-name'
 import { bindTables, type HostTables } from './default-tables'
 import { type Dialect, dialectOf } from './dialect'
+import type { Queryable } from './queryable'
 import { type AddedIndex, type TableSchema, type UsersKey, VERSIONS, type Version } from './schema-versions'
 
 /**
@@ -39,7 +40,7 @@ export const migrationSource: Knex.MigrationSource<unknown> = {
   }),
 }
 
-async function apply(db: Knex, dialect: Dialect, version: Version, hostTables: HostTables = {}): Promise<void> {
+async function apply(db: Queryable, dialect: Dialect, version: Version, hostTables: HostTables = {}): Promise<void> {
   const create = async () => {
     const [options, users] = [await dialect.tableOptions(db), await usersOf(db, dialect, hostTables)]
     const isOurs = ({ record }: Pick<TableSchema, 'record'>) => record === null || hostTables[record] === undefined
@@ -51,7 +52,7 @@ async function apply(db: Knex, dialect: Dialect, version: Version, hostTables: H
 }
 
 /** What the other tables refer to. */
-async function usersOf(db: Knex, dialect: Dialect, { users }: HostTables): Promise<UsersKey> {
+async function usersOf(db: Queryable, dialect: Dialect, { users }: HostTables): Promise<UsersKey> {
   if (!users) return { reference: 'auth_users (id)', type: dialect.types.id }
   const { name, key } = hostUsers(db, dialect, users)
   const type = await dialect.columnType(db, databaseName(db, name), databaseName(db, key))
@@ -59,7 +60,7 @@ async function usersOf(db: Knex, dialect: Dialect, { users }: HostTables): Promi
   throw new ConfigurationError(`createAuthTables(): there is no column ${name}.${key} yet; create your own users table first.`)
 }
 
-function hostUsers(db: Knex, dialect: Dialect, users: NonNullable<HostTables['users']>): { name: string; key: string } {
+function hostUsers(db: Queryable, dialect: Dialect, users: NonNullable<HostTables['users']>): { name: string; key: string } {
   const table = bindTables(db, dialect, { users }).users
   return { name: table.name, key: table.bareColumn('id') }
 }
@@ -80,13 +81,13 @@ function statements(
 }
 
 /** MySQL knows no IF NOT EXISTS here; there, nobody else makes one meanwhile (`withSchemaLock`). */
-async function addIndex(db: Knex, dialect: Dialect, index: AddedIndex): Promise<void> {
+async function addIndex(db: Queryable, dialect: Dialect, index: AddedIndex): Promise<void> {
   const { name, table, columns } = index
   if (!dialect.indexesInTable) await db.raw(`create index if not exists ${name} on ${table} (${columns})`)
   else if (!(await dialect.hasIndex(db, table, name))) await db.raw(`create index ${name} on ${table} (${columns})`)
 }
 
-async function dropIndex(db: Knex, dialect: Dialect, { name, table }: AddedIndex): Promise<void> {
+async function dropIndex(db: Queryable, dialect: Dialect, { name, table }: AddedIndex): Promise<void> {
   if (!dialect.indexesInTable) await db.raw(`drop index if exists ${name}`)
   else if (await dialect.hasIndex(db, table, name)) await db.raw(`drop index ${name} on ${table}`)
 }

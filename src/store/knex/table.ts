@@ -3,6 +3,7 @@ import type { Knex } from 'knex'
 import { ConfigurationError, ValidationError } from '../../errors'
 import { type ColumnKind, canHold, expressionOf, fromColumn, toColumn } from './column-values'
 import type { Dialect } from './dialect'
+import type { Queryable } from './queryable'
 import type { TableOptions } from './table-options'
 
 /** What a field is to us. */
@@ -73,7 +74,7 @@ export interface Table<R> {
 }
 
 export interface Binding {
-  readonly knex: Knex
+  readonly knex: Queryable
   readonly dialect: Dialect
   /** The type of the users' keys, which other tables refer to. */
   readonly userIds: NonNullable<TableOptions<unknown>['ids']>

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import type { Dialect } from './dialect'
+import type { Queryable } from './queryable'
 import type { Row, Selected, Table } from './table'
 
 /**
@@ -7,7 +8,7 @@ import type { Row, Selected, Table } from './table'
  * gets a row whose condition the change ends. One statement; without RETURNING two, for `Connection.guarded`.
  */
 export async function updateReturning<R extends { id: string }>(
-  db: Knex,
+  db: Queryable,
   dialect: Dialect,
   table: Table<R>,
   condition: (query: Knex.QueryBuilder) => Knex.QueryBuilder,
@@ -25,7 +26,7 @@ export async function updateReturning<R extends { id: string }>(
  * stays as it is until the transaction ends.
  */
 async function lockThenUpdate<R extends { id: string }>(
-  db: Knex,
+  db: Queryable,
   table: Table<R>,
   condition: (query: Knex.QueryBuilder) => Knex.QueryBuilder,
   changes: Partial<R>,

@@ -7,6 +7,7 @@ import { holdAdmins } from './hold-admins'
 import { holdUser } from './hold-user'
 import { insertRecord } from './insert-record'
 import { listUsers } from './list-users'
+import type { Queryable } from './queryable'
 import { recordLogin } from './record-login'
 import type { Row } from './table'
 import { updateFound } from './update-found'
@@ -79,7 +80,7 @@ export function usersStore(connection: Connection, tables: Tables): UserStore {
 const byId = compiledSelect<{ id: string }>(['id'], selectUser)
 const byEmail = compiledSelect<{ email: string }>(['email'], selectUser)
 
-function selectUser(db: Knex, { users }: Tables, wanted: Partial<UserRecord>): Knex.QueryBuilder {
+function selectUser(db: Queryable, { users }: Tables, wanted: Partial<UserRecord>): Knex.QueryBuilder {
   return db(users.name)
     .where(users.where(wanted))
     .select([...users.selection])

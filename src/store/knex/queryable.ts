@@ -1,0 +1,6 @@
+import type { Knex } from 'knex'
+
+/** What statements are made with and sent through: the host's knex, a transaction of the host's, or a unit of ours. */
+export interface Queryable extends Pick<Knex, 'client' | 'isTransaction' | 'queryBuilder' | 'raw' | 'ref'> {
+  (table: string): Knex.QueryBuilder
+}
