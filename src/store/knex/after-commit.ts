@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { rolledBack } from './driver-errors'
 
 /**
  * What waits for the host's commit, between the savepoints it came after. A failed statement of PostgreSQL is in it too:
@@ -58,11 +59,8 @@ function savepointIn(log: readonly Entry[], name = ''): number {
   return log.findLastIndex((entry) => entry.kind === 'savepoint' && entry.name === name.toLowerCase())
 }
 
-// With these InnoDB has rolled back the whole transaction, and the host may go on in a new one.
-const ROLLED_BACK: ReadonlySet<unknown> = new Set(['ER_LOCK_DEADLOCK', 'ER_CHECKREAD', 'ER_LOCK_TABLE_FULL'])
-
 function readFailure(log: Entry[], error: { code?: unknown; severity?: unknown }): void {
-  if (ROLLED_BACK.has(error.code)) log.splice(0)
+  if (rolledBack.has(error.code)) log.splice(0)
   if (error.severity !== undefined) log.push({ kind: 'failure' }) // PostgreSQL's own word: the server refused the statement
 }
 

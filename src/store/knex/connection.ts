@@ -66,7 +66,11 @@ async function newUnit<T>(
     await unit.rollBack()
     throw failures.find(isConflict) ?? error
   }
-  await translating('transaction', () => unit.commit())
+  try {
+    await translating('transaction', () => unit.commit())
+  } catch (error) {
+    throw failures[0] ?? error // of a statement that `work` did not wait for
+  }
   return result
 }
 

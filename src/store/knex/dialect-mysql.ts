@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
 import { ConfigurationError, ServiceUnavailableError } from '../../errors'
 import type { Dialect } from './dialect'
+import { rolledBack } from './driver-errors'
 import type { Queryable } from './queryable'
 
 // Not BINARY in front of it, which MySQL means to drop; in one character set first, since the host may have another.
@@ -28,6 +29,12 @@ export const mysql: Dialect = {
   begin: (atAnyLevel) => (atAnyLevel ? ['BEGIN;'] : ['SET TRANSACTION ISOLATION LEVEL READ COMMITTED;', 'BEGIN;']),
   unitConnection: (connection) => connection,
   mayBeOpen: () => true,
+  endsTransaction: (error) => rolledBack.has((error as { code?: unknown } | null)?.code), // whatever was thrown
+  checkCommit() {},
+  endByForce(connection) {
+    ;(connection as { destroy(): void }).destroy() // a Connection; `end` would wait behind the ROLLBACK
+    return false
+  },
   withSchemaLock,
   tableOptions,
   columnType,

@@ -20,6 +20,16 @@ export const postgresql: Dialect = {
   begin: () => ['BEGIN TRANSACTION ISOLATION LEVEL READ COMMITTED;'],
   unitConnection: (connection) => connection,
   mayBeOpen: () => true,
+  endsTransaction: () => false, // it refuses what comes after
+  checkCommit(answer) {
+    const { response } = answer as { response?: { command?: unknown } } // knex's, around the driver's
+    // So it answers where a statement failed that nobody waited for.
+    if (response?.command === 'ROLLBACK') throw new Error('The transaction was rolled back: a statement in it had failed')
+  },
+  endByForce(connection) {
+    ;(connection as { end(): Promise<void> }).end().catch(() => {}) // a Client; where a statement hangs it closes the socket
+    return false
+  },
   async withSchemaLock(db, work) {
     // The number is arbitrary; it only has to be the same in every version of this library.
     await db.raw('select pg_advisory_xact_lock(7303917261)')

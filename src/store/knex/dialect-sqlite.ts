@@ -23,6 +23,9 @@ export const sqlite: Dialect = {
   unitConnection: (connection) => remembering(connection as SqliteConnection), // what this driver's pool holds
   // After some failures SQLite has rolled back by itself; after a COMMIT refused with SQLITE_BUSY it has not.
   mayBeOpen: (connection) => (connection as SqliteConnection).inTransaction, // as above
+  endsTransaction: () => false, // `mayBeOpen` knows
+  checkCommit() {},
+  endByForce,
   withSchemaLock: null,
   tableOptions: async () => '',
   async columnType(db, table, column) {
@@ -68,6 +71,18 @@ async function runRemembered(db: Queryable, { sql, bindings }: Statement): Promi
   }
 }
 
+/** To close it would be to lose a database that is in memory; and what fails on the way through knex need not fail here. */
+function endByForce(connection: unknown): boolean {
+  const database = connection as SqliteConnection // as above
+  try {
+    if (database.inTransaction) database.exec('ROLLBACK')
+    return true
+  } catch {
+    database.close()
+    return false
+  }
+}
+
 /** Some verbs have as many texts as there are lengths of a list: where too many came together, all are prepared anew. */
 const mostPrepared = 200
 
@@ -92,5 +107,7 @@ function remembering(connection: SqliteConnection): SqliteConnection {
 /** better-sqlite3's Database, as far as it is used here. */
 interface SqliteConnection {
   readonly inTransaction: boolean
+  exec(sql: string): unknown
+  close(): unknown
   prepare(sql: string): unknown
 }

@@ -35,6 +35,12 @@ export interface Dialect {
   unitConnection(connection: unknown): unknown
   /** False: the transaction that was begun is known to be gone, and ROLLBACK would be refused. */
   mayBeOpen(connection: unknown): boolean
+  /** Whether a failed statement took the whole transaction with it: the next would be in none. */
+  endsTransaction(error: unknown): boolean
+  /** @throws Error where the answer to COMMIT says that nothing was kept */
+  checkCommit(answer: unknown): void
+  /** Ends a transaction whose ROLLBACK failed: true, and the connection is as good as new; false, and it is closed. */
+  endByForce(connection: unknown): boolean
   /**
    * Runs `work` on one connection while no second process creates tables; null where CREATE ... IF NOT EXISTS is safe
    * by itself (on PostgreSQL two at once end in a duplicate key of the catalogue).

@@ -50,6 +50,9 @@ function isRefusedChild(verb: string, code: string, error: unknown): boolean {
 // locked file (SQLite).
 const CONFLICTS: ReadonlySet<string> = new Set(['40001', '40P01', 'ER_LOCK_DEADLOCK', 'ER_LOCK_WAIT_TIMEOUT', 'ER_CHECKREAD'])
 
+/** With these InnoDB has rolled back the whole transaction, and what comes next on the connection is in none. */
+export const rolledBack: ReadonlySet<unknown> = new Set(['ER_LOCK_DEADLOCK', 'ER_CHECKREAD', 'ER_LOCK_TABLE_FULL'])
+
 function isConflictCode(code: string): boolean {
   return CONFLICTS.has(code) || /^SQLITE_(BUSY|LOCKED)/.test(code)
 }

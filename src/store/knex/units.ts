@@ -24,59 +24,85 @@ let units = 0
  */
 export async function beginUnit(knex: Knex, dialect: Dialect, { atAnyLevel }: { atAnyLevel: boolean }): Promise<Unit> {
   const { client } = knex
-  const pooled: PooledConnection = await client.acquireConnection()
-  const connection = dialect.unitConnection(pooled)
-  pooled.__knexTxId = `doorward${++units}` // as in knex's own, and in its events
-  let isOver = false
+  const connection: PooledConnection = await client.acquireConnection()
+  connection.__knexTxId = `doorward${++units}` // as in knex's own, and in its events
+  const { own, send, close } = clientOn(client, dialect, connection)
 
-  const giveBack = () => {
-    pooled.__knexTxId = undefined
-    client.releaseConnection(pooled)
+  const giveBack = async () => {
+    connection.__knexTxId = undefined
+    try {
+      await client.releaseConnection(connection)
+    } catch {
+      client.logger.warn('doorward: a connection could not be given back to the pool.') // the work is done, or has its own error
+    }
   }
   const rollBack = async () => {
-    isOver = true
+    close()
     try {
-      if (dialect.mayBeOpen(pooled)) await inTime(client.query(connection, 'ROLLBACK'), rollbackMs, () => new Error('too late'))
+      if (dialect.mayBeOpen(connection)) await inTime(send('ROLLBACK'), rollbackMs, () => new Error('too late'))
     } catch {
-      pooled.__knex__disposed ??= 'doorward: a ROLLBACK failed' // or the next to get it would be in this transaction
+      // The next to get it would be in this transaction, and what it has locked stays locked meanwhile.
+      if (!dialect.endByForce(connection)) connection.__knex__disposed ??= 'doorward: a ROLLBACK failed'
     } finally {
-      giveBack()
+      await giveBack()
     }
+  }
+  const commit = async () => {
+    close()
+    try {
+      dialect.checkCommit(await send('COMMIT;'))
+    } catch (error) {
+      await rollBack()
+      throw error
+    }
+    await giveBack()
   }
 
   try {
-    for (const statement of dialect.begin(atAnyLevel)) await client.query(connection, statement)
+    for (const statement of dialect.begin(atAnyLevel)) await send(statement)
   } catch (error) {
     await rollBack()
     throw error
   }
-  return {
-    db: queryable(clientOn(client, connection, () => isOver)),
-    async commit() {
-      isOver = true
-      try {
-        await client.query(connection, 'COMMIT;')
-      } catch (error) {
-        await rollBack()
-        throw error
-      }
-      giveBack()
-    },
-    rollBack,
-  }
+  return { db: queryable(own), commit, rollBack }
 }
 
-/** The host's client, kept to one connection. What was left behind by the unit must not meet the next one's transaction on it. */
-function clientOn(client: Knex['client'], connection: unknown, isOver: () => boolean): Knex['client'] {
-  return Object.assign(Object.create(client), {
-    transacting: true,
-    acquireConnection: async () => connection,
-    releaseConnection: async () => {},
-    async query(_connection: unknown, statement: unknown) {
-      if (isOver()) throw new Error('The unit of work is over: a statement came too late')
-      return client.query(connection, statement)
-    },
+/**
+ * A client for one connection, as knex makes one for a transaction: of the class of the host's, with its settings, and without what
+ * somebody put on the host's own instance, which may be bound to that and go past the unit. It speaks to the host's listeners.
+ * What comes once it is closed, or once the database ended the transaction by itself, is refused: it would be in nobody's.
+ */
+function clientOn(client: Knex['client'], dialect: Dialect, connection: PooledConnection) {
+  const prototype = Object.getPrototypeOf(client)
+  const used = dialect.unitConnection(connection)
+  let isClosed = false
+  const own = Object.create(prototype, {
+    query: { value: async (_connection: unknown, statement: string | object) => ask(statement) },
+    emit: { value: (...event: unknown[]) => client.emit(...event) },
+    acquireConnection: { value: async () => connection },
+    releaseConnection: { value: async () => {} },
+    transacting: { value: true }, // a client that repeats what failed must not do so here
   })
+  const { version, config, driver, connectionSettings, valueForUndefined, logger } = client
+  Object.assign(own, { version, config, driver, connectionSettings, valueForUndefined, logger })
+
+  const send = async (statement: string | object): Promise<unknown> => prototype.query.call(own, used, statement)
+  async function ask(statement: string | object): Promise<unknown> {
+    if (isClosed || !dialect.mayBeOpen(connection)) throw new Error('The unit of work is over: a statement came too late')
+    try {
+      return await send(statement)
+    } catch (error) {
+      isClosed ||= dialect.endsTransaction(error)
+      throw error
+    }
+  }
+  return {
+    own,
+    send,
+    close() {
+      isClosed = true
+    },
+  }
 }
 
 function queryable(client: Knex['client']): Queryable {
@@ -93,6 +119,6 @@ function queryable(client: Knex['client']): Queryable {
 /** A driver's connection, as far as knex marks it. */
 interface PooledConnection {
   __knexTxId?: string | undefined
-  /** Its pool destroys a connection that has it. */
+  /** Knex's pool closes a connection that has it before anybody gets it. */
   __knex__disposed?: unknown
 }
