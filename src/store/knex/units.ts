@@ -76,15 +76,21 @@ function clientOn(client: Knex['client'], dialect: Dialect, connection: PooledCo
   const prototype = Object.getPrototypeOf(client)
   const used = dialect.unitConnection(connection)
   let isClosed = false
-  const own = Object.create(prototype, {
-    query: { value: async (_connection: unknown, statement: string | object) => ask(statement) },
-    emit: { value: (...event: unknown[]) => client.emit(...event) },
-    acquireConnection: { value: async () => connection },
-    releaseConnection: { value: async () => {} },
-    transacting: { value: true }, // a client that repeats what failed must not do so here
-  })
   const { version, config, driver, connectionSettings, valueForUndefined, logger } = client
-  Object.assign(own, { version, config, driver, connectionSettings, valueForUndefined, logger })
+  const own = {
+    __proto__: prototype,
+    version,
+    config,
+    driver,
+    connectionSettings,
+    valueForUndefined,
+    logger,
+    transacting: true, // a client that repeats what failed must not do so here
+    query: async (_connection: unknown, statement: string | object) => ask(statement),
+    emit: (...event: unknown[]) => client.emit(...event),
+    acquireConnection: async () => connection,
+    releaseConnection: async () => {},
+  }
 
   const send = async (statement: string | object): Promise<unknown> => prototype.query.call(own, used, statement)
   async function ask(statement: string | object): Promise<unknown> {
