@@ -96,6 +96,44 @@ describe.each(await databases())('a unit on $name', ({ name, open }) => {
     for (let round = 0; round < 2; round++) expect(await store.transaction((inside) => inside.users.insert(newUser()))).toBeTruthy()
   })
 
+  test('lets a client of the host’s class ask something of its own before a statement, and listen to itself', async () => {
+    const heard: string[] = []
+    const prototype = Object.getPrototypeOf(knex.client)
+    const query = prototype.query
+    vi.spyOn(prototype, 'query').mockImplementation(async function (this: Knex['client'], ...[connection, asked]: unknown[]) {
+      const sql = typeof asked === 'string' ? asked : (asked as { sql: string }).sql // what Knex gives
+      if (sql === 'select 42') return query.call(this, connection, asked)
+      this.once('query', (query: { sql: string }) => heard.push(query.sql))
+      await this.query(connection, 'select 42')
+      return query.call(this, connection, asked)
+    })
+    const { id } = await store.transaction((inside) => inside.users.insert(newUser()))
+    vi.restoreAllMocks()
+    expect(await store.users.find(id)).not.toBeNull()
+    expect(heard.length).toBeGreaterThanOrEqual(3) // BEGIN, INSERT, COMMIT
+    expect(new Set(heard)).toEqual(new Set(['select 42']))
+  })
+
+  test('does not mind a client that answers nothing to BEGIN and COMMIT', async () => {
+    answering(/^(begin|commit)/i, async (send) => void (await send()))
+    const { id } = await store.transaction((inside) => inside.users.insert(newUser()))
+    expect(await store.users.find(id)).not.toBeNull()
+  })
+
+  test('gives its connection back where it cannot even be made', async () => {
+    const version = Object.getOwnPropertyDescriptor(knex.client, 'version')
+    Object.defineProperty(knex.client, 'version', {
+      configurable: true,
+      get() {
+        throw no
+      },
+    })
+    await expect(store.transaction(async () => 1)).rejects.toThrow(/transaction/)
+    Reflect.deleteProperty(knex.client, 'version')
+    if (version) Object.defineProperty(knex.client, 'version', version)
+    expect(await store.transaction(async () => 2)).toBe(2)
+  })
+
   test('is over when it is over: what is asked of its store later is refused, and harms nobody', async () => {
     const kept: AuthStore[] = []
     await store.transaction(async (inside) => void kept.push(inside))
@@ -141,12 +179,43 @@ describe.each(await databases())('a unit on $name', ({ name, open }) => {
       late.push(inside.users.insert(newUser({ email: taken })).catch((error: unknown) => error))
       await sent()
     })
-    const outcome = await unit.catch((error: unknown) => error)
+    await expect(unit).rejects.toBeInstanceOf(DuplicateRecordError)
     expect((await Promise.all(late))[0]).toBeInstanceOf(DuplicateRecordError)
-    // Elsewhere a statement that fails undoes itself alone, and the rest may be kept: what is told is what is there.
-    const isKept = (await store.users.findByEmail(email)) !== null
-    expect(isKept).toBe(!(outcome instanceof Error))
-    if (name === 'postgres') expect(outcome).toBeInstanceOf(DuplicateRecordError)
+    expect(await store.users.findByEmail(email)).toBeNull()
+  })
+
+  test('sends one statement at a time', async () => {
+    let [underWay, most] = [0, 0]
+    answering(/^insert/i, async (send) => {
+      most = Math.max(most, ++underWay)
+      await new Promise(setImmediate)
+      const answer = await send()
+      underWay -= 1
+      return answer
+    })
+    await store.transaction((inside) => Promise.all([1, 2, 3].map(() => inside.users.insert(newUser()))))
+    expect(most).toBe(1)
+  })
+
+  test('that loses to another at its COMMIT is run again, whatever came too late', async () => {
+    const conflict = { sqlite: 'SQLITE_BUSY', postgres: '40001', mariadb: 'ER_LOCK_DEADLOCK' }[name]
+    let left = 1
+    answering(/^commit/i, async (send) => {
+      await new Promise(setImmediate) // by now the late one has been refused
+      if (left-- > 0) throw Object.assign(new Error('lost'), { code: conflict })
+      return send()
+    })
+    const late: Promise<unknown>[] = []
+    let runs = 0
+    const { id } = await store.transaction(async (inside) => {
+      runs += 1
+      const user = await inside.users.insert(newUser())
+      late.push(inside.users.insert(newUser()).catch(() => 'refused'))
+      return user
+    })
+    expect(await Promise.all(late)).toEqual(['refused', 'refused'])
+    expect(runs).toBe(2)
+    expect(await store.users.find(id)).not.toBeNull()
   })
 
   test('a BEGIN whose answer is lost leaves no transaction open, and gives its connection back', async () => {
@@ -253,6 +322,29 @@ describe('what the database ended by itself is over: the next statement is refus
     await close()
   })
 
+  test('on SQLite, where neither ROLLBACK nor the driver gets through, nobody gets that connection', async () => {
+    const sqlite = reachable.find(({ name }) => name === 'sqlite')
+    if (!sqlite) throw new Error('SQLite is always there')
+    const { knex, close } = await sqlite.open({ pool: { min: 1, max: 1 } })
+    await createAuthTables(knex)
+    vi.spyOn(knex.client.logger, 'warn').mockImplementation(() => {})
+    const store = createKnexStore({ knex })
+    const [no, email] = [new Error('the work failed'), newUser().email]
+    const connection = await knex.client.acquireConnection()
+    knex.client.releaseConnection(connection)
+    let reading: IterableIterator<unknown> | undefined
+    const unit = store.transaction(async (inside) => {
+      await inside.users.insert(newUser({ email }))
+      reading = connection.prepare('select 1 union select 2').iterate()
+      reading?.next() // the driver refuses everything until it is done
+      throw no
+    })
+    await expect(unit).rejects.toBe(no)
+    reading?.return?.()
+    expect(await store.users.findByEmail(email)).toBeNull()
+    await close()
+  })
+
   for (const mariadb of reachable.filter(({ name }) => name === 'mariadb'))
     test('on MariaDB, after a deadlock', async () => {
       const { knex, close } = await mariadb.open({ pool: { min: 2, max: 2 } })
@@ -278,4 +370,56 @@ describe('what the database ended by itself is over: the next statement is refus
       for (const { id } of [one, two]) expect((await store.users.find(id))?.name).not.toBe('too late')
       await close()
     })
+
+  for (const mariadb of reachable.filter(({ name }) => name === 'mariadb')) {
+    /** As InnoDB does: it has rolled back by the time it says so. */
+    async function endingAt(statement: RegExp, code: string) {
+      const { knex, close } = await mariadb.open({ pool: { min: 1, max: 1 } })
+      const prototype = Object.getPrototypeOf(knex.client)
+      const query = prototype.query
+      const spy = vi.spyOn(prototype, 'query').mockImplementation(async function (this: unknown, ...[connection, asked]: unknown[]) {
+        const sql = typeof asked === 'string' ? asked : (asked as { sql: string }).sql // what Knex gives
+        if (!statement.test(sql)) return query.call(this, connection, asked)
+        await query.call(this, connection, 'ROLLBACK')
+        throw Object.assign(new Error('ended'), { code })
+      })
+      return { knex, close, spy }
+    }
+
+    test.each(['ER_LOCK_DEADLOCK', 'ER_LOCK_WAIT_TIMEOUT', 'ER_CHECKREAD'])(
+      'on MariaDB, also what was asked already and what nobody waited for (%s)',
+      async (code) => {
+        const { knex, close, spy } = await endingAt(/set `name` = \?/, code)
+        await createAuthTables(knex)
+        const store = createKnexStore({ knex })
+        const { id } = await store.users.insert(newUser())
+        const email = newUser().email
+        const both = store.transaction(async (inside) => {
+          await Promise.allSettled([inside.users.update(id, { name: 'fails' }), inside.users.insert(newUser({ email }))])
+          throw new Error('undo')
+        })
+        await expect(both).rejects.toThrow()
+        const unheard = store.transaction(async (inside) => {
+          await inside.users.insert(newUser({ email }))
+          inside.users.update(id, { name: 'fails' }).catch(() => null)
+          await Promise.resolve()
+        })
+        await expect(unheard).rejects.toThrow()
+        spy.mockRestore()
+        expect(await store.users.findByEmail(email)).toBeNull()
+        await close()
+      },
+    )
+
+    test('and createAuthTables holds its lock no longer, and is run again', async () => {
+      const { knex, close, spy } = await endingAt(/^create table if not exists auth_identities/, 'ER_LOCK_DEADLOCK')
+      const outcome = createAuthTables(knex)
+      await expect(outcome).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE' })
+      spy.mockRestore()
+      const [[{ held }]] = await knex.raw("select is_used_lock(concat('doorward.', md5(database()))) as held")
+      expect(held).toBeNull()
+      await createAuthTables(knex)
+      await close()
+    })
+  }
 })

@@ -69,7 +69,7 @@ async function newUnit<T>(
   try {
     await translating('transaction', () => unit.commit())
   } catch (error) {
-    throw failures[0] ?? error // of a statement that `work` did not wait for
+    throw [error, ...failures].find(isConflict) ?? error
   }
   return result
 }

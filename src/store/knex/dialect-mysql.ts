@@ -29,7 +29,10 @@ export const mysql: Dialect = {
   begin: (atAnyLevel) => (atAnyLevel ? ['BEGIN;'] : ['SET TRANSACTION ISOLATION LEVEL READ COMMITTED;', 'BEGIN;']),
   unitConnection: (connection) => connection,
   mayBeOpen: () => true,
-  endsTransaction: (error) => rolledBack.has((error as { code?: unknown } | null)?.code), // whatever was thrown
+  endsTransaction(error) {
+    const { code } = (error ?? {}) as { code?: unknown } // whatever was thrown
+    return rolledBack.has(code) || code === 'ER_LOCK_WAIT_TIMEOUT' // with innodb_rollback_on_timeout
+  },
   checkCommit() {},
   endByForce(connection) {
     ;(connection as { destroy(): void }).destroy() // a Connection; `end` would wait behind the ROLLBACK
@@ -83,7 +86,7 @@ async function withSchemaLock(db: Queryable, work: () => Promise<void>): Promise
   try {
     await work()
   } finally {
-    await db.raw(`select release_lock(${LOCK_NAME})`)
+    await (db.beyond?.() ?? db).raw(`select release_lock(${LOCK_NAME})`)
   }
 }
 

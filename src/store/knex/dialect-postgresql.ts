@@ -22,12 +22,14 @@ export const postgresql: Dialect = {
   mayBeOpen: () => true,
   endsTransaction: () => false, // it refuses what comes after
   checkCommit(answer) {
-    const { response } = answer as { response?: { command?: unknown } } // knex's, around the driver's
-    // So it answers where a statement failed that nobody waited for.
-    if (response?.command === 'ROLLBACK') throw new Error('The transaction was rolled back: a statement in it had failed')
+    const { response } = (answer ?? {}) as { response?: Answer | Answer[] } // knex's, around the driver's
+    if ([response].flat().some((one) => one?.command === 'ROLLBACK'))
+      throw new Error('The transaction was rolled back: a statement in it had failed')
   },
   endByForce(connection) {
-    ;(connection as { end(): Promise<void> }).end().catch(() => {}) // a Client; where a statement hangs it closes the socket
+    const client = connection as PgClient // as this driver's pool holds
+    client.end(() => {})
+    client.connection?.stream?.destroy() // `end` alone may wait for a statement that hangs
     return false
   },
   async withSchemaLock(db, work) {
@@ -73,4 +75,15 @@ function quoted(table: string): string {
     .split('.')
     .map((part) => `"${part.replaceAll('"', '""')}"`)
     .join('.')
+}
+
+/** What pg answers, as far as it is looked at. */
+interface Answer {
+  command?: unknown
+}
+
+interface PgClient {
+  end(done: () => void): void
+  /** Not of `pg-native`. */
+  connection?: { stream?: { destroy(): void } }
 }

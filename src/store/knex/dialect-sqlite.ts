@@ -22,7 +22,7 @@ export const sqlite: Dialect = {
   begin: () => ['BEGIN IMMEDIATE;'],
   unitConnection: (connection) => remembering(connection as SqliteConnection), // what this driver's pool holds
   // After some failures SQLite has rolled back by itself; after a COMMIT refused with SQLITE_BUSY it has not.
-  mayBeOpen: (connection) => (connection as SqliteConnection).inTransaction, // as above
+  mayBeOpen: (connection) => (connection as SqliteConnection).inTransaction !== false, // as above
   endsTransaction: () => false, // `mayBeOpen` knows
   checkCommit() {},
   endByForce,
@@ -75,7 +75,7 @@ async function runRemembered(db: Queryable, { sql, bindings }: Statement): Promi
 function endByForce(connection: unknown): boolean {
   const database = connection as SqliteConnection // as above
   try {
-    if (database.inTransaction) database.exec('ROLLBACK')
+    if (database.inTransaction !== false) database.exec('ROLLBACK')
     return true
   } catch {
     database.close()

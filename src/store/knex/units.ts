@@ -26,7 +26,6 @@ export async function beginUnit(knex: Knex, dialect: Dialect, { atAnyLevel }: { 
   const { client } = knex
   const connection: PooledConnection = await client.acquireConnection()
   connection.__knexTxId = `doorward${++units}` // as in knex's own, and in its events
-  const { own, send, close } = clientOn(client, dialect, connection)
 
   const giveBack = async () => {
     connection.__knexTxId = undefined
@@ -36,79 +35,142 @@ export async function beginUnit(knex: Knex, dialect: Dialect, { atAnyLevel }: { 
       client.logger.warn('doorward: a connection could not be given back to the pool.') // the work is done, or has its own error
     }
   }
-  const rollBack = async () => {
-    close()
-    try {
-      if (dialect.mayBeOpen(connection)) await inTime(send('ROLLBACK'), rollbackMs, () => new Error('too late'))
-    } catch {
-      // The next to get it would be in this transaction, and what it has locked stays locked meanwhile.
-      if (!dialect.endByForce(connection)) connection.__knex__disposed ??= 'doorward: a ROLLBACK failed'
-    } finally {
-      await giveBack()
-    }
-  }
-  const commit = async () => {
-    close()
-    try {
-      dialect.checkCommit(await send('COMMIT;'))
-    } catch (error) {
-      await rollBack()
-      throw error
-    }
-    await giveBack()
-  }
-
   try {
-    for (const statement of dialect.begin(atAnyLevel)) await send(statement)
+    return await begun(connectionOf(client, dialect, connection), dialect, atAnyLevel, giveBack)
   } catch (error) {
-    await rollBack()
+    await giveBack()
     throw error
   }
-  return { db: queryable(own), commit, rollBack }
+}
+
+/** Gives the connection back itself once it is begun. */
+async function begun(held: HeldConnection, dialect: Dialect, atAnyLevel: boolean, giveBack: () => Promise<void>): Promise<Unit> {
+  const gate = gateTo(held, dialect)
+  const db = Object.assign(queryable(gate.client), { beyond: () => queryable(held.client) })
+  try {
+    for (const statement of dialect.begin(atAnyLevel)) await held.send(statement)
+  } catch (error) {
+    await undo()
+    throw error
+  }
+  return {
+    db,
+    async commit() {
+      try {
+        await gate.close()
+        dialect.checkCommit(await held.send('COMMIT;'))
+      } catch (error) {
+        await undo()
+        throw error
+      } finally {
+        await giveBack()
+      }
+    },
+    async rollBack() {
+      gate.shut()
+      await undo()
+      await giveBack()
+    },
+  }
+
+  async function undo(): Promise<void> {
+    try {
+      if (dialect.mayBeOpen(held.connection)) await inTime(held.send('ROLLBACK'), rollbackMs, () => new Error('too late'))
+    } catch {
+      // The next to get it would be in this transaction, and what it has locked stays locked meanwhile.
+      if (!isEnded(held.connection)) held.connection.__knex__disposed ??= 'doorward: a ROLLBACK failed'
+    }
+  }
+
+  function isEnded(connection: PooledConnection): boolean {
+    try {
+      return dialect.endByForce(connection)
+    } catch {
+      return false
+    }
+  }
+}
+
+interface HeldConnection {
+  readonly connection: PooledConnection
+  readonly client: Knex['client']
+  /** The same, but for how a statement is sent. */
+  clientSendingBy(query: (connection: unknown, statement: string | object) => Promise<unknown>): Knex['client']
+  send(statement: string | object): Promise<unknown>
 }
 
 /**
  * A client for one connection, as knex makes one for a transaction: of the class of the host's, with its settings, and without what
  * somebody put on the host's own instance, which may be bound to that and go past the unit. It speaks to the host's listeners.
- * What comes once it is closed, or once the database ended the transaction by itself, is refused: it would be in nobody's.
  */
-function clientOn(client: Knex['client'], dialect: Dialect, connection: PooledConnection) {
-  const prototype = Object.getPrototypeOf(client)
+function connectionOf(host: Knex['client'], dialect: Dialect, connection: PooledConnection): HeldConnection {
+  const prototype = Object.getPrototypeOf(host)
   const used = dialect.unitConnection(connection)
-  let isClosed = false
-  const { version, config, driver, connectionSettings, valueForUndefined, logger } = client
-  const own = {
-    __proto__: prototype,
-    version,
-    config,
-    driver,
-    connectionSettings,
-    valueForUndefined,
-    logger,
-    transacting: true, // a client that repeats what failed must not do so here
-    query: async (_connection: unknown, statement: string | object) => ask(statement),
-    emit: (...event: unknown[]) => client.emit(...event),
-    acquireConnection: async () => connection,
-    releaseConnection: async () => {},
-  }
-
-  const send = async (statement: string | object): Promise<unknown> => prototype.query.call(own, used, statement)
-  async function ask(statement: string | object): Promise<unknown> {
-    if (isClosed || !dialect.mayBeOpen(connection)) throw new Error('The unit of work is over: a statement came too late')
-    try {
-      return await send(statement)
-    } catch (error) {
-      isClosed ||= dialect.endsTransaction(error)
-      throw error
+  const { version, config, driver, connectionSettings, valueForUndefined, logger } = host
+  const clientSendingBy: HeldConnection['clientSendingBy'] = (query) => {
+    const client = {
+      __proto__: prototype,
+      version,
+      config,
+      driver,
+      connectionSettings,
+      valueForUndefined,
+      logger,
+      transacting: true, // a class that repeats what failed must not do so here
+      query,
+      emit(...event: unknown[]) {
+        prototype.emit.apply(client, event)
+        return host.emit(...event)
+      },
+      acquireConnection: async () => connection,
+      releaseConnection: async () => {},
     }
+    return client
+  }
+  const client = clientSendingBy(prototype.query)
+  return { connection, client, clientSendingBy, send: async (statement) => client.query(used, statement) }
+}
+
+/**
+ * One statement at a time, in the order in which they are asked: what is behind one with which the database ended the transaction
+ * must not be sent any more, since it would be in none.
+ */
+function gateTo(held: HeldConnection, dialect: Dialect) {
+  let [isClosed, isOver] = [false, false]
+  let last: Promise<unknown> = Promise.resolve()
+  let failure: { error: unknown } | null = null
+
+  const pass = (statement: string | object) => {
+    if (isOver || !dialect.mayBeOpen(held.connection)) throw tooLate()
+    return held.send(statement)
+  }
+  async function query(_connection: unknown, statement: string | object): Promise<unknown> {
+    if (isClosed) throw tooLate()
+    const answer = last.then(() => pass(statement))
+    last = answer.catch((error) => {
+      failure ??= { error }
+      isOver ||= dialect.endsTransaction(error)
+    })
+    return answer
+  }
+  const shut = () => {
+    isClosed = isOver = true
   }
   return {
-    own,
-    send,
-    close() {
+    client: held.clientSendingBy(query),
+    /** What was asked before is answered first. Rejects with what of it failed: a failure that somebody caught is no success. */
+    async close() {
       isClosed = true
+      await last
+      shut()
+      if (failure) throw failure.error
     },
+    shut,
   }
+}
+
+function tooLate(): Error {
+  return new Error('The unit of work is over: a statement came too late')
 }
 
 function queryable(client: Knex['client']): Queryable {
