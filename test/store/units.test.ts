@@ -347,16 +347,16 @@ describe('what the database ended by itself is over: the next statement is refus
 
   for (const mariadb of reachable.filter(({ name }) => name === 'mariadb'))
     test('on MariaDB, after a deadlock', async () => {
-      const { knex, close } = await mariadb.open({ pool: { min: 2, max: 2 } })
+      const { knex, connect, close } = await mariadb.open()
       await createAuthTables(knex)
-      const store = createKnexStore({ knex })
+      const [store, another] = [createKnexStore({ knex }), createKnexStore({ knex: connect() })]
       const [one, two] = [await store.users.insert(newUser()), await store.users.insert(newUser())]
       let [holding, bothHold] = [0, () => {}]
       const both = new Promise<void>((resolve) => {
         bothHold = resolve
       })
-      const lockBoth = (first: string, second: string) =>
-        store.transaction(async (inside) => {
+      const lockBoth = (on: AuthStore, first: string, second: string) =>
+        on.transaction(async (inside) => {
           await inside.users.lock(first)
           holding += 1
           if (holding >= 2) bothHold()
@@ -365,7 +365,7 @@ describe('what the database ended by itself is over: the next statement is refus
           await inside.users.update(second, { name: 'too late' })
           throw new Error('undo')
         })
-      const outcomes = await Promise.allSettled([lockBoth(one.id, two.id), lockBoth(two.id, one.id)])
+      const outcomes = await Promise.allSettled([lockBoth(store, one.id, two.id), lockBoth(another, two.id, one.id)])
       expect(outcomes.map(({ status }) => status)).toEqual(['rejected', 'rejected'])
       for (const { id } of [one, two]) expect((await store.users.find(id))?.name).not.toBe('too late')
       await close()
