@@ -184,6 +184,23 @@ describe.each(await databases())('a unit on $name', ({ name, open }) => {
     expect(await store.users.findByEmail(email)).toBeNull()
   })
 
+  if (name === 'postgres')
+    test('is no success where PostgreSQL answers its COMMIT with ROLLBACK, whatever made it', async () => {
+      const { email: taken } = await store.users.insert(newUser())
+      const email = newUser().email
+      // A client that hides a failure: nobody here hears of it, and the server knows.
+      const hiding = answering(/^insert/i, (send) =>
+        send().catch(() => ({ method: 'insert', response: { command: 'INSERT', rowCount: 1, rows: [] } })),
+      )
+      const unit = store.transaction(async (inside) => {
+        await inside.users.insert(newUser({ email }))
+        await inside.users.insert(newUser({ email: taken }))
+      })
+      await expect(unit).rejects.toThrow(/transaction/)
+      hiding.mockRestore()
+      expect(await store.users.findByEmail(email)).toBeNull()
+    })
+
   test('sends one statement at a time', async () => {
     let [underWay, most] = [0, 0]
     answering(/^insert/i, async (send) => {
