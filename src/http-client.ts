@@ -30,7 +30,7 @@ export interface HttpClientOptions {
   timeoutMs?: number
   /** Per origin: after so many failures in a row calls are refused at once, then one is let through. Default false. */
   circuitBreaker?: false | { failures: number; resetAfterMs: number }
-  /** An undici dispatcher (a proxy, say) in place of the client's own connection pool. */
+  /** A dispatcher of undici 7 or 8 (a proxy, say) in place of the client's own connection pool. */
   dispatcher?: Dispatcher
 }
 
@@ -116,75 +116,85 @@ function countOutcome(origin: OriginState, breaker: Breaker, { era, isSuccess }:
 }
 
 async function send(dispatcher: Dispatcher, url: string, call: HttpRequest, timeoutMs: number): Promise<HttpResponse> {
-  const { signal, release } = limitedTo(timeoutMs, call.signal)
+  if (call.signal?.aborted) throw givenUp(call.signal)
+  const { origin, pathname, search } = new URL(url)
+  const request = {
+    origin,
+    path: pathname + search,
+    method: (call.method ?? 'GET') as Dispatcher.HttpMethod, // any other word is undici's to refuse
+    headers: { 'accept-encoding': 'identity', ...call.headers },
+    body: call.body ?? null,
+  }
+  const { answer, giveUp } = exchange(dispatcher, request, call.maxBytes ?? DEFAULT_MAX_BYTES)
+  const release = giveUpWith(giveUp, timeoutMs, call.signal)
   try {
-    const { statusCode, headers, body } = await undici().request(url, {
-      dispatcher,
-      method: (call.method ?? 'GET') as Dispatcher.HttpMethod, // any other word is undici's to refuse
-      headers: { 'accept-encoding': 'identity', ...call.headers },
-      body: call.body ?? null,
-      signal,
-    })
-    return { status: statusCode, headers, body: await readBody(body, headers['content-encoding'], call.maxBytes ?? DEFAULT_MAX_BYTES) }
+    return await answer
   } finally {
     release()
   }
 }
 
 /**
- * Aborted once the time is over, and with the caller's signal. undici's own timers restart with every byte; only this one
- * bounds a body that drips. It does not hold the process. `AbortSignal.timeout` and `AbortSignal.any` would leave a timer and
- * weak references behind for each call, until its time is over.
+ * By undici's events themselves. Its `request` makes a stream of every answer, and follows an AbortSignal: together they take as
+ * long as all the rest of a call.
  */
-function limitedTo(timeoutMs: number, outer: AbortSignal | undefined): { signal: AbortSignal; release(): void } {
-  if (outer?.aborted) throw givenUp(outer)
-  const controller = new AbortController()
-  const late = () => controller.abort(new HttpClientError('TIMEOUT', 'The provider did not answer in time.'))
+function exchange(dispatcher: Dispatcher, request: Dispatcher.DispatchOptions, maxBytes: number) {
+  let giveUp: (reason: HttpClientError) => void = () => undefined
+  const answer = new Promise<HttpResponse>((resolve, reject) => {
+    let [status, headers, size]: [number, HttpResponse['headers'], number] = [0, {}, 0]
+    const chunks: Buffer[] = []
+    let under: Dispatcher.DispatchController | null = null
+    let givenUp: HttpClientError | null = null
+    giveUp = (reason) => {
+      givenUp ??= reason
+      reject(givenUp)
+      under?.abort(givenUp)
+    }
+    dispatcher.dispatch(request, {
+      onRequestStart(controller) {
+        under = controller
+        if (givenUp) controller.abort(givenUp) // while it waited for a connection
+      },
+      onResponseStart(_controller, statusCode, fields) {
+        if (statusCode < 200) return // not the answer yet (RFC 9110 section 15.2)
+        ;[status, headers] = [statusCode, fields]
+        if (isEncoded(fields)) giveUp(new HttpClientError('ENCODED', 'The provider answered in an encoding that was not asked for.'))
+      },
+      onResponseData(_controller, bytes) {
+        size += bytes.length
+        if (size <= maxBytes) chunks.push(bytes)
+        else giveUp(new HttpClientError('TOO_LARGE', 'The provider answered with too much.'))
+      },
+      onResponseEnd: () => resolve({ status, headers, body: Buffer.concat(chunks) }),
+      onResponseError: (_controller, error) => reject(error), // also when the connection is closed before the end
+    })
+  })
+  return { answer, giveUp }
+}
+
+/** A few KiB of gzip become gigabytes; we ask for `identity`, so whoever encodes does not mean well. */
+function isEncoded({ 'content-encoding': encoding }: HttpResponse['headers']): boolean {
+  return encoding !== undefined && encoding !== '' && encoding !== 'identity'
+}
+
+/**
+ * Once the time is over, or with the caller's signal. undici's own timers restart with every byte; only this one bounds a body
+ * that drips. It does not hold the process, and nothing is left of it when it is released.
+ */
+function giveUpWith(giveUp: (reason: HttpClientError) => void, timeoutMs: number, outer: AbortSignal | undefined): () => void {
+  const late = () => giveUp(new HttpClientError('TIMEOUT', 'The provider did not answer in time.'))
   const timer = setTimeout(late, timeoutMs).unref()
-  const follow = () => outer && controller.abort(givenUp(outer))
+  const follow = () => outer && giveUp(givenUp(outer))
   outer?.addEventListener('abort', follow, { once: true })
-  const release = () => {
+  return () => {
     clearTimeout(timer)
     outer?.removeEventListener('abort', follow)
   }
-  return { signal: controller.signal, release }
 }
 
 /** Never the caller's own reason: to undici one that is `false`, say, is no reason to stop. */
 function givenUp({ reason }: AbortSignal): HttpClientError {
   return new HttpClientError(codeOf(reason), 'The caller stopped waiting for the provider.')
-}
-
-async function readBody(body: Dispatcher.ResponseData['body'], encoding: string | string[] | undefined, maxBytes: number): Promise<Buffer> {
-  // A destroyed body emits 'error' once more; unheard, that would end the process.
-  body.on('error', () => undefined)
-  try {
-    refuseEncoded(encoding)
-    return await readAtMost(body, maxBytes)
-  } finally {
-    body.destroy()
-  }
-}
-
-/** A few KiB of gzip become gigabytes; we asked for `identity`, so whoever encodes does not mean well. */
-function refuseEncoded(encoding: string | string[] | undefined): void {
-  if (encoding === undefined || encoding === '' || encoding === 'identity') return
-  throw new HttpClientError('ENCODED', 'The provider answered in an encoding that was not asked for.')
-}
-
-/** By its events: to iterate over a stream costs more than all that is read here. */
-function readAtMost(body: Dispatcher.ResponseData['body'], maxBytes: number): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = []
-    let size = 0
-    body.on('data', (bytes: Buffer) => {
-      size += bytes.length
-      if (size > maxBytes) reject(new HttpClientError('TOO_LARGE', 'The provider answered with too much.'))
-      else chunks.push(bytes)
-    })
-    body.on('end', () => resolve(Buffer.concat(chunks)))
-    body.on('error', reject) // undici's, also when the connection is closed before the end
-  })
 }
 
 function codeOf(error: unknown): string {
@@ -207,6 +217,8 @@ function checkOptions(options: HttpClientOptions): { timeoutMs: number; circuitB
       'createHttpClient: circuitBreaker must be false or { failures, resetAfterMs }, both positive whole numbers.',
     )
   }
+  if (dispatcher !== undefined && typeof dispatcher?.dispatch !== 'function')
+    throw new ConfigurationError('createHttpClient: dispatcher must be a dispatcher of undici 7 or 8.')
   return { timeoutMs, circuitBreaker, dispatcher: dispatcher ?? newPool(timeoutMs) }
 }
 

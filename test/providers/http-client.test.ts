@@ -1,6 +1,6 @@
 import { getEventListeners } from 'node:events'
 import type { ServerResponse } from 'node:http'
-import { MockAgent } from 'undici'
+import { Agent, MockAgent } from 'undici'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { ConfigurationError } from '../../src/errors'
 import { createHttpClient, type HttpClientOptions } from '../../src/http-client'
@@ -19,6 +19,15 @@ test('answers with status, headers and the body as bytes', async () => {
   expect(response).toMatchObject({ status: 201, headers: { 'x-a': 'b' } })
   expect(response.body).toEqual(Buffer.from('{"hello":"world"}'))
   expect(provider.requests[0]).toMatchObject({ method: 'POST', body: 'text', headers: { 'x-c': 'd', 'accept-encoding': 'identity' } })
+})
+
+test('what comes before the answer is not the answer', async () => {
+  provider.on('elsewhere', (_request: unknown, response: ServerResponse) => {
+    response.writeEarlyHints({ link: '</style.css>; rel=preload', 'content-encoding': 'gzip' })
+    response.writeHead(200, { 'x-a': 'b' }).end('the answer')
+  })
+  const response = await createHttpClient()(`${provider.issuer}/x`)
+  expect(response).toMatchObject({ status: 200, headers: { 'x-a': 'b' }, body: Buffer.from('the answer') })
 })
 
 test('a redirect is returned, not followed', async () => {
@@ -75,6 +84,24 @@ describe('the caller’s signal', () => {
     const outcome = createHttpClient()(`${provider.issuer}/x`, { signal: AbortSignal.abort(reason) })
     await expect(outcome).rejects.toEqual(refusal(reason === undefined ? 'AbortError' : 'UNKNOWN'))
     expect(provider.requests.length).toBe(0)
+  })
+
+  test('that comes while the call still waits for a connection lets nothing be sent', async () => {
+    const dispatcher = new Agent({ connections: 1 })
+    const client = createHttpClient({ dispatcher })
+    const arrived = new Promise<ServerResponse>((resolve) => provider.on('elsewhere', (_request, response) => resolve(response)))
+    const first = client(`${provider.issuer}/x`)
+    const response = await arrived
+    const controller = new AbortController()
+    const second = client(`${provider.issuer}/x`, { signal: controller.signal }).catch((error: unknown) => error)
+    controller.abort(new Error('enough'))
+    expect(await second).toEqual(refusal('Error'))
+    response.end('x')
+    await expect(first).resolves.toMatchObject({ status: 200 })
+    provider.on('elsewhere', answer(200, 'y'))
+    await expect(client(`${provider.issuer}/x`)).resolves.toMatchObject({ body: Buffer.from('y') })
+    expect(provider.requests.length).toBe(2)
+    await dispatcher.close()
   })
 
   test('that is a deadline of its own makes it a TIMEOUT', async () => {
@@ -254,6 +281,8 @@ test.each([
   { circuitBreaker: null },
   { circuitBreaker: { failures: 0, resetAfterMs: 1 } },
   { circuitBreaker: { failures: 1 } },
+  { dispatcher: {} },
+  { dispatcher: null },
 ])('the options %j are refused', (options) => {
   expect(() => createHttpClient(options as HttpClientOptions)).toThrow(ConfigurationError) // deliberately not what the type says
 })
