@@ -1,4 +1,7 @@
 import { inspect } from 'node:util'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import knex from 'knex'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createKnexStore, type KnexStore } from '../../src/store/knex/knex-store'
 import { createAuthTables } from '../../src/store/knex/schema'
@@ -136,6 +139,53 @@ for (const { title, name, options } of SETTINGS) {
     })
   })
 }
+
+test('a SQLite of several connections is warned of, which would stop the process; one is not, nor a server', async () => {
+  const told: string[] = []
+  const options = { useNullAsDefault: true, log: { warn: (message: string) => void told.push(message) } }
+  for (const [client, max] of [
+    ['better-sqlite3', 1],
+    ['better-sqlite3', 2],
+    ['pg', 5],
+  ] as const) {
+    const instance = knex({ ...options, client, connection: { filename: ':memory:' }, pool: { min: 0, max } })
+    createKnexStore({ knex: instance })
+    await instance.destroy()
+  }
+  expect(told).toEqual([expect.stringMatching(/pool: \{ min: 1, max: 1 \}/)])
+})
+
+test('what is compiled inside a transaction keeps nothing of it', async () => {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void // only there with the flag
+  const [sqlite] = reachable
+  const opened = await sqlite?.open({ memory: true })
+  if (!opened) throw new Error('SQLite is always there')
+  await createAuthTables(opened.knex)
+  const store = createKnexStore({ knex: opened.knex })
+  const clients = new Set<WeakRef<object>>()
+  const prototype = Object.getPrototypeOf(opened.knex.client)
+  const { query } = prototype
+  prototype.query = function (...asked: unknown[]) {
+    if (this !== opened.knex.client) clients.add(new WeakRef(this))
+    return query.apply(this, asked)
+  }
+  const { id } = await store.users.insert(newUser())
+  const token = newRefreshToken(id)
+  await store.transaction(async ({ users, refreshTokens }) => {
+    await users.recordLogin({ id, hashedPassword: 'a hash' }, AT)
+    await refreshTokens?.insert(token)
+    await refreshTokens?.rotate(rotationOf(token.tokenHash))
+  })
+  prototype.query = query
+  for (let turn = 0; turn < 5; turn++) {
+    await new Promise(setImmediate)
+    collect()
+  }
+  expect(clients.size).toBeGreaterThan(0)
+  expect([...clients].filter((client) => client.deref() !== undefined)).toEqual([])
+  await opened.close()
+})
 
 test('a near match from a column that ignores case is not found', async () => {
   const sqlite = reachable.find(({ name }) => name === 'sqlite')

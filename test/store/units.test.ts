@@ -150,14 +150,16 @@ describe.each(await databases())('a unit on $name', ({ name, open }) => {
     expect(await store.users.findByEmail(email)).toBeNull()
   })
 
-  test('refuses a statement that nobody waits for and that comes after its end', async () => {
-    const [email, seen, late] = [newUser().email, watched(), [] as Promise<unknown>[]]
+  test('keeps the whole of a verb that nobody waits for and that was begun before its end', async () => {
+    const { id } = await store.users.insert(newUser())
+    await store.recoveryCodes?.replaceForUser(id, ['an old code'])
+    const late: Promise<unknown>[] = []
     await store.transaction(async (inside) => {
-      late.push(inside.users.insert(newUser({ email })).catch(() => 'refused'))
+      late.push(inside.recoveryCodes?.replaceForUser(id, ['one', 'two']) ?? Promise.reject())
     })
-    expect(await Promise.all(late)).toEqual(['refused'])
-    expect(wordsOf(seen)).toEqual(['begin', 'commit'])
-    expect(await store.users.findByEmail(email)).toBeNull()
+    await Promise.all(late)
+    const used = ['an old code', 'one', 'two'].map((code) => store.recoveryCodes?.consume(id, code, new Date()))
+    expect(await Promise.all(used)).toEqual([false, true, true])
   })
 
   test('keeps a statement that nobody waits for and that was sent before its end', async () => {
@@ -227,7 +229,7 @@ describe.each(await databases())('a unit on $name', ({ name, open }) => {
     const { id } = await store.transaction(async (inside) => {
       runs += 1
       const user = await inside.users.insert(newUser())
-      late.push(inside.users.insert(newUser()).catch(() => 'refused'))
+      setImmediate(() => late.push(inside.users.insert(newUser()).catch(() => 'refused')))
       return user
     })
     expect(await Promise.all(late)).toEqual(['refused', 'refused'])
@@ -264,9 +266,32 @@ describe.each(await databases())('a unit on $name', ({ name, open }) => {
     const email = newUser().email
     await store.transaction((inside) => inside.users.insert(newUser({ email })))
     await expect(insertThenFail(newUser().email)).rejects.toBe(no)
+    expect(client.logger.warn.mock.calls.flat().join()).not.toContain('secret')
+    client.logger.warn.mockImplementation(() => {
+      throw new Error('nor does the logger')
+    })
+    expect(await store.transaction(async () => 'done')).toBe('done')
+    await expect(insertThenFail(newUser().email)).rejects.toBe(no)
     release.mockRestore()
     expect(await store.users.findByEmail(email)).not.toBeNull()
-    expect(client.logger.warn.mock.calls.flat().join()).not.toContain('secret')
+  })
+
+  test('is rolled back behind a statement that the host’s class still keeps back', async () => {
+    const [email, seen] = [newUser().email, watched()]
+    let isKept = () => {}
+    const kept = new Promise<void>((resolve) => {
+      isKept = resolve
+    })
+    const keeping = answering(/^insert/i, async (send) => {
+      isKept()
+      await new Promise(setImmediate)
+      return send()
+    })
+    const unit = store.transaction((inside) => Promise.all([inside.users.insert(newUser({ email })), kept.then(() => Promise.reject(no))]))
+    await expect(unit).rejects.toBe(no)
+    keeping.mockRestore()
+    expect(wordsOf(seen)).toEqual(['begin', 'insert', 'rollback'])
+    expect(await store.users.findByEmail(email)).toBeNull()
   })
 
   test('a ROLLBACK that fails is not what the caller hears; its connection ends at once, and its rows and locks with it', async () => {
@@ -285,6 +310,75 @@ describe.each(await databases())('a unit on $name', ({ name, open }) => {
     expect((await store.users.find(id))?.name).toBe('kept')
     expect(await store.users.findByEmail(email)).toBeNull()
   })
+
+  if (name === 'sqlite')
+    test('leaves a transaction alone that the host has open on the connection', async () => {
+      const { id } = await store.users.insert(newUser())
+      await knex.raw('BEGIN')
+      await store.users.update(id, { name: 'kept' })
+      await expect(store.transaction(async () => 1)).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE' })
+      await knex.raw('COMMIT')
+      expect((await store.users.find(id))?.name).toBe('kept')
+      expect(await store.transaction(async () => 2)).toBe(2)
+    })
+
+  test('a ROLLBACK that comes after it was given up does not meet the transaction of another', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    try {
+      let letGo = () => {}
+      const asked = new Promise<void>((resolve) => {
+        answering(/^rollback/i, (send) => {
+          resolve()
+          return new Promise((answer) => {
+            letGo = () => answer(send().catch(() => null))
+          })
+        })
+      })
+      const heard = expect(insertThenFail(newUser().email)).rejects.toBe(no)
+      await asked
+      await vi.advanceTimersByTimeAsync(5_000)
+      await heard
+      vi.useRealTimers()
+      const { id } = await store.transaction(async (inside) => {
+        const user = await inside.users.insert(newUser())
+        letGo()
+        await new Promise(setImmediate)
+        await inside.users.update(user.id, { name: 'kept' })
+        return user
+      })
+      expect((await store.users.find(id))?.name).toBe('kept')
+    } finally {
+      vi.useRealTimers()
+    }
+  })
+
+  if (name !== 'sqlite')
+    test('given up while a statement of it waits for a lock, it tells whoever waits for that', async () => {
+      const { id } = await store.users.insert(newUser())
+      const other = createKnexStore({ knex: opened.connect({ min: 1, max: 1 }) })
+      vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+      try {
+        await other.transaction(async (holding) => {
+          await holding.users.lock(id)
+          const [late, seen] = [[] as Promise<unknown>[], watched()]
+          const isWaiting = () => wordsOf(seen).includes('update')
+          const unit = store.transaction(async (inside) => {
+            late.push(inside.users.update(id, { name: 'too late' }).catch(() => 'refused'))
+            while (!isWaiting()) await new Promise(setImmediate)
+            throw no
+          })
+          const heard = expect(unit).rejects.toBe(no)
+          while (!isWaiting()) await new Promise(setImmediate)
+          await new Promise(setImmediate)
+          await vi.advanceTimersByTimeAsync(5_000)
+          await heard
+          expect(await Promise.all(late)).toEqual(['refused'])
+        })
+      } finally {
+        vi.useRealTimers()
+      }
+      expect((await store.users.find(id))?.name).not.toBe('too late')
+    })
 
   // SQLite answers before it returns.
   if (name !== 'sqlite')
@@ -427,6 +521,31 @@ describe('what the database ended by itself is over: the next statement is refus
         await close()
       },
     )
+
+    test('nor is it in a transaction of the host’s, which could not be undone', async () => {
+      const { knex, close } = await mariadb.open({ pool: { min: 1, max: 1 } })
+      await createAuthTables(knex)
+      const store = createKnexStore({ knex })
+      const { id } = await store.users.insert(newUser())
+      const prototype = Object.getPrototypeOf(knex.client)
+      const query = prototype._query
+      vi.spyOn(prototype, '_query').mockImplementation(async function (this: unknown, ...[connection, asked]: unknown[]) {
+        if (!/set `name` = \?/.test((asked as { sql: string }).sql)) return query.call(this, connection, asked) // what Knex gives
+        await query.call(this, connection, { sql: 'ROLLBACK' }) // as InnoDB has done by the time it says so
+        throw Object.assign(new Error('ended'), { code: 'ER_LOCK_DEADLOCK' })
+      })
+      const undone = knex.transaction(async (trx) => {
+        const inside = store.using(trx)
+        await expect(inside.users.update(id, { name: 'fails' })).rejects.toThrow()
+        for (const again of [inside, store.using(trx), store.using(await trx.transaction())])
+          await expect(again.users.update(id, { isActive: false })).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE' })
+        throw new Error('undo')
+      })
+      await expect(undone).rejects.toThrow('undo')
+      vi.restoreAllMocks()
+      expect((await store.users.find(id))?.isActive).toBe(true)
+      await close()
+    })
 
     test('and createAuthTables holds its lock no longer, and is run again', async () => {
       const { knex, close, spy } = await endingAt(/^create table if not exists auth_identities/, 'ER_LOCK_DEADLOCK')

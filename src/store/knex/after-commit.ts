@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { ServiceUnavailableError } from '../../errors'
 import { rolledBack } from './driver-errors'
 
 /**
@@ -9,6 +10,9 @@ type Entry = { kind: 'effect'; run: () => void } | { kind: 'savepoint'; name: st
 
 const logs = new WeakMap<Knex.Transaction, Entry[]>()
 
+/** Those that the database has ended by itself. */
+const ended = new WeakSet<Entry[]>()
+
 /**
  * Runs effects once the host has committed; never those that a rollback undid, be it of the whole transaction or to a
  * savepoint set before them. Read off the statements, since knex's promises resolve after `trx.rollback()` as they do after
@@ -17,6 +21,14 @@ const logs = new WeakMap<Knex.Transaction, Entry[]>()
 export function afterCommitOf(trx: Knex.Transaction): (effect: () => void) => void {
   const log = logOf(outermost(trx))
   return (run) => void log.push({ kind: 'effect', run })
+}
+
+/**
+ * InnoDB has rolled back all of it, and the next statement would be kept whatever the host does.
+ * @throws ServiceUnavailableError
+ */
+export function refuseEnded(trx: Knex.Transaction): void {
+  if (ended.has(logOf(outermost(trx)))) throw new ServiceUnavailableError()
 }
 
 function outermost(trx: Knex.Transaction): Knex.Transaction {
@@ -60,7 +72,10 @@ function savepointIn(log: readonly Entry[], name = ''): number {
 }
 
 function readFailure(log: Entry[], error: { code?: unknown; severity?: unknown }): void {
-  if (rolledBack.has(error.code)) log.splice(0)
+  if (rolledBack.has(error.code)) {
+    log.splice(0)
+    ended.add(log)
+  }
   if (error.severity !== undefined) log.push({ kind: 'failure' }) // PostgreSQL's own word: the server refused the statement
 }
 

@@ -14,13 +14,11 @@ export interface Statement {
 
 /**
  * A query whose text never changes, built and compiled the first time only: that takes knex longer than it takes the
- * database to run it. Where `build` put a slot, each run has a value of its own; one that stands in several places is made once.
+ * database to run it. Where it has a slot, each run has a value of its own; one that stands in several places is made once.
  */
-export function compileOnce<Input>(build: () => Knex.QueryBuilder | Knex.Raw): (input: Input) => Statement {
-  let compiled: Compiled<Input> | null = null
+export function compileOnce<Input>(query: Knex.QueryBuilder | Knex.Raw): (input: Input) => Statement {
+  const { name, sql, native, places, slots } = compile<Input>(query.toSQL()) // and nothing else of it, which holds a connection
   return (input) => {
-    compiled ??= compile(build().toSQL())
-    const { name, sql, native, places, slots } = compiled
     const values = slots.map((slot) => slot.read(input) as Knex.Value) // what the column's kind makes of it
     return { name, sql, native, bindings: places.map(({ slot, constant }) => (slot < 0 ? constant : (values[slot] ?? null))) }
   }

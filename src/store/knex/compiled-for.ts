@@ -12,7 +12,7 @@ export function compiledFor<Input>(
 ): (db: Queryable, tables: Tables, input: Input) => Statement {
   const compiled = new WeakMap<Tables, (input: Input) => Statement>()
   return (db, tables, input) => {
-    const statement = compiled.get(tables) ?? compileOnce<Input>(() => build(db, tables))
+    const statement = compiled.get(tables) ?? compileOnce<Input>(build(db, tables))
     compiled.set(tables, statement)
     return statement(input)
   }

@@ -34,9 +34,27 @@ export function poolConnection(knex: Knex, dialect: Dialect): Connection {
   return connection
 }
 
+interface InTransaction {
+  /** Throws where the transaction is over, and a statement would be in none. */
+  readonly refuse?: () => void
+  /** What failed in it, for its owner. */
+  readonly failures?: Error[]
+  /** Verbs under way. */
+  readonly begun?: Set<Promise<unknown>>
+}
+
 /** Inside a transaction nothing is repeated: only its owner can run it again. */
-export function transactionConnection(db: Queryable, dialect: Dialect, failures: Error[] = []): Connection {
-  const statement: Connection['statement'] = (verb, run) => translating(verb, () => run(db), failures)
+export function transactionConnection(db: Queryable, dialect: Dialect, { refuse, failures, begun }: InTransaction = {}): Connection {
+  const sent: Connection['statement'] = (verb, run) =>
+    translating(
+      verb,
+      () => {
+        refuse?.()
+        return run(db)
+      },
+      failures,
+    )
+  const statement: Connection['statement'] = (verb, run) => kept(begun, sent(verb, run))
   const connection: Connection = {
     dialect,
     statement,
@@ -56,9 +74,12 @@ async function newUnit<T>(
 ): Promise<T> {
   const unit = await translating('transaction', () => beginUnit(knex, dialect, { atAnyLevel }))
   const failures: Error[] = []
+  const begun = new Set<Promise<unknown>>()
   let result: T
   try {
-    result = await work(transactionConnection(unit.db, dialect, failures))
+    result = await work(transactionConnection(unit.db, dialect, { failures, begun }))
+    // A verb is several statements, perhaps, and half of one must not be kept.
+    while (begun.size > 0) await Promise.allSettled(begun)
     // PostgreSQL answers the COMMIT of a failed transaction with a silent ROLLBACK: a failure that `work` caught must not
     // look like a success.
     if (failures[0]) throw failures[0]
@@ -72,6 +93,15 @@ async function newUnit<T>(
     throw [error, ...failures].find(isConflict) ?? error
   }
   return result
+}
+
+/** In the set until it is settled. */
+function kept<T>(begun: Set<Promise<unknown>> | undefined, verb: Promise<T>): Promise<T> {
+  if (!begun) return verb
+  begun.add(verb)
+  const forget = () => begun.delete(verb)
+  verb.then(forget, forget)
+  return verb
 }
 
 async function translating<T>(verb: string, run: () => PromiseLike<T>, failures: Error[] = []): Promise<T> {

@@ -1,3 +1,4 @@
+import { ServiceUnavailableError } from '../../errors'
 import { asciiLowerCase } from '../meets-filter'
 import type { Statement } from './compile-once'
 import type { Dialect } from './dialect'
@@ -20,7 +21,12 @@ export const sqlite: Dialect = {
   // A unit that read first and wrote later would fail with SQLITE_BUSY_SNAPSHOT, or deadlock, whenever another process wrote in
   // between: it has to take the write lock at once.
   begin: () => ['BEGIN IMMEDIATE;'],
-  unitConnection: (connection) => remembering(connection as SqliteConnection), // what this driver's pool holds
+  unitConnection(connection) {
+    const database = connection as SqliteConnection // what this driver's pool holds
+    // Begun by a statement of the host's: it is not ours to roll back when our BEGIN is refused.
+    if (database.inTransaction) throw new ServiceUnavailableError()
+    return remembering(database)
+  },
   // After some failures SQLite has rolled back by itself; after a COMMIT refused with SQLITE_BUSY it has not.
   mayBeOpen: (connection) => (connection as SqliteConnection).inTransaction !== false, // as above
   endsTransaction: () => false, // `mayBeOpen` knows

@@ -1,11 +1,11 @@
 import type { Knex } from 'knex'
 import { ConfigurationError } from '../../errors'
 import type { AuthStore, IdentityRecord, RecoveryCodeRecord, RefreshTokenRecord, SessionRecord } from '../auth-store'
-import { afterCommitOf } from './after-commit'
+import { afterCommitOf, refuseEnded } from './after-commit'
 import { announceLooseColumns } from './announce-loose-columns'
 import { type Connection, poolConnection, transactionConnection } from './connection'
 import { bindTables, type HostTables, type Tables } from './default-tables'
-import { dialectOf } from './dialect'
+import { type Dialect, dialectOf } from './dialect'
 import { identitiesStore } from './identities'
 import { recoveryCodesStore } from './recovery-codes'
 import { refreshTokensStore } from './refresh-tokens'
@@ -60,15 +60,25 @@ export function createKnexStore({ knex, preparedStatements = true, ...hostTables
   if (typeof preparedStatements !== 'boolean') throw new ConfigurationError('createKnexStore(): preparedStatements must be true or false.')
   if (!preparedStatements) neverPrepare(knex)
   if (knex.isTransaction) throw new ConfigurationError('createKnexStore() needs the pool; inside a transaction call store.using(trx).')
+  warnOfSeveralWriters(knex, dialect)
   const tables = bindTables(knex, dialect, hostTables)
   const pool = announceLooseColumns(poolConnection(knex, dialect), knex, tables, hostTables)
   return {
     ...storeOn(pool, tables, hostTables),
     using(trx) {
       if (!trx?.isTransaction) throw new ConfigurationError('store.using() needs the transaction that knex.transaction() hands out.')
-      return storeOn(transactionConnection(trx, dialect), tables, hostTables, afterCommitOf(trx))
+      const connection = transactionConnection(trx, dialect, { refuse: () => refuseEnded(trx) })
+      return storeOn(connection, tables, hostTables, afterCommitOf(trx))
     },
   }
+}
+
+/** Its driver waits for a lock on the very thread on which whoever has it would go on. */
+function warnOfSeveralWriters({ client }: Knex, { name }: Dialect): void {
+  if (name === 'sqlite' && client.pool?.max > 1)
+    client.logger.warn(
+      'doorward: give knex `pool: { min: 1, max: 1 }` for SQLite: with more connections two transactions at once stop the whole process for up to five seconds.',
+    )
 }
 
 function storeOn(connection: Connection, tables: Tables, hostTables: HostTables, afterCommit?: AuthStore['afterCommit']): AuthStore {

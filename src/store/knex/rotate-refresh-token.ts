@@ -45,7 +45,7 @@ const compiled = new WeakMap<Tables, (rotation: Rotation) => Statement>()
 function statementFor(db: Queryable, dialect: Dialect, tables: Tables, rotation: Rotation): Statement {
   const build = dialect.writesInWith ? rotateInWith : rotateByUpsert
   if (tables.refreshTokens.hostFillsColumns) return build(db, tables, rotation).toSQL()
-  const statement = compiled.get(tables) ?? compileOnce<Rotation>(() => build(db, tables, rotationOfSlots()))
+  const statement = compiled.get(tables) ?? compileOnce<Rotation>(build(db, tables, rotationOfSlots()))
   compiled.set(tables, statement)
   return statement(rotation)
 }

@@ -29,11 +29,10 @@ export async function beginUnit(knex: Knex, dialect: Dialect, { atAnyLevel }: { 
 
   const giveBack = async () => {
     connection.__knexTxId = undefined
-    try {
-      await client.releaseConnection(connection)
-    } catch {
-      client.logger.warn('doorward: a connection could not be given back to the pool.') // the work is done, or has its own error
-    }
+    await Promise.resolve()
+      .then(() => client.releaseConnection(connection))
+      .catch(() => client.logger.warn('doorward: a connection could not be given back to the pool.'))
+      .catch(() => undefined) // a logger of the host's, and the work is done or has its own error
   }
   try {
     return await begun(connectionOf(client, dialect, connection), dialect, atAnyLevel, giveBack)
@@ -67,19 +66,26 @@ async function begun(held: HeldConnection, dialect: Dialect, atAnyLevel: boolean
       }
     },
     async rollBack() {
-      gate.shut()
       await undo()
       await giveBack()
     },
   }
 
   async function undo(): Promise<void> {
+    const late = new Error('too late')
     try {
-      if (dialect.mayBeOpen(held.connection)) await inTime(held.send('ROLLBACK'), rollbackMs, () => new Error('too late'))
-    } catch {
-      // The next to get it would be in this transaction, and what it has locked stays locked meanwhile.
-      if (!isEnded(held.connection)) held.connection.__knex__disposed ??= 'doorward: a ROLLBACK failed'
+      await inTime(rollBack(), rollbackMs, () => late)
+    } catch (error) {
+      // The next to get it would be in this transaction, or meet a ROLLBACK that is still on its way.
+      const isGone = !isEnded(held.connection) || error === late
+      if (isGone) held.connection.__knex__disposed ??= 'doorward: a ROLLBACK failed'
     }
+  }
+
+  /** Behind the statement that is under way: a client of the host's may keep one back for a while. */
+  async function rollBack(): Promise<void> {
+    await gate.settled()
+    if (dialect.mayBeOpen(held.connection)) await held.send('ROLLBACK')
   }
 
   function isEnded(connection: PooledConnection): boolean {
@@ -153,19 +159,20 @@ function gateTo(held: HeldConnection, dialect: Dialect) {
     })
     return answer
   }
-  const shut = () => {
-    isClosed = isOver = true
-  }
   return {
     client: held.clientSendingBy(query),
     /** What was asked before is answered first. Rejects with what of it failed: a failure that somebody caught is no success. */
     async close() {
       isClosed = true
       await last
-      shut()
+      isOver = true
       if (failure) throw failure.error
     },
-    shut,
+    /** Only what was sent before is answered first. */
+    async settled() {
+      isClosed = isOver = true
+      await last
+    },
   }
 }
 
