@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { type Audit, unexplained } from './support/audit'
 
 const root = join(import.meta.dirname, '..')
 const page = readFileSync(join(root, 'docs/dependencies.md'), 'utf8')
@@ -41,6 +42,18 @@ describe('docs/dependencies.md', () => {
 
     expect(named.filter((name) => manifest.devDependencies?.[name] === undefined)).toEqual([])
   })
+})
+
+test('a finding of `npm audit` is explained by its own id, and only where the page speaks of those that apply', () => {
+  const [known, unknown] = ['GHSA-aaaa-bbbb-cccc', 'GHSA-dddd-eeee-ffff'].map((id) => ({ url: `https://github.com/advisories/${id}` }))
+  const found = { vulnerabilities: { undici: { via: [known, unknown] }, doorward: { via: ['undici'] } } } as Audit
+  const text =
+    '| undici | 7 | GHSA-dddd-eeee-ffff |\n\n## Advisories that apply\n\nGHSA-aaaa-bbbb-cccc: not reached.\n\n## More\n\nGHSA-dddd-eeee-ffff\n'
+  expect(unexplained(found, text)).toEqual(['GHSA-dddd-eeee-ffff'])
+  expect(unexplained(found, text.split('\n## More')[0] ?? '')).toEqual(['GHSA-dddd-eeee-ffff'])
+  expect(unexplained(found, '')).toHaveLength(2)
+  expect(unexplained({ vulnerabilities: {} }, page)).toEqual([])
+  expect(page).toContain('\n## Advisories that apply\n')
 })
 
 test('every version in package.json is exact', () => {

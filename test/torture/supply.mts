@@ -9,6 +9,7 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import knex from 'knex'
+import { type Audit, unexplained } from '../support/audit'
 
 const root = join(import.meta.dirname, '../..')
 const { devDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { devDependencies: Record<string, string> }
@@ -60,23 +61,16 @@ async function inSchema(work: (database: object) => void): Promise<void> {
   }
 }
 
-interface Audit {
-  error?: unknown
-  message?: string
-  vulnerabilities?: Record<string, { severity: string; via: unknown[] }>
-}
-
 function audit(app: string, name: string): void {
   const { stdout } = spawnSync('npm', ['audit', '--omit=dev', '--json'], { cwd: app, encoding: 'utf8' })
-  const { vulnerabilities, message } = JSON.parse(stdout || '{}') as Audit
+  const answer = JSON.parse(stdout || '{}') as Audit
+  const { vulnerabilities, message } = answer
   if (!vulnerabilities) {
     console.log(`  -  ${name}: npm audit is not answered by this registry (${(message ?? 'no answer').slice(0, 40)})`)
     return
   }
-  const page = readFileSync(join(root, 'docs/dependencies.md'), 'utf8')
-  const found = Object.entries(vulnerabilities)
-  const unexplained = found.filter(([dependency]) => !page.includes(`| ${dependency} `))
-  say(unexplained.length === 0, `${name}: npm audit finds ${found.length}, unexplained ${JSON.stringify(unexplained)}`)
+  const ids = unexplained(answer, readFileSync(join(root, 'docs/dependencies.md'), 'utf8'))
+  say(ids.length === 0, `${name}: npm audit names ${Object.keys(vulnerabilities).length} packages, unexplained ${JSON.stringify(ids)}`)
 }
 
 function say(isGood: boolean, sentence: string): void {
