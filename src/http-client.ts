@@ -142,28 +142,41 @@ function exchange(dispatcher: Dispatcher, request: Dispatcher.DispatchOptions, m
   let giveUp: (reason: HttpClientError) => void = () => undefined
   const answer = new Promise<HttpResponse>((resolve, reject) => {
     let [status, headers, size]: [number, HttpResponse['headers'], number] = [0, {}, 0]
-    const chunks: Buffer[] = []
+    let chunks: Buffer[] = []
     let under: Dispatcher.DispatchController | null = null
     let givenUp: HttpClientError | null = null
     giveUp = (reason) => {
       givenUp ??= reason
       reject(givenUp)
-      under?.abort(givenUp)
+      stop(under)
+    }
+    const stop = (controller: Dispatcher.DispatchController | null) => {
+      try {
+        if (givenUp) controller?.abort(givenUp)
+      } catch {
+        // A dispatcher of the host's: nobody waits any more, and in a timer this would end the process.
+      }
     }
     dispatcher.dispatch(request, {
       onRequestStart(controller) {
         under = controller
-        if (givenUp) controller.abort(givenUp) // while it waited for a connection
+        stop(controller) // where it was given up while it waited for a connection
+      },
+      onRequestUpgrade(_controller, _statusCode, _fields, socket) {
+        socket.destroy()
+        reject(new HttpClientError('UPGRADED', 'The provider answered with another protocol.')) // to CONNECT
       },
       onResponseStart(_controller, statusCode, fields) {
         if (statusCode < 200) return // not the answer yet (RFC 9110 section 15.2)
-        ;[status, headers] = [statusCode, fields]
+        ;[status, headers, size, chunks] = [statusCode, fields, 0, []] // anew, where a dispatcher asked again
         if (isEncoded(fields)) giveUp(new HttpClientError('ENCODED', 'The provider answered in an encoding that was not asked for.'))
       },
-      onResponseData(_controller, bytes) {
+      onResponseData(controller, bytes) {
+        if (givenUp) return stop(controller)
         size += bytes.length
-        if (size <= maxBytes) chunks.push(bytes)
-        else giveUp(new HttpClientError('TOO_LARGE', 'The provider answered with too much.'))
+        if (size > maxBytes) giveUp(new HttpClientError('TOO_LARGE', 'The provider answered with too much.'))
+        // Each is some 200 bytes beside its own: an answer of single bytes would take megabytes.
+        else if (chunks.push(bytes) >= 1_000) chunks = [Buffer.concat(chunks)]
       },
       onResponseEnd: () => resolve({ status, headers, body: Buffer.concat(chunks) }),
       onResponseError: (_controller, error) => reject(error), // also when the connection is closed before the end
@@ -217,7 +230,8 @@ function checkOptions(options: HttpClientOptions): { timeoutMs: number; circuitB
       'createHttpClient: circuitBreaker must be false or { failures, resetAfterMs }, both positive whole numbers.',
     )
   }
-  if (dispatcher !== undefined && typeof dispatcher?.dispatch !== 'function')
+  // undici 6 has `interceptors`, and other events.
+  if (dispatcher !== undefined && (typeof dispatcher?.dispatch !== 'function' || 'interceptors' in dispatcher))
     throw new ConfigurationError('createHttpClient: dispatcher must be a dispatcher of undici 7 or 8.')
   return { timeoutMs, circuitBreaker, dispatcher: dispatcher ?? newPool(timeoutMs) }
 }

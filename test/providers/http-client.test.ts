@@ -1,6 +1,7 @@
 import { getEventListeners } from 'node:events'
 import type { ServerResponse } from 'node:http'
-import { Agent, MockAgent } from 'undici'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { Agent, type Dispatcher, MockAgent } from 'undici'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { ConfigurationError } from '../../src/errors'
 import { createHttpClient, type HttpClientOptions } from '../../src/http-client'
@@ -167,6 +168,58 @@ test('at most 50 calls per origin are under way; the next is refused at once, an
   await expect(client(`${provider.issuer}/x`)).resolves.toMatchObject({ status: 404 })
 })
 
+test('an answer in single bytes is put together, and an answer that a dispatcher asks for again begins anew', async () => {
+  const text = Array.from({ length: 2_500 }, (_, index) => String(index % 10)).join('')
+  const inBytes: Dispatcher = Object.assign(new MockAgent(), {
+    dispatch(_options: unknown, handler: Dispatcher.DispatchHandler) {
+      const controller = { abort() {} } as unknown as Dispatcher.DispatchController // all that is asked of it
+      handler.onRequestStart?.(controller, {})
+      for (const [status, body] of [
+        [500, 'the first'],
+        [200, text],
+      ] as const) {
+        handler.onResponseStart?.(controller, status, {})
+        for (const byte of body) handler.onResponseData?.(controller, Buffer.from(byte))
+      }
+      handler.onResponseEnd?.(controller, {})
+      return true
+    },
+  })
+  const { status, body } = await createHttpClient({ dispatcher: inBytes })('https://idp.example/x')
+  expect([status, String(body)]).toEqual([200, text])
+})
+
+test('a dispatcher that cannot be stopped does not take the process along', async () => {
+  const stubborn: Dispatcher = Object.assign(new MockAgent(), {
+    dispatch(_options: unknown, handler: Dispatcher.DispatchHandler) {
+      const controller = {
+        abort() {
+          throw new Error('no')
+        },
+      } as unknown as Dispatcher.DispatchController // all that is asked of it
+      handler.onRequestStart?.(controller, {})
+      return true
+    },
+  })
+  const call = createHttpClient({ dispatcher: stubborn, timeoutMs: 20 })('https://idp.example/x')
+  await expect(call).rejects.toMatchObject({ code: 'TIMEOUT' })
+})
+
+test('a tunnel is refused, and its socket closed', async () => {
+  const sockets: Socket[] = []
+  const server = createServer((socket) => {
+    sockets.push(socket)
+    socket.on('error', () => undefined).once('data', () => socket.write('HTTP/1.1 200 Connection Established\r\n\r\n'))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo // it listens on one
+  const call = createHttpClient()(`http://127.0.0.1:${port}/`, { method: 'CONNECT' })
+  await expect(call).rejects.toMatchObject({ code: 'UPGRADED' })
+  await vi.waitFor(() => expect(sockets.every((socket) => socket.readableEnded || socket.destroyed)).toBe(true))
+  for (const socket of sockets) socket.destroy()
+  await new Promise((resolve) => server.close(resolve))
+})
+
 test('a dispatcher of the host is used instead of the own pool', async () => {
   const dispatcher = new MockAgent()
   dispatcher.disableNetConnect()
@@ -282,6 +335,7 @@ test.each([
   { circuitBreaker: { failures: 0, resetAfterMs: 1 } },
   { circuitBreaker: { failures: 1 } },
   { dispatcher: {} },
+  { dispatcher: { dispatch: () => true, interceptors: {} } },
   { dispatcher: null },
 ])('the options %j are refused', (options) => {
   expect(() => createHttpClient(options as HttpClientOptions)).toThrow(ConfigurationError) // deliberately not what the type says

@@ -35,14 +35,6 @@ describe.each(await databases())('a unit on $name', ({ name, open }) => {
   const wordsOf = (seen: readonly { sql: string }[]) =>
     seen.flatMap(({ sql }) => /^(begin|insert|update|commit|rollback)/.exec(sql.toLowerCase())?.[0] ?? [])
 
-  /** Once the next insert is on its way to the database, and not yet answered. */
-  const sent = () =>
-    new Promise<void>((resolve) => {
-      knex.on('query', ({ sql }) => {
-        if (/^insert/i.test(sql)) resolve()
-      })
-    })
-
   /** What a client of the host's class does with a statement. */
   function answering(statement: RegExp, answer: (send: () => Promise<unknown>) => Promise<unknown>) {
     const prototype = Object.getPrototypeOf(knex.client)
@@ -150,39 +142,61 @@ describe.each(await databases())('a unit on $name', ({ name, open }) => {
     expect(await store.users.findByEmail(email)).toBeNull()
   })
 
-  test('keeps the whole of a verb that nobody waits for and that was begun before its end', async () => {
+  test.each<[string, (inside: AuthStore, id: string) => Promise<unknown>]>([
+    ['recoveryCodes.replaceForUser', async (inside, id) => inside.recoveryCodes?.replaceForUser(id, ['one', 'two'])],
+    ['refreshTokens.revokeForUser', async (inside, id) => inside.refreshTokens?.revokeForUser(id, new Date())],
+  ])('is no success where it ends before its %s does, and keeps nothing of that', async (verb, begin) => {
     const { id } = await store.users.insert(newUser())
     await store.recoveryCodes?.replaceForUser(id, ['an old code'])
     const late: Promise<unknown>[] = []
-    await store.transaction(async (inside) => {
-      late.push(inside.recoveryCodes?.replaceForUser(id, ['one', 'two']) ?? Promise.reject())
-    })
-    await Promise.all(late)
-    const used = ['an old code', 'one', 'two'].map((code) => store.recoveryCodes?.consume(id, code, new Date()))
-    expect(await Promise.all(used)).toEqual([false, true, true])
+    const unit = store.transaction(async (inside) => void late.push(begin(inside, id).catch(() => 'refused')))
+    await expect(unit).rejects.toThrow(`A unit of work ended before its ${verb} did`)
+    expect(await Promise.all(late)).toEqual(['refused'])
+    expect(await store.recoveryCodes?.consume(id, 'an old code', new Date())).toBe(true)
   })
 
-  test('keeps a statement that nobody waits for and that was sent before its end', async () => {
-    const [email, seen, late] = [newUser().email, watched(), [] as Promise<unknown>[]]
-    await store.transaction(async (inside) => {
-      late.push(inside.users.insert(newUser({ email })))
-      await sent()
+  test('nor where it ends between two statements of a unit inside it', async () => {
+    const { id } = await store.users.insert(newUser({ name: 'before' }))
+    const late: Promise<unknown>[] = []
+    const unit = store.transaction(async (inside) => {
+      await new Promise<void>((resolve) => {
+        const nested = inside.transaction(async ({ users }) => {
+          await users.update(id, { name: 'half' })
+          resolve()
+          await new Promise(setImmediate)
+          await users.update(id, { name: 'whole' })
+        })
+        late.push(nested.catch(() => 'refused'))
+      })
     })
-    await Promise.all(late)
-    expect(wordsOf(seen)).toEqual(['begin', 'insert', 'commit'])
-    expect(await store.users.findByEmail(email)).not.toBeNull()
+    await expect(unit).rejects.toThrow('A unit of work ended before its transaction did')
+    expect(await Promise.all(late)).toEqual(['refused'])
+    expect((await store.users.find(id))?.name).toBe('before')
   })
 
-  test('is no success where such a statement fails', async () => {
+  test('ends, and is no success, where somebody goes on asking for ever', async () => {
+    const { id } = await store.users.insert(newUser())
+    const late: Promise<unknown>[] = []
+    const unit = store.transaction(async (inside) => {
+      const poll = async () => {
+        for (;;) await inside.users.find(id)
+      }
+      late.push(poll().catch(() => 'refused'))
+      await inside.users.find(id)
+    })
+    await expect(unit).rejects.toThrow('users.find')
+    expect(await Promise.all(late)).toEqual(['refused'])
+  })
+
+  test('is no success where a statement failed, whoever caught that', async () => {
     const { email: taken } = await store.users.insert(newUser())
-    const [email, late] = [newUser().email, [] as Promise<unknown>[]]
+    const [email, late] = [newUser().email, [] as unknown[]]
     const unit = store.transaction(async (inside) => {
       await inside.users.insert(newUser({ email }))
-      late.push(inside.users.insert(newUser({ email: taken })).catch((error: unknown) => error))
-      await sent()
+      late.push(await inside.users.insert(newUser({ email: taken })).catch((error: unknown) => error))
     })
     await expect(unit).rejects.toBeInstanceOf(DuplicateRecordError)
-    expect((await Promise.all(late))[0]).toBeInstanceOf(DuplicateRecordError)
+    expect(late).toEqual([expect.any(DuplicateRecordError)])
     expect(await store.users.findByEmail(email)).toBeNull()
   })
 

@@ -49,6 +49,7 @@ export function announceLooseColumns(connection: Connection, knex: Knex, tables:
     together: (verb, run) => afterwards(connection.together(verb, run)),
     lockedTogether: (verb, run) => afterwards(connection.lockedTogether(verb, run)),
     unit: (work) => afterwards(connection.unit(work)),
+    whole: (verb, work) => connection.whole(verb, work),
   }
 }
 

@@ -18,6 +18,8 @@ export interface Connection {
   lockedTogether<T>(verb: string, run: (db: Queryable) => PromiseLike<T>): Promise<T>
   /** A unit of work. Joins the one that is open. */
   unit<T>(work: (connection: Connection) => Promise<T>): Promise<T>
+  /** A verb of several statements of which each is right by itself, but which must not be left in between. */
+  whole<T>(verb: string, work: () => Promise<T>): Promise<T>
 }
 
 /** Each verb by itself. Whatever lost to a conflict is run again, a unit from its very start. */
@@ -30,6 +32,7 @@ export function poolConnection(knex: Knex, dialect: Dialect): Connection {
     lockedTogether: (verb, run) =>
       repeatAfterConflict(() => newUnit(knex, dialect, (inside) => inside.statement(verb, run), { atAnyLevel: true })),
     unit: (work) => repeatAfterConflict(() => newUnit(knex, dialect, work)),
+    whole: (_verb, work) => work(),
   }
   return connection
 }
@@ -39,8 +42,8 @@ interface InTransaction {
   readonly refuse?: () => void
   /** What failed in it, for its owner. */
   readonly failures?: Error[]
-  /** Verbs under way. */
-  readonly begun?: Set<Promise<unknown>>
+  /** Verbs under way, with their names. */
+  readonly begun?: Map<Promise<unknown>, string>
 }
 
 /** Inside a transaction nothing is repeated: only its owner can run it again. */
@@ -54,14 +57,16 @@ export function transactionConnection(db: Queryable, dialect: Dialect, { refuse,
       },
       failures,
     )
-  const statement: Connection['statement'] = (verb, run) => kept(begun, sent(verb, run))
+  const whole: Connection['whole'] = (verb, work) => kept(begun, verb, work())
+  const statement: Connection['statement'] = (verb, run) => kept(begun, verb, sent(verb, run))
   const connection: Connection = {
     dialect,
     statement,
     guarded: statement,
     together: statement,
     lockedTogether: statement,
-    unit: (work) => work(connection),
+    unit: (work) => whole('transaction', () => work(connection)),
+    whole,
   }
   return connection
 }
@@ -74,12 +79,12 @@ async function newUnit<T>(
 ): Promise<T> {
   const unit = await translating('transaction', () => beginUnit(knex, dialect, { atAnyLevel }))
   const failures: Error[] = []
-  const begun = new Set<Promise<unknown>>()
+  const begun = new Map<Promise<unknown>, string>()
   let result: T
   try {
     result = await work(transactionConnection(unit.db, dialect, { failures, begun }))
-    // A verb is several statements, perhaps, and half of one must not be kept.
-    while (begun.size > 0) await Promise.allSettled(begun)
+    const [unended] = begun.values()
+    if (unended) throw new Error(`A unit of work ended before its ${unended} did: wait for each verb`) // or half of one is kept
     // PostgreSQL answers the COMMIT of a failed transaction with a silent ROLLBACK: a failure that `work` caught must not
     // look like a success.
     if (failures[0]) throw failures[0]
@@ -95,13 +100,13 @@ async function newUnit<T>(
   return result
 }
 
-/** In the set until it is settled. */
-function kept<T>(begun: Set<Promise<unknown>> | undefined, verb: Promise<T>): Promise<T> {
-  if (!begun) return verb
-  begun.add(verb)
-  const forget = () => begun.delete(verb)
-  verb.then(forget, forget)
-  return verb
+/** Among those under way until it is settled, which it is before whoever waits for it goes on. */
+function kept<T>(begun: Map<Promise<unknown>, string> | undefined, verb: string, work: Promise<T>): Promise<T> {
+  if (!begun) return work
+  begun.set(work, verb)
+  const forget = () => begun.delete(work)
+  work.then(forget, forget)
+  return work
 }
 
 async function translating<T>(verb: string, run: () => PromiseLike<T>, failures: Error[] = []): Promise<T> {

@@ -91,16 +91,18 @@ export function refreshTokensStore(connection: Connection, tables: Tables): Refr
    * Spent rows are revoked too, and that matters: a rotation in flight holds its spent row, so the update waits for it,
    * and the next round sees the child it inserted. No row changed: no rotation in flight and no child missed.
    */
-  async function revoke(verb: string, condition: (query: Knex.QueryBuilder) => Knex.QueryBuilder, at: Date): Promise<number> {
+  function revoke(verb: string, condition: (query: Knex.QueryBuilder) => Knex.QueryBuilder, at: Date): Promise<number> {
     const fields = refreshTokens.select(['usedAt', 'expiresAt'])
-    let live = 0
-    for (;;) {
-      const rows = await connection.guarded(verb, (db) =>
-        updateReturning(db, connection.dialect, refreshTokens, condition, { revokedAt: at }, fields),
-      )
-      if (rows.length === 0) return live
-      live += rows.filter((row) => refreshTokens.read(row, 'usedAt') === null && refreshTokens.read(row, 'expiresAt') > at).length
-    }
+    return connection.whole(verb, async () => {
+      let live = 0
+      for (;;) {
+        const rows = await connection.guarded(verb, (db) =>
+          updateReturning(db, connection.dialect, refreshTokens, condition, { revokedAt: at }, fields),
+        )
+        if (rows.length === 0) return live
+        live += rows.filter((row) => refreshTokens.read(row, 'usedAt') === null && refreshTokens.read(row, 'expiresAt') > at).length
+      }
+    })
   }
 }
 

@@ -76,7 +76,8 @@ async function begun(held: HeldConnection, dialect: Dialect, atAnyLevel: boolean
     try {
       await inTime(rollBack(), rollbackMs, () => late)
     } catch (error) {
-      // The next to get it would be in this transaction, or meet a ROLLBACK that is still on its way.
+      // The next to get it would be in this transaction, or meet a ROLLBACK that is still on its way; also where closing it loses
+      // what SQLite has in memory.
       const isGone = !isEnded(held.connection) || error === late
       if (isGone) held.connection.__knex__disposed ??= 'doorward: a ROLLBACK failed'
     }
@@ -142,7 +143,7 @@ function connectionOf(host: Knex['client'], dialect: Dialect, connection: Pooled
  * must not be sent any more, since it would be in none.
  */
 function gateTo(held: HeldConnection, dialect: Dialect) {
-  let [isClosed, isOver] = [false, false]
+  let isOver = false
   let last: Promise<unknown> = Promise.resolve()
   let failure: { error: unknown } | null = null
 
@@ -151,7 +152,7 @@ function gateTo(held: HeldConnection, dialect: Dialect) {
     return held.send(statement)
   }
   async function query(_connection: unknown, statement: string | object): Promise<unknown> {
-    if (isClosed) throw tooLate()
+    if (isOver) throw tooLate()
     const answer = last.then(() => pass(statement))
     last = answer.catch((error) => {
       failure ??= { error }
@@ -159,20 +160,19 @@ function gateTo(held: HeldConnection, dialect: Dialect) {
     })
     return answer
   }
+  /** What was sent is answered first, and nothing more is sent. */
+  async function settled(): Promise<void> {
+    isOver = true
+    await last
+  }
   return {
     client: held.clientSendingBy(query),
-    /** What was asked before is answered first. Rejects with what of it failed: a failure that somebody caught is no success. */
+    /** Rejects with what failed: a failure that somebody caught is no success. */
     async close() {
-      isClosed = true
-      await last
-      isOver = true
+      await settled()
       if (failure) throw failure.error
     },
-    /** Only what was sent before is answered first. */
-    async settled() {
-      isClosed = isOver = true
-      await last
-    },
+    settled,
   }
 }
 
