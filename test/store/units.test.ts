@@ -174,6 +174,11 @@ describe.each(await databases())('a unit on $name', ({ name, open }) => {
     expect((await store.users.find(id))?.name).toBe('before')
   })
 
+  test('inside another takes work that is not asynchronous', async () => {
+    const work = (() => 5) as unknown as () => Promise<number> // as a host in JavaScript may write it
+    expect(await store.transaction((inside) => inside.transaction(work))).toBe(5)
+  })
+
   test('ends, and is no success, where somebody goes on asking for ever', async () => {
     const { id } = await store.users.insert(newUser())
     const late: Promise<unknown>[] = []

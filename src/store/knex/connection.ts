@@ -65,7 +65,7 @@ export function transactionConnection(db: Queryable, dialect: Dialect, { refuse,
     guarded: statement,
     together: statement,
     lockedTogether: statement,
-    unit: (work) => whole('transaction', () => work(connection)),
+    unit: (work) => whole('transaction', async () => work(connection)), // a host in JavaScript may return no promise
     whole,
   }
   return connection
