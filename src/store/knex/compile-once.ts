@@ -13,8 +13,8 @@ export interface Statement {
 }
 
 /**
- * A query whose text never changes, built and compiled the first time only: that takes knex longer than it takes the
- * database to run it. Where it has a slot, each run has a value of its own; one that stands in several places is made once.
+ * A query whose text never changes, compiled once, for any number of runs: to build and compile it takes knex longer than it takes
+ * the database to run it. Where it has a slot, each run has a value of its own; one that stands in several places is made once.
  */
 export function compileOnce<Input>(query: Knex.QueryBuilder | Knex.Raw): (input: Input) => Statement {
   const { name, sql, native, places, slots } = compile<Input>(query.toSQL()) // and nothing else of it, which holds a connection
