@@ -62,13 +62,14 @@ export class HttpClientError extends Error {
 export function createHttpClient(options: HttpClientOptions = {}): HttpClient {
   const { timeoutMs, circuitBreaker, dispatcher } = checkOptions(options)
   const origins = new Map<string, OriginState>()
-  return async (url, call = {}) => {
-    const origin = originState(origins, url)
+  const client: HttpClient = async (url, call = {}) => {
+    const target = targetOf(url)
+    const origin = originState(origins, target.origin)
     refuseWhenBusyOrBroken(origin, circuitBreaker)
     origin.inFlight += 1
     const { era } = origin
     try {
-      const response = await send(dispatcher, url, call, timeoutMs)
+      const response = await send(dispatcher, target, call, timeoutMs)
       countOutcome(origin, circuitBreaker, { era, isSuccess: response.status < 500 })
       return response
     } catch (error) {
@@ -78,6 +79,20 @@ export function createHttpClient(options: HttpClientOptions = {}): HttpClient {
       origin.inFlight -= 1
     }
   }
+  bounded.add(client)
+  return client
+}
+
+const bounded = new WeakSet<HttpClient>()
+
+/** Whether a client keeps the deadline and the byte cap by itself: one that was made here, and not what a host wrapped it in. */
+export function isBounded(client: HttpClient): boolean {
+  return bounded.has(client)
+}
+
+function targetOf(url: string): URL {
+  if (URL.canParse(url)) return new URL(url)
+  throw new HttpClientError('ERR_INVALID_URL', 'The provider did not answer.')
 }
 
 interface OriginState {
@@ -89,8 +104,7 @@ interface OriginState {
   era: number
 }
 
-function originState(origins: Map<string, OriginState>, url: string): OriginState {
-  const origin = URL.canParse(url) ? new URL(url).origin : ''
+function originState(origins: Map<string, OriginState>, origin: string): OriginState {
   const state = origins.get(origin) ?? { inFlight: 0, failuresInARow: 0, openUntil: 0, era: 0 }
   origins.set(origin, state)
   return state
@@ -115,9 +129,13 @@ function countOutcome(origin: OriginState, breaker: Breaker, { era, isSuccess }:
   }
 }
 
-async function send(dispatcher: Dispatcher, url: string, call: HttpRequest, timeoutMs: number): Promise<HttpResponse> {
+async function send(
+  dispatcher: Dispatcher,
+  { origin, pathname, search }: URL,
+  call: HttpRequest,
+  timeoutMs: number,
+): Promise<HttpResponse> {
   if (call.signal?.aborted) throw givenUp(call.signal)
-  const { origin, pathname, search } = new URL(url)
   const request = {
     origin,
     path: pathname + search,

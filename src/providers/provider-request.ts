@@ -1,4 +1,4 @@
-import { DEFAULT_MAX_BYTES, type HttpClient, HttpClientError, type HttpRequest, MAX_TIMEOUT_MS } from '../http-client'
+import { DEFAULT_MAX_BYTES, type HttpClient, HttpClientError, type HttpRequest, isBounded, MAX_TIMEOUT_MS } from '../http-client'
 
 export interface ProviderAnswer {
   status: number
@@ -12,7 +12,9 @@ export interface ProviderAnswer {
  */
 export async function callProvider(httpClient: HttpClient, url: string, request: HttpRequest): Promise<ProviderAnswer> {
   const maxBytes = request.maxBytes ?? DEFAULT_MAX_BYTES
-  const response: unknown = await withDeadline((signal) => httpClient(url, { ...request, maxBytes, signal }))
+  const response: unknown = isBounded(httpClient)
+    ? await httpClient(url, { ...request, maxBytes })
+    : await withDeadline((signal) => httpClient(url, { ...request, maxBytes, signal }))
   const { status, body } = Object(response) as { status?: unknown; body?: unknown } // a host's client may return anything
   if (!Number.isInteger(status)) throw new HttpClientError('NO_STATUS', 'The HTTP client returned no status.')
   return { status: Number(status), body: bytesOf(body, maxBytes) }
@@ -63,10 +65,12 @@ export function parseJsonObject(bytes: Uint8Array): Record<string, unknown> | nu
   return isSafeObject(value) ? value : null
 }
 
+const strictUtf8 = new TextDecoder('utf-8', { fatal: true })
+
 function parseJson(bytes: Uint8Array): unknown {
   if (nestsDeeperThan(bytes, 64)) return null
   try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
+    return JSON.parse(strictUtf8.decode(bytes))
   } catch {
     return null // not UTF-8 or not JSON: the caller has one refusal for all of it
   }

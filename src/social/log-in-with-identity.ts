@@ -1,6 +1,7 @@
 import type { AuthContext } from '../context'
 import { ServiceUnavailableError } from '../errors'
 import type { Locale } from '../http/locale'
+import { normalizeProfile } from '../providers/normalize-profile'
 import type { OAuthUser } from '../providers/provider-client'
 import { announceLogin } from '../session/announce-login'
 import type { LoginResult } from '../session/finish-login'
@@ -32,7 +33,7 @@ const rounds = 4
  *   OAuthAccountInactiveError, OAuthRegistrationDisabledError, OAuthError (an unusable profile)
  */
 export async function logInWithIdentity(ctx: AuthContext, given: OAuthUser, options: { locale?: Locale } = {}): Promise<LoginResult> {
-  const profile = acceptProfile(given)
+  const profile = normalizeProfile(given.provider, given)
   for (let round = 1; round <= rounds; round += 1) {
     const login = await tryOnce(ctx, profile, options.locale ?? ctx.settings.defaultLocale)
     if (!login) continue
@@ -42,8 +43,11 @@ export async function logInWithIdentity(ctx: AuthContext, given: OAuthUser, opti
   throw new ServiceUnavailableError()
 }
 
-async function tryOnce(ctx: AuthContext, profile: OAuthUser, locale: Locale): Promise<SocialLogin | null> {
-  const decision = decideIdentity(ctx.settings, profile, await findAccounts(ctx, profile))
+async function tryOnce(ctx: AuthContext, given: OAuthUser, locale: Locale): Promise<SocialLogin | null> {
+  const linked = await findLinked(ctx, given)
+  // Of an identity that is linked the address decides nothing: it is not looked at.
+  const profile = linked ? given : acceptProfile(given)
+  const decision = decideIdentity(ctx.settings, profile, linked ? { linked, emailOwner: null } : await findByEmail(ctx, profile))
   try {
     if (decision.kind === 'log_in') return await logInLinked(ctx, decision.user.id, profile)
     if (decision.kind === 'link') return await linkByVerifiedEmail(ctx, decision.user, profile, locale)
@@ -55,12 +59,11 @@ async function tryOnce(ctx: AuthContext, profile: OAuthUser, locale: Locale): Pr
 }
 
 /**
- * One look for a known identity; a second only where an address has to be asked about. Two looks are not one: a first
- * login in another tab may have committed between them, and whoever holds the address is then this identity's own account.
+ * After a look for the identity. Two looks are not one: a first login in another tab may have committed between them, and
+ * whoever holds the address is then this identity's own account.
  */
-async function findAccounts(ctx: AuthContext, profile: OAuthUser): Promise<FoundAccounts> {
-  const linked = await findLinked(ctx, profile)
-  if (linked || profile.email === null) return { linked, emailOwner: null }
+async function findByEmail(ctx: AuthContext, profile: OAuthUser): Promise<FoundAccounts> {
+  if (profile.email === null) return { linked: null, emailOwner: null }
   const emailOwner = await ctx.store.users.findByEmail(profile.email)
   return { linked: emailOwner && (await findLinked(ctx, profile)), emailOwner }
 }

@@ -40,7 +40,8 @@ export const parallelAttempts = 5
 /** The attempts still open in this browser: those under a valid MAC and not expired by our clock. */
 export function readAttempts(ctx: AuthContext, req: Request): Attempt[] {
   const value = readCookie(req, ctx.settings.oauthStateCookieName)
-  return (value ?? '')
+  if (!value) return []
+  return value
     .split('~', parallelAttempts)
     .map((text) => openAttempt(ctx, text))
     .filter((attempt) => attempt !== null)
