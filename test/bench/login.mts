@@ -5,7 +5,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Connection, mustBe, openConnection, requestText } from './lib/connection.mjs'
-import { load } from './lib/load.mjs'
+import { load, settling } from './lib/load.mjs'
 import { readOptions } from './lib/options.mjs'
 import {
   authJs,
@@ -126,6 +126,7 @@ async function rawHash(engine: string): Promise<Entrant> {
     name: rawName(engine),
     engine,
     async measure(milliseconds) {
+      mustBe(200, await connection.ask(requestText(`/?milliseconds=${settling}`)))
       const request = requestText(`/?milliseconds=${milliseconds / 2}`)
       const before = await server.ask('usage')
       const answer = mustBe(200, await connection.ask(request)).body
@@ -150,15 +151,18 @@ async function logins(running: RunningProduct, engine: string): Promise<Entrant>
     name,
     engine,
     async measure(milliseconds) {
+      const flood = (milliseconds: number) =>
+        load(server, {
+          connections,
+          milliseconds,
+          async operation(connection, turn) {
+            const answer = await connection.ask(requests[turn % requests.length] ?? '')
+            if (!client.isLoggedIn(answer)) throw new Error(`${name}: a login answered ${answer.status} ${answer.body}`)
+          },
+        })
+      await flood(settling)
       const pinged = pingFor(host, milliseconds)
-      const figures = await load(server, {
-        connections,
-        milliseconds,
-        async operation(connection, turn) {
-          const answer = await connection.ask(requests[turn % requests.length] ?? '')
-          if (!client.isLoggedIn(answer)) throw new Error(`${name}: a login answered ${answer.status} ${answer.body}`)
-        },
-      })
+      const figures = await flood(milliseconds)
       const waits = await pinged
       return { ...figures, ping50: quantile(waits, 0.5), ping99: quantile(waits, 0.99) }
     },

@@ -2,7 +2,7 @@
  * Signups, 16 in flight: doorward beside those that have a signup. Fails when doorward misses a goal.
  * `npm run bench -- signup [--rounds 4] [--quick] [--write] [--only text]`, at a quiet moment.
  */
-import { load } from './lib/load.mjs'
+import { load, settling } from './lib/load.mjs'
 import { readOptions } from './lib/options.mjs'
 import { betterAuth, betterAuthArgon2, byHand, doorward, doorwardNodeRs, newPerson } from './lib/products.mjs'
 import { report } from './lib/report.mjs'
@@ -23,6 +23,7 @@ async function main(): Promise<number> {
   const measured = await measureInRounds(names, options.rounds, async (wanted, round) => {
     const { name, server, client, connections } = first(running.filter((one) => one.name === wanted))
     return load(server, {
+      leadIn: settling,
       connections,
       milliseconds: milliseconds(round),
       async operation(connection) {
