@@ -4,7 +4,7 @@ import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { Agent, type Dispatcher, MockAgent } from 'undici'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { ConfigurationError } from '../../src/errors'
-import { createHttpClient, type HttpClientOptions } from '../../src/http-client'
+import { createHttpClient, type HttpClient, type HttpClientOptions } from '../../src/http-client'
 import { callProvider } from '../../src/providers/provider-request'
 import { answer, type FakeProvider, hostileAnswers, startFakeProvider, unreachableUrl } from '../support/fake-provider'
 
@@ -339,6 +339,33 @@ test.each([
   { dispatcher: null },
 ])('the options %j are refused', (options) => {
   expect(() => createHttpClient(options as HttpClientOptions)).toThrow(ConfigurationError) // deliberately not what the type says
+})
+
+describe('a dispatcher that never answers', () => {
+  const silent = { dispatch: () => true } as unknown as NonNullable<HttpClientOptions['dispatcher']>
+  const client = createHttpClient({ dispatcher: silent, timeoutMs: 1_000 })
+  const wrapped: HttpClient = (url, request) => client(url, request)
+
+  test.each([
+    { what: 'a client made here is given up by its own deadline, and there is no other', httpClient: client, deadlines: 1 },
+    { what: 'what a host wraps around it is not taken for it', httpClient: wrapped, deadlines: 2 },
+  ])('$what', async ({ httpClient, deadlines }) => {
+    vi.useFakeTimers()
+    try {
+      const refused = expect(callProvider(httpClient, 'https://idp.example/token', {})).rejects.toMatchObject({ code: 'TIMEOUT' })
+      expect(vi.getTimerCount()).toBe(deadlines)
+      await vi.advanceTimersByTimeAsync(1_000)
+      await refused
+    } finally {
+      vi.useRealTimers()
+    }
+  })
+
+  test('an address that is none is refused by a code, and without the address', async () => {
+    const failure: unknown = await callProvider(client, 'no address, but a secret', {}).catch((error: unknown) => error)
+    expect(failure).toMatchObject({ name: 'HttpClientError', code: 'ERR_INVALID_URL' })
+    expect(String(failure)).not.toContain('secret')
+  })
 })
 
 test('a client of the host that never settles is given up after 10 seconds, and told so', async () => {
