@@ -21,7 +21,7 @@ export interface HttpResponse {
 
 /**
  * How the library speaks to identity providers. A client of the host's own must not follow redirects and should heed
- * `signal`; the deadline and the byte cap are held on the caller's side whoever made it.
+ * `signal`; its deadline and byte cap are held on the caller's side. One of `createHttpClient` keeps its own deadline.
  */
 export type HttpClient = (url: string, request?: HttpRequest) => Promise<HttpResponse>
 
@@ -91,8 +91,11 @@ export function isBounded(client: HttpClient): boolean {
 }
 
 function targetOf(url: string): URL {
-  if (URL.canParse(url)) return new URL(url)
-  throw new HttpClientError('ERR_INVALID_URL', 'The provider did not answer.')
+  try {
+    return new URL(url)
+  } catch {
+    throw new HttpClientError('ERR_INVALID_URL', 'The provider did not answer.')
+  }
 }
 
 interface OriginState {

@@ -12,9 +12,10 @@ export interface ProviderAnswer {
  */
 export async function callProvider(httpClient: HttpClient, url: string, request: HttpRequest): Promise<ProviderAnswer> {
   const maxBytes = request.maxBytes ?? DEFAULT_MAX_BYTES
-  const response: unknown = isBounded(httpClient)
-    ? await httpClient(url, { ...request, maxBytes })
-    : await withDeadline((signal) => httpClient(url, { ...request, maxBytes, signal }))
+  const call = (signal?: AbortSignal) => httpClient(url, { ...request, maxBytes, ...(signal && { signal }) })
+  const response: unknown = await (isBounded(httpClient) ? call() : withDeadline(call)).catch((error: unknown) => {
+    throw withoutMessage(error)
+  })
   const { status, body } = Object(response) as { status?: unknown; body?: unknown } // a host's client may return anything
   if (!Number.isInteger(status)) throw new HttpClientError('NO_STATUS', 'The HTTP client returned no status.')
   return { status: Number(status), body: bytesOf(body, maxBytes) }
@@ -30,7 +31,7 @@ function withDeadline<Result>(call: (signal: AbortSignal) => Promise<Result>): P
     timer.unref()
     // An async arrow: a client that throws at once is refused like one that rejects.
     ;(async () => call(controller.signal))()
-      .then(resolve, (error: unknown) => reject(withoutMessage(error)))
+      .then(resolve, reject)
       .finally(() => clearTimeout(timer))
   })
 }

@@ -4,7 +4,7 @@ import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { Agent, type Dispatcher, MockAgent } from 'undici'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { ConfigurationError } from '../../src/errors'
-import { createHttpClient, type HttpClient, type HttpClientOptions } from '../../src/http-client'
+import { createHttpClient, type HttpClient, HttpClientError, type HttpClientOptions } from '../../src/http-client'
 import { callProvider } from '../../src/providers/provider-request'
 import { answer, type FakeProvider, hostileAnswers, startFakeProvider, unreachableUrl } from '../support/fake-provider'
 
@@ -341,14 +341,19 @@ test.each([
   expect(() => createHttpClient(options as HttpClientOptions)).toThrow(ConfigurationError) // deliberately not what the type says
 })
 
-describe('a dispatcher that never answers', () => {
+describe('a dispatcher of the host', () => {
+  const controller = {} as Dispatcher.DispatchController // it is not asked for anything
   const silent = { dispatch: () => true } as unknown as NonNullable<HttpClientOptions['dispatcher']>
   const client = createHttpClient({ dispatcher: silent, timeoutMs: 1_000 })
   const wrapped: HttpClient = (url, request) => client(url, request)
 
   test.each([
-    { what: 'a client made here is given up by its own deadline, and there is no other', httpClient: client, deadlines: 1 },
-    { what: 'what a host wraps around it is not taken for it', httpClient: wrapped, deadlines: 2 },
+    {
+      what: 'that never answers: a client made here is given up by its own deadline, and there is no other',
+      httpClient: client,
+      deadlines: 1,
+    },
+    { what: 'that never answers: what a host wraps around the client is not taken for it', httpClient: wrapped, deadlines: 2 },
   ])('$what', async ({ httpClient, deadlines }) => {
     vi.useFakeTimers()
     try {
@@ -359,6 +364,18 @@ describe('a dispatcher that never answers', () => {
     } finally {
       vi.useRealTimers()
     }
+  })
+
+  test('whose error cannot even be asked for its code: nothing of it is passed on', async () => {
+    const secret = () => {
+      throw new Error('a secret')
+    }
+    const error = Object.defineProperty(new Error('a secret'), 'code', { get: secret })
+    const failing = { dispatch: (_request: unknown, handler: Dispatcher.DispatchHandler) => handler.onResponseError?.(controller, error) }
+    const dispatcher = failing as unknown as Dispatcher // as far as it is asked
+    const failure: unknown = await callProvider(createHttpClient({ dispatcher }), 'https://idp.example/token', {}).catch((e: unknown) => e)
+    expect(failure).toBeInstanceOf(HttpClientError)
+    expect(String(failure)).not.toContain('secret')
   })
 
   test('an address that is none is refused by a code, and without the address', async () => {
