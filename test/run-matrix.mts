@@ -4,102 +4,18 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
-import { raceTests } from './torture/race-tests.js'
+import { allSuites, leftOutOfQuick, quickSuites, type Suite } from './suites.js'
 
 /**
- * The whole suite, once on each major of Express; every run covers SQLite and, where they are reachable, PostgreSQL and
- * MariaDB. Under CI what touches rows and instants runs again in two other time zones. Says at the end what was not
- * reached, what failed and why, and closes with one line: `N passed, N failed, N skipped`. Under CI a skipped test is a
- * failure: there everything has to be reachable. Arguments go to vitest (`npm test -- test/social`).
+ * Runs the tests: `quick` (`npm test`) or `all` (`npm run test:all`). More arguments go to vitest: `npm test -- test/social`.
+ * At the end it says what was left out or not reached, what failed and why. The last line is `N passed, N failed, N skipped`.
+ * In the whole suite, a skipped test is a failure under CI, because there everything has to be reachable.
  */
 
 const root = join(import.meta.dirname, '..')
 const vitest = join(createRequire(import.meta.url).resolve('vitest/package.json'), '../vitest.mjs')
-const expressMajors = ['5', '4']
-const otherZones = ['Asia/Tokyo', 'America/Sao_Paulo']
-/** Where rows and instants decide. The store knows no Express, so one major is enough for it; races know no zone. */
-const zonedTests = [
-  'test/account',
-  'test/events.test.ts',
-  'test/guards',
-  'test/local/account-states.test.ts',
-  'test/local/links.test.ts',
-  'test/local/main-flow.test.ts',
-  'test/mailbox',
-  'test/server-session',
-  'test/service.test.ts',
-  'test/session',
-  'test/social',
-]
-/** Races between processes of their own, which load the same Express whichever the suite is on: once is enough, in one zone. */
-const betweenProcesses = [
-  ...raceTests,
-  'test/admin/races.test.ts',
-  'test/examples/clustered.test.ts',
-  'test/faults/killed.test.ts',
-  'test/faults/terminated.test.ts',
-]
-/** What opens no HTTP of ours: the major of Express is nothing to it. */
-const expressless = [
-  'test/config/**',
-  'test/demo/**', // `npm run demo` runs on the one that is installed here
-  'test/docs-*.test.ts',
-  'test/mail/postman.test.ts',
-  'test/mail/smtp-mailer.test.ts',
-  'test/mail/topics.test.ts',
-  'test/providers/**',
-  'test/store/after-commit.test.ts',
-  'test/store/driver-errors.test.ts',
-  'test/store/forgotten-conditions.test.ts',
-  'test/store/interleavings.test.ts',
-  'test/store/knex-store.test.ts',
-  'test/store/memory-store.test.ts',
-  'test/store/migrations.test.ts',
-  'test/store/schema.test.ts',
-  'test/store/time-zones.test.ts',
-  'test/throttle/budget.test.ts',
-  'test/throttle/client-key.test.ts',
-  'test/throttle/held-windows.test.ts',
-  'test/throttle/knex-counters.test.ts',
-  'test/throttle/redis-counters.test.ts',
-  'test/throttle/shared-counters.test.ts',
-]
-/** Nor does a zone matter to what compares no instants. */
-const unzonedTests = [
-  ...betweenProcesses,
-  'test/guards/csrf.test.ts',
-  'test/guards/idempotency.test.ts',
-  'test/guards/internal-token.test.ts',
-  'test/guards/middleware.test.ts',
-  'test/guards/rate-limit.test.ts',
-]
-
-interface Suite {
-  express: string
-  /** As TZ; undefined: the machine's own. */
-  zone?: string
-  tests: readonly string[]
-  without?: readonly string[]
-}
-
-const given = process.argv.slice(2)
-
-function suites(): Suite[] {
-  const everywhere = expressMajors.map((express) => ({
-    express,
-    tests: given,
-    without: given.length > 0 || express === '5' ? [] : [...betweenProcesses, ...expressless],
-  }))
-  if (!process.env.CI || given.length > 0) return everywhere
-  const utc = everywhere.map((suite) => ({ ...suite, zone: 'UTC' }))
-  const zoned = otherZones.flatMap((zone) =>
-    expressMajors.map((express) => {
-      const tests = express === '5' ? [...zonedTests, 'test/store'] : zonedTests
-      return { express, zone, tests, without: unzonedTests }
-    }),
-  )
-  return [...utc, ...zoned]
-}
+const [suiteName, ...given] = process.argv.slice(2)
+const isQuick = suiteName === 'quick'
 
 /** The parts of vitest's JSON report that are counted. */
 interface SuiteReport {
@@ -122,10 +38,12 @@ interface Outcome {
 }
 
 async function main(): Promise<number> {
+  if (!isQuick && suiteName !== 'all') throw new Error('Say which tests to run: run-matrix.mts quick, or run-matrix.mts all')
   const folder = mkdtempSync(join(tmpdir(), 'doorward-test-'))
   try {
+    const suites = isQuick ? quickSuites(given) : allSuites(given)
     const outcomes: Outcome[] = []
-    for (const [index, suite] of suites().entries()) outcomes.push(await runSuite(suite, join(folder, `${index}.json`)))
+    for (const [index, suite] of suites.entries()) outcomes.push(await runSuite(suite, join(folder, `${index}.json`)))
     return conclude(outcomes)
   } finally {
     rmSync(folder, { recursive: true, force: true })
@@ -146,7 +64,7 @@ async function runSuite(suite: Suite, report: string): Promise<Outcome> {
 }
 
 /** Shows the output as it comes and hands it back. */
-async function run(args: string[], { express, zone, without = [] }: Suite): Promise<{ exitCode: number; output: string }> {
+async function run(args: string[], { express, zone, without = [], isQuick = false }: Suite): Promise<{ exitCode: number; output: string }> {
   const color = process.stdout.isTTY ? { FORCE_COLOR: '1' } : {}
   const env = {
     ...process.env,
@@ -154,6 +72,7 @@ async function run(args: string[], { express, zone, without = [] }: Suite): Prom
     ...(zone && { TZ: zone }),
     EXPRESS: express,
     DOORWARD_TEST_WITHOUT: without.join(','),
+    DOORWARD_TEST_QUICK: isQuick ? '1' : '',
     VITE_CONFIG_NATIVE_IGNORE_WARNING: 'true',
   }
   const child = spawn(process.execPath, args, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'], env })
@@ -200,10 +119,11 @@ function conclude(outcomes: Outcome[]): number {
   const passed = sum(outcomes.map((outcome) => outcome.passed))
   const failed = outcomes.flatMap((outcome) => outcome.failed)
   const skipped = outcomes.flatMap((outcome) => outcome.skipped)
-  const gaps = [...new Set(outcomes.flatMap(({ missing }) => missing)), ...byFile(skipped)]
+  const gaps = isQuick ? [] : [...new Set(outcomes.flatMap(({ missing }) => missing)), ...byFile(skipped)]
   if (gaps.length > 0) announce(gaps)
   if (passed === 0) console.error('\nNo test ran.')
   if (failed.length > 0) console.error(`\nFAILED\n\n${failed.join('\n\n')}`)
+  if (isQuick) console.log(`\n${leftOutOfQuick}`)
   console.log(`\n${passed} passed, ${failed.length} failed, ${skipped.length} skipped`)
   return passed === 0 || failed.length > 0 || (process.env.CI && gaps.length > 0) ? 1 : 0
 }

@@ -1,9 +1,10 @@
 import { existsSync } from 'node:fs'
 import { type Browser, chromium } from 'playwright-core'
+import { isQuick } from '../support/quick'
 
 /** The system's browser: playwright-core brings none. */
 export const chromiumPath = process.env.CHROMIUM || '/usr/bin/chromium'
-export const hasChromium = existsSync(chromiumPath)
+export const hasChromium = !isQuick && existsSync(chromiumPath)
 
 export function launchChromium(): Promise<Browser> {
   return chromium.launch({

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 
 export const root = join(import.meta.dirname, '../..')
 
-/** Builds `dist` unless it is newer than every source file. `npm test` has built it already; one file run alone may not have. */
+/** Builds `dist` unless it is newer than every source file. `npm run test:all` has built it already; one file run alone may not have. */
 export function ensureBuilt(): void {
   const marker = join(root, 'dist/index.mjs')
   if (existsSync(marker) && statSync(marker).mtimeMs > newestSource()) return
