@@ -3,7 +3,7 @@ import { ConfigurationError } from './errors'
 import { type Guards, guardsFor } from './guards/guards'
 import { ownKeys, publishedKeys, type TokenKeys } from './guards/token-keys'
 import { createHttpClient, type HttpClient } from './http-client'
-import { deriveKey, secretAccessKey } from './keys'
+import { deriveKeyList, secretAccessKey } from './keys'
 import { consoleLogger, type Logger, safely } from './logger'
 import { hasMethods, isObject, refuseUnknownOptions } from './options'
 import { requireEndpoint } from './providers/client-options'
@@ -41,7 +41,7 @@ export function createGuards(options: GuardsOptions): Guards {
 }
 
 function tokenKeysOf(source: KeySource, { httpClient, now }: GuardsOptions): TokenKeys {
-  if ('jwtSecret' in source) return ownKeys([secretAccessKey(deriveKey(source.jwtSecret, 'access'))])
+  if ('jwtSecret' in source) return ownKeys([secretAccessKey(deriveKeyList(source.jwtSecret, 'access'))])
   if ('jwtKeys' in source) return ownKeys(readJwtKeys(source.jwtKeys))
   const { jwksUri, algorithms } = source
   requireEndpoint('createGuards', 'settings.jwksUri', jwksUri)

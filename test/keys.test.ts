@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { deriveKey, type KeyPurpose } from '../src/keys'
+import { deriveKey, deriveKeys, type KeyPurpose } from '../src/keys'
 
 const secret = 'Zq8vR2nX5tLw0cJ7hYb3KdMf9sPg6aUe'
 
@@ -10,6 +10,7 @@ const pinned: Record<KeyPurpose, string> = {
   mfa: '0c8945afad918ef893835ad225c662b61cd2b311dda0941b3c505116c56db77d',
   refresh: 'd738223ae884002d51d36dc4aaabce88f25e8018d0414214a9d533fd100b6d10',
   'refresh-successor': 'd53f0d6de0b878dc8e573744601f7cef91d1ea3bee7046c00598b63e8830b89b',
+  'session-token': 'b8f298a1c8705b9bff2613134ec3a16ce899ffc10af36f21dfb0ca761b5329cc',
   state: '371c07e2aff92b9979ccb2e43fcb099195a11c6b404ee839f5db62c1bda8b04e',
   pkce: '2f67e6799c25575b8d5f8552b3277f0d337b7fa2a3d16030f8f7c0f5e5327272',
   nonce: '36bde9c65e2e3dad2435d873024f77b2516243b30e06383d45daed997d9409af',
@@ -42,4 +43,14 @@ describe.each(purposes)('the key for %s', (purpose) => {
     const others = purposes.filter((other) => other !== purpose && bytesOf(other).equals(bytesOf(purpose)))
     expect(others).toEqual([])
   })
+})
+
+test('a list of secrets is one key of each for every purpose, in its order', () => {
+  const keys = deriveKeys([secret, `${secret}2`])
+  expect(Object.keys(keys).sort()).toEqual([...purposes].sort())
+  for (const purpose of purposes)
+    expect(
+      keys[purpose].map((key) => key.export()),
+      purpose,
+    ).toEqual([bytesOf(purpose), bytesOf(purpose, `${secret}2`)])
 })

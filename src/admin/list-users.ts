@@ -40,5 +40,5 @@ export async function listByEntries(ctx: AuthContext, { entries, cursor, limit }
     throw new ValidationError({ details: { errors: [{ path: 'limit', rule: 'number.between' }] } })
   const after = cursor === undefined ? null : openCursor(ctx.keys.cursor, filters, cursor)
   const page = await users.list({ filters, after, limit })
-  return { items: page.users.map(toAdminUser), nextCursor: page.next === null ? null : sealCursor(ctx.keys.cursor, filters, page.next) }
+  return { items: page.users.map(toAdminUser), nextCursor: page.next === null ? null : sealCursor(ctx.keys.cursor[0], filters, page.next) }
 }

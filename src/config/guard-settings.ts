@@ -23,7 +23,7 @@ export interface GuardSettingsInput extends SettingsInput {
 
 /** Where the keys come from. */
 export type KeySource =
-  | { readonly jwtSecret: string }
+  | { readonly jwtSecret: Settings['jwtSecret'] }
   | { readonly jwtKeys: NonNullable<Settings['jwtKeys']> }
   | { readonly jwksUri: string; readonly algorithms: readonly JwtAlgorithm[] }
 

@@ -4,17 +4,27 @@ import type { JwtKey, Settings } from './settings'
 import { isLinkTemplate, isOrigin, isRedirectTarget } from './web-address'
 
 /** Joi's types know no readonly list. */
-type Checked = Omit<Settings, 'trustedOrigins' | 'jwtKeys'> & { trustedOrigins: string[]; jwtKeys: JwtKey[] | null }
+type Checked = Omit<Settings, 'jwtSecret' | 'trustedOrigins' | 'jwtKeys'> & {
+  jwtSecret: string | string[]
+  trustedOrigins: string[]
+  jwtKeys: JwtKey[] | null
+}
 
 /**
  * Every setting, its default and its rule. The description completes the sentence "… must be" and is all a refusal says:
  * Joi's own messages hold the value. A default that depends on the environment reads it from the validation context.
  */
 const rules: Joi.StrictSchemaMap<Checked> = {
-  jwtSecret: text(
-    'at least 32 random bytes, not a placeholder (for example the output of `openssl rand -base64 48`)',
-    isStrongSecret,
-  ).required(),
+  jwtSecret: Joi.alternatives()
+    .conditional(Joi.array(), {
+      // biome-ignore lint/suspicious/noThenProperty: Joi's name for it
+      then: Joi.array().items(text('a secret', isStrongSecret)).sparse(false).min(1).max(10).unique(),
+      otherwise: text('a secret', (secret) => isStrongSecret(secret) && !isBrokenList(secret)),
+    })
+    .required()
+    .description(
+      'at least 32 random bytes, not a placeholder (for example the output of `openssl rand -base64 48`); or a list (in the environment: a JSON list) of 1 to 10 such secrets, each different: the first makes, all verify',
+    ),
   jwtKeys: Joi.array()
     .items(jwtKey())
     .sparse(false)
@@ -159,6 +169,11 @@ function cookieName(fallback: string) {
 
 function isStrongSecret(secret: string): boolean {
   return Buffer.byteLength(secret, 'utf8') >= 32 && !isPlaceholderSecret(secret)
+}
+
+/** A list whose quotes a shell took away would otherwise be one new secret, and sign everybody out. */
+function isBrokenList(secret: string): boolean {
+  return /^\s*\[.*\]\s*$/s.test(secret)
 }
 
 function isHostName(domain: string): boolean {

@@ -7,7 +7,7 @@ import { settingNames, settingsSchema } from './settings-schema'
 
 /** Plain data, complete and frozen after `resolveSettings`. Every field has an environment variable (docs/configuration.md). */
 export interface Settings {
-  readonly jwtSecret: string
+  readonly jwtSecret: string | readonly string[]
   readonly jwtKeys: readonly JwtKey[] | null
   readonly accessTokenTtlSeconds: number
   readonly refreshTokenTtlSeconds: number
@@ -105,6 +105,7 @@ export function resolveSettings(input: SettingsInput, environment: { production:
 export function frozen(settings: Settings): Settings {
   return Object.freeze({
     ...settings,
+    jwtSecret: Array.isArray(settings.jwtSecret) ? Object.freeze([...settings.jwtSecret]) : settings.jwtSecret,
     trustedOrigins: Object.freeze([...settings.trustedOrigins]),
     jwtKeys: frozenKeys(settings.jwtKeys),
   })
@@ -141,7 +142,14 @@ function fromText(type: string | undefined, value: unknown): unknown {
   if (type === 'number') return /^(0|[1-9]\d{0,14})$/.test(value) ? Number(value) : value
   if (type === 'boolean') return booleans.get(value) ?? value
   if (type === 'array') return parseJson(value)
+  if (type === 'alternatives') return listOr(value)
   return value
+}
+
+/** One text or a list of texts. */
+function listOr(text: string): unknown {
+  const parsed = parseJson(text)
+  return Array.isArray(parsed) ? parsed : text
 }
 
 export function parseJson(text: string): unknown {
@@ -155,7 +163,13 @@ export function parseJson(text: string): unknown {
 /** Only names and descriptions: Joi's messages and contexts hold the values. */
 export function refusals(error: Joi.ValidationError): string[] {
   const names = new Set(error.details.map(({ path }) => settingNames.find((name) => name === path[0])))
-  return [...names].flatMap((name) => (name ? [refusal(name)] : []))
+  return [...names].flatMap((name) => (name ? [`${refusal(name)}${entries(error, name)}`] : []))
+}
+
+/** Which entries of a list are wrong, by place. */
+function entries({ details }: Joi.ValidationError, name: keyof Settings): string {
+  const places = new Set(details.flatMap(({ path: [first, place] }) => (first === name && typeof place === 'number' ? [place + 1] : [])))
+  return places.size === 0 ? '' : ` Wrong: entry ${[...places].join(', entry ')}.`
 }
 
 function refusal(name: keyof Settings): string {

@@ -10,6 +10,14 @@ export function checkSecret(option: string, secret: unknown): string {
   )
 }
 
+/** The same for one secret or a list of them, each different. @throws ConfigurationError naming the place in the list */
+export function checkSecrets(option: string, secrets: unknown): readonly string[] {
+  if (!Array.isArray(secrets)) return [checkSecret(option, secrets)]
+  const checked = Array.from(secrets, (secret: unknown, place) => checkSecret(`${option} ${place + 1}`, secret))
+  if (checked.length > 0 && new Set(checked).size === checked.length) return checked
+  throw new ConfigurationError(`${option} must be one secret, or a list of at least one, each different.`)
+}
+
 /** In a time that says nothing about either: digests have one length, which timingSafeEqual wants. */
 export function isSameText(one: string, other: string): boolean {
   return timingSafeEqual(digestOf(one), digestOf(other))

@@ -1,5 +1,5 @@
 import { InvalidTokenError, OAuthProviderUnavailableError, OAuthTokenRejectedError, ServiceUnavailableError } from '../errors'
-import type { AccessKey, JwtAlgorithm } from '../keys'
+import type { AccessKey, JwtAlgorithm, NamedAccessKey } from '../keys'
 import type { KeySet } from '../providers/key-set'
 import type { VerificationKey } from '../providers/verification-key'
 import { type AccessTokenHeader, findAccessKey } from '../session/access-token'
@@ -30,7 +30,7 @@ export function ownKeys(keys: readonly AccessKey[]): TokenKeys {
 
 type PublishedHeader = Exclude<AccessTokenHeader, { kid: null }>
 
-interface PublishedKey extends VerifyingKey {
+interface PublishedKey extends Pick<NamedAccessKey, 'algorithm' | 'key'> {
   readonly header: PublishedHeader
 }
 

@@ -1,14 +1,14 @@
 import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto'
 import type { JwtKey } from '../config/settings'
 import { ConfigurationError } from '../errors'
-import type { AccessKey, JwtAlgorithm } from '../keys'
+import type { JwtAlgorithm, NamedAccessKey } from '../keys'
 import { algorithmsFor, isSamePublicKey } from '../providers/verification-key'
 
 /**
  * `settings.jwtKeys` as KeyObjects, made once at boot. Guards alone need no private key.
  * @throws ConfigurationError naming the key by its place, and the fix; never a value
  */
-export function readJwtKeys(jwtKeys: readonly JwtKey[]): AccessKey[] {
+export function readJwtKeys(jwtKeys: readonly JwtKey[]): NamedAccessKey[] {
   const keys = jwtKeys.map(readJwtKey)
   keys.forEach(({ key }, place) => {
     const earlier = keys.slice(0, place).findIndex((other) => isSamePublicKey(other.key, key))
@@ -19,13 +19,13 @@ export function readJwtKeys(jwtKeys: readonly JwtKey[]): AccessKey[] {
 }
 
 /** The same for who signs as well as checks: the first of them does. @throws ConfigurationError as `readJwtKeys` */
-export function readSigningKeys(jwtKeys: readonly JwtKey[]): AccessKey[] {
+export function readSigningKeys(jwtKeys: readonly JwtKey[]): NamedAccessKey[] {
   const keys = readJwtKeys(jwtKeys)
   if (!keys[0]?.privateKey) throw wrong(0, 'signs, so it needs its privateKey; move a retired key further back')
   return keys
 }
 
-function readJwtKey({ kid, alg, privateKey: privatePem, publicKey: publicPem }: JwtKey, place: number): AccessKey {
+function readJwtKey({ kid, alg, privateKey: privatePem, publicKey: publicPem }: JwtKey, place: number): NamedAccessKey {
   const privateKey = privatePem === undefined ? null : readPrivateKey(privatePem, place)
   const given = publicPem === undefined ? null : readPublicKey(publicPem, place)
   const key = privateKey ? createPublicKey(privateKey) : given

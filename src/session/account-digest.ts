@@ -1,4 +1,5 @@
 import { createHmac, type KeyObject } from 'node:crypto'
+import { isUnderAny, type KeyList } from '../keys'
 import type { UserRecord } from '../store/auth-store'
 
 /**
@@ -20,4 +21,9 @@ export function accountDigest(key: KeyObject, user: UserRecord): string {
     isActive,
   ])
   return createHmac('sha256', key).update(text).digest('base64url')
+}
+
+/** True while the account is what it was when the digest was made, under any of the keys. */
+export function isAccountDigest(keys: KeyList, user: UserRecord, digest: string): boolean {
+  return isUnderAny(keys, (key) => accountDigest(key, user) === digest)
 }

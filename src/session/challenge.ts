@@ -4,7 +4,7 @@ import type { AuthContext } from '../context'
 import { MfaTokenInvalidError } from '../errors'
 import { hashOpaqueToken } from '../opaque-token'
 import type { UserRecord } from '../store/auth-store'
-import { accountDigest } from './account-digest'
+import { accountDigest, isAccountDigest } from './account-digest'
 import { epochSeconds, readPrivateToken, signPrivateToken } from './private-token'
 
 /** A first step that was taken: who, how, and what the account was like then (contract section 13, Challenge). */
@@ -19,9 +19,10 @@ export interface Challenge {
 
 export function signChallenge(ctx: AuthContext, user: UserRecord, amr: readonly AuthMethod[]): string {
   const iat = epochSeconds(ctx.now())
-  return signPrivateToken(ctx.keys.mfa, {
+  const [key] = ctx.keys.mfa
+  return signPrivateToken(key, {
     amr,
-    dig: accountDigest(ctx.keys.mfa, user),
+    dig: accountDigest(key, user),
     exp: iat + ctx.settings.mfaTokenTtlSeconds,
     iat,
     jti: randomBytes(16).toString('base64url'),
@@ -42,5 +43,5 @@ export function readChallenge(ctx: AuthContext, token: string): Challenge {
 
 /** True while nothing that lets people in has changed since the first step. */
 export function isStillMeant(ctx: AuthContext, { digest }: Challenge, user: UserRecord | null): user is UserRecord {
-  return user?.isActive === true && user.totpEnabledAt !== null && accountDigest(ctx.keys.mfa, user) === digest
+  return user?.isActive === true && user.totpEnabledAt !== null && isAccountDigest(ctx.keys.mfa, user, digest)
 }

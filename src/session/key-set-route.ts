@@ -34,8 +34,9 @@ export function keySetRoutes(ctx: Pick<AuthContext, 'accessKeys'>): Route[] {
 }
 
 /** RFC 7517 section 4, member by member: nothing private can slip out. The shared secret is in no set. */
-function publicJwk({ kid, algorithm: alg, key }: AccessKey): object[] {
-  if (kid === null) return []
+function publicJwk(accessKey: AccessKey): object[] {
+  if (accessKey.kid === null) return []
+  const { kid, algorithm: alg, key } = accessKey
   const { kty, n, e, crv, x, y } = key.export({ format: 'jwk' })
   return [kty === 'RSA' ? { kty, kid, alg, use: 'sig', n, e } : { kty, kid, alg, use: 'sig', crv, x, y }]
 }

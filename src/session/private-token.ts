@@ -1,5 +1,6 @@
 import type { KeyObject } from 'node:crypto'
 import jwt from 'jsonwebtoken'
+import type { KeyList } from '../keys'
 
 const maxLength = 4096
 const header = { alg: 'HS256', typ: 'JWT' } as const
@@ -14,10 +15,10 @@ export function signPrivateToken(key: KeyObject, claims: { typ: string; exp: num
   return jwt.sign(claims, key, { algorithm: header.alg, header })
 }
 
-/** The claims of a living token of this type; null for whatever else: signature, shape, time and type are one refusal. */
-export function readPrivateToken(key: KeyObject, token: string, { typ, at }: { typ: string; at: Date }): Record<string, unknown> | null {
+/** The claims of a living token of this type, under any of the keys; null for whatever else: signature, shape, time and type are one refusal. */
+export function readPrivateToken(keys: KeyList, token: string, { typ, at }: { typ: string; at: Date }): Record<string, unknown> | null {
   if (token.length > maxLength || !token.startsWith(encodedHeader)) return null
-  const claims = verified(key, token, at)
+  const claims = keys.map((key) => verified(key, token, at)).find((found) => found !== null)
   return claims?.['typ'] === typ && typeof claims['exp'] === 'number' ? claims : null
 }
 

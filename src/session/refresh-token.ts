@@ -52,7 +52,7 @@ async function startFamily(
  */
 export function successorOf(ctx: AuthContext, predecessor: string, id: string): string {
   if (ctx.settings.refreshReuseGraceSeconds === 0) return newOpaqueToken()
-  return createHmac('sha256', ctx.keys['refresh-successor'])
+  return createHmac('sha256', ctx.keys['refresh-successor'][0])
     .update(predecessor + id)
     .digest('base64url')
 }

@@ -1,8 +1,8 @@
 import { constants, createHmac, type KeyObject, sign, timingSafeEqual, verify } from 'node:crypto'
-import type { AccessKey } from '../keys'
+import { type AccessKey, isUnderAny, type NamedAccessKey, type SecretAccessKey } from '../keys'
 
 /** What a signature is checked with. */
-export type VerifyingKey = Pick<AccessKey, 'algorithm' | 'key'>
+export type VerifyingKey = Pick<SecretAccessKey, 'algorithm' | 'keys'> | Pick<NamedAccessKey, 'algorithm' | 'key'>
 
 /**
  * The last part of a compact JWS, under the two before it. By node:crypto too: what jsonwebtoken.sign checks on the way is ours
@@ -21,11 +21,12 @@ export function signatureOf(
  * (RFC 7518 section 3). By node:crypto: jsonwebtoken.verify takes apart and parses a token twice, which is most of what a
  * guard costs at the first sight of one (test/bench/guard.mts), to find an algorithm and a header that are decided before.
  */
-export function isSigned({ algorithm, key }: VerifyingKey, token: string): boolean {
+export function isSigned(verifying: VerifyingKey, token: string): boolean {
   const end = token.lastIndexOf('.')
   const signed = token.slice(0, end)
   const signature = token.slice(end + 1)
-  if (algorithm === 'HS256') return isSameSignature(hmacOf(key, signed), signature)
+  if (verifying.algorithm === 'HS256') return isUnderAny(verifying.keys, (key) => isSameSignature(hmacOf(key, signed), signature))
+  const { algorithm, key } = verifying
   const bytes = Buffer.from(signature, 'base64url')
   // One signature, one text: the spare bits of its last character would make sixteen (RFC 4648 section 3.5).
   if (bytes.toString('base64url') !== signature) return false

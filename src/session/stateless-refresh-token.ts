@@ -1,7 +1,8 @@
-import { createHmac } from 'node:crypto'
+import { createHmac, type KeyObject } from 'node:crypto'
 import { type AuthMethod, isAuthMethod } from '../amr'
 import type { AuthContext } from '../context'
 import { InvalidTokenError } from '../errors'
+import { isUnderAny } from '../keys'
 import type { UserRecord } from '../store/auth-store'
 import { epochSeconds, readPrivateToken, signPrivateToken } from './private-token'
 import type { IssuedRefreshToken } from './refresh-token'
@@ -37,8 +38,9 @@ export function signStatelessToken(
 ): IssuedRefreshToken {
   const iat = epochSeconds(at)
   const exp = Math.min(iat + ctx.settings.refreshTokenTtlSeconds, end)
-  const claims = { amr, dig: credentialDigest(ctx, user), end, exp, iat, sub: user.id, typ: 'refresh' }
-  return { token: signPrivateToken(ctx.keys.refresh, claims), expiresAt: new Date(exp * 1000), createdAt: at }
+  const [key] = ctx.keys.refresh
+  const claims = { amr, dig: credentialDigest(key, user), end, exp, iat, sub: user.id, typ: 'refresh' }
+  return { token: signPrivateToken(key, claims), expiresAt: new Date(exp * 1000), createdAt: at }
 }
 
 /** @throws InvalidTokenError for whatever is not a living token of ours */
@@ -53,11 +55,11 @@ export function readStatelessToken(ctx: AuthContext, token: string, at: Date): S
 
 /** True while nothing that lets people in has changed since the token was made. */
 export function isStillTrusted(ctx: AuthContext, { digest }: StatelessSession, user: UserRecord): boolean {
-  return credentialDigest(ctx, user) === digest
+  return isUnderAny(ctx.keys.refresh, (key) => credentialDigest(key, user) === digest)
 }
 
 /** Under a key, because it travels through clients and a host's password hashes may be weak. */
-function credentialDigest(ctx: AuthContext, { id, hashedPassword, totpEnabledAt, activatedAt }: UserRecord): string {
+function credentialDigest(key: KeyObject, { id, hashedPassword, totpEnabledAt, activatedAt }: UserRecord): string {
   const text = JSON.stringify(['credentials', id, hashedPassword, totpEnabledAt?.getTime() ?? null, activatedAt?.getTime() ?? null])
-  return createHmac('sha256', ctx.keys.refresh).update(text).digest('base64url')
+  return createHmac('sha256', key).update(text).digest('base64url')
 }

@@ -5,7 +5,7 @@ import { OAuthProviderDeniedError, OAuthStateMismatchError, UnauthorizedError } 
 import { readCredential } from '../guards/credentials'
 import { askedLocale } from '../http/locale'
 import { verifyAccessToken } from '../session/access-token'
-import { accountDigest } from '../session/account-digest'
+import { isAccountDigest } from '../session/account-digest'
 import { queryParameter, queryValues } from './query-parameter'
 import { type Attempt, type Intent, parallelAttempts, readAttempts, sameText, writeAttempts } from './state-cookie'
 
@@ -18,6 +18,7 @@ export function beginAttempt(ctx: AuthContext, req: Request, res: Response, prov
     provider,
     random: randomBytes(32).toString('base64url'),
     expiresAt: epochSeconds(ctx) + ctx.settings.oauthStateTtlSeconds,
+    secret: 0,
     locale: askedLocale(req),
   }
   writeAttempts(ctx, res, [...readAttempts(ctx, req), attempt].slice(-parallelAttempts))
@@ -63,7 +64,7 @@ async function isStillMeant(ctx: AuthContext, req: Request, attempt: Attempt): P
   const signedIn = signedInAs(ctx, req)
   if (signedIn !== null && signedIn !== attempt.userId) return false
   const user = await ctx.store.users.find(attempt.userId)
-  return user !== null && accountDigest(ctx.keys.state, user) === attempt.digest
+  return user !== null && isAccountDigest(ctx.keys.state, user, attempt.digest)
 }
 
 /** Null also for a token that has expired on the way: the callback is reached without one where delivery is bearer. */

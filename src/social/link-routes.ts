@@ -12,7 +12,7 @@ import { type Route, withBody } from '../http/routes'
 import { sendJson, sendRedirect } from '../http/send'
 import { passwordText } from '../http/validate'
 import type { OAuthUser } from '../providers/provider-client'
-import { accountDigest } from '../session/account-digest'
+import { accountDigest, isAccountDigest } from '../session/account-digest'
 import { refuseSupersededToken } from '../session/superseded-token'
 import { findActiveUser } from '../step-up/find-active-user'
 import { reauthenticate } from '../step-up/reauthenticate'
@@ -66,7 +66,7 @@ async function startLink(ctx: AuthContext, flow: RedirectFlow, req: Request, res
   requireActive(user)
   await refuseSupersededToken(ctx, claims, user)
   await reauthenticate(ctx, user, password)
-  const intent = { purpose: 'link', userId: user.id, digest: accountDigest(ctx.keys.state, user) } as const
+  const intent = { purpose: 'link', userId: user.id, digest: accountDigest(ctx.keys.state[0], user) } as const
   sendJson(res, 200, { authorize_url: await flow.authorizeUrl(beginAttempt(ctx, req, res, key, intent)) })
 }
 
@@ -90,7 +90,7 @@ export async function finishLink(ctx: AuthContext, req: Request, res: Response, 
   const { identity } = await linkIdentity(ctx, attempt.userId, profile, {
     locale: localeOf(req, ctx.settings.defaultLocale),
     check(_ctx, user) {
-      if (!user || accountDigest(ctx.keys.state, user) !== attempt.digest) throw new OAuthStateMismatchError()
+      if (!user || !isAccountDigest(ctx.keys.state, user, attempt.digest)) throw new OAuthStateMismatchError()
     },
   })
   const { oauthSuccessRedirect } = ctx.settings

@@ -4,8 +4,9 @@ import { Passport } from 'passport'
 import OAuth2Strategy, { InternalOAuthError } from 'passport-oauth2'
 import type { AuthContext } from '../context'
 import { AppError, OAuthError } from '../errors'
+import type { KeyList } from '../keys'
 import type { OAuthTokens, ProviderClient } from '../providers/provider-client'
-import type { Attempt } from './state-cookie'
+import { type Attempt, keyOf } from './state-cookie'
 
 /** The redirect dance of one provider: where to send the browser, and what its code is worth. */
 export interface RedirectFlow {
@@ -59,8 +60,9 @@ interface AttemptSecrets {
   nonce: string
 }
 
-function secretsOf({ keys }: AuthContext, { random }: Attempt): AttemptSecrets {
-  const derive = (key: typeof keys.pkce) => createHmac('sha256', key).update(random).digest('base64url')
+function secretsOf({ keys }: AuthContext, attempt: Attempt): AttemptSecrets {
+  const { random } = attempt
+  const derive = (derived: KeyList) => createHmac('sha256', keyOf(derived, attempt)).update(random).digest('base64url')
   return { state: random, codeVerifier: derive(keys.pkce), nonce: derive(keys.nonce) }
 }
 

@@ -1,8 +1,9 @@
-import { createHmac, timingSafeEqual } from 'node:crypto'
+import { createHmac, type KeyObject, timingSafeEqual } from 'node:crypto'
 import type { Request, Response } from 'express'
 import type { AuthContext } from '../context'
 import { clearCookie, readCookie, setCookie } from '../http/cookies'
 import { type Locale, matchLocale } from '../http/locale'
+import { findKey, type KeyList } from '../keys'
 
 /** One browser tab on its way to a provider and back. */
 export type Attempt = LoginAttempt | LinkAttempt
@@ -13,6 +14,8 @@ interface AttemptCore {
   readonly random: string
   /** Seconds since 1970; the server's own, whatever the cookie's Max-Age. */
   readonly expiresAt: number
+  /** Which secret of `jwtSecret` made it: the verifier and the nonce follow from that one. */
+  readonly secret: number
   /** What `?lang=` asked for at the start: the provider does not bring it back. */
   readonly locale: Locale | null
 }
@@ -56,20 +59,20 @@ export function writeAttempts(ctx: AuthContext, res: Response, attempts: readonl
 
 function sealAttempt(ctx: AuthContext, attempt: Attempt): string {
   const fields = fieldsOf(attempt)
-  return [...fields, mac(ctx, fields)].join('.')
+  return [...fields, mac(ctx, keyOf(ctx.keys.state, attempt), fields)].join('.')
 }
 
 function openAttempt(ctx: AuthContext, sealed: string): Attempt | null {
   const fields = sealed.split('.')
   const seal = fields.pop()
-  if (!sameText(mac(ctx, fields), seal ?? null)) return null
-  const attempt = attemptOf(fields)
+  const secret = findKey(ctx.keys.state, (key) => sameText(mac(ctx, key, fields), seal ?? null))
+  const attempt = secret === -1 ? null : attemptOf(fields, secret)
   return attempt && attempt.expiresAt > epochSeconds(ctx) ? attempt : null
 }
 
 /** Fields under our MAC are as `fieldsOf` wrote them, perhaps in a version before or after this one. */
-function attemptOf([purpose, provider, random, expiry, locale, ...rest]: string[]): Attempt | null {
-  const core = { provider: provider ?? '', random: random ?? '', expiresAt: Number(expiry), locale: matchLocale(locale ?? '') }
+function attemptOf([purpose, provider, random, expiry, locale, ...rest]: string[], secret: number): Attempt | null {
+  const core = { provider: provider ?? '', random: random ?? '', expiresAt: Number(expiry), secret, locale: matchLocale(locale ?? '') }
   if (purpose === 'login' && rest.length === 0) return { ...core, purpose }
   const [user, digest] = rest
   if (purpose !== 'link' || user === undefined || digest === undefined || rest.length !== 2) return null
@@ -83,10 +86,15 @@ function fieldsOf(attempt: Attempt): string[] {
   return attempt.purpose === 'link' ? [...core, Buffer.from(attempt.userId, 'utf8').toString('base64url'), attempt.digest] : core
 }
 
+/** The key of the attempt's own secret, one of `ctx.keys`. */
+export function keyOf(keys: KeyList, { secret }: Attempt): KeyObject {
+  return keys[secret] ?? keys[0]
+}
+
 /** The cookie's name is covered too: a value made for another cookie says nothing here. */
-function mac(ctx: AuthContext, fields: readonly string[]): string {
+function mac(ctx: AuthContext, key: KeyObject, fields: readonly string[]): string {
   const text = JSON.stringify([ctx.settings.oauthStateCookieName, ...fields])
-  return createHmac('sha256', ctx.keys.state).update(text).digest('base64url')
+  return createHmac('sha256', key).update(text).digest('base64url')
 }
 
 /** Constant time for texts of one length, and an absent or empty one equals nothing. */

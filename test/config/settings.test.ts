@@ -5,6 +5,7 @@ import { settingNames } from '../../src/config/settings-schema'
 import { ConfigurationError } from '../../src/errors'
 
 const jwtSecret = 'Zq8vR2nX5tLw0cJ7hYb3KdMf9sPg6aUe'
+const otherSecret = 'Kd3nV6xYqT1mWf8sJzRb5cHg0uLp9aEe'
 const production = { production: true }
 
 /** Whatever a host might pass, checked types aside: the rules hold at run time. */
@@ -156,8 +157,32 @@ const jwtKey = { kid: '2026-03', alg: 'ES256', privateKey: 'pem' }
 const table: Record<keyof Settings, Row> = {
   jwtSecret: {
     byDefault: jwtSecret,
-    good: [[jwtSecret], ['ä€9xQ-7!zLm,2pWk8vTbRf4#nGh6(s1Y']],
-    bad: ['short', 'a'.repeat(31), 'a'.repeat(64), 5, null, {}],
+    good: [
+      [jwtSecret],
+      ['ä€9xQ-7!zLm,2pWk8vTbRf4#nGh6(s1Y'],
+      [[jwtSecret]],
+      [[otherSecret, jwtSecret]],
+      [JSON.stringify([otherSecret, jwtSecret]), [otherSecret, jwtSecret]],
+      [[`[${jwtSecret}]`]],
+    ],
+    bad: [
+      'short',
+      'a'.repeat(31),
+      'a'.repeat(64),
+      5,
+      null,
+      {},
+      [],
+      '[]',
+      [jwtSecret, jwtSecret],
+      [jwtSecret, 'short'],
+      [jwtSecret, 'a'.repeat(64)],
+      [jwtSecret, null],
+      [jwtSecret, [otherSecret]],
+      Array.from({ length: 11 }, (_, place) => `${jwtSecret}${place}`),
+      `[${otherSecret},${jwtSecret}]`,
+      `['${otherSecret}', '${jwtSecret}']`,
+    ],
   },
   jwtKeys: {
     byDefault: null,
@@ -355,6 +380,13 @@ test('without a secret nothing is built, and the refusal says how to make one', 
   expect(() => resolveSettings({ jwtSecret: '' }, production)).toThrow(/AUTH_JWT_SECRET/)
 })
 
+test('a wrong entry of a list is named by its place, and never repeated', () => {
+  const weak = 'a'.repeat(64)
+  const message = refusalOf({ jwtSecret: [jwtSecret, weak, otherSecret, jwtSecret] })
+  expect(message).toMatch(/^Setting jwtSecret \(AUTH_JWT_SECRET\) must be at least 32 random bytes.* Wrong: entry 2, entry 4\.$/)
+  for (const secret of [jwtSecret, otherSecret, weak]) expect(message).not.toContain(secret)
+})
+
 test('every wrong setting is named in one go', () => {
   const message = refusalOf({ accessTokenTtlSeconds: 0, cookieSecure: 'perhaps', oauthRedirectBaseUrl: 'nowhere' })
   expect(message.split('\n')).toHaveLength(3)
@@ -382,13 +414,16 @@ test('the result is complete and frozen, its lists too', () => {
   expect(Object.keys(settings).sort()).toEqual([...settingNames].sort())
   expect(Object.isFrozen(settings)).toBe(true)
   expect(Object.isFrozen(settings.trustedOrigins)).toBe(true)
+  expect(Object.isFrozen(resolve({ jwtSecret: [jwtSecret] }).jwtSecret)).toBe(true)
 })
 
 test('the list a host passed stays its own', () => {
-  const trustedOrigins = ['https://site.test']
-  const settings = resolve({ trustedOrigins })
+  const [trustedOrigins, secrets] = [['https://site.test'], [jwtSecret]]
+  const settings = resolve({ trustedOrigins, jwtSecret: secrets })
   trustedOrigins.push('https://evil.example')
+  secrets.push(otherSecret)
   expect(settings.trustedOrigins).toEqual(['https://site.test'])
+  expect(settings.jwtSecret).toEqual([jwtSecret])
 })
 
 test('resolved settings resolve to themselves', () => {

@@ -350,6 +350,8 @@ test('options that protect nothing, or that nobody would notice, are refused whe
       /^csrfGuard: secret must/,
     ]),
     [() => csrfToken({ secret: 'short' }), /^csrfToken: secret must/],
+    [() => csrfToken({ secret: [secret, 'short'] }), /^csrfToken: secret 2 must be a random secret/],
+    ...[[], [secret, secret]].map((list): [() => unknown, RegExp] => [() => csrfGuard({ secret: list }), /^csrfGuard: secret must be one/]),
     [() => csrfToken({ secure: 'no' } as never), /secure must be true or false/],
     [() => csrfToken({ session: () => 'x' }), /pass `secret` too/],
     [() => csrfGuard({ secret, session: 'id' } as never), /session must be a function/],

@@ -690,7 +690,7 @@ test('an account id of any characters goes through the cookie and back', () => {
     keys: deriveKeys('a secret of more than thirty-two bytes'),
     now: () => new Date(0),
   } as unknown as AuthContext // all it reads
-  const core = { provider: 'acme', random: 'r', expiresAt: 600, locale: null }
+  const core = { provider: 'acme', random: 'r', expiresAt: 600, secret: 0, locale: null }
   const attempts: Attempt[] = [
     { ...core, purpose: 'link', userId: 'a.b~c%20é;"𝄞=', digest: 'd' },
     { ...core, purpose: 'login', locale: 'pt-BR' },

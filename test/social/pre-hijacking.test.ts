@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { createKnexStore } from '../../src'
-import { deriveKeys } from '../../src/keys'
+import { deriveKey } from '../../src/keys'
 import { accountDigest } from '../../src/session/account-digest'
 import type { UserRecord } from '../../src/store/auth-store'
 import { type Mounted, signIn, testSecret } from '../support/app'
@@ -142,14 +142,14 @@ describe.each(await databases())('R-060, pre-hijacked accounts, on $name', (data
       .where({ id: account.id })
       .update({ totp_enabled_at: database.name === 'sqlite' ? someTime.getTime() : someTime })
     await store.recoveryCodes.replaceForUser(account.id, ['a'.repeat(64)])
-    const challenged = accountDigest(deriveKeys(testSecret).mfa, await userById(host.knex, account.id))
+    const challenged = accountDigest(deriveKey(testSecret, 'mfa'), await userById(host.knex, account.id))
 
     await arrive(host, account)
 
     const after = await userById(host.knex, account.id)
     expect(after).toMatchObject({ totpSecret: null, totpEnabledAt: null, totpLastStep: null })
     expect(await store.recoveryCodes.consume(account.id, 'a'.repeat(64), host.clock.now())).toBe(false)
-    expect(accountDigest(deriveKeys(testSecret).mfa, after)).not.toBe(challenged)
+    expect(accountDigest(deriveKey(testSecret, 'mfa'), after)).not.toBe(challenged)
   })
 
   describe('non-verifying provider', () => {

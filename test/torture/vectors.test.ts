@@ -70,7 +70,7 @@ const turned = (text: string) => `${text.slice(0, 20)}${text[20] === 'A' ? 'B' :
 
 describe('RFC 7515 appendix A and RFC 7519 section 3.1', () => {
   test('A.1: HS256, what signs our access tokens, takes the vector and nothing beside it', () => {
-    const key = { algorithm: 'HS256', key: createSecretKey(Buffer.from(hs256.k, 'base64url')) } as const
+    const key = { algorithm: 'HS256', keys: [createSecretKey(Buffer.from(hs256.k, 'base64url'))] } as const
 
     expect(isSigned(key, hs256.token)).toBe(true)
     for (const token of tampered(hs256.token)) expect(isSigned(key, token)).toBe(false)

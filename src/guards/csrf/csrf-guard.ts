@@ -14,7 +14,7 @@ export interface CsrfGuardOptions extends SignerOptions {
   /** Paths, from the app's root, that are not checked, and everything below them: `/webhooks` is not `/webhooks-admin`. */
   exclude?: readonly string[]
   /** That of csrfToken(): tokens it did not sign, or signed for somebody else's session, are refused. */
-  secret?: string
+  secret?: string | readonly string[]
   /** Origins whose pages may call, beside the one the request's Host names. */
   trustedOrigins?: readonly string[]
 }

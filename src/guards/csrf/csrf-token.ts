@@ -6,8 +6,8 @@ import { csrfCookieName, readCsrfCookie } from './token-cookie'
 import { type SignerOptions, type TokenSigner, tokenSigner } from './token-signer'
 
 export interface CsrfTokenOptions extends SignerOptions {
-  /** At least 32 bytes: tokens are signed, and bound to the session. Recommended. */
-  secret?: string
+  /** At least 32 bytes: tokens are signed, and bound to the session. Recommended. A list while one is being replaced. */
+  secret?: string | readonly string[]
   /** The cookie travels over https only; default true. */
   secure?: boolean
 }

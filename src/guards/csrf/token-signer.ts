@@ -2,15 +2,15 @@ import { createHmac, type KeyObject, randomBytes } from 'node:crypto'
 import type { Request } from 'express'
 import { ConfigurationError } from '../../errors'
 import { countCookies, readCookie } from '../../http/cookies'
-import { deriveKey } from '../../keys'
-import { checkSecret, isSameText } from '../shared-secret'
+import { deriveKeyList, findKey } from '../../keys'
+import { checkSecrets, isSameText } from '../shared-secret'
 
 /** Names the session of a request; null or undefined: there is none. */
 export type SessionReader = (req: Request) => string | null | undefined
 
 export interface SignerOptions {
-  /** At least 32 bytes. */
-  secret?: string
+  /** At least 32 bytes. A list while one is being replaced: the first signs, all verify. */
+  secret?: string | readonly string[]
   /** In place of the two cookies. */
   session?: SessionReader
   /** As in the router's settings; default `auth_session`. */
@@ -40,16 +40,17 @@ export function tokenSigner(where: string, options: SignerOptions): TokenSigner 
     if (options.session) throw new ConfigurationError(`${where}: session is what signed tokens are bound to; pass \`secret\` too.`)
     return null
   }
-  const key = deriveKey(checkSecret(`${where}: secret`, secret), 'csrf')
+  const keys = deriveKeyList(checkSecrets(`${where}: secret`, secret), 'csrf')
 
   return {
     mint(req) {
       const random = randomBytes(32).toString('base64url')
-      return sign(key, random, bindingOf(key, session(req)))
+      return sign(keys[0], random, bindingOf(keys[0], session(req)))
     },
     accepts(token, req) {
       const [random = '', binding = ''] = token.split('.')
-      if (!isSameText(token, sign(key, random, binding))) return false
+      const key = keys[findKey(keys, (key) => isSameText(token, sign(key, random, binding)))]
+      if (!key) return false
       const present = bindingOf(key, session(req))
       return present === '' || isSameText(binding, present)
     },
