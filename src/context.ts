@@ -8,6 +8,7 @@ import type { SignupOptions, Templates } from './options'
 import type { PasswordHasher, PasswordPolicy } from './passwords/password-hasher'
 import type { ProviderClient } from './providers/provider-client'
 import type { AuthStore, UserRecord } from './store/auth-store'
+import { isKnexStore } from './store/knex/knex-store'
 import { recheckedStore } from './store/rechecked-store'
 import type { BudgetPair } from './throttle/budget'
 import type { Budget, CounterStore } from './throttle/counter-store'
@@ -65,14 +66,18 @@ export interface Budgets {
   readonly password: Budget
 }
 
-/** The host's store behind our own comparison of what it answers. */
+/** An adapter of the host's is put behind our own comparison of what it answers; `createKnexStore` compares by itself. */
 export function trustedStore(store: AuthStore, logger: Logger): AuthStore {
+  if (isKnexStore(store)) return store
   return recheckedStore(store, (verb) => {
     logger.error({ verb }, 'doorward: the store answered with a row that was not asked for; compare strings byte by byte, ids as strings')
   })
 }
 
-/** One unit of work. The callback's `ctx` shadows the outer one: nothing inside can reach around the transaction. */
+/**
+ * One unit of work, which has a deadline: a hook of the host's that hangs holds no connection for good. The callback's `ctx` shadows
+ * the outer one: nothing inside can reach around the transaction.
+ */
 export function unitOfWork<T>(ctx: AuthContext, work: (ctx: AuthContext) => Promise<T>): Promise<T> {
-  return ctx.store.transaction((store) => work({ ...ctx, store }))
+  return ctx.store.transaction((store) => work({ ...ctx, store }), { deadlineMs: ctx.settings.unitTimeoutSeconds * 1000 })
 }

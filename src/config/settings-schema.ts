@@ -101,6 +101,7 @@ const rules: Joi.StrictSchemaMap<Checked> = {
     .default((_, helpers) => helpers.prefs.context?.['production'] !== true)
     .description('true or false'),
   rememberedTokens: whole(10_000, 0, 100_000),
+  unitTimeoutSeconds: whole(30, 1, 300),
 }
 
 export const settingsSchema = Joi.object<Checked, true>(rules)

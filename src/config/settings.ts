@@ -61,6 +61,7 @@ export interface Settings {
   readonly sessionCookieName: string
   readonly openapiEnabled: boolean
   readonly rememberedTokens: number
+  readonly unitTimeoutSeconds: number
 }
 
 /** A key pair for access tokens. Keys are PEM: PKCS#8 for the private one, SPKI for the public one, as openssl writes them. */

@@ -20,15 +20,24 @@ export interface AuthStore {
   readonly sessions?: SessionStore
   /**
    * One unit of work: all of it is kept or none. Joins when already inside one. Runs at READ COMMITTED; a unit that
-   * lost to a deadlock or a busy database is run again from the start, a bounded number of times.
+   * lost to a deadlock or a serialization failure is run again from the start, a bounded number of times.
    */
-  transaction<T>(work: (store: AuthStore) => Promise<T>): Promise<T>
+  transaction<T>(work: (store: AuthStore) => Promise<T>, options?: UnitOptions): Promise<T>
   /**
    * Runs `effect` once the host has committed, and never when it rolled back. Only on a store inside the host's own
    * transaction, and on the units that join there; everywhere else a unit's own end is its commit. An adapter may leave it
    * out: then the effect runs when our part ends.
    */
   afterCommit?(effect: () => void): void
+}
+
+export interface UnitOptions {
+  /**
+   * Milliseconds from the call. A unit that takes longer, retries included, rejects with a `ServiceUnavailableError` then: its
+   * transaction is rolled back, its connection is free again, and no later verb of it reaches the database. A unit that joined
+   * another has the deadline of that one.
+   */
+  readonly deadlineMs?: number
 }
 
 /** Every optional table is there. */

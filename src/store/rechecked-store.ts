@@ -19,7 +19,7 @@ export function recheckedStore(store: AuthStore, report: ReportMismatch): AuthSt
     ...(refreshTokens && { refreshTokens: refreshTokensOf(refreshTokens, recheck) }),
     ...(recoveryCodes && { recoveryCodes }),
     ...(sessions && { sessions: sessionsOf(sessions, recheck) }),
-    transaction: (work) => store.transaction((inside) => work(recheckedStore(inside, report))),
+    transaction: (work, options) => store.transaction((inside) => work(recheckedStore(inside, report)), options),
     ...(store.afterCommit && { afterCommit: (effect) => store.afterCommit?.(effect) }),
   }
 }

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { setTimeout as delay } from 'node:timers/promises'
 import { type AuthStore, DuplicateRecordError } from '../store/auth-store'
 import { freshHash, later, newIdentity, newRefreshToken, newSession, newUser, newUserToken, rotationOf, withUser } from './records'
 import type { Cases } from './store-contract'
@@ -72,6 +73,24 @@ export const UNIT_CASES: Cases = [
         return 'done'
       })
       await assert.rejects(unit, DuplicateRecordError)
+      assert.equal(await store.users.findByEmail(email), null)
+    },
+  ],
+  [
+    'a unit past its deadline is a ServiceUnavailableError: nothing of it stays, and nothing is done that it asks later',
+    async (store) => {
+      const email = newUser().email
+      const given: AuthStore[] = []
+      const unit = store.transaction(
+        async (inside) => {
+          given.push(inside)
+          await inside.users.insert(newUser({ email }))
+          await delay(500)
+        },
+        { deadlineMs: 250 },
+      )
+      await assert.rejects(unit, { code: 'SERVICE_UNAVAILABLE' })
+      for (const late of given) await assert.rejects(late.users.insert(newUser({ email })))
       assert.equal(await store.users.findByEmail(email), null)
     },
   ],

@@ -316,6 +316,7 @@ const table: Record<keyof Settings, Row> = {
   sessionCookieName: { ...cookieName('auth_session'), good: [['sid'], ['__Host-sid']] },
   openapiEnabled: flag(false),
   rememberedTokens: whole(10_000, 0, 100_000),
+  unitTimeoutSeconds: whole(30, 1, 300),
 }
 
 describe.each(Object.entries(table))('setting %s', (name, { byDefault, good, bad, beside }) => {

@@ -1,5 +1,5 @@
 import Joi from 'joi'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { createKnexStore, errors } from '../../src'
 import type { AuthStore, UserRecord } from '../../src/store/auth-store'
 import { rowCounts } from '../social/accounts-at-hand'
@@ -58,6 +58,24 @@ describe.each(await databases())('onSignup, on $name', (database) => {
     await post(open, '/signup', { email, password })
     expect((await userOf(open, email)).name).toBeNull()
     await settled(open)
+  })
+
+  test('one that hangs costs its own request only: that is 503 at the deadline, and the pool is whole', async () => {
+    const began: AuthStore[] = []
+    const onSignup: OnSignup = (_user, _body, store) => {
+      if (began.push(store) > 1) return
+      return new Promise(() => {}) // for good
+    }
+    const host = await start({ settings: { unitTimeoutSeconds: 1 }, options: { signup: { onSignup } } })
+    const email = newAddress()
+
+    const answer = await post(host, '/signup', { email, password })
+
+    expect([answer.status, answer.body.code]).toEqual([503, 'SERVICE_UNAVAILABLE'])
+    await vi.waitFor(() => expect(host.knex.client.pool.numUsed()).toBe(0))
+    await expect(began[0]?.users.findByEmail(email)).rejects.toThrow()
+    expect((await post(host, '/signup', { email, password })).status).toBe(201)
+    await settled(host)
   })
 
   test('what it writes through the store is one unit with the account, and it may change the account', async () => {

@@ -15,7 +15,7 @@ describe.each(await databases())('a mailbox proof, on $name', (database) => {
     try {
       await createAuthTables(opened.knex)
       const store = createKnexStore({ knex: opened.knex })
-      await play(opened, { store, now: () => now } as unknown as AuthContext) // all it reads
+      await play(opened, { store, now: () => now, settings: { unitTimeoutSeconds: 30 } } as unknown as AuthContext) // all it reads
     } finally {
       await opened.close()
     }

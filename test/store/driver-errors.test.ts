@@ -19,20 +19,14 @@ describe('translateDriverError', () => {
     expect(translateDriverError('users.insert', driverError(code))).toBeInstanceOf(DuplicateRecordError)
   })
 
-  test.each([
-    '40001',
-    '40P01',
-    'ER_LOCK_DEADLOCK',
-    'ER_LOCK_WAIT_TIMEOUT',
-    'ER_CHECKREAD',
-    'SQLITE_BUSY',
-    'SQLITE_BUSY_SNAPSHOT',
-    'SQLITE_BUSY_RECOVERY',
-  ])('%s is a conflict: worth another run, then 503', (code) => {
-    const error = translateDriverError('users.update', driverError(code))
-    expect(error).toBeInstanceOf(ServiceUnavailableError)
-    expect(isConflict(error)).toBe(true)
-  })
+  test.each(['40001', '40P01', 'ER_LOCK_DEADLOCK', 'ER_CHECKREAD', 'SQLITE_BUSY_SNAPSHOT', 'SQLITE_LOCKED_SHAREDCACHE'])(
+    '%s is a conflict: worth another run, then 503',
+    (code) => {
+      const error = translateDriverError('users.update', driverError(code))
+      expect(error).toBeInstanceOf(ServiceUnavailableError)
+      expect(isConflict(error)).toBe(true)
+    },
+  )
 
   test.each([
     'ECONNREFUSED',
@@ -60,6 +54,11 @@ describe('translateDriverError', () => {
     'SQLITE_CANTOPEN',
     'SQLITE_FULL',
     'SQLITE_IOERR_WRITE',
+    '55P03',
+    'ER_LOCK_WAIT_TIMEOUT',
+    'SQLITE_BUSY',
+    'SQLITE_BUSY_RECOVERY',
+    'SQLITE_BUSY_TIMEOUT',
   ])('%s is an outage: 503 without another run', (code) => {
     const error = translateDriverError('users.find', driverError(code))
     expect(error).toBeInstanceOf(ServiceUnavailableError)

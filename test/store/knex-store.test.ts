@@ -3,9 +3,11 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import knex from 'knex'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { trustedStore } from '../../src/context'
 import { createKnexStore, type KnexStore } from '../../src/store/knex/knex-store'
 import { createAuthTables } from '../../src/store/knex/schema'
 import { databases, type OpenDatabase, type OpenOptions } from '../support/databases'
+import { logTap } from '../support/log-tap'
 import { AT, hashOf, later, newIdentity, newRefreshToken, newSession, newUser, newUserToken, rotationOf, storeContract } from './contract'
 
 const reachable = await databases()
@@ -184,6 +186,51 @@ test('what is compiled inside a transaction keeps nothing of it', async () => {
   }
   expect(clients.size).toBeGreaterThan(0)
   expect([...clients].filter((client) => client.deref() !== undefined)).toEqual([])
+  await opened.close()
+})
+
+test('a key of other letters from a column that ignores case is nobody’s', async () => {
+  const sqlite = reachable.find(({ name }) => name === 'sqlite')
+  const opened = await sqlite?.open({ memory: true })
+  if (!opened) throw new Error('SQLite is always there')
+  await createAuthTables(opened.knex)
+  for (const table of ['auth_users', 'auth_identities', 'auth_sessions']) {
+    const { sql } = await opened.knex('sqlite_master').where({ type: 'table', name: table }).first('sql')
+    await opened.knex.schema.dropTable(table)
+    await opened.knex.raw(sql.replace(table === 'auth_users' ? /\bid varchar\(36\)/ : /\buser_id varchar\(36\)/, '$& collate nocase'))
+  }
+  const store = createKnexStore({ knex: opened.knex, users: { ids: 'text', insertDefaults: () => ({ id: 'AbC' }) } })
+  const { id } = await store.users.insert(newUser())
+  await store.sessions.insert(newSession(id))
+  const { provider, subject } = await store.identities.insert(newIdentity(id))
+  const asked = async (userId: string) => [
+    (await store.users.find(userId))?.id,
+    (await store.users.lock(userId))?.id,
+    (await store.identities.recordLogin({ userId, provider, subject }, AT))?.id,
+    (await store.users.list({ filters: [{ field: 'id', operator: 'eq', value: userId }], after: null, limit: 9 })).users.map(
+      ({ id }) => id,
+    ),
+    (await store.identities.listForUser(userId)).map((identity) => identity.userId),
+    (await store.sessions.listForUser(userId)).map((session) => session.userId),
+  ]
+
+  expect(await opened.knex('auth_users').where({ id: 'aBc' }), 'the column does ignore case').toHaveLength(1)
+  expect(await asked('AbC')).toEqual(['AbC', 'AbC', 'AbC', ['AbC'], ['AbC'], ['AbC']])
+  expect(await asked('aBc')).toEqual([undefined, undefined, undefined, [], [], []])
+  await opened.close()
+})
+
+test('a store of createKnexStore is used as it is, one around it is compared with what was asked', async () => {
+  const sqlite = reachable.find(({ name }) => name === 'sqlite')
+  const opened = await sqlite?.open({ memory: true })
+  if (!opened) throw new Error('SQLite is always there')
+  const [store, logger] = [createKnexStore({ knex: opened.knex }), logTap()]
+  expect(trustedStore(store, logger)).toBe(store)
+  expect(trustedStore({ ...store }, logger).users).not.toBe(store.users)
+  await opened.knex.transaction(async (trx) => {
+    const inside = store.using(trx)
+    expect(trustedStore(inside, logger)).toBe(inside)
+  })
   await opened.close()
 })
 

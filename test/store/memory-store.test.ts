@@ -13,8 +13,8 @@ describe('an adapter without the optional tables keeps the rest of it', () => {
   const makeStore = async (): Promise<AuthStore> => ({
     users,
     userTokens,
-    transaction: (work) =>
-      transaction((inside) => work({ users: inside.users, userTokens: inside.userTokens, transaction: inside.transaction })),
+    transaction: (work, options) =>
+      transaction((inside) => work({ users: inside.users, userTokens: inside.userTokens, transaction: inside.transaction }), options),
   })
   const without = ['identities', 'refreshTokens', 'recoveryCodes', 'sessions'] as const
   for (const { name, run } of storeContract({ makeStore, without })) test(name, run)
@@ -89,6 +89,7 @@ describe('storeContract', () => {
       (store) => ({ transaction: (work) => work(store) }),
       /a throw inside a unit leaves nothing/,
     ],
+    ['a unit that knows no deadline', ({ transaction }) => ({ transaction: (work) => transaction(work) }), /a unit past its deadline/],
     [
       'instants cut to seconds',
       ({ users }) => ({

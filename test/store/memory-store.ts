@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto'
+import { ServiceUnavailableError } from '../../src/errors'
+import { inTime } from '../../src/in-time'
 import {
   type AuthStore,
   type CompleteStore,
@@ -27,22 +29,28 @@ export function memoryStore(): CompleteStore {
     return run
   }
 
-  const unit = <T>(work: (inside: CompleteStore) => Promise<T>): Promise<T> =>
+  const unit: AuthStore['transaction'] = (work, { deadlineMs = 60_000 } = {}) =>
     alone(async () => {
       const before = structuredClone(rows)
       const failures: unknown[] = []
+      let isOver = false
       const inside = storeOn(
-        async (verb) => verb(rows),
+        async (verb) => {
+          if (isOver) throw new Error('too late')
+          return verb(rows)
+        },
         (error) => failures.push(error),
         (work) => work(inside),
       )
       try {
-        const result = await work(inside)
+        const result = await inTime(work(inside), deadlineMs, () => new ServiceUnavailableError())
         if (failures.length > 0) throw failures[0]
         return result
       } catch (error) {
         rows = before
         throw error
+      } finally {
+        isOver = true
       }
     })
 

@@ -108,19 +108,16 @@ for (const postgres of await named('postgres')) {
     expect(warn).not.toHaveBeenCalled()
   })
 
-  test('what is compiled once is numbered once; a host’s query event has its values as ever, inside a transaction too', async () => {
+  test('a host’s query event has its name and values, inside a transaction its values alone', async () => {
     const store = createKnexStore({ knex })
     const rotate = await chainOn(store)
     const sent: Sent[] = []
     knex.on('query', (query: Sent) => query.sql.startsWith('with') && sent.push(query))
-    const number = vi.spyOn(knex.client, 'positionBindings')
     expect(await rotate()).toBe(true)
     expect(await rotate()).toBe(true)
-    const numbered = number.mock.calls.filter(([sql]) => String(sql).startsWith('with')).map(([sql]) => String(sql).includes('?'))
-    expect(numbered).toEqual([true, false, false])
     await knex.transaction(async (trx) => expect(await rotate(store.using(trx))).toBe(true))
 
-    expect(sent.map(({ options }) => options.name)).toEqual([...Array(2).fill(expect.stringMatching(/^doorward_/)), undefined])
+    expect(sent.map(({ options }) => options?.name)).toEqual([...Array(2).fill(expect.stringMatching(/^doorward_/)), undefined])
     for (const { sql, bindings } of sent) {
       const places = [...sql.matchAll(/\$(\d+)/g)].map(([, place]) => Number(place))
       expect(places).toEqual(bindings.map((_, index) => index + 1))
@@ -131,7 +128,7 @@ for (const postgres of await named('postgres')) {
   interface Sent {
     sql: string
     bindings: readonly unknown[]
-    options: { name?: string }
+    options?: { name?: string }
   }
 
   test('a name in which a host’s Knex writes a place is left to it', async () => {

@@ -1,4 +1,4 @@
-import type { AuthStore } from '../../src'
+import type { AuthStore, UnitOptions } from '../../src'
 
 /** What a verb does instead of its work. */
 export type Fault = () => unknown
@@ -34,8 +34,8 @@ export function faultyStore(real: AuthStore): FaultyStore {
   function wrap(store: AuthStore): AuthStore {
     const tables = Object.entries(store).filter(([, table]) => typeof table === 'object')
     const wrapped = Object.fromEntries(tables.map(([name, table]) => [name, wrapTable(name, table as object)]))
-    const transaction = (work: (store: AuthStore) => unknown) =>
-      called('transaction', () => store.transaction(async (inside) => work(wrap(inside))))
+    const transaction = (work: (store: AuthStore) => unknown, options?: UnitOptions) =>
+      called('transaction', () => store.transaction(async (inside) => work(wrap(inside)), options))
     return { ...wrapped, transaction } as unknown as AuthStore // the same tables under the same names
   }
 

@@ -48,7 +48,7 @@ export function announceLooseColumns(connection: Connection, knex: Knex, tables:
     guarded: (verb, run) => afterwards(connection.guarded(verb, run)),
     together: (verb, run) => afterwards(connection.together(verb, run)),
     lockedTogether: (verb, run) => afterwards(connection.lockedTogether(verb, run)),
-    unit: (work) => afterwards(connection.unit(work)),
+    unit: (work, options) => afterwards(connection.unit(work, options)),
     whole: (verb, work) => connection.whole(verb, work),
   }
 }

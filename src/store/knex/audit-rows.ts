@@ -1,7 +1,7 @@
 import { canHold } from './column-values'
 import { poolConnection } from './connection'
 import type { HostKnex } from './counter-rows'
-import { dialectOf } from './dialect'
+import { dialectOf } from './dialect-of'
 import { bindTable, type TableDefinition } from './table'
 
 /** A row of `auth_audit_log`. */

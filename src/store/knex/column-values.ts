@@ -18,7 +18,7 @@ const LARGEST_KEY = 2n ** 63n - 1n
 const UNSTORABLE = /[\0\p{Surrogate}]/u
 
 /**
- * Stands in one query (`compileOnce`) for a value that each run brings along, which has to be one that `canHold` admits. As the value
+ * Stands in one query (`compiledFor`) for a value that each run brings along, which has to be one that `canHold` admits. As the value
  * of a column it is another slot, for all columns of a kind the same one.
  */
 export class Slot<Input> {

@@ -1,12 +1,14 @@
+import { createHash } from 'node:crypto'
 import type { Knex } from 'knex'
 import { Slot } from './column-values'
-import { compileOnce, type Statement } from './compile-once'
 import type { Tables } from './default-tables'
 import type { Dialect } from './dialect'
-import type { Queryable } from './queryable'
-import type { Row } from './table'
+import type { Queryable, Row, Statement } from './queryable'
 
-/** `compileOnce` for each set of tables: the verbs of a store are made anew for every transaction, what they say is not. */
+/**
+ * Compiles a query whose text never changes once for each set of tables: to build and compile it takes Knex longer than it takes the
+ * database to run it. Where the query has a slot, each run brings a value of its own.
+ */
 export function compiledFor<Input>(
   build: (db: Queryable, tables: Tables) => Knex.QueryBuilder | Knex.Raw,
 ): (db: Queryable, tables: Tables, input: Input) => Statement {
@@ -37,4 +39,11 @@ export function compiledSelect<Input extends object>(
 export function slotsOf<Input extends object>(fields: readonly (keyof Input)[]): Input {
   const slots = fields.map((field) => [field, new Slot<Input>((input) => input[field])])
   return Object.fromEntries(slots) as Input // as it says
+}
+
+export function compileOnce<Input>(query: Knex.QueryBuilder | Knex.Raw): (input: Input) => Statement {
+  const { sql, bindings } = query.toSQL() // and nothing else of it, which holds a connection
+  const name = `doorward_${createHash('sha256').update(sql).digest('hex').slice(0, 32)}`
+  const values: readonly unknown[] = bindings
+  return (input) => ({ name, sql, bindings: values.map((value) => (value instanceof Slot ? value.read(input) : value) as Knex.Value) }) // what the column's kind makes of it
 }

@@ -1,9 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Knex } from 'knex'
+import { ServiceUnavailableError } from '../../errors'
+import { inTime } from '../../in-time'
+import type { UnitOptions } from '../auth-store'
 import type { Dialect } from './dialect'
 import { isConflict, translateDriverError } from './driver-errors'
 import type { Queryable } from './queryable'
-import { beginUnit } from './units'
+import { inTransaction } from './units'
 
 /** Where the verbs of a store run: on the host's pool, or inside one transaction. */
 export interface Connection {
@@ -14,24 +17,30 @@ export interface Connection {
   guarded<T>(verb: string, run: (db: Queryable) => PromiseLike<T>): Promise<T>
   /** Statements that belong together: a transaction of their own, or part of the one that is open. */
   together<T>(verb: string, run: (db: Queryable) => PromiseLike<T>): Promise<T>
-  /** The same for statements each of which decides on rows that it locks: right at any isolation level, so none is asked for. */
   lockedTogether<T>(verb: string, run: (db: Queryable) => PromiseLike<T>): Promise<T>
-  /** A unit of work. Joins the one that is open. */
-  unit<T>(work: (connection: Connection) => Promise<T>): Promise<T>
+  /** A unit of work. Joins the one that is open, and then has the deadline of that one. */
+  unit<T>(work: (connection: Connection) => Promise<T>, options?: UnitOptions): Promise<T>
   /** A verb of several statements of which each is right by itself, but which must not be left in between. */
   whole<T>(verb: string, work: () => Promise<T>): Promise<T>
 }
 
-/** Each verb by itself. Whatever lost to a conflict is run again, a unit from its very start. */
+/** Runs each verb by itself. What lost to a conflict is run again, a unit from its very start. */
 export function poolConnection(knex: Knex, dialect: Dialect): Connection {
   const connection: Connection = {
     dialect,
     statement: (verb, run) => repeatAfterConflict(() => translating(verb, () => run(knex))),
     guarded: (verb, run) => (dialect.returning ? connection.statement(verb, run) : connection.together(verb, run)),
     together: (verb, run) => connection.unit((inside) => inside.statement(verb, run)),
-    lockedTogether: (verb, run) =>
-      repeatAfterConflict(() => newUnit(knex, dialect, (inside) => inside.statement(verb, run), { atAnyLevel: true })),
-    unit: (work) => repeatAfterConflict(() => newUnit(knex, dialect, work)),
+    lockedTogether: (verb, run) => connection.together(verb, run),
+    unit(work, { deadlineMs } = {}) {
+      const abandoned = new AbortController()
+      const result = repeatAfterConflict(() => newUnit(knex, dialect, work, abandoned.signal))
+      if (deadlineMs === undefined) return result
+      return inTime(result, deadlineMs, () => {
+        abandoned.abort()
+        return new ServiceUnavailableError()
+      })
+    },
     whole: (_verb, work) => work(),
   }
   return connection
@@ -46,19 +55,22 @@ interface InTransaction {
   readonly begun?: Map<Promise<unknown>, string>
 }
 
-/** Inside a transaction nothing is repeated: only its owner can run it again. */
+/**
+ * Runs verbs inside a transaction, one after the other: InnoDB ends a transaction that lost to another, and a statement that was
+ * sent already would be kept. Nothing is repeated, because only the owner of the transaction can run it again.
+ */
 export function transactionConnection(db: Queryable, dialect: Dialect, { refuse, failures, begun }: InTransaction = {}): Connection {
-  const sent: Connection['statement'] = (verb, run) =>
-    translating(
-      verb,
-      () => {
-        refuse?.()
-        return run(db)
-      },
-      failures,
-    )
+  let last: Promise<unknown> = Promise.resolve()
   const whole: Connection['whole'] = (verb, work) => kept(begun, verb, work())
-  const statement: Connection['statement'] = (verb, run) => kept(begun, verb, sent(verb, run))
+  const statement: Connection['statement'] = (verb, run) => {
+    const send = () => {
+      refuse?.()
+      return run(db)
+    }
+    const sent = last.then(() => translating(verb, send, failures))
+    last = sent.catch(() => undefined)
+    return kept(begun, verb, sent)
+  }
   const connection: Connection = {
     dialect,
     statement,
@@ -71,36 +83,46 @@ export function transactionConnection(db: Queryable, dialect: Dialect, { refuse,
   return connection
 }
 
-async function newUnit<T>(
-  knex: Knex,
-  dialect: Dialect,
-  work: (connection: Connection) => Promise<T>,
-  { atAnyLevel }: { atAnyLevel: boolean } = { atAnyLevel: false },
-): Promise<T> {
-  const unit = await translating('transaction', () => beginUnit(knex, dialect, { atAnyLevel }))
+async function newUnit<T>(knex: Knex, dialect: Dialect, work: (connection: Connection) => Promise<T>, abandoned: AbortSignal): Promise<T> {
   const failures: Error[] = []
   const begun = new Map<Promise<unknown>, string>()
-  let result: T
-  try {
-    result = await work(transactionConnection(unit.db, dialect, { failures, begun }))
-    const [unended] = begun.values()
-    if (unended) throw new Error(`A unit of work ended before its ${unended} did: wait for each verb`) // or half of one is kept
-    // PostgreSQL answers the COMMIT of a failed transaction with a silent ROLLBACK: a failure that `work` caught must not
-    // look like a success.
-    if (failures[0]) throw failures[0]
-  } catch (error) {
-    await unit.rollBack()
-    throw failures.find(isConflict) ?? error
+  let isOver = false
+  const refuse = () => {
+    // Whatever failed, the database may have ended the transaction with it.
+    if (isOver || failures.length > 0) throw new Error('The unit of work is over: a statement came too late')
+  }
+  const refused: unknown[] = []
+  const whole = async (trx: Knex.Transaction) => {
+    try {
+      if (abandoned.aborted) throw new ServiceUnavailableError()
+      trx.on('query-error', (error: unknown) => refused.push(error))
+      const connection = transactionConnection(trx, dialect, { refuse, failures, begun })
+      const result = await Promise.race([work(connection), whenAborted(abandoned)])
+      const [unended] = begun.values()
+      if (unended) throw new Error(`A unit of work ended before its ${unended} did: wait for each verb`) // or half of one is kept
+      // PostgreSQL answers the COMMIT of a failed transaction with a silent ROLLBACK: a failure that somebody caught must not
+      // look like a success.
+      if (failures[0]) throw failures[0]
+      if (refused.length > 0) throw translateDriverError('transaction', refused[0])
+      return result
+    } finally {
+      isOver = true
+    }
   }
   try {
-    await translating('transaction', () => unit.commit())
+    return await inTransaction(knex, dialect, whole, () => begun.size > 0)
   } catch (error) {
     throw [error, ...failures].find(isConflict) ?? error
   }
-  return result
 }
 
-/** Among those under way until it is settled, which it is before whoever waits for it goes on. */
+function whenAborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_resolve, reject) => {
+    signal.addEventListener('abort', () => reject(new ServiceUnavailableError()), { once: true })
+  })
+}
+
+/** Counts `work` among what is under way until it is settled, which it is before its caller goes on. */
 function kept<T>(begun: Map<Promise<unknown>, string> | undefined, verb: string, work: Promise<T>): Promise<T> {
   if (!begun) return work
   begun.set(work, verb)

@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
 import { poolConnection } from './connection'
-import { type Dialect, dialectOf } from './dialect'
+import type { Dialect } from './dialect'
+import { dialectOf } from './dialect-of'
 import type { Queryable } from './queryable'
 
 /** The instance the host made: rooms above this one hand it on and use nothing of it. */

@@ -1,7 +1,6 @@
 import type { Knex } from 'knex'
 import { ConfigurationError, ServiceUnavailableError } from '../../errors'
 import type { Dialect } from './dialect'
-import { rolledBack } from './driver-errors'
 import type { Queryable } from './queryable'
 
 // Not BINARY in front of it, which MySQL means to drop; in one character set first, since the host may have another.
@@ -26,19 +25,9 @@ export const mysql: Dialect = {
   integerKeyExpression: 'cast(?? as char)',
   run: async (db, { sql, bindings }) => (await db.raw(sql, bindings))[0],
   booleanToColumn: (value) => (value ? 1 : 0),
-  begin: (atAnyLevel) => (atAnyLevel ? ['BEGIN;'] : ['SET TRANSACTION ISOLATION LEVEL READ COMMITTED;', 'BEGIN;']),
-  unitConnection: (connection) => connection,
-  mayBeOpen: () => true,
-  endsTransaction(error) {
-    const { code } = (error ?? {}) as { code?: unknown } // whatever was thrown
-    return rolledBack.has(code) || code === 'ER_LOCK_WAIT_TIMEOUT' // with innodb_rollback_on_timeout
-  },
-  checkCommit() {},
-  endByForce(connection) {
-    // Not its own `destroy`, which only says goodbye, and tells nobody who waits for an answer.
-    ;(connection as { stream: { destroy(): void } }).stream.destroy() // as this driver's pool holds
-    return false
-  },
+  transaction: { isolationLevel: 'read committed' },
+  afterBegin: [],
+  beforeCommit: [],
   withSchemaLock,
   tableOptions,
   columnType,
@@ -87,7 +76,7 @@ async function withSchemaLock(db: Queryable, work: () => Promise<void>): Promise
   try {
     await work()
   } finally {
-    await (db.beyond?.() ?? db).raw(`select release_lock(${LOCK_NAME})`)
+    await db.raw(`select release_lock(${LOCK_NAME})`)
   }
 }
 

@@ -17,21 +17,9 @@ export const postgresql: Dialect = {
   integerKeyExpression: null,
   run: runPrepared,
   booleanToColumn: (value) => value,
-  begin: () => ['BEGIN TRANSACTION ISOLATION LEVEL READ COMMITTED;'],
-  unitConnection: (connection) => connection,
-  mayBeOpen: () => true,
-  endsTransaction: () => false, // it refuses what comes after
-  checkCommit(answer) {
-    const { response } = (answer ?? {}) as { response?: Answer | Answer[] } // knex's, around the driver's
-    if ([response].flat().some((one) => one?.command === 'ROLLBACK'))
-      throw new Error('The transaction was rolled back: a statement in it had failed')
-  },
-  endByForce(connection) {
-    const client = connection as PgClient // as this driver's pool holds
-    client.end(() => {})
-    client.connection?.stream?.destroy() // `end` alone may wait for a statement that hangs
-    return false
-  },
+  transaction: { isolationLevel: 'read committed' },
+  afterBegin: [],
+  beforeCommit: [],
   async withSchemaLock(db, work) {
     // The number is arbitrary; it only has to be the same in every version of this library.
     await db.raw('select pg_advisory_xact_lock(7303917261)')
@@ -75,15 +63,4 @@ function quoted(table: string): string {
     .split('.')
     .map((part) => `"${part.replaceAll('"', '""')}"`)
     .join('.')
-}
-
-/** What pg answers, as far as it is looked at. */
-interface Answer {
-  command?: unknown
-}
-
-interface PgClient {
-  end(done: () => void): void
-  /** Not of `pg-native`. */
-  connection?: { stream?: { destroy(): void } }
 }

@@ -1,11 +1,5 @@
 import type { Knex } from 'knex'
-import { ConfigurationError } from '../../errors'
-import type { Statement } from './compile-once'
-import { mysql } from './dialect-mysql'
-import { postgresql } from './dialect-postgresql'
-import { sqlite } from './dialect-sqlite'
-import type { Queryable } from './queryable'
-import type { Row } from './table'
+import type { Queryable, Row, Statement } from './queryable'
 
 /** Everything that differs between databases. */
 export interface Dialect {
@@ -29,18 +23,12 @@ export interface Dialect {
   booleanToColumn(value: boolean): boolean | number
   /** The rows that a compiled statement returns. */
   run(db: Queryable, statement: Statement): Promise<Row[]>
-  /** What begins a transaction at READ COMMITTED; `atAnyLevel` saves MySQL the statement that says so. */
-  begin(atAnyLevel: boolean): readonly string[]
-  /** A connection of the pool as a unit uses it. */
-  unitConnection(connection: unknown): unknown
-  /** False: the transaction that was begun is known to be gone, and ROLLBACK would be refused. */
-  mayBeOpen(connection: unknown): boolean
-  /** Whether a failed statement took the whole transaction with it: the next would be in none. */
-  endsTransaction(error: unknown): boolean
-  /** @throws Error where the answer to COMMIT says that nothing was kept */
-  checkCommit(answer: unknown): void
-  /** Ends a transaction whose ROLLBACK failed: true, and the connection is as good as new; false, and it is closed. */
-  endByForce(connection: unknown): boolean
+  /** How Knex begins a unit of work: at READ COMMITTED. */
+  readonly transaction: Knex.TransactionConfig
+  /** What is sent in a unit before its work. */
+  readonly afterBegin: readonly string[]
+  /** What is sent in a unit after its work, before Knex commits. */
+  readonly beforeCommit: readonly string[]
   /**
    * Runs `work` on one connection while no second process creates tables; null where CREATE ... IF NOT EXISTS is safe
    * by itself (on PostgreSQL two at once end in a duplicate key of the catalogue).
@@ -87,21 +75,3 @@ export interface ColumnTypes {
   readonly boolean: string
   readonly instant: string
 }
-
-/** @throws ConfigurationError for a client this store was not tested with */
-export function dialectOf(knex: Knex): Dialect {
-  if (typeof knex !== 'function')
-    throw new ConfigurationError('createKnexStore() needs `knex`: the instance knex({ client, ... }) returns.')
-  const { dialect, driverName }: { dialect?: unknown; driverName?: unknown } = knex.client
-  const found = DIALECTS.get(`${String(dialect)}/${String(driverName)}`)
-  if (found) return found
-  throw new ConfigurationError(
-    `createKnexStore() does not support the knex client "${String(driverName ?? dialect)}"; create knex with client: 'pg', 'mysql2' or 'better-sqlite3'.`,
-  )
-}
-
-const DIALECTS: ReadonlyMap<string, Dialect> = new Map([
-  ['postgresql/pg', postgresql],
-  ['mysql/mysql2', mysql],
-  ['sqlite3/better-sqlite3', sqlite],
-])

@@ -10,7 +10,7 @@ export function translateDriverError(verb: string, error: unknown): Error {
   const code = codeOf(error)
   if (DUPLICATE.has(code) || isRefusedChild(verb, code, error))
     return new DuplicateRecordError(`${verb}: a record with these unique values exists (${code})`)
-  if (isConflictCode(code) || isOutage(code) || isLostConnection(error)) {
+  if (isConflictCode(code) || isOutage(code) || isLostConnection(error) || isInHostTransaction(code, error)) {
     return new ServiceUnavailableError({ cause: new DriverError(verb, code) })
   }
   return new DriverError(verb, code, isMissingTable(code, error) ? '; run createAuthTables() or the migrations' : '')
@@ -46,25 +46,31 @@ function isRefusedChild(verb: string, code: string, error: unknown): boolean {
   return error instanceof Error && / - integer overflow$/.test(error.message)
 }
 
-// Serialization failure and deadlock (PostgreSQL); 1213, 1205 and, with innodb_snapshot_isolation, 1020 (MariaDB); a
-// locked file (SQLite).
-const CONFLICTS: ReadonlySet<string> = new Set(['40001', '40P01', 'ER_LOCK_DEADLOCK', 'ER_LOCK_WAIT_TIMEOUT', 'ER_CHECKREAD'])
+/** SQLite, where the host began a transaction by a statement of its own on the connection, which is not ours to end. */
+function isInHostTransaction(code: string, error: unknown): boolean {
+  return code === 'SQLITE_ERROR' && error instanceof Error && error.message.endsWith('cannot start a transaction within a transaction')
+}
+
+// Serialization failure and deadlock (PostgreSQL); 1213 and, with innodb_snapshot_isolation, 1020 (MariaDB); a file that changed
+// since the transaction read it (SQLite).
+const CONFLICTS: ReadonlySet<string> = new Set(['40001', '40P01', 'ER_LOCK_DEADLOCK', 'ER_CHECKREAD', 'SQLITE_BUSY_SNAPSHOT'])
 
 /** With these InnoDB has rolled back the whole transaction, and what comes next on the connection is in none. */
 export const rolledBack: ReadonlySet<unknown> = new Set(['ER_LOCK_DEADLOCK', 'ER_CHECKREAD', 'ER_LOCK_TABLE_FULL'])
 
 function isConflictCode(code: string): boolean {
-  return CONFLICTS.has(code) || /^SQLITE_(BUSY|LOCKED)/.test(code)
+  return CONFLICTS.has(code) || code.startsWith('SQLITE_LOCKED')
 }
 
 // Sockets and name resolution; knex's full pool; PostgreSQL classes 08 connection, 28 and 3D refused at the door,
-// 53 resources, 57P shutdown, and single codes: cancelled, lock timeout, read-only, a right taken away; a SQLite file that
-// cannot be used; MariaDB refusing at the door or at a table, shutting down, out of connections or disk, read-only, or
+// 53 resources, 57P shutdown, and single codes: cancelled, read-only, a right taken away; a lock that did not come in the time
+// which the database waits (a second wait would only be longer); a SQLite file that cannot be used; MariaDB refusing at the door or at a table, shutting down, out of connections or disk, read-only, or
 // ending what took too long.
 const OUTAGES = [
   /^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_|EHOST|ENET)/,
   /^(KnexTimeoutError|PROTOCOL_CONNECTION_LOST)$/,
-  /^(08...|28...|3D000|53...|57P..|57014|55P03|25006|42501)$/,
+  /^(08...|28...|3D000|53...|57P..|57014|25006|42501)$/,
+  /^(55P03|ER_LOCK_WAIT_TIMEOUT|SQLITE_BUSY(_RECOVERY|_TIMEOUT)?)$/,
   /^SQLITE_(CANTOPEN|IOERR|FULL|READONLY|PROTOCOL|NOTADB)/,
   /^ER_((DB|TABLE|COLUMN)?ACCESS_DENIED_ERROR|BAD_DB_ERROR|HOST_IS_BLOCKED|HOST_NOT_PRIVILEGED|SERVER_SHUTDOWN)$/,
   /^ER_(CON_COUNT_ERROR|TOO_MANY_USER_CONNECTIONS|USER_LIMIT_REACHED|OUT_OF_RESOURCES|DISK_FULL|RECORD_FILE_FULL)$/,

@@ -33,7 +33,7 @@ export function identitiesStore(connection: Connection, tables: Tables): Identit
           .select([...identities.selection])
           .orderBy(order),
       )
-      return rows.map(identities.toRecord)
+      return rows.map(identities.toRecord).filter((identity) => identity.userId === userId)
     },
 
     insert: (newIdentity) => insertRecord(connection, 'identities.insert', identities, newIdentity),
@@ -47,7 +47,7 @@ export function identitiesStore(connection: Connection, tables: Tables): Identit
         : await connection.together('identities.recordLogin', (db) =>
             dialect.rowLocks ? holdThenStamp(db, userId, link, at) : stampUserThenIdentity(db, login),
           )
-      return rows[0] ? users.toRecord(rows[0]) : null
+      return rows.map(users.toRecord).find((user) => user.id === userId) ?? null
     },
 
     async deleteForUser(userId, provider) {

@@ -5,7 +5,8 @@ import { afterCommitOf, refuseEnded } from './after-commit'
 import { announceLooseColumns } from './announce-loose-columns'
 import { type Connection, poolConnection, transactionConnection } from './connection'
 import { bindTables, type HostTables, type Tables } from './default-tables'
-import { type Dialect, dialectOf } from './dialect'
+import type { Dialect } from './dialect'
+import { dialectOf } from './dialect-of'
 import { identitiesStore } from './identities'
 import { recoveryCodesStore } from './recovery-codes'
 import { refreshTokensStore } from './refresh-tokens'
@@ -63,19 +64,32 @@ export function createKnexStore({ knex, preparedStatements = true, ...hostTables
   warnOfSeveralWriters(knex, dialect)
   const tables = bindTables(knex, dialect, hostTables)
   const pool = announceLooseColumns(poolConnection(knex, dialect), knex, tables, hostTables)
-  return {
+  return marked({
     ...storeOn(pool, tables, hostTables),
-    using(trx) {
+    using(trx: Knex.Transaction) {
       if (!trx?.isTransaction) throw new ConfigurationError('store.using() needs the transaction that knex.transaction() hands out.')
       const connection = transactionConnection(trx, dialect, { refuse: () => refuseEnded(trx) })
-      return storeOn(connection, tables, hostTables, afterCommitOf(trx))
+      return marked(storeOn(connection, tables, hostTables, afterCommitOf(trx)))
     },
-  }
+  })
+}
+
+const ours = new WeakSet<object>()
+
+function marked<Store extends AuthStore>(store: Store): Store {
+  ours.add(store)
+  return store
+}
+
+/** True for the very store that `createKnexStore` or its `using` returned, not for a wrapper or a copy of it. */
+export function isKnexStore(store: AuthStore): boolean {
+  return ours.has(store)
 }
 
 /** Its driver waits for a lock on the very thread on which whoever has it would go on. */
 function warnOfSeveralWriters({ client }: Knex, { name }: Dialect): void {
-  if (name === 'sqlite' && client.pool?.max > 1)
+  const { config }: Knex.Client = client
+  if (name === 'sqlite' && (config.pool?.max ?? 1) > 1)
     client.logger.warn(
       'doorward: give knex `pool: { min: 1, max: 1 }` for SQLite: with more connections two transactions at once stop the whole process for up to five seconds.',
     )
@@ -91,7 +105,8 @@ function storeOn(connection: Connection, tables: Tables, hostTables: HostTables,
     ...(hostTables.sessions !== false && { sessions: sessionsStore(connection, tables) }),
     ...(afterCommit && { afterCommit }),
     // Inside a transaction `unit` hands back the same connection: the work joins, on this very store.
-    transaction: (work) => connection.unit((inside) => work(inside === connection ? store : storeOn(inside, tables, hostTables))),
+    transaction: (work, options) =>
+      connection.unit((inside) => work(inside === connection ? store : storeOn(inside, tables, hostTables)), options),
   }
   return store
 }

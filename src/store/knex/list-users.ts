@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
 import { ValidationError } from '../../errors'
 import type { UserListing, UserPage, UserRecord } from '../auth-store'
+import { meetsFilter } from '../meets-filter'
 import type { Connection } from './connection'
 import type { Dialect } from './dialect'
 import type { Row, Table } from './table'
@@ -27,7 +28,10 @@ export async function listUsers(
   })
   const shown = rows.slice(0, limit)
   const end = shown.at(-1)
-  return { users: shown.map(users.toRecord), next: end && rows.length > limit ? asText(users, end) : null }
+  // Compared again: a host's collation may have called two keys equal.
+  const exact = filters.filter(({ field }) => field === 'id')
+  const isAsked = (user: UserRecord) => exact.every((filter) => meetsFilter(user, filter))
+  return { users: shown.map(users.toRecord).filter(isAsked), next: end && rows.length > limit ? asText(users, end) : null }
 }
 
 /** The instant as the column has it: a host's may be finer than a Date, and would come again on the next page. */

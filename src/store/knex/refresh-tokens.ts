@@ -51,8 +51,8 @@ export function refreshTokensStore(connection: Connection, tables: Tables): Refr
       )
       const token = row && refreshTokens.toRecord(row)
       if (!row || token?.tokenHash !== tokenHash) return null
-      const wasSpent = successors.read(row, 'parentId') !== null
-      return { token, successor: wasSpent ? successors.toRecord(row) : null, user: users.toRecord(row) }
+      const [user, successor] = [users.toRecord(row), successors.read(row, 'parentId') === null ? null : successors.toRecord(row)]
+      return token.userId === user.id && (successor === null || successor.parentId === token.id) ? { token, successor, user } : null
     },
 
     rotate: (rotation) => rotate(connection, tables, rotation),

@@ -1,11 +1,9 @@
 import type { Knex } from 'knex'
-import type { Statement } from './compile-once'
-import type { Queryable } from './queryable'
-import type { Row } from './table'
+import type { Queryable, Row, Statement } from './queryable'
 
 /** Of a host's knex, by its client. */
 interface Preparing {
-  /** Between it and its database nothing stays prepared, or nothing is to be. */
+  /** True when this client must not use named prepared statements: the host turned them off, or a pooler lost one. */
   isOff: boolean
   readonly names: Set<string>
 }
@@ -21,15 +19,14 @@ export function neverPrepare(knex: Knex): void {
 }
 
 /**
- * PostgreSQL parses and plans a statement that has a name once per connection; else that takes it as long as running it. A
- * transaction sends it without: what is refused there costs the host the transaction, and cannot be sent again.
+ * Sends a statement under its name, so that PostgreSQL parses and plans it once per connection; else that takes it as long as running
+ * it. A transaction sends it without: what is refused there costs the host the transaction, and cannot be sent again.
  */
-export async function runPrepared(db: Queryable, statement: Statement): Promise<Row[]> {
-  const { name } = statement
-  const plainly = async () => rowsOf(await send(db, statement, {}))
+export async function runPrepared(db: Queryable, { name, sql, bindings }: Statement): Promise<Row[]> {
+  const plainly = async () => rowsOf(await db.raw(sql, bindings))
   if (!name || db.isTransaction || !mayPrepare(db, name)) return plainly()
   try {
-    return rowsOf(await send(db, statement, { name }))
+    return rowsOf(await db.raw(sql, bindings).options({ name }))
   } catch (error) {
     const reason = reasons.get(codeOf(error))
     if (!reason) throw error
@@ -37,21 +34,6 @@ export async function runPrepared(db: Queryable, statement: Statement): Promise<
     stopPreparing(db, reason) // only now is it known that the name was to blame
     return rows
   }
-}
-
-function send(db: Queryable, { sql, native, bindings }: Statement, options: { readonly name?: string }): Knex.Raw {
-  return (native === undefined ? db.raw(sql, bindings) : numbered(db, native, bindings)).options(options)
-}
-
-/**
- * Given values, Knex goes through a text each time it is sent, to write `$1` for `?`. This one has been through that: its values join
- * what Knex makes of it without any.
- */
-function numbered(db: Queryable, native: string, bindings: Statement['bindings']): Knex.Raw {
-  const raw = db.raw(native)
-  const toSQL = raw.toSQL.bind(raw)
-  raw.toSQL = () => Object.assign(toSQL(), { bindings })
-  return raw
 }
 
 function preparingOf({ client }: Queryable): Preparing {

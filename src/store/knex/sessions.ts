@@ -18,7 +18,7 @@ export function sessionsStore(connection: Connection, tables: Tables): SessionSt
       const [row] = await connection.statement('sessions.findWithUser', (db) => withUser(db, connection.dialect, tables, { sessionHash }))
       if (!row) return null
       const found = { session: sessions.toRecord(row), user: users.toRecord(row) }
-      return found.session.sessionHash === sessionHash ? found : null
+      return found.session.sessionHash === sessionHash && found.session.userId === found.user.id ? found : null
     },
 
     async touch(id, seenBy, { lastSeenAt, expiresAt }) {
@@ -41,7 +41,7 @@ export function sessionsStore(connection: Connection, tables: Tables): SessionSt
           .select([...sessions.selection])
           .orderBy(order),
       )
-      return rows.map(sessions.toRecord)
+      return rows.map(sessions.toRecord).filter((session) => session.userId === userId)
     },
 
     async delete(userId, id) {

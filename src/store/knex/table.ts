@@ -3,7 +3,7 @@ import type { Knex } from 'knex'
 import { ConfigurationError, ValidationError } from '../../errors'
 import { type ColumnKind, canHold, expressionOf, fromColumn, toColumn } from './column-values'
 import type { Dialect } from './dialect'
-import type { Queryable } from './queryable'
+import type { Queryable, Row } from './queryable'
 import type { TableOptions } from './table-options'
 
 /** What a field is to us. */
@@ -26,7 +26,7 @@ export interface TableDefinition<R> {
   readonly keyIsGiven?: boolean
 }
 
-export type Row = Record<string, unknown>
+export type { Row } from './queryable'
 export type Values = Record<string, Knex.Value | null>
 /** What SELECT and RETURNING take. */
 export type Selected = string | Knex.Raw
