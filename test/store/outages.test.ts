@@ -91,7 +91,8 @@ const CUT = {
 
 /** Connections that wait for a lock for a second at most. */
 const impatient = {
-  postgres: (connection: ServerConnection, done: Done) => connection.query("set lock_timeout = '50ms'", (error) => done(error, connection)),
+  postgres: (connection: ServerConnection, done: Done) =>
+    connection.query("set lock_timeout = '200ms'", (error) => done(error, connection)),
   mariadb: (connection: ServerConnection, done: Done) =>
     connection.query('set innodb_lock_wait_timeout = 1', (error) => done(error, connection)),
 }
@@ -131,7 +132,8 @@ describe.each(['postgres', 'mariadb'] as const)('%s in trouble', (name) => {
   })
 
   test('C23: a unit that waits for a lock waits once, and is a 503', async () => {
-    const { store, database } = await opened({ min: 0, max: 2, afterCreate: impatient[name] })
+    const { database } = await opened()
+    const store = createKnexStore({ knex: database.connect({ min: 0, max: 1, afterCreate: impatient[name] }) })
     const { id } = await store.users.insert(newUser())
     const other = await database.knex.transaction()
     await other('auth_users').where({ id }).update({ name: 'first' })

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import { poolConnection } from './connection'
+import { deleteUpTo } from './delete-up-to'
 import type { Dialect } from './dialect'
 import { dialectOf } from './dialect-of'
 import type { Queryable } from './queryable'
@@ -97,9 +98,9 @@ async function countUpPacked(db: Queryable, key: string, endsAt: number, now: nu
 }
 
 /** `ends_at` is asked for again outside: a window that opened anew meanwhile, under the same key, is not deleted. */
-function removeEnded(db: Queryable, { name }: Dialect, instant: number, most: number): Knex.QueryBuilder {
+function removeEnded(db: Queryable, { name }: Dialect, instant: number, most: number): PromiseLike<number> {
   const ended = db(TABLE).where(ENDS_AT, '<', instant)
-  if (name === 'mysql') return ended.limit(most).delete() // has LIMIT here, and refuses it in the subquery
+  if (name === 'mysql') return deleteUpTo(db, ended, most)
   const keys = db(TABLE).where(ENDS_AT, '<', instant).orderBy(ENDS_AT).limit(most).select(KEY)
   return ended.whereIn(KEY, keys).delete()
 }

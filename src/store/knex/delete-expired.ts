@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
 import type { Expired } from '../auth-store'
 import type { Connection } from './connection'
+import { deleteUpTo } from './delete-up-to'
 import type { Table } from './table'
 
 type Narrow = (query: Knex.QueryBuilder) => Knex.QueryBuilder
@@ -19,8 +20,7 @@ export function deleteExpired<R extends { id: string }>(
 ): Promise<number> {
   const ended = (query: Knex.QueryBuilder) => narrow(query.where(table.column(end), '<=', table.value(end, before as R[typeof end]))) // both are instants
   return connection.statement<number>(verb, (db) => {
-    // MySQL has LIMIT in DELETE, and refuses it in the subquery.
-    if (connection.dialect.name === 'mysql') return ended(db(table.name)).limit(most).delete()
+    if (connection.dialect.name === 'mysql') return deleteUpTo(db, ended(db(table.name)), most)
     // In order, so that the index is walked.
     const picked = ended(db(table.name)).orderBy(table.column(end)).limit(most).select(table.column('id'))
     return ended(db(table.name)).whereIn(table.column('id'), picked).delete()
