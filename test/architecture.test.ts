@@ -51,7 +51,11 @@ type Files = ReadonlyMap<string, string>
 /** Every broken rule as one sentence. Paths are relative to `src`, with slashes. */
 function violations(files: Files): string[] {
   const sources = [...files].map(([path, text]) => ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true))
-  return [...sources.flatMap((source) => [...placeOf(source), ...importsOf(source), ...syntaxOf(source)]), ...tokenWrappers(sources)]
+  return [
+    ...sources.flatMap((source) => [...placeOf(source), ...importsOf(source), ...syntaxOf(source), ...knexInternals(source)]),
+    ...tokenWrappers(sources),
+    ...circles(sources),
+  ]
 }
 
 function placeOf(source: ts.SourceFile): string[] {
@@ -77,6 +81,28 @@ function packageImport(from: string, name: string, typeOnly: boolean): string[] 
   if (home && !home.test(from)) return [`${from} imports ${packageName}, which has another home`]
   if (packageName === 'knex' && !typeOnly) return [`${from} imports knex as a value; the host passes its instance`]
   return declared.has(packageName) ? [] : [`${from} imports ${packageName}, which package.json does not declare`]
+}
+
+/** The store uses what Knex's types declare for its users. */
+function knexInternals({ fileName, text }: ts.SourceFile): string[] {
+  const found = /__knex\w*|\b(?:acquire|release)\w*Connection\b|\.toSQL = |\bclient\.(?:_?query|emit|pool|transaction)\b/.exec(text)
+  return found ? [`${fileName} uses an internal of Knex: ${found[0]}`] : []
+}
+
+/** The files of `store/knex` that lead back to themselves, types included. */
+function circles(sources: readonly ts.SourceFile[]): string[] {
+  const folder = sources.filter(({ fileName }) => fileName.startsWith('store/knex/'))
+  const next = new Map(
+    folder.map((source) => {
+      const near = imports(source).filter(({ name }) => name.startsWith('./'))
+      return [source.fileName, near.map(({ name }) => `${posix.join('store/knex', name)}.ts`)]
+    }),
+  )
+  const reached = (from: string, seen = new Set<string>()): Set<string> => {
+    for (const file of next.get(from) ?? []) if (!seen.has(file)) reached(file, seen.add(file))
+    return seen
+  }
+  return [...next.keys()].filter((file) => reached(file).has(file)).map((file) => `${file} stands in a circle`)
 }
 
 /** One file of `providers` speaks jsonwebtoken; the others go through it. */
@@ -188,6 +214,10 @@ describe('the house', () => {
     ['jsonwebtoken in a guard', 'guards/create-guards.ts', "import jwt from 'jsonwebtoken'", 'another home'],
     ['knex beside the store', 'account/routes.ts', "import type { Knex } from 'knex'", 'another home'],
     ['knex as a value', 'store/knex/knex-store.ts', "import { knex } from 'knex'", 'as a value'],
+    ['a private field of Knex', 'store/knex/units.ts', 'connection.__knexTxId = 1', 'an internal of Knex: __knexTxId'],
+    ['a raw connection', 'store/knex/units.ts', 'client.acquireConnection()', 'an internal of Knex'],
+    ['an overridden method of Knex', 'store/knex/units.ts', 'raw.toSQL = () => 1', 'an internal of Knex'],
+    ['a file that imports itself', 'store/knex/table.ts', "import type { Table } from './table'", 'stands in a circle'],
     ['express in a provider client', 'providers/google.ts', "import type { Request } from 'express'", 'another home'],
     ['an undeclared package', 'http/route.ts', "import { z } from 'zod'", 'package.json does not declare'],
     ['a module named at run time', 'http/route.ts', 'export const load = (name: string) => import(name)', '(computed)'],
