@@ -4,6 +4,7 @@ import { warnAtBoot } from './boot-warnings'
 import { isProduction } from './config/environment'
 import { resolveSettings, type Settings } from './config/settings'
 import { type AuthContext, type Budgets, trustedStore } from './context'
+import { ConfigurationError } from './errors'
 import { createEvents } from './events'
 import { deriveKeys, secretAccessKey } from './keys'
 import { consoleLogger, type Logger, safely } from './logger'
@@ -13,7 +14,6 @@ import { type AuthRouterOptions, checkOptions, type Templates } from './options'
 import { createDummyHash } from './passwords/dummy-hash'
 import { argon2idHasher } from './passwords/hasher'
 import type { PasswordHasher, PasswordPolicy } from './passwords/password-hasher'
-import { generatePassword } from './passwords/policy'
 import { readSigningKeys } from './session/access-keys'
 import { resolveBudget, resolveBudgets } from './throttle/budget'
 import { countedHereToo } from './throttle/counted-here-too'
@@ -64,15 +64,19 @@ export function createContext(options: AuthRouterOptions): AuthContext {
 
 /** Option by option, and `check` by a call: a policy may be an object of a class. The hasher's own limit wins over a larger one. */
 function policyOf({ passwordPolicy = {} }: AuthRouterOptions, settings: Settings, hasher: PasswordHasher): PasswordPolicy {
+  const minLength = passwordPolicy.minLength ?? settings.passwordMinLength
   const maxBytes = Math.min(passwordPolicy.maxBytes ?? settings.passwordMaxBytes, hasher.maxPasswordBytes ?? Number.POSITIVE_INFINITY)
-  const policy: PasswordPolicy = {
-    minLength: passwordPolicy.minLength ?? settings.passwordMinLength,
+  // The limits of the two allow it, a hasher's own may not; NaN would be no limit.
+  if (!(maxBytes >= minLength))
+    throw new ConfigurationError(
+      'passwordHasher.maxPasswordBytes must be a number not below passwordMinLength: otherwise no password could be set.',
+    )
+  return {
+    minLength,
     maxBytes,
     requireComplexity: passwordPolicy.requireComplexity ?? settings.passwordRequireComplexity,
     ...(passwordPolicy.check && { check: async (password, about) => passwordPolicy.check?.(password, about) ?? null }),
   }
-  generatePassword(policy) // a policy without room for one is found now, and not by the first person who signs in
-  return policy
 }
 
 // A spent state may not be forgotten before it expires, so strangers who spend many fill this up: room for very many.

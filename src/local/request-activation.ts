@@ -4,7 +4,7 @@ import { type LinkToken, replaceLink } from '../mailbox/email-link'
 import { isPending } from '../mailbox/is-pending'
 import { ACTIVATION_WITHHELD, refusesEmailLink } from '../mailbox/refuses-email-link'
 import { mailLink, mayMail } from '../mailbox/send-mail'
-import { generatePassword } from '../passwords/policy'
+import { unusablePassword } from '../passwords/unusable-password'
 import type { UserRecord } from '../store/auth-store'
 
 /**
@@ -23,13 +23,12 @@ export async function sendActivation(
   if (!user || !(await isPending(ctx, user))) return null
   if (await refusesEmailLink(ctx, user)) return ACTIVATION_WITHHELD
   if (!(await mayMail(ctx, user))) return null
-  const replacement = forgotPassword ? await ctx.hasher.hash(generatePassword(ctx.passwordPolicy)) : null
   const link = await unitOfWork(ctx, async (ctx) => {
     const locked = await ctx.store.users.lock(user.id)
     // The mail goes to the address that was asked about: not if the account has another one by now.
     if (locked?.email !== user.email || !(await isPending(ctx, locked))) return null
-    if (replacement !== null)
-      await ctx.store.users.update(locked.id, { hashedPassword: replacement, passwordSetAt: null, updatedAt: ctx.now() })
+    if (forgotPassword)
+      await ctx.store.users.update(locked.id, { hashedPassword: unusablePassword(), passwordSetAt: null, updatedAt: ctx.now() })
     return replaceLink(ctx, locked, 'ACTIVATION')
   })
   if (link) mailLink(ctx, user, 'activation', link, locale)

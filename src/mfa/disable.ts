@@ -2,6 +2,7 @@ import { type AuthContext, unitOfWork } from '../context'
 import { InvalidCredentialsError, MfaNotEnrolledError, UnauthorizedError } from '../errors'
 import type { Locale } from '../http/locale'
 import { mailNotice } from '../mailbox/send-mail'
+import { hasPassword } from '../passwords/unusable-password'
 import { endOtherSessions, type KeptSession } from '../session/log-out'
 import { findActiveUser } from '../step-up/find-active-user'
 import { withPassword } from '../step-up/with-password'
@@ -28,7 +29,7 @@ export interface Disabling {
  */
 export async function disableTotp(ctx: AuthContext, { userId, password, code, keep, locale }: Disabling): Promise<void> {
   const user = await findEnrolled(ctx, userId)
-  if (user.passwordSetAt !== null) await provePassword(ctx, user, password)
+  if (hasPassword(user)) await provePassword(ctx, user, password)
   // The proof was of this password: a reset in between ends what was begun before it.
   const requireSamePassword = (locked: UserRecord) => {
     if (locked.hashedPassword !== user.hashedPassword) throw new InvalidCredentialsError()

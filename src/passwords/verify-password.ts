@@ -1,6 +1,7 @@
 import { ServiceUnavailableError } from '../errors'
 import { describeError, type Logger } from '../logger'
 import type { PasswordHasher } from './password-hasher'
+import { isUnusablePassword } from './unusable-password'
 
 export interface Verification {
   matches: boolean
@@ -15,8 +16,8 @@ interface Verifier {
 }
 
 /**
- * Whether the password is the hash's. `hash` null: nobody has this address. Then, and where the stored hash cannot be
- * read, a dummy hash of current parameters is verified instead, so that time does not tell.
+ * Whether the password is the hash's. `hash` null: nobody has this address. Then, and where the stored hash is an unusable
+ * password or cannot be read, a dummy hash of current parameters is verified instead, so that time does not tell.
  *
  * @throws ServiceUnavailableError when the queue is full, and nothing else: a hasher that throws is a failed login, logged
  */
@@ -49,7 +50,7 @@ async function orDummy<T>(ctx: Verifier, password: string, verify: () => Promise
 
 /** The hash, if the hasher can do something with it. */
 function readable({ hasher, logger }: Verifier, hash: unknown): string | null {
-  if (hash === null) return null
+  if (hash === null || isUnusablePassword(hash)) return null
   const reason = typeof hash === 'string' ? (hasher.unreadable?.(hash) ?? null) : 'unknown_format' // a row may hold anything
   if (typeof hash === 'string' && reason === null) return hash
   if (reason === 'bcrypt_not_installed') warnOfBcrypt(hasher, logger)

@@ -1,19 +1,18 @@
 import { type AuthContext, unitOfWork } from '../context'
 import { type Locale, placeholderName } from '../http/locale'
-import { generatePassword } from '../passwords/policy'
+import { unusablePassword } from '../passwords/unusable-password'
 import type { OAuthUser } from '../providers/provider-client'
 import { finishLogin } from '../session/finish-login'
 import { identitiesOf, identityRecord } from './identities'
 import type { SocialLogin } from './log-in-with-identity'
 
-/** An active account with the provider's address and name, and a password nobody knows; hashed before the unit opens. */
+/** An active account with the provider's address and name, and no password anybody could use. */
 export async function createAccount(ctx: AuthContext, email: string, profile: OAuthUser, locale: Locale): Promise<SocialLogin> {
-  const hashedPassword = await ctx.hasher.hash(generatePassword(ctx.passwordPolicy))
   const now = ctx.now()
   return unitOfWork(ctx, async (ctx) => {
     const user = await ctx.store.users.insert({
       email,
-      hashedPassword,
+      hashedPassword: unusablePassword(),
       name: profile.name ?? placeholderName[locale],
       isActive: true,
       isAdmin: false,

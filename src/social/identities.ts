@@ -2,6 +2,7 @@ import { type AuthContext, unitOfWork } from '../context'
 import { AccountInactiveError, ConfigurationError, LastLoginMethodError, OAuthAccountNotLinkedError, UnauthorizedError } from '../errors'
 import type { Locale } from '../http/locale'
 import { mailNotice } from '../mailbox/send-mail'
+import { hasPassword } from '../passwords/unusable-password'
 import type { OAuthUser } from '../providers/provider-client'
 import type { IdentityRecord, IdentityStore, NewIdentity, UserRecord } from '../store/auth-store'
 
@@ -36,8 +37,7 @@ export async function unlinkIdentity(
 async function remove(ctx: AuthContext, user: UserRecord, provider: string): Promise<number> {
   const linked = await identitiesOf(ctx).listForUser(user.id)
   if (!linked.some((identity) => identity.provider === provider)) return 0
-  // A generated password lets nobody in: then the last identity is the only door.
-  const isOnlyDoor = linked.length === 1 && user.passwordSetAt === null
+  const isOnlyDoor = linked.length === 1 && !hasPassword(user)
   if (ctx.settings.oauthKeepLastLoginMethod && isOnlyDoor) throw new LastLoginMethodError({ details: { provider } })
   return identitiesOf(ctx).deleteForUser(user.id, provider)
 }

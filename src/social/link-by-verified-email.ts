@@ -3,7 +3,7 @@ import { OAuthProviderAlreadyLinkedError } from '../errors'
 import type { Locale } from '../http/locale'
 import { recordMailboxProof } from '../mailbox/record-proof'
 import { mailNotice } from '../mailbox/send-mail'
-import { generatePassword } from '../passwords/policy'
+import { hasPassword, unusablePassword } from '../passwords/unusable-password'
 import type { OAuthUser } from '../providers/provider-client'
 import { finishLogin } from '../session/finish-login'
 import { endSessions } from '../session/log-out'
@@ -24,16 +24,16 @@ export async function linkByVerifiedEmail(
   profile: OAuthUser,
   locale: Locale,
 ): Promise<SocialLogin | null> {
-  const replacement = isProven(ctx, seen) ? null : await ctx.hasher.hash(generatePassword(ctx.passwordPolicy))
+  const wasProven = isProven(ctx, seen)
   const login = await unitOfWork(ctx, async (ctx) => {
     const user = await ctx.store.users.lock(seen.id)
-    if (!user?.isActive || user.email !== profile.email || isProven(ctx, user) !== (replacement === null)) return null
-    if (replacement === null) return link(ctx, user, profile)
-    const { cleared, ended } = await dispossess(ctx, user, replacement)
+    if (!user?.isActive || user.email !== profile.email || isProven(ctx, user) !== wasProven) return null
+    if (wasProven) return link(ctx, user, profile)
+    const { cleared, ended } = await dispossess(ctx, user)
     const login = await link(ctx, cleared, profile)
     return login && { ...login, ended }
   })
-  if (login) tellOwner(ctx, seen, profile, { locale, passwordReplaced: replacement !== null && seen.passwordSetAt !== null })
+  if (login) tellOwner(ctx, seen, profile, { locale, passwordReplaced: !wasProven && hasPassword(seen) })
   return login
 }
 
@@ -65,18 +65,14 @@ function isProven(ctx: AuthContext, user: UserRecord): boolean {
 }
 
 /** What is left belongs to the owner of the address. Sessions, one-shot tokens, factor, recovery codes, identities and the password: whatever the first registrant held. */
-async function dispossess(
-  ctx: AuthContext,
-  user: UserRecord,
-  hashedPassword: string,
-): Promise<{ cleared: UserRecord; ended: SocialLogin['ended'] }> {
+async function dispossess(ctx: AuthContext, user: UserRecord): Promise<{ cleared: UserRecord; ended: SocialLogin['ended'] }> {
   const now = ctx.now()
   await endSessions(ctx, user.id)
   await ctx.store.userTokens.consumeAllForUser(user.id, now)
   await ctx.store.recoveryCodes?.deleteForUser(user.id)
   const providers = (await identitiesOf(ctx).listForUser(user.id)).map(({ provider }) => provider)
   await identitiesOf(ctx).deleteForUser(user.id)
-  const changes = { hashedPassword, passwordSetAt: null, totpSecret: null, totpEnabledAt: null, totpLastStep: null }
+  const changes = { hashedPassword: unusablePassword(), passwordSetAt: null, totpSecret: null, totpEnabledAt: null, totpLastStep: null }
   await recordMailboxProof(ctx, user, changes)
   const cleared = { ...user, ...changes, emailVerifiedAt: now, updatedAt: now }
   return { cleared, ended: { providers, factor: user.totpEnabledAt !== null } }

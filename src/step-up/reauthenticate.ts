@@ -1,5 +1,6 @@
 import type { AuthContext } from '../context'
 import { InvalidCredentialsError } from '../errors'
+import { hasPassword } from '../passwords/unusable-password'
 import type { UserRecord } from '../store/auth-store'
 import { withPassword } from './with-password'
 
@@ -9,7 +10,7 @@ import { withPassword } from './with-password'
  * @throws InvalidCredentialsError, TooManyRequestsError
  */
 export async function reauthenticate(ctx: AuthContext, user: UserRecord, password: string | undefined): Promise<void> {
-  if (!ctx.settings.reauthenticate || user.passwordSetAt === null) return
+  if (!ctx.settings.reauthenticate || !hasPassword(user)) return
   if (password === undefined) throw new InvalidCredentialsError()
   await withPassword(ctx, user, password, async () => undefined)
 }

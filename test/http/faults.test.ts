@@ -217,7 +217,8 @@ describe('hooks of the host', () => {
       const mounted = await start()
       mounted.hasher.hash = async () => fault() as string // what it answers is never reached
 
-      const response = await signIn(mounted)
+      const person = { email: 'ana@example.test', password: 'a quiet harbour in winter' }
+      const response = await mounted.browser().post('/auth/signup').send(person)
 
       expect([response.status, response.body.code]).toEqual([500, 'INTERNAL_ERROR'])
       expect(response.text + mounted.logs.text()).not.toContain('canary')

@@ -202,10 +202,30 @@ describe('login', () => {
       const body = { current_password: current, new_password: 'nine green bicycles' }
       expect([401, 422], JSON.stringify(current)).toContain((await post(host, '/password-change', body, bearer)).status)
     }
-    // What the library itself makes has at least 128 bits, and is nowhere but in its hash.
+    // No hash of anything, and nothing that could be typed in.
     const { hashedPassword } = await userOf(host, profile.email)
-    expect(JSON.stringify(await host.knex('auth_users').where({ email: profile.email }))).not.toContain(session.body.refresh_token)
-    expect(hashedPassword).toMatch(/^test\$[0-9a-f]{64}$/)
+    expect(hashedPassword).toMatch(/^![A-Za-z0-9_-]{43}$/)
+    for (const given of [hashedPassword, hashedPassword.slice(1)]) expect((await login(given)).status).toBe(401)
+  })
+
+  test('R-077 a login against an account of social login costs what an unknown address costs, and the hasher sees no row of it', async () => {
+    const verified: string[] = []
+    const inner = fastHasher()
+    const verify: PasswordHasher['verify'] = (hash, given) => {
+      verified.push(hash)
+      return inner.verify(hash, given)
+    }
+    const host = await start({ options: { passwordHasher: { ...inner, verify } } })
+    const profile = newPerson()
+    await signIn(host, host.browser(), { profile })
+
+    const unknown = await post(host, '/login', { email: newAddress(), password })
+    const known = await post(host, '/login', { email: profile.email, password })
+
+    expect([known.status, known.body]).toEqual([unknown.status, unknown.body])
+    expect(verified).toEqual(Array(2).fill(expect.stringMatching(/^test\$/)))
+    expect(verified[1]).toBe(verified[0])
+    expect(host.logs.text()).not.toMatch(/password hash/)
   })
 
   test('another social login afterwards does not prove a password, and a reset gives one', async () => {

@@ -1,13 +1,33 @@
 import { describe, expect, test } from 'vitest'
+import { createKnexStore } from '../../src'
 import { amrOf, bearerOf, isAlive, mailsTo, newAddress, otherPassword, password, post, signedIn, userOf } from '../local/people'
 import { addUser } from '../social/accounts-at-hand'
+import { newPerson } from '../social/redirect-steps'
+import { signIn } from '../support/app'
 import { databases } from '../support/databases'
 import { mailbox } from '../support/mailbox'
 import { authenticator } from './authenticator'
 import { challengeOf, type EnrolledMember, enrolled, guess, onMfa, outcome, signedInAgain, verify } from './people'
 
 describe.each(await databases())('what a code allows, on $name', (database) => {
-  const { start } = onMfa(database)
+  const { start, opened } = onMfa(database)
+
+  test.each([true, false])(
+    'an account born by a provider has no password to show; the table has password_set_at: %j',
+    async (hasColumn) => {
+      const store = createKnexStore({ knex: opened().knex, ...(!hasColumn && { users: { columns: { passwordSetAt: false as const } } }) })
+      const host = await start({ settings: { reauthenticate: true }, options: { store } })
+      const { body } = await signIn(host, host.browser(), { profile: newPerson() })
+      const step = (path: string, sent: object, token = body.access_token) => post(host, path, sent, bearerOf({ token }))
+
+      const started = await step('/mfa/enroll', {})
+      expect(started.status, started.text).toBe(200)
+      const app = authenticator(started.body.secret, host.clock)
+      const confirmed = await step('/mfa/confirm', { code: app.code() })
+      expect(confirmed.status, confirmed.text).toBe(200)
+      expect((await step('/mfa/disable', { code: app.nextCode() }, confirmed.body.access_token)).status).toBe(204)
+    },
+  )
 
   test('R-114: disable takes password and code, takes the factor and its recovery codes off, and ends every session but the one shown', async () => {
     const host = await start()

@@ -63,7 +63,12 @@ describe('the policy of a router', () => {
     ).toBe(64)
   })
 
-  test('without room for a generated password, because of the hasher, stops the boot', () => {
-    expect(() => boot({ passwordHasher: { ...fastHasher(), maxPasswordBytes: 16 } })).toThrow(ConfigurationError)
+  test('that no password could satisfy, because of the hasher, stops the boot', () => {
+    const take = (maxPasswordBytes: number) => () => boot({ passwordHasher: { ...fastHasher(), maxPasswordBytes } })
+    for (const bytes of [11, Number.NaN]) {
+      expect(take(bytes), String(bytes)).toThrow(ConfigurationError)
+      expect(take(bytes)).toThrow(/maxPasswordBytes must be a number not below passwordMinLength/)
+    }
+    expect(take(12)().passwordPolicy).toMatchObject({ minLength: 12, maxBytes: 12 })
   })
 })

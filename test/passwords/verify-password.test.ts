@@ -1,9 +1,11 @@
 import bcrypt from 'bcrypt'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { ServiceUnavailableError } from '../../src/errors'
+import { bcryptHasher } from '../../src/passwords/bcrypt-hasher'
 import { createDummyHash } from '../../src/passwords/dummy-hash'
 import { argon2idHasher } from '../../src/passwords/hasher'
 import type { PasswordHasher } from '../../src/passwords/password-hasher'
+import { isUnusablePassword, unusablePassword } from '../../src/passwords/unusable-password'
 import { verifyPassword } from '../../src/passwords/verify-password'
 import { fastHasher } from '../support/fast-hasher'
 import { logTap } from '../support/log-tap'
@@ -75,6 +77,40 @@ describe('an address nobody has', () => {
     await expect(dummyHash()).rejects.toThrow('no memory')
     expect(await dummyHash()).toBe(await dummyHash())
     expect(hash).toHaveBeenCalledTimes(2)
+  })
+})
+
+describe('an unusable password', () => {
+  const makers: [string, () => PasswordHasher][] = [
+    ['argon2id', () => argon2idHasher()],
+    ['bcrypt', () => bcryptHasher({ cost: 10 })],
+    ['a host’s own that believes everything', () => ({ ...fastHasher(), verify: async () => true, needsRehash: () => true })],
+  ]
+
+  test.each(makers)('under %s verifies for nobody, costs one verification of the dummy, and no hasher sees it', async (_, make) => {
+    const ctx = contextOf(make())
+    const unusable = unusablePassword()
+    const seen = vi.spyOn(ctx.hasher, 'needsRehash')
+    const unreadable = ctx.hasher.unreadable ? vi.spyOn(ctx.hasher, 'unreadable') : null
+
+    for (const given of [unusable, unusable.slice(1), '', password]) expect(await verifyPassword(ctx, unusable, given)).toEqual(failed)
+
+    expect(ctx.verified).toEqual(Array(4).fill(await ctx.dummyHash()))
+    expect(seen).not.toHaveBeenCalled()
+    if (unreadable) expect(unreadable).not.toHaveBeenCalled()
+    expect(ctx.logger.entries).toEqual([])
+  })
+
+  test('is 44 characters, new each time, and nothing beside it is one', () => {
+    const made = Array.from({ length: 1_000 }, unusablePassword)
+    expect(new Set(made).size).toBe(1_000)
+    for (const unusable of made) {
+      expect(unusable).toMatch(/^![A-Za-z0-9_-]{43}$/)
+      expect(isUnusablePassword(unusable)).toBe(true)
+    }
+    const [some = ''] = made
+    for (const other of [some.slice(1), `${some}A`, some.slice(0, -1), ` ${some}`, `${some}\n`, '!', '', null, undefined, 7])
+      expect(isUnusablePassword(other), String(other)).toBe(false)
   })
 })
 

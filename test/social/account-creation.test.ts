@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { type Mounted, type SignInOptions, signIn } from '../support/app'
 import { databases } from '../support/databases'
-import { fastHasher } from '../support/fast-hasher'
 import { addUser, rowCounts, userByEmail, userById } from './accounts-at-hand'
 import { begin, callBack, newPerson, onDatabase } from './redirect-steps'
 
@@ -212,47 +211,13 @@ describe.each(await databases())('an account created on $name', (database) => {
   })
 
   describe('its password', () => {
-    test.each([
-      { settings: {}, shortest: 12, longest: 1024 },
-      { settings: { passwordRequireComplexity: true, passwordMinLength: 40 }, shortest: 40, longest: 1024 },
-      { settings: { passwordRequireComplexity: true, passwordMaxBytes: 64 }, shortest: 12, longest: 64 },
-    ])(
-      'satisfies the policy with every class, is random, and only its hash is stored: $settings',
-      async ({ settings, shortest, longest }) => {
-        const asked: string[] = []
-        const inner = fastHasher()
-        const hash = (password: string) => {
-          asked.push(password)
-          return inner.hash(password)
-        }
-        const passwordHasher = { ...inner, hash }
-        const host = await start({ settings, options: { passwordHasher } })
-
-        const users = [await created(host, { profile: newPerson() }), await created(host, { profile: newPerson() })]
-
-        expect(new Set(asked).size).toBe(2)
-        for (const [index, password] of asked.entries()) {
-          expect(password.length).toBeGreaterThanOrEqual(Math.max(20, shortest))
-          expect(Buffer.byteLength(password)).toBeLessThanOrEqual(longest)
-          for (const characters of [/[a-z]/, /[A-Z]/, /[0-9]/, /[^A-Za-z0-9]/]) expect(password).toMatch(characters)
-          expect(users[index]?.hashedPassword).toBe(await inner.hash(password))
-        }
-        expect(JSON.stringify(users) + host.logs.text()).not.toContain(asked[0])
-      },
-    )
-
-    test('is hashed by argon2id unless the host brings a hasher', async () => {
-      const host = await start({ options: { passwordHasher: undefined } as never }) // explicitly not given
-      expect((await created(host, { profile: newPerson() })).hashedPassword).toMatch(/^\$argon2id\$/)
-    })
-
-    test('a known identity costs no hash', async () => {
+    test('is unusable, new each time, and costs no hash', async () => {
       const host = await start()
-      const person = newPerson()
-      await created(host, { profile: person })
-      expect(host.hasher.hashed).toBe(1)
-      await created(host, { profile: person })
-      expect(host.hasher.hashed).toBe(1)
+      const [ana, bea] = [await created(host, { profile: newPerson() }), await created(host, { profile: newPerson() })]
+
+      for (const { hashedPassword } of [ana, bea]) expect(hashedPassword).toMatch(/^![A-Za-z0-9_-]{43}$/)
+      expect(ana.hashedPassword).not.toBe(bea.hashedPassword)
+      expect(host.hasher.hashed).toBe(0)
     })
   })
 })

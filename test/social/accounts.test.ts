@@ -1,11 +1,12 @@
 import { describe, expect, test } from 'vitest'
+import { createKnexStore } from '../../src'
 import { type Mounted, signIn } from '../support/app'
 import { databases } from '../support/databases'
 import { addIdentity, addUser, someTime, userById } from './accounts-at-hand'
 import { bearer, cookiePair, newPerson, onDatabase } from './redirect-steps'
 
 describe.each(await databases())('on $name', (database) => {
-  const { start } = onDatabase(database)
+  const { start, opened } = onDatabase(database)
 
   function unlink(host: Mounted, headers: Record<string, string>, provider: unknown = 'corp') {
     return host.browser().post('/auth/oauth/accounts/unlink').set(headers).send({ provider })
@@ -132,6 +133,25 @@ describe.each(await databases())('on $name', (database) => {
       await addIdentity(host.knex, userId, { provider: 'acme' })
       expect((await unlink(host, bearer(response))).status).toBe(204)
       expect((await unlink(host, bearer(response), 'acme')).body.code).toBe('LAST_LOGIN_METHOD')
+    })
+
+    test('R-065: an account whose generated password was hashed, by a version before, keeps its last identity too', async () => {
+      const host = await start({ settings: { oauthKeepLastLoginMethod: true } })
+      const user = await addUser(host.knex, { passwordSetAt: null })
+      const { subject } = await addIdentity(host.knex, user.id)
+      const response = await signIn(host, host.browser(), { profile: newPerson({ sub: subject }) })
+      expect((await unlink(host, bearer(response))).body.code).toBe('LAST_LOGIN_METHOD')
+    })
+
+    test('R-065: where the table has no password_set_at, an unusable password is no login method, and every other one is', async () => {
+      const store = createKnexStore({ knex: opened().knex, users: { columns: { passwordSetAt: false } } })
+      const host = await start({ settings: { oauthKeepLastLoginMethod: true }, options: { store } })
+      const born = await signIn(host, host.browser(), { profile: newPerson() })
+      expect((await unlink(host, bearer(born))).body.code).toBe('LAST_LOGIN_METHOD')
+
+      const { subject } = await addIdentity(host.knex, (await addUser(host.knex)).id)
+      const other = await signIn(host, host.browser(), { profile: newPerson({ sub: subject }) })
+      expect((await unlink(host, bearer(other))).status).toBe(204)
     })
 
     test('with oauthKeepLastLoginMethod a password somebody knows is a door of its own', async () => {

@@ -3,7 +3,6 @@ import { describe, expect, test } from 'vitest'
 import { createHttpClient, type HttpClient } from '../../src/http-client'
 import { type Mounted, signIn } from '../support/app'
 import { databases } from '../support/databases'
-import { fastHasher } from '../support/fast-hasher'
 import { recordQueries } from '../support/record-queries'
 import { addUser } from './accounts-at-hand'
 import { bearer, begin, callBack, newPerson, onDatabase } from './redirect-steps'
@@ -76,29 +75,23 @@ describe.each(await databases())('on $name', (database) => {
     }
   }
 
-  test('C24: no connection and no transaction is held while the provider is asked or a password is hashed', async () => {
+  test('C24: no connection and no transaction is held while the provider is asked', async () => {
     const seen: string[] = []
-    const inner = fastHasher()
-    const hash = async (password: string) => {
-      await askMeanwhile(host.knex, seen, 'hash')
-      return inner.hash(password)
-    }
     const host: Mounted = await start({
       settings: { oauthLinkByVerifiedEmail: true },
       providers: { corp: { httpClient: askingHttpClient(() => host.knex, seen) } },
-      options: { passwordHasher: { ...inner, hash } },
     })
     const person = newPerson()
 
     expect((await signIn(host, host.browser(), { profile: person })).status).toBe(200)
-    expect(seen).toEqual(['/token', '/token', '/jwks', '/jwks', '/userinfo', '/userinfo', 'hash'])
+    expect(seen).toEqual(['/token', '/token', '/jwks', '/jwks', '/userinfo', '/userinfo'])
     seen.length = 0
     expect((await signIn(host, host.browser(), { profile: person })).status).toBe(200)
     expect(seen).toEqual(['/token', '/token', '/userinfo', '/userinfo'])
     seen.length = 0
     const unproven = await addUser(host.knex, { emailVerifiedAt: null })
     expect((await signIn(host, host.browser(), { profile: newPerson({ email: unproven.email }) })).body.user_id).toBe(unproven.id)
-    expect(seen).toEqual(['/token', '/token', '/userinfo', '/userinfo', 'hash'])
+    expect(seen).toEqual(['/token', '/token', '/userinfo', '/userinfo'])
   })
 
   test('C24: ten people at once get through a pool of one', async () => {
