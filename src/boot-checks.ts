@@ -104,9 +104,9 @@ function checkNameColumn({ settings, store }: Boot): void {
 
 /** A stateless token is never spent, so there is nothing a window could be about. */
 function checkGraceWindow({ settings, store }: Boot): void {
-  if (settings.refreshReuseGraceSeconds > 0 && !store.refreshTokens) {
+  if (settings.refreshReuseGraceSeconds > 0 && !store.sessions) {
     throw new ConfigurationError(
-      'refreshReuseGraceSeconds (AUTH_REFRESH_REUSE_GRACE_SECONDS) is above 0 but the store has no refresh-token table; wire `refreshTokens` in your store, or leave the window at 0.',
+      'refreshReuseGraceSeconds (AUTH_REFRESH_REUSE_GRACE_SECONDS) is above 0 but the store keeps no sessions; wire `sessions` in your store, or leave the window at 0.',
     )
   }
 }

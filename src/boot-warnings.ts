@@ -17,10 +17,10 @@ const warnings: readonly ((boot: Boot) => void)[] = [
 
 /** Contract section 10.9. */
 function warnOfStatelessRefresh({ store, logger }: Boot): void {
-  if (store.refreshTokens) return
+  if (store.sessions) return
   logger.warn(
     {},
-    'doorward: the store has no refresh-token table: a refresh token works until it expires, however often it is used, and no logout ends it; wire `refreshTokens` in your store.',
+    'doorward: the store keeps no sessions: a refresh token works until it expires, however often it is used, and no logout ends it. There are no server-side sessions either. (`sessions: false` meant only the latter before 0.2.0.) Wire `sessions` in your store.',
   )
 }
 

@@ -1,6 +1,7 @@
 import type { Router } from 'express'
 import express from 'express'
 import { accountRoutes } from './account/routes'
+import { serverSessionRoutes } from './account/session-routes'
 import { adminRoutes } from './admin/routes'
 import { isProduction } from './config/environment'
 import type { AuthContext } from './context'
@@ -16,7 +17,6 @@ import { mfaRoutes } from './mfa/routes'
 import { withOpenApi } from './openapi/chapters'
 import type { Chapter } from './openapi/document'
 import type { AuthRouterOptions } from './options'
-import { serverSessionRoutes } from './server-session/routes'
 import { type AuthService, createService } from './service'
 import { keySetRoutes } from './session/key-set-route'
 import { type OnLogout, sessionRoutes } from './session/routes'
@@ -37,7 +37,7 @@ export interface AuthRouter extends Router {
  */
 export function createAuthRouter(options: AuthRouterOptions): AuthRouter {
   const ctx = createContext(options)
-  const guards = guardsFor({ ...ctx, tokenKeys: ownKeys(ctx.accessKeys) })
+  const guards = guardsFor({ ...ctx, tokenKeys: ownKeys(ctx.accessKeys), sessionTokenKeys: ctx.keys['session-token'] })
   const router = express.Router({ caseSensitive: true, strict: true })
   router.use(checkMount(ctx.prefix, ctx.logger))
   const chapters = withOpenApi(ctx, chaptersOf(ctx, guards))

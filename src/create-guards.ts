@@ -34,6 +34,7 @@ export function createGuards(options: GuardsOptions): Guards {
   return guardsFor({
     settings,
     tokenKeys: tokenKeysOf(source, options),
+    sessionTokenKeys: 'jwtSecret' in source ? deriveKeyList(source.jwtSecret, 'session-token') : null,
     store: options.store ?? null,
     now: options.now ?? (() => new Date()),
     logger: safely(options.logger ?? consoleLogger),
@@ -55,6 +56,8 @@ function checkOptions(options: GuardsOptions): void {
   if (store !== undefined && !hasMethods('find')(store?.users)) {
     throw new ConfigurationError('createGuards: store must be an AuthStore; createKnexStore({ knex }) makes one.')
   }
+  if (store?.sessions !== undefined && !hasMethods('find', 'touch')(store.sessions))
+    throw new ConfigurationError('createGuards: the sessions of the store need the methods find() and touch() (docs/store-contract.md).')
   if (httpClient !== undefined && typeof httpClient !== 'function')
     throw new ConfigurationError('createGuards: httpClient must be a function, such as createHttpClient() returns.')
   if (now !== undefined && typeof now !== 'function')

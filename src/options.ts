@@ -102,6 +102,7 @@ export function checkOptions(options: AuthRouterOptions): void {
   for (const [name, isRight, fix] of rules) {
     if (!isRight(options[name])) throw new ConfigurationError(`Option ${name} must be ${fix}.`)
   }
+  checkStoreVerbs(options.store)
   checkThrottle(options.throttle)
   checkPasswordPolicy(options.passwordPolicy)
   checkSignup(options.signup)
@@ -133,19 +134,38 @@ function optional(isRight: Rule): Rule {
   return (value) => value === undefined || isRight(value)
 }
 
+/** The verbs of a store that boot asks for; those of optional tables only where the table is there. */
+const storeVerbs: Readonly<Record<string, { readonly isOptional: boolean; readonly verbs: readonly string[] }>> = {
+  users: { isOptional: false, verbs: ['find', 'findByEmail', 'insert', 'update', 'lock', 'recordLogin'] },
+  userTokens: { isOptional: false, verbs: ['insert', 'find', 'consume', 'consumeAllForUser', 'wasConsumed'] },
+  identities: { isOptional: true, verbs: ['findWithUser', 'insert', 'recordLogin'] },
+  sessions: {
+    isOptional: true,
+    verbs: ['insert', 'find', 'lock', 'rotate', 'update', 'touch', 'listForUser', 'revoke', 'revokeForUser', 'deleteExpired'],
+  },
+}
+
 function isStore(value: unknown): boolean {
-  const { users, userTokens, identities, refreshTokens, sessions } = Object(value) as Record<string, unknown> // whatever was passed
-  return (
-    hasMethods('transaction')(value) &&
-    hasMethods('find', 'findByEmail', 'insert', 'update', 'lock', 'recordLogin')(users) &&
-    (Object(users) as { fields?: unknown }).fields instanceof Set && // boot checks read it
-    hasMethods('insert', 'find', 'consume', 'consumeAllForUser', 'wasConsumed')(userTokens) &&
-    optional(hasMethods('findWithUser', 'insert', 'recordLogin'))(identities) &&
-    optional(hasMethods('insert', 'find', 'findWithSuccessor', 'rotate', 'hasLiveFamily', 'revokeFamily', 'revokeForUser'))(
-      refreshTokens,
-    ) &&
-    optional(hasMethods('insert', 'findWithUser', 'touch', 'listForUser', 'delete', 'deleteForUser'))(sessions)
-  )
+  const { users } = Object(value) as { users?: unknown } // whatever was passed
+  const hasFields = (Object(users) as { fields?: unknown }).fields instanceof Set // boot checks read it
+  return hasMethods('transaction')(value) && hasFields
+}
+
+/** An adapter that was written for an earlier version lacks a verb: its author has to know which. */
+function checkStoreVerbs(store: AuthStore): void {
+  if ('refreshTokens' in store && store.refreshTokens !== undefined)
+    throw new ConfigurationError(
+      'Option store: refreshTokens is no longer part of an AuthStore, because `sessions` keeps refresh tokens too; see docs/upgrading.md.',
+    )
+  for (const [name, { isOptional, verbs }] of Object.entries(storeVerbs)) {
+    const table: unknown = Object(store)[name]
+    if (isOptional && table === undefined) continue
+    const missing = verbs.find((verb) => !hasMethods(verb)(table))
+    if (missing)
+      throw new ConfigurationError(
+        `Option store: ${name} lacks the method ${missing}(); storeContract() says what it has to do (docs/store-contract.md).`,
+      )
+  }
 }
 
 const rules: readonly (readonly [keyof AuthRouterOptions, Rule, string])[] = [

@@ -13,6 +13,7 @@ import { type UserUpdate, updateUser } from './admin/update-user'
 import { type AuthContext, trustedStore } from './context'
 import { EmailTakenError } from './errors'
 import type { AuthEventName } from './events'
+import { type PublicUser, toPublicUser } from './guards/public-user'
 import { requireEmail } from './http/email-address'
 import type { Locale } from './http/locale'
 import { activate } from './local/activate'
@@ -29,19 +30,27 @@ import { type Disabling, disableTotp, type Regeneration, regenerateRecoveryCodes
 import { type Enrolment, enrollTotp } from './mfa/enroll'
 import { type Verification, verifyMfa } from './mfa/verify-challenge'
 import type { OAuthUser } from './providers/provider-client'
-import { logOutSession } from './server-session/log-out-session'
-import { type FoundSession, findSession, listSessions, revokeSession } from './server-session/sessions'
-import { type LoginResult, openTokenPair } from './session/finish-login'
-import { logOut } from './session/log-out'
-import { openServerSession, type SessionLoginResult, type SessionOrigin } from './session/open-server-session'
+import { findLiveSession, type PublicSession, sessionsOf, toPublicSession } from './session/find-session'
+import type { LoginResult } from './session/finish-login'
+import { listSessions, revokeSession } from './session/list-sessions'
+import { logOut, logOutSession } from './session/log-out'
+import { openServerSession, openTokens, type SessionLoginResult } from './session/open-session'
 import { refresh } from './session/refresh'
-import type { PublicSession } from './session/server-session'
+import type { SessionOrigin } from './session/start-session'
 import { listIdentities, unlinkIdentity } from './social/identities'
 import { linkIdentity } from './social/link-identity'
 import { logInWithIdentity } from './social/log-in-with-identity'
 import { linkWithToken, logInWithToken, type TokenInHand } from './social/token-in-hand'
 import { findActiveUser } from './step-up/find-active-user'
 import type { AuthStore, IdentityRecord, UserRecord } from './store/auth-store'
+
+/** A session that is alive, and whose it is. */
+export interface FoundSession {
+  session: PublicSession
+  user: PublicUser
+  /** It was moved on just now: send the cookie again, or the browser drops it at the end it knows. */
+  hasSlid: boolean
+}
 
 /** The routes' operations without HTTP, for the host's jobs and transactions. They throw the same errors. */
 export interface AuthService {
@@ -87,7 +96,7 @@ export interface AuthService {
   changeEmail(token: string): Promise<void>
   /** Ends every session of an account, of both kinds; how many were alive. */
   revokeSessions(userId: string, acting?: ActingAdmin): Promise<number>
-  /** Closes an account, and everything that was open with it: sessions, refresh families, challenges, links. */
+  /** Closes an account, and everything that was open with it: sessions, challenges, links. */
   deactivate(userId: string, acting?: ActingAdmin): Promise<void>
   /**
    * Opens an account, whether it never was or was deactivated; its address is not proven by that. This and the other verbs
@@ -126,20 +135,20 @@ export function createService(ctx: AuthContext): AuthService {
   const ownerOf = (email: string) => ctx.store.users.findByEmail(requireEmail(email))
   return {
     async signUp(input) {
-      const signup = await signUp(ctx, input, { logsIn: false })
+      const signup = await signUp(ctx, input, null)
       if (signup.kind === 'taken') throw new EmailTakenError()
       return [signup.user, await sendFirstLink(ctx, signup, localeOf(input))]
     },
-    logIn: (input) => logIn(ctx, input, openTokenPair),
-    activate: (token) => activate(ctx, token),
+    logIn: (input) => logIn(ctx, input, openTokens()),
+    activate: (token) => activate(ctx, token, openTokens()),
     requestActivation: async (email, options) => sendActivation(ctx, await ownerOf(email), localeOf(options)),
     requestPasswordReset: async (email, options) => sendPasswordReset(ctx, await ownerOf(email), localeOf(options)),
-    resetPassword: (input) => resetPassword(ctx, input),
+    resetPassword: (input) => resetPassword(ctx, input, openTokens()),
     changePassword: (input) => changePassword(ctx, input),
     changePasswordWithMfa: (input) => changePasswordWithMfa(ctx, input),
     enrollTotp: (userId) => enrollTotp(ctx, userId),
-    confirmTotp: (input) => confirmTotp(ctx, input),
-    verifyMfa: (input) => verifyMfa(ctx, input, openTokenPair),
+    confirmTotp: (input) => confirmTotp(ctx, input, openTokens()),
+    verifyMfa: (input) => verifyMfa(ctx, input, openTokens()),
     disableTotp: (input) => disableTotp(ctx, input),
     regenerateRecoveryCodes: (input) => regenerateRecoveryCodes(ctx, input),
     requestEmailVerification: async (userId, options) => sendEmailVerification(ctx, await findActiveUser(ctx, userId), localeOf(options)),
@@ -153,8 +162,8 @@ export function createService(ctx: AuthContext): AuthService {
     listUsers: (query) => listUsers(ctx, query),
     findUser: (userId) => findUser(ctx, userId),
     updateUser: async (userId, changes, acting) => updateUser(ctx, userId, changes, requireNamed(acting)),
-    logInWithIdentity: (profile, options) => logInWithIdentity(ctx, profile, options),
-    logInWithToken: (input, options) => logInWithToken(ctx, input, options),
+    logInWithIdentity: (profile, options) => logInWithIdentity(ctx, profile, openTokens(), options),
+    logInWithToken: (input, options) => logInWithToken(ctx, input, openTokens(), options),
     refresh: (refreshToken) => refresh(ctx, refreshToken),
     logOut: (refreshToken, options) => logOut(ctx, refreshToken, options),
     listIdentities: (userId) => listIdentities(ctx, userId),
@@ -169,6 +178,12 @@ export function createService(ctx: AuthContext): AuthService {
     logOutSession: (sessionToken, options) => logOutSession(ctx, sessionToken, options),
     using: (store) => createService(insideHostTransaction(ctx, store)),
   }
+}
+
+async function findSession(ctx: AuthContext, sessionToken: string): Promise<FoundSession | null> {
+  const lookUp = { ...ctx, sessions: sessionsOf(ctx.store), sessionTokenKeys: ctx.keys['session-token'] }
+  const found = await findLiveSession(lookUp, sessionToken)
+  return found && { session: toPublicSession(found.session), user: toPublicUser(found.user), hasSlid: found.hasSlid }
 }
 
 /** What did not happen is true whatever becomes of the transaction. */

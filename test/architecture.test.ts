@@ -13,7 +13,7 @@ const floors: readonly (readonly string[])[] = [
   ['context'],
   ['session', 'limits', 'pages'],
   ['mailbox', 'guards', 'step-up'],
-  ['social', 'local', 'mfa', 'account', 'server-session', 'admin', 'openapi', 'boot-checks'],
+  ['social', 'local', 'mfa', 'account', 'admin', 'openapi', 'boot-checks'],
   ['service', 'boot-warnings'],
   ['create-context', 'create-guards'],
   ['create-auth-router'],
@@ -35,8 +35,7 @@ const homes: Readonly<Record<string, RegExp>> = {
   'prom-client': /^observers\/metrics\.ts$/,
   speakeasy: /^mfa\/totp\.ts$/,
   // The lower rooms know no Express; among them stand the clients of providers and the store.
-  express:
-    /^(http|session|mailbox|pages|guards|social|local|mfa|account|server-session|admin|openapi)\/|^(service|create-auth-router)\.ts$/,
+  express: /^(http|session|mailbox|pages|guards|social|local|mfa|account|admin|openapi)\/|^(service|create-auth-router)\.ts$/,
 }
 
 /** Where the process's environment may be read. */

@@ -94,8 +94,8 @@ function warnings(given: Given): string[] {
 }
 
 /** The store without one of its tables, or with fewer user columns. */
-function storeWithout(what: 'identities' | 'refreshTokens' | 'name' | 'emailVerifiedAt'): AuthStore {
-  if (what === 'identities' || what === 'refreshTokens')
+function storeWithout(what: 'identities' | 'sessions' | 'name' | 'emailVerifiedAt'): AuthStore {
+  if (what === 'identities' || what === 'sessions')
     return Object.fromEntries(Object.entries(store).filter(([key]) => key !== what)) as unknown as AuthStore // one optional or required part less
   const fields = new Set([...store.users.fields].filter((field) => field !== what))
   return { ...store, users: { ...store.users, fields } }
@@ -495,7 +495,7 @@ describe('R-009 unknown names are refused, with the nearest known one', () => {
     const wrong: [Given, RegExp][] = [
       [{ store: undefined }, /^Option store must be an AuthStore; createKnexStore/],
       [{ store: { users: {}, userTokens: {} } }, /^Option store must be an AuthStore/],
-      [{ store: { ...store, sessions: { insert: () => undefined } } }, /^Option store must be an AuthStore/],
+      [{ store: { ...store, sessions: { insert: () => undefined } } }, /^Option store: sessions lacks the method find\(\)/],
       [{ providers: [corp] }, /^Option providers must be an object of provider clients/],
       [{ providers: null }, /^Option providers must be an object/],
       [{ mailer: {} }, /^Option mailer must be an object with the method send/],
@@ -521,6 +521,60 @@ describe('R-009 unknown names are refused, with the nearest known one', () => {
     expect(refusal(() => createGuards({ ...guards, now: 5 as never }))).toContain('now must be a function')
     expect(refusal(() => createGuards({ ...guards, logger: {} as never }))).toContain('logger must be an object')
     expect(refusal(() => createGuards(guards).requireUser())).toMatch(/pass `store` to createGuards/)
+  })
+
+  test.each(['insert', 'find', 'lock', 'rotate', 'update', 'touch', 'listForUser', 'revoke', 'revokeForUser', 'deleteExpired'])(
+    'R-009 an adapter whose sessions lack %s() is refused by the verb',
+    (verb) => {
+      const lacking = { ...store, sessions: { ...store.sessions, [verb]: undefined } }
+      expect(refusal(() => boot({ store: lacking }))).toBe(
+        `Option store: sessions lacks the method ${verb}(); storeContract() says what it has to do (docs/store-contract.md).`,
+      )
+    },
+  )
+
+  test('R-009 an adapter of release 0.1.0 is refused, with the verb or the part that it has to change', () => {
+    const verb = async () => null
+    const oldSessions = {
+      insert: verb,
+      findWithUser: verb,
+      touch: verb,
+      listForUser: verb,
+      delete: verb,
+      deleteForUser: verb,
+      deleteExpired: verb,
+    }
+    const oldTokens = {
+      insert: verb,
+      find: verb,
+      findWithSuccessor: verb,
+      rotate: verb,
+      revokeFamily: verb,
+      revokeForUser: verb,
+      deleteExpired: verb,
+    }
+    const { sessions: _, ...rest } = store
+    for (const old of [
+      { ...rest, refreshTokens: oldTokens },
+      { ...store, refreshTokens: oldTokens, sessions: oldSessions },
+    ])
+      expect(refusal(() => boot({ store: old }))).toMatch(
+        /^Option store: refreshTokens is no longer part of an AuthStore.*docs\/upgrading.md/,
+      )
+    expect(refusal(() => boot({ store: { ...store, sessions: oldSessions } }))).toMatch(/^Option store: sessions lacks the method find\(\)/)
+  })
+
+  test.each(['find', 'touch'])('R-009 createGuards() refuses an adapter whose sessions lack %s()', (verb) => {
+    const lacking = { ...store, sessions: { ...store.sessions, [verb]: undefined } } as unknown as AuthStore
+    expect(refusal(() => createGuards({ settings: { jwtSecret: testSecret }, store: lacking }))).toMatch(
+      /^createGuards: the sessions of the store need the methods find\(\) and touch\(\)/,
+    )
+  })
+
+  test('R-009 createKnexStore({ refreshTokens }) is refused, with what to say instead', () => {
+    const made = (refreshTokens: unknown) => refusal(() => createKnexStore({ knex: database, refreshTokens } as never))
+    expect(made(false)).toMatch(/^createKnexStore\(\): refreshTokens is no longer an option.*say `sessions: false` \(docs\/upgrading.md\)/)
+    expect(made({ table: 'canary' })).toMatch(/^createKnexStore\(\): refreshTokens is no longer an option.*map your table as `sessions`/)
   })
 
   test('R-009 a client of the host’s own that lacks a part is refused by its key', () => {
@@ -555,19 +609,23 @@ describe('R-010 cookies and redirects that cannot work', () => {
   })
 })
 
-describe('R-011 refresh tokens without a table', () => {
-  test('R-011 are a warning at boot, in production too: the token is stateless then (contract section 10.9)', () => {
-    const given = { store: storeWithout('refreshTokens'), environment: 'production', settings: templates, mailer } as const
+describe('R-011 a store that keeps no sessions', () => {
+  test('R-011 is a warning at boot, in production too: refresh tokens are stateless then (contract section 10.9)', () => {
+    const given = { store: storeWithout('sessions'), environment: 'production', settings: templates, mailer } as const
 
-    expect(warnings(given)).toEqual([expect.stringMatching(/no refresh-token table.*works until it expires.*wire `refreshTokens`/)])
+    expect(warnings(given)).toEqual([
+      expect.stringMatching(
+        /keeps no sessions.*works until it expires.*no server-side sessions either.*`sessions: false`.*Wire `sessions`/,
+      ),
+    ])
     expect(warnings({ ...given, store })).toEqual([])
   })
 
-  test('R-011 a grace window without the table is refused, and with it at home up to a minute', () => {
+  test('R-011 a grace window without them is refused, and with them at home up to a minute', () => {
     const settings = { refreshReuseGraceSeconds: 1 }
 
-    expect(refusal(() => boot({ settings, store: storeWithout('refreshTokens') }))).toMatch(
-      /^refreshReuseGraceSeconds \(AUTH_REFRESH_REUSE_GRACE_SECONDS\).*no refresh-token table; wire `refreshTokens`.*or leave the window at 0/,
+    expect(refusal(() => boot({ settings, store: storeWithout('sessions') }))).toMatch(
+      /^refreshReuseGraceSeconds \(AUTH_REFRESH_REUSE_GRACE_SECONDS\).*keeps no sessions; wire `sessions`.*or leave the window at 0/,
     )
     expect(boot({ settings: { refreshReuseGraceSeconds: 60 } }).auth).toBeDefined()
     expect(refusal(() => boot({ settings: { refreshReuseGraceSeconds: 61 } }))).toContain('refreshReuseGraceSeconds')

@@ -107,7 +107,7 @@ describe('when it is told', () => {
     const seen: unknown[] = []
     // The one connection of the pool belongs to the unit until it has ended: a listener inside it could not ask.
     mounted.auth.events.on('signup', async ({ userId }) => seen.push(await mounted.knex('auth_users').where({ id: userId }).first('email')))
-    mounted.auth.events.on('login', async () => seen.push(await mounted.knex('auth_refresh_tokens').count({ count: '*' }).first()))
+    mounted.auth.events.on('login', async () => seen.push(await mounted.knex('auth_sessions').count({ count: '*' }).first()))
 
     await signIn(mounted)
     await settled()
@@ -120,7 +120,7 @@ describe('when it is told', () => {
     const faulty = faultyStore(createKnexStore({ knex: mounted.knex }))
     const broken = await start({ options: { store: faulty.store } })
     const heard = listen(broken)
-    faulty.break('refreshTokens.insert', () => Promise.reject(new Error('down')))
+    faulty.break('sessions.insert', () => Promise.reject(new Error('down')))
 
     expect((await signIn(broken)).status).toBe(500)
     await settled()

@@ -34,6 +34,7 @@ test('the package exports these names and no others', () => {
     'memoryCounters',
     'metrics',
     'migrationSource',
+    'migrationSourceFor',
     'providersFromEnv',
     'purgeExpired',
     'rateLimit',

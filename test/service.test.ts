@@ -87,7 +87,7 @@ describe.each(await databases())('on $name', (database) => {
     })
 
     await expect(work).rejects.toThrow('the host changed its mind')
-    for (const table of ['orders', 'auth_users', 'auth_identities', 'auth_refresh_tokens']) expect(await knex(table), table).toEqual([])
+    for (const table of ['orders', 'auth_users', 'auth_identities', 'auth_sessions']) expect(await knex(table), table).toEqual([])
   })
 
   test('using(store.using(trx)): the host’s commit keeps it', async () => {

@@ -53,6 +53,7 @@ const expressless = [
   'test/store/migrations.test.ts',
   'test/store/schema.test.ts',
   'test/store/time-zones.test.ts',
+  'test/testing/mutants.test.ts',
   'test/throttle/budget.test.ts',
   'test/throttle/client-key.test.ts',
   'test/throttle/held-windows.test.ts',

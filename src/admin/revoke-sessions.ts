@@ -1,6 +1,5 @@
 import { type AuthContext, unitOfWork } from '../context'
 import { endOtherSessions } from '../session/log-out'
-import { isLive } from '../session/server-session'
 import { type ActingAdmin, lockTarget } from './lock-target'
 
 /**
@@ -11,9 +10,9 @@ export async function revokeSessions(ctx: AuthContext, userId: string, acting?: 
   const count = await unitOfWork(ctx, async (ctx) => {
     if (!acting) await ctx.store.users.lock(userId)
     else await lockTarget(ctx, userId, acting)
-    const rows = (await ctx.store.sessions?.listForUser(userId)) ?? []
-    const expired = rows.filter((session) => !isLive(session, ctx.now())) // their rows go too, and count for nothing
-    return (await endOtherSessions(ctx, userId)) - expired.length
+    const living = await ctx.store.sessions?.listForUser(userId, ctx.now())
+    await endOtherSessions(ctx, userId)
+    return living?.length ?? 0
   })
   ctx.events.emit('session.revoked', { userId, count })
   return count

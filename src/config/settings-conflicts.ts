@@ -2,7 +2,14 @@ import type { Settings } from './settings'
 
 /** What two settings together make impossible or unsafe, one sentence each; empty when they agree. */
 export function settingsConflicts(settings: Settings): string[] {
-  return [...samesiteNone(settings), ...cookieNames(settings), ...redirects(settings), ...secondFactor(settings), ...grace(settings)]
+  return [
+    ...samesiteNone(settings),
+    ...cookieNames(settings),
+    ...redirects(settings),
+    ...secondFactor(settings),
+    ...grace(settings),
+    ...sessionEnds(settings),
+  ]
 }
 
 function samesiteNone({ cookieSamesite, cookieSecure }: Settings): string[] {
@@ -45,4 +52,9 @@ function secondFactor({ mfaEnabled, mfaIssuer }: Settings): string[] {
 function grace({ refreshReuseGraceSeconds, accessTokenTtlSeconds }: Settings): string[] {
   if (refreshReuseGraceSeconds === 0 || refreshReuseGraceSeconds < accessTokenTtlSeconds) return []
   return ['refreshReuseGraceSeconds must be below accessTokenTtlSeconds.']
+}
+
+function sessionEnds({ sessionTtlSeconds, sessionMaxSeconds }: Settings): string[] {
+  if (sessionMaxSeconds >= sessionTtlSeconds) return []
+  return ['sessionMaxSeconds (AUTH_SESSION_MAX_SECONDS) must not be less than sessionTtlSeconds: no session could last that long.']
 }

@@ -95,6 +95,13 @@ const rules: Joi.StrictSchemaMap<Checked> = {
   loginUrl: redirectTarget(),
   defaultLocale: oneOf('en-US', 'pt-BR'),
   sessionTtlSeconds: whole(86_400, 1, 31_536_000),
+  sessionMaxSeconds: Joi.number()
+    .strict()
+    .integer()
+    .min(1)
+    .max(315_360_000)
+    .default(({ sessionTtlSeconds }: Settings) => Math.max(2_592_000, sessionTtlSeconds))
+    .description('a whole number from 1 to 315360000'),
   sessionCookieName: cookieName('auth_session'),
   openapiEnabled: Joi.boolean()
     .strict()

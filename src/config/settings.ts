@@ -58,6 +58,7 @@ export interface Settings {
   readonly loginUrl: string | null
   readonly defaultLocale: 'en-US' | 'pt-BR'
   readonly sessionTtlSeconds: number
+  readonly sessionMaxSeconds: number
   readonly sessionCookieName: string
   readonly openapiEnabled: boolean
   readonly rememberedTokens: number

@@ -1,6 +1,6 @@
 import type { Request } from 'express'
 import type { AccessTokenClaims } from '../session/access-token'
-import type { PublicSession } from '../session/server-session'
+import type { PublicSession } from '../session/find-session'
 import type { PublicUser } from './public-user'
 
 /** What a guard found out about one request. */

@@ -15,6 +15,7 @@ import {
 } from '../errors'
 import { describeStep, type Refusal } from '../http/description'
 import { step } from '../http/routes'
+import type { KeyList } from '../keys'
 import type { UserRecord, UserStore } from '../store/auth-store'
 import { readCredential } from './credentials'
 import { rememberAuth, type TokenAuth } from './current-auth'
@@ -45,6 +46,8 @@ export type GuardContext = Pick<AuthContext, 'now' | 'logger'> & {
   /** What an access token may be signed with. */
   readonly tokenKeys: TokenKeys
   readonly store: Pick<AuthContext['store'], 'users' | 'sessions'> | null
+  /** Null: guards without the secret, which ask the database about junk as well. */
+  readonly sessionTokenKeys: KeyList | null
 }
 
 export function guardsFor(ctx: GuardContext): Guards {

@@ -1,6 +1,6 @@
 import type { Request, Response } from 'express'
 import { AppError, ConfigurationError, ServiceUnavailableError, UnauthorizedError } from '../errors'
-import { findLiveSession, type LiveSession, type SessionContext, toPublicSession } from '../session/server-session'
+import { findLiveSession, type LiveSession, type SessionContext, toPublicSession } from '../session/find-session'
 import { readSessionCookie, setSessionCookie } from '../session/session-cookie'
 import { rememberAuth } from './current-auth'
 import type { GuardContext } from './guards'
@@ -21,7 +21,7 @@ export function requireSession(ctx: GuardContext): (req: Request, res: Response)
     const live = token === null ? null : await find({ ...ctx, sessions }, token)
     if (token === null || live === null) throw new UnauthorizedError()
     rememberAuth(req, { claims: null, user: toPublicUser(live.user), session: toPublicSession(live.session) })
-    if (live.hasSlid) sendAgain(ctx, res, token)
+    if (live.hasSlid) sendAgain(ctx, res, token, live.session.expiresAt)
   }
 }
 
@@ -35,8 +35,8 @@ async function find(ctx: SessionContext, token: string): Promise<LiveSession | n
 }
 
 /** On an answer of the host's: no shared cache may keep a Set-Cookie, and hand one person's session to the next. */
-function sendAgain({ settings }: GuardContext, res: Response, token: string): void {
+function sendAgain(ctx: GuardContext, res: Response, token: string, expiresAt: Date): void {
   if (res.headersSent) return // the host has answered while we were asking
-  setSessionCookie(settings, res, token)
+  setSessionCookie(ctx, res, token, expiresAt)
   res.setHeader('Cache-Control', 'no-store')
 }

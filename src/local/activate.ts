@@ -5,7 +5,7 @@ import { isPending } from '../mailbox/is-pending'
 import { recordMailboxProof } from '../mailbox/record-proof'
 import { refuseLink, refusesEmailLink } from '../mailbox/refuses-email-link'
 import { announceLogin } from '../session/announce-login'
-import { finishLogin, type LoginResult } from '../session/finish-login'
+import { finishLogin, type LoginResult, type OpenSession, type TokenPair } from '../session/finish-login'
 import type { UserRecord, UserTokenRecord } from '../store/auth-store'
 
 /**
@@ -13,8 +13,8 @@ import type { UserRecord, UserTokenRecord } from '../store/auth-store'
  * (contract section 10.4).
  * @throws InvalidTokenError; EmailLinkForbiddenError with the link spent
  */
-export async function activate(ctx: AuthContext, token: string): Promise<LoginResult> {
-  const result = await activateAnd(ctx, token, (ctx, user) => finishLogin(ctx, user, ['email']))
+export async function activate(ctx: AuthContext, token: string, open: OpenSession<TokenPair>): Promise<LoginResult> {
+  const result = await activateAnd(ctx, token, (ctx, user) => finishLogin(ctx, user, { amr: ['email'], provider: null }, open))
   announceLogin(ctx, result)
   return result
 }

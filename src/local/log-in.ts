@@ -66,7 +66,7 @@ function logInAsSeen<Session extends OpenedSession>(
 ): Promise<Session | LoginChallenge | null> {
   return unitOfWork(ctx, async (ctx) => {
     const user = await ctx.store.users.recordLogin(seen, ctx.now(), rehashed === null ? {} : { hashedPassword: rehashed })
-    return user && finishLogin(ctx, user, ['pwd'], open)
+    return user && finishLogin(ctx, user, { amr: ['pwd'], provider: null }, open)
   })
 }
 

@@ -8,8 +8,7 @@ import { type Route, withBody } from '../http/routes'
 import { sameSite } from '../http/same-site'
 import { passwordText, text } from '../http/validate'
 import { loginAnswer, sendLogin } from '../session/delivery'
-import { openTokenPair } from '../session/finish-login'
-import { openServerSession } from '../session/open-server-session'
+import { openServerSession, openTokens } from '../session/open-session'
 import type { DeliveryLine } from '../session/per-delivery'
 import { originOf, sendSessionLogin, sessionLoginAnswer } from '../session/session-cookie'
 import { clientKey } from '../throttle/client-key'
@@ -43,7 +42,7 @@ export function loginRoutes(ctx: AuthContext, { base, delivery, before }: Delive
       before,
       body: credentials,
       handle: async (req, res, { email, password }) =>
-        sendLogin(ctx, res, await logIn(ctx, { email, password, client: clientKey(req.ip) }, openTokenPair), delivery),
+        sendLogin(ctx, res, await logIn(ctx, { email, password, client: clientKey(req.ip) }, openTokens(originOf(ctx, req))), delivery),
     }),
     withBody({
       method: 'POST',
@@ -58,7 +57,7 @@ export function loginRoutes(ctx: AuthContext, { base, delivery, before }: Delive
       body: Joi.object<ResetBody>({ token: text(512), new_password: passwordText().allow('') }),
       handle: async (req, res, { token, new_password: newPassword }) => {
         const locale = localeOf(req, ctx.settings.defaultLocale)
-        sendLogin(ctx, res, await resetPassword(ctx, { token, newPassword, locale }), delivery)
+        sendLogin(ctx, res, await resetPassword(ctx, { token, newPassword, locale }, openTokens(originOf(ctx, req))), delivery)
       },
     }),
   ]

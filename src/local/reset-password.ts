@@ -7,7 +7,7 @@ import { refuseLink, refusesEmailLink } from '../mailbox/refuses-email-link'
 import { mailNotice } from '../mailbox/send-mail'
 import { checkPassword } from '../passwords/check-password'
 import { announceLogin } from '../session/announce-login'
-import { finishLogin, type LoginResult } from '../session/finish-login'
+import { finishLogin, type LoginResult, type OpenSession, type TokenPair } from '../session/finish-login'
 import { endOtherSessions } from '../session/log-out'
 import type { UserRecord, UserTokenRecord } from '../store/auth-store'
 
@@ -25,8 +25,8 @@ export interface ResetInput {
  * checked before the link is spent, so that a refused password costs nothing.
  * @throws InvalidTokenError, ValidationError (the password); EmailLinkForbiddenError with the link spent
  */
-export async function resetPassword(ctx: AuthContext, input: ResetInput): Promise<LoginResult> {
-  const result = await resetAnd(ctx, input, (ctx, user) => finishLogin(ctx, user, ['email']))
+export async function resetPassword(ctx: AuthContext, input: ResetInput, open: OpenSession<TokenPair>): Promise<LoginResult> {
+  const result = await resetAnd(ctx, input, (ctx, user) => finishLogin(ctx, user, { amr: ['email'], provider: null }, open))
   announceLogin(ctx, result)
   return result
 }

@@ -8,7 +8,7 @@ import { ACTIVATION_WITHHELD } from '../mailbox/refuses-email-link'
 import { mailLink, mailNotice, mayMail } from '../mailbox/send-mail'
 import { checkPassword } from '../passwords/check-password'
 import { announceLogin } from '../session/announce-login'
-import { finishLogin, type LoginResult } from '../session/finish-login'
+import { finishLogin, type LoginResult, type OpenSession, type TokenPair } from '../session/finish-login'
 import { DuplicateRecordError, type NewUser, type UserRecord } from '../store/auth-store'
 import { sendActivation } from './request-activation'
 
@@ -39,9 +39,10 @@ export type Signup =
 /**
  * A local account: active at once with `autoActivate`, else waiting for its link. The account, its link and what the
  * host's `onSignup` writes are one unit: either all of it is there, or nothing is. The mail is `sendFirstLink`'s.
+ * @param open begins the session of an account that is born active; null: none is wanted
  * @throws ValidationError (address, name, password), ServiceUnavailableError, and what `onSignup` throws
  */
-export async function signUp(ctx: AuthContext, input: SignUpInput, { logsIn }: { logsIn: boolean }): Promise<Signup> {
+export async function signUp(ctx: AuthContext, input: SignUpInput, open: OpenSession<TokenPair> | null): Promise<Signup> {
   const email = requireEmail(input.email)
   const name = requireName(input.name)
   await checkPassword(ctx, input.password, { email, name })
@@ -50,7 +51,7 @@ export async function signUp(ctx: AuthContext, input: SignUpInput, { logsIn }: {
   const owner = await ctx.store.users.findByEmail(email)
   if (owner) return { kind: 'taken', owner }
   const body = { ...withoutPassword(input), email, name }
-  const account = await insertAccount(ctx, newAccount(ctx, { email, name, hashedPassword }), body, logsIn)
+  const account = await insertAccount(ctx, newAccount(ctx, { email, name, hashedPassword }), body, open)
   if (account.kind === 'taken') return account
   ctx.events.emit('signup', { userId: account.user.id, by: 'pwd' })
   if (account.session) announceLogin(ctx, account.session)
@@ -76,7 +77,7 @@ export async function tellOwner(ctx: AuthContext, seen: UserRecord | null, addre
 }
 
 /** A duplicate of our own row is the address; one that `onSignup` meets is the host's affair, and thrown as it is. */
-async function insertAccount(ctx: AuthContext, account: NewUser, body: object, logsIn: boolean): Promise<Signup> {
+async function insertAccount(ctx: AuthContext, account: NewUser, body: object, open: OpenSession<TokenPair> | null): Promise<Signup> {
   const taken = new EmailTakenError()
   const insert = async (ctx: AuthContext) => {
     try {
@@ -86,19 +87,20 @@ async function insertAccount(ctx: AuthContext, account: NewUser, body: object, l
     }
   }
   try {
-    return await unitOfWork(ctx, async (ctx) => complete(ctx, await insert(ctx), body, logsIn))
+    return await unitOfWork(ctx, async (ctx) => complete(ctx, await insert(ctx), body, open))
   } catch (error) {
     if (error === taken) return { kind: 'taken', owner: null }
     throw error
   }
 }
 
-async function complete(ctx: AuthContext, inserted: UserRecord, body: object, logsIn: boolean): Promise<Signup> {
+async function complete(ctx: AuthContext, inserted: UserRecord, body: object, open: OpenSession<TokenPair> | null): Promise<Signup> {
   await ctx.signup.onSignup?.(inserted, body, ctx.store)
   // The hook may have changed the account, and then it decides: no session begins on one that it made inactive.
   const user = ctx.signup.onSignup ? await ctx.store.users.lock(inserted.id) : inserted
   if (!user) throw new InternalError({ cause: new Error('onSignup removed the account.') })
-  if (user.isActive) return { kind: 'made', user, link: null, session: logsIn ? await finishLogin(ctx, user, ['pwd']) : null }
+  if (user.isActive)
+    return { kind: 'made', user, link: null, session: open && (await finishLogin(ctx, user, { amr: ['pwd'], provider: null }, open)) }
   // A host that may refuse links is asked first, outside of the unit; an account the hook has closed waits for no link.
   const link = ctx.refusesEmailLink || !(await isPending(ctx, user)) ? null : await issueLink(ctx, user.id, 'ACTIVATION')
   return { kind: 'made', user, link, session: null }

@@ -13,7 +13,9 @@ import { passwordText, text, validate } from '../http/validate'
 import { takeUnit } from '../limits/take-unit'
 import { ACTIVATION_WITHHELD } from '../mailbox/refuses-email-link'
 import { setLoginCookies } from '../session/delivery'
+import { openTokens } from '../session/open-session'
 import type { DeliveryLine } from '../session/per-delivery'
+import { originOf } from '../session/session-cookie'
 import type { UserRecord } from '../store/auth-store'
 import { clientKey } from '../throttle/client-key'
 import { type Signup, sendFirstLink, signUp, tellOwner } from './sign-up'
@@ -62,7 +64,7 @@ export function signupRoutes(ctx: AuthContext, { base: path, delivery, before }:
         const input = readSignup(ctx, await readJsonBody(req, res))
         await takeUnit(ctx, ctx.budgets.signup, ['signup:client', clientKey(req.ip)], SignupThrottledError)
         const locale = localeOf(req, ctx.settings.defaultLocale)
-        const signup = await signUp(ctx, { ...input, locale }, { logsIn: true })
+        const signup = await signUp(ctx, { ...input, locale }, openTokens(originOf(ctx, req)))
         if (signup.kind === 'taken') refuseOrTellOwner(ctx, signup.owner, input.email, locale)
         answer(ctx, res, signup, signup.kind === 'made' ? await linkToShow(ctx, signup, locale) : null, delivery)
       },

@@ -12,8 +12,9 @@ import { text, validate } from '../http/validate'
 import { sendChallengePage } from '../pages/challenge-page'
 import { sendPage } from '../pages/send-page'
 import { setLoginCookies } from '../session/delivery'
-import { openTokenPair } from '../session/finish-login'
+import { openTokens } from '../session/open-session'
 import type { DeliveryLine } from '../session/per-delivery'
+import { originOf } from '../session/session-cookie'
 import { verifyMfa } from './verify-challenge'
 
 const fields = Joi.object<{ mfa_token: string; code: string }>({ mfa_token: text(4096), code: text(256).allow('') })
@@ -48,7 +49,8 @@ export function challengeForm(ctx: AuthContext, { base, delivery }: DeliveryLine
 async function finish(ctx: AuthContext, req: Request, res: Response, target: string): Promise<void> {
   const { mfa_token: mfaToken, code } = validate(fields, await readForm(req, res))
   try {
-    setLoginCookies(ctx, res, await verifyMfa(ctx, { mfaToken, code, locale: localeOf(req, ctx.settings.defaultLocale) }, openTokenPair))
+    const locale = localeOf(req, ctx.settings.defaultLocale)
+    setLoginCookies(ctx, res, await verifyMfa(ctx, { mfaToken, code, locale }, openTokens(originOf(ctx, req))))
   } catch (error) {
     if (!(error instanceof MfaCodeInvalidError)) throw error
     return sendChallengePage(ctx, req, res, mfaToken, { isWrong: true })

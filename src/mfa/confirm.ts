@@ -4,7 +4,7 @@ import { MfaCodeInvalidError, MfaNotEnrolledError, UnauthorizedError } from '../
 import type { Locale } from '../http/locale'
 import { mailNotice } from '../mailbox/send-mail'
 import { announceLogin } from '../session/announce-login'
-import { finishLogin, type LoginResult } from '../session/finish-login'
+import { finishLogin, type LoginResult, type OpenSession, type TokenPair } from '../session/finish-login'
 import { endOtherSessions } from '../session/log-out'
 import type { UserRecord } from '../store/auth-store'
 import type { UserCheck } from './enroll'
@@ -30,13 +30,14 @@ export interface Confirmation {
 export async function confirmTotp(
   ctx: AuthContext,
   { userId, code, amr = [], revokeSessions = true, locale }: Confirmation,
+  open: OpenSession<TokenPair>,
   check: UserCheck = () => undefined,
 ): Promise<LoginResult> {
   const confirm = () =>
     unitOfWork(ctx, async (ctx) => {
       const user = await activate(ctx, await ctx.store.users.lock(userId), code, check)
       if (revokeSessions) await endOtherSessions(ctx, userId)
-      return { user, result: await finishLogin(ctx, user, [...new Set<AuthMethod>([...amr, 'otp'])]) }
+      return { user, result: await finishLogin(ctx, user, { amr: [...new Set<AuthMethod>([...amr, 'otp'])], provider: null }, open) }
     })
   // A pending secret may be somebody else's, left behind in a session that was stolen: it is not guessed at either.
   const { user, result } = await guardedAttempt(ctx, userId, confirm, 'mfa_confirm:account')

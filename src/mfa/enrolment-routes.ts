@@ -12,7 +12,9 @@ import { sendEmpty, sendJson } from '../http/send'
 import { passwordText } from '../http/validate'
 import type { AccessTokenClaims } from '../session/access-token'
 import { loginAnswer, sendLogin, shownSession } from '../session/delivery'
+import { openTokens } from '../session/open-session'
 import { type DeliveryLine, perDelivery } from '../session/per-delivery'
+import { originOf } from '../session/session-cookie'
 import { refuseSupersededToken } from '../session/superseded-token'
 import { findActiveUser } from '../step-up/find-active-user'
 import { reauthenticate } from '../step-up/reauthenticate'
@@ -112,7 +114,12 @@ function confirmRoute(ctx: AuthContext, guards: Guards, { base, delivery, before
       const claims = getAuth(req)
       const { sub: userId, amr } = claims
       const locale = localeOf(req, ctx.settings.defaultLocale)
-      sendLogin(ctx, res, await confirmTotp(ctx, { userId, amr, code: body.code, locale }, notPutOut(claims)), delivery)
+      sendLogin(
+        ctx,
+        res,
+        await confirmTotp(ctx, { userId, amr, code: body.code, locale }, openTokens(originOf(ctx, req)), notPutOut(claims)),
+        delivery,
+      )
     },
   })
 }

@@ -4,7 +4,7 @@ import { MfaTokenInvalidError } from '../errors'
 import type { Locale } from '../http/locale'
 import { announceLogin } from '../session/announce-login'
 import { type Challenge, isStillMeant, readChallenge } from '../session/challenge'
-import { finishLogin, type LoginChallenge, type OpenedSession, type OpenSession } from '../session/finish-login'
+import { finishLogin, type Login, type LoginChallenge, type OpenedSession, type OpenSession } from '../session/finish-login'
 import { DuplicateRecordError } from '../store/auth-store'
 import { guardedAttempt } from './guarded-attempt'
 import { acceptSecondFactor, announceFactor, type Factor } from './second-factor'
@@ -55,12 +55,16 @@ async function redeem<Session extends OpenedSession>(
       if (await ctx.store.userTokens.find(challenge.idHash)) throw new MfaTokenInvalidError()
       const factor = await acceptSecondFactor(ctx, user, code)
       await spend(ctx, challenge)
-      return { factor, result: await finishLogin(ctx, user, [...new Set<AuthMethod>([...challenge.amr, 'otp'])], open) }
+      return { factor, result: await finishLogin(ctx, user, withCode(challenge), open) }
     })
   } catch (error) {
     // Somebody was first, with this very challenge: the code that was accepted here is unspent again.
     throw error instanceof DuplicateRecordError ? new MfaTokenInvalidError({ cause: error }) : error
   }
+}
+
+function withCode({ amr, provider }: Login): Login {
+  return { amr: [...new Set<AuthMethod>([...amr, 'otp'])], provider }
 }
 
 /** Born used: the unique hash is what lets one of any number of racers through. @throws DuplicateRecordError */

@@ -6,8 +6,7 @@ import { type Route, withBody } from '../http/routes'
 import { sameSite } from '../http/same-site'
 import { text } from '../http/validate'
 import { loginAnswer, sendLogin } from '../session/delivery'
-import { openTokenPair } from '../session/finish-login'
-import { openServerSession } from '../session/open-server-session'
+import { openServerSession, openTokens } from '../session/open-session'
 import type { DeliveryLine } from '../session/per-delivery'
 import { originOf, sendSessionLogin, sessionLoginAnswer } from '../session/session-cookie'
 import { challengeForm } from './challenge-form'
@@ -34,7 +33,7 @@ export function verifyRoutes(ctx: AuthContext, line: DeliveryLine): Route[] {
       body: verification,
       handle: async (req, res, { mfa_token: mfaToken, code }) => {
         const locale = localeOf(req, ctx.settings.defaultLocale)
-        sendLogin(ctx, res, await verifyMfa(ctx, { mfaToken, code, locale }, openTokenPair), delivery)
+        sendLogin(ctx, res, await verifyMfa(ctx, { mfaToken, code, locale }, openTokens(originOf(ctx, req))), delivery)
       },
     }),
   ]

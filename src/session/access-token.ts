@@ -5,7 +5,7 @@ import type { AccessKey, JwtAlgorithm } from '../keys'
 import type { UserRecord } from '../store/auth-store'
 import { isSigned, signatureOf, type VerifyingKey } from './signature'
 
-/** Exactly these claims, no others (specification, access token claims). */
+/** Exactly these claims, no others (specification, access token claims; contract section 15.4). */
 export interface AccessTokenClaims {
   /** The methods that ran for this session (RFC 8176 style). */
   readonly amr: readonly AuthMethod[]
@@ -13,6 +13,8 @@ export interface AccessTokenClaims {
   /** Seconds since 1970 (RFC 7519 section 2, NumericDate). */
   readonly exp: number
   readonly iat: number
+  /** The session's id; absent where the store keeps no sessions. */
+  readonly sid?: string
   /** The user's id. */
   readonly sub: string
   readonly typ: 'access'
@@ -26,12 +28,19 @@ const secretHeader: AccessTokenHeader = { alg: 'HS256', kid: null }
 // The one header we sign under with the secret. Comparing it whole refuses every other one at once.
 const encodedSecretHeader = `${encodeJson({ alg: 'HS256', typ: 'JWT' })}.`
 
-/** `at` is the instant that is stored as the start of the session, or of its refresh; it becomes `iat`. */
+/** What an access token says beside the user. */
+interface TokenSession {
+  readonly amr: readonly AuthMethod[]
+  /** Null: the store keeps no sessions. */
+  readonly sessionId: string | null
+  /** The instant that is stored as the start of the session, or of its refresh; it becomes `iat`. */
+  readonly at: Date
+}
+
 export function signAccessToken(
   ctx: Pick<AuthContext, 'accessKeys' | 'settings'>,
   user: Pick<UserRecord, 'id' | 'email'>,
-  amr: readonly AuthMethod[],
-  at: Date,
+  { amr, sessionId, at }: TokenSession,
 ): string {
   const key = signingKey(ctx)
   const iat = Math.floor(at.getTime() / 1000)
@@ -40,6 +49,7 @@ export function signAccessToken(
     email: user.email,
     exp: iat + ctx.settings.accessTokenTtlSeconds,
     iat,
+    ...(sessionId !== null && { sid: sessionId }),
     sub: user.id,
     typ: 'access',
   }
@@ -142,11 +152,20 @@ function parseJson(encoded: string): unknown {
 /** Copied by name into a fresh object: a claim called `__proto__` goes nowhere. Frozen throughout: many requests share it. */
 function readClaims(payload: unknown): AccessTokenClaims {
   if (typeof payload !== 'object' || payload === null || Array.isArray(payload)) throw new InvalidTokenError()
-  const { amr, email, exp, iat, nbf, sub, typ } = payload as Record<string, unknown>
+  const { amr, email, exp, iat, nbf, sid, sub, typ } = payload as Record<string, unknown>
   if (typ !== 'access') throw new UnauthorizedError()
   if (nbf !== undefined) throw new InvalidTokenError() // one more time to obey, and no token of ours has it
   if (typeof sub !== 'string' || sub.length < 1 || sub.length > 64) throw new InvalidTokenError()
+  if (sid !== undefined && (typeof sid !== 'string' || sid.length < 1 || sid.length > 64)) throw new InvalidTokenError()
   if (typeof email !== 'string' || !Number.isFinite(exp) || !Number.isFinite(iat)) throw new InvalidTokenError()
   if (!Array.isArray(amr) || !amr.every(isAuthMethod)) throw new InvalidTokenError()
-  return Object.freeze({ amr: Object.freeze([...amr]), email, exp: Number(exp), iat: Number(iat), sub, typ })
+  return Object.freeze({
+    amr: Object.freeze([...amr]),
+    email,
+    exp: Number(exp),
+    iat: Number(iat),
+    ...(sid !== undefined && { sid }),
+    sub,
+    typ,
+  })
 }

@@ -1,9 +1,14 @@
 import { type AuthMethod, isSecondFactor } from '../amr'
 import type { AuthContext } from '../context'
 import type { UserRecord } from '../store/auth-store'
-import { signAccessToken } from './access-token'
 import { signChallenge } from './challenge'
-import { issueRefreshToken } from './refresh-token'
+
+/** How somebody signed in. */
+export interface Login {
+  readonly amr: readonly AuthMethod[]
+  /** The registration key of the provider that vouched for the person; null: none did. */
+  readonly provider: string | null
+}
 
 /** A login with nothing left to show. */
 export interface OpenedSession {
@@ -30,46 +35,23 @@ export interface LoginChallenge {
 /** How every login ends: a session pair, or a second-factor challenge. */
 export type LoginResult = TokenPair | LoginChallenge
 
-/** Begins what a finished login gives: a token pair, or a server-side session. Inside the login's unit of work. */
-export type OpenSession<Session extends OpenedSession> = (
-  ctx: AuthContext,
-  user: UserRecord,
-  amr: readonly AuthMethod[],
-) => Promise<Session>
+/** Begins what a finished login gives: a token pair, or a server-side session. Inside the login's transaction. */
+export type OpenSession<Session extends OpenedSession> = (ctx: AuthContext, user: UserRecord, login: Login) => Promise<Session>
 
 /**
  * The one door. Called inside the unit of work that has locked the user's row and seen it active, or has just made it:
  * whatever deactivates the account waits for that unit and then ends the session it issued. Whoever has a second factor,
  * and has not shown it in this login, gets a challenge and no session, of whichever kind.
  */
-export function finishLogin(ctx: AuthContext, user: UserRecord, amr: readonly AuthMethod[]): Promise<LoginResult>
-export function finishLogin<Session extends OpenedSession>(
+export async function finishLogin<Session extends OpenedSession>(
   ctx: AuthContext,
   user: UserRecord,
-  amr: readonly AuthMethod[],
+  login: Login,
   open: OpenSession<Session>,
-): Promise<Session | LoginChallenge>
-export async function finishLogin(
-  ctx: AuthContext,
-  user: UserRecord,
-  amr: readonly AuthMethod[],
-  open: OpenSession<OpenedSession> = openTokenPair,
-): Promise<OpenedSession | LoginChallenge> {
-  if (ctx.settings.mfaEnabled && user.totpEnabledAt && !amr.some(isSecondFactor))
-    return { kind: 'challenge', userId: user.id, amr, mfaToken: signChallenge(ctx, await asStored(ctx, user), amr) }
-  return open(ctx, user, amr)
-}
-
-export async function openTokenPair(ctx: AuthContext, user: UserRecord, amr: readonly AuthMethod[]): Promise<TokenPair> {
-  const refresh = await issueRefreshToken(ctx, user, amr)
-  return {
-    kind: 'session',
-    userId: user.id,
-    amr,
-    accessToken: signAccessToken(ctx, user, amr, refresh.createdAt),
-    refreshToken: refresh.token,
-    refreshTokenExpiresAt: refresh.expiresAt,
-  }
+): Promise<Session | LoginChallenge> {
+  if (ctx.settings.mfaEnabled && user.totpEnabledAt && !login.amr.some(isSecondFactor))
+    return { kind: 'challenge', userId: user.id, amr: login.amr, mfaToken: signChallenge(ctx, await asStored(ctx, user), login) }
+  return open(ctx, user, login)
 }
 
 /** A challenge is compared with the row later, and a host's table may keep less of it: whole seconds, or no such column. */

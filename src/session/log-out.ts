@@ -1,41 +1,48 @@
 import { type AuthContext, unitOfWork } from '../context'
 import { InvalidTokenError } from '../errors'
-import { hashOpaqueToken } from '../opaque-token'
-import type { RefreshTokenStore } from '../store/auth-store'
-import { findBySessionToken, isLive } from './server-session'
+import type { SessionStore, SessionWithUser } from '../store/auth-store'
+import { findByRefreshToken, findBySessionCookie, isAlive, sessionsOf } from './find-session'
+import { readSessionToken } from './session-token'
 import { isStillTrusted, readStatelessToken } from './stateless-refresh-token'
 
 /**
- * Ends the token's family, or every session of its user. Idempotent, and silent about tokens nobody knows (RFC 7009
- * section 2.2). A token of an ended family ends nothing more. A stateless token lives on: only what is kept can be ended.
+ * Ends the session of a refresh token, or every session of its user. Idempotent, and silent about tokens nobody knows (RFC 7009
+ * section 2.2). A token of an ended session ends nothing more. A stateless token lives on: only what is kept can be ended.
  */
 export async function logOut(ctx: AuthContext, presented: string, { allSessions = false }: { allSessions?: boolean } = {}): Promise<void> {
-  const { refreshTokens } = ctx.store
-  const ended = refreshTokens
-    ? await endFamily(ctx, refreshTokens, presented, allSessions)
-    : await endStateless(ctx, presented, allSessions)
-  if (ended) ctx.events.emit('logout', ended)
+  const { sessions } = ctx.store
+  if (!sessions) return logOutStateless(ctx, presented, allSessions)
+  await endPresented(ctx, sessions, await findByAnyRefreshToken(ctx, sessions, presented), allSessions)
 }
 
-/** Whom a logout was for, and whether it reached every session of theirs; null: nobody. */
-type LoggedOut = { userId: string; allSessions: boolean } | null
-
-async function endFamily(ctx: AuthContext, refreshTokens: RefreshTokenStore, presented: string, allSessions: boolean): Promise<LoggedOut> {
-  const now = ctx.now()
-  const token = await refreshTokens.find(hashOpaqueToken(presented))
-  if (!token) return null
-  const { userId, familyId } = token
-  const isLiveFamily = !token.revokedAt && token.familyExpiresAt > now
-  const all = allSessions && isLiveFamily
-  await unitOfWork(ctx, async (ctx) => (all ? endSessions(ctx, userId) : ctx.store.refreshTokens?.revokeFamily(familyId, now)))
-  return { userId, allSessions: all }
+/** The same by the value of a session cookie. */
+export async function logOutSession(
+  ctx: AuthContext,
+  sessionToken: string,
+  { allSessions = false }: { allSessions?: boolean } = {},
+): Promise<void> {
+  const sessions = sessionsOf(ctx.store)
+  const found = await findBySessionCookie({ sessions, sessionTokenKeys: ctx.keys['session-token'] }, sessionToken)
+  await endPresented(ctx, sessions, found, allSessions)
 }
 
-async function endStateless(ctx: AuthContext, presented: string, allSessions: boolean): Promise<LoggedOut> {
-  const userId = await ownerOfStateless(ctx, presented)
-  if (userId === null) return null
+/** Also by a token that was used before: whoever holds one may end the session. */
+function findByAnyRefreshToken(ctx: AuthContext, sessions: SessionStore, presented: string): Promise<SessionWithUser | null> {
+  const token = readSessionToken(ctx.keys['session-token'], 'tokens', presented)
+  return token ? sessions.find({ id: token.id }) : findByRefreshToken(ctx, sessions, presented)
+}
+
+async function endPresented(ctx: AuthContext, sessions: SessionStore, found: SessionWithUser | null, allSessions: boolean): Promise<void> {
+  if (!found || !isAlive(found.session, ctx.now())) return
+  const { id, userId } = found.session
   if (allSessions) await unitOfWork(ctx, (ctx) => endSessions(ctx, userId))
-  return { userId, allSessions }
+  else if (!(await sessions.revoke({ id }, ctx.now()))) return
+  ctx.events.emit('logout', { userId, allSessions })
+}
+
+async function logOutStateless(ctx: AuthContext, presented: string, allSessions: boolean): Promise<void> {
+  const userId = await ownerOfStateless(ctx, presented)
+  if (userId !== null) ctx.events.emit('logout', { userId, allSessions })
 }
 
 async function ownerOfStateless(ctx: AuthContext, presented: string): Promise<string | null> {
@@ -49,13 +56,13 @@ async function ownerOfStateless(ctx: AuthContext, presented: string): Promise<st
   }
 }
 
-/** Every refresh family and server-side session of a user, inside the caller's unit; the row first, as every login does. */
-export async function endSessions(ctx: AuthContext, userId: string): Promise<number> {
+/** Ends every session of a user, inside the caller's transaction; the row first, as every login does. */
+export async function endSessions(ctx: AuthContext, userId: string): Promise<void> {
   await ctx.store.users.lock(userId)
-  return endOtherSessions(ctx, userId)
+  await endOtherSessions(ctx, userId)
 }
 
-/** What a person shows of the session that is to go on. */
+/** What a person shows of the session that is to go on. One session goes on: the first of these that names one. */
 export interface KeptSession {
   refreshToken?: string | undefined
   /** A server-side session's id, as lists and `getSession(req)` have it. */
@@ -64,24 +71,26 @@ export interface KeptSession {
   sessionToken?: string | undefined
 }
 
-/** The same, but for the session that is shown; inside a unit that holds the user's row. How many were alive. */
-export async function endOtherSessions(ctx: AuthContext, userId: string, keep: KeptSession = {}): Promise<number> {
-  const exceptFamilyId = keep.refreshToken === undefined ? null : await liveFamilyOf(ctx, userId, keep.refreshToken)
-  const kept = exceptFamilyId === null ? {} : { exceptFamilyId }
-  const families = (await ctx.store.refreshTokens?.revokeForUser(userId, ctx.now(), kept)) ?? 0
-  const exceptId = keep.sessionId ?? (await sessionIdOf(ctx, userId, keep.sessionToken))
-  const sessions = (await ctx.store.sessions?.deleteForUser(userId, exceptId === null ? {} : { exceptId })) ?? 0
-  return families + sessions
+/** The same, but for the session that is shown; inside a transaction that holds the user's row. */
+export async function endOtherSessions(ctx: AuthContext, userId: string, keep: KeptSession = {}): Promise<void> {
+  const { sessions } = ctx.store
+  if (!sessions) return
+  const exceptId = await keptSessionId(ctx, sessions, userId, keep)
+  await sessions.revokeForUser(userId, ctx.now(), exceptId === null ? {} : { exceptId })
 }
 
-/** Only an unspent token of this very user names a session: one that was rotated away names somebody else's by now. */
-async function liveFamilyOf({ store, now }: AuthContext, userId: string, presented: string): Promise<string | null> {
-  const token = await store.refreshTokens?.find(hashOpaqueToken(presented))
-  const isAlive = token?.userId === userId && !token.usedAt && !token.revokedAt && token.expiresAt > now()
-  return isAlive ? token.familyId : null
-}
-
-async function sessionIdOf({ store, now }: AuthContext, userId: string, presented: string | undefined): Promise<string | null> {
-  const found = store.sessions && presented !== undefined ? await findBySessionToken(store.sessions, presented) : null
-  return found?.session.userId === userId && isLive(found.session, now()) ? found.session.id : null
+/** Only a token that is valid now names a session: one that was rotated away names somebody else's by now. */
+async function keptSessionId(ctx: AuthContext, sessions: SessionStore, userId: string, keep: KeptSession): Promise<string | null> {
+  const { refreshToken, sessionId, sessionToken } = keep
+  const lookUp = { sessions, sessionTokenKeys: ctx.keys['session-token'] }
+  const shown = [
+    () => (refreshToken === undefined ? null : findByRefreshToken(ctx, sessions, refreshToken)),
+    () => (sessionId === undefined ? null : sessions.find({ id: sessionId })),
+    () => (sessionToken === undefined ? null : findBySessionCookie(lookUp, sessionToken)),
+  ]
+  for (const find of shown) {
+    const found = await find()
+    if (found?.session.userId === userId && isAlive(found.session, ctx.now())) return found.session.id
+  }
+  return null
 }

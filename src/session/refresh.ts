@@ -1,63 +1,84 @@
-import { randomUUID } from 'node:crypto'
 import { type AuthMethod, amrFromText } from '../amr'
 import type { AuthContext } from '../context'
 import { AccountInactiveError, InvalidTokenError } from '../errors'
 import { hashOpaqueToken } from '../opaque-token'
-import type { RefreshTokenStore, UserRecord } from '../store/auth-store'
+import type { SessionStore, UserRecord } from '../store/auth-store'
 import { signAccessToken } from './access-token'
-import type { LoginResult } from './finish-login'
-import { after, type IssuedRefreshToken, successorOf } from './refresh-token'
-import { replay } from './replay'
+import type { TokenPair } from './finish-login'
+import { after } from './instants'
+import { refuseUsedToken } from './reused-token'
+import { isOldSessionToken, readSessionToken, type SessionTokenId } from './session-token'
 import { isStillTrusted, readStatelessToken, signStatelessToken } from './stateless-refresh-token'
+import { successorOf } from './successor'
 
 /** A session that goes on: whose, how it began, and its next refresh token. */
 export interface ContinuedSession {
   readonly user: Pick<UserRecord, 'id' | 'email'>
   readonly amr: readonly AuthMethod[]
-  /** Made before the user was read, and so is the access token beside it: what it may do is what the account allowed then. */
-  readonly refreshToken: IssuedRefreshToken
+  /** Null: the store keeps no sessions. */
+  readonly sessionId: string | null
+  readonly refreshToken: string
+  readonly expiresAt: Date
+  /** The instant before the user was read: what the access token allows is what the account allowed then. */
+  readonly at: Date
 }
 
 /**
- * Spends a refresh token for a new pair. The methods of the session's origin are repeated, never extended. A token
- * presented twice ends its whole family (RFC 9700 section 4.14.2), and that end is committed although the request fails;
- * with `refreshReuseGraceSeconds` it first gets its one successor again for that long (contract section 13, Grace). Where the
- * store has no refresh tokens, a stateless one buys the next, and may do so again.
- * @throws InvalidTokenError unknown, expired, revoked or reused; AccountInactiveError with the token unspent
+ * Uses up a refresh token for a new pair. The methods of the login are repeated, never extended. A token that is presented again ends its
+ * session (RFC 9700 section 4.14.2), and that end is committed although the request fails. With `refreshReuseGraceSeconds`, it gets its one
+ * successor again for that long (contract section 14.5). A stateless token can be used any number of times.
+ *
+ * @throws InvalidTokenError unknown, expired, revoked or reused; AccountInactiveError with the token unused
  */
-export async function refresh(ctx: AuthContext, presented: string): Promise<LoginResult> {
-  const { user, amr, refreshToken } = await continueSession(ctx, presented)
+export async function refresh(ctx: AuthContext, presented: string): Promise<TokenPair> {
+  const { user, amr, sessionId, refreshToken, expiresAt, at } = await continueSession(ctx, presented)
   return {
     kind: 'session',
     userId: user.id,
     amr,
-    accessToken: signAccessToken(ctx, user, amr, refreshToken.createdAt),
-    refreshToken: refreshToken.token,
-    refreshTokenExpiresAt: refreshToken.expiresAt,
+    accessToken: signAccessToken(ctx, user, { amr, sessionId, at }),
+    refreshToken,
+    refreshTokenExpiresAt: expiresAt,
   }
 }
 
 async function continueSession(ctx: AuthContext, presented: string): Promise<ContinuedSession> {
-  const { refreshTokens } = ctx.store
-  if (!refreshTokens) return continueStateless(ctx, presented)
-  // One instant for both: whoever waited for the winner, or for the database, is judged by when it asked.
+  const { sessions } = ctx.store
+  if (!sessions) return continueStateless(ctx, presented)
+  // One instant for both: a request that waited for the winner, or for the database, is judged by when it asked.
   const at = ctx.now()
-  return (await rotate(ctx, refreshTokens, presented, at)) ?? (await replay(ctx, refreshTokens, presented, at))
+  const token = readSessionToken(ctx.keys['session-token'], 'tokens', presented) ?? (await findOldToken(sessions, presented))
+  if (!token) throw new InvalidTokenError()
+  return (await rotate(ctx, sessions, presented, token, at)) ?? (await refuseUsedToken(ctx, sessions, presented, token, at))
 }
 
-/** No unit around it: the verb is one by itself, and on PostgreSQL a single statement. */
-async function rotate(ctx: AuthContext, refreshTokens: RefreshTokenStore, presented: string, at: Date): Promise<ContinuedSession | null> {
-  const id = randomUUID()
-  const successor = successorOf(ctx, presented, id)
-  const rotated = await refreshTokens.rotate({
+/** A token of release 0.1.0 says nothing about itself. Once it was used, nothing knows it. */
+async function findOldToken(sessions: SessionStore, presented: string): Promise<SessionTokenId | null> {
+  if (!isOldSessionToken(presented)) return null
+  const found = await sessions.find({ tokenHash: hashOpaqueToken(presented), kind: 'tokens' })
+  return found?.session ?? null
+}
+
+/** No transaction around it, because one statement decides. */
+async function rotate(
+  ctx: AuthContext,
+  sessions: SessionStore,
+  presented: string,
+  { id, generation }: SessionTokenId,
+  at: Date,
+): Promise<ContinuedSession | null> {
+  const successor = successorOf(ctx, presented, { id, generation: generation + 1 })
+  const rotated = await sessions.rotate({
     tokenHash: hashOpaqueToken(presented),
-    child: { id, tokenHash: hashOpaqueToken(successor) },
-    childExpiresAt: after(at, ctx.settings.refreshTokenTtlSeconds),
+    successorHash: hashOpaqueToken(successor),
+    generation: generation + 1,
+    expiresAt: after(at, ctx.settings.refreshTokenTtlSeconds),
     at,
   })
   if (!rotated) return null
-  const { token, user } = rotated
-  return { user, amr: amrFromText(token.amr), refreshToken: { token: successor, expiresAt: token.expiresAt, createdAt: at } }
+  const { session, user } = rotated
+  if (session.id !== id) throw new InvalidTokenError() // an adapter that answers with another session
+  return { user, amr: amrFromText(session.amr), sessionId: session.id, refreshToken: successor, expiresAt: session.expiresAt, at }
 }
 
 async function continueStateless(ctx: AuthContext, presented: string): Promise<ContinuedSession> {
@@ -66,5 +87,6 @@ async function continueStateless(ctx: AuthContext, presented: string): Promise<C
   const user = await ctx.store.users.find(session.userId)
   if (!user || !isStillTrusted(ctx, session, user)) throw new InvalidTokenError()
   if (!user.isActive) throw new AccountInactiveError()
-  return { user, amr: session.amr, refreshToken: signStatelessToken(ctx, user, session.amr, session.end, at) }
+  const { token: refreshToken, expiresAt } = signStatelessToken(ctx, user, session.amr, session.end, at)
+  return { user, amr: session.amr, sessionId: null, refreshToken, expiresAt, at }
 }

@@ -5,7 +5,8 @@ import { clearCookie, readCookie, setCookie } from '../http/cookies'
 import { type Answer, instant, type JsonSchema, shape, string } from '../http/description'
 import { sendJson } from '../http/send'
 import { loginSchema, sendLogin } from './delivery'
-import type { SessionLoginResult, SessionOrigin } from './open-server-session'
+import type { SessionLoginResult } from './open-session'
+import type { SessionOrigin } from './start-session'
 
 const sessionLoginSchema: JsonSchema = {
   oneOf: [shape('SessionLogin', { user_id: string, expires_at: instant }), loginSchema],
@@ -22,13 +23,20 @@ export const sessionLoginAnswer: Answer = {
 export function sendSessionLogin(ctx: AuthContext, res: Response, result: SessionLoginResult): void {
   if (result.kind === 'challenge') sendLogin(ctx, res, result, 'bearer')
   else {
-    setSessionCookie(ctx.settings, res, result.sessionToken)
+    setSessionCookie(ctx, res, result.sessionToken, result.expiresAt)
     sendJson(res, 200, { user_id: result.userId, expires_at: result.expiresAt.toISOString() })
   }
 }
 
-export function setSessionCookie(settings: GuardSettings, res: Response, token: string): void {
-  setCookie(settings, res, settings.sessionCookieName, token, { ...scope(settings), maxAgeSeconds: settings.sessionTtlSeconds })
+/** The browser keeps the cookie as long as the session lives. */
+export function setSessionCookie(
+  { settings, now }: { settings: GuardSettings; now: () => Date },
+  res: Response,
+  token: string,
+  expiresAt: Date,
+): void {
+  const maxAgeSeconds = Math.floor((expiresAt.getTime() - now().getTime()) / 1000)
+  setCookie(settings, res, settings.sessionCookieName, token, { ...scope(settings), maxAgeSeconds })
 }
 
 export function clearSessionCookie(settings: GuardSettings, res: Response): void {

@@ -5,7 +5,12 @@ import { InvalidTokenError } from '../errors'
 import { isUnderAny } from '../keys'
 import type { UserRecord } from '../store/auth-store'
 import { epochSeconds, readPrivateToken, signPrivateToken } from './private-token'
-import type { IssuedRefreshToken } from './refresh-token'
+
+export interface IssuedRefreshToken {
+  readonly token: string
+  readonly expiresAt: Date
+  readonly createdAt: Date
+}
 
 /**
  * The refresh token of a store that keeps none (contract section 10.9): it can be used any number of times until it

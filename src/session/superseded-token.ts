@@ -3,6 +3,7 @@ import type { AuthContext } from '../context'
 import { InvalidTokenError } from '../errors'
 import type { UserRecord } from '../store/auth-store'
 import type { AccessTokenClaims } from './access-token'
+import { isAlive } from './find-session'
 
 /**
  * For the few operations that add a way into an account. An access token lives on for minutes after a reset, a new
@@ -29,14 +30,11 @@ function isSuperseded({ store }: AuthContext, { iat, amr }: AccessTokenClaims, u
   )
 }
 
-/**
- * The claims name no session, but a pair is made at one instant: the refresh token's row says of which second the access
- * token is. A second more, for tables that round. Stateless refresh tokens leave no row, and nothing to ask.
- */
-async function isOfLiveSession({ store, now }: AuthContext, { sub, iat }: AccessTokenClaims): Promise<boolean> {
-  if (!store.refreshTokens) return true
-  const made = { from: new Date(iat * 1000), before: new Date((iat + 2) * 1000) }
-  return store.refreshTokens.hasLiveFamily(sub, made, now())
+/** A token without `sid` is of release 0.1.0: its client refreshes. Stateless refresh tokens leave no row, and nothing to ask. */
+async function isOfLiveSession({ store, now }: AuthContext, { sub, sid }: AccessTokenClaims): Promise<boolean> {
+  if (!store.sessions) return true
+  const found = sid === undefined ? null : await store.sessions.find({ id: sid })
+  return found?.session.userId === sub && isAlive(found.session, now())
 }
 
 function isOlder(iat: number, change: Date | null, { createdAt }: UserRecord, cameOfIt: boolean): boolean {

@@ -2,12 +2,18 @@ import { type AuthContext, unitOfWork } from '../context'
 import { type Locale, placeholderName } from '../http/locale'
 import { unusablePassword } from '../passwords/unusable-password'
 import type { OAuthUser } from '../providers/provider-client'
-import { finishLogin } from '../session/finish-login'
+import { finishLogin, type OpenSession, type TokenPair } from '../session/finish-login'
 import { identitiesOf, identityRecord } from './identities'
 import type { SocialLogin } from './log-in-with-identity'
 
 /** An active account with the provider's address and name, and no password anybody could use. */
-export async function createAccount(ctx: AuthContext, email: string, profile: OAuthUser, locale: Locale): Promise<SocialLogin> {
+export async function createAccount(
+  ctx: AuthContext,
+  email: string,
+  profile: OAuthUser,
+  open: OpenSession<TokenPair>,
+  locale: Locale,
+): Promise<SocialLogin> {
   const now = ctx.now()
   return unitOfWork(ctx, async (ctx) => {
     const user = await ctx.store.users.insert({
@@ -28,6 +34,6 @@ export async function createAccount(ctx: AuthContext, email: string, profile: OA
       passwordSetAt: null,
     })
     await identitiesOf(ctx).insert(identityRecord(user.id, profile, now))
-    return { result: await finishLogin(ctx, user, ['ext']), did: 'created' }
+    return { result: await finishLogin(ctx, user, { amr: ['ext'], provider: profile.provider }, open), did: 'created' }
   })
 }

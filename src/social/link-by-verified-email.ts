@@ -5,7 +5,7 @@ import { recordMailboxProof } from '../mailbox/record-proof'
 import { mailNotice } from '../mailbox/send-mail'
 import { hasPassword, unusablePassword } from '../passwords/unusable-password'
 import type { OAuthUser } from '../providers/provider-client'
-import { finishLogin } from '../session/finish-login'
+import { finishLogin, type OpenSession, type TokenPair } from '../session/finish-login'
 import { endSessions } from '../session/log-out'
 import type { UserRecord } from '../store/auth-store'
 import { identitiesOf, identityRecord } from './identities'
@@ -22,15 +22,16 @@ export async function linkByVerifiedEmail(
   ctx: AuthContext,
   seen: UserRecord,
   profile: OAuthUser,
+  open: OpenSession<TokenPair>,
   locale: Locale,
 ): Promise<SocialLogin | null> {
   const wasProven = isProven(ctx, seen)
   const login = await unitOfWork(ctx, async (ctx) => {
     const user = await ctx.store.users.lock(seen.id)
     if (!user?.isActive || user.email !== profile.email || isProven(ctx, user) !== wasProven) return null
-    if (wasProven) return link(ctx, user, profile)
+    if (wasProven) return link(ctx, user, profile, open)
     const { cleared, ended } = await dispossess(ctx, user)
-    const login = await link(ctx, cleared, profile)
+    const login = await link(ctx, cleared, profile, open)
     return login && { ...login, ended }
   })
   if (login) tellOwner(ctx, seen, profile, { locale, passwordReplaced: !wasProven && hasPassword(seen) })
@@ -48,7 +49,7 @@ function tellOwner(
   if (passwordReplaced) mailNotice(ctx, owner, 'password_changed', locale)
 }
 
-async function link(ctx: AuthContext, user: UserRecord, profile: OAuthUser): Promise<SocialLogin | null> {
+async function link(ctx: AuthContext, user: UserRecord, profile: OAuthUser, open: OpenSession<TokenPair>): Promise<SocialLogin | null> {
   const now = ctx.now()
   const linked = await identitiesOf(ctx).listForUser(user.id)
   const sameProvider = linked.find((identity) => identity.provider === profile.provider)
@@ -56,7 +57,7 @@ async function link(ctx: AuthContext, user: UserRecord, profile: OAuthUser): Pro
   if (sameProvider) throw new OAuthProviderAlreadyLinkedError()
   await identitiesOf(ctx).insert(identityRecord(user.id, profile, now))
   await ctx.store.users.update(user.id, { lastLoginAt: now, updatedAt: now })
-  return { result: await finishLogin(ctx, user, ['ext']), did: 'linked' }
+  return { result: await finishLogin(ctx, user, { amr: ['ext'], provider: profile.provider }, open), did: 'linked' }
 }
 
 /** A table without the column proves nothing by itself: the host vouches for its addresses, or nobody does. */

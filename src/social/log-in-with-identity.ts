@@ -4,7 +4,7 @@ import type { Locale } from '../http/locale'
 import { normalizeProfile } from '../providers/normalize-profile'
 import type { OAuthUser } from '../providers/provider-client'
 import { announceLogin } from '../session/announce-login'
-import type { LoginResult } from '../session/finish-login'
+import type { LoginResult, OpenSession, TokenPair } from '../session/finish-login'
 import { DuplicateRecordError, type UserRecord } from '../store/auth-store'
 import { acceptProfile } from './accept-profile'
 import { createAccount } from './create-account'
@@ -32,10 +32,15 @@ const rounds = 4
  * @throws OAuthEmailMissingError, OAuthEmailTakenError, OAuthEmailUnverifiedError, OAuthProviderAlreadyLinkedError,
  *   OAuthAccountInactiveError, OAuthRegistrationDisabledError, OAuthError (an unusable profile)
  */
-export async function logInWithIdentity(ctx: AuthContext, given: OAuthUser, options: { locale?: Locale } = {}): Promise<LoginResult> {
+export async function logInWithIdentity(
+  ctx: AuthContext,
+  given: OAuthUser,
+  open: OpenSession<TokenPair>,
+  options: { locale?: Locale } = {},
+): Promise<LoginResult> {
   const profile = normalizeProfile(given.provider, given)
   for (let round = 1; round <= rounds; round += 1) {
-    const login = await tryOnce(ctx, profile, options.locale ?? ctx.settings.defaultLocale)
+    const login = await tryOnce(ctx, profile, open, options.locale ?? ctx.settings.defaultLocale)
     if (!login) continue
     announce(ctx, profile, login)
     return login.result
@@ -43,15 +48,15 @@ export async function logInWithIdentity(ctx: AuthContext, given: OAuthUser, opti
   throw new ServiceUnavailableError()
 }
 
-async function tryOnce(ctx: AuthContext, given: OAuthUser, locale: Locale): Promise<SocialLogin | null> {
+async function tryOnce(ctx: AuthContext, given: OAuthUser, open: OpenSession<TokenPair>, locale: Locale): Promise<SocialLogin | null> {
   const linked = await findLinked(ctx, given)
   // Of an identity that is linked the address decides nothing: it is not looked at.
   const profile = linked ? given : acceptProfile(given)
   const decision = decideIdentity(ctx.settings, profile, linked ? { linked, emailOwner: null } : await findByEmail(ctx, profile))
   try {
-    if (decision.kind === 'log_in') return await logInLinked(ctx, decision.user.id, profile)
-    if (decision.kind === 'link') return await linkByVerifiedEmail(ctx, decision.user, profile, locale)
-    return await createAccount(ctx, decision.email, profile, locale)
+    if (decision.kind === 'log_in') return await logInLinked(ctx, decision.user.id, profile, open)
+    if (decision.kind === 'link') return await linkByVerifiedEmail(ctx, decision.user, profile, open, locale)
+    return await createAccount(ctx, decision.email, profile, open, locale)
   } catch (error) {
     if (error instanceof DuplicateRecordError) return null
     throw error

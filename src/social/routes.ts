@@ -22,6 +22,8 @@ import { text } from '../http/validate'
 import { sendChallengePage, wantsChallengePage } from '../pages/challenge-page'
 import { normalizeProfile } from '../providers/normalize-profile'
 import { sendLogin, setLoginCookies } from '../session/delivery'
+import { openTokens } from '../session/open-session'
+import { originOf } from '../session/session-cookie'
 import { beginAttempt, takeAttempt } from './attempts'
 import { describesCallback } from './describes-callback'
 import { listIdentities, unlinkIdentity } from './identities'
@@ -104,7 +106,7 @@ async function callback(ctx: AuthContext, flow: RedirectFlow, req: Request, res:
   const profile = await withProviderErrors(ctx, key, async () => normalizeProfile(key, await client.fetchUser(tokens)))
   if (attempt.purpose === 'link') return finishLink(ctx, req, res, attempt, profile)
   const locale = askedLocale(req) ?? attempt.locale ?? localeOf(req, ctx.settings.defaultLocale)
-  const result = await logInWithIdentity(ctx, profile, { locale })
+  const result = await logInWithIdentity(ctx, profile, openTokens(originOf(ctx, req)), { locale })
   const { oauthSuccessRedirect, tokenDelivery } = ctx.settings
   if (result.kind === 'challenge' && wantsChallengePage(ctx, req)) return sendChallengePage(ctx, req, res, result.mfaToken)
   if (oauthSuccessRedirect === null || result.kind === 'challenge') return sendLogin(ctx, res, result, tokenDelivery)

@@ -4,7 +4,7 @@ import type { Locale } from '../http/locale'
 import { normalizeProfile } from '../providers/normalize-profile'
 import type { OAuthUser, ProviderClient, TokenProof } from '../providers/provider-client'
 import { isPlainObject } from '../providers/provider-request'
-import type { LoginResult } from '../session/finish-login'
+import type { LoginResult, OpenSession, TokenPair } from '../session/finish-login'
 import { type LinkCheck, type LinkedIdentity, linkIdentity } from './link-identity'
 import { logInWithIdentity } from './log-in-with-identity'
 import { withProviderErrors } from './provider-errors'
@@ -26,8 +26,13 @@ export const accessTokenPattern = /^[\x21-\x7e]{1,8192}$/
  * The callback's login for an app that holds a token already: from the profile on it is the same.
  * @throws OAuthProviderNotConfiguredError, ValidationError, what `fetchUserInHand` and `logInWithIdentity` throw
  */
-export async function logInWithToken(ctx: AuthContext, given: TokenInHand, options: { locale?: Locale } = {}): Promise<LoginResult> {
-  return tellingFailures(ctx, given.provider, async () => logInWithIdentity(ctx, await fetchUserInHand(ctx, given), options))
+export async function logInWithToken(
+  ctx: AuthContext,
+  given: TokenInHand,
+  open: OpenSession<TokenPair>,
+  options: { locale?: Locale } = {},
+): Promise<LoginResult> {
+  return tellingFailures(ctx, given.provider, async () => logInWithIdentity(ctx, await fetchUserInHand(ctx, given), open, options))
 }
 
 /** @throws OAuthProviderNotConfiguredError, ValidationError, what `fetchUserInHand` and `linkIdentity` throw */

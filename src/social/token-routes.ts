@@ -6,6 +6,8 @@ import { localeOf } from '../http/locale'
 import { type Route, withBody } from '../http/routes'
 import { sameSite } from '../http/same-site'
 import { loginAnswer, sendLogin } from '../session/delivery'
+import { openTokens } from '../session/open-session'
+import { originOf } from '../session/session-cookie'
 import { accountRefusals, tokenRefusals } from './refusals'
 import { accessTokenPattern, logInWithToken } from './token-in-hand'
 
@@ -29,7 +31,12 @@ export function tokenRoutes(ctx: AuthContext): Route[] {
       body: Joi.object<{ access_token: string }>({ access_token: accessTokenText }),
       handle: async (req, res, { access_token: accessToken }) => {
         const locale = localeOf(req, ctx.settings.defaultLocale)
-        const result = await logInWithToken(ctx, { provider: String(req.params['provider']), accessToken }, { locale })
+        const result = await logInWithToken(
+          ctx,
+          { provider: String(req.params['provider']), accessToken },
+          openTokens(originOf(ctx, req)),
+          { locale },
+        )
         sendLogin(ctx, res, result, tokenDelivery)
       },
     }),

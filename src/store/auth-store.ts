@@ -13,10 +13,9 @@ export interface AuthStore {
   readonly userTokens: UserTokenStore
   /** Required when `oauthEnabled`. */
   readonly identities?: IdentityStore
-  /** Absent: refresh tokens are stateless, and work until they expire (docs/sessions.md). */
-  readonly refreshTokens?: RefreshTokenStore
   /** Required when `mfaEnabled`. */
   readonly recoveryCodes?: RecoveryCodeStore
+  /** Absent: refresh tokens are stateless and work until they expire, and there are no server-side sessions (docs/sessions.md). */
   readonly sessions?: SessionStore
   /**
    * One unit of work: all of it is kept or none. Joins when already inside one. Runs at READ COMMITTED; a unit that
@@ -225,71 +224,6 @@ export interface UserTokenStore {
   deleteExpired(expired: Expired): Promise<number>
 }
 
-export interface RefreshTokenRecord {
-  id: string
-  userId: string
-  /** SHA-256 of the plaintext, hexadecimal. */
-  tokenHash: string
-  /** The family starts at a login and is continued by every rotation. */
-  familyId: string
-  /** The token this one replaced; null for the first of a family. */
-  parentId: string | null
-  /** The session's methods, space separated; null on rows older than the column. */
-  amr: string | null
-  /** The idle end. Never later than `familyExpiresAt`. */
-  expiresAt: Date
-  /** The absolute end, which rotation does not move. */
-  familyExpiresAt: Date
-  usedAt: Date | null
-  revokedAt: Date | null
-  createdAt: Date
-}
-
-export interface Rotation {
-  tokenHash: string
-  /** Id and hash of the token that replaces it. */
-  child: { id: string; tokenHash: string }
-  /** The child's idle end; cut to the family's absolute end. */
-  childExpiresAt: Date
-  at: Date
-}
-
-/** What the new pair is made of: no more is answered, and the user's secrets are not even read. */
-export interface Rotated {
-  /** The child. */
-  token: Pick<RefreshTokenRecord, 'tokenHash' | 'userId' | 'amr' | 'expiresAt'>
-  user: Pick<UserRecord, 'id' | 'email'>
-}
-
-/** What one statement saw of a token that somebody may have spent before. */
-export interface TokenWithSuccessor {
-  token: RefreshTokenRecord
-  /** The row whose `parentId` is the token's id; null: it was never spent. */
-  successor: RefreshTokenRecord | null
-  user: UserRecord
-}
-
-export interface RefreshTokenStore {
-  insert(token: RefreshTokenRecord): Promise<void>
-  find(tokenHash: string): Promise<RefreshTokenRecord | null>
-  /** The token, what replaced it and its user, all as they are at one moment. Null: no such token, or its user is gone. */
-  findWithSuccessor(tokenHash: string): Promise<TokenWithSuccessor | null>
-  /**
-   * Single use: spends the token and inserts its child (same user, family, amr and absolute end), all of it or nothing, also
-   * when it is called outside of a unit. Null, with nothing changed, unless the token is unspent, unrevoked and unexpired and
-   * its user active: then what the new pair is made of. The user's row stays locked until the unit ends.
-   */
-  rotate(rotation: Rotation): Promise<Rotated | null>
-  /** True when a token of the user, spent or not, was made in that span and its family has neither been revoked nor ended. */
-  hasLiveFamily(userId: string, made: { from: Date; before: Date }, at: Date): Promise<boolean>
-  /** Repeats its statement until it changes no row, so that a child inserted meanwhile is caught; how many were live. */
-  revokeFamily(familyId: string, at: Date): Promise<number>
-  /** All families of the user, except one; repeated like `revokeFamily`. */
-  revokeForUser(userId: string, at: Date, options?: { exceptFamilyId?: string }): Promise<number>
-  /** How many were deleted: tokens whose family has ended for good. Spent ones of a living family tell a thief from the owner. */
-  deleteExpired(expired: Expired): Promise<number>
-}
-
 export interface RecoveryCodeRecord {
   id: string
   userId: string
@@ -305,30 +239,100 @@ export interface RecoveryCodeStore {
   deleteForUser(userId: string): Promise<number>
 }
 
+/** `tokens`: access and refresh tokens. `session`: a cookie of a server-side session. */
+export type SessionKind = 'tokens' | 'session'
+
+/** One row per living session, however long it lives and however often it is refreshed (contract section 14.5). */
 export interface SessionRecord {
+  /** A UUID v4, made by us. Names the session in lists and in access tokens (`sid`); opens nothing. */
   id: string
   userId: string
-  /** SHA-256 of the cookie's value, hexadecimal. */
-  sessionHash: string
+  kind: SessionKind
+  /** SHA-256 of the one refresh token or session cookie that is valid now, hexadecimal; unique. */
+  tokenHash: string
+  /** How many rotations there were. */
+  generation: number
+  /** The last rotation; null: never rotated. The grace window counts from it. */
+  rotatedAt: Date | null
+  /** The session's methods, space separated. */
   amr: string
+  /** When the person last showed a credential; null: never in a way that counts (contract section 24.1). */
+  authenticatedAt: Date | null
+  /** False: the browser forgets its cookies when it closes. */
+  isPersistent: boolean
   ip: string | null
   userAgent: string | null
+  /** The registration key of the provider that opened the session. */
+  provider: string | null
+  /** `sid` of that provider's id_token. */
+  providerSid: string | null
   createdAt: Date
   lastSeenAt: Date
+  /** The idle end. Never later than `endsAt`. */
   expiresAt: Date
+  /** The absolute end, which nothing moves. */
+  endsAt: Date
+  /** Null while the session is alive. */
+  revokedAt: Date | null
 }
 
+export interface SessionWithUser {
+  session: SessionRecord
+  user: UserRecord
+}
+
+/** What replaces the valid token of a session of kind `tokens`. */
+export interface Rotation {
+  /** Of the token that is used up. */
+  tokenHash: string
+  successorHash: string
+  /** Of the successor. */
+  generation: number
+  /** The new idle end; cut to the session's `endsAt`. */
+  expiresAt: Date
+  at: Date
+}
+
+/** What the new pair is made of. The user's secrets are not even read. */
+export interface Rotated {
+  session: Pick<SessionRecord, 'id' | 'userId' | 'amr' | 'expiresAt'>
+  user: Pick<UserRecord, 'id' | 'email'>
+}
+
+/** What `update` may change: the methods, the last proof of presence, and the token together with its generation. */
+export type SessionChanges = Partial<Pick<SessionRecord, 'amr' | 'authenticatedAt'>> &
+  (Pick<SessionRecord, 'tokenHash' | 'generation'> | { tokenHash?: never; generation?: never })
+
+/** A session is alive while `revokedAt` is null and `expiresAt` is in the future. */
 export interface SessionStore {
+  /** @throws DuplicateRecordError when the token's hash is taken */
   insert(session: SessionRecord): Promise<void>
-  findWithUser(sessionHash: string): Promise<{ session: SessionRecord; user: UserRecord } | null>
-  /** Slides the session, unless it was seen later than `seenBy` already: of any number of racers, one is told that it did. */
+  /** The session and its user at one moment, also when the session has ended. Null: no such session, or its user is gone. */
+  find(wanted: { id: string } | { tokenHash: string; kind: SessionKind }): Promise<SessionWithUser | null>
+  /** Reads a living session inside a transaction and keeps every other one from changing it until this one ends. */
+  lock(id: string, at: Date): Promise<SessionRecord | null>
+  /**
+   * Single use, by one guarded UPDATE: replaces the token of a living session of kind `tokens` whose user is active. Of any number of
+   * racers one gets the answer; null, with nothing changed, for everybody else.
+   */
+  rotate(rotation: Rotation): Promise<Rotated | null>
+  /** Changes a session that is not revoked. True when there was one. */
+  update(id: string, changes: SessionChanges): Promise<boolean>
+  /**
+   * Moves `lastSeenAt` and `expiresAt` of a session that is alive at the new `lastSeenAt`, unless it was seen after `seenBy` already. Of
+   * any number of racers one gets true.
+   */
   touch(id: string, seenBy: Date, slid: Pick<SessionRecord, 'lastSeenAt' | 'expiresAt'>): Promise<boolean>
-  /** Oldest first. */
-  listForUser(userId: string): Promise<SessionRecord[]>
-  /** True when the user had that session. */
-  delete(userId: string, id: string): Promise<boolean>
-  deleteForUser(userId: string, options?: { exceptId?: string }): Promise<number>
-  /** How many were deleted. */
+  /** The living sessions of both kinds, oldest first. */
+  listForUser(userId: string, at: Date): Promise<SessionRecord[]>
+  /**
+   * Ends a session by one guarded UPDATE, also an expired one: a request that began earlier may still take it for alive. True when it was
+   * not revoked before, and of that user and kind where they are given.
+   */
+  revoke(wanted: { id: string; userId?: string; kind?: SessionKind }, at: Date): Promise<boolean>
+  /** The same for all sessions of the user, of both kinds, except one. Returns how many were not revoked before. */
+  revokeForUser(userId: string, at: Date, options?: { exceptId?: string }): Promise<number>
+  /** Deletes sessions that were revoked or expired by then. Returns how many. */
   deleteExpired(expired: Expired): Promise<number>
 }
 

@@ -13,19 +13,18 @@ const batchSize = 100
 const [pauseFactor, leastPauseMs] = [3, 5]
 
 /**
- * Deletes rows that can no longer matter: one-shot tokens and server-side sessions past their end, refresh tokens whose
- * family is past its absolute end. Spent refresh tokens of a living family stay, since a replay is known by them; so does
- * what tells an account that was activated from one that never was. In batches, each a statement of its own along an index,
+ * Deletes rows that can no longer matter: one-shot tokens past their end, and sessions that ended or expired. A row that tells an
+ * activated account from one that never was stays. In batches, each a statement of its own along an index,
  * so that it can run beside a live service and be stopped at any time; run it from a job of yours, once a day or hour.
  *
- * @returns how many rows of each table were deleted: `{ userTokens, refreshTokens, sessions }`, without the tables the store lacks
+ * @returns how many rows of each table were deleted: `{ userTokens, sessions }`, without the tables the store lacks
  * @throws ConfigurationError for a `before` that is no instant; ServiceUnavailableError when the database cannot be reached
  */
 export async function purgeExpired(store: AuthStore, { before = new Date() }: PurgeOptions = {}): Promise<Record<string, number>> {
   if (!(before instanceof Date) || Number.isNaN(before.getTime())) throw new ConfigurationError('purgeExpired: `before` must be a Date.')
-  const { userTokens, refreshTokens, sessions } = store
+  const { userTokens, sessions } = store
   const deleted: Record<string, number> = {}
-  for (const [name, table] of Object.entries({ userTokens, refreshTokens, sessions })) {
+  for (const [name, table] of Object.entries({ userTokens, sessions })) {
     if (table) deleted[name] = await emptyInBatches(deletionOf(name, table), before)
   }
   return deleted

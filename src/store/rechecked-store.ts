@@ -1,4 +1,4 @@
-import type { AuthStore, IdentityStore, RefreshTokenStore, SessionStore, UserFilter, UserStore, UserTokenStore } from './auth-store'
+import type { AuthStore, IdentityStore, SessionStore, UserFilter, UserStore, UserTokenStore } from './auth-store'
 import { meetsFilter } from './meets-filter'
 
 /** Told of the verb whose answer was not what was asked for; never of a value. */
@@ -11,12 +11,11 @@ export type ReportMismatch = (verb: string) => void
  */
 export function recheckedStore(store: AuthStore, report: ReportMismatch): AuthStore {
   const recheck = recheckWith(report)
-  const { identities, refreshTokens, recoveryCodes, sessions } = store
+  const { identities, recoveryCodes, sessions } = store
   return {
     users: usersOf(store.users, recheck),
     userTokens: userTokensOf(store.userTokens, recheck),
     ...(identities && { identities: identitiesOf(identities, recheck) }),
-    ...(refreshTokens && { refreshTokens: refreshTokensOf(refreshTokens, recheck) }),
     ...(recoveryCodes && { recoveryCodes }),
     ...(sessions && { sessions: sessionsOf(sessions, recheck) }),
     transaction: (work, options) => store.transaction((inside) => work(recheckedStore(inside, report)), options),
@@ -116,44 +115,23 @@ function userTokensOf(userTokens: UserTokenStore, { only }: Recheck): UserTokenS
   }
 }
 
-function refreshTokensOf(refreshTokens: RefreshTokenStore, { only }: Recheck): RefreshTokenStore {
-  return {
-    insert: (token) => refreshTokens.insert(token),
-    find: async (tokenHash) => only('refreshTokens.find', await refreshTokens.find(tokenHash), (token) => token.tokenHash === tokenHash),
-    findWithSuccessor: async (tokenHash) =>
-      only(
-        'refreshTokens.findWithSuccessor',
-        await refreshTokens.findWithSuccessor(tokenHash),
-        ({ token, successor, user }) =>
-          token.tokenHash === tokenHash && token.userId === user.id && (successor === null || successor.parentId === token.id),
-      ),
-    rotate: async (rotation) =>
-      only(
-        'refreshTokens.rotate',
-        await refreshTokens.rotate(rotation),
-        ({ token, user }) => token.tokenHash === rotation.child.tokenHash && token.userId === user.id,
-      ),
-    hasLiveFamily: (userId, made, at) => refreshTokens.hasLiveFamily(userId, made, at),
-    revokeFamily: (familyId, at) => refreshTokens.revokeFamily(familyId, at),
-    revokeForUser: (userId, at, options) => refreshTokens.revokeForUser(userId, at, options),
-    deleteExpired: (expired) => refreshTokens.deleteExpired(expired),
-  }
-}
-
 function sessionsOf(sessions: SessionStore, { only }: Recheck): SessionStore {
   return {
     insert: (session) => sessions.insert(session),
-    findWithUser: async (sessionHash) =>
-      only(
-        'sessions.findWithUser',
-        await sessions.findWithUser(sessionHash),
-        ({ session, user }) => session.sessionHash === sessionHash && session.userId === user.id,
-      ),
+    find: async (wanted) =>
+      only('sessions.find', await sessions.find(wanted), ({ session, user }) => meets(session, wanted) && session.userId === user.id),
+    lock: async (id, at) => only('sessions.lock', await sessions.lock(id, at), (session) => session.id === id),
+    rotate: async (rotation) => only('sessions.rotate', await sessions.rotate(rotation), ({ session, user }) => session.userId === user.id),
+    update: (id, changes) => sessions.update(id, changes),
     touch: (id, seenBy, slid) => sessions.touch(id, seenBy, slid),
-    listForUser: async (userId) =>
-      (await sessions.listForUser(userId)).filter((row) => only('sessions.listForUser', row, (session) => session.userId === userId)),
-    delete: (userId, id) => sessions.delete(userId, id),
-    deleteForUser: (userId, options) => sessions.deleteForUser(userId, options),
+    listForUser: async (userId, at) =>
+      (await sessions.listForUser(userId, at)).filter((row) => only('sessions.listForUser', row, (session) => session.userId === userId)),
+    revoke: (wanted, at) => sessions.revoke(wanted, at),
+    revokeForUser: (userId, at, options) => sessions.revokeForUser(userId, at, options),
     deleteExpired: (expired) => sessions.deleteExpired(expired),
   }
+}
+
+function meets<Row extends object>(row: Row, wanted: Partial<Row>): boolean {
+  return Object.entries(wanted).every(([field, value]) => row[field as keyof Row] === value) // fields of it
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { DuplicateRecordError } from '../store/auth-store'
-import { AT, later, NOBODY, newIdentity, STRANGE_IDS, withUser } from './records'
+import { AT, EMPTY_IDENTITY, EMPTY_USER, FULL_IDENTITY, FULL_USER, later, NOBODY, newIdentity, STRANGE_IDS, withUser } from './records'
 import type { Cases } from './store-contract'
 
 export const IDENTITY_CASES: Cases = [
@@ -18,9 +18,19 @@ export const IDENTITY_CASES: Cases = [
   [
     'an identity is found with its user',
     async (store) => {
-      const user = await withUser(store)
-      const identity = await store.identities.insert(newIdentity(user.id, { emailVerified: null }))
-      assert.deepEqual(await store.identities.findWithUser('google', identity.subject), { identity, user })
+      const fields = [
+        [FULL_IDENTITY, FULL_USER],
+        [EMPTY_IDENTITY, EMPTY_USER],
+      ] as const
+      for (const [profile, account] of fields) {
+        const user = await withUser(store, { ...account, isAdmin: false })
+        const given = newIdentity(user.id, { ...profile, lastLoginAt: later(1) })
+        const identity = await store.identities.insert(given)
+        assert.deepEqual(identity, { ...given, id: identity.id })
+        assert.deepEqual(await store.identities.findWithUser('google', identity.subject), { identity, user })
+        assert.deepEqual(await store.identities.listForUser(user.id), [identity])
+      }
+      const identity = await store.identities.insert(newIdentity((await withUser(store)).id))
       assert.equal(await store.identities.findWithUser('github', identity.subject), null)
       assert.equal(await store.identities.findWithUser('google', `${identity.subject}\0`), null)
     },
@@ -91,15 +101,17 @@ export const IDENTITY_CASES: Cases = [
     },
   ],
   [
-    'recordLogin stamps the identity and its user',
+    'recordLogin stamps the identity and its user, and nothing else',
     async (store) => {
-      const user = await withUser(store)
-      const identity = await store.identities.insert(newIdentity(user.id))
-      const other = await store.identities.insert(newIdentity(user.id, { provider: 'github' }))
-      const stamped = await store.identities.recordLogin({ userId: user.id, provider: 'google', subject: identity.subject }, later(7))
-      assert.deepEqual(stamped, { ...user, lastLoginAt: later(7) })
-      assert.deepEqual(await store.users.find(user.id), stamped)
-      assert.deepEqual(await store.identities.listForUser(user.id), byId([{ ...identity, lastLoginAt: later(7) }, other]))
+      for (const fields of [FULL_USER, EMPTY_USER]) {
+        const user = await withUser(store, { ...fields, isAdmin: false })
+        const identity = await store.identities.insert(newIdentity(user.id))
+        const other = await store.identities.insert(newIdentity(user.id, { provider: 'github' }))
+        const stamped = await store.identities.recordLogin({ userId: user.id, provider: 'google', subject: identity.subject }, later(7))
+        assert.deepEqual(stamped, { ...user, lastLoginAt: later(7) })
+        assert.deepEqual(await store.users.find(user.id), stamped)
+        assert.deepEqual(await store.identities.listForUser(user.id), byId([{ ...identity, lastLoginAt: later(7) }, other]))
+      }
     },
   ],
   [
@@ -120,12 +132,15 @@ export const IDENTITY_CASES: Cases = [
   [
     'deleteForUser removes one provider or all, and says how many',
     async (store) => {
-      const { id } = await withUser(store)
+      const [{ id }, other] = [await withUser(store), await withUser(store)]
       for (const provider of ['a', 'b', 'c']) await store.identities.insert(newIdentity(id, { provider }))
+      const foreign = await store.identities.insert(newIdentity(other.id, { provider: 'b' }))
       assert.equal(await store.identities.deleteForUser(id, 'x'), 0)
       assert.equal(await store.identities.deleteForUser(id, 'b'), 1)
+      assert.deepEqual((await store.identities.listForUser(id)).map(({ provider }) => provider).toSorted(), ['a', 'c'])
       assert.equal(await store.identities.deleteForUser(id), 2)
       assert.deepEqual(await store.identities.listForUser(id), [])
+      assert.deepEqual(await store.identities.listForUser(other.id), [foreign])
     },
   ],
 ]

@@ -2,8 +2,8 @@ import type { AuthMethod } from '../amr'
 import { type AuthContext, unitOfWork } from '../context'
 import { type AuthRouter, testedContext } from '../create-auth-router'
 import { ConfigurationError } from '../errors'
-import { openTokenPair } from '../session/finish-login'
-import { openServerSession } from '../session/open-server-session'
+import type { Login } from '../session/finish-login'
+import { openServerSession, openTokens } from '../session/open-session'
 import type { UserRecord } from '../store/auth-store'
 
 /** A `UserRecord`, or one of its two names. */
@@ -40,7 +40,7 @@ export interface SignedInSession {
  */
 export async function loginAs(auth: AuthRouter, user: WhichUser, options: LoginAsOptions = {}): Promise<SignedIn> {
   const ctx = contextOf(auth)
-  const pair = await inUnit(ctx, user, (ctx, found) => openTokenPair(ctx, found, methodsOf(ctx, found, options)))
+  const pair = await inUnit(ctx, user, (ctx, found) => openTokens()(ctx, found, loginOf(ctx, found, options)))
   const { userId, accessToken, refreshToken } = pair
   const { accessCookieName, refreshCookieName } = ctx.settings
   const cookie = cookieHeader({ [accessCookieName]: accessToken, [refreshCookieName]: refreshToken })
@@ -56,7 +56,7 @@ export async function loginAs(auth: AuthRouter, user: WhichUser, options: LoginA
 export async function openSessionAs(auth: AuthRouter, user: WhichUser, options: LoginAsOptions = {}): Promise<SignedInSession> {
   const ctx = contextOf(auth)
   const open = openServerSession({ ip: '127.0.0.1', userAgent: 'doorward/testing' })
-  const session = await inUnit(ctx, user, (ctx, found) => open(ctx, found, methodsOf(ctx, found, options)))
+  const session = await inUnit(ctx, user, (ctx, found) => open(ctx, found, loginOf(ctx, found, options)))
   const { userId, sessionId, sessionToken } = session
   return { userId, sessionId, cookies: { cookie: cookieHeader({ [ctx.settings.sessionCookieName]: sessionToken }) } }
 }
@@ -80,8 +80,8 @@ function inUnit<T>(ctx: AuthContext, which: WhichUser, open: (ctx: AuthContext, 
   })
 }
 
-function methodsOf({ settings }: AuthContext, user: UserRecord, { amr }: LoginAsOptions): readonly AuthMethod[] {
-  return amr ?? (settings.mfaEnabled && user.totpEnabledAt ? ['pwd', 'otp'] : ['pwd'])
+function loginOf({ settings }: AuthContext, user: UserRecord, { amr }: LoginAsOptions): Login {
+  return { amr: amr ?? (settings.mfaEnabled && user.totpEnabledAt ? ['pwd', 'otp'] : ['pwd']), provider: null }
 }
 
 function cookieHeader(cookies: Record<string, string>): string {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { later, NOBODY, STRANGE_IDS, withUser } from './records'
+import { EMPTY_USER, FULL_USER, later, NOBODY, STRANGE_IDS, withUser } from './records'
 import type { Cases } from './store-contract'
 
 export const LOGIN_CASES: Cases = [
@@ -17,12 +17,14 @@ export const LOGIN_CASES: Cases = [
   [
     'a login may replace the hash it has seen; the one before opens nothing then',
     async (store) => {
-      const user = await withUser(store)
-      const stamped = await store.users.recordLogin(user, later(7), { hashedPassword: 'rehashed' })
-      assert.deepEqual(stamped, { ...user, lastLoginAt: later(7), hashedPassword: 'rehashed' })
-      assert.deepEqual(await store.users.find(user.id), stamped)
-      assert.equal(await store.users.recordLogin(user, later(8)), null)
-      assert.ok(await store.users.recordLogin({ id: user.id, hashedPassword: 'rehashed' }, later(8), {}))
+      for (const fields of [FULL_USER, EMPTY_USER]) {
+        const user = await withUser(store, { ...fields, isAdmin: false })
+        const stamped = await store.users.recordLogin(user, later(7), { hashedPassword: 'rehashed' })
+        assert.deepEqual(stamped, { ...user, lastLoginAt: later(7), hashedPassword: 'rehashed' })
+        assert.deepEqual(await store.users.find(user.id), stamped)
+        assert.equal(await store.users.recordLogin(user, later(8)), null)
+        assert.ok(await store.users.recordLogin({ id: user.id, hashedPassword: 'rehashed' }, later(8), {}))
+      }
     },
   ],
   [

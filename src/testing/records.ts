@@ -4,7 +4,6 @@ import type {
   CompleteStore,
   NewIdentity,
   NewUser,
-  RefreshTokenRecord,
   Rotation,
   SessionRecord,
   UserRecord,
@@ -66,50 +65,87 @@ export function newUserToken(userId: string, overrides: Partial<UserTokenRecord>
   }
 }
 
-export function newRefreshToken(userId: string, overrides: Partial<RefreshTokenRecord> = {}): RefreshTokenRecord {
-  return {
-    id: randomUUID(),
-    userId,
-    tokenHash: freshHash(),
-    familyId: randomUUID(),
-    parentId: null,
-    amr: 'pwd otp',
-    expiresAt: later(60_000),
-    familyExpiresAt: later(600_000),
-    usedAt: null,
-    revokedAt: null,
-    createdAt: AT,
-    ...overrides,
-  }
-}
-
 export function rotationOf(tokenHash: string, overrides: Partial<Rotation> = {}): Rotation {
-  return { tokenHash, child: { id: randomUUID(), tokenHash: freshHash() }, childExpiresAt: later(120_000), at: later(1), ...overrides }
+  return { tokenHash, successorHash: freshHash(), generation: 1, expiresAt: later(120_000), at: later(1), ...overrides }
 }
 
 export function newSession(userId: string, overrides: Partial<SessionRecord> = {}): SessionRecord {
   return {
     id: randomUUID(),
     userId,
-    sessionHash: freshHash(),
-    amr: 'pwd',
+    kind: 'tokens',
+    tokenHash: freshHash(),
+    generation: 0,
+    rotatedAt: null,
+    amr: 'pwd otp',
+    authenticatedAt: AT,
+    isPersistent: true,
     ip: '2001:db8::1',
     userAgent: 'Agent/1.0',
+    provider: 'google',
+    providerSid: 'a-session-of-theirs',
     createdAt: AT,
     lastSeenAt: AT,
     expiresAt: later(60_000),
+    endsAt: later(600_000),
+    revokedAt: null,
     ...overrides,
   }
+}
+
+/** No field of the one has its value in the other; what may be null is null in the empty one. */
+export const FULL_USER: Omit<NewUser, 'email' | 'isActive'> = {
+  createdAt: later(1),
+  updatedAt: later(2),
+  hashedPassword: '$argon2id$full',
+  isAdmin: true,
+  lastLoginAt: later(3),
+  name: 'Zoë',
+  totpSecret: 'a secret',
+  totpEnabledAt: later(4),
+  totpLastStep: 58_000_000,
+  emailVerifiedAt: later(5),
+  activatedAt: later(6),
+  passwordSetAt: later(7),
+}
+export const EMPTY_USER: typeof FULL_USER = {
+  createdAt: AT,
+  updatedAt: AT,
+  hashedPassword: '$argon2id$empty',
+  isAdmin: false,
+  lastLoginAt: null,
+  name: null,
+  totpSecret: null,
+  totpEnabledAt: null,
+  totpLastStep: null,
+  emailVerifiedAt: null,
+  activatedAt: null,
+  passwordSetAt: null,
+}
+
+export const FULL_IDENTITY = { email: 'someone@example.test', emailVerified: true, name: 'Zoë', picture: 'https://example.test/zoe.png' }
+export const EMPTY_IDENTITY = { email: null, emailVerified: null, name: null, picture: null }
+
+export const FULL_SESSION = { generation: 7, rotatedAt: AT } // `newSession` fills the others
+export const EMPTY_SESSION = {
+  rotatedAt: null,
+  amr: '',
+  authenticatedAt: null,
+  isPersistent: false,
+  ip: null,
+  userAgent: null,
+  provider: null,
+  providerSid: null,
 }
 
 export async function withUser(store: AuthStore, overrides: Partial<NewUser> = {}): Promise<UserRecord> {
   return store.users.insert(newUser(overrides))
 }
 
-export async function withRefreshToken(store: CompleteStore, overrides: Partial<RefreshTokenRecord> = {}): Promise<RefreshTokenRecord> {
-  const token = newRefreshToken(overrides.userId ?? (await withUser(store)).id, overrides)
-  await store.refreshTokens.insert(token)
-  return token
+export async function withSession(store: CompleteStore, overrides: Partial<SessionRecord> = {}): Promise<SessionRecord> {
+  const session = newSession(overrides.userId ?? (await withUser(store)).id, overrides)
+  await store.sessions.insert(session)
+  return session
 }
 
 /** Long before every other record: what ended by then is a case's own. */

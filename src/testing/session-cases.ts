@@ -1,6 +1,21 @@
 import assert from 'node:assert/strict'
-import { DuplicateRecordError } from '../store/auth-store'
-import { AT, LONG_AGO, later, NOBODY, newSession, STRANGE_IDS, withUser } from './records'
+import { type CompleteStore, DuplicateRecordError, type SessionRecord } from '../store/auth-store'
+import {
+  AT,
+  EMPTY_SESSION,
+  EMPTY_USER,
+  FULL_SESSION,
+  FULL_USER,
+  freshHash,
+  LONG_AGO,
+  later,
+  NOBODY,
+  newSession,
+  rotationOf,
+  STRANGE_IDS,
+  withSession,
+  withUser,
+} from './records'
 import type { Cases } from './store-contract'
 
 export const SESSION_CASES: Cases = [
@@ -8,65 +23,179 @@ export const SESSION_CASES: Cases = [
     'an unknown or malformed id is not found, and changes nothing: sessions',
     async ({ sessions }) => {
       for (const id of [NOBODY, ...STRANGE_IDS]) {
+        assert.equal(await sessions.find({ id }), null)
+        assert.equal(await sessions.lock(id, AT), null)
+        assert.equal(await sessions.update(id, { amr: 'pwd' }), false)
         assert.equal(await sessions.touch(id, AT, { lastSeenAt: AT, expiresAt: AT }), false)
-        assert.equal(await sessions.delete(id, id), false)
-        assert.deepEqual(await sessions.listForUser(id), [])
-        assert.equal(await sessions.deleteForUser(id), 0)
+        assert.deepEqual(await sessions.listForUser(id, AT), [])
+        assert.equal(await sessions.revoke({ id }, AT), false)
+        assert.equal(await sessions.revokeForUser(id, AT), 0)
       }
     },
   ],
   [
-    'a session is found with its user and slides',
+    'a session comes back as it was inserted, with its user, by its id, and by its token together with its kind',
     async (store) => {
-      const user = await withUser(store)
-      const session = newSession(user.id)
-      await store.sessions.insert(session)
-      assert.deepEqual(await store.sessions.findWithUser(session.sessionHash), { session, user })
-      assert.equal(await store.sessions.findWithUser(session.sessionHash.toUpperCase()), null)
-      assert.equal(await store.sessions.findWithUser('\0'), null)
-      const moved = { lastSeenAt: later(1_000), expiresAt: later(2_000) }
-      assert.equal(await store.sessions.touch(session.id, later(-1_000), moved), false)
-      const racers = await Promise.all(Array.from({ length: 5 }, () => store.sessions.touch(session.id, AT, moved)))
-      assert.deepEqual(racers.filter(Boolean), [true])
-      const slid = { ...session, ...moved }
-      assert.deepEqual(await store.sessions.listForUser(user.id), [slid])
-      await assert.rejects(store.sessions.insert(newSession(user.id, { sessionHash: session.sessionHash })), DuplicateRecordError)
+      const [full, empty] = [await withUser(store, { ...FULL_USER, isAdmin: false }), await withUser(store, EMPTY_USER)]
+      const sessions = [
+        [await withSession(store, { userId: full.id, ...FULL_SESSION }), full],
+        [await withSession(store, { userId: empty.id, kind: 'session', ...EMPTY_SESSION }), empty],
+        [await withSession(store, { userId: full.id, revokedAt: AT }), full],
+      ] as const
+      for (const [session, user] of sessions) {
+        const { id, tokenHash, kind } = session
+        assert.deepEqual(await store.sessions.find({ id }), { session, user })
+        assert.deepEqual(await store.sessions.find({ tokenHash, kind }), { session, user })
+        assert.equal(await store.sessions.find({ tokenHash, kind: kind === 'tokens' ? 'session' : 'tokens' }), null)
+        assert.equal(await store.sessions.find({ tokenHash: tokenHash.toUpperCase(), kind }), null)
+        assert.equal(await store.sessions.find({ tokenHash: `${tokenHash} `, kind }), null)
+        await assert.rejects(store.sessions.insert(newSession(user.id, { tokenHash })), DuplicateRecordError)
+      }
     },
   ],
   [
-    'sessions are listed oldest first and ended one by one, or all but one, by their owner only',
+    'touch slides a living session once',
+    async (store) => {
+      const moved = { lastSeenAt: later(1_000), expiresAt: later(2_000) }
+      for (const fields of [FULL_SESSION, EMPTY_SESSION]) {
+        const session = await withSession(store, fields)
+        assert.equal(await store.sessions.touch(session.id, later(-1), moved), false)
+        const racers = await Promise.all(Array.from({ length: 5 }, () => store.sessions.touch(session.id, AT, moved)))
+        assert.deepEqual(racers.filter(Boolean), [true])
+        assert.deepEqual(await store.sessions.listForUser(session.userId, AT), [{ ...session, ...moved }])
+      }
+
+      for (const ended of [await withSession(store, { revokedAt: AT }), await withSession(store, { expiresAt: moved.lastSeenAt })]) {
+        assert.equal(await store.sessions.touch(ended.id, AT, moved), false)
+        assert.deepEqual((await store.sessions.find({ id: ended.id }))?.session, ended)
+      }
+    },
+  ],
+  [
+    'update changes what it is given, and never a session that was revoked',
+    async (store) => {
+      for (const fields of [FULL_SESSION, EMPTY_SESSION]) {
+        let session = await withSession(store, fields)
+        const token = { tokenHash: freshHash(), generation: 8 }
+        const proofs = [{ authenticatedAt: later(5) }, { authenticatedAt: null }]
+        for (const changes of [{ amr: 'pwd' }, { amr: 'pwd' }, ...proofs, token, { amr: 'pwd otp', ...proofs[0] }]) {
+          assert.equal(await store.sessions.update(session.id, changes), true)
+          session = { ...session, ...changes }
+          assert.deepEqual((await store.sessions.find({ id: session.id }))?.session, session)
+        }
+      }
+
+      const ended = await withSession(store, { revokedAt: AT })
+      assert.equal(await store.sessions.update(ended.id, { amr: 'pwd' }), false)
+      assert.deepEqual((await store.sessions.find({ id: ended.id }))?.session, ended)
+    },
+  ],
+  [
+    'lock reads a living session inside a transaction, and no other',
+    async (store) => {
+      const living = [await withSession(store, FULL_SESSION), await withSession(store, EMPTY_SESSION)]
+      const dead = [await withSession(store, { revokedAt: AT }), await withSession(store, { expiresAt: later(1) })]
+      await store.transaction(async (inside) => {
+        for (const session of living) assert.deepEqual(await inside.sessions?.lock(session.id, later(1)), session)
+        for (const { id } of dead) assert.equal(await inside.sessions?.lock(id, later(1)), null)
+      })
+    },
+  ],
+  [
+    'listForUser names the living sessions of one user, oldest first',
     async (store) => {
       const [mine, other] = [await withUser(store), await withUser(store)]
-      const sessions = [2, 1, 3, 4].map((age) => newSession(mine.id, { createdAt: later(-1_000 * age) }))
-      const foreign = newSession(other.id)
-      for (const session of [...sessions, foreign]) await store.sessions.insert(session)
-      const listed = (await store.sessions.listForUser(mine.id)).map(({ id }) => id)
-      assert.deepEqual(
-        listed,
-        [3, 2, 0, 1].map((index) => sessions[index]?.id),
+      const sessions = [2, 1, 3].map((age) =>
+        newSession(mine.id, { createdAt: later(-1_000 * age), ...(age === 1 ? { kind: 'session', ...EMPTY_SESSION } : FULL_SESSION) }),
       )
-      const [first = '', second = ''] = listed
-      assert.equal(await store.sessions.delete(other.id, first), false)
-      assert.equal(await store.sessions.delete(mine.id, first), true)
-      assert.equal(await store.sessions.delete(mine.id, first), false)
-      assert.equal(await store.sessions.deleteForUser(mine.id, { exceptId: second }), 2)
-      assert.equal(await store.sessions.deleteForUser(mine.id), 1)
-      assert.equal((await store.sessions.listForUser(other.id)).length, 1)
+      const others = [newSession(mine.id, { revokedAt: AT }), newSession(mine.id, { expiresAt: later(1) }), newSession(other.id)]
+      for (const session of [...sessions, ...others]) await store.sessions.insert(session)
+      const [second, last, first] = sessions
+      assert.deepEqual(await store.sessions.listForUser(mine.id, later(1)), [first, second, last])
+    },
+  ],
+  [
+    'revoke ends a session once, for its owner and kind where they are given',
+    async (store) => {
+      for (const fields of [FULL_SESSION, EMPTY_SESSION]) {
+        const session = await withSession(store, fields)
+        const { id, userId } = session
+        const other = await withUser(store)
+        assert.equal(await store.sessions.revoke({ id, userId: other.id }, later(1)), false)
+        assert.equal(await store.sessions.revoke({ id, userId, kind: 'session' }, later(1)), false)
+        assert.deepEqual((await store.sessions.find({ id }))?.session, session)
+        const racers = await Promise.all(Array.from({ length: 5 }, () => store.sessions.revoke({ id, userId, kind: 'tokens' }, later(1))))
+        assert.deepEqual(racers.filter(Boolean), [true])
+        await assertRevoked(store, session, later(1))
+        assert.equal(await store.sessions.rotate(rotationOf(session.tokenHash, { at: later(2) })), null)
+      }
+    },
+  ],
+  [
+    'revoke and revokeForUser end an expired session too: a request that began while it lived does not bring it back',
+    async (store) => {
+      for (const kind of ['tokens', 'session'] as const) {
+        const [one, other] = [
+          await withSession(store, { kind, expiresAt: later(5) }),
+          await withSession(store, { kind, expiresAt: later(5) }),
+        ]
+        assert.equal(await store.sessions.revoke({ id: one.id }, later(6)), true)
+        assert.equal(await store.sessions.revokeForUser(other.userId, later(6)), 1)
+        for (const { id, userId, tokenHash } of [one, other]) {
+          assert.equal(await store.sessions.touch(id, AT, { lastSeenAt: later(4), expiresAt: later(60_000) }), false)
+          assert.equal(await store.sessions.rotate(rotationOf(tokenHash, { at: later(4) })), null)
+          assert.deepEqual(await store.sessions.listForUser(userId, later(4)), [])
+        }
+      }
+    },
+  ],
+  [
+    'revokeForUser ends the sessions of both kinds that were not revoked before, except the one named, and says how many',
+    async (store) => {
+      const { id } = await withUser(store)
+      const ended = [
+        await withSession(store, { userId: id, ...FULL_SESSION }),
+        await withSession(store, { userId: id, kind: 'session', ...EMPTY_SESSION }),
+      ]
+      const kept = await withSession(store, { userId: id })
+      const foreign = await withSession(store)
+      await withSession(store, { userId: id, revokedAt: AT })
+      assert.equal(await store.sessions.revokeForUser(id, later(9), { exceptId: kept.id }), 2)
+      for (const session of ended) await assertRevoked(store, session, later(9))
+      assert.deepEqual((await store.sessions.find({ id: kept.id }))?.session, kept)
+      assert.equal(await store.sessions.revokeForUser(id, later(9), { exceptId: 'no-such\0session' }), 1)
+      assert.equal(await store.sessions.revokeForUser(id, later(9)), 0)
+      assert.deepEqual((await store.sessions.find({ id: foreign.id }))?.session, foreign)
     },
   ],
   [
     'deleteExpired takes what ended, at most so many at once: sessions',
     async (store) => {
-      const { id } = await withUser(store)
-      const sessions = [2, 1, 0, -1].map((age) =>
-        newSession(id, { expiresAt: later(-1_000 * age, LONG_AGO), createdAt: later(-1_000 * age) }),
-      )
+      const { id: userId } = await withUser(store)
+      const sessions = [2, 1, 0, -1].map((age) => newSession(userId, { expiresAt: later(-1_000 * age, LONG_AGO) }))
       for (const session of sessions) await store.sessions.insert(session)
 
       assert.equal(await store.sessions.deleteExpired({ before: LONG_AGO, most: 2 }), 2)
-      assert.equal((await store.sessions.listForUser(id)).length, 2)
+      const before = later(-5_000, LONG_AGO)
+      assert.equal((await store.sessions.listForUser(userId, before)).length, 2)
       assert.equal(await store.sessions.deleteExpired({ before: LONG_AGO, most: 2 }), 1)
-      assert.deepEqual(await store.sessions.listForUser(id), sessions.slice(3))
+      assert.deepEqual(await store.sessions.listForUser(userId, before), sessions.slice(3))
+    },
+  ],
+  [
+    'deleteExpired takes a session that was revoked by then, however long it would have lived',
+    async (store) => {
+      const { id } = await withSession(store, { lastSeenAt: LONG_AGO, createdAt: LONG_AGO })
+      assert.equal(await store.sessions.revoke({ id }, LONG_AGO), true)
+      assert.equal(await store.sessions.deleteExpired({ before: LONG_AGO, most: 10 }), 1)
+      assert.equal(await store.sessions.find({ id }), null)
     },
   ],
 ]
+
+/** `expiresAt` may move to the revocation, where an index on it serves `deleteExpired`. */
+async function assertRevoked(store: CompleteStore, session: SessionRecord, at: Date): Promise<void> {
+  const found = (await store.sessions.find({ id: session.id }))?.session
+  assert.ok(found)
+  assert.deepEqual({ ...found, expiresAt: session.expiresAt }, { ...session, revokedAt: at })
+}

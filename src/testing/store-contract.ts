@@ -3,14 +3,14 @@ import type { AuthStore, CompleteStore } from '../store/auth-store'
 import { IDENTITY_CASES } from './identity-cases'
 import { LOGIN_CASES } from './login-cases'
 import { RECOVERY_CODE_CASES } from './recovery-code-cases'
-import { REFRESH_TOKEN_CASES } from './refresh-token-cases'
+import { ROTATION_CASES } from './rotation-cases'
 import { SESSION_CASES } from './session-cases'
 import { UNIT_CASES } from './unit-cases'
 import { USER_CASES } from './user-cases'
 import { USER_LIST_CASES } from './user-list-cases'
 import { USER_TOKEN_CASES } from './user-token-cases'
 
-type OptionalTable = 'identities' | 'refreshTokens' | 'recoveryCodes' | 'sessions'
+type OptionalTable = 'identities' | 'recoveryCodes' | 'sessions'
 
 export interface StoreContractOptions {
   /** May return the same store every time: each case works on users of its own, and expects no empty store. */
@@ -44,9 +44,9 @@ const SECTIONS: readonly { table: OptionalTable | null; cases: Cases }[] = [
   { table: null, cases: USER_LIST_CASES },
   { table: null, cases: USER_TOKEN_CASES },
   { table: 'identities', cases: IDENTITY_CASES },
-  { table: 'refreshTokens', cases: REFRESH_TOKEN_CASES },
   { table: 'recoveryCodes', cases: RECOVERY_CODE_CASES },
   { table: 'sessions', cases: SESSION_CASES },
+  { table: 'sessions', cases: ROTATION_CASES },
   { table: null, cases: UNIT_CASES },
 ]
 

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
-import { setTimeout as delay } from 'node:timers/promises'
 import { type AuthStore, DuplicateRecordError } from '../store/auth-store'
-import { freshHash, later, newIdentity, newRefreshToken, newSession, newUser, newUserToken, rotationOf, withUser } from './records'
+import { freshHash, later, newIdentity, newSession, newUser, newUserToken, rotationOf, withUser } from './records'
 import type { Cases } from './store-contract'
 
 export const UNIT_CASES: Cases = [
@@ -24,8 +23,8 @@ export const UNIT_CASES: Cases = [
     async (store: AuthStore) => {
       const before = await withUser(store)
       const email = newUser().email
-      const token = newRefreshToken(before.id)
-      await store.refreshTokens?.insert(token)
+      const session = newSession(before.id)
+      await store.sessions?.insert(session)
       const oneShot = await store.userTokens.insert(newUserToken(before.id))
       const reason = new Error('the host changed its mind')
       const unit = store.transaction(async (inside) => {
@@ -34,7 +33,7 @@ export const UNIT_CASES: Cases = [
         await inside.userTokens.insert(newUserToken(user.id))
         await inside.recoveryCodes?.replaceForUser(user.id, [freshHash()])
         await inside.sessions?.insert(newSession(user.id))
-        await inside.refreshTokens?.rotate(rotationOf(token.tokenHash))
+        await inside.sessions?.rotate(rotationOf(session.tokenHash))
         await inside.users.update(before.id, { name: 'changed' })
         await inside.users.recordLogin(before, later(1), { hashedPassword: 'rehashed' })
         await inside.userTokens.consumeAllForUser(before.id, later(1))
@@ -44,7 +43,7 @@ export const UNIT_CASES: Cases = [
       assert.equal(await store.users.findByEmail(email), null)
       assert.deepEqual(await store.users.find(before.id), before)
       assert.deepEqual(await store.userTokens.find(oneShot.tokenHash), oneShot)
-      if (store.refreshTokens) assert.deepEqual(await store.refreshTokens.find(token.tokenHash), token)
+      if (store.sessions) assert.deepEqual((await store.sessions.find({ id: session.id }))?.session, session)
     },
   ],
   [
@@ -63,6 +62,53 @@ export const UNIT_CASES: Cases = [
     },
   ],
   [
+    'a throw in a unit inside a unit reaches the outer one as it was thrown, and undoes both',
+    async (store) => {
+      const emails = [newUser().email, newUser().email] as const
+      const reason = new Error('inner')
+      const unit = store.transaction(async (outer) => {
+        await outer.users.insert(newUser({ email: emails[0] }))
+        await outer.transaction(async (inner) => {
+          await inner.users.insert(newUser({ email: emails[1] }))
+          throw reason
+        })
+      })
+      await assert.rejects(unit, (error) => error === reason)
+      for (const email of emails) assert.equal(await store.users.findByEmail(email), null)
+    },
+  ],
+  [
+    'a unit past its deadline is a ServiceUnavailableError and leaves nothing, also of what it asks for later',
+    async (store) => {
+      const user = await withUser(store)
+      const email = newUser().email
+      let goOn = () => {}
+      const waiting = new Promise<void>((resolve) => {
+        goOn = resolve
+      })
+      let late: Promise<unknown> = Promise.resolve()
+      const unit = store.transaction(
+        (inside) => {
+          const work = async () => {
+            await inside.users.insert(newUser({ email }))
+            await waiting
+            await inside.users.update(user.id, { name: 'too late' })
+          }
+          late = work()
+          return late
+        },
+        { deadlineMs: 200 },
+      )
+      const patience = setTimeout(goOn, 2_000) // a store without deadlines ends too
+      await assert.rejects(unit, { code: 'SERVICE_UNAVAILABLE' })
+      clearTimeout(patience)
+      goOn()
+      await late.catch(() => null)
+      assert.equal(await store.users.findByEmail(email), null)
+      assert.deepEqual(await store.users.find(user.id), user)
+    },
+  ],
+  [
     'a unit that swallowed a failed write is not a success',
     async (store) => {
       const { email: taken } = await withUser(store)
@@ -73,24 +119,6 @@ export const UNIT_CASES: Cases = [
         return 'done'
       })
       await assert.rejects(unit, DuplicateRecordError)
-      assert.equal(await store.users.findByEmail(email), null)
-    },
-  ],
-  [
-    'a unit past its deadline is a ServiceUnavailableError: nothing of it stays, and nothing is done that it asks later',
-    async (store) => {
-      const email = newUser().email
-      const given: AuthStore[] = []
-      const unit = store.transaction(
-        async (inside) => {
-          given.push(inside)
-          await inside.users.insert(newUser({ email }))
-          await delay(500)
-        },
-        { deadlineMs: 250 },
-      )
-      await assert.rejects(unit, { code: 'SERVICE_UNAVAILABLE' })
-      for (const late of given) await assert.rejects(late.users.insert(newUser({ email })))
       assert.equal(await store.users.findByEmail(email), null)
     },
   ],

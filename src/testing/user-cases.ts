@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
 import { DuplicateRecordError } from '../store/auth-store'
-import { AT, later, NOBODY, newUser, STRANGE_IDS, withUser } from './records'
+import { AT, EMPTY_USER, FULL_USER, later, NOBODY, newUser, STRANGE_IDS, withUser } from './records'
 import type { Cases } from './store-contract'
 
 export const USER_CASES: Cases = [
@@ -14,6 +15,31 @@ export const USER_CASES: Cases = [
       assert.deepEqual(inserted, { ...user, id: inserted.id })
       assert.deepEqual(await users.find(inserted.id), inserted)
       assert.deepEqual(await users.findByEmail(user.email), inserted)
+    },
+  ],
+  [
+    'every verb that answers with a user answers with all of its fields, whether they are empty or not',
+    async (store) => {
+      const { users } = store
+      for (const fields of [FULL_USER, EMPTY_USER]) {
+        const given = newUser({ ...fields, isAdmin: true })
+        const user = await users.insert(given)
+        const { id, email } = user
+        assert.deepEqual(user, { ...given, id })
+        assert.deepEqual(await users.find(id), user)
+        assert.deepEqual(await users.findByEmail(email), user)
+        assert.deepEqual(await users.list({ filters: [{ field: 'id', operator: 'eq', value: id }], after: null, limit: 1 }), {
+          users: [user],
+          next: null,
+        })
+        const [locked, admins] = await store.transaction(async (inside) => [await inside.users.lock(id), await inside.users.lockAdmins()])
+        assert.deepEqual(locked, user)
+        assert.ok(admins.some((admin) => isDeepStrictEqual(admin, user)))
+        const stamped = { ...user, lastLoginAt: later(8) }
+        assert.deepEqual(await users.recordLogin(user, later(8)), stamped)
+        assert.deepEqual(await users.find(id), stamped)
+        await users.update(id, { isAdmin: false })
+      }
     },
   ],
   [
@@ -87,6 +113,24 @@ export const USER_CASES: Cases = [
     },
   ],
   [
+    'update changes each field by itself, to a value and to nothing',
+    async ({ users }) => {
+      for (const [before, after] of [
+        [FULL_USER, EMPTY_USER],
+        [EMPTY_USER, FULL_USER],
+      ] as const) {
+        let user = await users.insert(newUser(before))
+        const { createdAt: _, ...changes } = { ...after, email: newUser().email, isActive: false }
+        for (const [field, value] of Object.entries(changes)) {
+          assert.equal(await users.update(user.id, { [field]: value }), true)
+          user = { ...user, [field]: value }
+          assert.deepEqual(await users.find(user.id), user)
+        }
+        await users.update(user.id, { isAdmin: false })
+      }
+    },
+  ],
+  [
     'a text with NUL or half a surrogate pair is a ValidationError or kept as it is, and does no harm',
     async ({ users }) => {
       const user = await users.insert(newUser())
@@ -133,6 +177,16 @@ export const USER_CASES: Cases = [
       assert.equal(await users.advanceTotpStep(id, Number.NaN), false)
       assert.equal(await users.advanceTotpStep(id, 102.5), false)
       assert.equal((await users.find(id))?.totpLastStep, 101)
+    },
+  ],
+  [
+    'a TOTP step that is accepted changes nothing else',
+    async ({ users }) => {
+      for (const fields of [FULL_USER, EMPTY_USER]) {
+        const user = await users.insert(newUser({ ...fields, isAdmin: false }))
+        assert.equal(await users.advanceTotpStep(user.id, 60_000_000), true)
+        assert.deepEqual(await users.find(user.id), { ...user, totpLastStep: 60_000_000 })
+      }
     },
   ],
   [

@@ -62,6 +62,14 @@ export const USER_TOKEN_CASES: Cases = [
     async (store) => {
       const { id } = await withUser(store)
       const { insert, find, consume } = store.userTokens
+      for (const state of [{}, { usedAt: later(1), payload: 'new@example.test' }]) {
+        const given = newUserToken(id, { ...state, createdAt: later(2) })
+        const token = await insert(given)
+        assert.deepEqual(token, { ...given, id: token.id })
+        assert.deepEqual(await find(token.tokenHash), token)
+      }
+      const unbound = await insert(newUserToken(id))
+      assert.deepEqual(await consume(unbound.tokenHash, 'PASSWORD_RESET', AT), { ...unbound, usedAt: AT })
       for (const purpose of ['ACTIVATION', 'MFA_CHALLENGE'] as const) {
         const token = await insert(newUserToken(id, { purpose, payload: 'new@example.test', expiresAt: later(100) }))
         assert.deepEqual(await find(token.tokenHash), token)

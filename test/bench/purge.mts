@@ -34,7 +34,7 @@ async function measure(database: Database): Promise<boolean> {
     const begun = performance.now()
     let deleted = 0
     const beside = await logInUntil(logIn, async () => {
-      deleted = (await purgeExpired(store))['refreshTokens'] ?? 0
+      deleted = (await purgeExpired(store))['sessions'] ?? 0
     })
     return report(database.name, { alone, beside, deleted, seconds: (performance.now() - begun) / 1000 })
   } finally {
@@ -71,7 +71,7 @@ async function serve(store: AuthStore): Promise<{ logIn(): Promise<number>; end(
   }
 }
 
-/** A million spent tokens of families that ended a year ago, under the one user, made by the database itself. */
+/** A million sessions that ended a year ago, of the one user, made by the database itself. */
 async function fill(knex: Knex, name: Database['name']): Promise<void> {
   const numbers = {
     postgres: `select generate_series(1, ${rows}) as n`,
@@ -84,8 +84,8 @@ async function fill(knex: Knex, name: Database['name']): Promise<void> {
     sqlite: { id: 'lower(hex(randomblob(18)))', hash: 'lower(hex(randomblob(32)))', end: '1735689600000' },
   }[name]
   await knex.raw(
-    `insert into auth_refresh_tokens (id, user_id, token_hash, family_id, amr, expires_at, family_expires_at, used_at, created_at)
-     select ${text.id}, u.id, ${text.hash}, u.id, 'pwd', ${text.end}, ${text.end}, ${text.end}, ${text.end}
+    `insert into auth_sessions (id, user_id, kind, token_hash, generation, amr, is_persistent, created_at, last_seen_at, expires_at, ends_at)
+     select ${text.id}, u.id, 'tokens', ${text.hash}, 0, 'pwd', true, ${text.end}, ${text.end}, ${text.end}, ${text.end}
      from (${numbers}) as numbers, auth_users as u`,
   )
 }

@@ -1,6 +1,6 @@
 /**
  * Refresh rotation over HTTP, 16 connections, each with a chain of its own: doorward, hand-written routes through Knex and on the
- * driver itself, and better-auth renewing a session, on SQLite and PostgreSQL. Fails when doorward misses a goal beside the one
+ * driver itself, on SQLite, PostgreSQL and MariaDB; better-auth renewing a session on the first two. Fails when doorward misses a goal beside the one
  * through Knex. `npm run bench -- refresh [--rounds 9] [--quick] [--write] [--only text]`, at a quiet moment.
  */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -9,8 +9,9 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { type Connection, cookieHeader, mustBe, openConnection, requestText, takeCookies } from './lib/connection.mjs'
 import { load, settling } from './lib/load.mjs'
+import { createDatabase, hasMariadb } from './lib/mariadb-database.mjs'
 import { readOptions } from './lib/options.mjs'
-import { createSchema, hasPostgres } from './lib/postgres-schema.mjs'
+import { createSchema, hasPostgres, type Schema } from './lib/postgres-schema.mjs'
 import { newPerson } from './lib/products.mjs'
 import { type Goal, report } from './lib/report.mjs'
 import { type Measured, measureInRounds, roundLength } from './lib/rounds.mjs'
@@ -20,6 +21,8 @@ const options = readOptions({ rounds: 9 })
 const milliseconds = roundLength(options.quick ? { warmUp: 300, round: 300 } : { warmUp: 6_000, round: 1_800 })
 const connections = 16
 const mostCpu = 1.15
+/** Per rotation, at most. */
+const callsOf: Readonly<Record<string, number>> = { PostgreSQL: 1, MariaDB: 3 }
 
 /** Spends what the connection holds and keeps what comes instead. */
 type Renew = () => Promise<void>
@@ -27,6 +30,8 @@ type Renew = () => Promise<void>
 interface Kind {
   title: string
   file: string
+  /** Default: all. */
+  databases?: readonly string[]
   environment?: Readonly<Record<string, string>>
   begin(connection: Connection): Promise<Renew>
   /** Throws unless a stranger and a thief are refused. */
@@ -38,16 +43,23 @@ const kinds: readonly Kind[] = [
   { title: 'doorward', file: 'doorward.mjs', ...rotating },
   { title: 'by hand, Knex', file: 'refresh-by-hand.mjs', environment: { BENCH_THROUGH: 'knex' }, ...rotating },
   { title: 'by hand, driver', file: 'refresh-by-hand.mjs', environment: { BENCH_THROUGH: 'driver' }, ...rotating },
-  { title: 'better-auth', file: 'refresh-better-auth.mjs', begin: beginSession, check: checkThatItRenews },
+  {
+    title: 'better-auth',
+    file: 'refresh-better-auth.mjs',
+    databases: ['SQLite', 'PostgreSQL'],
+    begin: beginSession,
+    check: checkThatItRenews,
+  },
 ]
 const chosen = kinds.filter(
   ({ title }) => options.only === null || /^(doorward|by hand, Knex)$/.test(title) || title.includes(options.only),
 )
 
 async function main(): Promise<number> {
-  const databases = (await hasPostgres()) ? ['SQLite', 'PostgreSQL'] : ['SQLite']
+  const databases = ['SQLite', ...((await hasPostgres()) ? ['PostgreSQL'] : []), ...((await hasMariadb()) ? ['MariaDB'] : [])]
   const running: Running[] = []
-  for (const database of databases) for (const kind of chosen) running.push(await run(kind, database))
+  for (const database of databases)
+    for (const kind of chosen) if (kind.databases?.includes(database) ?? true) running.push(await run(kind, database))
   const measured = await measureInRounds(
     running.map(({ name }) => name),
     options.rounds,
@@ -68,7 +80,7 @@ async function main(): Promise<number> {
       String(calls),
     ]),
     goals: databases.flatMap((database) => goalsOf(database, measured, running)),
-    packages: ['express', 'knex', 'better-sqlite3', 'pg', 'better-auth'],
+    packages: ['express', 'knex', 'better-sqlite3', 'pg', 'mysql2', 'better-auth'],
     options,
   })
 }
@@ -101,8 +113,10 @@ async function run(kind: Kind, database: string): Promise<Running> {
   return { name, database, server, renewals, calls, stop: end }
 }
 
+const schemas: Readonly<Record<string, () => Promise<Schema>>> = { PostgreSQL: createSchema, MariaDB: createDatabase }
+
 async function start({ file, environment }: Kind, database: string, counting = {}, execArgv: readonly string[] = []) {
-  const schema = database === 'PostgreSQL' ? await createSchema() : null
+  const schema = (await schemas[database]?.()) ?? null
   const server = await startServer(file, { environment: { ...environment, ...schema?.environment, ...counting }, execArgv })
   const stop = async () => {
     await server.stop()
@@ -207,7 +221,9 @@ function goalsOf(database: string, measured: Measured<'perSecond' | 'cpuMicros'>
   return [
     { text: `${database}: rotations/s of by hand, Knex`, shown: measured.ratio(ours, baseline, 'perSecond'), bound: 'at least', wanted: 1 },
     { text: `${database}: CPU of by hand, Knex`, shown: measured.ratio(ours, baseline, 'cpuMicros'), bound: 'at most', wanted: mostCpu },
-    ...(database === 'PostgreSQL' ? [{ text: 'PostgreSQL: calls per rotation', shown: calls, bound: 'at most', wanted: 1 } as const] : []),
+    ...(database === 'SQLite'
+      ? []
+      : [{ text: `${database}: calls per rotation`, shown: calls, bound: 'at most', wanted: callsOf[database] ?? 1 } as const]),
   ]
 }
 

@@ -1,5 +1,5 @@
 /**
- * Whether a refresh costs the same however many rows the table of refresh tokens has: tokens from all over a table of a thousand
+ * Whether a refresh costs the same however many rows the table of sessions has: tokens from all over a table of a thousand
  * and of a million, doorward on SQLite and on PostgreSQL, over HTTP and 16 connections. The tables are filled by the database
  * itself. Fails when doorward misses a goal. `npm run bench -- rows [--rounds 7] [--quick] [--write]`, at a quiet moment.
  */
@@ -9,6 +9,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import type { Knex } from 'knex'
+import { deriveKeyList } from '../../src/keys'
+import { makeSessionToken } from '../../src/session/session-token'
 import { type Connection, mustBe, openConnection, requestText } from './lib/connection.mjs'
 import { load, settling } from './lib/load.mjs'
 import { readOptions } from './lib/options.mjs'
@@ -22,12 +24,24 @@ const milliseconds = options.quick ? 300 : 1_000
 const [few, many] = [1_000, options.quick ? 100_000 : 1_000_000]
 const connections = 16
 const mostCost = 1.25
-/** Of one account; PostgreSQL lets one of them refresh at a time. */
+/** Of one account. */
 const tokensEach = 10
 
+/** The one of servers/doorward.mjs. */
+const secret = 'an-only-secret-for-measuring-7f3b9a61'
 const end = Date.now() + 7 * 86_400_000
 const hashOf = (text: string) => createHash('sha256').update(text).digest('hex')
-const seed = (number: number) => `seed-${number}`
+const keys = deriveKeyList(secret, 'session-token')
+
+/** The first token of each session is told by its number. */
+function seed(number: number): string {
+  return makeSessionToken(keys, 'tokens', { id: idOf(number), generation: 0 }, createHash('sha256').update(`seed-${number}`).digest())
+}
+
+function idOf(number: number): string {
+  const hex = createHash('md5').update(`session-${number}`).digest('hex')
+  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
+}
 
 async function main(): Promise<number> {
   const databases = (await hasPostgres()) ? ['SQLite', 'PostgreSQL'] : ['SQLite']
@@ -100,6 +114,8 @@ async function run(database: string, rows: number): Promise<Running> {
   return { name: nameOf(database, rows), database, rows, server, open, successors: new Map(), stop: close }
 }
 
+const columns = 'id, user_id, kind, token_hash, generation, amr, is_persistent, created_at, last_seen_at, expires_at, ends_at'
+
 // ---- the tables -----------------------------------------------------------------------------------------------------
 
 /** Filled while nothing else is there; the server that made them has them opened, as it will later. */
@@ -118,11 +134,12 @@ function fillSqlite(filename: string, rows: number): void {
   const db = new Database(filename)
   db.pragma('synchronous = off')
   db.pragma('cache_size = -262144')
-  db.function('sha256', (text) => hashOf(String(text)))
+  db.function('token_hash', (number) => hashOf(seed(Number(number))))
+  db.function('session_id', (number) => idOf(Number(number)))
   db.function('uuid', { deterministic: false }, () => randomUUID())
   const numbers = (count: number) => `with recursive s (n) as (select 0 union all select n + 1 from s where n < ${count - 1})`
   const indexes = db
-    .prepare("select name, sql from sqlite_master where type = 'index' and tbl_name = 'auth_refresh_tokens' and sql is not null")
+    .prepare("select name, sql from sqlite_master where type = 'index' and tbl_name = 'auth_sessions' and sql is not null")
     .all() as { name: string; sql: string }[] // as selected
   db.transaction(() => {
     for (const { name } of indexes) db.exec(`drop index ${name}`) // made at the end, all at once
@@ -130,9 +147,9 @@ function fillSqlite(filename: string, rows: number): void {
     db.exec(`insert into auth_users (id, is_active, created_at, updated_at, email, hashed_password, is_admin)
       select id, 1, 0, 0, 'owner-' || n || '@example.test', 'x', 0 from owners`)
     db.exec(`create index temp.owners_number on owners (n)`)
-    db.exec(`insert into auth_refresh_tokens (id, user_id, token_hash, family_id, amr, expires_at, family_expires_at, created_at)
-      ${numbers(rows)} select uuid(), (select id from owners where owners.n = s.n / ${tokensEach}), sha256('seed-' || n), uuid(), 'pwd',
-        ${end}, ${end}, 0 from s`)
+    db.exec(`insert into auth_sessions (${columns})
+      ${numbers(rows)} select session_id(n), (select id from owners where owners.n = s.n / ${tokensEach}), 'tokens', token_hash(n), 0, 'pwd', 1,
+        0, 0, ${end}, ${end} from s`)
     for (const { sql } of indexes) db.exec(sql)
   })()
   db.exec('analyze')
@@ -158,10 +175,16 @@ async function fillPostgres(knex: Knex, rows: number): Promise<void> {
   const instant = `timestamptz '${new Date(end).toISOString()}'`
   await knex.raw(`insert into auth_users (id, is_active, created_at, updated_at, email, hashed_password, is_admin)
     select ${owner('n')}, true, now(), now(), 'owner-' || n || '@example.test', 'x', false from generate_series(0, ${rows / tokensEach - 1}) as n`)
-  await knex.raw(`insert into auth_refresh_tokens (id, user_id, token_hash, family_id, amr, expires_at, family_expires_at, created_at)
-    select gen_random_uuid(), ${owner(`(n / ${tokensEach})`)}, encode(sha256(convert_to('seed-' || n, 'UTF8')), 'hex'),
-      cast(gen_random_uuid() as text), 'pwd', ${instant}, ${instant}, now() from generate_series(0, ${rows - 1}) as n`)
-  for (const table of ['auth_users', 'auth_refresh_tokens']) await knex.raw(`vacuum analyze ${table}`)
+  for (let from = 0; from < rows; from += 10_000) {
+    const numbers = Array.from({ length: Math.min(10_000, rows - from) }, (_, place) => from + place)
+    await knex.raw(
+      `insert into auth_sessions (${columns})
+        select id, ${owner(`(n / ${tokensEach})`)}, 'tokens', hash, 0, 'pwd', true, now(), now(), ${instant}, ${instant}
+        from unnest(?::int[], ?::uuid[], ?::text[]) as s (n, id, hash)`,
+      [numbers, numbers.map(idOf), numbers.map((number) => hashOf(seed(number)))],
+    )
+  }
+  for (const table of ['auth_users', 'auth_sessions']) await knex.raw(`vacuum analyze ${table}`)
   await knex.raw('checkpoint')
 }
 

@@ -1,6 +1,8 @@
-import { afterAll, beforeAll, describe, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ensureBuilt } from '../package/built-package'
-import { byHand, doorward } from './lib/products.mjs'
+import { mustBe, openConnection, requestText } from './lib/connection.mjs'
+import { createSchema, hasPostgres } from './lib/postgres-schema.mjs'
+import { byHand, doorward, newPerson } from './lib/products.mjs'
 import { checkSocial, first, ping, runProduct, signUpSomebody } from './lib/run-product.mjs'
 import { type Server, startServer } from './lib/start-server.mjs'
 
@@ -24,6 +26,35 @@ describe('the servers of the benches', () => {
       } finally {
         await running.stop()
       }
+    },
+    60_000,
+  )
+
+  test.each(['driver', 'knex'])(
+    'the hand-written refresh through the %s rotates, and a token that comes again ends its session',
+    async (through) => {
+      const schema = (await hasPostgres()) ? await createSchema() : null
+      for (const database of schema ? [{}, schema.environment] : [{}]) {
+        const server = await startServer('refresh-by-hand.mjs', { environment: { BENCH_THROUGH: through, ...database } })
+        const connection = await openConnection(server.origin)
+        try {
+          const post = (path: string, json: object) => connection.ask(requestText(`/auth/${path}`, { json }))
+          const pairOf = ({ body }: { body: string }) => JSON.parse(body) as { user_id: string; refresh_token: string } // what it answers
+          const first = pairOf(mustBe(201, await post('signup', newPerson())))
+          const second = pairOf(mustBe(200, await post('refresh', first)))
+          const third = pairOf(mustBe(200, await post('refresh', second)))
+          expect(new Set([first, second, third].map(({ refresh_token }) => refresh_token)).size).toBe(3)
+          expect(third.user_id).toBe(first.user_id)
+          for (const refused of [{ refresh_token: 'nobody knows it' }, { refresh_token: `${third.refresh_token}x` }])
+            mustBe(401, await post('refresh', refused))
+          const fourth = pairOf(mustBe(200, await post('refresh', third)))
+          for (const refused of [first, fourth]) mustBe(401, await post('refresh', refused))
+        } finally {
+          connection.close()
+          await server.stop()
+        }
+      }
+      await schema?.drop()
     },
     60_000,
   )

@@ -16,6 +16,7 @@ const toldOtherwise: Partial<Record<keyof Settings, string>> = {
   jwtSecret: 'required',
   oauthRedirectBaseUrl: 'empty',
   oauthAllowAccountCreation: 'as `signupEnabled`',
+  sessionMaxSeconds: 'the greater of `2592000` and `sessionTtlSeconds`',
   openapiEnabled: '`false` in production, else `true`',
 }
 

@@ -313,6 +313,7 @@ const table: Record<keyof Settings, Row> = {
   loginUrl: { ...redirect, beside: {} },
   defaultLocale: { byDefault: 'en-US', good: [['en-US'], ['pt-BR']], bad: ['en', 'pt-br', 'fr-FR', null] },
   sessionTtlSeconds: whole(86_400, 1, 31_536_000),
+  sessionMaxSeconds: whole(2_592_000, 1, 315_360_000, { sessionTtlSeconds: 1 }),
   sessionCookieName: { ...cookieName('auth_session'), good: [['sid'], ['__Host-sid']] },
   openapiEnabled: flag(false),
   rememberedTokens: whole(10_000, 0, 100_000),
@@ -440,6 +441,12 @@ test('oauthAllowAccountCreation inherits signupEnabled unless it is given', () =
   expect(resolve({ signupEnabled: true, oauthAllowAccountCreation: 'false' }).oauthAllowAccountCreation).toBe(false)
 })
 
+test('sessionMaxSeconds is 30 days by default, and never below sessionTtlSeconds', () => {
+  expect(resolve({ sessionTtlSeconds: 2_592_000 }).sessionMaxSeconds).toBe(2_592_000)
+  expect(resolve({ sessionTtlSeconds: 2_592_001 }).sessionMaxSeconds).toBe(2_592_001)
+  expect(resolve({ sessionTtlSeconds: '31536000' }).sessionMaxSeconds).toBe(31_536_000)
+})
+
 test('the OpenAPI document is on by default outside production only', () => {
   expect(resolve({}, { production: true }).openapiEnabled).toBe(false)
   expect(resolve({}, { production: false }).openapiEnabled).toBe(true)
@@ -481,6 +488,12 @@ describe('settings that do not go together', () => {
 
   test('a second factor without the name authenticator apps show', () => {
     expect(refusalOf({ mfaEnabled: true })).toContain('mfaIssuer')
+  })
+
+  test('an absolute end of server-side sessions before their idle end', () => {
+    expect(refusalOf({ sessionMaxSeconds: 86_399 })).toContain('sessionMaxSeconds (AUTH_SESSION_MAX_SECONDS)')
+    expect(refusalOf({ sessionTtlSeconds: 601, sessionMaxSeconds: 600 })).toContain('sessionTtlSeconds')
+    expect(resolve({ sessionTtlSeconds: 600, sessionMaxSeconds: 600 }).sessionMaxSeconds).toBe(600)
   })
 
   test('a grace window that is not below the access token lifetime', () => {

@@ -128,7 +128,7 @@ for (const database of await databases()) {
   })
 }
 
-/** A pool that may change rows but insert none; of SQLite, one whose file may not grow. */
+/** A pool that may change rows, though none of a session, but insert none; of SQLite, one whose file may not grow. */
 async function readOnly({ knex: admin, config, connect }: OpenDatabase, name: string): Promise<{ knex: Knex; close(): Promise<unknown> }> {
   if (name === 'sqlite') {
     const full = connect({
@@ -141,12 +141,14 @@ async function readOnly({ knex: admin, config, connect }: OpenDatabase, name: st
     })
     return { knex: full, close: async () => undefined }
   }
+  const changeable = ['auth_users', 'auth_identities', 'auth_user_tokens', 'auth_recovery_codes']
   const user = `doorward_reader_${Math.random().toString(36).slice(2, 8)}`
   if (name === 'postgres') {
     const [schema = ''] = (config?.searchPath ?? []) as string[]
     await admin.raw(`create role ${user} login`)
     await admin.raw(`grant usage on schema ${schema} to ${user}`)
-    await admin.raw(`grant select, update, delete on all tables in schema ${schema} to ${user}`)
+    await admin.raw(`grant select, delete on all tables in schema ${schema} to ${user}`)
+    for (const table of changeable) await admin.raw(`grant update on ${schema}.${table} to ${user}`)
     const url = new URL(String(config?.connection))
     url.username = user
     const own = knex({ ...config, connection: url.href })
@@ -154,7 +156,8 @@ async function readOnly({ knex: admin, config, connect }: OpenDatabase, name: st
   }
   const connection = config?.connection as { database: string } // what databases.ts makes for MariaDB
   await admin.raw(`create user ${user}@'%'`)
-  await admin.raw(`grant select, update, delete on ${connection.database}.* to ${user}@'%'`)
+  await admin.raw(`grant select, delete on ${connection.database}.* to ${user}@'%'`)
+  for (const table of changeable) await admin.raw(`grant update on ${connection.database}.${table} to ${user}@'%'`)
   const own = knex({ ...config, connection: { ...connection, user } })
   return { knex: own, close: () => own.destroy().then(() => admin.raw(`drop user ${user}@'%'`)) }
 }

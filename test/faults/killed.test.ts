@@ -34,7 +34,7 @@ for (const database of await databases()) {
       expect(await rowCounts(host.knex)).toEqual(nobody)
 
       expect((await (await newIdentity.prepare(host))(host.app)).status).toBe(200)
-      expect(await rowCounts(host.knex)).toMatchObject({ auth_users: 1, auth_identities: 1, auth_refresh_tokens: 1 })
+      expect(await rowCounts(host.knex)).toMatchObject({ auth_users: 1, auth_identities: 1, auth_sessions: 1 })
     })
 
     test('F03: between the link and what it is for: the link still works', async () => {
@@ -66,11 +66,11 @@ for (const database of await databases()) {
     test('F05: between a code and its session: neither was; between the session and its answer: the code is spent, the next one works', async () => {
       const person = await enrolled(host)
       const verify = async (code: string) => sending('/mfa/verify', { mfa_token: await challengeOf(host, person), code })
-      const sessions = async () => (await host.knex('auth_refresh_tokens').where({ user_id: person.userId })).length
+      const sessions = async () => (await host.knex('auth_sessions').where({ user_id: person.userId })).length
       const before = await sessions()
 
       const first = await verify(person.app.code(1))
-      expect((await rig.kill(first, { before: /^insert into .auth_refresh_tokens/ })).answer).toBeNull()
+      expect((await rig.kill(first, { before: /^insert into .auth_sessions/ })).answer).toBeNull()
       expect(await sessions()).toBe(before)
       expect((await rig.kill(first, { at: 'answer' })).answer).toBeNull()
       expect(await sessions()).toBe(before + 1)

@@ -7,9 +7,8 @@ const shown: Record<string, readonly string[]> = {
   auth_users: ['email', 'is_active', 'is_admin', 'name', 'hashed_password'],
   auth_identities: ['provider', 'subject', 'email'],
   auth_user_tokens: ['purpose', 'payload'],
-  auth_refresh_tokens: ['amr'],
   auth_recovery_codes: [],
-  auth_sessions: ['amr'],
+  auth_sessions: ['kind', 'amr', 'generation', 'provider'],
 }
 
 /** Everything the tables hold, without what differs by chance: two runs of one story have one picture. */

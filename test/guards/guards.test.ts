@@ -207,7 +207,7 @@ describe('what the guards ask', () => {
     await mounted.knex('auth_users').update({ is_active: false })
     const inactive = [await ask('/private', headers), await ask('/auth/me', headers)]
     await mounted.knex('auth_identities').del()
-    await mounted.knex('auth_refresh_tokens').del()
+    await mounted.knex('auth_sessions').del()
     await mounted.knex('auth_users').del()
     const gone = [await ask('/private', headers), await ask('/auth/me', headers)]
 
@@ -236,7 +236,7 @@ describe('what the guards ask', () => {
     expect(await visit({ Authorization: 'Bearer x' })).toEqual([401, 'INVALID_TOKEN'])
     await become({ is_active: true })
     await mounted.knex('auth_identities').del()
-    await mounted.knex('auth_refresh_tokens').del()
+    await mounted.knex('auth_sessions').del()
     await mounted.knex('auth_users').del()
     expect(await visit()).toEqual([401, 'UNAUTHORIZED'])
   })

@@ -1,7 +1,7 @@
 import type { Express, RequestHandler } from 'express'
 import express from 'express'
 import supertest from 'supertest'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { type AuthStore, ConfigurationError, createGuards, createKnexStore, findAuth, getAuth, getSession, getUser } from '../../src'
 import { onLocal, sha256, signedIn } from '../local/people'
 import { by, device, member, rowsOf } from '../server-session/devices'
@@ -113,19 +113,19 @@ describe('requireSession', () => {
     const { sessions, ...rest } = createKnexStore({ knex })
     const host = await start({ host: guarded })
     const [ana, bob] = [await device(host), await device(host)]
-    const found = () => sessions.findWithUser(sha256(bob.token))
+    const found = () => sessions.find({ tokenHash: sha256(bob.token), kind: 'session' })
     const answers: Record<string, () => Promise<never>> = {
       'an Error': () => Promise.reject(new Error('canary')),
       nothing: () => Promise.reject(undefined),
       'another session': async () => (await found()) as never,
       'the session with another user': async () => {
-        const mine = await sessions.findWithUser(sha256(ana.token))
+        const mine = await sessions.find({ tokenHash: sha256(ana.token), kind: 'session' })
         return { session: mine?.session, user: (await found())?.user } as never
       },
     }
     const seen: unknown[] = []
-    for (const [what, findWithUser] of Object.entries(answers)) {
-      const store = { ...rest, sessions: { ...sessions, findWithUser } }
+    for (const [what, find] of Object.entries(answers)) {
+      const store = { ...rest, sessions: { ...sessions, find } }
       const guards = createGuards({ settings: { jwtSecret: testSecret }, store, logger: logTap(), now: host.clock.now })
       const app = express().get('/api', guards.requireSession(), (req, res) => void res.json(getSession(req)))
       const { status, body, text } = await get(app, '/api', by(ana))
@@ -159,6 +159,22 @@ describe('requireSession', () => {
       const lacking = createGuards({ settings: { jwtSecret: testSecret }, ...without })
       expect(() => lacking.requireSession()).toThrow(ConfigurationError)
       expect(() => lacking.requireSession()).toThrow(/`sessions`/)
+    }
+  })
+
+  test('createGuards with the secret refuses a made-up cookie without a query; without the secret it asks for what has the shape', async () => {
+    const host = await start()
+    const ana = await device(host)
+    const { sessions, ...rest } = createKnexStore({ knex: host.knex })
+    const jwksUri = 'https://id.example.test/jwks'
+    for (const [settings, queries] of [[{ jwtSecret: testSecret }, 0] as const, [{ jwksUri }, 1] as const]) {
+      const find = vi.fn(sessions.find)
+      const guards = createGuards({ settings, store: { ...rest, sessions: { ...sessions, find } }, now: host.clock.now })
+      const app = express().get('/api', guards.requireSession(), (req, res) => void res.json(getUser(req).id))
+      for (const value of ['x', 'a'.repeat(111), 'a'.repeat(112)])
+        expect((await get(app, '/api', { Cookie: `auth_session=${value}` })).status).toBe(401)
+      expect(find).toHaveBeenCalledTimes(queries)
+      expect((await get(app, '/api', by(ana))).body).toBe(ana.userId)
     }
   })
 

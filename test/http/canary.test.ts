@@ -163,7 +163,7 @@ describe('R-141 one run through every kind of success and failure', () => {
       disable: 204,
       'login before the store fails': 200,
       'the store fails at identities.findWithUser': 500,
-      'the store fails at refreshTokens.insert': 500,
+      'the store fails at sessions.insert': 500,
       'the store fails at identities.recordLogin': 500,
       'the database is down: login': 503,
       'the database is down: refresh': 503,

@@ -199,7 +199,7 @@ for (const name of Object.keys(requests)) {
 test('R-140 one request whose store never settles keeps no other from its answer', async () => {
   const mounted = await start()
   const { body } = await signIn(mounted)
-  mounted.faulty.break('refreshTokens.find', () => new Promise(() => undefined))
+  mounted.faulty.break('sessions.find', () => new Promise(() => undefined))
   const stuck = mounted.browser().post('/auth/logout').send({ refresh_token: body.refresh_token }).timeout(300)
 
   const [answer] = await Promise.all([

@@ -113,7 +113,7 @@ for (const database of await databases()) {
       const signup = await mounted.browser().post('/auth/signup').send({ email: 'ana@example.test', password })
 
       expect([signup.status, signup.body.access_token, signup.body.activation_required]).toEqual([201, null, true])
-      expect(await mounted.knex('auth_refresh_tokens')).toEqual([])
+      expect(await mounted.knex('auth_sessions')).toEqual([])
     })
 
     test('accounts that take no links get none about their address either', async () => {

@@ -1,6 +1,7 @@
-import { randomBytes, randomUUID } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { createKnexStore } from '../../src'
+import { withSession } from '../../src/testing/records'
 import { addIdentity, someTime } from '../social/accounts-at-hand'
 import { beginLink, finishLink } from '../social/link-steps'
 import { newPerson } from '../social/redirect-steps'
@@ -78,7 +79,7 @@ describe.each(await databases())('a deactivated account, on $name', (database) =
       'the reset link': [401, 'INVALID_TOKEN'],
       'social login': [401, 'OAUTH_ACCOUNT_INACTIVE'],
       'a link begun before': [401, 'OAUTH_STATE_MISMATCH'],
-      // Families are ended; where a host only cleared is_active the token is not consumed (contract section 12).
+      // Sessions are ended; where a host only cleared is_active the token is not consumed (contract section 12).
       refresh: how === 'service.deactivate' ? [401, 'INVALID_TOKEN'] : [403, 'ACCOUNT_INACTIVE'],
       'password change': [403, 'ACCOUNT_INACTIVE'],
       me: [403, 'ACCOUNT_INACTIVE'],
@@ -93,15 +94,8 @@ describe.each(await databases())('a deactivated account, on $name', (database) =
     const ana = await signedIn(host)
     const second = await post(host, '/login', { email: ana.email, password })
     await resetLink(host, ana.email)
-    const session = {
-      id: randomUUID(),
-      userId: ana.userId,
-      sessionHash: randomBytes(32).toString('hex'),
-      amr: 'pwd',
-      ip: null,
-      userAgent: null,
-    }
-    await store.sessions.insert({ ...session, createdAt: someTime, lastSeenAt: someTime, expiresAt: new Date('2027-01-01T00:00:00.000Z') })
+    const end = new Date('2027-01-01T00:00:00.000Z')
+    const { id } = await withSession(store, { userId: ana.userId, kind: 'session', expiresAt: end, endsAt: end })
     const told: object[] = []
     host.auth.events.on('account.deactivated', (payload) => told.push(payload))
 
@@ -109,7 +103,8 @@ describe.each(await databases())('a deactivated account, on $name', (database) =
 
     for (const token of [ana.refreshToken, second.body.refresh_token])
       expect((await post(host, '/refresh', { refresh_token: token })).body.code).toBe('INVALID_TOKEN')
-    expect(await store.sessions.findWithUser(session.sessionHash)).toBeNull()
+    expect((await store.sessions.find({ id }))?.session.revokedAt).toEqual(host.clock.now())
+    expect(await store.sessions.listForUser(ana.userId, host.clock.now())).toEqual([])
     expect((await tokenRows(host, ana.userId)).map(({ isSpent }) => isSpent)).toEqual([true])
     expect((await host.browser().get('/auth/me').set(bearerOf(ana))).body.code).toBe('ACCOUNT_INACTIVE')
     expect(told).toEqual([{ userId: ana.userId }])
@@ -150,7 +145,7 @@ describe.each(await databases())('a deactivated account, on $name', (database) =
     const host = await start()
     const [ana, bob, eve] = [await signedIn(host), await signedIn(host), await pending(host)]
     const token = await resetLink(host, bob.email)
-    const families = async () => Number((await host.knex('auth_refresh_tokens').count({ n: '*' }))[0]?.['n'])
+    const sessions = async () => Number((await host.knex('auth_sessions').count({ n: '*' }))[0]?.['n'])
     const fast = fastHasher()
     const store = createKnexStore({ knex: host.knex })
     const close = (email: string) =>
@@ -167,7 +162,7 @@ describe.each(await databases())('a deactivated account, on $name', (database) =
     const resetting = await start({
       options: { passwordHasher: { ...fast, hash: async (text) => ((await close(bob.email)) ? fast.hash(text) : '') } },
     })
-    const before = await families()
+    const before = await sessions()
 
     const answers = {
       login: await post(slow, '/login', { email: ana.email, password }),
@@ -176,7 +171,7 @@ describe.each(await databases())('a deactivated account, on $name', (database) =
     }
 
     expect(codesOf(answers)).toEqual({ login: [401, 'UNAUTHORIZED'], reset: [401, 'INVALID_TOKEN'], activation: [401, 'INVALID_TOKEN'] })
-    expect(await families()).toBe(before)
+    expect(await sessions()).toBe(before)
     for (const { email } of [ana, bob, eve]) expect((await userOf(host, email)).isActive).toBe(false)
     expect(await host.hasher.verify((await userOf(host, bob.email)).hashedPassword, password)).toBe(true)
   })

@@ -47,7 +47,7 @@ describe.each(await databases())('one-shot tokens, on $name', (database) => {
     const everything = JSON.stringify([
       await host.knex('auth_user_tokens'),
       await host.knex('auth_users'),
-      await host.knex('auth_refresh_tokens'),
+      await host.knex('auth_sessions'),
     ])
     for (const token of tokens) expect(everything).not.toContain(token)
   })

@@ -150,6 +150,7 @@ describe('mass assignment', () => {
         'email',
         'exp',
         'iat',
+        'sid',
         'sub',
         'typ',
       ])

@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { createKnexStore } from '../../src'
-import { someTime } from '../social/accounts-at-hand'
+import { withSession } from '../../src/testing/records'
 import { databases } from '../support/databases'
 import {
   bearerOf,
@@ -45,21 +45,13 @@ describe.each(await databases())('password change, on $name', (database) => {
     expect(told).toEqual([{ userId: ana.userId, by: 'change' }])
   })
 
-  test('ends every refresh family and server-side session of the user except the one the request shows; nobody else’s', async () => {
+  test('ends every session of the user, of both kinds, except the one the request shows; nobody else’s', async () => {
     const host = await start()
     const [ana, bob] = [await signedIn(host), await signedIn(host)]
     const other = await post(host, '/login', { email: ana.email, password })
     const store = createKnexStore({ knex: host.knex })
-    const session = {
-      sessionHash: randomBytes(32).toString('hex'),
-      amr: 'pwd',
-      ip: null,
-      userAgent: null,
-      createdAt: someTime,
-      lastSeenAt: someTime,
-    }
-    const expiresAt = new Date('2027-01-01T00:00:00.000Z')
-    await store.sessions.insert({ ...session, id: randomUUID(), userId: ana.userId, expiresAt })
+    const end = new Date('2027-01-01T00:00:00.000Z')
+    const { id } = await withSession(store, { userId: ana.userId, kind: 'session', expiresAt: end, endsAt: end })
 
     expect((await change(host, ana, { refresh_token: ana.refreshToken })).status).toBe(204)
 
@@ -68,7 +60,7 @@ describe.each(await databases())('password change, on $name', (database) => {
       await isAlive(host, other.body.refresh_token),
       await isAlive(host, bob.refreshToken),
     ]).toEqual([true, false, true])
-    expect(await store.sessions.findWithUser(session.sessionHash)).toBeNull()
+    expect((await store.sessions.find({ id }))?.session.revokedAt).toEqual(host.clock.now())
   })
 
   test('without a session shown every one ends; so does with a token of another user, a spent or an unknown one', async () => {
@@ -142,7 +134,7 @@ describe('password change', () => {
   test('without a session 401, of an account that is gone 401, of an inactive one 403 ACCOUNT_INACTIVE', async () => {
     const host = await start()
     const [gone, inactive] = [await signedIn(host), await signedIn(host)]
-    await host.knex('auth_refresh_tokens').where({ user_id: gone.userId }).delete()
+    await host.knex('auth_sessions').where({ user_id: gone.userId }).delete()
     await host.knex('auth_users').where({ id: gone.userId }).delete()
     await host.auth.service.deactivate(inactive.userId)
     const codeOf = ({ status, body }: Awaited<ReturnType<typeof post>>) => [status, body.code]

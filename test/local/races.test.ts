@@ -55,7 +55,7 @@ for (const database of await databases()) {
 
     const member = () => addUser(opened.knex, { hashedPassword: `old$${digestOf(oldPassword)}` })
     const refresh = (answer: HttpAnswer) => outcome(service.refresh(String(answer.body['refresh_token'])))
-    const liveSessions = (userId: string) => count('auth_refresh_tokens', { user_id: userId, used_at: null, revoked_at: null })
+    const liveSessions = (userId: string) => count('auth_sessions', { user_id: userId, revoked_at: null })
 
     async function expectPassword(userId: string, password: string): Promise<void> {
       expect((await store.users.find(userId))?.hashedPassword).toBe(`new$${digestOf(password)}`)

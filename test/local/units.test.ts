@@ -42,7 +42,7 @@ const operations: Operation[] = [
       const email = newAddress()
       return { email, run: () => post(host, '/signup', { email, password }) }
     },
-    verbs: ['refreshTokens.insert', 'transaction', 'users.insert'],
+    verbs: ['sessions.insert', 'transaction', 'users.insert'],
   },
   {
     what: 'activation',
@@ -53,7 +53,7 @@ const operations: Operation[] = [
     },
     verbs: [
       'identities.deleteForUser',
-      'refreshTokens.insert',
+      'sessions.insert',
       'userTokens.consume',
       'userTokens.consumeAllForUser',
       'users.lock',
@@ -67,7 +67,7 @@ const operations: Operation[] = [
       host.clock.advance(1)
       return { email, run: () => post(host, '/login', { email, password }) }
     },
-    verbs: ['refreshTokens.insert', 'transaction', 'users.recordLogin'],
+    verbs: ['sessions.insert', 'transaction', 'users.recordLogin'],
   },
   {
     what: 'reset',
@@ -79,9 +79,8 @@ const operations: Operation[] = [
     },
     verbs: [
       'identities.deleteForUser',
-      'refreshTokens.insert',
-      'refreshTokens.revokeForUser',
-      'sessions.deleteForUser',
+      'sessions.insert',
+      'sessions.revokeForUser',
       'userTokens.consume',
       'userTokens.consumeAllForUser',
       'users.lock',
@@ -98,7 +97,7 @@ const operations: Operation[] = [
         run: () => post(host, '/password-change', { current_password: password, new_password: otherPassword }, bearerOf(ana)),
       }
     },
-    verbs: ['refreshTokens.revokeForUser', 'sessions.deleteForUser', 'userTokens.consumeAllForUser', 'users.lock', 'users.update'],
+    verbs: ['sessions.revokeForUser', 'userTokens.consumeAllForUser', 'users.lock', 'users.update'],
   },
   {
     what: 'deactivate',
@@ -112,7 +111,7 @@ const operations: Operation[] = [
         )
       return { email, run }
     },
-    verbs: ['refreshTokens.revokeForUser', 'sessions.deleteForUser', 'userTokens.consumeAllForUser', 'users.lock', 'users.update'],
+    verbs: ['sessions.revokeForUser', 'userTokens.consumeAllForUser', 'users.lock', 'users.update'],
   },
 ]
 
@@ -128,7 +127,7 @@ describe.each(await databases())('all or nothing, on $name', (database) => {
   async function rowsOf(email: string) {
     const { knex } = opened()
     const user = await knex('auth_users').where({ email }).first()
-    const tables = ['auth_user_tokens', 'auth_refresh_tokens', 'auth_identities', 'auth_sessions']
+    const tables = ['auth_user_tokens', 'auth_identities', 'auth_sessions']
     const rows = user ? await Promise.all(tables.map((table) => knex(table).where({ user_id: user.id }).orderBy('id'))) : []
     return [user, ...rows]
   }

@@ -31,7 +31,7 @@ const submit = (
   browser: Browser,
   action: string,
   fields: object,
-  headers: Record<string, string> = { Origin: 'null', 'Sec-Fetch-Site': 'same-origin' },
+  headers: Record<string, string> = { Origin: 'null', 'Sec-Fetch-Site': 'same-origin', 'User-Agent': 'a phone' },
 ) => browser.post(action).set(headers).type('form').send(fields)
 
 const arrive = (mounted: Mounted, browser: Browser) => signIn(mounted, browser, { headers: html })
@@ -58,6 +58,8 @@ describe('a challenge on the callback of a person who is on the way to the succe
     expect(setCookieOf(done, 'access_token')?.attributes).toContain('HttpOnly')
     expect(setCookieOf(done, 'refresh_token')).not.toBeNull()
     expect(done.text).toBe('')
+    const opened = await mounted.knex('auth_sessions').where({ user_agent: 'a phone' })
+    expect(opened).toMatchObject([{ kind: 'tokens', amr: 'ext otp', provider: 'corp', ip: expect.stringMatching(/127\.0\.0\.1$/) }])
 
     const again = await submit(browser, action, { mfa_token: mfaToken, code: app.nextCode() })
     expect([again.status, setCookieOf(again, 'access_token')]).toEqual([400, null])

@@ -1,24 +1,27 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { RequestHandler } from 'express'
 import type supertest from 'supertest'
 import { describe, expect, test, vi } from 'vitest'
 import { OidcClient } from '../../src'
 import type { Route } from '../../src/http/routes'
-import { amrOf, bearerOf, isAlive, type LocalHost, password, post, signedIn } from '../local/people'
+import { amrOf, bearerOf, isAlive, type LocalHost, type LocalMember, newAddress, password, post, signedIn } from '../local/people'
 import { addIdentity } from '../social/accounts-at-hand'
-import { begin, callBack, setCookies } from '../social/redirect-steps'
+import { begin, callBack, newPerson, setCookies } from '../social/redirect-steps'
 import { databases } from '../support/databases'
 import type { FakeProvider } from '../support/fake-provider'
 import { mountedRoutes } from '../support/mounted-routes'
 import { authenticator } from './authenticator'
-import { challengeOf, type EnrolledMember, enrolled, onMfa, verify } from './people'
+import { challengeOf, enrolled, onMfa, verify } from './people'
 
 vi.mock('../../src/http/routes', async (original) => (await import('../support/mounted-routes')).watchMounting(await original()))
 
 interface Door {
   /** Of the first step. */
   amr: string[]
-  open(host: LocalHost, path: string, person: EnrolledMember): Promise<supertest.Response>
+  /** Which one vouches for the person. */
+  provider?: string
+  open(host: LocalHost, path: string, person: LocalMember): Promise<supertest.Response>
 }
 
 const login: Door = { amr: ['pwd'], open: (host, path, { email }) => post(host, path, { email, password }) }
@@ -48,6 +51,7 @@ const doors: Record<string, Door> = {
   },
   'GET /oauth/:provider/callback': {
     amr: ['ext'],
+    provider: 'corp',
     async open(host, _path, { userId, email }) {
       const subject = `subject-of-${userId}`
       await addIdentity(host.knex, userId, { subject, email })
@@ -57,6 +61,7 @@ const doors: Record<string, Door> = {
   },
   'POST /oauth/:provider/token': {
     amr: ['ext'],
+    provider: 'introspecting',
     async open(host, _path, { userId, email }) {
       const { provider } = host
       const subject = `subject-of-${userId}`
@@ -66,9 +71,13 @@ const doors: Record<string, Door> = {
   },
 }
 
+const introspecting = (provider: FakeProvider) => new OidcClient(provider.oidcOptions({ introspectionUrl: provider.introspectionUrl }))
+const providers = { corp: {}, introspecting }
+
 /** Login-shaped, and no first step: what they need was given by one. */
 const laterSteps = ['POST /refresh', 'POST /mfa/verify', 'POST /mfa/confirm', 'POST /session/mfa/verify']
 
+const pathOf = (name: string) => name.slice(name.indexOf('/'))
 const nameOf = ({ method, path }: Pick<Route, 'method' | 'path'>) => `${method} ${path.replace(/^\/cookie(?=\/)/, '')}`
 
 describe.each(['bearer', 'cookie', 'both'] as const)('R-096: the doors in delivery %s', async (tokenDelivery) => {
@@ -78,8 +87,6 @@ describe.each(['bearer', 'cookie', 'both'] as const)('R-096: the doors in delive
 
   test('every login-shaped route that is mounted answers an enrolled account with a challenge, and sets no cookie', async () => {
     mountedRoutes.length = 0
-    const introspecting = (provider: FakeProvider) => new OidcClient(provider.oidcOptions({ introspectionUrl: provider.introspectionUrl }))
-    const providers = { corp: {}, introspecting }
     const host = await start({ settings: { tokenDelivery }, options: { throttle: { mail: false } }, providers })
     const [routes = []] = mountedRoutes
     const shaped = routes.filter(({ loginShaped }) => loginShaped)
@@ -95,8 +102,8 @@ describe.each(['bearer', 'cookie', 'both'] as const)('R-096: the doors in delive
       const mfa_token = expect.stringMatching(/^eyJ[\w-]+\.[\w-]+\.[\w-]+$/)
       expect(response.body).toEqual({ user_id: person.userId, access_token: null, refresh_token: null, mfa_required: true, mfa_token })
       expect(setCookies(response).filter((line) => !line.startsWith('oauth_state=;'))).toEqual([])
-      expect(await host.knex('auth_refresh_tokens').where({ user_id: person.userId })).toHaveLength(2) // the login's and confirm's
-      expect(await host.knex('auth_sessions').where({ user_id: person.userId })).toEqual([])
+      const rows: { kind: string }[] = await host.knex('auth_sessions').where({ user_id: person.userId })
+      expect(rows.map(({ kind }) => kind)).toEqual(['tokens', 'tokens']) // the login's and confirm's
       const session = await host.auth.service.verifyMfa({ mfaToken: response.body.mfa_token, code: person.app.nextCode() })
       expect([route.path, session.kind, session.amr]).toEqual([route.path, 'session', [...(door?.amr ?? []), 'otp']])
     }
@@ -124,6 +131,70 @@ describe.each(['bearer', 'cookie', 'both'] as const)('R-096: the doors in delive
   })
 })
 
+describe('a session says where it was opened, and by which provider', async () => {
+  const [sqlite] = await databases()
+  if (!sqlite) throw new Error('no database answers')
+  const { start } = onMfa(sqlite)
+  const device = { ip: '2001:db8::7', user_agent: 'Firefox on a laptop' }
+  const onThatDevice: RequestHandler = (req, _res, next) => {
+    Object.defineProperty(req, 'ip', { value: device.ip })
+    req.headers['user-agent'] = device.user_agent
+    next()
+  }
+  const throughDoors = () =>
+    start({ settings: { autoActivate: true }, options: { throttle: { mail: false } }, providers, before: [onThatDevice] })
+  const kindOf = (name: string) => (name.includes('/session/') ? 'session' : 'tokens')
+
+  /** The one living session that is younger than those of before. */
+  async function opened(host: LocalHost, userId: string, before: readonly string[] = []) {
+    const rows: Record<string, unknown>[] = await host.knex('auth_sessions').where({ user_id: userId }).whereNotIn('id', before)
+    const [row, ...more] = rows.map(({ kind, ip, user_agent, provider, amr }) => ({ kind, ip, user_agent, provider, amr }))
+    expect(more).toEqual([])
+    return row
+  }
+  const idsOf = (host: LocalHost, userId: string): Promise<string[]> => host.knex('auth_sessions').where({ user_id: userId }).pluck('id')
+
+  test.each(Object.entries(doors))('%s', async (name, { amr, provider = null, open }) => {
+    const host = await throughDoors()
+    const person = await signedIn(host)
+    const before = await idsOf(host, person.userId)
+
+    expect((await open(host, pathOf(name), person)).status).toBe(200)
+
+    expect(await opened(host, person.userId, before)).toEqual({ kind: kindOf(name), ...device, provider, amr: amr.join(' ') })
+  })
+
+  test.each(
+    Object.entries(doors).flatMap(([name, door]) => ['/mfa/verify', '/session/mfa/verify'].map((verify) => ({ name, verify, door }))),
+  )('$name, then $verify', async ({ name, verify, door: { amr, provider = null, open } }) => {
+    const host = await throughDoors()
+    const person = await enrolled(host)
+    const { body } = await open(host, pathOf(name), person)
+    const before = await idsOf(host, person.userId)
+
+    expect((await post(host, verify, { mfa_token: body.mfa_token, code: person.app.nextCode() })).status).toBe(200)
+
+    const methods = [...amr, 'otp'].join(' ')
+    expect(await opened(host, person.userId, before)).toEqual({ kind: kindOf(verify), ...device, provider, amr: methods })
+  })
+
+  test('signup where accounts are born active, a first login by a provider, and the confirmation of a factor', async () => {
+    const host = await throughDoors()
+    const signup = await post(host, '/signup', { email: newAddress(), password })
+    expect(await opened(host, signup.body.user_id)).toEqual({ kind: 'tokens', ...device, provider: null, amr: 'pwd' })
+
+    const { query, cookie } = await begin(host, { profile: newPerson() })
+    const { body } = await callBack(host, query, { cookie })
+    expect(await opened(host, body.user_id)).toEqual({ kind: 'tokens', ...device, provider: 'corp', amr: 'ext' })
+
+    const person = await signedIn(host)
+    const { secret } = await host.auth.service.enrollTotp(person.userId)
+    const before = await idsOf(host, person.userId)
+    expect((await post(host, '/mfa/confirm', { code: authenticator(secret, host.clock).code() }, bearerOf(person))).status).toBe(200)
+    expect(await opened(host, person.userId, before)).toEqual({ kind: 'tokens', ...device, provider: null, amr: 'pwd otp' })
+  })
+})
+
 describe('no session is made beside the door', () => {
   const src = join(import.meta.dirname, '../../src')
   const files = readdirSync(src, { recursive: true, encoding: 'utf8' })
@@ -131,20 +202,32 @@ describe('no session is made beside the door', () => {
     .map((file) => ({ file: file.replaceAll('\\', '/'), text: readFileSync(join(src, file), 'utf8') }))
   const callersOf = (call: RegExp) => files.flatMap(({ file, text }) => (call.test(text) ? [file] : [])).sort()
 
-  test('R-096: only finishLogin opens a server-side session, by what the logins hand it', () => {
+  test('R-096: only finishLogin opens a session, of either kind, by what the logins hand it', () => {
     expect(callersOf(/(?<!function )\bopenServerSession\(/)).toEqual(['local/login-routes.ts', 'mfa/verify-routes.ts', 'service.ts'])
+    expect(callersOf(/(?<!function )\bopenTokens\(/)).toEqual([
+      'local/activation-routes.ts',
+      'local/login-routes.ts',
+      'local/signup-routes.ts',
+      'mfa/challenge-form.ts',
+      'mfa/enrolment-routes.ts',
+      'mfa/verify-routes.ts',
+      'service.ts',
+      'social/routes.ts',
+      'social/token-routes.ts',
+    ])
+    expect(callersOf(/(?<!function )\bstartSession\(/)).toEqual(['session/open-session.ts'])
     expect(callersOf(/sessionsOf\(\S+\)\.insert\(|\bsessions\??\.insert\(/)).toEqual([
-      'session/open-server-session.ts',
+      'session/start-session.ts',
       'store/rechecked-store.ts',
     ])
     expect(callersOf(/\bopen\(ctx/)).toEqual(['session/finish-login.ts'])
   })
 
-  test('R-096: only finishLogin and refresh sign access tokens, and only finishLogin begins a family', () => {
-    expect(callersOf(/(?<!function )\bsignAccessToken\(/)).toEqual(['session/finish-login.ts', 'session/refresh.ts'])
-    expect(callersOf(/(?<!function )\bissueRefreshToken\(/)).toEqual(['session/finish-login.ts'])
-    expect(callersOf(/\brefreshTokens\??\.insert\(/)).toEqual(['session/refresh-token.ts', 'store/rechecked-store.ts'])
-    expect(callersOf(/(?<!function )\bissueStatelessToken\(/)).toEqual(['session/refresh-token.ts'])
+  test('R-096: only finishLogin and refresh sign access tokens and make refresh tokens', () => {
+    expect(callersOf(/(?<!function )\bsignAccessToken\(/)).toEqual(['session/open-session.ts', 'session/refresh.ts'])
+    expect(callersOf(/(?<!function )\bmakeSessionToken\(/)).toEqual(['session/start-session.ts', 'session/successor.ts'])
+    expect(callersOf(/(?<!function )\bsuccessorOf\(/)).toEqual(['session/refresh.ts'])
+    expect(callersOf(/(?<!function )\bissueStatelessToken\(/)).toEqual(['session/open-session.ts'])
     expect(callersOf(/(?<!function )\bsignStatelessToken\(/)).toEqual(['session/refresh.ts', 'session/stateless-refresh-token.ts'])
   })
 })

@@ -60,8 +60,7 @@ for (const database of await databases()) {
       return login.mfaToken
     }
 
-    const liveSessions = async (userId: string) =>
-      (await opened.knex('auth_refresh_tokens').where({ user_id: userId, used_at: null, revoked_at: null })).length
+    const liveSessions = async (userId: string) => (await opened.knex('auth_sessions').where({ user_id: userId, revoked_at: null })).length
 
     test('C08: of one code shown four times, each with a challenge of its own, one is accepted', async () => {
       await repeat(async () => {

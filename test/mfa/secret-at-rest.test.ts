@@ -15,7 +15,7 @@ describe('R-090: a TOTP secret at rest', async () => {
   test('with mfaSecretKey no table holds a secret, a code or a recovery code', async () => {
     const host = await start()
     const person = await enrolled(host)
-    const tables = ['auth_users', 'auth_user_tokens', 'auth_recovery_codes', 'auth_refresh_tokens', 'auth_identities']
+    const tables = ['auth_users', 'auth_user_tokens', 'auth_recovery_codes', 'auth_sessions', 'auth_identities']
     const dump = JSON.stringify(await Promise.all(tables.map((table) => opened().knex(table))))
     const { totpSecret } = await userOf(host, person.email)
 

@@ -85,7 +85,7 @@ for (const database of await databases()) {
         expect(page.text).not.toContain(tokenOf({ url: `https://x${reset}` }))
         expect(page.text.replaceAll(/nonce="[^"]*"/g, '')).not.toMatch(/eyJ|token/)
       }
-      expect(await mounted.knex('auth_refresh_tokens')).toEqual([])
+      expect(await mounted.knex('auth_sessions')).toEqual([])
     })
   })
 }

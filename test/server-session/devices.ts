@@ -58,13 +58,14 @@ export async function isIn(host: Mounted, someone: Pick<Device, 'cookie'>): Prom
   return false
 }
 
-/** Rows of a user's sessions, as the table has them. */
-export function rowsOf(host: Mounted, userId: string) {
-  return createKnexStore({ knex: host.knex }).sessions.listForUser(userId)
+/** Rows of a user's living server-side sessions, as the table has them. */
+export async function rowsOf(host: Mounted, userId: string) {
+  const rows = await createKnexStore({ knex: host.knex }).sessions.listForUser(userId, host.clock.now())
+  return rows.filter(({ kind }) => kind === 'session')
 }
 
 export async function idOf(host: Mounted, { userId, token }: Device): Promise<string> {
-  const row = (await rowsOf(host, userId)).find(({ sessionHash }) => sessionHash === sha256(token))
+  const row = (await rowsOf(host, userId)).find(({ tokenHash }) => tokenHash === sha256(token))
   if (!row) throw new Error('no such session')
   return row.id
 }

@@ -1,13 +1,17 @@
-import { randomBytes } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import type { RequestHandler } from 'express'
 import { describe, expect, test } from 'vitest'
 import { createKnexStore } from '../../src'
-import { bearerOf, otherPassword, password, post, signedIn } from '../local/people'
+import { deriveKeyList } from '../../src/keys'
+import { makeSessionToken, readSessionToken } from '../../src/session/session-token'
+import { withSession } from '../../src/testing/records'
+import { bearerOf, otherPassword, password, post, sha256, signedIn } from '../local/people'
 import { enrolled, onMfa } from '../mfa/people'
 import { someTime } from '../social/accounts-at-hand'
 import { setCookies } from '../social/redirect-steps'
-import { baseUrl } from '../support/app'
+import { baseUrl, testSecret } from '../support/app'
 import { databases } from '../support/databases'
+import { recordQueries } from '../support/record-queries'
 import { ask, attributesOf, by, type Device, device, idOf, isIn, logIn, member, rowsOf, sessionCookie } from './devices'
 
 const [sqlite] = await databases()
@@ -22,7 +26,8 @@ describe('R-115 fixation', () => {
     const invented = randomBytes(32).toString('base64url')
 
     const values = new Set<string>()
-    for (const presented of [invented, mallory.token, earlier.token, '', 'x'.repeat(4000), 'j:{"a":1}']) {
+    const inventedOfToday = randomBytes(84).toString('base64url')
+    for (const presented of [invented, inventedOfToday, mallory.token, earlier.token, '', 'x'.repeat(4000), 'j:{"a":1}']) {
       const login = await logIn(host, victim, { Cookie: `auth_session=${presented}` })
       const { token } = sessionCookie(login)
       expect(token).not.toBe(presented)
@@ -30,7 +35,7 @@ describe('R-115 fixation', () => {
       expect((await ask(host, 'get', '/session/me', { Cookie: `auth_session=${token}` })).body.user_id).toBe(victim.userId)
       values.add(token)
     }
-    expect(values.size).toBe(6)
+    expect(values.size).toBe(7)
     // What was planted stands for nobody: neither before the login nor after it.
     expect(await isIn(host, { cookie: `auth_session=${invented}` })).toBe(false)
   })
@@ -188,7 +193,7 @@ describe('what comes in', () => {
       const { status, headers } = await ask(none, method, path)
       expect([path, status, headers['content-type']]).toEqual([path, 404, expect.stringMatching(/html/)]) // the host's own
     }
-    await expect(none.auth.service.listSessions('x')).rejects.toThrow('The store has no server-side sessions')
+    await expect(none.auth.service.listSessions('x')).rejects.toThrow('The store has no sessions')
     for (const tokenDelivery of ['cookie', 'both'] as const) {
       const host = await start({ settings: { tokenDelivery } })
       const login = await logIn(host, await member(host))
@@ -391,8 +396,7 @@ describe('without HTTP', () => {
 
     const store = createKnexStore({ knex: host.knex })
     await device(host, ana)
-    const old = { amr: 'pwd', ip: null, userAgent: null, createdAt: someTime, lastSeenAt: someTime, expiresAt: someTime }
-    await store.sessions.insert({ ...old, id: '6f0c0b3e-8a55-4c0e-9d63-0f8f3c1f2a11', userId: ana.userId, sessionHash: 'b'.repeat(64) })
+    await withSession(store, { userId: ana.userId, kind: 'session', createdAt: someTime, lastSeenAt: someTime, expiresAt: someTime })
     expect(await host.auth.service.revokeSessions(ana.userId)).toBe(1)
     expect([counts, await rowsOf(host, ana.userId)]).toEqual([[1], []])
   })
@@ -407,6 +411,161 @@ describe('without HTTP', () => {
     })
     await expect(work).rejects.toThrow('the host changed its mind')
     expect(await rowsOf(host, ana.userId)).toEqual([])
+  })
+})
+
+describe('a token of one kind is no token of the other (attack X10)', () => {
+  const asCookie = (token: string) => ({ cookie: `auth_session=${token}` })
+
+  test.each(['bearer', 'cookie', 'both'] as const)(
+    'in delivery %s it is refused wherever it is shown, and ends nothing',
+    async (tokenDelivery) => {
+      const host = await start({ settings: { tokenDelivery } })
+      const ana = await signedIn(host)
+      const laptop = await device(host, ana)
+      const base = tokenDelivery === 'both' ? '/cookie' : ''
+
+      for (const path of ['/refresh', '/logout']) {
+        if (tokenDelivery !== 'cookie') {
+          const { status, body } = await post(host, path, { refresh_token: laptop.token })
+          expect([path, status, body.code]).toEqual(path === '/refresh' ? [path, 401, 'INVALID_TOKEN'] : [path, 204, undefined])
+        }
+        if (tokenDelivery !== 'bearer') {
+          const { status, body } = await ask(host, 'post', `${base}${path}`, { Cookie: `refresh_token=${laptop.token}` }, {})
+          expect([path, status, body.code]).toEqual(path === '/refresh' ? [path, 401, 'INVALID_TOKEN'] : [path, 204, undefined])
+        }
+      }
+      await expect(host.auth.service.refresh(laptop.token)).rejects.toMatchObject({ code: 'INVALID_TOKEN' })
+      await host.auth.service.logOut(laptop.token, { allSessions: true })
+      expect(await isIn(host, asCookie(ana.refreshToken))).toBe(false)
+      expect((await ask(host, 'post', '/session/logout', by(asCookie(ana.refreshToken)), { all_sessions: true })).status).toBe(204)
+      expect(await host.auth.service.findSession(ana.refreshToken)).toBeNull()
+      await host.auth.service.logOutSession(ana.refreshToken, { allSessions: true })
+      await device(host, undefined, by(asCookie(ana.refreshToken))) // ends a session cookie that comes along, and nothing else
+
+      expect(await isIn(host, laptop)).toBe(true)
+      expect((await host.auth.service.refresh(ana.refreshToken)).kind).toBe('session')
+    },
+  )
+
+  test('nor does it say which session a password change keeps', async () => {
+    const host = await start()
+    const ana = await signedIn(host)
+    const laptop = await device(host, ana)
+    const keep = { refreshToken: laptop.token, sessionToken: ana.refreshToken }
+    await host.auth.service.changePassword({ userId: ana.userId, currentPassword: password, newPassword: otherPassword, keep })
+    expect(await isIn(host, laptop)).toBe(false)
+    await expect(host.auth.service.refresh(ana.refreshToken)).rejects.toMatchObject({ code: 'INVALID_TOKEN' })
+  })
+
+  test('values of release 0.1.0, which have no MAC, are told apart by the kind of their row', async () => {
+    const host = await start()
+    const { userId } = await member(host)
+    const store = createKnexStore({ knex: host.knex })
+    const oldValue = async (kind: 'tokens' | 'session') => {
+      const token = randomBytes(32).toString('base64url')
+      const end = new Date(host.clock.now().getTime() + 60_000)
+      await withSession(store, { userId, kind, tokenHash: sha256(token), expiresAt: end, endsAt: end })
+      return token
+    }
+    const [refreshToken, cookie] = [await oldValue('tokens'), await oldValue('session')]
+    expect((await post(host, '/refresh', { refresh_token: cookie })).status).toBe(401)
+    expect(await isIn(host, asCookie(refreshToken))).toBe(false)
+    await post(host, '/logout', { refresh_token: cookie })
+    await ask(host, 'post', '/session/logout', by(asCookie(refreshToken)))
+
+    expect(await isIn(host, asCookie(cookie))).toBe(true)
+    expect((await post(host, '/refresh', { refresh_token: refreshToken })).status).toBe(200)
+    // It was rotated into one with a MAC; the old value has none, so it ends nothing.
+    expect((await post(host, '/refresh', { refresh_token: refreshToken })).status).toBe(401)
+    expect(await store.sessions.listForUser(userId, host.clock.now())).toHaveLength(2)
+  })
+})
+
+describe('a token that nobody here made', () => {
+  const key = (secret: string) => deriveKeyList(secret, 'session-token')
+  const otherSecret = 'another secret of forty characters, or so'
+  const idOfToken = (token: string) => readSessionToken(key(testSecret), 'tokens', token) ?? { id: '', generation: -1 }
+  /** One bit of the last byte. */
+  const spoiled = (token: string) => {
+    const bytes = Buffer.from(token, 'base64url')
+    bytes[83] = (bytes[83] ?? 0) ^ 1
+    return bytes.toString('base64url')
+  }
+
+  test('of the right shape and with a wrong MAC costs no query, at the routes of both kinds', async () => {
+    const host = await start()
+    const ana = await signedIn(host)
+    const laptop = await device(host, ana)
+    const { id } = idOfToken(ana.refreshToken)
+    const junk = [
+      'a'.repeat(112),
+      randomBytes(84).toString('base64url'),
+      spoiled(ana.refreshToken),
+      spoiled(laptop.token),
+      makeSessionToken(key(otherSecret), 'tokens', { id, generation: 0 }),
+      makeSessionToken(key(otherSecret), 'session', { id: await idOf(host, laptop), generation: 0 }),
+      makeSessionToken(deriveKeyList(testSecret, 'refresh'), 'tokens', { id, generation: 0 }),
+    ]
+    const recorded = recordQueries(host.knex)
+    for (const token of junk) {
+      expect(token).toHaveLength(112)
+      expect((await post(host, '/refresh', { refresh_token: token })).body.code).toBe('INVALID_TOKEN')
+      expect((await post(host, '/logout', { refresh_token: token, all_sessions: true })).status).toBe(204)
+      expect(await isIn(host, { cookie: `auth_session=${token}` })).toBe(false)
+      expect((await ask(host, 'post', '/session/logout', { Cookie: `auth_session=${token}` }, { all_sessions: true })).status).toBe(204)
+    }
+    expect(recorded.stop()).toEqual([])
+    expect(await isIn(host, laptop)).toBe(true)
+    expect((await post(host, '/refresh', { refresh_token: ana.refreshToken })).status).toBe(200)
+  })
+
+  test('ends no session, whatever generation it claims; one that was made and used does', async () => {
+    const host = await start()
+    const reused: object[] = []
+    host.auth.events.on('refresh.reused', (payload) => reused.push(payload))
+    const ana = await signedIn(host)
+    const other = await host.auth.service.logIn({ email: ana.email, password })
+    const { id } = idOfToken(ana.refreshToken)
+    const refresh = async (refresh_token: string) => (await post(host, '/refresh', { refresh_token })).status
+    let living = ana.refreshToken
+    const used: string[] = []
+    for (let generation = 0; generation < 3; generation++) {
+      used.push(living)
+      living = (await post(host, '/refresh', { refresh_token: living })).body.refresh_token
+    }
+    expect(idOfToken(living)).toEqual({ id, generation: 3 })
+
+    const strangers = [
+      ...[0, 2, 3, 4].map((generation) => makeSessionToken(key(otherSecret), 'tokens', { id, generation })),
+      // Under our key, and still nobody's: such a one was never handed out.
+      ...[3, 4, 1_000].map((generation) => makeSessionToken(key(testSecret), 'tokens', { id, generation })),
+      makeSessionToken(key(testSecret), 'tokens', { id: randomUUID(), generation: 0 }),
+    ]
+    for (const token of strangers) expect(await refresh(token)).toBe(401)
+    expect(reused).toEqual([])
+    living = (await post(host, '/refresh', { refresh_token: living })).body.refresh_token
+    expect(idOfToken(living)).toEqual({ id, generation: 4 })
+
+    expect(await refresh(used[0] ?? '')).toBe(401)
+    expect(await refresh(living)).toBe(401)
+    expect(reused).toEqual([{ userId: ana.userId, familyId: id }])
+    const store = createKnexStore({ knex: host.knex })
+    expect((await store.sessions.find({ id }))?.session).toMatchObject({ generation: 4, revokedAt: host.clock.now() })
+    expect(await refresh(other.kind === 'session' ? other.refreshToken : '')).toBe(200)
+  })
+
+  test('a session cookie of an older generation is no cookie, and ends nothing', async () => {
+    const host = await start()
+    const laptop = await device(host)
+    const store = createKnexStore({ knex: host.knex })
+    const id = await idOf(host, laptop)
+    const newer = makeSessionToken(key(testSecret), 'session', { id, generation: 1 })
+    await store.sessions.update(id, { tokenHash: sha256(newer), generation: 1 })
+
+    expect(await isIn(host, laptop)).toBe(false)
+    expect((await ask(host, 'post', '/session/logout', by(laptop))).status).toBe(204)
+    expect(await isIn(host, { cookie: `auth_session=${newer}` })).toBe(true)
   })
 })
 

@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
+import { createKnexStore } from '../../src'
+import { newSession } from '../../src/testing/records'
 import { onLocal, password, sha256 } from '../local/people'
 import { databases } from '../support/databases'
 import { recordQueries } from '../support/record-queries'
@@ -21,7 +23,7 @@ describe.each(await databases())('server-side sessions on $name', (database) => 
     const expiresAt = new Date(now.getTime() + 86_400_000)
     expect([response.status, response.body]).toEqual([200, { user_id: ana.userId, expires_at: expiresAt.toISOString() }])
     const { token } = sessionCookie(response)
-    expect(token).toMatch(/^[\w-]{43}$/) // 256 bits
+    expect(token).toMatch(/^[\w-]{112}$/) // 256 of its bits are random
     expect(response.text).not.toContain(token)
     expect(attributesOf(response)).toEqual({
       httponly: '',
@@ -37,15 +39,24 @@ describe.each(await databases())('server-side sessions on $name', (database) => 
     expect(row).toEqual({
       id: expect.any(String),
       userId: ana.userId,
-      sessionHash: sha256(token),
+      kind: 'session',
+      tokenHash: sha256(token),
+      generation: 0,
+      rotatedAt: null,
       amr: 'pwd',
+      authenticatedAt: now,
+      isPersistent: true,
       ip: expect.stringMatching(/127\.0\.0\.1$/),
       userAgent: 'Firefox on a laptop',
+      provider: null,
+      providerSid: null,
       createdAt: now,
       lastSeenAt: now,
       expiresAt,
+      endsAt: new Date(now.getTime() + 30 * 86_400_000),
+      revokedAt: null,
     })
-    expect(await host.knex('auth_refresh_tokens').where({ user_id: ana.userId })).toEqual([])
+    expect(await host.knex('auth_sessions').where({ user_id: ana.userId })).toHaveLength(1)
 
     const me = await ask(host, 'get', '/session/me', { Cookie: `auth_session=${token}` })
     const instants = { created_at: now.toISOString(), last_seen_at: now.toISOString(), expires_at: expiresAt.toISOString() }
@@ -98,29 +109,47 @@ describe.each(await databases())('server-side sessions on $name', (database) => 
   test('a session slides: at most one write a minute, then the cookie is sent again; untouched it ends after its TTL', async () => {
     const host = await start({ settings: { sessionTtlSeconds: 600 } })
     const ana = await device(host)
-    const [{ createdAt } = { createdAt: new Date(0) }] = await rowsOf(host, ana.userId)
-    const seen = async () =>
-      (await rowsOf(host, ana.userId)).map(({ lastSeenAt, expiresAt }) => [+lastSeenAt, +expiresAt].map((at) => (at - +createdAt) / 1000))
+    const createdAt = host.clock.now()
+    const id = await idOf(host, ana)
+    const seen = async () => {
+      const { lastSeenAt, expiresAt } = (await createKnexStore({ knex: host.knex }).sessions.find({ id }))?.session ?? newSession('')
+      return [lastSeenAt, expiresAt].map((at) => (+at - +createdAt) / 1000)
+    }
 
     host.clock.advance(59)
     const early = await ask(host, 'get', '/session/me', by(ana))
-    expect([early.status, early.headers['set-cookie'], await seen()]).toEqual([200, undefined, [[0, 600]]])
+    expect([early.status, early.headers['set-cookie'], await seen()]).toEqual([200, undefined, [0, 600]])
     host.clock.advance(1)
     const slid = await ask(host, 'get', '/session/me', by(ana))
     expect([slid.body.last_seen_at, slid.body.expires_at]).toEqual([
       host.clock.now().toISOString(),
       new Date(+createdAt + 660_000).toISOString(),
     ])
-    expect([sessionCookie(slid).token, attributesOf(slid)?.['max-age'], await seen()]).toEqual([ana.token, '600', [[60, 660]]])
+    expect([sessionCookie(slid).token, attributesOf(slid)?.['max-age'], await seen()]).toEqual([ana.token, '600', [60, 660]])
     expect((await ask(host, 'get', '/session/me', by(ana))).headers['set-cookie']).toBeUndefined()
 
     host.clock.advance(599)
     expect((await ask(host, 'get', '/session/list', by(ana))).status).toBe(200) // slides once more
     host.clock.advance(600)
     expect(await isIn(host, ana)).toBe(false)
-    expect(await seen()).toEqual([[659, 1259]]) // an expired one is not moved on
+    expect(await seen()).toEqual([659, 1259]) // an expired one is not moved on
     const again = await device(host, ana)
     expect((await ask(host, 'get', '/session/list', by(again))).body).toHaveLength(1) // nor shown
+  })
+
+  test('however often it is used, a session ends at its absolute end, sessionMaxSeconds after its login', async () => {
+    const host = await start({ settings: { sessionTtlSeconds: 600, sessionMaxSeconds: 900 } })
+    const ana = await device(host)
+    const end = new Date(host.clock.now().getTime() + 900_000)
+
+    host.clock.advance(500)
+    const slid = await ask(host, 'get', '/session/me', by(ana))
+    expect([slid.status, slid.body.expires_at, attributesOf(slid)?.['max-age']]).toEqual([200, end.toISOString(), '400'])
+    host.clock.advance(399)
+    expect((await ask(host, 'get', '/session/me', by(ana))).status).toBe(200)
+    expect((await rowsOf(host, ana.userId)).map(({ expiresAt, endsAt }) => [expiresAt, endsAt])).toEqual([[end, end]])
+    host.clock.advance(1)
+    expect(await isIn(host, ana)).toBe(false)
   })
 
   test('logout ends the session, clears the cookie under the same attributes, and is 204 whatever came along', async () => {
@@ -173,7 +202,7 @@ describe.each(await databases())('server-side sessions on $name', (database) => 
     expect((await statementsOf(me)).statements).toHaveLength(1)
     // What was never a value of ours costs nothing.
     const recorded = recordQueries(host.knex)
-    for (const value of ['x', 'a'.repeat(44), `${'a'.repeat(42)}%00`, 'j:{"a":1}'])
+    for (const value of ['x', 'a'.repeat(44), 'a'.repeat(112), `${'a'.repeat(111)}%00`, 'j:{"a":1}'])
       expect(await isIn(host, { cookie: `auth_session=${value}` })).toBe(false)
     expect(recorded.stop()).toEqual([])
   })

@@ -62,12 +62,12 @@ export async function outcomeOf(service: AuthService, { verb, given }: Call): Pr
 
 function killedAfterRotation(knex: Knex, mode: Mode): AuthService {
   const store = createKnexStore({ knex })
-  const rotate: typeof store.refreshTokens.rotate = async (rotation) => {
-    const rotated = await store.refreshTokens.rotate(rotation)
+  const rotate: typeof store.sessions.rotate = async (rotation) => {
+    const rotated = await store.sessions.rotate(rotation)
     process.kill(process.pid, 'SIGKILL')
     return rotated
   }
-  return routerOn(knex, mode, { ...store, refreshTokens: { ...store.refreshTokens, rotate } }).service
+  return routerOn(knex, mode, { ...store, sessions: { ...store.sessions, rotate } }).service
 }
 
 if (process.send) {

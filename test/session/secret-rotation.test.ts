@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { createGuards, createKnexStore, csrfGuard, csrfToken, OidcClient } from '../../src'
 import { read } from '../admin/people'
-import { bearerOf, type LocalHost, post, signedIn } from '../local/people'
+import { bearerOf, type LocalHost, password, post, signedIn } from '../local/people'
 import { challengeOf, enrolled, onMfa, verify } from '../mfa/people'
 import { begin, callBack, cookiePair, newPerson } from '../social/redirect-steps'
-import { testSecret } from '../support/app'
+import { setCookieOf, testSecret } from '../support/app'
 import { type TestClock, testClock } from '../support/clock'
 import { databases } from '../support/databases'
 import type { FakeProvider } from '../support/fake-provider'
@@ -15,6 +15,8 @@ const newSecret = 'another secret of forty characters, or so'
 type Use = (host: LocalHost) => Promise<unknown>
 
 interface Carrier {
+  /** The hosts keep sessions, with a grace window. */
+  isStored?: boolean
   /** Makes one on this host. */
   make(host: LocalHost): Promise<Use>
   /** What is said to one under a secret that is not listed. */
@@ -44,6 +46,36 @@ const carriers: Record<string, Carrier> = {
       return async (at) => outcome(await post(at, '/refresh', { refresh_token: refreshToken }))
     },
     refused: [401, 'INVALID_TOKEN'],
+  },
+  'a refresh token': {
+    isStored: true,
+    async make(host) {
+      const { refreshToken } = await signedIn(host)
+      return async (at) => outcome(await post(at, '/refresh', { refresh_token: refreshToken }))
+    },
+    refused: [401, 'INVALID_TOKEN'],
+  },
+  'a used refresh token, within the grace window': {
+    isStored: true,
+    async make(host) {
+      const { refreshToken } = await signedIn(host)
+      const first = await post(host, '/refresh', { refresh_token: refreshToken })
+      return async (at) => {
+        const again = await post(at, '/refresh', { refresh_token: refreshToken })
+        if (again.status === 200) expect(again.body.refresh_token).toBe(first.body.refresh_token)
+        return outcome(again)
+      }
+    },
+    refused: [401, 'INVALID_TOKEN'],
+  },
+  'a session cookie': {
+    isStored: true,
+    async make(host) {
+      const { email } = await signedIn(host)
+      const value = setCookieOf(await post(host, '/session/login', { email, password }), 'auth_session')?.value
+      return async (at) => outcome(await at.browser().get('/auth/session/me').set('Cookie', `auth_session=${value}`))
+    },
+    refused: [401, 'UNAUTHORIZED'],
   },
   'the challenge of a second factor': {
     async make(host) {
@@ -95,16 +127,25 @@ describe('a secret that is changed', async () => {
   const { start, opened } = onMfa(sqlite)
 
   /** Deployments after one another: the same tables, provider and clock, other secrets. */
-  async function rotation(): Promise<{ before: LocalHost; during: LocalHost; after: LocalHost }> {
-    const before = await deploy(testSecret, testClock())
-    const later = (jwtSecret: string[]) => deploy(jwtSecret, before.clock, before.provider)
+  async function rotation(isStored = false): Promise<{ before: LocalHost; during: LocalHost; after: LocalHost }> {
+    const before = await deploy({ jwtSecret: testSecret, clock: testClock(), isStored })
+    const { clock, provider } = before
+    const later = (jwtSecret: string[]) => deploy({ jwtSecret, clock, provider, isStored })
     return { before, during: await later([newSecret, testSecret]), after: await later([newSecret]) }
   }
 
-  async function deploy(jwtSecret: string | string[], clock: TestClock, provider?: FakeProvider): Promise<LocalHost> {
+  interface Deployment {
+    jwtSecret: string | string[]
+    clock: TestClock
+    provider?: FakeProvider
+    isStored: boolean
+  }
+
+  async function deploy({ jwtSecret, clock, provider, isStored }: Deployment): Promise<LocalHost> {
+    const { knex } = opened()
     const host = await start({
-      settings: { jwtSecret },
-      options: { store: createKnexStore({ knex: opened().knex, refreshTokens: false }), now: clock.now },
+      settings: { jwtSecret, refreshReuseGraceSeconds: isStored ? 10 : 0 },
+      options: { store: isStored ? createKnexStore({ knex }) : createKnexStore({ knex, sessions: false }), now: clock.now },
       providers: { corp: (own) => new OidcClient((provider ?? own).oidcOptions({ providerName: 'corp' })) },
       host(app) {
         const guards = createGuards({ settings: { jwtSecret }, now: clock.now })
@@ -117,9 +158,9 @@ describe('a secret that is changed', async () => {
     return Object.assign(host, { clock, provider: provider ?? host.provider })
   }
 
-  describe.each(Object.entries(carriers))('%s', (_what, { make, refused }) => {
+  describe.each(Object.entries(carriers))('%s', (_what, { make, refused, isStored = false }) => {
     test('goes on while its secret is listed; afterwards it is refused, and nothing is ended', async () => {
-      const { before, during, after } = await rotation()
+      const { before, during, after } = await rotation(isStored)
       const use = await make(before)
 
       expect(await use(after)).toEqual(refused)
@@ -127,7 +168,7 @@ describe('a secret that is changed', async () => {
     })
 
     test('is made under the first secret of the list', async () => {
-      const { before, during, after } = await rotation()
+      const { before, during, after } = await rotation(isStored)
       const use = await make(during)
 
       expect(await use(before)).toEqual(refused)

@@ -49,7 +49,7 @@ export function userByEmail(knex: Knex, email: string): Promise<UserRecord | nul
 
 /** Rows of every table of ours, counted: what a refused login must not change. */
 export async function rowCounts(knex: Knex): Promise<Record<string, number>> {
-  const tables = ['auth_users', 'auth_identities', 'auth_user_tokens', 'auth_refresh_tokens', 'auth_recovery_codes', 'auth_sessions']
+  const tables = ['auth_users', 'auth_identities', 'auth_user_tokens', 'auth_recovery_codes', 'auth_sessions']
   const counts = await Promise.all(tables.map(async (table) => [table, Number((await knex(table).count({ n: '*' }))[0]?.['n'])] as const))
   return Object.fromEntries(counts)
 }

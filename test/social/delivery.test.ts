@@ -55,10 +55,10 @@ describe('the answer of the callback', () => {
 
     expect(setCookieOf(response, 'at')?.value).toBe(response.body.access_token)
     expect(setCookieOf(response, 'rt')?.value).toBe(response.body.refresh_token)
-    expect(response.body.refresh_token).toMatch(/^[\w-]{43}$/)
+    expect(response.body.refresh_token).toMatch(/^[\w-]{112}$/)
     expect(cookieAttributes(response, 'rt')?.['path']).toBe('/auth/cookie')
     expect(cookieAttributes(response, 'at')?.['path']).toBe('/')
-    expect(await host.knex('auth_refresh_tokens').where({ user_id: response.body.user_id })).toHaveLength(1)
+    expect(await host.knex('auth_sessions').where({ user_id: response.body.user_id })).toHaveLength(1)
   })
 
   test('the callback has no parallel /cookie route, in any delivery', async () => {

@@ -43,7 +43,7 @@ describe.each(await databases())('two processes on $name', { timeout: raceTimeou
 
       expect(answers.map(({ status }) => status)).toEqual(Array(2 * tabsPerProcess).fill(200))
       expect(new Set(answers.map(({ body }) => body['user_id'])).size).toBe(1)
-      expect(await ownRows(opened.knex, person)).toEqual({ users: 1, identities: 1, families: 2 * tabsPerProcess })
+      expect(await ownRows(opened.knex, person)).toEqual({ users: 1, identities: 1, sessions: 2 * tabsPerProcess })
     }
     const [{ users }] = (await opened.knex('auth_users').count({ users: '*' })) as [{ users: unknown }] // one row by definition
     expect(Number(users)).toBe(rounds)
@@ -75,7 +75,7 @@ describe.each(await databases())('two processes on $name', { timeout: raceTimeou
       expect(answers.map(({ status }) => status).sort()).toEqual([200, 401])
       expect(answers.find(({ status }) => status === 401)?.body['code']).toBe('OAUTH_STATE_MISMATCH')
       expect(provider.requestsTo('token').length - exchangesBefore).toBe(1)
-      expect(await ownRows(opened.knex, person)).toEqual({ users: 1, identities: 1, families: 1 })
+      expect(await ownRows(opened.knex, person)).toEqual({ users: 1, identities: 1, sessions: 1 })
     }
   })
 
@@ -138,8 +138,8 @@ describe.each(await databases())('two processes on $name', { timeout: raceTimeou
 async function ownRows(knex: Knex, { email, sub }: { email: string; sub: string }) {
   const users = await knex('auth_users').where({ email })
   const identities = await knex('auth_identities').where({ subject: sub })
-  const families = await knex('auth_refresh_tokens').where({ user_id: users[0]?.id })
-  return { users: users.length, identities: identities.length, families: families.length }
+  const sessions = await knex('auth_sessions').where({ user_id: users[0]?.id })
+  return { users: users.length, identities: identities.length, sessions: sessions.length }
 }
 
 async function startServer(

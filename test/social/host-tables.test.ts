@@ -72,7 +72,7 @@ describe.each(await databases())("an existing app's people on $name", (database)
       profile: { sub: 'S-9', email: 'person9@example.test', email_verified: true },
     })
     expect([answer.status, answer.body.code]).toEqual([401, 'OAUTH_ACCOUNT_INACTIVE'])
-    expect(await opened.knex('auth_refresh_tokens')).toEqual([])
+    expect(await opened.knex('auth_sessions')).toEqual([])
   })
 
   // docs/store.md: addresses are lower-cased before they are looked up, so an app that kept them as typed lower-cases its rows first.

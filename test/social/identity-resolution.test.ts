@@ -30,8 +30,8 @@ describe.each(await databases())('on $name', (database) => {
       expect((await userById(host.knex, user.id)).lastLoginAt).toEqual(host.clock.now())
       const listed = await host.auth.service.listIdentities(user.id)
       expect(listed).toEqual([{ ...identity, lastLoginAt: host.clock.now() }])
-      const [token] = await host.knex('auth_refresh_tokens').where({ user_id: user.id })
-      expect(token.amr).toBe('ext')
+      const [session] = await host.knex('auth_sessions').where({ user_id: user.id })
+      expect([session.amr, session.provider]).toEqual(['ext', identity.provider])
     })
 
     test('R-037: a change of its email at the provider, or its loss, keeps the account and the stored address', async () => {

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { type AuthEventName, type AuthStore, createKnexStore } from '../../src'
-import type { UserRecord } from '../../src/store/auth-store'
+import type { SessionKind, UserRecord } from '../../src/store/auth-store'
+import { newSession } from '../../src/testing/records'
 import { type Mounted, signIn } from '../support/app'
 import { databases } from '../support/databases'
 import { addIdentity, addUser, someTime, userById } from './accounts-at-hand'
@@ -24,28 +25,21 @@ describe.each(await databases())('on $name', (database) => {
       await store.userTokens.insert({ ...at, tokenHash: randomUUID(), purpose, payload: null, usedAt: null })
     }
     await store.recoveryCodes.replaceForUser(user.id, [randomUUID(), randomUUID()])
-    await store.sessions.insert({
-      ...at,
-      id: randomUUID(),
-      sessionHash: randomUUID(),
-      amr: 'pwd',
-      ip: null,
-      userAgent: null,
-      lastSeenAt: someTime,
-    })
+    await store.sessions.insert(newSession(user.id, { kind: 'session', createdAt: someTime, expiresAt: later, endsAt: later }))
     return { refreshToken: acme.body.refresh_token as string }
   }
 
   async function waysIn(host: Mounted, userId: string) {
-    const [tokens, codes, sessions, families, identities] = await Promise.all([
+    const alive = (kind: SessionKind) => host.knex('auth_sessions').where({ user_id: userId, kind }).whereNull('revoked_at')
+    const [tokens, codes, sessions, pairs, identities] = await Promise.all([
       host.knex('auth_user_tokens').where({ user_id: userId }).whereNull('used_at'),
       host.knex('auth_recovery_codes').where({ user_id: userId }),
-      host.knex('auth_sessions').where({ user_id: userId }),
-      host.knex('auth_refresh_tokens').where({ user_id: userId }).whereNull('revoked_at'),
+      alive('session'),
+      alive('tokens'),
       host.knex('auth_identities').where({ user_id: userId }).orderBy('provider'),
     ])
     const providers = identities.map(({ provider }: { provider: string }) => provider)
-    return { tokens: tokens.length, codes: codes.length, sessions: sessions.length, families: families.length, providers }
+    return { tokens: tokens.length, codes: codes.length, sessions: sessions.length, pairs: pairs.length, providers }
   }
 
   const factor = { totpSecret: 'SECRET', totpEnabledAt: someTime, totpLastStep: 7 }
@@ -61,7 +55,7 @@ describe.each(await databases())('on $name', (database) => {
     expect(response.body.user_id).toBe(user.id)
     const now = host.clock.now()
     expect(await userById(host.knex, user.id)).toEqual({ ...user, lastLoginAt: now, updatedAt: now })
-    expect(await waysIn(host, user.id)).toEqual({ tokens: 4, codes: 2, sessions: 1, families: 2, providers: ['acme', 'corp'] })
+    expect(await waysIn(host, user.id)).toEqual({ tokens: 4, codes: 2, sessions: 1, pairs: 2, providers: ['acme', 'corp'] })
     expect((await host.browser().post('/auth/refresh').send({ refresh_token: refreshToken })).status).toBe(200)
     expect(host.hasher.hashed).toBe(0)
   })
@@ -99,7 +93,7 @@ describe.each(await databases())('on $name', (database) => {
       lastLoginAt: now,
       updatedAt: now,
     })
-    expect(await waysIn(host, user.id)).toEqual({ tokens: 0, codes: 0, sessions: 0, families: 1, providers: ['corp'] })
+    expect(await waysIn(host, user.id)).toEqual({ tokens: 0, codes: 0, sessions: 0, pairs: 1, providers: ['corp'] })
     expect((await host.browser().post('/auth/refresh').send({ refresh_token: refreshToken })).status).toBe(401)
     expect((await host.browser().post('/auth/refresh').send({ refresh_token: response.body.refresh_token })).status).toBe(200)
     // The address is proven now: the next link takes nothing away.
@@ -111,7 +105,7 @@ describe.each(await databases())('on $name', (database) => {
   test('R-060: where the unit fails in the middle, nothing was taken and nothing was linked', async () => {
     const user = { emailVerifiedAt: null }
     let victim: UserRecord | null = null
-    const store = brokenAt('refreshTokens.insert', () => createKnexStore({ knex: host.knex }))
+    const store = brokenAt('sessions.insert', () => createKnexStore({ knex: host.knex }))
     const host: Mounted = await start({ settings: linking, providers: { corp: {}, acme: {} } })
     victim = await addUser(host.knex, user)
     const { refreshToken } = await everyWayIn(host, victim)
@@ -173,7 +167,7 @@ describe.each(await databases())('on $name', (database) => {
     )
     expect(responses.map(({ status }) => status).sort()).toEqual([200, ...Array(9).fill(409)])
     const winner = responses.find(({ status }) => status === 200)
-    expect(await waysIn(host, user.id)).toMatchObject({ families: 1, providers: ['corp'] })
+    expect(await waysIn(host, user.id)).toMatchObject({ pairs: 1, providers: ['corp'] })
     expect((await host.browser().post('/auth/refresh').send({ refresh_token: winner?.body.refresh_token })).status).toBe(200)
   })
 
@@ -183,7 +177,7 @@ describe.each(await databases())('on $name', (database) => {
     const person = newPerson({ email: user.email })
     const responses = await Promise.all(Array.from({ length: 10 }, () => signIn(host, host.browser(), { profile: person })))
     expect(responses.map(({ status, body }) => [status, body.user_id])).toEqual(Array(10).fill([200, user.id]))
-    expect(await waysIn(host, user.id)).toEqual({ tokens: 0, codes: 0, sessions: 0, families: 10, providers: ['corp'] })
+    expect(await waysIn(host, user.id)).toEqual({ tokens: 0, codes: 0, sessions: 0, pairs: 10, providers: ['corp'] })
   })
 
   describe('a store without the column email_verified_at', () => {
@@ -233,13 +227,13 @@ describe.each(await databases())('on $name', (database) => {
 })
 
 /** A store whose unit fails at its last write. */
-function brokenAt(verb: 'refreshTokens.insert', make: () => AuthStore): () => AuthStore {
+function brokenAt(verb: 'sessions.insert', make: () => AuthStore): () => AuthStore {
   const broken = (store: AuthStore): AuthStore => {
-    if (!store.refreshTokens) throw new Error('no refresh tokens')
+    if (!store.sessions) throw new Error('no sessions')
     const insert = () => Promise.reject(new Error(`${verb} failed`))
     return {
       ...store,
-      refreshTokens: { ...store.refreshTokens, insert },
+      sessions: { ...store.sessions, insert },
       transaction: (work) => store.transaction((inside) => work(broken(inside))),
     }
   }

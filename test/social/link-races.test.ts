@@ -27,7 +27,7 @@ for (const database of await databases()) {
 
     const owners = async ({ provider, subject }: Profile): Promise<string[]> =>
       (await opened.knex('auth_identities').where({ provider, subject })).map((row: { user_id: string }) => row.user_id)
-    const sessions = async (userId: string) => (await opened.knex('auth_refresh_tokens').where({ user_id: userId })).length
+    const sessions = async (userId: string) => (await opened.knex('auth_sessions').where({ user_id: userId })).length
     const identities = async (userId: string) => (await store.identities.listForUser(userId)).map(({ provider }) => provider)
 
     test('C14: first logins of one identity make one account with one identity, and both are in', async () => {

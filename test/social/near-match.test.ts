@@ -86,7 +86,7 @@ describe('R-069: what an adapter answers is compared with what was asked', () =>
     const response = await signIn(host, host.browser(), { profile: ana.profile })
 
     expect(response.status).toBe(503)
-    expect(await host.knex('auth_refresh_tokens').where({ user_id: victim.id })).toEqual([])
+    expect(await host.knex('auth_sessions').where({ user_id: victim.id })).toEqual([])
     expect(logged(host)).toContainEqual({ verb: 'identities.recordLogin' })
   })
 
@@ -98,7 +98,7 @@ describe('R-069: what an adapter answers is compared with what was asked', () =>
     const response = await signIn(host, host.browser(), { profile: newPerson({ email: victim.email }) })
 
     expect([response.status, response.body.code]).toEqual([500, 'INTERNAL_ERROR'])
-    expect(await host.knex('auth_refresh_tokens').where({ user_id: victim.id })).toEqual([])
+    expect(await host.knex('auth_sessions').where({ user_id: victim.id })).toEqual([])
     expect(await host.auth.service.listIdentities(victim.id)).toEqual([])
   })
 
@@ -139,50 +139,49 @@ describe('R-069: what an adapter answers is compared with what was asked', () =>
     const reports: string[] = []
     const token = { tokenHash: 'a', purpose: 'ACTIVATION' }
     const user = { id: 'u' }
-    let parentId = 'p'
+    let userId = 'u'
     const answers = {
       userTokens: { consume: async () => token },
-      refreshTokens: {
-        find: async () => token,
-        findWithSuccessor: async () => ({ token: { id: 'p', tokenHash: 'a', userId: 'u' }, successor: { parentId }, user }),
-        rotate: async () => ({ token: { tokenHash: 'child', userId: 'u' }, user }),
-      },
       sessions: {
-        findWithUser: async () => ({ session: { sessionHash: 's', userId: 'u' }, user }),
+        find: async () => ({ session: { id: 's', tokenHash: 'a', kind: 'tokens', userId }, user }),
+        lock: async () => ({ id: 's' }),
+        rotate: async () => ({ session: { id: 's', userId }, user }),
         listForUser: async () => [{ userId: 'u' }, { userId: 'v' }],
       },
       users: { lock: async () => user },
     } as unknown as AuthStore // what is asked of it below
     const store = recheckedStore(answers, (verb) => reports.push(verb))
     const at = new Date(0)
-    const rotation = { tokenHash: 'a', child: { id: 'c', tokenHash: 'child' }, childExpiresAt: at, at }
+    const rotation = { tokenHash: 'a', successorHash: 'b', generation: 1, expiresAt: at, at }
 
     expect(await store.userTokens.consume('a', 'ACTIVATION', at)).toBe(token)
-    expect(await store.refreshTokens?.find('a')).toBe(token)
-    expect(await store.refreshTokens?.findWithSuccessor('a')).not.toBeNull()
-    expect(await store.refreshTokens?.rotate(rotation)).not.toBeNull()
-    expect(await store.sessions?.findWithUser('s')).not.toBeNull()
+    expect(await store.sessions?.find({ id: 's' })).not.toBeNull()
+    expect(await store.sessions?.find({ tokenHash: 'a', kind: 'tokens' })).not.toBeNull()
+    expect(await store.sessions?.lock('s', at)).not.toBeNull()
+    expect(await store.sessions?.rotate(rotation)).not.toBeNull()
     expect(await store.users.lock('u')).toBe(user)
     expect(reports).toEqual([])
 
     expect(await store.userTokens.consume('A', 'ACTIVATION', at)).toBeNull()
     expect(await store.userTokens.consume('a', 'PASSWORD_RESET', at)).toBeNull()
-    expect(await store.refreshTokens?.find('A')).toBeNull()
-    expect(await store.refreshTokens?.findWithSuccessor('A')).toBeNull()
-    parentId = 'P'
-    expect(await store.refreshTokens?.findWithSuccessor('a')).toBeNull()
-    expect(await store.refreshTokens?.rotate({ ...rotation, child: { id: 'c', tokenHash: 'other' } })).toBeNull()
-    expect(await store.sessions?.findWithUser('S')).toBeNull()
-    expect(await store.sessions?.listForUser('u')).toEqual([{ userId: 'u' }])
+    expect(await store.sessions?.find({ id: 'S' })).toBeNull()
+    expect(await store.sessions?.find({ tokenHash: 'A', kind: 'tokens' })).toBeNull()
+    expect(await store.sessions?.find({ tokenHash: 'a', kind: 'session' })).toBeNull()
+    expect(await store.sessions?.lock('S', at)).toBeNull()
+    userId = 'v'
+    expect(await store.sessions?.find({ id: 's' })).toBeNull()
+    expect(await store.sessions?.rotate(rotation)).toBeNull()
+    expect(await store.sessions?.listForUser('u', at)).toEqual([{ userId: 'u' }])
     expect(await store.users.lock('U')).toBeNull()
     expect(reports).toEqual([
       'userTokens.consume',
       'userTokens.consume',
-      'refreshTokens.find',
-      'refreshTokens.findWithSuccessor',
-      'refreshTokens.findWithSuccessor',
-      'refreshTokens.rotate',
-      'sessions.findWithUser',
+      'sessions.find',
+      'sessions.find',
+      'sessions.find',
+      'sessions.lock',
+      'sessions.find',
+      'sessions.rotate',
       'sessions.listForUser',
       'users.lock',
     ])

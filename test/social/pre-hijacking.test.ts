@@ -1,9 +1,10 @@
-import { randomBytes, randomUUID } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { createKnexStore } from '../../src'
 import { deriveKey } from '../../src/keys'
 import { accountDigest } from '../../src/session/account-digest'
 import type { UserRecord } from '../../src/store/auth-store'
+import { withSession } from '../../src/testing/records'
 import { type Mounted, signIn, testSecret } from '../support/app'
 import { databases } from '../support/databases'
 import { addIdentity, addUser, someTime, userById } from './accounts-at-hand'
@@ -52,28 +53,20 @@ describe.each(await databases())('R-060, pre-hijacked accounts, on $name', (data
     expect([passwordSetAt, emailVerifiedAt]).toEqual([null, host.clock.now()])
   })
 
-  test('unexpired session: refresh families and server-side sessions are dead, the rotated ones too', async () => {
+  test('unexpired session: sessions of both kinds are dead, the rotated ones too', async () => {
     const host = await mounted()
     const { account, attacker } = await hijack(host)
     const rotated = await host.browser().post('/auth/refresh').send({ refresh_token: attacker.refreshToken })
-    const session = {
-      sessionHash: randomBytes(32).toString('hex'),
-      amr: 'pwd',
-      ip: null,
-      userAgent: null,
-      createdAt: someTime,
-      lastSeenAt: someTime,
-    }
-    const expiresAt = new Date(host.clock.now().getTime() + 86_400_000)
     const store = createKnexStore({ knex: host.knex })
-    await store.sessions.insert({ ...session, id: randomUUID(), userId: account.id, expiresAt })
+    const end = new Date(host.clock.now().getTime() + 86_400_000)
+    const { id } = await withSession(store, { userId: account.id, kind: 'session', expiresAt: end, endsAt: end })
 
     const victim = await arrive(host, account)
 
     for (const refreshToken of [rotated.body.refresh_token, attacker.refreshToken]) {
       expect((await host.browser().post('/auth/refresh').send({ refresh_token: refreshToken })).status).toBe(401)
     }
-    expect(await store.sessions.findWithUser(session.sessionHash)).toBeNull()
+    expect((await store.sessions.find({ id }))?.session.revokedAt).toEqual(host.clock.now())
     expect((await host.browser().post('/auth/refresh').send({ refresh_token: victim.refreshToken })).status).toBe(200)
   })
 

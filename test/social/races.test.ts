@@ -12,8 +12,8 @@ const linking = { oauthLinkByVerifiedEmail: true }
 describe.each(await databases())('on $name', (database) => {
   const { start, opened } = onDatabase(database)
 
-  function liveFamilies(userId: string) {
-    return opened().knex('auth_refresh_tokens').where({ user_id: userId }).whereNull('revoked_at')
+  function liveSessions(userId: string) {
+    return opened().knex('auth_sessions').where({ user_id: userId }).whereNull('revoked_at')
   }
 
   test('C14: ten first logins of one identity at once: one user, one identity, ten sessions', async () => {
@@ -27,7 +27,7 @@ describe.each(await databases())('on $name', (database) => {
     expect(ids.size).toBe(1)
     expect(await host.knex('auth_users').where({ email: person.email })).toHaveLength(1)
     expect(await host.knex('auth_identities').where({ subject: person.sub })).toHaveLength(1)
-    expect(await liveFamilies([...ids][0])).toHaveLength(10)
+    expect(await liveSessions([...ids][0])).toHaveLength(10)
   })
 
   test('C14: observers are told of one signup and one link', async () => {
@@ -115,7 +115,7 @@ describe.each(await databases())('on $name', (database) => {
         newPerson({ sub: subject, email: user.email }),
       )
       expect(refusal(response)).toEqual([409, 'OAUTH_EMAIL_TAKEN'])
-      expect(await liveFamilies(user.id)).toEqual([])
+      expect(await liveSessions(user.id)).toEqual([])
       expect((await userById(host.knex, user.id)).lastLoginAt).toBeNull()
     })
 
@@ -128,7 +128,7 @@ describe.each(await databases())('on $name', (database) => {
         newPerson({ sub: subject }),
       )
       expect(refusal(response)).toEqual([401, 'OAUTH_ACCOUNT_INACTIVE'])
-      expect(await liveFamilies(user.id)).toEqual([])
+      expect(await liveSessions(user.id)).toEqual([])
       expect((await host.auth.service.listIdentities(user.id))[0]?.lastLoginAt).toEqual(someTime)
     })
 
@@ -141,7 +141,7 @@ describe.each(await databases())('on $name', (database) => {
         newPerson({ sub: subject }),
       )
       expect(response.body.user_id).toBe(second.id)
-      expect(await liveFamilies(first.id)).toEqual([])
+      expect(await liveSessions(first.id)).toEqual([])
     })
 
     test('C15: somebody signs up with the email: 409, and no second account', async () => {
@@ -181,7 +181,7 @@ describe.each(await databases())('on $name', (database) => {
       const response = await signInWhile(linkElsewhere, person, { settings: linking, moment })
       expect(response.status, response.text).toBe(200)
       expect(response.body.user_id).toBe(user.id)
-      expect(await liveFamilies(user.id)).toHaveLength(2)
+      expect(await liveSessions(user.id)).toHaveLength(2)
       expect(await host.auth.service.listIdentities(user.id)).toHaveLength(1)
     })
 
@@ -263,7 +263,7 @@ describe.each(await databases())('on $name', (database) => {
       expect(removed.status).toBe(204)
       expect([200, 409]).toContain(racing.status)
       expect(afterwards?.body.code).toBe('OAUTH_EMAIL_TAKEN')
-      expect(await liveFamilies(owner.body.user_id)).toHaveLength(racing.status === 200 ? 2 : 1)
+      expect(await liveSessions(owner.body.user_id)).toHaveLength(racing.status === 200 ? 2 : 1)
       expect(await host.auth.service.listIdentities(owner.body.user_id)).toEqual([])
     }
   })
@@ -277,11 +277,11 @@ describe.each(await databases())('on $name', (database) => {
       const attempt = await begin(host, { profile: newPerson({ sub: subject }) })
       const deactivate = store.transaction(async (inside) => {
         await inside.users.update(user.id, { isActive: false })
-        await inside.refreshTokens?.revokeForUser(user.id, host.clock.now())
+        await inside.sessions?.revokeForUser(user.id, host.clock.now())
       })
       const [response] = await Promise.all([callBack(host, attempt.query, attempt), deactivate])
       expect([200, 401]).toContain(response.status)
-      expect(await liveFamilies(user.id)).toEqual([])
+      expect(await liveSessions(user.id)).toEqual([])
     }
   })
 

@@ -97,15 +97,6 @@ describe('translateDriverError', () => {
     expect(translateDriverError('users.update', error)).not.toBeInstanceOf(ServiceUnavailableError)
   })
 
-  test.each([
-    ['refreshTokens.rotate', 'SQLITE_ERROR', true],
-    ['refreshTokens.rotate', 'P0001', false],
-    ['users.insert', 'SQLITE_ERROR', false],
-  ])('a number that overflows at %s (%s) is a hash that is taken: %s', (verb, code, isDuplicate) => {
-    const error = translateDriverError(verb, driverError(code, 'integer overflow'))
-    expect(error instanceof DuplicateRecordError).toBe(isDuplicate)
-  })
-
   test.each(['23505', '40001', '57P01', '23503', SECRET, undefined])('nothing bound gets out (%s)', (code) => {
     const error = translateDriverError('users.insert', driverError(code, 'failed', code === SECRET ? `${SECRET} ${SECRET}` : 'error'))
     const shown = [

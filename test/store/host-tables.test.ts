@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import type { Knex } from 'knex'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import {
@@ -12,18 +11,7 @@ import {
 } from '../../src'
 import type { CompleteStore } from '../../src/store/auth-store'
 import { databases, type OpenDatabase } from '../support/databases'
-import {
-  AT,
-  freshHash,
-  later,
-  newIdentity,
-  newRefreshToken,
-  newSession,
-  newUser,
-  newUserToken,
-  rotationOf,
-  storeContract,
-} from './contract'
+import { AT, freshHash, later, newIdentity, newSession, newUser, newUserToken, rotationOf, storeContract } from './contract'
 import { createPeople, createRenamedTables, PEOPLE, PEOPLE_COUNT } from './host-tables'
 
 for (const database of await databases()) {
@@ -122,7 +110,7 @@ for (const database of await databases()) {
         expect(await store.users.lock(id), id).toBeNull()
         expect(await store.users.update(id, { name: 'x' }), id).toBe(false)
         expect(await store.identities.listForUser(id), id).toEqual([])
-        expect(await store.refreshTokens.revokeForUser(id, AT), id).toBe(0)
+        expect(await store.sessions.revokeForUser(id, AT), id).toBe(0)
       }
       expect(await knex('people').where({ person_id: 7 }).first()).toEqual(before)
       expect((await store.users.find('7'))?.email).toBe('person6@example.test')
@@ -143,14 +131,14 @@ for (const database of await databases()) {
       expect(await store.users.update(user.id, { lastLoginAt: AT, isAdmin: true })).toBe(true)
       expect(await store.users.update('99999', { lastLoginAt: AT })).toBe(false)
       expect(await store.users.advanceTotpStep(user.id, 1)).toBe(false)
-      const token = newRefreshToken(user.id)
-      await store.refreshTokens.insert(token)
-      const rotation = rotationOf(token.tokenHash)
-      expect(await store.refreshTokens.rotate(rotation)).toEqual({
+      const rotating = newSession(user.id)
+      await store.sessions.insert(rotating)
+      const rotation = rotationOf(rotating.tokenHash)
+      expect(await store.sessions.rotate(rotation)).toEqual({
         user: { id: user.id, email: user.email },
-        token: { tokenHash: rotation.child.tokenHash, userId: user.id, amr: token.amr, expiresAt: rotation.childExpiresAt },
+        session: { id: rotating.id, userId: user.id, amr: rotating.amr, expiresAt: rotation.expiresAt },
       })
-      expect(await store.refreshTokens.revokeForUser(user.id, later(9))).toBe(1)
+      expect(await store.sessions.revokeForUser(user.id, later(9))).toBe(1)
       const oneShot = await store.userTokens.insert(newUserToken(user.id))
       expect(await store.userTokens.consume(oneShot.tokenHash, 'PASSWORD_RESET', AT)).toMatchObject({ userId: user.id })
       expect(await store.userTokens.wasConsumed(user.id, 'PASSWORD_RESET')).toBe(true)
@@ -160,7 +148,7 @@ for (const database of await databases()) {
       expect(await store.recoveryCodes.consume(user.id, code, AT)).toBe(true)
       const session = newSession(user.id)
       await store.sessions.insert(session)
-      expect(await store.sessions.findWithUser(session.sessionHash)).toEqual({ session, user })
+      expect(await store.sessions.find({ id: session.id })).toEqual({ session, user })
       expect(await store.users.update(user.id, { isActive: false })).toBe(true)
       expect(await store.identities.recordLogin(identity, later(6))).toBeNull()
       expect(await store.users.recordLogin(user, later(6))).toBeNull()
@@ -192,11 +180,11 @@ for (const database of await databases()) {
     test('a person the app deletes takes every row of ours along', async () => {
       const { id } = await store.users.insert(newUser())
       await store.identities.insert(newIdentity(id))
-      await store.refreshTokens.insert(newRefreshToken(id))
+      await store.sessions.insert(newSession(id))
       await knex('people')
         .where({ person_id: Number(id) })
         .delete()
-      for (const table of ['auth_identities', 'auth_refresh_tokens']) expect(await knex(table).where({ user_id: Number(id) })).toEqual([])
+      for (const table of ['auth_identities', 'auth_sessions']) expect(await knex(table).where({ user_id: Number(id) })).toEqual([])
     })
 
     test("the host's rollback undoes ours, the host's commit keeps it", async () => {
@@ -307,89 +295,67 @@ for (const database of await databases()) {
     })
   })
 
-  describe(`a refresh token table of another shape on ${database.name}`, () => {
+  describe(`a sessions table of the host on ${database.name}`, () => {
     let opened: OpenDatabase
     afterEach(() => opened?.close())
 
-    /** Its key has two columns, and hardly any column has to be there. */
+    const fewColumns = { ip: false, userAgent: false, provider: false, providerSid: false, amr: false } as const
+
     async function withOwnTable() {
       opened = await database.open()
       const { knex } = opened
-      await createAuthTables(knex)
-      await knex.schema.createTable('tokens', (table) => {
+      await createAuthTables(knex, { sessions: false })
+      await knex.schema.createTable('logins', (table) => {
         if (database.name === 'mariadb') table.collate('utf8mb4_nopad_bin')
-        for (const column of ['id', 'family_id', 'parent_id']) table.string(column, 36)
+        table.string('id', 36).notNullable().unique()
         table.uuid('user_id').notNullable()
+        table.string('kind', 16).notNullable()
         table.string('token_hash', 64).notNullable().unique()
-        table.string('amr', 64)
-        for (const column of ['expires_at', 'family_expires_at', 'used_at', 'revoked_at', 'created_at']) table.bigInteger(column)
+        table.integer('generation').notNullable()
+        table.boolean('is_persistent').notNullable()
+        const instants = ['rotated_at', 'authenticated_at', 'created_at', 'last_seen_at', 'expires_at', 'ends_at', 'revoked_at']
+        for (const column of instants) table.bigInteger(column)
         table.primary(['user_id', 'id'])
       })
-      return createKnexStore({ knex, refreshTokens: { table: 'tokens', ids: 'text', instants: 'epoch_ms' } })
+      return createKnexStore({ knex, sessions: { table: 'logins', ids: 'text', instants: 'epoch_ms', columns: fewColumns } })
     }
 
-    test('a token is rotated once, and a child with an id or a hash that is taken is refused whole', async () => {
+    test('a table without the optional columns keeps a session, and reads them as empty', async () => {
       const store = await withOwnTable()
       const user = await store.users.insert(newUser())
-      const [token, other] = [newRefreshToken(user.id), newRefreshToken(user.id)]
-      for (const each of [token, other]) await store.refreshTokens.insert(each)
-      for (const taken of [{ id: other.id }, { tokenHash: other.tokenHash }]) {
-        const rotation = rotationOf(token.tokenHash)
-        const collision = store.refreshTokens.rotate({ ...rotation, child: { ...rotation.child, ...taken } })
-        await expect(collision).rejects.toThrow(DuplicateRecordError)
-        for (const each of [token, other]) expect(await store.refreshTokens.find(each.tokenHash)).toEqual(each)
-      }
-      const rotation = rotationOf(token.tokenHash)
-      const rotated = await store.refreshTokens.rotate(rotation)
-      expect(rotated).toMatchObject({ user: { id: user.id, email: user.email }, token: { tokenHash: rotation.child.tokenHash } })
-      expect(await store.refreshTokens.find(rotation.child.tokenHash)).toMatchObject({ ...rotated?.token, parentId: token.id })
-      expect(await store.refreshTokens.find(token.tokenHash)).toEqual({ ...token, usedAt: rotation.at })
-      expect(await store.refreshTokens.rotate(rotationOf(token.tokenHash))).toBeNull()
+      const session = newSession(user.id)
+      await store.sessions.insert(session)
+      const empty = { ip: null, userAgent: null, provider: null, providerSid: null, amr: '' }
+      expect(await store.sessions.find({ id: session.id })).toEqual({ session: { ...session, ...empty }, user })
+
+      const rotation = rotationOf(session.tokenHash)
+      expect(await store.sessions.rotate(rotation)).toEqual({
+        session: { id: session.id, userId: user.id, amr: '', expiresAt: rotation.expiresAt },
+        user: { id: user.id, email: user.email },
+      })
+      expect(await store.sessions.rotate(rotationOf(session.tokenHash))).toBeNull()
+      expect(await store.sessions.update(session.id, { amr: 'pwd' })).toBe(false)
     })
 
-    test('rows that have no family are no family: revoking one of them by it revokes none of the others', async () => {
+    test('a rotation to a token that is taken is refused whole', async () => {
       const store = await withOwnTable()
       const { id } = await store.users.insert(newUser())
-      const token = newRefreshToken(id)
-      await store.refreshTokens.insert(token)
-      await opened.knex('tokens').update({ family_id: null })
-      const found = await store.refreshTokens.find(token.tokenHash)
-      expect(found?.familyId).toBeNull()
-      expect(await store.refreshTokens.revokeFamily(found?.familyId ?? (null as unknown as string), AT)).toBe(0) // as a column may hold it
-      expect(await store.refreshTokens.find(token.tokenHash)).toMatchObject({ revokedAt: null })
+      const [one, other] = [newSession(id), newSession(id)]
+      for (const session of [one, other]) await store.sessions.insert(session)
+      const collision = store.sessions.rotate(rotationOf(one.tokenHash, { successorHash: other.tokenHash }))
+      await expect(collision).rejects.toThrow(DuplicateRecordError)
+      const hashes = (await store.sessions.listForUser(id, later(1))).map(({ tokenHash }) => tokenHash)
+      expect(hashes.sort()).toEqual([one.tokenHash, other.tokenHash].sort())
     })
 
-    test('a table that keeps no methods of a session rotates all the same', async () => {
+    test.each([
+      [false, 'say `sessions: false`'],
+      [{ table: 'tokens' }, 'map your table as `sessions`'],
+    ])('a table of refresh tokens is refused with what to say instead: %j', async (refreshTokens, fix) => {
       opened = await database.open()
-      await createAuthTables(opened.knex)
-      const store = createKnexStore({ knex: opened.knex, refreshTokens: { columns: { amr: false } } })
-      const { id, email } = await store.users.insert(newUser())
-      const token = newRefreshToken(id)
-      await store.refreshTokens.insert(token)
-      const rotation = rotationOf(token.tokenHash)
-      const { tokenHash } = rotation.child
-      expect(await store.refreshTokens.rotate(rotation)).toEqual({
-        token: { tokenHash, userId: id, amr: null, expiresAt: rotation.childExpiresAt },
-        user: { id, email },
-      })
-      expect(await store.refreshTokens.find(tokenHash)).toMatchObject({ parentId: token.id, amr: null })
+      const options = { knex: opened.knex, refreshTokens }
+      expect(() => createKnexStore(options)).toThrow(new RegExp(`refreshTokens is no longer an option.*${fix}`))
     })
-
-    if (database.name === 'sqlite')
-      test('a child whose hash is taken leaves the token unspent, also where the host’s transaction goes on', async () => {
-        opened = await database.open()
-        await createAuthTables(opened.knex)
-        const store = createKnexStore({ knex: opened.knex })
-        const { id } = await store.users.insert(newUser())
-        const [token, other] = [newRefreshToken(id), newRefreshToken(id)]
-        for (const each of [token, other]) await store.refreshTokens.insert(each)
-        await opened.knex.transaction(async (trx) => {
-          const rotation = rotationOf(token.tokenHash, { child: { id: randomUUID(), tokenHash: other.tokenHash } })
-          await expect(store.using(trx).refreshTokens.rotate(rotation)).rejects.toThrow(DuplicateRecordError)
-        })
-        for (const each of [token, other]) expect(await store.refreshTokens.find(each.tokenHash)).toEqual(each)
-        expect(await store.refreshTokens.rotate(rotationOf(token.tokenHash))).not.toBeNull()
-      })
   })
 
   describe(`a column of the host that ignores case on ${database.name}`, () => {
@@ -490,12 +456,13 @@ test('an optional table that is false is absent, in units and in the host’s tr
     const tables = { identities: false, sessions: false } as const
     await createAuthTables(opened.knex, tables)
     expect(await opened.knex.schema.hasTable('auth_identities')).toBe(false)
-    expect(await opened.knex.schema.hasTable('auth_refresh_tokens')).toBe(true)
+    expect(await opened.knex.schema.hasTable('auth_sessions')).toBe(false)
+    expect(await opened.knex.schema.hasTable('auth_recovery_codes')).toBe(true)
     const store = createKnexStore({ knex: opened.knex, ...tables })
-    const present = (some: object) => ['identities', 'refreshTokens', 'recoveryCodes', 'sessions'].filter((name) => name in some)
-    expect(present(store)).toEqual(['refreshTokens', 'recoveryCodes'])
-    await store.transaction(async (inside) => expect(present(inside)).toEqual(['refreshTokens', 'recoveryCodes']))
-    await opened.knex.transaction(async (trx) => expect(present(store.using(trx))).toEqual(['refreshTokens', 'recoveryCodes']))
+    const present = (some: object) => ['identities', 'recoveryCodes', 'sessions'].filter((name) => name in some)
+    expect(present(store)).toEqual(['recoveryCodes'])
+    await store.transaction(async (inside) => expect(present(inside)).toEqual(['recoveryCodes']))
+    await opened.knex.transaction(async (trx) => expect(present(store.using(trx))).toEqual(['recoveryCodes']))
   } finally {
     await opened.close()
   }

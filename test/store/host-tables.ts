@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import type { HostTables } from '../../src'
 import type { DatabaseName } from '../support/databases'
 
-/** All six tables under other names, with a column of the host's own that needs a value. */
+/** All tables under other names, with a column of the host's own that needs a value. */
 export interface RenamedTables {
   ids: 'integer' | 'text'
   instants: 'epoch_ms' | 'iso'
@@ -62,22 +62,6 @@ const TABLES: Readonly<Record<keyof HostTables, { columns: Record<string, Kind>;
     },
     unique: [['tokenHash']],
   },
-  refreshTokens: {
-    columns: {
-      id: 'given key',
-      userId: 'user',
-      tokenHash: 'varchar 64',
-      familyId: 'varchar 36',
-      parentId: 'varchar 36',
-      amr: 'varchar 64',
-      expiresAt: 'instant',
-      familyExpiresAt: 'instant',
-      usedAt: 'instant',
-      revokedAt: 'instant',
-      createdAt: 'instant',
-    },
-    unique: [['tokenHash']],
-  },
   recoveryCodes: {
     columns: { id: 'key', userId: 'user', codeHash: 'varchar 64', usedAt: 'instant' },
     unique: [['userId', 'codeHash']],
@@ -86,15 +70,24 @@ const TABLES: Readonly<Record<keyof HostTables, { columns: Record<string, Kind>;
     columns: {
       id: 'given key',
       userId: 'user',
-      sessionHash: 'varchar 64',
+      kind: 'varchar 16',
+      tokenHash: 'varchar 64',
+      generation: 'integer',
+      rotatedAt: 'instant',
       amr: 'varchar 64',
+      authenticatedAt: 'instant',
+      isPersistent: 'flag',
       ip: 'varchar 45',
       userAgent: 'text',
+      provider: 'varchar 64',
+      providerSid: 'varchar 255',
       createdAt: 'instant',
       lastSeenAt: 'instant',
       expiresAt: 'instant',
+      endsAt: 'instant',
+      revokedAt: 'instant',
     },
-    unique: [['sessionHash']],
+    unique: [['tokenHash']],
   },
 }
 
@@ -104,7 +97,7 @@ const columnName = (field: string) => `Our ${field}`
 export async function createRenamedTables(knex: Knex, database: DatabaseName, { ids, instants }: RenamedTables): Promise<HostTables> {
   const tables: Record<string, unknown> = {}
   // A table without a column of the host's own has its statements compiled once.
-  const hasOwnColumn = (record: string) => record !== 'refreshTokens' || instants === 'iso'
+  const hasOwnColumn = (record: string) => record !== 'sessions' || instants === 'iso'
   for (const [record, { columns, unique }] of Object.entries(TABLES)) {
     await knex.schema.createTable(tableName(record), (table) => {
       if (database === 'mariadb') table.collate('utf8mb4_nopad_bin')

@@ -1,10 +1,10 @@
 import type { Knex } from 'knex'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import type { CompleteStore, IdentityRecord, RefreshTokenRecord, UserRecord } from '../../src/store/auth-store'
+import type { CompleteStore, IdentityRecord, SessionRecord, UserRecord } from '../../src/store/auth-store'
 import { createKnexStore, type KnexStore } from '../../src/store/knex/knex-store'
 import { createAuthTables } from '../../src/store/knex/schema'
 import { databases, type OpenDatabase } from '../support/databases'
-import { later, newIdentity, newRefreshToken, newUser, rotationOf } from './contract'
+import { later, newIdentity, newSession, newUser, rotationOf } from './contract'
 
 // The races of races.test.ts, one order at a time: the first unit stops before its commit, the second is seen waiting
 // for it, then the first ends. SQLite has no such orders, since a unit there holds the file.
@@ -38,7 +38,7 @@ describe.each(['postgres', 'mariadb'] as const)('on %s, a verb that had to wait 
   let store: KnexStore
   let user: UserRecord
   let identity: IdentityRecord
-  let token: RefreshTokenRecord
+  let session: SessionRecord
 
   beforeAll(async () => {
     opened = await database.open()
@@ -49,8 +49,8 @@ describe.each(['postgres', 'mariadb'] as const)('on %s, a verb that had to wait 
   beforeEach(async () => {
     user = await store.users.insert(newUser())
     identity = await store.identities.insert(newIdentity(user.id))
-    token = newRefreshToken(user.id)
-    await store.refreshTokens.insert(token)
+    session = newSession(user.id)
+    await store.sessions.insert(session)
   })
 
   /** Runs `first` without its commit, starts `second`, sees it wait, and ends the first. */
@@ -80,17 +80,14 @@ describe.each(['postgres', 'mariadb'] as const)('on %s, a verb that had to wait 
 
   const deactivate = async (inside: CompleteStore) => {
     await inside.users.update(user.id, { isActive: false })
-    await inside.refreshTokens.revokeForUser(user.id, later(1))
+    await inside.sessions.revokeForUser(user.id, later(1))
   }
-  const rotate = () => store.refreshTokens.rotate(rotationOf(token.tokenHash))
+  const rotate = () => store.sessions.rotate(rotationOf(session.tokenHash))
   const recordLogin = () => store.identities.recordLogin({ userId: user.id, provider: 'google', subject: identity.subject }, later(5))
   const logIn = () => store.users.recordLogin(user, later(5))
   const rehash = () => store.users.recordLogin(user, later(5), { hashedPassword: 'rehashed' })
   const changePassword = (inside: CompleteStore) => inside.users.update(user.id, { hashedPassword: 'changed' })
-  const liveTokens = async () => {
-    const rows = await opened.knex('auth_refresh_tokens').where({ user_id: user.id, used_at: null, revoked_at: null })
-    return rows.length
-  }
+  const livingSessions = async () => (await store.sessions.listForUser(user.id, later(3))).length
 
   test('a unit runs at READ COMMITTED: it sees what others committed meanwhile', async () => {
     const names = await store.transaction(async (inside) => {
@@ -101,70 +98,68 @@ describe.each(['postgres', 'mariadb'] as const)('on %s, a verb that had to wait 
     expect(names).toEqual([user.name, 'renamed'])
   })
 
-  test('rotate after deactivate: refused, no child', async () => {
+  test('rotate after deactivate: refused', async () => {
     expect(await inOrder(deactivate, rotate)).toBeNull()
-    expect(await liveTokens()).toBe(0)
+    expect(await livingSessions()).toBe(0)
   })
 
-  test('rotate after an account was only marked inactive: refused, the token unspent', async () => {
-    expect(await inOrder((inside) => inside.users.update(user.id, { isActive: false }), rotate)).toBeNull()
-    expect(await store.refreshTokens.find(token.tokenHash)).toEqual(token)
+  test('rotate does not wait for a change of the user alone: it comes before it, and after its commit it is refused', async () => {
+    const trx = await opened.knex.transaction()
+    await store.using(trx).users.update(user.id, { isActive: false, email: 'renamed@example.test' })
+    const rotation = rotationOf(session.tokenHash)
+    const before = await store.sessions.rotate(rotation)
+    await trx.commit()
+    expect(before?.user.email).toBe(user.email)
+    expect(await store.sessions.rotate(rotationOf(rotation.successorHash))).toBeNull()
+    expect(await livingSessions()).toBe(1)
   })
 
-  test('rotate after a reset that changed the user and revoked the tokens: refused, no child', async () => {
+  test('rotate after a reset that changed the user and revoked the sessions: refused', async () => {
     const reset = async (inside: CompleteStore) => {
       await inside.users.update(user.id, { hashedPassword: 'new' })
-      await inside.refreshTokens.revokeForUser(user.id, later(1))
+      await inside.sessions.revokeForUser(user.id, later(1))
     }
     expect(await inOrder(reset, rotate)).toBeNull()
-    expect(await liveTokens()).toBe(0)
+    expect(await livingSessions()).toBe(0)
   })
 
-  test('rotate after revokeFamily: refused, no child', async () => {
-    expect(await inOrder((inside) => inside.refreshTokens.revokeFamily(token.familyId, later(1)), rotate)).toBeNull()
-    expect(await liveTokens()).toBe(0)
-  })
-
-  test('rotate after a change of the user that does not end sessions: succeeds and returns the changed user', async () => {
-    const rotated = await inOrder((inside) => inside.users.update(user.id, { email: 'renamed@example.test' }), rotate)
-    expect(rotated?.user.email).toBe('renamed@example.test')
+  test('rotate after revoke: refused', async () => {
+    expect(await inOrder((inside) => inside.sessions.revoke({ id: session.id }, later(1)), rotate)).toBeNull()
+    expect(await livingSessions()).toBe(0)
   })
 
   test('rotate after another rotation of the same token: refused; after one that was rolled back: succeeds', async () => {
-    const another = (inside: CompleteStore) => inside.refreshTokens.rotate(rotationOf(token.tokenHash))
+    const another = (inside: CompleteStore) => inside.sessions.rotate(rotationOf(session.tokenHash))
     expect(await inOrder(another, rotate, 'rollback')).not.toBeNull()
-    const next = newRefreshToken(user.id)
-    await store.refreshTokens.insert(next)
-    token = next
+    session = newSession(user.id)
+    await store.sessions.insert(session)
     expect(await inOrder(another, rotate)).toBeNull()
   })
 
-  test('revokeFamily after a rotation in flight: the child is caught', async () => {
-    const inFlight = (inside: CompleteStore) => inside.refreshTokens.rotate(rotationOf(token.tokenHash))
-    expect(await inOrder(inFlight, () => store.refreshTokens.revokeFamily(token.familyId, later(2)))).toBe(1)
-    expect(await liveTokens()).toBe(0)
+  test('revoke after a rotation in flight: the rotated session is caught', async () => {
+    const inFlight = (inside: CompleteStore) => inside.sessions.rotate(rotationOf(session.tokenHash))
+    expect(await inOrder(inFlight, () => store.sessions.revoke({ id: session.id }, later(2)))).toBe(true)
+    expect(await livingSessions()).toBe(0)
   })
 
-  test('deactivate after a rotation in flight: the child is caught', async () => {
-    const inFlight = (inside: CompleteStore) => inside.refreshTokens.rotate(rotationOf(token.tokenHash))
+  test('deactivate after a rotation in flight: the rotated session is caught', async () => {
+    const inFlight = (inside: CompleteStore) => inside.sessions.rotate(rotationOf(session.tokenHash))
     await inOrder(inFlight, () => store.transaction((inside) => deactivate(inside as CompleteStore))) // createKnexStore has them all
-    expect(await liveTokens()).toBe(0)
+    expect(await livingSessions()).toBe(0)
   })
 
-  test('a rotation that waits for its user holds no token yet: the user comes first, as in every other unit', async () => {
+  test('a rotation and the end of a session wait for each other, and not for a lock of the user', async () => {
     const trx = await opened.knex.transaction()
     await store.using(trx).users.lock(user.id)
-    const rotated = rotate()
-    await someoneWaitsFor(trx)
-    const other = await opened.knex.transaction()
-    try {
-      const free = await other('auth_refresh_tokens').where({ id: token.id }).forUpdate().noWait().select('id')
-      expect(free).toHaveLength(1)
-    } finally {
-      await other.rollback()
-      await trx.commit()
-    }
-    expect((await rotated)?.user.id).toBe(user.id)
+    expect((await rotate())?.session.id).toBe(session.id)
+    expect(await store.sessions.revoke({ id: session.id }, later(2))).toBe(true)
+    await trx.commit()
+  })
+
+  test('lock keeps a session from every rotation and revocation until its unit ends', async () => {
+    const lock = (inside: CompleteStore) => inside.sessions.lock(session.id, later(1))
+    expect(await inOrder(lock, rotate)).not.toBeNull()
+    expect(await inOrder(lock, () => store.sessions.revoke({ id: session.id }, later(2)))).toBe(true)
   })
 
   test('recordLogin after deactivate: refused, nothing stamped', async () => {
@@ -215,22 +210,22 @@ describe.each(['postgres', 'mariadb'] as const)('on %s, a verb that had to wait 
   test('C20: a deactivation waits for a local login in flight and ends the session it issued', async () => {
     const issue = async (inside: CompleteStore) => {
       await inside.users.recordLogin(user, later(5))
-      await inside.refreshTokens.insert(newRefreshToken(user.id))
+      await inside.sessions.insert(newSession(user.id))
     }
     await inOrder(issue, () => store.transaction((inside) => deactivate(inside as CompleteStore))) // createKnexStore has them all
-    expect(await liveTokens()).toBe(0)
+    expect(await livingSessions()).toBe(0)
     expect(await logIn()).toBeNull()
   })
 
   test('C20: of logins and deactivations released together none leaves a session that is alive', async () => {
     const issue = () =>
       store.transaction(async (inside) => {
-        if (await inside.users.recordLogin(user, later(5))) await inside.refreshTokens?.insert(newRefreshToken(user.id))
+        if (await inside.users.recordLogin(user, later(5))) await inside.sessions?.insert(newSession(user.id))
       })
     for (let run = 0; run < 10; run += 1) {
       await store.users.update(user.id, { isActive: true })
       await Promise.all([issue(), store.transaction((inside) => deactivate(inside as CompleteStore)), issue()]) // as above
-      expect(await liveTokens()).toBe(0)
+      expect(await livingSessions()).toBe(0)
     }
   })
 
@@ -254,12 +249,11 @@ describe.each(['postgres', 'mariadb'] as const)('on %s, a verb that had to wait 
     expect(await store.users.find(user.id)).toEqual({ ...user, hashedPassword: 'rehashed', lastLoginAt: later(6) })
   })
 
-  test('recordLogin and rotate hold the user until their unit ends', async () => {
+  test('recordLogin holds the user until its unit ends', async () => {
     const renamed = () => store.users.update(user.id, { name: 'renamed' })
     const login = (inside: CompleteStore) =>
       inside.identities.recordLogin({ userId: user.id, provider: 'google', subject: identity.subject }, later(5))
     expect(await inOrder(login, renamed)).toBe(true)
-    expect(await inOrder((inside) => inside.refreshTokens.rotate(rotationOf(token.tokenHash)), renamed)).toBe(true)
     expect(await inOrder((inside) => inside.users.lock(user.id), renamed)).toBe(true)
     expect(await inOrder((inside) => inside.users.recordLogin(user, later(5)), renamed)).toBe(true)
   })

@@ -8,7 +8,7 @@ import { createKnexStore, type KnexStore } from '../../src/store/knex/knex-store
 import { createAuthTables } from '../../src/store/knex/schema'
 import { databases, type OpenDatabase, type OpenOptions } from '../support/databases'
 import { logTap } from '../support/log-tap'
-import { AT, hashOf, later, newIdentity, newRefreshToken, newSession, newUser, newUserToken, rotationOf, storeContract } from './contract'
+import { AT, hashOf, later, newIdentity, newSession, newUser, newUserToken, rotationOf, storeContract } from './contract'
 
 const reachable = await databases()
 
@@ -108,10 +108,10 @@ for (const { title, name, options } of SETTINGS) {
         const identity = newIdentity(user.id)
         await inside.identities?.insert(identity)
         await inside.identities?.recordLogin(identity, later(1))
-        const token = newRefreshToken(user.id)
-        await inside.refreshTokens?.insert(token)
-        await inside.refreshTokens?.rotate(rotationOf(token.tokenHash))
-        await inside.refreshTokens?.revokeForUser(user.id, later(1))
+        const session = newSession(user.id)
+        await inside.sessions?.insert(session)
+        await inside.sessions?.rotate(rotationOf(session.tokenHash))
+        await inside.sessions?.revokeForUser(user.id, later(1))
         await inside.recoveryCodes?.replaceForUser(user.id, [hashOf('a')])
         const oneShot = await inside.userTokens.insert(newUserToken(user.id))
         await inside.users.recordLogin(user, later(1), { hashedPassword: 'rehashed' })
@@ -173,11 +173,11 @@ test('what is compiled inside a transaction keeps nothing of it', async () => {
     return query.apply(this, asked)
   }
   const { id } = await store.users.insert(newUser())
-  const token = newRefreshToken(id)
-  await store.transaction(async ({ users, refreshTokens }) => {
+  const session = newSession(id)
+  await store.transaction(async ({ users, sessions }) => {
     await users.recordLogin({ id, hashedPassword: 'a hash' }, AT)
-    await refreshTokens?.insert(token)
-    await refreshTokens?.rotate(rotationOf(token.tokenHash))
+    await sessions?.insert(session)
+    await sessions?.rotate(rotationOf(session.tokenHash))
   })
   prototype.query = query
   for (let turn = 0; turn < 5; turn++) {
@@ -211,7 +211,7 @@ test('a key of other letters from a column that ignores case is nobody’s', asy
       ({ id }) => id,
     ),
     (await store.identities.listForUser(userId)).map((identity) => identity.userId),
-    (await store.sessions.listForUser(userId)).map((session) => session.userId),
+    (await store.sessions.listForUser(userId, AT)).map((session) => session.userId),
   ]
 
   expect(await opened.knex('auth_users').where({ id: 'aBc' }), 'the column does ignore case').toHaveLength(1)
@@ -243,8 +243,7 @@ test('a near match from a column that ignores case is not found', async () => {
     for (const [table, columns] of [
       ['auth_users', ['email']],
       ['auth_identities', ['provider', 'subject']],
-      ['auth_sessions', ['session_hash']],
-      ['auth_refresh_tokens', ['token_hash']],
+      ['auth_sessions', ['token_hash']],
       ['auth_user_tokens', ['token_hash', 'purpose']],
     ] as const) {
       const { sql } = await opened.knex('sqlite_master').where({ type: 'table', name: table }).first('sql')
@@ -258,16 +257,13 @@ test('a near match from a column that ignores case is not found', async () => {
     const { subject } = await store.identities.insert(newIdentity(user.id, { subject: 'AbC' }))
     const session = newSession(user.id)
     await store.sessions.insert(session)
-    const token = newRefreshToken(user.id)
-    await store.refreshTokens.insert(token)
     const row = await opened.knex('auth_identities').where({ subject: 'aBc', provider: 'GOOGLE' })
     expect(row, 'the column does ignore case').toHaveLength(1)
     expect(await store.identities.findWithUser('google', 'abc')).toBeNull()
     expect(await store.identities.findWithUser('Google', subject)).toBeNull()
     expect(await store.identities.findWithUser('google', subject)).not.toBeNull()
     expect(await store.users.findByEmail(user.email.toUpperCase())).toBeNull()
-    expect(await store.sessions.findWithUser(session.sessionHash.toUpperCase())).toBeNull()
-    expect(await store.refreshTokens.find(token.tokenHash.toUpperCase())).toBeNull()
+    expect(await store.sessions.find({ tokenHash: session.tokenHash.toUpperCase(), kind: session.kind })).toBeNull()
     const { tokenHash } = await store.userTokens.insert(newUserToken(user.id, { purpose: 'ACTIVATION' }))
     await store.userTokens.consume(tokenHash, 'ACTIVATION', AT)
     expect(await store.userTokens.find(tokenHash.toUpperCase())).toBeNull()
@@ -281,7 +277,7 @@ test('a near match from a column that ignores case is not found', async () => {
 
 const postgres = reachable.find(({ name }) => name === 'postgres')
 
-test.skipIf(!postgres)('on PostgreSQL a verb is one statement; a revocation asks once more, a replaced set is a unit', async () => {
+test.skipIf(!postgres)('on PostgreSQL a verb is one statement; a replaced set is a unit', async () => {
   if (!postgres) return
   const opened = await postgres.open()
   try {
@@ -289,7 +285,7 @@ test.skipIf(!postgres)('on PostgreSQL a verb is one statement; a revocation asks
     const store = createKnexStore({ knex: opened.knex })
     const user = await store.users.insert(newUser())
     const link = newIdentity(user.id)
-    const token = newRefreshToken(user.id)
+    const session = newSession(user.id)
     let statements = 0
     opened.knex.on('query', () => statements++)
     const counted = async (verb: () => Promise<unknown>) => {
@@ -311,13 +307,14 @@ test.skipIf(!postgres)('on PostgreSQL a verb is one statement; a revocation asks
     expect(await counted(() => store.userTokens.find(hashOf('x')))).toBe(1)
     expect(await counted(() => store.userTokens.wasConsumed(user.id, 'ACTIVATION'))).toBe(1)
     expect(await counted(() => store.userTokens.consumeAllForUser(user.id, later(1)))).toBe(1)
-    expect(await counted(() => store.refreshTokens.insert(token))).toBe(1)
-    expect(await counted(() => store.refreshTokens.rotate(rotationOf(token.tokenHash)))).toBe(1)
-    expect(await counted(() => store.refreshTokens.findWithSuccessor(token.tokenHash))).toBe(1)
-    expect(await counted(() => store.refreshTokens.revokeFamily(token.familyId, later(1)))).toBe(2)
+    expect(await counted(() => store.sessions.insert(session))).toBe(1)
+    expect(await counted(() => store.sessions.rotate(rotationOf(session.tokenHash)))).toBe(1)
+    expect(await counted(() => store.sessions.find({ id: session.id }))).toBe(1)
+    expect(await counted(() => store.sessions.update(session.id, { amr: 'pwd' }))).toBe(1)
+    expect(await counted(() => store.sessions.revokeForUser(user.id, later(1)))).toBe(1)
     expect(await counted(() => store.recoveryCodes.replaceForUser(user.id, [hashOf('a'), hashOf('b')]))).toBe(5)
     expect(await counted(() => store.recoveryCodes.consume(user.id, hashOf('a'), later(1)))).toBe(1)
-    expect(await counted(() => store.sessions.findWithUser(hashOf('x')))).toBe(1)
+    expect(await counted(() => store.sessions.find({ tokenHash: hashOf('x'), kind: 'session' }))).toBe(1)
     expect(await counted(() => store.users.find('not an id'))).toBe(0)
   } finally {
     await opened.close()

@@ -8,7 +8,6 @@ import {
   type Expired,
   type IdentityRecord,
   type RecoveryCodeRecord,
-  type RefreshTokenRecord,
   type SessionRecord,
   type UserRecord,
   type UserTokenRecord,
@@ -20,7 +19,7 @@ import { meetsFilter } from '../../src/store/meets-filter'
  * itself, a verb outside a unit is a unit of its own, and a unit that fails leaves the rows it found.
  */
 export function memoryStore(): CompleteStore {
-  let rows: Rows = { users: [], identities: [], userTokens: [], refreshTokens: [], recoveryCodes: [], sessions: [] }
+  let rows: Rows = { users: [], identities: [], userTokens: [], recoveryCodes: [], sessions: [] }
   let last: Promise<unknown> = Promise.resolve()
 
   const alone = <T>(work: () => Promise<T>): Promise<T> => {
@@ -65,7 +64,6 @@ interface Rows {
   users: UserRecord[]
   identities: IdentityRecord[]
   userTokens: UserTokenRecord[]
-  refreshTokens: RefreshTokenRecord[]
   recoveryCodes: RecoveryCodeRecord[]
   sessions: SessionRecord[]
 }
@@ -187,44 +185,6 @@ function storeOn(perform: Perform, onFailure: (error: unknown) => void, transact
         ),
     },
 
-    refreshTokens: {
-      insert: (token) => run(({ refreshTokens }) => void add(refreshTokens, token, ['tokenHash'])),
-      find: (tokenHash) => run(({ refreshTokens }) => refreshTokens.find((token) => token.tokenHash === tokenHash) ?? null),
-      findWithSuccessor: (tokenHash) =>
-        run(({ refreshTokens, users }) => {
-          const token = refreshTokens.find((candidate) => candidate.tokenHash === tokenHash)
-          const user = users.find(({ id }) => id === token?.userId)
-          const successor = refreshTokens.find(({ parentId }) => parentId !== null && parentId === token?.id) ?? null
-          return token && user ? { token, successor, user } : null
-        }),
-      rotate: ({ tokenHash, child, childExpiresAt, at }) =>
-        run(({ refreshTokens, users }) => {
-          const parent = refreshTokens.find((token) => token.tokenHash === tokenHash)
-          const user = users.find(({ id }) => id === parent?.userId)
-          if (!parent || !user?.isActive || parent.usedAt || parent.revokedAt) return null
-          if (parent.expiresAt <= at || parent.familyExpiresAt <= at) return null
-          const expiresAt = new Date(Math.min(childExpiresAt.getTime(), parent.familyExpiresAt.getTime()))
-          const token = add(refreshTokens, { ...parent, ...child, parentId: parent.id, expiresAt, createdAt: at }, ['tokenHash'])
-          parent.usedAt = at
-          return { token, user }
-        }),
-      hasLiveFamily: (userId, { from, before }, at) =>
-        run(({ refreshTokens }) =>
-          refreshTokens.some(
-            (token) =>
-              token.userId === userId &&
-              !token.revokedAt &&
-              token.createdAt >= from &&
-              token.createdAt < before &&
-              token.familyExpiresAt > at,
-          ),
-        ),
-      revokeFamily: (familyId, at) => run(({ refreshTokens }) => revoke(refreshTokens, (token) => token.familyId === familyId, at)),
-      revokeForUser: (userId, at, { exceptFamilyId } = {}) =>
-        run(({ refreshTokens }) => revoke(refreshTokens, (token) => token.userId === userId && token.familyId !== exceptFamilyId, at)),
-      deleteExpired: (expired) => run(({ refreshTokens }) => removeEnded(refreshTokens, (token) => token.familyExpiresAt, expired)),
-    },
-
     recoveryCodes: {
       replaceForUser: (userId, codeHashes) =>
         run(({ recoveryCodes }) => {
@@ -242,24 +202,45 @@ function storeOn(perform: Perform, onFailure: (error: unknown) => void, transact
     },
 
     sessions: {
-      insert: (session) => run(({ sessions }) => void add(sessions, session, ['sessionHash'])),
-      findWithUser: (sessionHash) =>
+      insert: (session) => run(({ sessions }) => void add(sessions, session, ['tokenHash'])),
+      find: (wanted) =>
         run(({ sessions, users }) => {
-          const session = sessions.find((candidate) => candidate.sessionHash === sessionHash)
+          const session = sessions.find((candidate) => meets(candidate, wanted))
           const user = users.find(({ id }) => id === session?.userId)
           return session && user ? { session, user } : null
         }),
+      lock: (id, at) => run(({ sessions }) => sessions.find((session) => session.id === id && isAlive(session, at)) ?? null),
+      rotate: ({ tokenHash, successorHash, generation, expiresAt, at }) =>
+        run(({ sessions, users }) => {
+          const session = sessions.find((candidate) => meets(candidate, { tokenHash, kind: 'tokens' }) && isAlive(candidate, at))
+          const user = users.find(({ id }) => id === session?.userId)
+          if (!session || !user?.isActive) return null
+          refuseDuplicate(sessions, { ...session, tokenHash: successorHash }, ['tokenHash'])
+          const end = new Date(Math.min(expiresAt.getTime(), session.endsAt.getTime()))
+          Object.assign(session, { tokenHash: successorHash, generation, rotatedAt: at, lastSeenAt: at, expiresAt: end })
+          return { session, user }
+        }),
+      update: (id, changes) =>
+        run(({ sessions }) => {
+          const session = sessions.find((candidate) => candidate.id === id && candidate.revokedAt === null)
+          if (session) Object.assign(session, structuredClone(changes))
+          return session !== undefined
+        }),
       touch: (id, seenBy, slid) =>
         run(({ sessions }) => {
-          const session = sessions.find((candidate) => candidate.id === id && candidate.lastSeenAt <= seenBy)
+          const session = sessions.find(
+            (candidate) => candidate.id === id && isAlive(candidate, slid.lastSeenAt) && candidate.lastSeenAt <= seenBy,
+          )
           if (session) Object.assign(session, slid)
           return session !== undefined
         }),
-      listForUser: (userId) => run(({ sessions }) => oldestFirst(sessions.filter((session) => session.userId === userId))),
-      delete: (userId, id) => run(({ sessions }) => remove(sessions, (session) => session.userId === userId && session.id === id) === 1),
-      deleteForUser: (userId, { exceptId } = {}) =>
-        run(({ sessions }) => remove(sessions, (session) => session.userId === userId && session.id !== exceptId)),
-      deleteExpired: (expired) => run(({ sessions }) => removeEnded(sessions, (session) => session.expiresAt, expired)),
+      listForUser: (userId, at) =>
+        run(({ sessions }) => oldestFirst(sessions.filter((session) => session.userId === userId && isAlive(session, at)))),
+      revoke: (wanted, at) => run(({ sessions }) => revoke(sessions, (session) => meets(session, wanted), at) === 1),
+      revokeForUser: (userId, at, { exceptId } = {}) =>
+        run(({ sessions }) => revoke(sessions, (session) => session.userId === userId && session.id !== exceptId, at)),
+      deleteExpired: (expired) =>
+        run(({ sessions }) => removeEnded(sessions, ({ revokedAt, expiresAt }) => revokedAt ?? expiresAt, expired)),
     },
   }
   return store
@@ -306,10 +287,18 @@ function removeEnded<R>(table: R[], endOf: (record: R) => Date, { before, most }
   return remove(table, (record) => doomed.has(record))
 }
 
-function revoke(table: readonly RefreshTokenRecord[], wanted: (token: RefreshTokenRecord) => boolean, at: Date): number {
-  const open = table.filter((token) => wanted(token) && !token.revokedAt)
-  for (const token of open) token.revokedAt = at
-  return open.filter((token) => !token.usedAt && token.expiresAt > at).length
+function meets(session: SessionRecord, wanted: Partial<SessionRecord>): boolean {
+  return Object.entries(wanted).every(([field, value]) => session[field as keyof SessionRecord] === value) // fields of it
+}
+
+function isAlive({ revokedAt, expiresAt }: SessionRecord, at: Date): boolean {
+  return revokedAt === null && expiresAt > at
+}
+
+function revoke(sessions: readonly SessionRecord[], wanted: (session: SessionRecord) => boolean, at: Date): number {
+  const doomed = sessions.filter((session) => wanted(session) && session.revokedAt === null)
+  for (const session of doomed) session.revokedAt = at
+  return doomed.length
 }
 
 function oldestFirst<R extends { id: string; createdAt: Date }>(records: readonly R[]): R[] {

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { ConfigurationError, createAuthTables, createKnexStore } from '../../src'
 import type { CompleteStore } from '../../src/store/auth-store'
 import { type Database, type DatabaseName, databases, type OpenDatabase } from '../support/databases'
-import { newUser, rotationOf, withRefreshToken } from './contract'
+import { newUser, rotationOf, withSession } from './contract'
 import { createRenamedTables } from './host-tables'
 
 const named = async (name: DatabaseName) => (await databases()).filter((database) => database.name === name)
@@ -15,8 +15,8 @@ test('preparedStatements is a boolean, and means nothing to the other databases'
   expect(() => createKnexStore({ knex, preparedStatements: 'no' as unknown as boolean })).toThrow(ConfigurationError)
   await createAuthTables(knex)
   const store = createKnexStore({ knex, preparedStatements: false })
-  const { tokenHash } = await withRefreshToken(store)
-  expect(await store.refreshTokens.rotate(rotationOf(tokenHash))).not.toBeNull()
+  const { tokenHash } = await withSession(store)
+  expect(await store.sessions.rotate(rotationOf(tokenHash))).not.toBeNull()
   await close()
 })
 
@@ -35,17 +35,17 @@ for (const postgres of await named('postgres')) {
 
   /** Of rotations, on the one connection there is. */
   const prepared = async (on = knex): Promise<string[]> =>
-    (await on.raw("select name from pg_prepared_statements where statement like 'with%'")).rows.map(nameOf)
+    (await on.raw("select name from pg_prepared_statements where statement like 'update%auth_sessions%'")).rows.map(nameOf)
   const nameOf = ({ name }: { name: string }) => name
 
   /** A chain of refresh tokens, as long as it goes on. */
   async function chainOn(store: CompleteStore) {
-    let { tokenHash } = await withRefreshToken(store)
-    return async (inside: Pick<CompleteStore, 'refreshTokens'> = store) => {
+    let { tokenHash } = await withSession(store)
+    return async (inside: Pick<CompleteStore, 'sessions'> = store) => {
       const rotation = rotationOf(tokenHash)
-      const rotated = await inside.refreshTokens.rotate(rotation)
-      tokenHash = rotation.child.tokenHash
-      return rotated?.token.tokenHash === tokenHash
+      const rotated = await inside.sessions.rotate(rotation)
+      tokenHash = rotation.successorHash
+      return rotated !== null
     }
   }
 
@@ -112,7 +112,7 @@ for (const postgres of await named('postgres')) {
     const store = createKnexStore({ knex })
     const rotate = await chainOn(store)
     const sent: Sent[] = []
-    knex.on('query', (query: Sent) => query.sql.startsWith('with') && sent.push(query))
+    knex.on('query', (query: Sent) => query.sql.startsWith('update') && sent.push(query))
     expect(await rotate()).toBe(true)
     expect(await rotate()).toBe(true)
     await knex.transaction(async (trx) => expect(await rotate(store.using(trx))).toBe(true))
@@ -157,10 +157,10 @@ for (const postgres of await named('postgres')) {
   test('any other failure is not repeated', async () => {
     const store = createKnexStore({ knex })
     const rotate = await chainOn(store)
-    await knex.schema.dropTable('auth_refresh_tokens')
+    await knex.schema.dropTable('auth_sessions')
     const sent: string[] = []
     knex.on('query', ({ sql }: { sql: string }) => sent.push(sql))
-    await expect(rotate()).rejects.toThrow(/refreshTokens.rotate \(42P01\)/)
+    await expect(rotate()).rejects.toThrow(/sessions.rotate \(42P01\)/)
     expect(sent).toHaveLength(1)
     await store.users.insert(newUser())
   })

@@ -4,7 +4,7 @@ import { signIn } from '../support/app'
 import { appPerTest } from '../support/app-per-test'
 import { databases } from '../support/databases'
 import { recordQueries } from '../support/record-queries'
-import { AT, later, newRefreshToken, newSession, newUserToken, withUser } from './contract'
+import { AT, later, newSession, newUserToken, withUser } from './contract'
 import { memoryStore } from './memory-store'
 
 const day = 86_400
@@ -12,22 +12,25 @@ const day = 86_400
 describe.each(await databases())('purgeExpired on $name', (database) => {
   const start = appPerTest(database)
 
-  test('R-110 a replay still ends its family after a purge; the family goes when it has ended for good', async () => {
+  test('R-110 a session stays one row however often it is refreshed; the row goes when the session has ended', async () => {
     const mounted = await start()
     const store = createKnexStore({ knex: mounted.knex })
     const refresh = (refresh_token: string) => mounted.browser().post('/auth/refresh').send({ refresh_token })
+    const purge = () => purgeExpired(store, { before: mounted.clock.now() })
     const { body: first } = await signIn(mounted)
-    const { body: second } = await refresh(first.refresh_token)
-    mounted.clock.advance(29 * day) // past the idle end of both, before the end of the family
-    expect(await purgeExpired(store, { before: mounted.clock.now() })).toMatchObject({ refreshTokens: 0 })
+    const { body: idle } = await signIn(mounted)
+    let token = first.refresh_token
+    for (let round = 0; round < 5; round += 1) {
+      mounted.clock.advance(5 * day)
+      token = (await refresh(token)).body.refresh_token
+    }
+    expect(await purge()).toMatchObject({ sessions: 1 })
+    expect(await mounted.knex('auth_sessions').pluck('generation')).toEqual([5])
 
     expect((await refresh(first.refresh_token)).body.code).toBe('INVALID_TOKEN')
-
-    const rows = await mounted.knex('auth_refresh_tokens').select('revoked_at')
-    expect(rows.map(({ revoked_at }) => revoked_at !== null)).toEqual([true, true])
-    mounted.clock.advance(day)
-    expect(await purgeExpired(store, { before: mounted.clock.now() })).toMatchObject({ refreshTokens: 2 })
-    expect((await refresh(second.refresh_token)).body.code).toBe('INVALID_TOKEN')
+    expect((await refresh(token)).body.code).toBe('INVALID_TOKEN')
+    expect(await purge()).toMatchObject({ sessions: 1 })
+    for (const gone of [idle.refresh_token, token]) expect((await refresh(gone)).body.code).toBe('INVALID_TOKEN')
   })
 
   test('goes batch by batch, counts per table, and leaves what has time left; a second purge finds nothing', async () => {
@@ -36,22 +39,19 @@ describe.each(await databases())('purgeExpired on $name', (database) => {
       await createAuthTables(knex)
       const store = createKnexStore({ knex })
       const { id } = await withUser(store)
-      await store.transaction(async ({ userTokens, refreshTokens, sessions }) => {
+      await store.transaction(async ({ userTokens, sessions }) => {
         for (let age = 0; age < 203; age += 1)
-          await refreshTokens?.insert(newRefreshToken(id, { expiresAt: later(-age), familyExpiresAt: later(-age) }))
-        for (const end of [AT, later(-1), later(1)]) {
-          await userTokens.insert(newUserToken(id, { expiresAt: end }))
-          await sessions?.insert(newSession(id, { expiresAt: end }))
-        }
-        await refreshTokens?.insert(newRefreshToken(id, { expiresAt: AT, familyExpiresAt: later(1) }))
+          await sessions?.insert(newSession(id, { expiresAt: later(-age), kind: age % 2 === 0 ? 'tokens' : 'session' }))
+        for (const end of [AT, later(-1), later(1)]) await userTokens.insert(newUserToken(id, { expiresAt: end }))
+        await sessions?.insert(newSession(id, { expiresAt: later(1) }))
       })
       const recording = recordQueries(knex)
 
-      expect(await purgeExpired(store, { before: AT })).toEqual({ userTokens: 2, refreshTokens: 203, sessions: 2 })
+      expect(await purgeExpired(store, { before: AT })).toEqual({ userTokens: 2, sessions: 203 })
 
-      expect(recording.stop()).toHaveLength(5) // 100, 100 and 3 refresh tokens; the others fit in one batch
-      expect(await purgeExpired(store, { before: later(1) })).toEqual({ userTokens: 1, refreshTokens: 1, sessions: 1 })
-      expect(await purgeExpired(store, { before: later(1) })).toEqual({ userTokens: 0, refreshTokens: 0, sessions: 0 })
+      expect(recording.stop()).toHaveLength(4) // 100, 100 and 3 sessions; the others fit in one batch
+      expect(await purgeExpired(store, { before: later(1) })).toEqual({ userTokens: 1, sessions: 1 })
+      expect(await purgeExpired(store, { before: later(1) })).toEqual({ userTokens: 0, sessions: 0 })
     } finally {
       await close()
     }
@@ -59,7 +59,7 @@ describe.each(await databases())('purgeExpired on $name', (database) => {
 })
 
 test('a store without optional tables is purged of what it has; a `before` that is no instant is refused', async () => {
-  const { userTokens, refreshTokens: _, sessions: __, ...rest } = memoryStore()
+  const { userTokens, sessions: _, ...rest } = memoryStore()
   const store: AuthStore = { ...rest, userTokens }
 
   expect(await purgeExpired(store)).toEqual({ userTokens: 0 })

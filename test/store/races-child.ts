@@ -4,7 +4,7 @@ import type { NewIdentity, Rotation } from '../../src/store/auth-store'
 import { createKnexStore, type KnexStore } from '../../src/store/knex/knex-store'
 import { createAuthTables } from '../../src/store/knex/schema'
 import { serveTasks } from '../support/two-processes'
-import { newRefreshToken } from './contract'
+import { newSession } from './contract'
 
 export type Link = { userId: string; provider: string; subject: string }
 
@@ -16,6 +16,7 @@ export type Task =
   | { verb: 'insertIdentity'; identity: NewIdentity }
   | { verb: 'seesIdentity'; identity: NewIdentity }
   | { verb: 'rotate'; rotation: Rotation }
+  | { verb: 'revoke'; id: string; at: Date }
   | { verb: 'revokeForUser'; userId: string; at: Date }
   | { verb: 'logIn'; link: Link; at: Date }
   | { verb: 'unlink'; link: Link }
@@ -43,13 +44,15 @@ async function perform(store: KnexStore, db: Knex, task: Task): Promise<boolean>
       return seen?.createdAt.getTime() === createdAt.getTime() && seen.lastLoginAt.getTime() === lastLoginAt.getTime()
     }
     case 'rotate':
-      return (await store.refreshTokens.rotate(task.rotation)) !== null
+      return (await store.sessions.rotate(task.rotation)) !== null
+    case 'revoke':
+      return store.sessions.revoke({ id: task.id }, task.at)
     case 'revokeForUser':
-      return (await store.refreshTokens.revokeForUser(task.userId, task.at)) > 0
+      return (await store.sessions.revokeForUser(task.userId, task.at)) > 0
     case 'logIn':
       return store.transaction(async (inside) => {
         const user = await inside.identities?.recordLogin(task.link, task.at)
-        if (user) await inside.refreshTokens?.insert(newRefreshToken(user.id))
+        if (user) await inside.sessions?.insert(newSession(user.id))
         return Boolean(user)
       })
     case 'unlink':
@@ -60,7 +63,7 @@ async function perform(store: KnexStore, db: Knex, task: Task): Promise<boolean>
     case 'deactivate':
       return store.transaction(async (inside) => {
         const found = await inside.users.update(task.userId, { isActive: false })
-        await inside.refreshTokens?.revokeForUser(task.userId, task.at)
+        await inside.sessions?.revokeForUser(task.userId, task.at)
         return found
       })
   }

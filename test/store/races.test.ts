@@ -1,11 +1,13 @@
+import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { dialectOf } from '../../src/store/knex/dialect-of'
 import { createKnexStore, type KnexStore } from '../../src/store/knex/knex-store'
 import { createAuthTables, migrationSource } from '../../src/store/knex/schema'
 import { databases, type OpenDatabase } from '../support/databases'
 import { raceTimeout } from '../support/torture'
 import { type ProcessPair, type Report, repeat, startPair } from '../support/two-processes'
-import { AT, freshHash, later, newIdentity, newRefreshToken, newUser, newUserToken, rotationOf } from './contract'
+import { AT, freshHash, later, newIdentity, newSession, newUser, newUserToken, rotationOf } from './contract'
 import type { Answer, Task } from './races-child'
 
 for (const database of await databases()) {
@@ -25,14 +27,11 @@ for (const database of await databases()) {
     })
 
     const insertUser = () => store.users.insert(newUser())
-    const liveTokens = async (userId: string) => {
-      const rows = await opened.knex('auth_refresh_tokens').where({ user_id: userId, used_at: null, revoked_at: null }).select('id')
-      return rows.length
-    }
-    const insertToken = async (userId: string) => {
-      const token = newRefreshToken(userId)
-      await store.refreshTokens.insert(token)
-      return token
+    const livingSessions = async (userId: string) => (await store.sessions.listForUser(userId, AT)).length
+    const insertSession = async (userId: string) => {
+      const session = newSession(userId)
+      await store.sessions.insert(session)
+      return session
     }
 
     test('createAuthTables may run in both at once, and again', async () => {
@@ -42,6 +41,27 @@ for (const database of await databases()) {
         expect(await pair.race({ verb: 'createTables' }, { verb: 'createTables' })).toEqual([{ won: true }, { won: true }])
       }
       await createAuthTables(opened.knex)
+    })
+
+    test('the tables of release 0.1.0 may be brought up to date in both at once: each living session is moved once', async () => {
+      const versions = await migrationSource.getMigrations([])
+      const source = { ...migrationSource, getMigrations: async () => versions.slice(0, 4) }
+      for (let number = 0; number < 4; number++) {
+        for (const version of versions.slice(0, 5).reverse()) await (await migrationSource.getMigration(version)).down?.(opened.knex)
+        await opened.knex.migrate.latest({ migrationSource: source, tableName: 'old_migrations' })
+        const { id: user_id } = await insertUser()
+        const [past, future] = [AT, later(3_600_000, new Date())].map(dialectOf(opened.knex).instantToColumn)
+        const token = { id: randomUUID(), user_id, token_hash: freshHash(), family_id: randomUUID(), created_at: past }
+        await opened.knex('auth_refresh_tokens').insert({ ...token, expires_at: future, family_expires_at: future })
+        const cookie = { id: randomUUID(), user_id, session_hash: freshHash(), amr: 'pwd', created_at: past, last_seen_at: past }
+        await opened.knex('auth_sessions').insert({ ...cookie, expires_at: future })
+
+        expect(await pair.race({ verb: 'createTables' }, { verb: 'createTables' })).toEqual([{ won: true }, { won: true }])
+
+        expect((await opened.knex('auth_sessions').pluck('id')).sort()).toEqual([token.family_id, cookie.id].sort())
+        await opened.knex.schema.dropTable('old_migrations')
+        await opened.knex.schema.dropTable('old_migrations_lock')
+      }
     })
 
     test('a one-shot token is spent by one of them', async () => {
@@ -80,49 +100,46 @@ for (const database of await databases()) {
       })
     })
 
-    test('a refresh token is rotated by one of them, and after revokeFamily nothing of it lives', async () => {
+    test('a refresh token is rotated by one of them, and its session is ended by one of them', async () => {
       const { id } = await insertUser()
       await repeat(async () => {
-        const { tokenHash, familyId } = await insertToken(id)
-        const reports = await pair.race(
-          { verb: 'rotate', rotation: rotationOf(tokenHash) },
-          { verb: 'rotate', rotation: rotationOf(tokenHash) },
-        )
-        expect(winners(reports)).toBe(1)
-        expect(await opened.knex('auth_refresh_tokens').where({ family_id: familyId })).toHaveLength(2)
-        expect(await store.refreshTokens.revokeFamily(familyId, AT)).toBe(1)
-        expect(await liveTokens(id)).toBe(0)
+        const { id: sessionId, tokenHash } = await insertSession(id)
+        const rotate = (): Task => ({ verb: 'rotate', rotation: rotationOf(tokenHash) })
+        expect(winners(await pair.race(rotate(), rotate()))).toBe(1)
+        const revoke: Task = { verb: 'revoke', id: sessionId, at: AT }
+        expect(winners(await pair.race(revoke, revoke))).toBe(1)
+        expect(await livingSessions(id)).toBe(0)
       })
     })
 
-    test('rotate against revokeForUser: no live token afterwards, whichever came first', async () => {
+    test('rotate against revokeForUser: no living session afterwards, whichever came first', async () => {
       const { id: userId } = await insertUser()
       await repeat(async () => {
-        const { tokenHash } = await insertToken(userId)
+        const { tokenHash } = await insertSession(userId)
         const reports = await pair.race({ verb: 'rotate', rotation: rotationOf(tokenHash) }, { verb: 'revokeForUser', userId, at: AT })
         expect(errors(reports)).toEqual([])
         expect(reports[1]).toEqual({ won: true })
-        expect(await liveTokens(userId)).toBe(0)
+        expect(await livingSessions(userId)).toBe(0)
       })
     })
 
-    test('rotate against deactivate: no live token afterwards', async () => {
+    test('rotate against deactivate: no living session afterwards', async () => {
       await repeat(async () => {
         const { id: userId } = await insertUser()
-        const { tokenHash } = await insertToken(userId)
+        const { tokenHash } = await insertSession(userId)
         const reports = await pair.race({ verb: 'rotate', rotation: rotationOf(tokenHash) }, { verb: 'deactivate', userId, at: AT })
         expect(errors(reports)).toEqual([])
-        expect(await liveTokens(userId)).toBe(0)
+        expect(await livingSessions(userId)).toBe(0)
       })
     })
 
-    test('a social login against deactivate: no live token afterwards', async () => {
+    test('a social login against deactivate: no living session afterwards', async () => {
       await repeat(async () => {
         const { id: userId } = await insertUser()
         const link = await store.identities.insert(newIdentity(userId))
         const reports = await pair.race({ verb: 'logIn', link, at: later(5) }, { verb: 'deactivate', userId, at: AT })
         expect(errors(reports)).toEqual([])
-        expect(await liveTokens(userId)).toBe(0)
+        expect(await livingSessions(userId)).toBe(0)
       })
     })
 
@@ -135,7 +152,7 @@ for (const database of await databases()) {
         const loggedIn = 'won' in login && login.won
         expect(errors([login])).toEqual([])
         expect((await store.users.find(userId))?.lastLoginAt).toEqual(loggedIn ? later(5) : null)
-        expect(await liveTokens(userId)).toBe(loggedIn ? 1 : 0)
+        expect(await livingSessions(userId)).toBe(loggedIn ? 1 : 0)
         expect(await store.identities.listForUser(userId)).toEqual([])
       })
     })

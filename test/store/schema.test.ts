@@ -2,16 +2,16 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { createKnexStore } from '../../src/store/knex/knex-store'
 import { createAuthTables, migrationSource } from '../../src/store/knex/schema'
 import { databases, type OpenDatabase } from '../support/databases'
-import { AT, freshHash, later, newIdentity, newRefreshToken, newSession, newUser, newUserToken } from './contract'
+import { freshHash, later, newIdentity, newSession, newUser, newUserToken, rotationOf } from './contract'
 
 const COLUMNS: Readonly<Record<string, string>> = {
   auth_users:
     'activated_at created_at email email_verified_at hashed_password id is_active is_admin last_login_at name password_set_at totp_enabled_at totp_last_step totp_secret updated_at',
   auth_identities: 'created_at email email_verified id last_login_at name picture provider subject user_id',
   auth_user_tokens: 'created_at expires_at id payload purpose token_hash used_at user_id',
-  auth_refresh_tokens: 'amr created_at expires_at family_expires_at family_id id parent_id revoked_at token_hash used_at user_id',
   auth_recovery_codes: 'code_hash id used_at user_id',
-  auth_sessions: 'amr created_at expires_at id ip last_seen_at session_hash user_agent user_id',
+  auth_sessions:
+    'amr authenticated_at created_at ends_at expires_at generation id ip is_persistent kind last_seen_at provider provider_sid revoked_at rotated_at token_hash user_agent user_id',
   auth_counters: 'count counter_key ends_at',
   auth_audit_log: 'created_at id name payload request_id user_id',
 }
@@ -79,13 +79,15 @@ for (const database of await databases()) {
         'doorward_0002_counters',
         'doorward_0003_users_by_age',
         'doorward_0004_audit_log',
+        'doorward_0005_sessions',
       ])
       await createAuthTables(knex) // finds it there
       expect((await users.list({ filters: [], after: null, limit: 2 })).users).toEqual(made)
       const dropIndex = () => knex.schema.alterTable('auth_users', (table) => table.dropIndex([], 'auth_users_created'))
       await dropIndex() // it was there
       await createAuthTables(knex)
-      for (const _ of ['the audit log', 'the index']) await knex.migrate.down({ migrationSource, tableName: 'auth_migrations' })
+      for (const _ of ['the sessions', 'the audit log', 'the index'])
+        await knex.migrate.down({ migrationSource, tableName: 'auth_migrations' })
       await expect(dropIndex()).rejects.toThrow()
       await createAuthTables(knex)
       await dropIndex()
@@ -120,7 +122,6 @@ for (const database of await databases()) {
       const { id } = await store.users.insert(newUser())
       await store.identities.insert(newIdentity(id))
       await store.userTokens.insert(newUserToken(id))
-      await store.refreshTokens.insert(newRefreshToken(id))
       await store.recoveryCodes.replaceForUser(id, [freshHash()])
       await store.sessions.insert(newSession(id))
       await opened.knex('auth_users').where({ id }).delete()
@@ -148,18 +149,15 @@ for (const database of await databases()) {
         const user = await store.users.insert(newUser())
         expect(await store.users.findByEmail(user.email)).toEqual(user)
         const identity = await store.identities.insert(newIdentity(user.id))
-        const token = newRefreshToken(user.id)
-        await store.refreshTokens.insert(token)
+        const session = newSession(user.id)
+        await store.sessions.insert(session)
         expect(await store.identities.findWithUser('google', identity.subject)).toEqual({ identity, user })
-        const rotated = await store.refreshTokens.rotate({
-          tokenHash: token.tokenHash,
-          child: { id: token.familyId, tokenHash: freshHash() },
-          childExpiresAt: later(9),
-          at: AT,
+        const rotation = rotationOf(session.tokenHash)
+        expect(await store.sessions.rotate(rotation)).toEqual({
+          user: { id: user.id, email: user.email },
+          session: { id: session.id, userId: user.id, amr: session.amr, expiresAt: rotation.expiresAt },
         })
-        expect(rotated).toMatchObject({ user: { id: user.id, email: user.email }, token: { userId: user.id } })
-        const child = await store.refreshTokens.find(rotated?.token.tokenHash ?? '')
-        expect(child).toMatchObject({ parentId: token.id, familyId: token.familyId })
+        expect((await store.sessions.find({ id: session.id }))?.session).toMatchObject({ generation: 1, rotatedAt: rotation.at })
         expect(await store.identities.recordLogin(identity, later(3))).toEqual({ ...user, lastLoginAt: later(3) })
       },
     )

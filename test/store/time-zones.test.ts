@@ -5,7 +5,7 @@ import { createKnexStore, type KnexStore } from '../../src/store/knex/knex-store
 import { createAuthTables } from '../../src/store/knex/schema'
 import { databases, type OpenDatabase } from '../support/databases'
 import { type OtherProcess, startProcess } from '../support/two-processes'
-import { later, newIdentity, newRefreshToken, newUser, newUserToken, rotationOf } from './contract'
+import { later, newIdentity, newSession, newUser, newUserToken, rotationOf } from './contract'
 import type { Answer, Task } from './races-child'
 
 // The rest of the suite is indifferent to the zone too: TZ=Asia/Tokyo npx vitest run --config test/vitest.config.mts test/store
@@ -62,9 +62,9 @@ for (const database of await databases()) {
           const { tokenHash } = await store.userTokens.insert(newUserToken(id, { expiresAt: end }))
           expect(await child.ask({ verb: 'consume', tokenHash, at: end })).toEqual({ won: false })
           expect(await child.ask({ verb: 'consume', tokenHash, at: later(-1, end) })).toEqual({ won: true })
-          const token = newRefreshToken(id, { expiresAt: end, familyExpiresAt: end })
-          await store.refreshTokens.insert(token)
-          const rotate = (at: Date): Task => ({ verb: 'rotate', rotation: rotationOf(token.tokenHash, { at }) })
+          const session = newSession(id, { expiresAt: end, endsAt: end })
+          await store.sessions.insert(session)
+          const rotate = (at: Date): Task => ({ verb: 'rotate', rotation: rotationOf(session.tokenHash, { at }) })
           expect(await child.ask(rotate(end))).toEqual({ won: false })
           expect(await child.ask(rotate(later(-1, end)))).toEqual({ won: true })
         }

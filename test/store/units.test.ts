@@ -266,6 +266,20 @@ describe.each(await databases())('a unit on $name', ({ name, open }) => {
       expect((await store.users.find(id))?.name).not.toBe('too late')
     }, 20_000)
 
+  if (name === 'postgres')
+    test('a deadline that comes during COMMIT waits for it: what is kept is a success', async () => {
+      await knex.raw(
+        `create function slow_commit() returns trigger language plpgsql as $$ begin perform pg_sleep(0.6); return null; end $$`,
+      )
+      await knex.raw(
+        'create constraint trigger slow after insert on auth_users deferrable initially deferred for each row execute function slow_commit()',
+      )
+      const email = newUser().email
+      await store.transaction((inside) => inside.users.insert(newUser({ email })), { deadlineMs: 300 })
+      expect((await store.users.findByEmail(email))?.email).toBe(email)
+      await knex.raw('drop function slow_commit cascade')
+    })
+
   describe('past its deadline', () => {
     const deadlineMs = 100
     const never = new Promise<never>(() => {})

@@ -395,7 +395,7 @@ async function tokensInHand(mounted: Mounted, run: CanaryRun): Promise<void> {
 async function storeFailures(mounted: Mounted, run: CanaryRun, faulty: ReturnType<typeof faultyStore>): Promise<void> {
   keep(run, 'store message', 'canary-store-message')
   const pair = await callback(mounted, run, 'login before the store fails')
-  for (const verb of ['identities.findWithUser', 'refreshTokens.insert', 'identities.recordLogin']) {
+  for (const verb of ['identities.findWithUser', 'sessions.insert', 'identities.recordLogin']) {
     faulty.break(verb, () =>
       Promise.reject(
         Object.assign(new Error(`canary-store-message\n    at canary-store-message ${hostile}`), {

@@ -62,7 +62,7 @@ describe('loginAs', () => {
     await expect(loginAs(mounted.auth, { email: 'nobody@example.com' })).rejects.toThrow(/no such account/)
     await mounted.auth.service.deactivate(body.user_id)
     await expect(loginAs(mounted.auth, { id: body.user_id })).rejects.toThrow(/not active/)
-    expect(await mounted.knex('auth_refresh_tokens').whereNull('revoked_at')).toEqual([])
+    expect(await mounted.knex('auth_sessions').whereNull('revoked_at')).toEqual([])
   })
 })
 

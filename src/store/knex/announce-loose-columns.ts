@@ -8,9 +8,8 @@ const IDENTIFIERS: { readonly [T in keyof HostTables]-?: readonly string[] } = {
   users: ['id', 'email'],
   identities: ['userId', 'provider', 'subject'],
   userTokens: ['userId', 'tokenHash'],
-  refreshTokens: ['userId', 'tokenHash', 'familyId'],
   recoveryCodes: ['userId', 'codeHash'],
-  sessions: ['userId', 'sessionHash'],
+  sessions: ['id', 'userId', 'tokenHash'],
 }
 
 /**
@@ -47,14 +46,13 @@ export function announceLooseColumns(connection: Connection, knex: Knex, tables:
     statement: (verb, run) => afterwards(connection.statement(verb, run)),
     guarded: (verb, run) => afterwards(connection.guarded(verb, run)),
     together: (verb, run) => afterwards(connection.together(verb, run)),
-    lockedTogether: (verb, run) => afterwards(connection.lockedTogether(verb, run)),
     unit: (work, options) => afterwards(connection.unit(work, options)),
     whole: (verb, work) => connection.whole(verb, work),
   }
 }
 
 async function looseColumns(connection: Connection, knex: Knex, tables: Tables, name: keyof HostTables): Promise<string[]> {
-  // The six tables have different records; of each only names are asked here.
+  // The tables have different records; of each only names are asked here.
   const table = tables[name] as unknown as { name: string; bareColumn(field: string): string }
   const columns = IDENTIFIERS[name].map((field) => databaseName(knex, table.bareColumn(field)))
   const found = await connection.statement('looseColumns', (db) =>

@@ -17,7 +17,6 @@ export interface Connection {
   guarded<T>(verb: string, run: (db: Queryable) => PromiseLike<T>): Promise<T>
   /** Statements that belong together: a transaction of their own, or part of the one that is open. */
   together<T>(verb: string, run: (db: Queryable) => PromiseLike<T>): Promise<T>
-  lockedTogether<T>(verb: string, run: (db: Queryable) => PromiseLike<T>): Promise<T>
   /** A unit of work. Joins the one that is open, and then has the deadline of that one. */
   unit<T>(work: (connection: Connection) => Promise<T>, options?: UnitOptions): Promise<T>
   /** A verb of several statements of which each is right by itself, but which must not be left in between. */
@@ -31,15 +30,11 @@ export function poolConnection(knex: Knex, dialect: Dialect): Connection {
     statement: (verb, run) => repeatAfterConflict(() => translating(verb, () => run(knex))),
     guarded: (verb, run) => (dialect.returning ? connection.statement(verb, run) : connection.together(verb, run)),
     together: (verb, run) => connection.unit((inside) => inside.statement(verb, run)),
-    lockedTogether: (verb, run) => connection.together(verb, run),
     unit(work, { deadlineMs } = {}) {
       const abandoned = new AbortController()
-      const result = repeatAfterConflict(() => newUnit(knex, dialect, work, abandoned.signal))
-      if (deadlineMs === undefined) return result
-      return inTime(result, deadlineMs, () => {
-        abandoned.abort()
-        return new ServiceUnavailableError()
-      })
+      const progress: Progress = { isCommitting: false }
+      const result = repeatAfterConflict(() => newUnit(knex, dialect, work, abandoned.signal, progress))
+      return deadlineMs === undefined ? result : untilDeadline(result, deadlineMs, progress, () => abandoned.abort())
     },
     whole: (_verb, work) => work(),
   }
@@ -76,14 +71,39 @@ export function transactionConnection(db: Queryable, dialect: Dialect, { refuse,
     statement,
     guarded: statement,
     together: statement,
-    lockedTogether: statement,
     unit: (work) => whole('transaction', async () => work(connection)), // a host in JavaScript may return no promise
     whole,
   }
   return connection
 }
 
-async function newUnit<T>(knex: Knex, dialect: Dialect, work: (connection: Connection) => Promise<T>, abandoned: AbortSignal): Promise<T> {
+interface Progress {
+  isCommitting: boolean
+}
+
+/** How long a COMMIT may take beyond the deadline. Past it nobody knows whether the work was kept. */
+const commitMs = 5_000
+
+/** What is being kept must not be called lost: its mails and events would be, and a signup could not be repeated. */
+async function untilDeadline<T>(result: Promise<T>, deadlineMs: number, progress: Progress, abandon: () => void): Promise<T> {
+  const late = new ServiceUnavailableError()
+  try {
+    return await inTime(result, deadlineMs, () => late)
+  } catch (error) {
+    if (error === late && progress.isCommitting) return inTime(result, commitMs, () => late)
+    if (error === late) abandon()
+    throw error
+  }
+}
+
+async function newUnit<T>(
+  knex: Knex,
+  dialect: Dialect,
+  work: (connection: Connection) => Promise<T>,
+  abandoned: AbortSignal,
+  progress: Progress,
+): Promise<T> {
+  progress.isCommitting = false
   const failures: Error[] = []
   const begun = new Map<Promise<unknown>, string>()
   let isOver = false
@@ -104,13 +124,15 @@ async function newUnit<T>(knex: Knex, dialect: Dialect, work: (connection: Conne
       // look like a success.
       if (failures[0]) throw failures[0]
       if (refused.length > 0) throw translateDriverError('transaction', refused[0])
+      if (abandoned.aborted) throw new ServiceUnavailableError()
+      progress.isCommitting = true
       return result
     } finally {
       isOver = true
     }
   }
   try {
-    return await inTransaction(knex, dialect, whole, () => begun.size > 0)
+    return await inTransaction(knex, dialect, whole, () => begun.size > 0 || abandoned.aborted)
   } catch (error) {
     throw [error, ...failures].find(isConflict) ?? error
   }

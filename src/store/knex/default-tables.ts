@@ -1,5 +1,5 @@
 import { ConfigurationError } from '../../errors'
-import type { IdentityRecord, RecoveryCodeRecord, RefreshTokenRecord, SessionRecord, UserRecord, UserTokenRecord } from '../auth-store'
+import type { IdentityRecord, RecoveryCodeRecord, SessionRecord, UserRecord, UserTokenRecord } from '../auth-store'
 import type { Dialect } from './dialect'
 import type { Queryable } from './queryable'
 import { type Binding, bindTable, type Field, type FieldKind, type Table, type TableDefinition } from './table'
@@ -9,9 +9,6 @@ export interface Tables {
   readonly users: Table<UserRecord>
   readonly identities: Table<IdentityRecord>
   readonly userTokens: Table<UserTokenRecord>
-  readonly refreshTokens: Table<RefreshTokenRecord>
-  /** The refresh tokens once more, joined to themselves: what each was replaced by. */
-  readonly successors: Table<RefreshTokenRecord>
   readonly recoveryCodes: Table<RecoveryCodeRecord>
   readonly sessions: Table<SessionRecord>
 }
@@ -21,24 +18,20 @@ export interface HostTables {
   users?: TableOptions<UserRecord>
   userTokens?: TableOptions<UserTokenRecord>
   identities?: TableOptions<IdentityRecord> | false
-  refreshTokens?: TableOptions<RefreshTokenRecord> | false
   recoveryCodes?: TableOptions<RecoveryCodeRecord> | false
   sessions?: TableOptions<SessionRecord> | false
 }
 
-export const OPTIONAL_TABLES = ['identities', 'refreshTokens', 'recoveryCodes', 'sessions'] as const
+export const OPTIONAL_TABLES = ['identities', 'recoveryCodes', 'sessions'] as const
 
 /** @throws ConfigurationError for options that cannot be meant */
 export function bindTables(knex: Queryable, dialect: Dialect, tables: HostTables = {}): Tables {
   checkHostTables(tables)
   const binding: Binding = { knex, dialect, userIds: tables.users?.ids ?? 'uuid' }
-  const refreshTokens = bindTable(refreshTokensTable, tables.refreshTokens || {}, binding)
   return {
     users: bindTable(usersTable, tables.users ?? {}, binding),
     identities: bindTable(identitiesTable, tables.identities || {}, binding),
     userTokens: bindTable(userTokensTable, tables.userTokens ?? {}, binding),
-    refreshTokens,
-    successors: refreshTokens.as('doorwardsuccessors'),
     recoveryCodes: bindTable(recoveryCodesTable, tables.recoveryCodes || {}, binding),
     sessions: bindTable(sessionsTable, tables.sessions || {}, binding),
   }
@@ -49,6 +42,7 @@ function checkHostTables(tables: HostTables): void {
   const optional: readonly string[] = OPTIONAL_TABLES
   for (const [name, options] of Object.entries(tables)) {
     const definition = definitions.get(name)
+    if (name === 'refreshTokens') throw new ConfigurationError(`createKnexStore(): ${refreshTokensAreGone(options)}`)
     if (!definition) {
       throw new ConfigurationError(
         `createKnexStore(): ${name} is not an option; known are knex, ${[...definitions.keys()].join(', ')} and preparedStatements.`,
@@ -57,6 +51,11 @@ function checkHostTables(tables: HostTables): void {
     if (options === undefined || (options === false && optional.includes(name))) continue
     checkTableOptions(name, options, definition)
   }
+}
+
+function refreshTokensAreGone(options: unknown): string {
+  const fix = options === false ? 'say `sessions: false`' : 'map your table as `sessions`'
+  return `refreshTokens is no longer an option, because one table holds every session; ${fix} (docs/upgrading.md).`
 }
 
 /** The tables `createAuthTables` makes: our field -> column, what it is, how long it may be. */
@@ -127,26 +126,6 @@ const userTokensTable: TableDefinition<UserTokenRecord> = {
   },
 }
 
-const refreshTokensTable: TableDefinition<RefreshTokenRecord> = {
-  table: 'auth_refresh_tokens',
-  prefix: 'refreshtokens',
-  keyIsGiven: true,
-  optional: { amr: () => null },
-  fields: {
-    id: field('id', 'id'),
-    userId: field('user_id', 'userId'),
-    tokenHash: field('token_hash', 'text', 64),
-    familyId: field('family_id', 'text', 36),
-    parentId: field('parent_id', 'id'),
-    amr: field('amr', 'text', 64),
-    expiresAt: field('expires_at', 'instant'),
-    familyExpiresAt: field('family_expires_at', 'instant'),
-    usedAt: field('used_at', 'instant'),
-    revokedAt: field('revoked_at', 'instant'),
-    createdAt: field('created_at', 'instant'),
-  },
-}
-
 const recoveryCodesTable: TableDefinition<RecoveryCodeRecord> = {
   table: 'auth_recovery_codes',
   prefix: 'recoverycodes',
@@ -163,17 +142,26 @@ const sessionsTable: TableDefinition<SessionRecord> = {
   table: 'auth_sessions',
   prefix: 'sessions',
   keyIsGiven: true,
-  optional: {},
+  optional: { amr: () => '', ip: () => null, userAgent: () => null, provider: () => null, providerSid: () => null },
   fields: {
     id: field('id', 'id'),
     userId: field('user_id', 'userId'),
-    sessionHash: field('session_hash', 'text', 64),
+    kind: field('kind', 'text', 16),
+    tokenHash: field('token_hash', 'text', 64),
+    generation: field('generation', 'integer'),
+    rotatedAt: field('rotated_at', 'instant'),
     amr: field('amr', 'text', 64),
+    authenticatedAt: field('authenticated_at', 'instant'),
+    isPersistent: field('is_persistent', 'boolean'),
     ip: field('ip', 'text', 45),
     userAgent: field('user_agent', 'text'),
+    provider: field('provider', 'text', 64),
+    providerSid: field('provider_sid', 'text', 255),
     createdAt: field('created_at', 'instant'),
     lastSeenAt: field('last_seen_at', 'instant'),
     expiresAt: field('expires_at', 'instant'),
+    endsAt: field('ends_at', 'instant'),
+    revokedAt: field('revoked_at', 'instant'),
   },
 }
 
@@ -181,7 +169,6 @@ const DEFINITIONS = {
   users: usersTable,
   userTokens: userTokensTable,
   identities: identitiesTable,
-  refreshTokens: refreshTokensTable,
   recoveryCodes: recoveryCodesTable,
   sessions: sessionsTable,
 }

@@ -14,11 +14,11 @@ export function deleteExpired<R extends { id: string }>(
   connection: Connection,
   verb: string,
   table: Table<R>,
-  end: keyof R & ('expiresAt' | 'familyExpiresAt'),
+  end: keyof R & 'expiresAt',
   { before, most }: Expired,
   narrow: Narrow = (query) => query,
 ): Promise<number> {
-  const ended = (query: Knex.QueryBuilder) => narrow(query.where(table.column(end), '<=', table.value(end, before as R[typeof end]))) // both are instants
+  const ended = (query: Knex.QueryBuilder) => narrow(query.where(table.column(end), '<=', table.value(end, before as R[typeof end]))) // an instant
   return connection.statement<number>(verb, (db) => {
     if (connection.dialect.name === 'mysql') return deleteUpTo(db, ended(db(table.name)), most)
     // In order, so that the index is walked.

@@ -12,6 +12,7 @@ export const mysql: Dialect = {
   name: 'mysql',
   writesInWith: false,
   returning: false,
+  least: 'least',
   rowLocks: true,
   // mysql2 asks the server for CLIENT_FOUND_ROWS, but the host may have switched that off.
   countsMatchedRows: false,
@@ -33,6 +34,7 @@ export const mysql: Dialect = {
   columnType,
   looseColumns,
   indexesInTable: true,
+  buildsIndexesConcurrently: false,
   async hasIndex(db, table, index) {
     const [name = '', schema] = table.split('.').reverse()
     const found = await db('information_schema.statistics')

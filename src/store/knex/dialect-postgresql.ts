@@ -1,11 +1,12 @@
 import { asciiLowerCase } from '../meets-filter'
 import type { Dialect } from './dialect'
-import { runPrepared } from './run-prepared'
+import { rowsOf, runPrepared } from './run-prepared'
 
 export const postgresql: Dialect = {
   name: 'postgresql',
   writesInWith: true,
   returning: true,
+  least: 'least',
   rowLocks: true,
   countsMatchedRows: true,
   // The cast makes it a comparison of text, for a column of type citext too.
@@ -21,29 +22,42 @@ export const postgresql: Dialect = {
   afterBegin: [],
   beforeCommit: [],
   async withSchemaLock(db, work) {
-    // The number is arbitrary; it only has to be the same in every version of this library.
+    // A host's lock_timeout is about its rows; here the other process is waited for. The number is arbitrary; it only has to be the
+    // same in every version of this library.
+    const [usual] = rowsOf(await db.raw("select current_setting('lock_timeout') as usual, set_config('lock_timeout', '0', true)"))
     await db.raw('select pg_advisory_xact_lock(7303917261)')
+    await db.raw("select set_config('lock_timeout', ?, true)", [String(usual?.['usual'])])
     await work()
   },
   tableOptions: async () => '',
   async columnType(db, table, column) {
-    const { rows } = await db.raw(
+    const answer = await db.raw(
       'select format_type(atttypid, atttypmod) as type from pg_attribute where attrelid = to_regclass(?) and attname = ? and not attisdropped',
       [quoted(table), column],
     )
-    return rows[0]?.type ?? null
+    const [found] = rowsOf(answer)
+    return found ? String(found['type']) : null
   },
   // A collation made to ignore differences, and the type citext, which does so by itself.
   async looseColumns(db, table, columns) {
-    const { rows } = await db.raw(
+    const answer = await db.raw(
       `select a.attname as name from pg_attribute a join pg_type t on t.oid = a.atttypid left join pg_collation c on c.oid = a.attcollation
        where a.attrelid = to_regclass(?) and a.attname = any(?) and (t.typname = 'citext' or not c.collisdeterministic)`,
       [quoted(table), [...columns]],
     )
-    return rows.map(({ name }: { name: string }) => name)
+    return rowsOf(answer).map(({ name }) => String(name))
   },
   indexesInTable: false,
-  hasIndex: async () => false,
+  buildsIndexesConcurrently: true,
+  async hasIndex(db, table, index) {
+    const answer = await db.raw(
+      `select 1 from pg_index i join pg_class c on c.oid = i.indexrelid
+       where i.indrelid = to_regclass(?) and c.relname = ?
+         and (i.indisvalid or exists (select 1 from pg_stat_progress_create_index p where p.index_relid = i.indexrelid))`,
+      [quoted(table), index],
+    )
+    return rowsOf(answer).length > 0
+  },
   exactInstantExpression: `to_char(?? at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`,
   comparesRows: true,
   // Under "C" lower() knows ASCII only.

@@ -5,6 +5,7 @@ export const sqlite: Dialect = {
   name: 'sqlite',
   writesInWith: false,
   returning: true,
+  least: 'min',
   rowLocks: false,
   countsMatchedRows: true,
   exactText: '?? = ? collate binary',
@@ -35,7 +36,11 @@ export const sqlite: Dialect = {
     })
   },
   indexesInTable: false,
-  hasIndex: async () => false,
+  buildsIndexesConcurrently: false,
+  async hasIndex(db, table, index) {
+    const found = await db.raw("select 1 from sqlite_master where type = 'index' and tbl_name = ? and name = ?", [table, index])
+    return found.length > 0
+  },
   exactInstantExpression: null,
   comparesRows: true,
   // instr() and substr() know no collation; lower() knows ASCII only.

@@ -8,6 +8,8 @@ export interface Dialect {
   readonly writesInWith: boolean
   /** INSERT and UPDATE ... RETURNING. */
   readonly returning: boolean
+  /** The function that gives the smaller of two values. */
+  readonly least: 'least' | 'min'
   /** SELECT ... FOR UPDATE; without it a row is held by writing it. */
   readonly rowLocks: boolean
   /** An UPDATE counts the rows it found. False: a connection may be set to count only those it changed. */
@@ -42,7 +44,9 @@ export interface Dialect {
   looseColumns(db: Queryable, table: string, columns: readonly string[]): Promise<string[]>
   /** Secondary indexes as part of CREATE TABLE, which alone has IF NOT EXISTS everywhere. */
   readonly indexesInTable: boolean
-  /** Asked where `indexesInTable`: CREATE INDEX has no IF NOT EXISTS there. */
+  /** CREATE INDEX CONCURRENTLY, outside of a transaction. */
+  readonly buildsIndexesConcurrently: boolean
+  /** Whether the table has an index of that name that can be used, or that another process builds now. */
   hasIndex(db: Queryable, table: string, index: string): Promise<boolean>
   /** How SELECT asks for an instant (`??`) as exact as the column has it, in a form WHERE takes; null: as it is. */
   readonly exactInstantExpression: string | null

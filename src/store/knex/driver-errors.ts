@@ -8,8 +8,7 @@ import { DuplicateRecordError } from '../auth-store'
 export function translateDriverError(verb: string, error: unknown): Error {
   if (error instanceof AppError || error instanceof ConfigurationError || error instanceof DuplicateRecordError) return error
   const code = codeOf(error)
-  if (DUPLICATE.has(code) || isRefusedChild(verb, code, error))
-    return new DuplicateRecordError(`${verb}: a record with these unique values exists (${code})`)
+  if (DUPLICATE.has(code)) return new DuplicateRecordError(`${verb}: a record with these unique values exists (${code})`)
   if (isConflictCode(code) || isOutage(code) || isLostConnection(error) || isInHostTransaction(code, error)) {
     return new ServiceUnavailableError({ cause: new DriverError(verb, code) })
   }
@@ -39,12 +38,6 @@ const DUPLICATE: ReadonlySet<string> = new Set([
   'SQLITE_CONSTRAINT_PRIMARYKEY',
   'SQLITE_CONSTRAINT_ROWID',
 ])
-
-/** SQLite, where a rotation refuses a child whose hash is taken by a number that overflows (`rotateByUpsert`). */
-function isRefusedChild(verb: string, code: string, error: unknown): boolean {
-  if (verb !== 'refreshTokens.rotate' || code !== 'SQLITE_ERROR') return false
-  return error instanceof Error && / - integer overflow$/.test(error.message)
-}
 
 /** SQLite, where the host began a transaction by a statement of its own on the connection, which is not ours to end. */
 function isInHostTransaction(code: string, error: unknown): boolean {

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { ConfigurationError } from '../../errors'
-import type { AuthStore, IdentityRecord, RecoveryCodeRecord, RefreshTokenRecord, SessionRecord } from '../auth-store'
+import type { AuthStore, IdentityRecord, RecoveryCodeRecord, SessionRecord } from '../auth-store'
 import { afterCommitOf, refuseEnded } from './after-commit'
 import { announceLooseColumns } from './announce-loose-columns'
 import { type Connection, poolConnection, transactionConnection } from './connection'
@@ -9,7 +9,6 @@ import type { Dialect } from './dialect'
 import { dialectOf } from './dialect-of'
 import { identitiesStore } from './identities'
 import { recoveryCodesStore } from './recovery-codes'
-import { refreshTokensStore } from './refresh-tokens'
 import { neverPrepare } from './run-prepared'
 import { sessionsStore } from './sessions'
 import type { TableOptions } from './table-options'
@@ -30,7 +29,6 @@ export interface KnexStoreOptions extends HostTables {
 /** No optional table is switched off. */
 interface CompleteOptions extends KnexStoreOptions {
   identities?: TableOptions<IdentityRecord>
-  refreshTokens?: TableOptions<RefreshTokenRecord>
   recoveryCodes?: TableOptions<RecoveryCodeRecord>
   sessions?: TableOptions<SessionRecord>
 }
@@ -100,7 +98,6 @@ function storeOn(connection: Connection, tables: Tables, hostTables: HostTables,
     users: usersStore(connection, tables),
     userTokens: userTokensStore(connection, tables),
     ...(hostTables.identities !== false && { identities: identitiesStore(connection, tables) }),
-    ...(hostTables.refreshTokens !== false && { refreshTokens: refreshTokensStore(connection, tables) }),
     ...(hostTables.recoveryCodes !== false && { recoveryCodes: recoveryCodesStore(connection, tables) }),
     ...(hostTables.sessions !== false && { sessions: sessionsStore(connection, tables) }),
     ...(afterCommit && { afterCommit }),

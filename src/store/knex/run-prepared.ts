@@ -50,7 +50,7 @@ function mayPrepare(db: Queryable, name: string): boolean {
 }
 
 /** A host's postProcessResponse may have taken the rows out already. */
-function rowsOf(answer: Row[] | { rows: Row[] }): Row[] {
+export function rowsOf(answer: Row[] | { rows: Row[] }): Row[] {
   return Array.isArray(answer) ? answer : answer.rows
 }
 

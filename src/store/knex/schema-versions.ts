@@ -1,41 +1,5 @@
-import type { HostTables } from './default-tables'
-import type { ColumnTypes } from './dialect'
-
-/** A step of the schema. Once released it does not change any more: a later step alters what it made. */
-export interface Version {
-  readonly name: string
-  readonly tables: readonly TableSchema[]
-  /** On tables of earlier versions, which may have rows. */
-  readonly indexes?: readonly AddedIndex[]
-}
-
-export interface AddedIndex extends IndexSchema {
-  readonly table: string
-  /** As in `TableSchema`. */
-  readonly record: keyof HostTables | null
-}
-
-export interface IndexSchema {
-  readonly name: string
-  readonly columns: string
-}
-
-export interface TableSchema {
-  readonly name: string
-  /** What it holds, by the name of its options; null: no record, so it is ours whatever the host's tables are. */
-  readonly record: keyof HostTables | null
-  columns(types: ColumnTypes, usersKey: string): readonly string[]
-  /** After the columns: MySQL reads over `references` beside a column. */
-  constraints(users: string): readonly string[]
-  readonly indexes: readonly IndexSchema[]
-}
-
-/** The key of the users table, which may be the host's. */
-export interface UsersKey {
-  /** As in REFERENCES. */
-  readonly reference: string
-  readonly type: string
-}
+import { moveSessions } from './move-sessions'
+import type { Version } from './version'
 
 const ofUser = (users: string): string => `foreign key (user_id) references ${users} on delete cascade`
 
@@ -105,7 +69,7 @@ export const VERSIONS: readonly Version[] = [
       },
       {
         name: 'auth_refresh_tokens',
-        record: 'refreshTokens',
+        record: 'sessions',
         columns: ({ id, instant }, usersKey) => [
           `id ${id} not null primary key`,
           `user_id ${usersKey} not null`,
@@ -202,5 +166,40 @@ export const VERSIONS: readonly Version[] = [
         ],
       },
     ],
+  },
+  {
+    name: 'doorward_0005_sessions',
+    tables: [
+      {
+        name: 'auth_sessions',
+        record: 'sessions',
+        columns: ({ id, text, boolean, instant }, usersKey) => [
+          `id ${id} not null primary key`,
+          `user_id ${usersKey} not null`,
+          'kind varchar(16) not null',
+          'token_hash varchar(64) not null unique',
+          'generation integer not null',
+          `rotated_at ${instant}`,
+          'amr varchar(64) not null',
+          `authenticated_at ${instant}`,
+          `is_persistent ${boolean} not null`,
+          'ip varchar(45)',
+          `user_agent ${text}`,
+          'provider varchar(64)',
+          'provider_sid varchar(255)',
+          `created_at ${instant} not null`,
+          `last_seen_at ${instant} not null`,
+          `expires_at ${instant} not null`,
+          `ends_at ${instant} not null`,
+          `revoked_at ${instant}`,
+        ],
+        constraints: (users) => [ofUser(users)],
+        indexes: [
+          { name: 'auth_sessions_user', columns: 'user_id' },
+          { name: 'auth_sessions_expiry', columns: 'expires_at' },
+        ],
+      },
+    ],
+    move: moveSessions,
   },
 ]

@@ -1,15 +1,17 @@
 import type { Knex } from 'knex'
 import { ConfigurationError } from '../../errors'
-import { poolConnection, transactionConnection } from './connection'
+import { type Connection, poolConnection, transactionConnection } from './connection'
 import { databaseName } from './database-name'
 import { bindTables, type HostTables } from './default-tables'
 import type { Dialect } from './dialect'
 import { dialectOf } from './dialect-of'
 import type { Queryable } from './queryable'
-import { type AddedIndex, type TableSchema, type UsersKey, VERSIONS, type Version } from './schema-versions'
+import { VERSIONS } from './schema-versions'
+import type { AddedIndex, TableSchema, UsersKey, Version } from './version'
 
 /**
- * Makes the default tables where they are missing. Idempotent, and safe when several processes start at once.
+ * Makes the default tables where they are missing, and brings those of an earlier version up to date. Idempotent, and safe when several
+ * processes start at once. On PostgreSQL, an index on a table that has rows is built CONCURRENTLY unless `knex` is a transaction.
  *
  * @param hostTables the table options of `createKnexStore`: a table that is named there is yours and is left alone, and
  * the others refer to your users' key, whatever its type. Your users table must be there already.
@@ -18,46 +20,99 @@ import { type AddedIndex, type TableSchema, type UsersKey, VERSIONS, type Versio
 export async function createAuthTables(knex: Knex, hostTables: HostTables = {}): Promise<void> {
   const dialect = dialectOf(knex)
   bindTables(knex, dialect, hostTables) // refuses options that cannot be meant
-  const { statement, together } = knex.isTransaction
+  const connection = knex.isTransaction
     ? transactionConnection(knex as Knex.Transaction, dialect) // as it says
     : poolConnection(knex, dialect)
-  const perform = dialect.withSchemaLock ? together : statement
-  for (const version of VERSIONS) await perform('createAuthTables', (db) => apply(db, dialect, version, hostTables))
+  for (const version of VERSIONS) {
+    await perform(connection, version, (db) => makeTables(db, dialect, withoutReplaced(version), hostTables))
+    for (const index of addedIndexes(version, hostTables))
+      await addIndex(connection, index, { isInTransaction: knex.isTransaction === true })
+  }
+}
+
+/** SQLite has no lock for it, and needs a transaction for a move alone: its other statements can be repeated. */
+function perform(connection: Connection, version: Version, work: (db: Queryable) => Promise<void>): Promise<void> {
+  const { withSchemaLock } = connection.dialect
+  if (withSchemaLock) return connection.together('createAuthTables', (db) => withSchemaLock(db, () => work(db)))
+  return version.move ? connection.together('createAuthTables', work) : connection.statement('createAuthTables', work)
+}
+
+/** Tables that a later version replaces need not be made first. */
+function withoutReplaced(version: Version): Version {
+  const later = VERSIONS.slice(VERSIONS.indexOf(version) + 1)
+  const replaced = new Set(later.flatMap(({ move }) => move?.replaces ?? []))
+  return { ...version, tables: version.tables.filter(({ name }) => !replaced.has(name)) }
 }
 
 /**
- * The same tables as versioned knex migrations. Give them a bookkeeping table of their own, since knex expects to find
- * every migration it once ran: `knex.migrate.latest({ migrationSource, tableName: 'auth_migrations' })`.
+ * The same tables as versioned knex migrations, for a host that maps some of them: `migrationSourceFor({ users: … })` takes the table
+ * options of `createKnexStore`. Give them a bookkeeping table of their own, since knex expects to find every migration it once ran:
+ * `knex.migrate.latest({ migrationSource, tableName: 'auth_migrations' })`.
  */
-export const migrationSource: Knex.MigrationSource<unknown> = {
-  getMigrations: async () => [...VERSIONS],
-  getMigrationName: (version) => (version as Version).name, // knex hands back what getMigrations returned
-  getMigration: async (version) => ({
-    up: (knex: Knex) => apply(knex, dialectOf(knex), version as Version), // as above
-    async down(knex: Knex) {
-      for (const index of (version as Version).indexes ?? []) await dropIndex(knex, dialectOf(knex), index) // as above
-      for (const { name } of (version as Version).tables.toReversed()) await knex.schema.dropTableIfExists(name) // as above
+export function migrationSourceFor(hostTables: HostTables = {}): Knex.MigrationSource<unknown> {
+  return {
+    getMigrations: async () => [...VERSIONS],
+    getMigrationName: (version) => (version as Version).name, // knex hands back what getMigrations returned
+    getMigration: async (migration) => {
+      const version = migration as Version // as above
+      return {
+        up: (knex: Knex) => up(knex, version, hostTables),
+        down: (knex: Knex) => down(knex, version, hostTables),
+        // CREATE INDEX CONCURRENTLY does not run in a transaction.
+        ...(version.indexes && { config: { transaction: false } }),
+      }
     },
-  }),
+  }
 }
 
-async function apply(db: Queryable, dialect: Dialect, version: Version, hostTables: HostTables = {}): Promise<void> {
-  const create = async () => {
-    const [options, users] = [await dialect.tableOptions(db), await usersOf(db, dialect, hostTables)]
-    const isOurs = ({ record }: Pick<TableSchema, 'record'>) => record === null || hostTables[record] === undefined
-    for (const table of version.tables.filter(isOurs))
-      for (const statement of statements(table, dialect, users, options)) await db.raw(statement)
-    for (const index of version.indexes?.filter(isOurs) ?? []) await addIndex(db, dialect, index)
-  }
-  return dialect.withSchemaLock ? dialect.withSchemaLock(db, create) : create()
+/** `migrationSourceFor` all default tables. */
+export const migrationSource: Knex.MigrationSource<unknown> = migrationSourceFor()
+
+async function up(knex: Knex, version: Version, hostTables: HostTables): Promise<void> {
+  const dialect = dialectOf(knex)
+  bindTables(knex, dialect, hostTables)
+  await makeTables(knex, dialect, version, hostTables)
+  for (const index of addedIndexes(version, hostTables)) await buildIndex(knex, dialect, index)
+}
+
+/** What a move replaced comes back empty: its sessions have ended. */
+async function down(knex: Knex, version: Version, hostTables: HostTables): Promise<void> {
+  const dialect = dialectOf(knex)
+  for (const index of addedIndexes(version, hostTables)) await dropIndex(knex, dialect, index)
+  for (const { name } of ownTables(version, hostTables).toReversed()) await knex.schema.dropTableIfExists(name)
+  const replaced = VERSIONS.slice(0, VERSIONS.indexOf(version)).flatMap(({ tables }) => tables)
+  const tables = replaced.filter(({ name }) => version.move?.replaces.includes(name))
+  await makeTables(knex, dialect, { name: version.name, tables }, hostTables)
+}
+
+function ownTables({ tables }: Version, hostTables: HostTables): readonly TableSchema[] {
+  return tables.filter((table) => isOurs(table, hostTables))
+}
+
+function addedIndexes({ indexes = [] }: Version, hostTables: HostTables): readonly AddedIndex[] {
+  return indexes.filter((index) => isOurs(index, hostTables))
+}
+
+function isOurs({ record }: { readonly record: keyof HostTables | null }, hostTables: HostTables): boolean {
+  return record === null || hostTables[record] === undefined
+}
+
+async function makeTables(db: Queryable, dialect: Dialect, version: Version, hostTables: HostTables): Promise<void> {
+  const [options, users] = [await dialect.tableOptions(db), await usersOf(db, dialect, hostTables)]
+  const move = version.move && isOurs(version.move, hostTables) ? version.move : null
+  await move?.begin(db, dialect)
+  for (const table of ownTables(version, hostTables))
+    for (const statement of statements(table, dialect, users, options)) await db.raw(statement)
+  await move?.finish(db, dialect, users, new Date())
 }
 
 /** What the other tables refer to. */
 async function usersOf(db: Queryable, dialect: Dialect, { users }: HostTables): Promise<UsersKey> {
-  if (!users) return { reference: 'auth_users (id)', type: dialect.types.id }
+  if (!users) return { table: 'auth_users', key: 'id', type: dialect.types.id }
   const { name, key } = hostUsers(db, dialect, users)
   const type = await dialect.columnType(db, databaseName(db, name), databaseName(db, key))
-  if (type) return { reference: db.raw('?? (??)', [name, key]).toQuery(), type }
+  const quoted = (identifier: string) => db.raw('??', [identifier]).toQuery()
+  if (type) return { table: quoted(name), key: quoted(key), type }
   throw new ConfigurationError(`createAuthTables(): there is no column ${name}.${key} yet; create your own users table first.`)
 }
 
@@ -73,7 +128,7 @@ function statements(
   options: string,
 ): readonly string[] {
   const inside = dialect.indexesInTable ? indexes.map((index) => `index ${index.name} (${index.columns})`) : []
-  const lines = [...columns(dialect.types, users.type), ...constraints(users.reference), ...inside]
+  const lines = [...columns(dialect.types, users.type), ...constraints(`${users.table} (${users.key})`), ...inside]
   const after = dialect.indexesInTable ? [] : indexes
   return [
     `create table if not exists ${name} (\n  ${lines.join(',\n  ')}\n) ${options}`.trimEnd(),
@@ -81,14 +136,30 @@ function statements(
   ]
 }
 
-/** MySQL knows no IF NOT EXISTS here; there, nobody else makes one meanwhile (`withSchemaLock`). */
-async function addIndex(db: Queryable, dialect: Dialect, index: AddedIndex): Promise<void> {
+/** A table with rows is built an index for while others write to it, where the database can and no transaction is in the way. */
+async function addIndex(connection: Connection, index: AddedIndex, { isInTransaction }: { isInTransaction: boolean }): Promise<void> {
+  const { dialect } = connection
+  const isConcurrent = await connection.statement('createAuthTables', (db) => canBuildConcurrently(db, dialect, index, isInTransaction))
+  const build = (db: Queryable) => buildIndex(db, dialect, index)
+  if (isConcurrent || !dialect.withSchemaLock) await connection.statement('createAuthTables', build)
+  else await connection.together('createAuthTables', async (db) => dialect.withSchemaLock?.(db, () => build(db)))
+}
+
+async function canBuildConcurrently(db: Queryable, dialect: Dialect, { table }: AddedIndex, isInTransaction: boolean): Promise<boolean> {
+  if (isInTransaction || !dialect.buildsIndexesConcurrently) return false
+  return (await db(table).select(db.raw('1')).limit(1)).length > 0
+}
+
+async function buildIndex(db: Queryable, dialect: Dialect, index: AddedIndex): Promise<void> {
   const { name, table, columns } = index
-  if (!dialect.indexesInTable) await db.raw(`create index if not exists ${name} on ${table} (${columns})`)
-  else if (!(await dialect.hasIndex(db, table, name))) await db.raw(`create index ${name} on ${table} (${columns})`)
+  if (await dialect.hasIndex(db, table, name)) return
+  const concurrently = (await canBuildConcurrently(db, dialect, index, db.isTransaction === true)) ? 'concurrently ' : ''
+  const ifMissing = dialect.indexesInTable ? '' : 'if not exists ' // MySQL does not know it, and has a lock
+  // A build that was interrupted leaves an index that is not used.
+  if (concurrently) await db.raw(`drop index concurrently if exists ${name}`)
+  await db.raw(`create index ${concurrently}${ifMissing}${name} on ${table} (${columns})`)
 }
 
 async function dropIndex(db: Queryable, dialect: Dialect, { name, table }: AddedIndex): Promise<void> {
-  if (!dialect.indexesInTable) await db.raw(`drop index if exists ${name}`)
-  else if (await dialect.hasIndex(db, table, name)) await db.raw(`drop index ${name} on ${table}`)
+  if (await dialect.hasIndex(db, table, name)) await db.raw(`drop index ${name}${dialect.indexesInTable ? ` on ${table}` : ''}`)
 }

@@ -1,73 +1,124 @@
-import type { SessionStore } from '../auth-store'
-import { compiledSelect } from './compiled-for'
+import type { Knex } from 'knex'
+import type { SessionRecord, SessionStore, SessionWithUser } from '../auth-store'
+import { compiledFor, compiledSelect, slotsOf } from './compiled-for'
 import type { Connection } from './connection'
 import type { Tables } from './default-tables'
 import { deleteExpired } from './delete-expired'
+import type { Queryable } from './queryable'
+import { rotateSession } from './rotate-session'
 import type { Row } from './table'
+import { updateFound } from './update-found'
 
 export function sessionsStore(connection: Connection, tables: Tables): SessionStore {
   const { users, sessions } = tables
+  const { dialect } = connection
+
+  /** Expired ones too: by the clock of another server, or of a request that began earlier, a session may still be alive. */
+  const revoke = (verb: string, condition: (query: Knex.QueryBuilder) => Knex.QueryBuilder, at: Date) =>
+    connection.statement<number>(verb, (db) =>
+      // The purge finds ended sessions by `expiresAt` too.
+      condition(db(sessions.name).where(sessions.where({ revokedAt: null }))).update(sessions.toRow({ revokedAt: at, expiresAt: at })),
+    )
+
   return {
     async insert(session) {
-      const row = sessions.newRow(session)
-      await connection.statement('sessions.insert', (db) => db(sessions.name).insert(row))
+      const row = sessions.newRow(session) // refuses what no column can hold
+      const isAlwaysTheSame = dialect.returning && !sessions.hostFillsColumns
+      await connection.statement('sessions.insert', async (db) =>
+        isAlwaysTheSame ? dialect.run(db, insertSession(db, tables, session)) : db(sessions.name).insert(row),
+      )
     },
 
-    async findWithUser(sessionHash) {
-      if (!sessions.match({ sessionHash })) return null
-      const [row] = await connection.statement('sessions.findWithUser', (db) => withUser(db, connection.dialect, tables, { sessionHash }))
+    async find(wanted) {
+      if (!sessions.match(wanted)) return null
+      const [row] = await connection.statement('sessions.find', (db) =>
+        'id' in wanted ? byId(db, dialect, tables, wanted) : byToken(db, dialect, tables, wanted),
+      )
       if (!row) return null
-      const found = { session: sessions.toRecord(row), user: users.toRecord(row) }
-      return found.session.sessionHash === sessionHash && found.session.userId === found.user.id ? found : null
+      const found: SessionWithUser = { session: sessions.toRecord(row), user: users.toRecord(row) }
+      const { session, user } = found
+      const isWanted = Object.entries(wanted).every(([field, value]) => session[field as keyof SessionRecord] === value) // fields of it
+      return isWanted && session.userId === user.id ? found : null
+    },
+
+    async lock(id, at) {
+      const where = sessions.match({ id })
+      if (!where) return null
+      const [row] = await connection.statement<Row[]>('sessions.lock', (db) => {
+        const query = alive(db(sessions.name).where(where), tables, at)
+        if (dialect.rowLocks) return query.select([...sessions.selection]).forUpdate()
+        // Without row locks, a write that changes nothing holds the row.
+        const column = sessions.bareColumn('generation')
+        return query.update({ [column]: db.ref(column) }).returning([...sessions.selection])
+      })
+      const session = row ? sessions.toRecord(row) : null
+      return session?.id === id ? session : null
+    },
+
+    rotate: (rotation) => rotateSession(connection, tables, rotation),
+
+    async update(id, changes) {
+      const where = sessions.match({ id, revokedAt: null })
+      const row = sessions.toRow(changes)
+      return where !== null && Object.keys(row).length > 0 && updateFound(connection, 'sessions.update', sessions, where, row)
     },
 
     async touch(id, seenBy, { lastSeenAt, expiresAt }) {
-      const where = sessions.match({ id })
+      const where = sessions.match({ id, revokedAt: null })
       if (!where) return false
       const changes = sessions.toRow({ lastSeenAt, expiresAt })
       const moved = await connection.statement<number>('sessions.touch', (db) =>
-        db(sessions.name).where(where).where(sessions.column('lastSeenAt'), '<=', sessions.value('lastSeenAt', seenBy)).update(changes),
+        db(sessions.name)
+          .where(where)
+          .where(sessions.column('lastSeenAt'), '<=', sessions.value('lastSeenAt', seenBy))
+          .where(sessions.column('expiresAt'), '>', sessions.value('expiresAt', lastSeenAt))
+          .update(changes),
       )
       return moved === 1
     },
 
-    async listForUser(userId) {
+    async listForUser(userId, at) {
       const where = sessions.match({ userId })
       if (!where) return []
-      const order = [sessions.column('createdAt'), sessions.column('id')]
       const rows = await connection.statement<Row[]>('sessions.listForUser', (db) =>
-        db(sessions.name)
-          .where(where)
+        alive(db(sessions.name).where(where), tables, at)
           .select([...sessions.selection])
-          .orderBy(order),
+          .orderBy([sessions.column('createdAt'), sessions.column('id')]),
       )
-      return rows.map(sessions.toRecord).filter((session) => session.userId === userId)
+      return rows.map(sessions.toRecord).filter((session) => session.userId === userId) // a host's collation may call two keys equal
     },
 
-    async delete(userId, id) {
-      const where = sessions.match({ userId, id })
-      if (!where) return false
-      return (await connection.statement<number>('sessions.delete', (db) => db(sessions.name).where(where).delete())) === 1
+    async revoke(wanted, at) {
+      const where = sessions.match(wanted)
+      return where !== null && (await revoke('sessions.revoke', (query) => query.where(where), at)) === 1
     },
 
-    async deleteForUser(userId, { exceptId } = {}) {
-      const where = sessions.match({ userId })
-      if (!where) return 0
+    async revokeForUser(userId, at, { exceptId } = {}) {
+      const owned = sessions.match({ userId })
+      if (!owned) return 0
       const kept = exceptId === undefined ? null : sessions.match({ id: exceptId })
-      return connection.statement<number>('sessions.deleteForUser', (db) => {
-        const doomed = db(sessions.name).where(where)
-        return (kept ? doomed.whereNot(kept) : doomed).delete()
-      })
+      return revoke('sessions.revokeForUser', (query) => (kept ? query.where(owned).whereNot(kept) : query.where(owned)), at)
     },
 
     deleteExpired: (expired) => deleteExpired(connection, 'sessions.deleteExpired', sessions, 'expiresAt', expired),
   }
 }
 
-const withUser = compiledSelect<{ sessionHash: string }>(['sessionHash'], (db, { users, sessions }, wanted) =>
-  db(sessions.name)
+function alive(query: Knex.QueryBuilder, { sessions }: Tables, at: Date): Knex.QueryBuilder {
+  return query.where(sessions.where({ revokedAt: null })).where(sessions.column('expiresAt'), '>', sessions.value('expiresAt', at))
+}
+
+const insertSession = compiledFor<SessionRecord>((db, { sessions }) =>
+  db(sessions.name).insert(sessions.newRow(slotsOf<SessionRecord>([...sessions.fields]))),
+)
+
+const byId = compiledSelect<Pick<SessionRecord, 'id'>>(['id'], withUser)
+const byToken = compiledSelect<Pick<SessionRecord, 'tokenHash' | 'kind'>>(['tokenHash', 'kind'], withUser)
+
+function withUser(db: Queryable, { users, sessions }: Tables, wanted: Partial<SessionRecord>): Knex.QueryBuilder {
+  return db(sessions.name)
     .join(users.name, users.column('id'), sessions.column('userId'))
     .where(sessions.where(wanted))
     .select([...sessions.selection, ...users.selection])
-    .limit(1),
-)
+    .limit(1)
+}

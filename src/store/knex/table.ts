@@ -69,8 +69,6 @@ export interface Table<R> {
   asRow(values: Partial<R>): Row
   /** The record as it would be read back: without what has no column. */
   asStored(record: R): R
-  /** The same table under another name, to join it to itself; one lower-case word. */
-  as(alias: string): Table<R>
 }
 
 export interface Binding {
@@ -184,7 +182,6 @@ export function bindTable<R extends { id: string }>(
       return completed(record as Partial<R>) // fields of R
     },
     asRow: (values) => Object.fromEntries(entries(values).map(([field, value]) => [table.alias(field), value])),
-    as: (alias) => bindTable({ ...definition, prefix: alias }, { ...options, table: alias }, { knex, dialect, userIds }),
     asStored: (record) => completed(Object.fromEntries(entries(record).filter(([field]) => columns.has(field))) as Partial<R>), // fields of R
   }
   return table

@@ -8,7 +8,7 @@ const answerMs = 1_000
 /**
  * Runs `work` in a transaction of its own, on a connection of the host's pool: commits what it did, rolls back where it failed.
  *
- * @param isWaiting asked where `work` failed: is a statement of it still without an answer?
+ * @param isWaiting asked where `work` failed: may the connection be without an answer?
  * @throws what `work` threw; a translated driver error where the database refused to begin or to commit
  */
 export async function inTransaction<T>(

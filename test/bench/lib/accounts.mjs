@@ -1,5 +1,5 @@
 /**
- * What the hand-written servers keep: users, identities, and refresh tokens by their hash. On the driver itself with prepared
+ * What the hand-written servers keep: users, identities, and one row a session with the hash of its refresh token. On the driver itself with prepared
  * statements, which is as few and as fast as they get, or with BENCH_STORE=knex through Knex, as doorward does it.
  */
 import { randomUUID } from 'node:crypto'
@@ -17,9 +17,7 @@ function onDriver(database) {
   const [byEmail, byId] = [sql('select * from users where email = ?'), sql('select * from users where id = ?')]
   const insertUser = sql('insert into users (id, email, hashed_password) values (?, ?, ?)')
   const seen = sql('update users set last_login_at = ? where id = ?')
-  const insertToken = sql(
-    'insert into refresh_tokens (id, user_id, family_id, token_hash, amr, expires_at, created_at) values (?, ?, ?, ?, ?, ?, ?)',
-  )
+  const insertSession = sql('insert into sessions (id, user_id, token_hash, amr, expires_at, created_at) values (?, ?, ?, ?, ?, ?)')
   const identity = sql('select user_id from identities where provider = ? and subject = ?')
   const insertIdentity = sql('insert into identities (provider, subject, user_id, email, last_login_at) values (?, ?, ?, ?, ?)')
   const identitySeen = sql('update identities set last_login_at = ? where provider = ? and subject = ?')
@@ -32,11 +30,11 @@ function onDriver(database) {
   return {
     byEmail: (email) => byEmail.get(email),
     insert,
-    /** A login: its first refresh token, and when it was. */
+    /** A login: its session, and when it was. */
     logIn: database.transaction((userId, tokenHash, amr) => {
       const now = Date.now()
       seen.run(now, userId)
-      insertToken.run(randomUUID(), userId, randomUUID(), tokenHash, amr, now + lifetime, now)
+      insertSession.run(randomUUID(), userId, tokenHash, amr, now + lifetime, now)
     }),
     /** The account of an identity, made at its first login. */
     byIdentity: database.transaction((provider, subject, email) => {
@@ -66,9 +64,9 @@ async function throughKnex(knex) {
     logIn: (userId, tokenHash, amr) =>
       knex.transaction(async (trx) => {
         const now = Date.now()
-        const ids = { id: randomUUID(), user_id: userId, family_id: randomUUID() }
         await trx('users').where({ id: userId }).update({ last_login_at: now })
-        await trx('refresh_tokens').insert({ ...ids, token_hash: tokenHash, amr, expires_at: now + lifetime, created_at: now })
+        const session = { id: randomUUID(), user_id: userId, token_hash: tokenHash, amr, expires_at: now + lifetime, created_at: now }
+        await trx('sessions').insert(session)
       }),
     async byIdentity(provider, subject, email) {
       const link = { provider, subject }
@@ -92,8 +90,7 @@ const schema = [
   `create table identities (provider text not null, subject text not null, user_id text not null references users (id), email text,
     last_login_at integer, primary key (provider, subject))`,
   'create index identities_user on identities (user_id)',
-  `create table refresh_tokens (id text primary key, user_id text not null references users (id), family_id text not null,
-    token_hash text not null unique, amr text not null, expires_at integer not null, created_at integer not null)`,
-  'create index refresh_tokens_user on refresh_tokens (user_id)',
-  'create index refresh_tokens_family on refresh_tokens (family_id)',
+  `create table sessions (id text primary key, user_id text not null references users (id), token_hash text not null unique,
+    amr text not null, expires_at integer not null, created_at integer not null)`,
+  'create index sessions_user on sessions (user_id)',
 ]

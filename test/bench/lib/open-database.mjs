@@ -17,9 +17,10 @@ export function openSqlite() {
   return connection
 }
 
-/** SQLite through Knex; PostgreSQL where the environment names one (BENCH_POSTGRES, and BENCH_SCHEMA in it). */
+/** SQLite through Knex; PostgreSQL or MariaDB where the environment names one (BENCH_POSTGRES or BENCH_MARIADB, and BENCH_SCHEMA in it). */
 export function openKnex() {
-  const { BENCH_POSTGRES: connection, BENCH_SCHEMA } = process.env
+  const { BENCH_POSTGRES: connection, BENCH_MARIADB, BENCH_SCHEMA } = process.env
+  if (BENCH_MARIADB) return knex({ client: 'mysql2', connection: `${BENCH_MARIADB}${BENCH_SCHEMA}`, pool: { min: 0, max: 10 } })
   if (connection) return knex({ client: 'pg', connection, searchPath: [BENCH_SCHEMA], pool: { min: 0, max: 10 } })
   const afterCreate = (opened, done) => {
     settle(opened)

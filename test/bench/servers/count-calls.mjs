@@ -1,6 +1,7 @@
 /** Preloaded (`--import`): writes a byte to BENCH_CALLS for every call that reaches a database driver, whoever makes it. */
 import { appendFileSync } from 'node:fs'
 import Database from 'better-sqlite3'
+import mysql2 from 'mysql2'
 import pg from 'pg'
 
 function count(prototype, methods) {
@@ -15,3 +16,4 @@ function count(prototype, methods) {
 
 count(Object.getPrototypeOf(new Database(':memory:').prepare('select 1')), ['run', 'get', 'all', 'iterate'])
 count(pg.Client.prototype, ['query'])
+count(mysql2.Connection.prototype, ['query', 'execute'])

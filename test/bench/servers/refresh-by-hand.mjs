@@ -1,121 +1,90 @@
 /**
- * A refresh route as an expert would write it, with nothing but Express, node:crypto and a database: single use, reuse ends the
- * family, the user is read and must be active. BENCH_THROUGH=driver: prepared statements on the driver itself; knex: through
- * Knex, in as few calls as the database allows.
+ * A refresh route as an expert would write it, with nothing but Express, node:crypto and a database: one row a session, one guarded
+ * UPDATE a refresh, the user must be active, and a token that was used before ends its session. BENCH_THROUGH=driver: prepared
+ * statements on the driver itself; knex: through Knex. MariaDB's UPDATE returns no rows, so there a SELECT comes before it.
  */
-import { createHash, createHmac, createSecretKey, randomBytes, randomUUID } from 'node:crypto'
+import { createHash, createHmac, createSecretKey, randomBytes, randomUUID, timingSafeEqual } from 'node:crypto'
 import express from 'express'
 import { openKnex, openSqlite } from '../lib/open-database.mjs'
 import { serve } from '../lib/serve.mjs'
 
 const lifetime = 30 * 86_400_000
-const { BENCH_THROUGH, BENCH_POSTGRES, BENCH_SCHEMA } = process.env
+const { BENCH_THROUGH, BENCH_POSTGRES, BENCH_MARIADB, BENCH_SCHEMA } = process.env
 
 const tables = (id) => [
   `create table users (id ${id} primary key, email varchar(320) not null unique, is_active boolean not null)`,
-  `create table refresh_tokens (id ${id} primary key, user_id ${id} not null references users (id), family_id ${id} not null,
-    token_hash varchar(64) not null unique, amr varchar(64), expires_at bigint not null, used_at bigint)`,
-  'create index refresh_tokens_family on refresh_tokens (family_id)',
-  'create index refresh_tokens_user on refresh_tokens (user_id)',
+  `create table sessions (id ${id} primary key, user_id ${id} not null references users (id), token_hash varchar(64) not null unique,
+    amr varchar(64) not null, rotated_at bigint, expires_at bigint not null, revoked_at bigint)`,
+  'create index sessions_user on sessions (user_id)',
 ]
 
-/** In one statement, because PostgreSQL can. */
-const rotation = `with spent as (update refresh_tokens r set used_at = $2 from users u where r.token_hash = $1 and r.used_at is null
-    and r.expires_at > $2 and u.id = r.user_id and u.is_active returning r.user_id, r.family_id, r.amr, u.email),
-  child as (insert into refresh_tokens (id, user_id, family_id, token_hash, amr, expires_at)
-    select $3, user_id, family_id, $4, amr, $5 from spent)
-  select user_id as id, email, amr from spent`
-const reuse = `update refresh_tokens set used_at = $2 where used_at is null
-  and family_id = (select family_id from refresh_tokens where token_hash = $1)`
+const insertUser = 'insert into users (id, email, is_active) values (:id, :email, true)'
+const insertSession = "insert into sessions (id, user_id, token_hash, amr, expires_at) values (:session, :id, :hash, 'pwd', :end)"
+const rotation = `update sessions set token_hash = :next, rotated_at = :now, expires_at = :end
+  where token_hash = :hash and revoked_at is null and expires_at > :now
+    and exists (select 1 from users where users.id = sessions.user_id and is_active)
+  returning user_id as id, amr, (select email from users where users.id = sessions.user_id) as email`
+const findRotatable = `select user_id as id, amr, email from sessions join users on users.id = sessions.user_id
+  where token_hash = :hash and revoked_at is null and expires_at > :now and is_active`
+const rotationOfFound = `update sessions set token_hash = :next, rotated_at = :now, expires_at = :end
+  where token_hash = :hash and revoked_at is null and expires_at > :now`
+const revocation = 'update sessions set revoked_at = :now where id = :session and revoked_at is null'
+
+/** Runs a statement; the rows that it returns, or how many it changed (MariaDB). */
+async function open() {
+  if (BENCH_THROUGH === 'knex') return throughKnex()
+  if (BENCH_MARIADB) return throughMysql2()
+  return BENCH_POSTGRES ? throughPg() : throughSqlite()
+}
 
 async function throughPg() {
   const { default: pg } = await import('pg')
   const pool = new pg.Pool({ connectionString: BENCH_POSTGRES, options: `-c search_path=${BENCH_SCHEMA}`, max: 10 })
   for (const statement of tables('uuid')) await pool.query(statement)
-  return {
-    async begin(user, hash) {
-      await pool.query('insert into users (id, email, is_active) values ($1, $2, true)', [user.id, user.email])
-      const values = [randomUUID(), user.id, randomUUID(), hash, Date.now() + lifetime]
-      await pool.query("insert into refresh_tokens values ($1, $2, $3, $4, 'pwd', $5)", values)
-    },
-    async rotate(hash, next) {
-      const now = Date.now()
-      const values = [hash, now, randomUUID(), next, now + lifetime]
-      const { rows } = await pool.query({ name: 'rotate', text: rotation, values })
-      if (!rows[0]) await pool.query(reuse, [hash, now])
-      return rows[0]
-    },
+  const prepared = new Map([insertUser, insertSession, rotation, revocation].map((text, index) => [text, numbered(text, `s${index}`)]))
+  return async (text, values) => {
+    const { names, query } = prepared.get(text)
+    return (await pool.query({ ...query, values: names.map((name) => values[name]) })).rows
   }
 }
+
+/** PostgreSQL numbers its parameters. */
+function numbered(text, name) {
+  const names = [...new Set([...text.matchAll(/:(\w+)/g)].map(([, found]) => found))]
+  return { names, query: { name, text: text.replaceAll(/:(\w+)/g, (_, found) => `$${names.indexOf(found) + 1}`) } }
+}
+
+async function throughMysql2() {
+  const { default: mysql2 } = await import('mysql2/promise')
+  const pool = mysql2.createPool({ uri: `${BENCH_MARIADB}${BENCH_SCHEMA}`, connectionLimit: 10, namedPlaceholders: true })
+  for (const statement of tables('varchar(36)')) await pool.query(statement)
+  return async (text, values) => rowsOrCount(await pool.execute(text, values))
+}
+
+const rowsOrCount = ([answer]) => (Array.isArray(answer) ? answer : answer.affectedRows)
 
 function throughSqlite() {
   const db = openSqlite()
   for (const statement of tables('text')) db.exec(statement)
-  const insertUser = db.prepare('insert into users (id, email, is_active) values (?, ?, 1)')
-  const insert = db.prepare('insert into refresh_tokens (id, user_id, family_id, token_hash, amr, expires_at) values (?, ?, ?, ?, ?, ?)')
-  const spend = db.prepare(
-    'update refresh_tokens set used_at = ? where token_hash = ? and used_at is null and expires_at > ? returning user_id, family_id, amr',
-  )
-  const find = db.prepare('select id, email, is_active from users where id = ?')
-  const end = db.prepare(
-    'update refresh_tokens set used_at = ? where used_at is null and family_id = (select family_id from refresh_tokens where token_hash = ?)',
-  )
-  const rotate = db.transaction((hash, next) => {
-    const now = Date.now()
-    const spent = spend.get(now, hash, now)
-    if (!spent) return void end.run(now, hash)
-    const user = find.get(spent.user_id)
-    if (!user?.is_active) return undefined
-    insert.run(randomUUID(), spent.user_id, spent.family_id, next, spent.amr, now + lifetime)
-    return { ...user, amr: spent.amr }
-  })
-  return {
-    async begin({ id, email }, hash) {
-      insertUser.run(id, email)
-      insert.run(randomUUID(), id, randomUUID(), hash, 'pwd', Date.now() + lifetime)
-    },
-    rotate: async (hash, next) => rotate(hash, next),
+  const prepared = new Map([insertUser, insertSession, rotation, revocation].map((text) => [text, db.prepare(text)]))
+  return async (text, values) => {
+    const statement = prepared.get(text)
+    return statement.reader ? statement.all(values) : [statement.run(values)]
   }
 }
 
 async function throughKnex() {
   const knex = openKnex()
-  for (const statement of tables(BENCH_POSTGRES ? 'uuid' : 'text')) await knex.raw(statement)
-  const named = rotation.replaceAll(/\$(\d)/g, ':p$1')
-  const endFamily = (db, hash, now) => db.raw(reuse.replace('$2', '?').replace('$1', '?'), [now, hash])
-
-  async function inOneStatement(p1, p4) {
-    const p2 = Date.now()
-    const { rows } = await knex.raw(named, { p1, p2, p3: randomUUID(), p4, p5: p2 + lifetime })
-    if (!rows[0]) await endFamily(knex, p1, p2)
-    return rows[0]
-  }
-  function inTransaction(hash, next) {
-    return knex.transaction(async (trx) => {
-      const now = Date.now()
-      const [spent] = await trx('refresh_tokens')
-        .where({ token_hash: hash })
-        .whereNull('used_at')
-        .where('expires_at', '>', now)
-        .update({ used_at: now }, ['user_id', 'family_id', 'amr'])
-      if (!spent) return void (await endFamily(trx, hash, now))
-      const user = await trx('users').where({ id: spent.user_id }).first('id', 'email', 'is_active')
-      if (!user?.is_active) return undefined
-      await trx('refresh_tokens').insert({ ...spent, id: randomUUID(), token_hash: next, expires_at: now + lifetime })
-      return { ...user, amr: spent.amr }
-    })
-  }
-  return {
-    async begin({ id, email }, token_hash) {
-      await knex('users').insert({ id, email, is_active: true })
-      const row = { id: randomUUID(), user_id: id, family_id: randomUUID(), token_hash, amr: 'pwd', expires_at: Date.now() + lifetime }
-      await knex('refresh_tokens').insert(row)
-    },
-    rotate: BENCH_POSTGRES ? inOneStatement : inTransaction,
+  const id = BENCH_POSTGRES ? 'uuid' : BENCH_MARIADB ? 'varchar(36)' : 'text'
+  for (const statement of tables(id)) await knex.raw(statement)
+  return async (text, values) => {
+    const answer = await knex.raw(text, values)
+    if (BENCH_MARIADB) return rowsOrCount(answer)
+    return BENCH_POSTGRES ? answer.rows : answer
   }
 }
 
-const key = createSecretKey(randomBytes(48))
+const [key, tokenKey] = [createSecretKey(randomBytes(48)), createSecretKey(randomBytes(48))]
 const header = encode({ alg: 'HS256', typ: 'JWT' })
 
 function encode(value) {
@@ -128,7 +97,19 @@ function accessToken({ id, email }, amr) {
   return `${signed}.${createHmac('sha256', key).update(signed).digest('base64url')}`
 }
 
-const newToken = () => randomBytes(32).toString('base64url')
+/** It names its session, under a MAC: nobody ends a session by a made-up token. */
+function newToken(session) {
+  const named = `${session}.${randomBytes(32).toString('base64url')}`
+  return `${named}.${macOf(named)}`
+}
+
+function sessionOf(token) {
+  const [session = '', random = '', mac = ''] = token.split('.')
+  const right = macOf(`${session}.${random}`)
+  return mac.length === right.length && timingSafeEqual(Buffer.from(mac), Buffer.from(right)) ? session : null
+}
+
+const macOf = (text) => createHmac('sha256', tokenKey).update(text).digest('base64url')
 const hashOf = (token) => createHash('sha256').update(token).digest('hex')
 const answer = (user, amr, refresh_token) => ({
   user_id: user.id,
@@ -139,18 +120,34 @@ const answer = (user, amr, refresh_token) => ({
 })
 
 await serve(async () => {
-  const tokens = await (BENCH_THROUGH === 'knex' ? throughKnex() : BENCH_POSTGRES ? throughPg() : throughSqlite())
+  const run = await open()
+
+  async function rotateRow(values) {
+    const [user] = await run(BENCH_MARIADB ? findRotatable : rotation, values)
+    return BENCH_MARIADB && user && (await run(rotationOfFound, values)) !== 1 ? undefined : user
+  }
+
+  async function rotate(token, session) {
+    const [next, now] = [newToken(session), Date.now()]
+    const user = await rotateRow({ hash: hashOf(token), next: hashOf(next), now, end: now + lifetime })
+    if (!user) await run(revocation, { session, now })
+    return user && answer(user, user.amr.split(' '), next)
+  }
+
   return express()
     .use(express.json())
     .post('/auth/signup', async (req, res) => {
-      const [user, token] = [{ id: randomUUID(), email: String(req.body?.email) }, newToken()]
-      await tokens.begin(user, hashOf(token))
+      const [user, session] = [{ id: randomUUID(), email: String(req.body?.email) }, randomUUID()]
+      const token = newToken(session)
+      await run(insertUser, user)
+      await run(insertSession, { session, id: user.id, hash: hashOf(token), end: Date.now() + lifetime })
       res.status(201).json(answer(user, ['pwd'], token))
     })
     .post('/auth/refresh', async (req, res) => {
-      const next = newToken()
-      const user = await tokens.rotate(hashOf(String(req.body?.refresh_token)), hashOf(next))
-      if (!user) return void res.status(401).json({ detail: 'unauthorized', code: 'INVALID_TOKEN', details: {} })
-      res.json(answer(user, user.amr.split(','), next))
+      const token = String(req.body?.refresh_token)
+      const session = sessionOf(token)
+      const pair = session === null ? null : await rotate(token, session)
+      if (!pair) return void res.status(401).json({ detail: 'unauthorized', code: 'INVALID_TOKEN', details: {} })
+      res.json(pair)
     })
 })

@@ -141,7 +141,7 @@ async function atRest({ knex }: Mounted): Promise<void> {
   }
 }
 
-const tablesToEmpty = ['auth_sessions', 'auth_recovery_codes', 'auth_refresh_tokens', 'auth_user_tokens', 'auth_identities', 'auth_users']
+const tablesToEmpty = ['auth_sessions', 'auth_recovery_codes', 'auth_user_tokens', 'auth_identities', 'auth_users']
 
 async function empty({ knex, provider, mails, clock }: FuzzHost['mounted']): Promise<void> {
   for (const table of tablesToEmpty) await knex(table).delete()

@@ -8,11 +8,11 @@ import { type Description, done, flag, instant, shape, string, stringOrNull } fr
 import { type Route, withBody } from '../http/routes'
 import { sameSite } from '../http/same-site'
 import { sendEmpty, sendJson } from '../http/send'
+import type { PublicSession } from '../session/find-session'
+import { listSessions, revokeSession } from '../session/list-sessions'
+import { logOutSession } from '../session/log-out'
 import type { OnLogout } from '../session/routes'
-import type { PublicSession } from '../session/server-session'
 import { clearSessionCookie, readSessionCookie } from '../session/session-cookie'
-import { logOutSession } from './log-out-session'
-import { listSessions, revokeSession } from './sessions'
 
 /**
  * Sessions kept in rows, for browsers; their logins are with the other logins. Nothing here without a table for them.

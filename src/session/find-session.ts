@@ -1,0 +1,94 @@
+import { type AuthMethod, amrFromText } from '../amr'
+import type { AuthContext } from '../context'
+import { ConfigurationError } from '../errors'
+import type { KeyList } from '../keys'
+import { hashOpaqueToken } from '../opaque-token'
+import type { SessionRecord, SessionStore, SessionWithUser } from '../store/auth-store'
+import { after, earlier } from './instants'
+import { hasTokenShape, isOldSessionToken, readSessionToken } from './session-token'
+
+/** What of a server-side session its owner may see: neither the cookie's value nor its hash. */
+export interface PublicSession {
+  /** Names the session in a list; opens nothing. */
+  readonly id: string
+  readonly userId: string
+  /** The methods of the login it began with. */
+  readonly amr: readonly AuthMethod[]
+  readonly createdAt: Date
+  /** Written at most once a minute. */
+  readonly lastSeenAt: Date
+  readonly expiresAt: Date
+  readonly ip: string | null
+  readonly userAgent: string | null
+}
+
+export function toPublicSession({ id, userId, amr, createdAt, lastSeenAt, expiresAt, ip, userAgent }: SessionRecord): PublicSession {
+  return Object.freeze({ id, userId, amr: Object.freeze(amrFromText(amr)), createdAt, lastSeenAt, expiresAt, ip, userAgent })
+}
+
+export interface LiveSession extends SessionWithUser {
+  /** It was moved on just now: the cookie is sent again, so that the browser keeps it as long. */
+  readonly hasSlid: boolean
+}
+
+/** What a look-up by cookie needs. */
+export interface SessionLookUp {
+  readonly sessions: SessionStore
+  /** Null: guards without the secret, which cannot tell junk from a token and ask the database. */
+  readonly sessionTokenKeys: KeyList | null
+}
+
+export type SessionContext = Pick<AuthContext, 'now'> &
+  SessionLookUp & { readonly settings: Pick<AuthContext['settings'], 'sessionTtlSeconds'> }
+
+const slideAfterSeconds = 60
+
+/**
+ * Returns the session behind a cookie's value and its user, by one query. Moves the session on when a minute has passed since it was. Null:
+ * unknown, expired or ended, or its account is gone or inactive.
+ */
+export async function findLiveSession(ctx: SessionContext, token: string): Promise<LiveSession | null> {
+  const found = await findBySessionCookie(ctx, token)
+  if (!found || !isAlive(found.session, ctx.now()) || !found.user.isActive) return null
+  if (ctx.now() < after(found.session.lastSeenAt, slideAfterSeconds)) return { ...found, hasSlid: false }
+  const session = await slide(ctx, found.session)
+  if (session) return { session, user: found.user, hasSlid: true }
+  // Ended since it was read, which nothing revives; or a request beside this one was first to move it on.
+  const again = await findBySessionCookie(ctx, token)
+  return again?.user.isActive && isAlive(again.session, ctx.now()) ? { ...again, hasSlid: false } : null
+}
+
+/** Ended ones too. Junk is refused by its MAC, without a query. */
+export async function findBySessionCookie(
+  { sessions, sessionTokenKeys: keys }: SessionLookUp,
+  token: string,
+): Promise<SessionWithUser | null> {
+  const isPossible = keys ? isOldSessionToken(token) || readSessionToken(keys, 'session', token) !== null : hasTokenShape(token)
+  if (!isPossible) return null
+  const tokenHash = hashOpaqueToken(token)
+  const found = await sessions.find({ tokenHash, kind: 'session' })
+  // A store that was given to createGuards() is asked directly, so its answer is compared here.
+  const isAsked = found?.session.tokenHash === tokenHash && found.session.kind === 'session' && found.session.userId === found.user.id
+  return isAsked ? found : null
+}
+
+/** The session of a refresh token that is valid now, also when it has expired. */
+export async function findByRefreshToken(ctx: AuthContext, sessions: SessionStore, token: string): Promise<SessionWithUser | null> {
+  if (!isOldSessionToken(token) && !readSessionToken(ctx.keys['session-token'], 'tokens', token)) return null
+  return sessions.find({ tokenHash: hashOpaqueToken(token), kind: 'tokens' })
+}
+
+export function isAlive({ revokedAt, expiresAt }: Pick<SessionRecord, 'revokedAt' | 'expiresAt'>, now: Date): boolean {
+  return revokedAt === null && expiresAt > now
+}
+
+async function slide({ sessions, settings, now }: SessionContext, session: SessionRecord): Promise<SessionRecord | null> {
+  const lastSeenAt = now()
+  const slid = { lastSeenAt, expiresAt: earlier(after(lastSeenAt, settings.sessionTtlSeconds), session.endsAt) }
+  return (await sessions.touch(session.id, after(lastSeenAt, -slideAfterSeconds), slid)) ? { ...session, ...slid } : null
+}
+
+export function sessionsOf({ sessions }: AuthContext['store']): SessionStore {
+  if (!sessions) throw new ConfigurationError('The store has no sessions; wire `sessions` in your AuthStore.')
+  return sessions
+}

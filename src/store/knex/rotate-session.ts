@@ -1,0 +1,87 @@
+import type { Knex } from 'knex'
+import type { Rotated, Rotation, SessionRecord } from '../auth-store'
+import { compiledFor, slotsOf } from './compiled-for'
+import type { Connection } from './connection'
+import type { Tables } from './default-tables'
+import type { Queryable } from './queryable'
+import type { Row } from './table'
+
+const answered = ['id', 'userId', 'amr', 'expiresAt'] as const satisfies readonly (keyof SessionRecord)[]
+
+/**
+ * Replaces the token of a session. One UPDATE decides, so that of any number of racers one wins. It writes the very row that a revocation
+ * writes, therefore one of the two waits for the other and judges the row again as it is then. The user's row need not be locked.
+ */
+export async function rotateSession(connection: Connection, tables: Tables, rotation: Rotation): Promise<Rotated | null> {
+  const { sessions } = tables
+  const { tokenHash, successorHash } = rotation
+  if (!sessions.match({ tokenHash }) || !sessions.match({ tokenHash: successorHash })) return null
+  const { dialect } = connection
+  if (!dialect.returning) return readThenRotate(connection, tables, rotation)
+  const [row] = await connection.statement('sessions.rotate', (db) => dialect.run(db, updateOf[dialect.least](db, tables, rotation)))
+  return row ? rotatedFrom(row, tables) : null
+}
+
+function rotatedFrom(row: Row, { sessions, users }: Tables): Rotated {
+  const userId = sessions.read(row, 'userId')
+  return {
+    session: {
+      id: sessions.read(row, 'id'),
+      userId,
+      amr: sessions.fields.has('amr') ? sessions.read(row, 'amr') : '',
+      expiresAt: sessions.read(row, 'expiresAt'),
+    },
+    user: { id: userId, email: users.read(row, 'email') },
+  }
+}
+
+type Build = ReturnType<typeof compiledFor<Rotation>>
+
+/** PostgreSQL's and SQLite's name of the smaller of two values. */
+const updateOf: Readonly<Record<'least' | 'min', Build>> = { least: updateBy('least'), min: updateBy('min') }
+
+function updateBy(least: 'least' | 'min'): Build {
+  return compiledFor<Rotation>((db, tables) => {
+    const { sessions, users } = tables
+    const rotation = slotsOf<Rotation>(['tokenHash', 'successorHash', 'generation', 'expiresAt', 'at'])
+    const owner = (db: Queryable) => db(users.name).where(users.column('id'), db.ref(sessions.column('userId')))
+    const end = db.raw(`${least}(?, ??)`, [sessions.value('expiresAt', rotation.expiresAt) ?? '', sessions.column('endsAt')])
+    return rotatable(db(sessions.name), tables, rotation)
+      .whereExists(
+        owner(db)
+          .where(users.where({ isActive: true }))
+          .select(db.raw('1')),
+      )
+      .update({ ...changesOf(tables, rotation), [sessions.bareColumn('expiresAt')]: end })
+      .returning([...sessions.select(answered), db.raw('(?) as ??', [owner(db).select(users.column('email')), users.alias('email')])])
+  })
+}
+
+/** What the two statements of MariaDB decide on: the second one decides, by the hash that the first one found. */
+async function readThenRotate(connection: Connection, tables: Tables, rotation: Rotation): Promise<Rotated | null> {
+  const { sessions, users } = tables
+  const [row] = await connection.statement<Row[]>('sessions.rotate', (db) =>
+    rotatable(db(sessions.name), tables, rotation)
+      .join(users.name, users.column('id'), sessions.column('userId'))
+      .where(users.where({ isActive: true }))
+      .select([...sessions.select([...answered, 'endsAt']), ...users.select(['email'])])
+      .limit(1),
+  )
+  if (!row) return null
+  const expiresAt = new Date(Math.min(rotation.expiresAt.getTime(), sessions.read(row, 'endsAt').getTime()))
+  const changes = { ...changesOf(tables, rotation), ...sessions.toRow({ expiresAt }) }
+  const count = await connection.statement<number>('sessions.rotate', (db) =>
+    rotatable(db(sessions.name), tables, rotation).update(changes),
+  )
+  return count === 1 ? rotatedFrom({ ...row, ...sessions.asRow({ expiresAt }) }, tables) : null
+}
+
+function rotatable(query: Knex.QueryBuilder, { sessions }: Tables, { tokenHash, at }: Rotation): Knex.QueryBuilder {
+  return query
+    .where(sessions.where({ tokenHash, kind: 'tokens', revokedAt: null }))
+    .where(sessions.column('expiresAt'), '>', sessions.value('expiresAt', at))
+}
+
+function changesOf({ sessions }: Tables, { successorHash, generation, at }: Rotation) {
+  return sessions.toRow({ tokenHash: successorHash, generation, rotatedAt: at, lastSeenAt: at })
+}
