@@ -57,7 +57,7 @@ function updateBy(least: 'least' | 'min'): Build {
   })
 }
 
-/** What the two statements of MariaDB decide on: the second one decides, by the hash that the first one found. */
+/** MariaDB's UPDATE returns no rows, so a SELECT reads what the answer needs first. The guarded UPDATE decides. */
 async function readThenRotate(connection: Connection, tables: Tables, rotation: Rotation): Promise<Rotated | null> {
   const { sessions, users } = tables
   const [row] = await connection.statement<Row[]>('sessions.rotate', (db) =>
