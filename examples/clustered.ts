@@ -33,17 +33,18 @@ async function primary() {
   })
 }
 
-function worker() {
+async function worker() {
   const database = connect()
   const redis = new Redis(REDIS_URL)
   redis.on('error', (error) => console.error('redis', error.message))
   const auth = createAuthRouter({
     store: createKnexStore({ knex: database }),
     throttle: { counters: redisCounters(redis) },
-    settings: { jwtSecret: AUTH_JWT_SECRET, oauthRedirectBaseUrl: 'http://localhost:3000' }, // the same for every worker
+    settings: { jwtSecret: AUTH_JWT_SECRET, publicUrl: 'http://localhost:3000' }, // the same for every worker
   })
   const log = auditLog(database)
   log.watch(auth.events)
+  await auth.ready() // rejects if a table is wrong
 
   const app = express()
   app.use('/auth', auth)

@@ -36,7 +36,7 @@ export async function start(port = 3000, filename = 'app.sqlite') {
     store: createKnexStore({ knex: database }),
     settings: {
       jwtSecret: process.env.AUTH_JWT_SECRET ?? '',
-      oauthRedirectBaseUrl: 'http://localhost:3000', // where mailed links lead
+      publicUrl: 'http://localhost:3000', // where mailed links lead
       tokenDelivery: 'cookie',
       cookieSecure: false, // plain http on localhost only
     },
@@ -53,6 +53,7 @@ export async function start(port = 3000, filename = 'app.sqlite') {
     notes.push({ by: getAuth(request).sub, text: String(request.body.text) })
     response.status(201).json(notes.at(-1))
   })
+  await auth.ready() // rejects if a table is wrong
 
   const app = express()
   app.get('/', (_request, response) => {

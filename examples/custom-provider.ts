@@ -56,10 +56,11 @@ export async function start(port = 3000, filename = 'app.sqlite', chat: Provider
     settings: {
       jwtSecret: process.env.AUTH_JWT_SECRET ?? '',
       oauthEnabled: true,
-      oauthRedirectBaseUrl: 'http://localhost:3000',
+      publicUrl: 'http://localhost:3000',
       cookieSecure: false, // plain http on localhost only
     },
   })
+  await auth.ready() // rejects if a table is wrong
   const app = express()
   app.use('/auth', auth)
   return app.listen(port, '127.0.0.1').on('close', () => database.destroy())

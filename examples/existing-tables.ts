@@ -52,8 +52,9 @@ export async function start(port = 3000, filename = 'app.sqlite') {
   const store = createKnexStore({ knex: database, ...tables })
   const auth = createAuthRouter({
     store,
-    settings: { jwtSecret: process.env.AUTH_JWT_SECRET ?? '', oauthRedirectBaseUrl: 'http://localhost:3000' }, // where mailed links lead
+    settings: { jwtSecret: process.env.AUTH_JWT_SECRET ?? '', publicUrl: 'http://localhost:3000' }, // where mailed links lead
   })
+  await auth.ready() // rejects if a table is wrong
 
   const app = express()
   app.use('/auth', auth)

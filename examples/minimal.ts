@@ -13,16 +13,17 @@ async function main() {
     providers: {
       acme: await OidcClient.discover(OIDC_ISSUER, { clientId: OIDC_CLIENT_ID, clientSecret: OIDC_CLIENT_SECRET, providerName: 'acme' }),
     },
-    environment: 'development', // no mailer is wired; see "Before production"
+    environment: 'development', // no mailer: links are in the answers; see "Before production"
     settings: {
       jwtSecret: AUTH_JWT_SECRET,
       oauthEnabled: true,
-      oauthRedirectBaseUrl: 'http://localhost:3000',
+      publicUrl: 'http://localhost:3000',
       tokenDelivery: 'cookie',
       cookieSecure: false, // plain http on localhost only
       oauthSuccessRedirect: '/api/hello',
     },
   })
+  await auth.ready() // rejects if a table is wrong
 
   const app = express()
   app.use('/auth', auth)

@@ -27,9 +27,10 @@ export async function start(port = 3000, filename = 'app.sqlite', google: Provid
     settings: {
       jwtSecret: process.env.AUTH_JWT_SECRET ?? '',
       oauthEnabled: true,
-      oauthRedirectBaseUrl: 'http://localhost:3000', // for the same login in a browser
+      publicUrl: 'http://localhost:3000', // for the same login in a browser
     },
   })
+  await auth.ready() // rejects if a table is wrong
 
   const app = express()
   app.use('/auth', auth)

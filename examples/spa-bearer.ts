@@ -33,12 +33,13 @@ export async function start(port = 3000, filename = 'app.sqlite') {
     store: createKnexStore({ knex: database }),
     settings: {
       jwtSecret: process.env.AUTH_JWT_SECRET ?? '',
-      oauthRedirectBaseUrl: 'http://localhost:3000', // where mailed links lead
+      publicUrl: 'http://localhost:3000', // where mailed links lead
       tokenDelivery: 'bearer',
       accessTokenTtlSeconds: 600,
       refreshReuseGraceSeconds: 10, // two tabs that refresh at one moment
     },
   })
+  await auth.ready() // rejects if a table is wrong
 
   const app = express()
   app.use(allowOrigin(process.env.SPA_ORIGIN ?? 'http://localhost:5173'))

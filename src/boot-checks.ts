@@ -1,10 +1,15 @@
-import type { Settings } from './config/settings'
+import { isTest } from './config/environment'
+import type { Settings } from './config/every-setting'
+import { publicUrlNames } from './config/settings'
 import { isAbsoluteAddress } from './config/web-address'
 import { ConfigurationError } from './errors'
+import { isJoiSchema, keysOf } from './http/host-schema'
 import type { Logger } from './logger'
 import { type AuthRouterOptions, hasMethods } from './options'
+import { writableFields } from './profile/writable-fields'
 import type { ProviderClient } from './providers/provider-client'
 import type { AuthStore } from './store/auth-store'
+import { seeTroubleshooting } from './troubleshooting'
 
 /** What is known when the door is about to open. */
 export interface Boot {
@@ -27,21 +32,25 @@ const requirements: readonly ((boot: Boot) => void)[] = [
   checkProviderKeys,
   checkProviderClients,
   checkProviderRegistered,
+  checkSocialLoginIsChosen,
   checkIdentityTable,
   checkNameColumn,
   checkGraceWindow,
+  checkSessionClaims,
   checkRedirectUris,
   checkProvenEmails,
   checkLinksStayOutOfBodies,
+  checkTimingDefence,
   checkLinkTemplates,
   checkLinkOrigin,
   checkSecondFactor,
+  checkFieldsDescribed,
 ]
 
 function checkPrefix({ prefix }: Boot): void {
   if (!/^(?:\/[A-Za-z0-9._~-]+)+$/.test(prefix)) {
     throw new ConfigurationError(
-      "Option prefix must be the full public path of the mount: it starts with '/' and does not end with one, for example '/auth'.",
+      `Option prefix must be the full public path of the mount: it starts with '/' and does not end with one, for example '/auth'. ${seeTroubleshooting('prefix-with-a-slash-at-its-end')}`,
     )
   }
 }
@@ -88,6 +97,15 @@ function checkProviderRegistered({ settings, providers }: Boot): void {
   }
 }
 
+/** Left out it would be off, and every social login a 404; an explicit false turns it off for a while. */
+function checkSocialLoginIsChosen({ options, providers }: Boot): void {
+  const { oauthEnabled } = options.settings
+  if (providers.size === 0 || (oauthEnabled !== undefined && oauthEnabled !== '')) return
+  throw new ConfigurationError(
+    `Providers are given, but oauthEnabled (AUTH_OAUTH_ENABLED) is left out; set it to true, or to false to keep social login off. ${seeTroubleshooting('providers-without-oauth-enabled')}`,
+  )
+}
+
 function checkIdentityTable({ settings, store }: Boot): void {
   if (settings.oauthEnabled && !store.identities) {
     throw new ConfigurationError(
@@ -111,13 +129,22 @@ function checkGraceWindow({ settings, store }: Boot): void {
   }
 }
 
+/** A stateless session is known by its token alone, so its freshness has to be in there. */
+function checkSessionClaims({ settings, store }: Boot): void {
+  if (!settings.accessTokenSessionClaims && !store.sessions) {
+    throw new ConfigurationError(
+      'accessTokenSessionClaims (AUTH_ACCESS_TOKEN_SESSION_CLAIMS) is false but the store keeps no sessions, so nothing would say when a person signed in; wire `sessions` in your store, or leave the setting at true.',
+    )
+  }
+}
+
 /** Never taken from the Host header, so it has to be said (RFC 6749 section 3.1.2; RFC 9700 section 4.1). */
 function checkRedirectUris({ settings, providers }: Boot): void {
   if (!settings.oauthEnabled) return
   for (const [key, client] of providers) {
-    if (client.redirectUri === undefined && settings.oauthRedirectBaseUrl === '') {
+    if (client.redirectUri === undefined && settings.publicUrl === '') {
       throw new ConfigurationError(
-        `oauthRedirectBaseUrl (OAUTH_REDIRECT_BASE_URL) is empty but provider ${key} has no redirectUri of its own; set it to the public origin of this service, for example https://app.example.com.`,
+        `${publicUrlNames} is empty but provider ${key} has no redirectUri of its own; set it to the public origin of this service, for example https://app.example.com. ${seeTroubleshooting('no-public-url')}`,
       )
     }
     if (client.redirectUri !== undefined && !isEndpoint(client.redirectUri)) {
@@ -135,12 +162,13 @@ function checkProvenEmails({ settings, store }: Boot): void {
   )
 }
 
-/** A forgotten mailer would hand the reset link of any account to whoever asks (contract section 10.2). */
+/** A forgotten mailer would hand the reset link of any account to anybody who asks. */
 function checkLinksStayOutOfBodies({ options, settings, production }: Boot): void {
   if (!production || settings.linksInProduction) return
+  if (!settings.localAccountsEnabled && !options.mailer) return // no route makes a link
   if (!options.mailer) {
     throw new ConfigurationError(
-      "No mailer: activation and reset links would be in response bodies, which takes over any account. Pass `mailer`; or, when this is not production, set NODE_ENV or option environment to 'development' or 'test'; or accept it with linksInProduction (AUTH_LINKS_IN_PRODUCTION).",
+      `No mailer: activation and reset links would be in response bodies, which takes over any account. Pass \`mailer\`${andLinks(settings)}; or, when this is not production, set NODE_ENV or option environment to 'development' or 'test'; or accept it with linksInProduction (AUTH_LINKS_IN_PRODUCTION). ${seeTroubleshooting('no-mailer')}`,
     )
   }
   if (settings.returnTokenInResponse) {
@@ -148,6 +176,17 @@ function checkLinksStayOutOfBodies({ options, settings, production }: Boot): voi
       'returnTokenInResponse (AUTH_RETURN_TOKEN_IN_RESPONSE) puts activation and reset links in response bodies, which takes over any account; switch it off in production, or accept it with linksInProduction (AUTH_LINKS_IN_PRODUCTION).',
     )
   }
+}
+
+/** What a mailer will need besides, in the same error: found one after the other, each is another failed start. */
+function andLinks(settings: Settings): string {
+  if (settings.backendLinks || linkTemplates.every((name) => settings[name] !== null)) return ''
+  const origin = settings.publicUrl === '' ? ` and ${publicUrlNames}` : ''
+  return `, and say where its links lead: backendLinks: true (AUTH_BACKEND_LINKS)${origin} for the built-in pages, or ${unsetTemplates(settings)} for pages of yours`
+}
+
+function unsetTemplates(settings: Settings): string {
+  return linkTemplates.filter((name) => settings[name] === null).join(', ')
 }
 
 const linkTemplates = [
@@ -158,21 +197,23 @@ const linkTemplates = [
 ] as const
 
 function checkLinkTemplates({ options, settings }: Boot): void {
-  if (!options.mailer || settings.backendLinks) return
+  if (!options.mailer || settings.backendLinks || !settings.localAccountsEnabled) return
   const unset = linkTemplates.filter((name) => settings[name] === null)
   if (unset.length === 0) return
   throw new ConfigurationError(
-    `A mailer is given but ${unset.join(', ')} ${unset.length === 1 ? 'is' : 'are'} unset: mails would have no link; set each to a page of yours, with {token} in it.`,
+    `A mailer is given but ${unset.join(', ')} ${unset.length === 1 ? 'is' : 'are'} unset: mails would have no link; set backendLinks: true (AUTH_BACKEND_LINKS) for the built-in pages, or set each to a page of yours, with {token} in it. ${seeTroubleshooting('no-link-templates')}`,
   )
 }
 
 /** Links below the mount begin with the public origin, which is never taken from the Host header. */
 function checkLinkOrigin({ options, settings }: Boot): void {
-  if (settings.oauthRedirectBaseUrl !== '' || (options.mailer && !settings.backendLinks)) return
-  const unset = linkTemplates.filter((name) => settings[name] === null)
+  const { localAccountsEnabled: isLocal } = settings
+  if (settings.publicUrl !== '' || (isLocal && options.mailer && !settings.backendLinks) || (!isLocal && !options.mailer)) return
+  const needed = isLocal ? linkTemplates : (['emailVerificationUrlTemplate'] as const)
+  const unset = needed.filter((name) => settings[name] === null)
   if (unset.length === 0) return
   throw new ConfigurationError(
-    `oauthRedirectBaseUrl (OAUTH_REDIRECT_BASE_URL) is empty, and activation and reset links need it; set it to the public origin of this service, for example https://app.example.com, or set ${unset.join(', ')}.`,
+    `${publicUrlNames} is empty, and ${isLocal ? 'activation and reset' : 'verification'} links need it; set it to the public origin of this service, for example https://app.example.com, or set ${unset.join(', ')}. ${seeTroubleshooting('no-public-url')}`,
   )
 }
 
@@ -188,4 +229,24 @@ function checkSecondFactor({ settings, store }: Boot): void {
     throw new ConfigurationError(
       'mfaEnabled (AUTH_MFA_ENABLED) is true but the store has no recovery codes; wire `recoveryCodes` in your store.',
     )
+}
+
+/** What nothing describes, nobody validates. A Standard Schema cannot be asked for its keys; a first request tells (profile/). */
+function checkFieldsDescribed({ options, store }: Boot): void {
+  const { schema } = options.signup ?? {}
+  if (schema && !isJoiSchema(schema)) return
+  const described = schema ? keysOf(schema) : new Set()
+  const missing = writableFields({ store }).filter((name) => !described.has(name))
+  if (missing.length === 0) return
+  throw new ConfigurationError(
+    `users.fields: a person may write ${missing.join(', ')}, and option signup.schema does not describe ${missing.length === 1 ? 'it' : 'them'}; add ${missing.length === 1 ? 'it' : 'them'} to signup.schema, or map ${missing.length === 1 ? 'it' : 'them'} as { column, readOnly: true }. ${seeTroubleshooting('writable-field-without-schema')}`,
+  )
+}
+
+/** One switch for tests, which a production system inherits by a copied file. */
+function checkTimingDefence({ options: { timingDefence, environment } }: Boot): void {
+  if (timingDefence !== false || isTest(environment)) return
+  throw new ConfigurationError(
+    "Option timingDefence: false is for environment 'test' alone. For answers at once set timingGridMilliseconds: 0 (AUTH_TIMING_GRID_MILLISECONDS); then the time of a login tells which address has an account.",
+  )
 }

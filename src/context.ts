@@ -1,17 +1,21 @@
 import type { Background } from './background'
-import type { Settings } from './config/settings'
+import type { AccessTokenClaimsHook } from './claims/ask-for-claims'
+import type { Settings } from './config/every-setting'
 import type { EventEmitter } from './events'
 import type { AccessKey, Keys } from './keys'
 import type { Logger } from './logger'
 import type { Postman } from './mail/postman'
-import type { SignupOptions, Templates } from './options'
+import type { SignupOptions, TakeOverHook, Templates } from './options'
 import type { PasswordHasher, PasswordPolicy } from './passwords/password-hasher'
 import type { ProviderClient } from './providers/provider-client'
+import type { Readiness } from './readiness/readiness'
+import type { SetupNotices } from './setup-notices/notices'
 import type { AuthStore, UserRecord } from './store/auth-store'
 import { isKnexStore } from './store/knex/knex-store'
 import { recheckedStore } from './store/rechecked-store'
-import type { BudgetPair } from './throttle/budget'
+import type { DeviceBudgets, MailBudgets, SubjectBudgets } from './throttle/budget'
 import type { Budget, CounterStore } from './throttle/counter-store'
+import type { Markers } from './throttle/markers'
 
 /** Everything an operation may use, built once at boot; the first parameter of each. */
 export interface AuthContext {
@@ -21,7 +25,10 @@ export interface AuthContext {
   readonly keys: Keys
   /** Of access tokens: `jwtKeys`, or the one derived from the secret. The first signs, all verify. */
   readonly accessKeys: readonly AccessKey[]
+  /** Behind the check of its tables, where there is one. */
   readonly store: AuthStore
+  /** Null: nobody looks at the tables. */
+  readonly readiness: Readiness | null
   /** Registration key -> client. */
   readonly providers: ReadonlyMap<string, ProviderClient>
   readonly hasher: PasswordHasher
@@ -31,8 +38,8 @@ export interface AuthContext {
   /** `settings.mfaSecretKey`: the first encrypts, all decrypt. */
   readonly mfaSecretKeys: readonly Buffer[]
   readonly counters: CounterStore
-  /** Spent states; a map of their own, so that no flood of other keys can push one out. */
-  readonly stateMarkers: CounterStore
+  /** States of social login that a callback used. */
+  readonly stateMarkers: Markers
   readonly budgets: Budgets
   /** Null: no mailer; then links are shown in bodies. */
   readonly postman: Postman | null
@@ -41,29 +48,41 @@ export interface AuthContext {
   /** Activation and reset links stand in response bodies: never in production unless the host insists. */
   readonly showsLinks: boolean
   readonly refusesEmailLink: ((user: UserRecord) => boolean | Promise<boolean>) | null
+  /** Null: access tokens carry our own claims alone. */
+  readonly accessTokenClaims: AccessTokenClaimsHook | null
   readonly signup: SignupOptions
+  readonly onTakeOver: TakeOverHook | null
   /** What goes on after an answer. */
   readonly background: Background
+  /** The grid that answers about an account are sent on, in milliseconds; 0: they are sent at once. */
+  readonly gridMs: number
   readonly events: EventEmitter
   readonly logger: Logger
+  /** What the log says, once each, of a set-up that looks wrong. */
+  readonly notices: SetupNotices
   /** The only clock. */
   readonly now: () => Date
 }
 
-/** Contract sections 8 and 13; `false`: not limited. */
+/** The rate limits; `false`: not limited. */
 export interface Budgets {
   /** Calls of one client per route. */
   readonly routes: Budget | false
-  readonly login: BudgetPair
+  readonly login: SubjectBudgets
   readonly signup: Budget | false
   /** Requests for links, per purpose. */
-  readonly links: BudgetPair
-  /** Mails to one address, whatever they are about. */
-  readonly mail: Budget | false
+  readonly links: SubjectBudgets
+  /** Mails to one address. */
+  readonly mail: MailBudgets
+  readonly device: DeviceBudgets
   /** Wrong codes of one account, over every route that takes one. */
   readonly mfa: Budget | false
-  /** Wrong passwords of a signed-in person. */
+  /** Wrong passwords of a signed-in person: of one session, and of a caller without one. */
   readonly password: Budget
+  /** The same over all sessions of an account. */
+  readonly passwordOfAccount: Budget
+  /** Changes of one account whose notice can undo them. */
+  readonly changes: Budget
 }
 
 /** An adapter of the host's is put behind our own comparison of what it answers; `createKnexStore` compares by itself. */

@@ -6,47 +6,91 @@ import { adminRoutes } from './admin/routes'
 import { isProduction } from './config/environment'
 import type { AuthContext } from './context'
 import { createContext } from './create-context'
+import { keepDeviceAfterLogout } from './device/send-login'
+import { drainer } from './drain'
 import type { AuthEvents } from './events'
-import { type Guards, guardsFor } from './guards/guards'
+import { type GuardContext, type Guards, guardsFor } from './guards/guards'
+import { isWithinRouteBudget } from './guards/route-budget'
 import { ownKeys } from './guards/token-keys'
-import { checkMount } from './http/check-mount'
 import { answerErrors } from './http/error-handler'
 import { mountRoutes } from './http/routes'
+import { watchSetup } from './http/watch-setup'
 import { localRoutes } from './local/routes'
 import { mfaRoutes } from './mfa/routes'
 import { withOpenApi } from './openapi/chapters'
 import type { Chapter } from './openapi/document'
 import type { AuthRouterOptions } from './options'
+import { reauthenticationRoutes } from './reauthentication/routes'
 import { type AuthService, createService } from './service'
 import { keySetRoutes } from './session/key-set-route'
-import { type OnLogout, sessionRoutes } from './session/routes'
+import { type LogoutRules, logoutLimit } from './session/log-out-request'
+import { metadataRoutes, rootMetadataRoutes } from './session/metadata-route'
+import { sessionRoutes } from './session/routes'
+import { sessionListRoutes } from './session-list/routes'
 import { endOwnAttempts } from './social/attempts'
 import { socialRoutes } from './social/routes'
+import { withSessionGuards } from './step-up/session-guards'
+import type { HostTypes } from './store/host-types'
+import { undoRoutes } from './undo/routes'
 
 /** `app.use('/auth', auth)` */
-export interface AuthRouter extends Router {
-  readonly guards: Guards
+export interface AuthRouter<Host extends HostTypes = HostTypes> extends Router {
+  readonly guards: Guards<Host>
   /** The same operations without HTTP. */
-  readonly service: AuthService
+  readonly service: AuthService<Host>
   readonly events: AuthEvents
+  /**
+   * What belongs at the root of the site: `app.use(auth.wellKnown)`. It answers below `/.well-known/` alone, and with `accessTokenIssuer`
+   * and `jwtKeys` only: the metadata that verifiers of access tokens look for.
+   */
+  readonly wellKnown: Router
+  /**
+   * Waits until the tables have been compared with what the store writes. Call it before `listen`. Resolves at once for a store that is
+   * not looked at (`checkTables: false`, or an adapter without `check`).
+   *
+   * @throws ConfigurationError that lists every `error`; the tables are looked at again each time it is called
+   */
+  ready(): Promise<void>
+  /**
+   * Ends the work after answers, for a process that stops: mails that wait for another attempt are tried at once. Resolves when all is
+   * done, or after 10 seconds; a second call waits for the same end. Afterwards nothing of ours keeps the process alive, and a mail
+   * is tried once only. Call it after `server.close()` and before the database is closed.
+   */
+  drain(): Promise<void>
 }
 
 /**
- * Checks everything once, and returns the router to mount at `prefix`.
+ * Checks everything once, and returns the router to mount at `prefix`. `createAuthRouter<{ fields: { firstName: string } }>(…)` states the
+ * types of your own fields.
  * @throws ConfigurationError naming the missing piece and the fix
  */
-export function createAuthRouter(options: AuthRouterOptions): AuthRouter {
+export function createAuthRouter<Host extends HostTypes = HostTypes>(options: AuthRouterOptions<Host>): AuthRouter<Host> {
+  return routerOf(options as AuthRouterOptions) as AuthRouter<Host> // what the host says of its own fields
+}
+
+function routerOf(options: AuthRouterOptions): AuthRouter {
   const ctx = createContext(options)
-  const guards = guardsFor({ ...ctx, tokenKeys: ownKeys(ctx.accessKeys), sessionTokenKeys: ctx.keys['session-token'] })
+  const guardContext: GuardContext = { ...ctx, tokenKeys: ownKeys(ctx.accessKeys), sessionTokenKeys: ctx.keys['session-token'] }
+  const guards = withSessionGuards(guardContext, guardsFor(guardContext))
   const router = express.Router({ caseSensitive: true, strict: true })
-  router.use(checkMount(ctx.prefix, ctx.logger))
+  router.use(watchSetup(ctx))
   const chapters = withOpenApi(ctx, chaptersOf(ctx, guards))
   mountRoutes(
     router,
     chapters.flatMap(({ routes }) => routes),
   )
   router.use(answerErrors(ctx.logger, ctx.settings.defaultLocale))
-  const auth: AuthRouter = Object.assign(router, { guards, service: createService(ctx), events: ctx.events })
+  const wellKnown = express.Router({ caseSensitive: true, strict: true })
+  mountRoutes(wellKnown, rootMetadataRoutes(ctx))
+  wellKnown.use(answerErrors(ctx.logger, ctx.settings.defaultLocale))
+  const auth: AuthRouter = Object.assign(router, {
+    guards,
+    service: createService(ctx),
+    events: ctx.events,
+    wellKnown,
+    ready: async () => ctx.readiness?.ready(),
+    drain: drainer(ctx),
+  })
   if (!isProduction(options.environment)) testedContexts.set(auth, ctx)
   return auth
 }
@@ -59,19 +103,30 @@ export function testedContext(auth: AuthRouter): AuthContext | null {
 }
 
 function chaptersOf(ctx: AuthContext, guards: Guards): Chapter[] {
-  const onLogout: OnLogout = (req, res) => endOwnAttempts(ctx, req, res)
+  const logout: LogoutRules = {
+    isWithinBudget: (req) => isWithinRouteBudget(ctx, logoutLimit, req),
+    endOthers(req, res, endedId) {
+      if (endedId !== null) keepDeviceAfterLogout(ctx, req, res, endedId)
+      endOwnAttempts(ctx, req, res)
+    },
+  }
   return [
     {
       name: 'Social login',
       about: 'OAuth 2.0 and OpenID Connect, and the identities linked to an account.',
       routes: ctx.settings.oauthEnabled ? socialRoutes(ctx, guards) : [],
     },
-    { name: 'Tokens', about: 'A session of tokens goes on, and ends.', routes: sessionRoutes(ctx, onLogout) },
+    { name: 'Tokens', about: 'A session of tokens goes on, and ends.', routes: sessionRoutes(ctx, logout) },
     { name: 'Local accounts', about: 'Email and password: signup, activation, login, reset.', routes: localRoutes(ctx) },
-    { name: 'The signed-in person', about: 'Their own account: password and address.', routes: accountRoutes(ctx, guards) },
+    {
+      name: 'The signed-in person',
+      about: 'Their own account: password, address and sessions.',
+      routes: [...accountRoutes(ctx, guards), ...reauthenticationRoutes(ctx, guards), ...sessionListRoutes(ctx, guards)],
+    },
     { name: 'Second factor', about: 'One-time codes (RFC 6238) and recovery codes.', routes: mfaRoutes(ctx, guards) },
-    { name: 'Server-side sessions', about: 'Sessions kept in rows, by one cookie.', routes: serverSessionRoutes(ctx, guards, onLogout) },
+    { name: 'Server-side sessions', about: 'Sessions kept in rows, by one cookie.', routes: serverSessionRoutes(ctx, guards, logout) },
+    { name: 'Undo', about: 'Takes an account back by the link of a notice.', routes: undoRoutes(ctx) },
     { name: 'Administration', about: 'Other people’s accounts.', routes: adminRoutes(ctx, guards) },
-    { name: 'Keys', about: 'What access tokens are checked with.', routes: keySetRoutes(ctx) },
+    { name: 'Keys', about: 'What access tokens are checked with.', routes: [...keySetRoutes(ctx), ...metadataRoutes(ctx)] },
   ]
 }

@@ -1,23 +1,27 @@
 import { createBackground } from './background'
 import { type Boot, runBootChecks } from './boot-checks'
 import { warnAtBoot } from './boot-warnings'
-import { isProduction } from './config/environment'
-import { resolveSettings, type Settings } from './config/settings'
+import { isProduction, isTest } from './config/environment'
+import type { Settings } from './config/every-setting'
+import { resolveSettings } from './config/settings'
 import { type AuthContext, type Budgets, trustedStore } from './context'
 import { ConfigurationError } from './errors'
 import { createEvents } from './events'
+import { readSecretKeys } from './factor/secret-box'
 import { deriveKeys, secretAccessKey } from './keys'
 import { consoleLogger, type Logger, safely } from './logger'
 import { createPostman } from './mail/postman'
-import { readSecretKeys } from './mfa/secret-box'
 import { type AuthRouterOptions, checkOptions, type Templates } from './options'
 import { createDummyHash } from './passwords/dummy-hash'
 import { argon2idHasher } from './passwords/hasher'
 import type { PasswordHasher, PasswordPolicy } from './passwords/password-hasher'
+import { guardedStore } from './readiness/guarded-store'
+import { readinessOf } from './readiness/readiness-of'
 import { readSigningKeys } from './session/access-keys'
-import { resolveBudget, resolveBudgets } from './throttle/budget'
-import { countedHereToo } from './throttle/counted-here-too'
+import { createSetupNotices } from './setup-notices/notices'
+import { resolveBudget, resolveBudgets, resolveMailBudgets, type SubjectBudgets } from './throttle/budget'
 import { withLocalFallback } from './throttle/local-fallback'
+import { createMarkers } from './throttle/markers'
 import { memoryCounters } from './throttle/memory-counters'
 
 /**
@@ -28,21 +32,27 @@ export function createContext(options: AuthRouterOptions): AuthContext {
   checkOptions(options)
   const production = isProduction(options.environment)
   const settings = resolveSettings(options.settings, { production })
+  const defendsTiming = !isTest(options.environment) || options.timingDefence === true
   const logger = safely(options.logger ?? consoleLogger)
   const providers = new Map(Object.entries(options.providers ?? {}))
   const prefix = options.prefix ?? '/auth'
   const events = createEvents(logger)
+  const now = options.now ?? (() => new Date())
   const boot: Boot = { options, settings, production, prefix, providers, store: options.store, logger }
   runBootChecks(boot)
   warnAtBoot(boot)
+  for (const client of providers.values()) client.useClock?.(now)
   const keys = deriveKeys(settings.jwtSecret)
+  const readiness = readinessOf(options, settings, logger, now)
+  const store = trustedStore(options.store, logger)
   const hasher = options.passwordHasher ?? argon2idHasher()
   return Object.freeze({
     settings,
     prefix,
     keys,
     accessKeys: settings.jwtKeys ? readSigningKeys(settings.jwtKeys) : [secretAccessKey(keys.access)],
-    store: trustedStore(options.store, logger),
+    store: readiness ? guardedStore(store, readiness) : store,
+    readiness,
     providers,
     hasher,
     dummyHash: createDummyHash(hasher),
@@ -54,11 +64,15 @@ export function createContext(options: AuthRouterOptions): AuthContext {
     templates: templatesOf(options),
     showsLinks: options.mailer === undefined || settings.returnTokenInResponse,
     refusesEmailLink: options.refusesEmailLink ?? null,
+    accessTokenClaims: options.accessTokenClaims ?? null,
     signup: options.signup ?? {},
-    background: createBackground(logger),
+    onTakeOver: options.onTakeOver ?? null,
+    background: createBackground(logger, { isDelayed: defendsTiming }),
+    gridMs: defendsTiming ? settings.timingGridMilliseconds : 0,
     events,
     logger,
-    now: options.now ?? (() => new Date()),
+    notices: createSetupNotices(logger),
+    now,
   })
 }
 
@@ -79,18 +93,13 @@ function policyOf({ passwordPolicy = {} }: AuthRouterOptions, settings: Settings
   }
 }
 
-// A spent state may not be forgotten before it expires, so strangers who spend many fill this up: room for very many.
-const spentStates = 500_000
-
 /** A shared store has a local one behind it, so that an outage never means "unlimited", nor a state that works twice here. */
 function countersOf({ throttle = {}, now }: AuthRouterOptions, logger: Logger): Pick<AuthContext, 'counters' | 'stateMarkers'> {
   const clock = now ? { now: () => now().getTime() } : {}
   const shared = throttle.counters ? withLocalFallback(throttle.counters, { ...clock, logger }) : null
-  // A map of their own: no flood of other keys can push a spent state out of it.
-  const states = memoryCounters({ ...clock, maxKeys: spentStates })
   return {
     counters: shared ?? memoryCounters(clock),
-    stateMarkers: shared ? countedHereToo(shared, states) : states,
+    stateMarkers: createMarkers('oauth-state', { counters: shared, now: clock.now ?? Date.now }),
   }
 }
 
@@ -104,13 +113,35 @@ function templatesOf({ templates = {} }: AuthRouterOptions): Templates {
 
 function budgetsOf({ throttle = {} }: AuthRouterOptions): Budgets {
   const failures = { attempts: 5, windowSeconds: 900 }
+  const email = { attempts: 50, windowSeconds: 900 }
+  const login = resolveBudgets(
+    'throttle.login',
+    throttle.login,
+    { pair: failures, email, client: { attempts: 100, windowSeconds: 900 } },
+    { plain: 'pair' },
+  )
+  const links = resolveBudgets('throttle.links', throttle.links, { pair: failures, email, client: { attempts: 20, windowSeconds: 900 } })
+  const mail = resolveMailBudgets('throttle.mail', throttle.mail)
+  const mfa = resolveBudget('throttle.mfa', throttle.mfa, failures)
   return Object.freeze({
     routes: resolveBudget('throttle.routes', throttle.routes, { attempts: 60, windowSeconds: 60 }),
-    login: resolveBudgets('throttle.login', throttle.login, { email: failures, client: failures }),
+    login,
     signup: resolveBudget('throttle.signup', throttle.signup, { attempts: 20, windowSeconds: 3_600 }),
-    links: resolveBudgets('throttle.links', throttle.links, { email: failures, client: { attempts: 20, windowSeconds: 900 } }),
-    mail: resolveBudget('throttle.mail', throttle.mail, { attempts: 5, windowSeconds: 3_600 }),
-    mfa: resolveBudget('throttle.mfa', throttle.mfa, failures),
+    links,
+    mail,
+    mfa,
+    device: Object.freeze({
+      login: isOff(login) ? false : { attempts: 10, windowSeconds: 900 },
+      codes: mfa && failures,
+      links: isOff(links) ? false : failures,
+      mails: mail.links.length === 0 ? false : { attempts: 5, windowSeconds: 3_600 },
+    }),
     password: failures,
+    passwordOfAccount: { attempts: 25, windowSeconds: 900 },
+    changes: { attempts: 10, windowSeconds: 86_400 },
   })
+}
+
+function isOff(budgets: SubjectBudgets): boolean {
+  return Object.values(budgets).every((budget) => budget === false)
 }

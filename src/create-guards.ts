@@ -1,23 +1,33 @@
-import { type GuardSettingsInput, type KeySource, resolveGuardSettings } from './config/guard-settings'
+import { type GuardSettingsInput, guardSettingNames, type KeySource, resolveGuardSettings } from './config/guard-settings'
+import { refuseMisplaced } from './config/misplaced'
 import { ConfigurationError } from './errors'
-import { type Guards, guardsFor } from './guards/guards'
+import { discoveredKeys } from './guards/discovered-keys'
+import { type GuardContext, type Guards, guardsFor } from './guards/guards'
 import { ownKeys, publishedKeys, type TokenKeys } from './guards/token-keys'
 import { createHttpClient, type HttpClient } from './http-client'
 import { deriveKeyList, secretAccessKey } from './keys'
 import { consoleLogger, type Logger, safely } from './logger'
 import { hasMethods, isObject, refuseUnknownOptions } from './options'
-import { requireEndpoint } from './providers/client-options'
+import { requireEndpoint, requireStaleSeconds } from './providers/client-options'
 import { createKeySet } from './providers/key-set'
 import { readJwtKeys } from './session/access-keys'
+import { createSetupNotices } from './setup-notices/notices'
+import { withSessionGuards } from './step-up/session-guards'
 import type { AuthStore } from './store/auth-store'
+import type { HostTypes } from './store/host-types'
 
 export interface GuardsOptions {
-  /** Exactly one of `jwtSecret`, `jwtKeys` and `jwksUri`; `tokenDelivery` and `accessCookieName` as the issuing router has them. */
+  /**
+   * Exactly one of `jwtSecret`, `jwtKeys` and `jwksUri`, or `accessTokenIssuer` with `accessTokenAudience` alone; `tokenDelivery` and
+   * `accessCookieName` as the issuing router has them.
+   */
   settings: GuardSettingsInput
-  /** Needed by `requireUser`, `requireAdmin` and `requireSession` only. */
+  /** Needed by `requireUser`, `requireAdmin`, `requireSession`, `requireLiveSession` and `requireFresh` only. */
   store?: AuthStore
-  /** Fetches the keys of `jwksUri`; default: one of its own (10 s, circuit breaker off). */
+  /** Fetches the keys of `jwksUri` or of the issuer; default: one of its own (10 s, circuit breaker off). */
   httpClient?: HttpClient
+  /** How long the last good key set serves while it cannot be read again, in seconds since it was read. Default 86400; 0: off. */
+  staleIfErrorSeconds?: number
   /** The only clock. */
   now?: () => Date
   /** Default: the console. */
@@ -28,30 +38,41 @@ export interface GuardsOptions {
  * The guards without the router, for an API that only verifies tokens. Nothing is fetched before the first token comes.
  * @throws ConfigurationError naming the missing piece and the fix
  */
-export function createGuards(options: GuardsOptions): Guards {
+export function createGuards<Host extends HostTypes = HostTypes>(options: GuardsOptions): Guards<Host> {
   checkOptions(options)
   const { settings, source } = resolveGuardSettings(options.settings)
-  return guardsFor({
+  const logger = safely(options.logger ?? consoleLogger)
+  const ctx: GuardContext = {
     settings,
     tokenKeys: tokenKeysOf(source, options),
     sessionTokenKeys: 'jwtSecret' in source ? deriveKeyList(source.jwtSecret, 'session-token') : null,
     store: options.store ?? null,
     now: options.now ?? (() => new Date()),
-    logger: safely(options.logger ?? consoleLogger),
-  })
+    logger,
+    notices: createSetupNotices(logger),
+  }
+  return withSessionGuards(ctx, guardsFor(ctx)) as Guards<Host> // what the host says of its own data
 }
 
-function tokenKeysOf(source: KeySource, { httpClient, now }: GuardsOptions): TokenKeys {
+function tokenKeysOf(source: KeySource, { httpClient, now, staleIfErrorSeconds }: GuardsOptions): TokenKeys {
   if ('jwtSecret' in source) return ownKeys([secretAccessKey(deriveKeyList(source.jwtSecret, 'access'))])
   if ('jwtKeys' in source) return ownKeys(readJwtKeys(source.jwtKeys))
-  const { jwksUri, algorithms } = source
-  requireEndpoint('createGuards', 'settings.jwksUri', jwksUri)
-  return publishedKeys(createKeySet({ jwksUri, httpClient: httpClient ?? createHttpClient(), ...(now && { now }) }), algorithms)
+  const fetching = {
+    httpClient: httpClient ?? createHttpClient(),
+    ...(now && { now }),
+    ...(staleIfErrorSeconds !== undefined && { staleIfErrorSeconds }),
+  }
+  if ('issuer' in source) return publishedKeys(discoveredKeys({ issuer: source.issuer, ...fetching }), source.algorithms)
+  requireEndpoint('createGuards', 'settings.jwksUri', source.jwksUri)
+  return publishedKeys(createKeySet({ jwksUri: source.jwksUri, ...fetching }), source.algorithms)
 }
+
+const optionNames = ['settings', 'store', 'httpClient', 'staleIfErrorSeconds', 'now', 'logger']
 
 function checkOptions(options: GuardsOptions): void {
   if (!isObject(options)) throw new ConfigurationError('createGuards() needs options: { settings }.')
-  refuseUnknownOptions('createGuards', options, ['settings', 'store', 'httpClient', 'now', 'logger'])
+  refuseMisplaced('createGuards', options, { optionNames, settingNames: guardSettingNames })
+  refuseUnknownOptions('createGuards', options, optionNames)
   const { store, httpClient, now, logger } = options
   if (store !== undefined && !hasMethods('find')(store?.users)) {
     throw new ConfigurationError('createGuards: store must be an AuthStore; createKnexStore({ knex }) makes one.')
@@ -60,6 +81,7 @@ function checkOptions(options: GuardsOptions): void {
     throw new ConfigurationError('createGuards: the sessions of the store need the methods find() and touch() (docs/store-contract.md).')
   if (httpClient !== undefined && typeof httpClient !== 'function')
     throw new ConfigurationError('createGuards: httpClient must be a function, such as createHttpClient() returns.')
+  requireStaleSeconds('createGuards', options.staleIfErrorSeconds)
   if (now !== undefined && typeof now !== 'function')
     throw new ConfigurationError('createGuards: now must be a function that returns a Date.')
   if (logger !== undefined && !hasMethods('info', 'warn', 'error')(logger)) {

@@ -12,8 +12,12 @@ export interface LocalizedText {
 export interface AppErrorOptions {
   /** What a client may use; goes out as the envelope's `details`. Never a secret, never a submitted value. */
   details?: Record<string, unknown>
+  /** A sentence for people about these details: goes out as `details.message`, in the language of the request. */
+  explains?: LocalizedText
   /** Why it happened; for logs only. */
   cause?: unknown
+  /** For developers, in place of `detail` in English: what failed and how to mend it. Never on the wire. */
+  message?: string
 }
 
 const isAppError = Symbol.for('doorward.app-error.v1')
@@ -28,14 +32,17 @@ export class AppError extends Error {
   readonly code: string
   readonly detail: LocalizedText
   readonly details: Record<string, unknown>
+  /** A sentence for people about `details`, which routes answer as `details.message`. */
+  readonly explains?: LocalizedText
 
   constructor(options: AppErrorOptions = {}) {
     const type = new.target
-    super(type.detail['en-US'], options.cause === undefined ? undefined : { cause: options.cause })
+    super(options.message ?? type.detail['en-US'], options.cause === undefined ? undefined : { cause: options.cause })
     this.name = type.name
     this.status = type.status
     this.code = type.code
     this.detail = type.detail
+    if (options.explains) this.explains = options.explains
     this.details = options.details ?? {}
     Object.defineProperty(this, isAppError, { value: true }) // not enumerable: nothing that prints or copies an error shows it
   }
@@ -82,6 +89,14 @@ export class MfaTokenInvalidError extends UnauthorizedError {
   static override readonly detail = {
     'en-US': 'The second-factor challenge is not valid any more.',
     'pt-BR': 'O desafio do segundo fator não é mais válido.',
+  }
+}
+
+export class OAuthCodeInvalidError extends UnauthorizedError {
+  static override readonly code = 'OAUTH_CODE_INVALID'
+  static override readonly detail = {
+    'en-US': 'This sign-in is over. Please start again.',
+    'pt-BR': 'Este login terminou. Comece de novo.',
   }
 }
 
@@ -137,6 +152,39 @@ export class CsrfValidationFailedError extends ForbiddenError {
 export class MfaRequiredError extends ForbiddenError {
   static override readonly code = 'MFA_REQUIRED'
   static override readonly detail = { 'en-US': 'A second factor is required.', 'pt-BR': 'É preciso um segundo fator.' }
+}
+
+export class MfaFactorTooNewError extends ForbiddenError {
+  static override readonly code = 'MFA_FACTOR_TOO_NEW'
+  static override readonly detail = {
+    'en-US': 'This way to sign in was added less than a day ago. Please use another one, or wait.',
+    'pt-BR': 'Esta forma de entrar foi adicionada há menos de um dia. Use outra ou aguarde.',
+  }
+}
+
+/** `details.methods` says how to confirm one's identity. Answered with the challenge of RFC 9470, under 403 because clients refresh after a 401. */
+export class ReauthenticationRequiredError extends ForbiddenError {
+  static override readonly code = 'REAUTHENTICATION_REQUIRED'
+  static override readonly detail = {
+    'en-US': 'Please confirm that it is you, and try again.',
+    'pt-BR': 'Confirme que é você e tente novamente.',
+  }
+
+  /** How old the last authentication may be, for the challenge. */
+  readonly maxAgeSeconds: number
+
+  constructor({ maxAgeSeconds = 0, ...options }: AppErrorOptions & { maxAgeSeconds?: number } = {}) {
+    super(options)
+    this.maxAgeSeconds = maxAgeSeconds
+  }
+}
+
+export class EmailNotVerifiedError extends ForbiddenError {
+  static override readonly code = 'EMAIL_NOT_VERIFIED'
+  static override readonly detail = {
+    'en-US': 'Please confirm your email address first.',
+    'pt-BR': 'Confirme seu e-mail primeiro.',
+  }
 }
 
 export class EmailLinkForbiddenError extends ForbiddenError {
@@ -196,6 +244,11 @@ export class EmailTakenError extends ConflictError {
     'en-US': 'This email already belongs to an account.',
     'pt-BR': 'Este e-mail já pertence a uma conta.',
   }
+}
+
+export class PasswordAlreadySetError extends ConflictError {
+  static override readonly code = 'PASSWORD_ALREADY_SET'
+  static override readonly detail = { 'en-US': 'This account already has a password.', 'pt-BR': 'Esta conta já tem uma senha.' }
 }
 
 export class MfaAlreadyEnrolledError extends ConflictError {
@@ -350,7 +403,7 @@ export class OAuthProviderUnavailableError extends OAuthError {
   }
 }
 
-/** `details.retry_after_seconds` is repeated in the Retry-After header; 1 when not given. */
+/** `details.retry_after_seconds` is repeated in the Retry-After header; `retryAfterSeconds` when not given. */
 export class ServiceUnavailableError extends AppError {
   static override readonly status = 503
   static override readonly code = 'SERVICE_UNAVAILABLE'
@@ -358,6 +411,10 @@ export class ServiceUnavailableError extends AppError {
     'en-US': 'The service is busy. Please try again.',
     'pt-BR': 'O serviço está ocupado. Tente novamente.',
   }
+
+  readonly retryAfterSeconds: number = 1
+  /** What stands behind it is logged elsewhere, and not with each request. */
+  readonly isLogged: boolean = false
 }
 
 // ---- for developers, never on the wire -----------------------------------------------------------------------------
@@ -366,6 +423,9 @@ export class ServiceUnavailableError extends AppError {
 export class ConfigurationError extends Error {
   override readonly name = 'ConfigurationError'
 }
+
+// As `withOwnMessage` of logger.ts marks errors: logs may show the message. Not within the class, whose name the bundler would change.
+Object.defineProperty(ConfigurationError.prototype, Symbol.for('doorward.own-message.v1'), { value: true })
 
 /** A provider client was asked for something it was not configured to do. */
 export class NotImplementedError extends Error {

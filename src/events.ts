@@ -1,17 +1,32 @@
+import { createHmac } from 'node:crypto'
 import type { AuthMethod } from './amr'
+import type { Keys } from './keys'
 import { describeError, type Logger } from './logger'
 import type { AuthMail } from './mailer'
 
-/** What an observer is told. Payloads carry ids and methods, never an address, a token or a secret. */
+/** What an observer is told. Payloads carry ids and methods, never an email address, a token or a secret. */
 export interface AuthEventPayloads {
   signup: { userId: string; by: 'pwd' | 'ext'; provider?: string }
   activation: { userId: string }
   login: { userId: string; amr: readonly AuthMethod[]; provider?: string }
-  'login.failed': { reason: string; provider?: string }
+  'login.failed': {
+    reason: string
+    provider?: string
+    /** Null: the login named no account that exists. */
+    userId: string | null
+    /** `eventDigest` of the email address; null: the login ended before it had one. */
+    addressDigest: string | null
+    /** The client's IP address, an IPv6 one as its /64; null: called without HTTP. */
+    clientKey: string | null
+  }
   challenge: { userId: string; amr: readonly AuthMethod[] }
   logout: { userId: string; allSessions: boolean }
   'refresh.reused': { userId: string; familyId: string }
-  'session.revoked': { userId: string; count: number }
+  /**
+   * `limit`: a login ended those unused longest, because of `maxSessionsPerUser`. `code_reused`: somebody showed the code of an app's login
+   * again.
+   */
+  'session.revoked': { userId: string; count: number; reason?: 'limit' | 'code_reused' }
   'password.changed': { userId: string; by: 'reset' | 'change' }
   'email.verified': { userId: string }
   'email.changed': { userId: string }
@@ -22,7 +37,18 @@ export interface AuthEventPayloads {
   'mfa.failed': { userId: string }
   'recovery_code.used': { userId: string }
   'account.deactivated': { userId: string }
-  throttled: { code: string; route: string }
+  'admin.granted': { userId: string; actorId: string | null }
+  'admin.revoked': { userId: string; actorId: string | null }
+  'undo.used': { userId: string; addressRestored: boolean }
+  'undo.conflict': { userId: string }
+  'account.taken_over': { userId: string }
+  throttled: {
+    code: string
+    route: string
+    /** `eventDigest` of what was counted. */
+    keyDigest: string
+    retryAfterSeconds: number
+  }
   'provider.failed': { provider: string; code: string; status: number | null }
   'mail.failed': { userId: string; kind: AuthMail['kind']; reason: 'refused' | 'unknown' | 'late' | 'too_many' }
 }
@@ -34,11 +60,11 @@ export const eventFields: { readonly [Name in AuthEventName]: readonly (keyof Au
   signup: ['userId', 'by', 'provider'],
   activation: ['userId'],
   login: ['userId', 'amr', 'provider'],
-  'login.failed': ['reason', 'provider'],
+  'login.failed': ['reason', 'provider', 'userId', 'addressDigest', 'clientKey'],
   challenge: ['userId', 'amr'],
   logout: ['userId', 'allSessions'],
   'refresh.reused': ['userId', 'familyId'],
-  'session.revoked': ['userId', 'count'],
+  'session.revoked': ['userId', 'count', 'reason'],
   'password.changed': ['userId', 'by'],
   'email.verified': ['userId'],
   'email.changed': ['userId'],
@@ -49,7 +75,12 @@ export const eventFields: { readonly [Name in AuthEventName]: readonly (keyof Au
   'mfa.failed': ['userId'],
   'recovery_code.used': ['userId'],
   'account.deactivated': ['userId'],
-  throttled: ['code', 'route'],
+  'admin.granted': ['userId', 'actorId'],
+  'admin.revoked': ['userId', 'actorId'],
+  'undo.used': ['userId', 'addressRestored'],
+  'undo.conflict': ['userId'],
+  'account.taken_over': ['userId'],
+  throttled: ['code', 'route', 'keyDigest', 'retryAfterSeconds'],
   'provider.failed': ['provider', 'code', 'status'],
   'mail.failed': ['userId', 'kind', 'reason'],
 }
@@ -61,6 +92,14 @@ export interface AuthEvents {
 
 export interface EventEmitter extends AuthEvents {
   emit<Name extends AuthEventName>(name: Name, payload: AuthEventPayloads[Name]): void
+}
+
+/**
+ * Returns an HMAC-SHA256 in base64url, the same for the same text as long as `jwtSecret` stays. Observers can tell that two events are
+ * about one address or one counter; without the secret nobody can try out addresses.
+ */
+export function eventDigest(keys: Keys, kind: 'address' | 'counter', text: string): string {
+  return createHmac('sha256', keys['event-digest'][0]).update(`${kind}:${text}`).digest('base64url')
 }
 
 export function createEvents(logger: Logger): EventEmitter {

@@ -1,6 +1,14 @@
 import type { Agent, Dispatcher } from 'undici'
 import { ConfigurationError } from './errors'
 
+/**
+ * What a call is for. Anybody can cause the calls about a `token` in hand; a `callback` had to show its state. So calls of one purpose
+ * never take the places of another's, nor open its circuit breaker.
+ */
+export type CallPurpose = 'token' | 'callback' | 'discovery' | 'keys'
+
+const purposes = 4
+
 export interface HttpRequest {
   /** Default GET. */
   method?: string
@@ -10,6 +18,8 @@ export interface HttpRequest {
   maxBytes?: number
   /** Aborted when the caller stops waiting. */
   signal?: AbortSignal
+  /** Calls to one origin are limited for each purpose. */
+  purpose?: CallPurpose
 }
 
 export interface HttpResponse {
@@ -28,7 +38,7 @@ export type HttpClient = (url: string, request?: HttpRequest) => Promise<HttpRes
 export interface HttpClientOptions {
   /** From the call to the last byte of the body; 1 to 10,000, default 10,000. */
   timeoutMs?: number
-  /** Per origin: after so many failures in a row calls are refused at once, then one is let through. Default false. */
+  /** Per origin and purpose: after so many failures in a row calls are refused at once, then one is let through. Default false. */
   circuitBreaker?: false | { failures: number; resetAfterMs: number }
   /** A dispatcher of undici 7 or 8 (a proxy, say) in place of the client's own connection pool. */
   dispatcher?: Dispatcher
@@ -55,7 +65,7 @@ export class HttpClientError extends Error {
 
 /**
  * One pool of kept-alive connections. Redirects are not followed (a 3xx comes back as it is), nothing is decompressed
- * (any content-encoding is refused), at most 50 calls per origin are in flight.
+ * (any content-encoding is refused), at most 50 calls per origin and purpose are in flight.
  *
  * @throws ConfigurationError for an option out of range
  */
@@ -64,7 +74,7 @@ export function createHttpClient(options: HttpClientOptions = {}): HttpClient {
   const origins = new Map<string, OriginState>()
   const client: HttpClient = async (url, call = {}) => {
     const target = targetOf(url)
-    const origin = originState(origins, target.origin)
+    const origin = originState(origins, `${call.purpose ?? ''} ${target.origin}`)
     refuseWhenBusyOrBroken(origin, circuitBreaker)
     origin.inFlight += 1
     const { era } = origin
@@ -107,9 +117,9 @@ interface OriginState {
   era: number
 }
 
-function originState(origins: Map<string, OriginState>, origin: string): OriginState {
-  const state = origins.get(origin) ?? { inFlight: 0, failuresInARow: 0, openUntil: 0, era: 0 }
-  origins.set(origin, state)
+function originState(origins: Map<string, OriginState>, key: string): OriginState {
+  const state = origins.get(key) ?? { inFlight: 0, failuresInARow: 0, openUntil: 0, era: 0 }
+  origins.set(key, state)
   return state
 }
 
@@ -262,10 +272,18 @@ function isWhole(value: unknown, most: number): boolean {
 }
 
 /**
- * Loaded at boot, with the first pool: a host without a provider never has it. Of this largest package here only what is used: all of
- * it takes three times as long, and makes itself what the `fetch` of the host speaks through (`undici/lib/global.js`).
+ * Loads undici at boot, with the first pool: a host without a provider never has it.
+ *
+ * undici puts its own agent behind the host's `fetch` unless an agent is there. Node puts one there as soon as it loads its own
+ * undici, which naming `Response` does. So the host's `fetch` stays Node's.
  */
 function newPool(timeoutMs: number): Agent {
-  const OwnAgent = require('undici/lib/dispatcher/agent') as typeof Agent // which its types know by the package's name
-  return new OwnAgent({ connections: MAX_IN_FLIGHT, connect: { timeout: timeoutMs }, headersTimeout: timeoutMs, bodyTimeout: timeoutMs })
+  void globalThis.Response
+  const undici = require('undici') as typeof import('undici') // as its types say
+  return new undici.Agent({
+    connections: (purposes + 1) * MAX_IN_FLIGHT, // and calls of no purpose, which a host makes
+    connect: { timeout: timeoutMs },
+    headersTimeout: timeoutMs,
+    bodyTimeout: timeoutMs,
+  })
 }

@@ -3,18 +3,34 @@ import { createSecretKey, hkdfSync, type KeyObject } from 'node:crypto'
 /** What a derived key is for. One key per purpose: nothing signed for one passes in another's place (RFC 8725 section 3.12). */
 export type KeyPurpose = (typeof purposes)[number]
 
-const purposes = ['access', 'mfa', 'refresh', 'refresh-successor', 'session-token', 'state', 'pkce', 'nonce', 'cursor'] as const
+const purposes = [
+  'access',
+  'mfa',
+  'refresh',
+  'refresh-successor',
+  'session-token',
+  'state',
+  'pkce',
+  'nonce',
+  'cursor',
+  'proof-cookie',
+  'event-digest',
+  'device',
+] as const
+
+/** Under the secret of `csrfToken()`, which is not the router's. */
+type CsrfPurpose = 'csrf' | 'csrf-binding'
 
 /** One key per secret of `jwtSecret`, in its order: the first makes, all verify. */
 export type KeyList = readonly [KeyObject, ...KeyObject[]]
 
 /** HKDF-SHA256 (RFC 5869), empty salt, info `doorward/<purpose>/v1`, 32 bytes. Made once at boot: a KeyObject is costly. */
-export function deriveKey(secret: string, purpose: KeyPurpose | 'csrf'): KeyObject {
+export function deriveKey(secret: string, purpose: KeyPurpose | CsrfPurpose): KeyObject {
   return createSecretKey(Buffer.from(hkdfSync('sha256', Buffer.from(secret, 'utf8'), Buffer.alloc(0), `doorward/${purpose}/v1`, 32)))
 }
 
 /** @param secrets one secret, or a list of at least one */
-export function deriveKeyList(secrets: string | readonly string[], purpose: KeyPurpose | 'csrf'): KeyList {
+export function deriveKeyList(secrets: string | readonly string[], purpose: KeyPurpose | CsrfPurpose): KeyList {
   return Object.freeze([secrets].flat().map((secret) => deriveKey(secret, purpose))) as KeyList // never empty: the settings see to it
 }
 

@@ -6,9 +6,14 @@ export interface Logger {
 }
 
 export const consoleLogger: Logger = {
-  info: (fields, message) => console.info(message, fields),
-  warn: (fields, message) => console.warn(message, fields),
-  error: (fields, message) => console.error(message, fields),
+  info: (fields, message) => console.info(...line(fields, message)),
+  warn: (fields, message) => console.warn(...line(fields, message)),
+  error: (fields, message) => console.error(...line(fields, message)),
+}
+
+/** No fields, no `{}` at the end of the line. */
+function line(fields: object, message: string): readonly unknown[] {
+  return Object.keys(fields).length === 0 ? [message] : [message, fields]
 }
 
 /** A logger that fails must not turn a refusal into a crash, least of all in a promise nobody waits for. */
@@ -23,18 +28,35 @@ export function safely(logger: Logger): Logger {
   return { info: guard('info'), warn: guard('warn'), error: guard('error') }
 }
 
+export interface DescribedError {
+  name: string
+  code: string | null
+  /** Only where it is ours (`withOwnMessage`). */
+  message?: string
+  at: string[]
+}
+
 /**
- * What may be said of an unknown error in a log: its kind and where it happened. Never its message: database drivers
- * put bound values there (addresses, hashes), HTTP clients put URLs with tokens, validators put the submitted value.
+ * Returns what a log may say of an unknown error: its kind and where it happened. The message only where it is ours:
+ * database drivers put bound values there (addresses, hashes), HTTP clients put URLs with tokens, validators the submitted value.
  */
-export function describeError(error: unknown): { name: string; code: string | null; at: string[] } {
+export function describeError(error: unknown): DescribedError {
   if (!(error instanceof Error)) return { name: typeof error, code: null, at: [] }
-  return { name: word(error.name) ?? 'Error', code: word((error as { code?: unknown }).code), at: framesOf(error) }
+  const message = ownMessage in error ? { message: error.message.slice(0, 1_000) } : {}
+  return { name: word(error.name) ?? 'Error', code: word((error as { code?: unknown }).code), ...message, at: framesOf(error) }
+}
+
+// Registered: another copy of the package may have made the error.
+const ownMessage = Symbol.for('doorward.own-message.v1')
+
+/** Marks an error whose message is ours: it holds no value of a host, a person or a driver, so logs show it. Returns the error. */
+export function withOwnMessage<Marked extends Error>(error: Marked): Marked {
+  return Object.defineProperty(error, ownMessage, { value: true }) // not enumerable: nothing that prints or copies an error shows it
 }
 
 /** Anybody's error may carry anything under these names; what is no identifier is not repeated. */
 function word(value: unknown): string | null {
-  return typeof value === 'string' && /^[\w.-]{1,64}$/.test(value) ? value : null
+  return typeof value === 'string' && /^[\w.:-]{1,64}$/.test(value) ? value : null
 }
 
 /** The stack begins with the message, whose own lines may look like frames: without it, none is believed. */

@@ -36,7 +36,7 @@ export interface MailRefusal {
   outcome?: 'unknown'
 }
 
-/** What a mail is about. The first four carry a link; the others tell an owner of something and ask for nothing. */
+/** What a mail is about. The first four and `account_restored` carry a link; the others are notices. */
 export const mailTopics = [
   'activation',
   'password_reset',
@@ -50,9 +50,16 @@ export const mailTopics = [
   'identity_linked',
   'identity_unlinked',
   'mfa_enabled',
+  'mfa_replaced',
   'mfa_disabled',
   'recovery_codes_regenerated',
   'recovery_code_used',
+  'wrong_codes',
+  'account_restored',
+  'address_taken_back',
+  'admin_granted',
+  'admin_revoked',
+  'account_taken_over',
 ] as const
 
 export type MailTopic = (typeof mailTopics)[number]
@@ -62,12 +69,20 @@ export interface TemplateMail {
   topic: MailTopic
   /** In one line; null as long as the address is not proven, since a stranger may have chosen it. */
   name: string | null
-  /** Null in notices. */
+  /** In a notice, what undoes the change; null where nothing does. */
   url: string | null
   expiresAt: Date | null
   locale: 'en-US' | 'pt-BR'
-  /** The registration key, in `identity_linked` and `identity_unlinked`. */
+  /** The registration key, in `identity_linked` and `identity_unlinked`; in `account_taken_over` of the provider that was linked by it. */
   provider?: string
+  /** What was removed, or what is left, in the reader's language: one text each. */
+  items?: readonly string[]
+  /** True: a code of an authenticator app confirmed the change, so no link undoes it. */
+  isFinal?: boolean
+  /** True: a recovery code confirmed the change. There is no mail of its own about that code. */
+  usedRecoveryCode?: boolean
+  /** In `activation`: the signup that the mail belongs to. */
+  signup?: { readonly at: Date; readonly browser: string | null }
 }
 
 export interface MailText {

@@ -1,21 +1,29 @@
 import Joi from 'joi'
+import type { AccessTokenClaimsHook } from './claims/ask-for-claims'
 import type { Environment } from './config/environment'
+import type { RouterSettings } from './config/every-setting'
+import { refuseMisplaced } from './config/misplaced'
 import { nearestName } from './config/nearest-name'
-import type { SettingsInput } from './config/settings'
+import { inputNames } from './config/settings'
 import { ConfigurationError } from './errors'
+import { refuseRequest } from './http/forgotten-call'
+import { isJoiSchema, isStandardSchema, joiVersionOf, type SignupSchema } from './http/host-schema'
 import type { Logger } from './logger'
 import { type Mailer, type MailTemplates, mailTopics } from './mailer'
 import { type PageTemplates, pageNames } from './page-templates'
 import type { PasswordHasher, PasswordPolicy } from './passwords/password-hasher'
 import type { ProviderClient } from './providers/provider-client'
 import type { AuthStore, UserRecord } from './store/auth-store'
-import type { BudgetPairInput } from './throttle/budget'
+import type { HostTypes, WithFields } from './store/host-types'
+import type { HostTransaction } from './store/knex/knex-store'
+import type { MailBudgetsInput, SubjectBudgetsInput } from './throttle/budget'
 import type { Budget, CounterStore } from './throttle/counter-store'
+import { seeTroubleshooting } from './troubleshooting'
 
 /** Collaborators come as objects, from code; what is plain data is in `settings`. */
-export interface AuthRouterOptions {
-  /** docs/configuration.md; `settingsFromEnv()` reads it from the environment. */
-  settings: SettingsInput
+export interface AuthRouterOptions<Host extends HostTypes = HostTypes> {
+  /** Plain data, in code or from the environment by `settingsFromEnv()`. docs/configuration.md lists every setting. */
+  settings: RouterSettings
   /** Where rows live: `createKnexStore({ knex })`, or your own adapter. */
   store: AuthStore
   /** The full public path of the mount; part of redirect URIs and cookie paths. Default `/auth`. */
@@ -24,34 +32,68 @@ export interface AuthRouterOptions {
   providers?: Record<string, ProviderClient>
   /** Whose rules hold; without it NODE_ENV says, and unset counts as production. */
   environment?: Environment
+  /** Sends the mails: `smtpMailer({ … })`, or an object of yours with `send`. Default: none; in production local accounts need one. */
   mailer?: Mailer
   /** Your own words instead of ours. */
   templates?: Templates
   /** Default `argon2idHasher()`. */
   passwordHasher?: PasswordHasher
+  /** Which passwords may be chosen. Default: 12 characters to 1024 bytes, and none of the common ones. */
   passwordPolicy?: PasswordPolicy
   /** True: this account may not be entered by a mailed link; asked before one is made and when one is redeemed. */
-  refusesEmailLink?: (user: UserRecord) => boolean | Promise<boolean>
-  signup?: SignupOptions
+  refusesEmailLink?: (user: WithFields<UserRecord, Host>) => boolean | Promise<boolean>
+  /**
+   * Claims of your own in each access token, at its top level: `(user, { amr }) => ({ roles: ['editor'] })`. A plain object of at most 1 KiB
+   * as JSON, without reserved names, within 5 seconds. Runs at every login and refresh, outside of our transactions; where it fails, nobody
+   * gets a token (503).
+   */
+  accessTokenClaims?: AccessTokenClaimsHook<Host>
+  /** Your own fields of a signup, and what else a signup does. */
+  signup?: SignupOptions<Host>
+  /**
+   * Runs inside the transaction in which the first proof of an address takes an account over: end here what you granted to whoever
+   * registered it. What it throws undoes the take-over. It may run again after a conflict.
+   */
+  onTakeOver?: TakeOverHook<Host>
+  /**
+   * Whether the tables are compared with what the store writes, at once and without waiting (`auth.ready()` waits). `false`: never.
+   * `ignore`: keys of findings that do not count. Default: they are, and every finding counts.
+   */
+  checkTables?: false | { readonly ignore: readonly string[] }
+  /**
+   * Whether the answers and the work after them hide by their time which address has an account. Default: true, but false in
+   * environment `test`, so that tests need not wait. Elsewhere `false` is refused: set `timingGridMilliseconds: 0` for answers at once.
+   */
+  timingDefence?: boolean
+  /** How often somebody may try. `false` turns one limit off. */
   throttle?: {
     /** Shared by all processes; default: in this process. */
     counters?: CounterStore
     /** Calls of one client per route. Default 60 per 60 s. */
     routes?: Budget | false
-    /** Failed logins. Default 5 per 900 s per address, and the same per client. */
-    login?: BudgetPairInput
+    /**
+     * Failed logins. Default per 900 s: 5 of one client for one address (`pair`), 50 for one address, 100 of one client. A plain budget is
+     * that of the pair. A device that the account knows has ten of its own first.
+     */
+    login?: SubjectBudgetsInput
     /** Signups of one client. Default 20 per 3600 s. */
     signup?: Budget | false
     /** Wrong second-factor codes of one account. Default 5 per 900 s. */
     mfa?: Budget | false
-    /** Requests for activation, reset and verification links, per purpose. Default 5 per 900 s per address, 20 per client. */
-    links?: BudgetPairInput
-    /** Mails to one address, of all kinds. Default 5 per 3600 s. */
-    mail?: Budget | false
+    /**
+     * Requests for activation, reset and verification links, per purpose. Default per 900 s: 5 of one client for one address (`pair`),
+     * 50 for one address, 20 of one client.
+     */
+    links?: SubjectBudgetsInput
+    /**
+     * Mails to one address. Default: links 5 an hour and 20 a day, notices 20 a day, mails that somebody else causes 1 a day. One
+     * plain budget is that of the links.
+     */
+    mail?: MailBudgetsInput
   }
-  /** Default: the console. */
+  /** An object with `info`, `warn` and `error`, such as pino. Default: the console. */
   logger?: Logger
-  /** The only clock. */
+  /** The clock, for tests. Default: the system's. */
   now?: () => Date
   /** Legacy override, no longer called: accepted so that boot can say so. */
   loginWithProvider?: unknown
@@ -59,14 +101,50 @@ export interface AuthRouterOptions {
   issueMfaToken?: unknown
 }
 
-export interface SignupOptions {
-  /** The host's own fields, checked beside ours; `email` and `password` keep our rules. */
-  schema?: Joi.ObjectSchema
+export interface SignupOptions<Host extends HostTypes = HostTypes> {
   /**
-   * Runs inside the signup's unit of work, with its store: what it throws leaves no account. It may run again after a
-   * conflict. `body` is what the schemas let through, without the password.
+   * Your own fields, checked beside ours; `email`, `password` and `name` keep our rules. A `Joi.object()`, or an object schema
+   * of any
+   * library that speaks Standard Schema v1 (zod, valibot, arktype). It is asked again when a person changes fields (`PATCH /me`).
    */
-  onSignup?: (user: UserRecord, body: object, store: AuthStore) => void | Promise<void>
+  schema?: SignupSchema
+  /**
+   * Asked before the address is looked up, so that its refusal tells nothing about the address: throw an error of yours, or return
+   * false for 403 FORBIDDEN. `input` is what the schema let through, without the password.
+   */
+  admit?: (input: SignupInput) => unknown
+  /**
+   * Runs inside the transaction of the signup: what it throws leaves no account, or the older signup as it was. It may run again after
+   * a conflict. It runs for a free address and for a pending account, so what it throws tells that no active account has the address;
+   * refuse in `admit` what nobody may learn from. `body` is
+   * what the
+   * schema let through, without the password.
+   */
+  onSignup?: (user: WithFields<UserRecord, Host>, body: object, store: AuthStore, unit: SignupUnit) => void | Promise<void>
+}
+
+/** What a signup is asked with: the address, the name, and the fields that the schema let through. */
+export interface SignupInput {
+  /** The address, lower-cased. */
+  readonly email: string
+  /** Null: none was sent. */
+  readonly name: string | null
+  readonly [field: string]: unknown
+}
+
+/** `user` is the row after the take-over. */
+export type TakeOverHook<Host extends HostTypes = HostTypes> = (
+  user: WithFields<UserRecord, Host>,
+  store: AuthStore,
+  unit: Pick<SignupUnit, 'trx'>,
+) => void | Promise<void>
+
+/** The transaction in which `onSignup` runs. */
+export interface SignupUnit {
+  /** For rows in tables of your own; never commit it or roll it back. Null: the store is not from `createKnexStore`. */
+  readonly trx: HostTransaction | null
+  /** True: somebody signed up again with the address of an account that waits for its activation. */
+  readonly isRepeat: boolean
 }
 
 export interface Templates {
@@ -87,7 +165,11 @@ const known = {
   passwordHasher: true,
   passwordPolicy: true,
   refusesEmailLink: true,
+  accessTokenClaims: true,
   signup: true,
+  onTakeOver: true,
+  checkTables: true,
+  timingDefence: true,
   throttle: true,
   logger: true,
   now: true,
@@ -98,11 +180,13 @@ const known = {
 /** Looked at before anything is built: each option is known, and is what it has to be. @throws ConfigurationError */
 export function checkOptions(options: AuthRouterOptions): void {
   if (!isObject(options)) throw new ConfigurationError('createAuthRouter() needs options: { settings, store, … }.')
+  refuseMisplaced('createAuthRouter', options, { optionNames: Object.keys(known), settingNames: inputNames })
   refuseUnknownOptions('createAuthRouter', options)
   for (const [name, isRight, fix] of rules) {
     if (!isRight(options[name])) throw new ConfigurationError(`Option ${name} must be ${fix}.`)
   }
   checkStoreVerbs(options.store)
+  checkIgnore(options.checkTables)
   checkThrottle(options.throttle)
   checkPasswordPolicy(options.passwordPolicy)
   checkSignup(options.signup)
@@ -111,10 +195,11 @@ export function checkOptions(options: AuthRouterOptions): void {
 
 /** @throws ConfigurationError for an option that does not exist: a typo must not switch a protection off in silence */
 export function refuseUnknownOptions(where: string, given: object, names: readonly string[] = Object.keys(known)): void {
+  refuseRequest(where, [given])
   for (const name of Object.keys(given)) {
     if (names.includes(name)) continue
     throw new ConfigurationError(
-      `${where}: unknown option ${JSON.stringify(name.slice(0, 64))}; the nearest known one is ${nearestName(name, names)}.`,
+      `${where}: unknown option ${JSON.stringify(name.slice(0, 64))}; the nearest known one is ${nearestName(name, names)}. ${seeTroubleshooting('unknown-names')}`,
     )
   }
 }
@@ -137,7 +222,7 @@ function optional(isRight: Rule): Rule {
 /** The verbs of a store that boot asks for; those of optional tables only where the table is there. */
 const storeVerbs: Readonly<Record<string, { readonly isOptional: boolean; readonly verbs: readonly string[] }>> = {
   users: { isOptional: false, verbs: ['find', 'findByEmail', 'insert', 'update', 'lock', 'recordLogin'] },
-  userTokens: { isOptional: false, verbs: ['insert', 'find', 'consume', 'consumeAllForUser', 'wasConsumed'] },
+  userTokens: { isOptional: false, verbs: ['insert', 'find', 'consume', 'consumeAllForUser', 'listOpen', 'wasConsumed'] },
   identities: { isOptional: true, verbs: ['findWithUser', 'insert', 'recordLogin'] },
   sessions: {
     isOptional: true,
@@ -177,11 +262,24 @@ const rules: readonly (readonly [keyof AuthRouterOptions, Rule, string])[] = [
   ['passwordHasher', optional(hasMethods('hash', 'verify', 'needsRehash')), 'a PasswordHasher; argon2idHasher() makes one'],
   ['passwordPolicy', optional(isObject), 'an object: { minLength, maxBytes, requireComplexity, check }'],
   ['refusesEmailLink', optional((value) => typeof value === 'function'), 'a function of a user that says true or false'],
-  ['signup', optional(isObject), 'an object: { schema, onSignup }'],
+  ['accessTokenClaims', optional((value) => typeof value === 'function'), 'a function of a user that returns an object of claims'],
+  ['signup', optional(isObject), 'an object: { schema, admit, onSignup }'],
+  ['onTakeOver', optional((value) => typeof value === 'function'), 'a function of a user and the store of the transaction'],
+  ['timingDefence', optional((value) => typeof value === 'boolean'), 'true or false'],
   ['throttle', optional(isObject), 'an object: { counters, routes, login, signup, mfa, links, mail }'],
   ['logger', optional(hasMethods('info', 'warn', 'error')), 'an object with the methods info, warn and error, as pino has'],
   ['now', optional((value) => typeof value === 'function'), 'a function that returns a Date'],
 ]
+
+function checkIgnore(option: AuthRouterOptions['checkTables']): void {
+  if (option === undefined || option === false) return
+  const ignore: unknown = isObject(option) ? option.ignore : null
+  if (!Array.isArray(ignore) || !ignore.every((key) => typeof key === 'string'))
+    throw new ConfigurationError(
+      "Option checkTables must be false, or { ignore: [...] } with keys of findings such as 'users.email:unique' (docs/store.md).",
+    )
+  refuseUnknownOptions('checkTables', option, ['ignore'])
+}
 
 function checkThrottle(throttle: AuthRouterOptions['throttle'] = {}): void {
   refuseUnknownOptions('throttle', throttle, ['counters', 'routes', 'login', 'signup', 'mfa', 'links', 'mail'])
@@ -209,11 +307,23 @@ function checkTemplates(templates: Templates = {}): void {
 }
 
 function checkSignup(signup: SignupOptions = {}): void {
-  refuseUnknownOptions('signup', signup, ['schema', 'onSignup'])
-  const { schema, onSignup } = signup
-  if (schema !== undefined && !(Joi.isSchema(schema) && schema.type === 'object'))
-    throw new ConfigurationError('Option signup.schema must be a Joi.object() schema of the fields you add to a signup.')
+  refuseUnknownOptions('signup', signup, ['schema', 'admit', 'onSignup'])
+  const { schema, admit, onSignup } = signup
+  if (schema !== undefined) checkSignupSchema(schema)
+  if (admit !== undefined && typeof admit !== 'function') throw new ConfigurationError('Option signup.admit must be a function.')
   if (onSignup !== undefined && typeof onSignup !== 'function') throw new ConfigurationError('Option signup.onSignup must be a function.')
+}
+
+function checkSignupSchema(schema: SignupSchema): void {
+  const [theirs, isStandard] = [joiVersionOf(schema), isStandardSchema(schema)]
+  if (theirs !== null && theirs !== Joi.version && !isStandard)
+    throw new ConfigurationError(
+      `Option signup.schema is a schema of joi ${theirs}, and doorward uses joi ${Joi.version}; install joi ${Joi.version}, or give a schema that speaks Standard Schema v1 (joi 18, zod, valibot, arktype). ${seeTroubleshooting('signup-schema-of-another-joi')}`,
+    )
+  if (isJoiSchema(schema) ? schema.type === 'object' : isStandard) return
+  throw new ConfigurationError(
+    'Option signup.schema must be a Joi.object(), or an object schema that speaks Standard Schema v1 (zod, valibot, arktype), of the fields you add to a signup.',
+  )
 }
 
 /** The limits are those of the settings passwordMinLength and passwordMaxBytes, which the policy replaces. */

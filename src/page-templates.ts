@@ -12,6 +12,9 @@ export const pageNames = [
   'email_changed',
   'second_factor',
   'challenge_over',
+  'undo',
+  'undone',
+  'undone_without_address',
   'link_invalid',
   'link_refused',
   'address_taken',
@@ -23,14 +26,31 @@ export type PageName = (typeof pageNames)[number]
 
 /** What a page is made of. A link's page holds no token: its form posts to the address it came from, with no `action`. */
 export interface PageInput {
+  /** Which page it is. */
   readonly page: PageName
+  /** The reader's language. */
   readonly locale: keyof LocalizedText
   /** Why the form is shown again, in the reader's language. */
   readonly problem: string | null
+  /** Of `undo` and `undone`: what can be used to sign in afterwards, in the reader's language. Empty on every other page. */
+  readonly items: readonly string[]
   /** `settings.loginUrl`. */
   readonly loginUrl: string | null
   /** Of `second_factor` alone: where its form posts `mfa_token` and `code` to; null on every other page. */
-  readonly challenge: { readonly action: string; readonly mfaToken: string } | null
+  readonly challenge: {
+    /** Where the form posts to. */
+    readonly action: string
+    /** Goes along as `mfa_token`. */
+    readonly mfaToken: string
+  } | null
+  /**
+   * Of the pages `activate`, `email_verify` and `email_change`: the form has a field `password` for the password of the account, because
+   * nothing else tells that its owner clicks. `canSkip`: and a second button, name `forgot`, value `1`, for who does not know it.
+   */
+  readonly password: {
+    /** True: the form also has the second button. */
+    readonly canSkip: boolean
+  } | null
   /** For the `nonce` of a `<style>`: the page's policy lets nothing else through. */
   readonly styleNonce: string
 }

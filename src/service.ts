@@ -1,6 +1,8 @@
 import { confirmEmailChange, type EmailChange, proveEmailChange, sendEmailChange } from './account/change-email'
 import { changePassword, type PasswordChange } from './account/change-password'
-import { confirmEmail, sendEmailVerification } from './account/verify-email'
+import { type FirstPassword, setFirstPassword } from './account/first-password'
+import { type ProfileUpdate, updateProfile } from './account/update-profile'
+import { confirmEmail, sendEmailVerification, type VerificationResult } from './account/verify-email'
 import { activateUser } from './admin/activate-user'
 import type { AdminUser } from './admin/admin-user'
 import { deactivate } from './admin/deactivate'
@@ -13,23 +15,28 @@ import { type UserUpdate, updateUser } from './admin/update-user'
 import { type AuthContext, trustedStore } from './context'
 import { EmailTakenError } from './errors'
 import type { AuthEventName } from './events'
-import { type PublicUser, toPublicUser } from './guards/public-user'
-import { requireEmail } from './http/email-address'
+import type { Evidence } from './first-proof/evidence'
+import { readTypedAddress } from './http/email-address'
 import type { Locale } from './http/locale'
 import { activate } from './local/activate'
+import { findByAddress } from './local/find-by-address'
 import { type LoginInput, logIn } from './local/log-in'
 import { sendActivation } from './local/request-activation'
 import { sendPasswordReset } from './local/request-password-reset'
 import { type ResetInput, resetPassword } from './local/reset-password'
 import { type SignUpInput, sendFirstLink, signUp } from './local/sign-up'
+import type { Postman } from './mail/postman'
 import type { LinkToken } from './mailbox/email-link'
 import type { ACTIVATION_WITHHELD } from './mailbox/refuses-email-link'
 import { changePasswordWithMfa, type PasswordChangeWithMfa } from './mfa/change-password'
 import { type Confirmation, confirmTotp } from './mfa/confirm'
 import { type Disabling, disableTotp, type Regeneration, regenerateRecoveryCodes } from './mfa/disable'
-import { type Enrolment, enrollTotp } from './mfa/enroll'
+import { type Enrolment, type EnrolmentOptions, enrollTotp } from './mfa/enroll'
 import { type Verification, verifyMfa } from './mfa/verify-challenge'
+import { exchangeCode, type OAuthCodeExchange } from './oauth-code/exchange-code'
 import type { OAuthUser } from './providers/provider-client'
+import { guardedTransaction } from './readiness/guarded-store'
+import { type Reauthenticated, reauthenticateById, type ServiceReauthentication } from './reauthentication/reauthenticate'
 import { findLiveSession, type PublicSession, sessionsOf, toPublicSession } from './session/find-session'
 import type { LoginResult } from './session/finish-login'
 import { listSessions, revokeSession } from './session/list-sessions'
@@ -37,41 +44,66 @@ import { logOut, logOutSession } from './session/log-out'
 import { openServerSession, openTokens, type SessionLoginResult } from './session/open-session'
 import { refresh } from './session/refresh'
 import type { SessionOrigin } from './session/start-session'
+import { revokeOtherSessions } from './session-list/revoke-other-sessions'
 import { listIdentities, unlinkIdentity } from './social/identities'
 import { linkIdentity } from './social/link-identity'
+import { redeemLinkTicket } from './social/link-ticket'
 import { logInWithIdentity } from './social/log-in-with-identity'
 import { linkWithToken, logInWithToken, type TokenInHand } from './social/token-in-hand'
 import { findActiveUser } from './step-up/find-active-user'
 import type { AuthStore, IdentityRecord, UserRecord } from './store/auth-store'
+import type { HostTypes, WithFields } from './store/host-types'
+import { type PublicUser, toPublicUser } from './store/public-user'
+import { type UndoInput, type UndoResult, undoChanges } from './undo/undo-changes'
 
 /** A session that is alive, and whose it is. */
-export interface FoundSession {
+export interface FoundSession<Host extends HostTypes = HostTypes> {
   session: PublicSession
-  user: PublicUser
+  user: WithFields<PublicUser, Host>
   /** It was moved on just now: send the cookie again, or the browser drops it at the end it knows. */
   hasSlid: boolean
 }
 
+/** What tells that the person who clicks a mailed link is the one who is in, or who signed up. */
+export interface ProofOfPresence {
+  /** A session of the account, which has to be alive. */
+  sessionId?: string | undefined
+  /** The account's password. A wrong one is refused. */
+  password?: string | undefined
+  /** `signup_token` of the signup. */
+  signupToken?: string | undefined
+  /** Of mails. Default: `defaultLocale`. */
+  locale?: Locale | undefined
+}
+
 /** The routes' operations without HTTP, for the host's jobs and transactions. They throw the same errors. */
-export interface AuthService {
+export interface AuthService<Host extends HostTypes = HostTypes> {
   /**
    * The second item: the activation link, `ACTIVATION_WITHHELD` (`refusesEmailLink` matched: no link, and no active
-   * account), or null for an account born active. A taken address is an EmailTakenError here, whatever a route says.
+   * account), or null for an account born active. A taken address is an EmailTakenError here, whatever a route says; so is the one of a
+   * pending account.
    */
-  signUp(input: SignUpInput): Promise<[UserRecord, LinkToken | typeof ACTIVATION_WITHHELD | null]>
+  signUp(input: SignUpInput): Promise<[WithFields<UserRecord, Host>, LinkToken | typeof ACTIVATION_WITHHELD | null]>
   /** Counts the address, and `client` when given. */
   logIn(input: LoginInput): Promise<LoginResult>
-  activate(token: string): Promise<LoginResult>
+  /** `passwordRequired` in the result: the signup's password is gone, because nothing told that the signup was the owner's. */
+  activate(token: string, options?: ProofOfPresence): Promise<LoginResult>
   /** Null: no such account, or none that waits for its activation. */
   requestActivation(email: string, options?: { locale?: Locale }): Promise<LinkToken | typeof ACTIVATION_WITHHELD | null>
   /** Null: no such account, or none that may have such a link. */
   requestPasswordReset(email: string, options?: { locale?: Locale }): Promise<LinkToken | null>
   resetPassword(input: ResetInput): Promise<LoginResult>
   changePassword(input: PasswordChange): Promise<void>
+  /** For an account that has no password. The session is yours to check. */
+  setFirstPassword(input: FirstPassword): Promise<void>
+  /** What `PATCH /me` does: the name, and writable fields of yours as `signup.schema` lets them through. */
+  updateProfile(input: ProfileUpdate): Promise<WithFields<PublicUser, Host>>
   /** `profile.provider` is the registration key. Believes the profile: verify it first. */
   logInWithIdentity(profile: OAuthUser, options?: { locale?: Locale }): Promise<LoginResult>
   /** With a provider's access token: after the provider said that it was issued to this application, and to whom. */
   logInWithToken(input: TokenInHand, options?: { locale?: Locale }): Promise<LoginResult>
+  /** Begins the session of an app's code from `redirect_to`, or answers with a challenge. */
+  exchangeOAuthCode(input: OAuthCodeExchange): Promise<LoginResult>
   refresh(refreshToken: string): Promise<LoginResult>
   logOut(refreshToken: string, options?: { allSessions?: boolean }): Promise<void>
   /** Oldest first. */
@@ -81,19 +113,34 @@ export interface AuthService {
   linkIdentity(userId: string, profile: OAuthUser, options?: { locale?: Locale }): Promise<IdentityRecord>
   /** The same with a provider's access token, which has to be one of this application. */
   linkWithToken(userId: string, input: TokenInHand, options?: { locale?: Locale }): Promise<IdentityRecord>
+  /** Links the identity of a ticket from the callback of a link. `sessionId`: the session that began it; null without a table of sessions. */
+  redeemLinkTicket(
+    userId: string,
+    ticket: string,
+    options: { sessionId: string | null; locale?: Locale | undefined },
+  ): Promise<IdentityRecord>
   changePasswordWithMfa(input: PasswordChangeWithMfa): Promise<void>
-  /** Shown once: a pending factor, which counts for nothing until `confirmTotp`. */
-  enrollTotp(userId: string): Promise<Enrolment>
+  /** Shown once: a pending factor, which counts for nothing until `confirmTotp`. With a `code` of the active factor it replaces that one. */
+  enrollTotp(userId: string, options?: Pick<EnrolmentOptions, 'code' | 'locale'>): Promise<Enrolment>
+  /**
+   * Makes a session fresh, by its person's password or code. The other verbs do not ask whether a session is fresh: that is for routes, so
+   * decide yourself who may call them (docs/fresh-sessions.md).
+   */
+  reauthenticate(input: ServiceReauthentication): Promise<Reauthenticated>
   confirmTotp(input: Confirmation): Promise<LoginResult>
   verifyMfa(input: Verification): Promise<LoginResult>
   disableTotp(input: Disabling): Promise<void>
   regenerateRecoveryCodes(input: Regeneration): Promise<string[]>
   /** A link to the account's own address; null: nothing was sent. */
   requestEmailVerification(userId: string, options?: { locale?: Locale }): Promise<LinkToken | null>
-  verifyEmail(token: string): Promise<void>
+  /** The first proof of an address takes the account over, unless the options tell that its owner is already in. */
+  verifyEmail(token: string, options?: ProofOfPresence): Promise<VerificationResult>
   /** A link to the new address; null: it is taken, and its owner was told. */
   requestEmailChange(input: EmailChange, options?: { locale?: Locale }): Promise<LinkToken | null>
-  changeEmail(token: string): Promise<void>
+  /** Without options you answer for the person: let nobody change an address by a click alone. With them: as the route does. */
+  changeEmail(token: string, options?: ProofOfPresence): Promise<void>
+  /** By the link of a notice: takes the account back to what it was before the change, and ends everything else. */
+  undoChanges(input: UndoInput): Promise<UndoResult>
   /** Ends every session of an account, of both kinds; how many were alive. */
   revokeSessions(userId: string, acting?: ActingAdmin): Promise<number>
   /** Closes an account, and everything that was open with it: sessions, challenges, links. */
@@ -106,20 +153,22 @@ export interface AuthService {
   /** Takes the second factor off an account whose owner lost it; sessions end, and the owner is told. */
   resetMfa(userId: string, acting?: ActingAdmin): Promise<void>
   /** Oldest first, a page at a time, by the filters of `GET /admin/users`. */
-  listUsers(query?: UserListQuery): Promise<UserList>
+  listUsers(query?: UserListQuery): Promise<UserList<Host>>
   /** As administrators see it; null: there is no such account. */
-  findUser(userId: string): Promise<AdminUser | null>
-  updateUser(userId: string, changes: UserUpdate, acting?: ActingAdmin): Promise<AdminUser>
+  findUser(userId: string): Promise<WithFields<AdminUser, Host> | null>
+  updateUser(userId: string, changes: UserUpdate, acting?: ActingAdmin): Promise<WithFields<AdminUser, Host>>
   /** `logIn` into a server-side session: put `sessionToken` in the session cookie, and nowhere else. */
   logInToSession(input: LoginInput & SessionOrigin): Promise<SessionLoginResult>
   /** `verifyMfa` into a server-side session, whichever login the challenge is of. */
   verifyMfaToSession(input: Verification & SessionOrigin): Promise<SessionLoginResult>
   /** By the session cookie's value; null: there is no such live session. Moves it on, as `requireSession` does. */
-  findSession(sessionToken: string): Promise<FoundSession | null>
-  /** The live server-side sessions of an account, oldest first. */
+  findSession(sessionToken: string): Promise<FoundSession<Host> | null>
+  /** The living sessions of an account, of both kinds; the one that was used last is first. */
   listSessions(userId: string): Promise<PublicSession[]>
   /** Ends one of them; a NotFoundError unless it is this account's. */
   revokeSession(userId: string, sessionId: string): Promise<void>
+  /** Ends all of them but one, which has to be alive and this account's; else an InvalidTokenError. Returns how many ended. */
+  revokeOtherSessions(userId: string, sessionId: string): Promise<number>
   /** By the session cookie's value; silent about one nobody knows. */
   logOutSession(sessionToken: string, options?: { allSessions?: boolean }): Promise<void>
   /**
@@ -127,34 +176,40 @@ export interface AuthService {
    * back, also what a refusal would have kept. Events and mails wait for the host's commit, and are dropped with its
    * rollback, where the store says when that is (`afterCommit`); refusals are told at once.
    */
-  using(store: AuthStore): AuthService
+  using(store: AuthStore): AuthService<Host>
 }
 
 export function createService(ctx: AuthContext): AuthService {
   const localeOf = (options?: { locale?: Locale | undefined }) => options?.locale ?? ctx.settings.defaultLocale
-  const ownerOf = (email: string) => ctx.store.users.findByEmail(requireEmail(email))
+  const ownerOf = (email: string) => findByAddress(ctx, readTypedAddress(email))
   return {
     async signUp(input) {
-      const signup = await signUp(ctx, input, null)
-      if (signup.kind === 'taken') throw new EmailTakenError()
+      const signup = await signUp(ctx, { ...input, mayRepeat: false }, null)
+      if (signup.kind === 'taken' || signup.kind === 'unchanged') throw new EmailTakenError()
+      if (signup.kind === 'refused') throw signup.error
       return [signup.user, await sendFirstLink(ctx, signup, localeOf(input))]
     },
     logIn: (input) => logIn(ctx, input, openTokens()),
-    activate: (token) => activate(ctx, token, openTokens()),
+    activate: (token, options = {}) => activate(ctx, token, openTokens(), { evidence: evidenceFrom(options), locale: options.locale }),
     requestActivation: async (email, options) => sendActivation(ctx, await ownerOf(email), localeOf(options)),
     requestPasswordReset: async (email, options) => sendPasswordReset(ctx, await ownerOf(email), localeOf(options)),
     resetPassword: (input) => resetPassword(ctx, input, openTokens()),
     changePassword: (input) => changePassword(ctx, input),
+    setFirstPassword: (input) => setFirstPassword(ctx, input),
+    updateProfile: (input) => updateProfile(ctx, input),
     changePasswordWithMfa: (input) => changePasswordWithMfa(ctx, input),
-    enrollTotp: (userId) => enrollTotp(ctx, userId),
+    enrollTotp: (userId, { code, locale } = {}) => enrollTotp(ctx, userId, { code, locale }),
+    reauthenticate: (input) => reauthenticateById(ctx, input),
     confirmTotp: (input) => confirmTotp(ctx, input, openTokens()),
     verifyMfa: (input) => verifyMfa(ctx, input, openTokens()),
     disableTotp: (input) => disableTotp(ctx, input),
     regenerateRecoveryCodes: (input) => regenerateRecoveryCodes(ctx, input),
     requestEmailVerification: async (userId, options) => sendEmailVerification(ctx, await findActiveUser(ctx, userId), localeOf(options)),
-    verifyEmail: (token) => confirmEmail(ctx, token),
+    verifyEmail: (token, options = {}) => confirmEmail(ctx, token, { evidence: evidenceFrom(options), locale: localeOf(options) }),
     requestEmailChange: async (input, options) => sendEmailChange(ctx, await proveEmailChange(ctx, input), localeOf(options)),
-    changeEmail: (token) => confirmEmailChange(ctx, token),
+    changeEmail: (token, options) =>
+      confirmEmailChange(ctx, token, { evidence: options && evidenceFrom(options), locale: options?.locale }),
+    undoChanges: (input) => undoChanges(ctx, input),
     revokeSessions: async (userId, acting) => revokeSessions(ctx, userId, requireNamed(acting)),
     deactivate: async (userId, acting) => deactivate(ctx, userId, requireNamed(acting)),
     activateUser: async (userId, acting) => activateUser(ctx, userId, requireNamed(acting)),
@@ -164,20 +219,29 @@ export function createService(ctx: AuthContext): AuthService {
     updateUser: async (userId, changes, acting) => updateUser(ctx, userId, changes, requireNamed(acting)),
     logInWithIdentity: (profile, options) => logInWithIdentity(ctx, profile, openTokens(), options),
     logInWithToken: (input, options) => logInWithToken(ctx, input, openTokens(), options),
+    exchangeOAuthCode: (input) => exchangeCode(ctx, input, openTokens()),
     refresh: (refreshToken) => refresh(ctx, refreshToken),
-    logOut: (refreshToken, options) => logOut(ctx, refreshToken, options),
+    logOut: async (refreshToken, options) => void (await logOut(ctx, refreshToken, options)),
     listIdentities: (userId) => listIdentities(ctx, userId),
     unlinkIdentity: (userId, provider, options) => unlinkIdentity(ctx, userId, provider, options),
     linkIdentity: async (userId, profile, options) => (await linkIdentity(ctx, userId, profile, { locale: options?.locale })).identity,
+    redeemLinkTicket: async (userId, ticket, { sessionId, locale }) =>
+      (await redeemLinkTicket(ctx, { owner: { userId, sessionId }, ticket, locale })).identity,
     linkWithToken: async (userId, input, options) => (await linkWithToken(ctx, userId, input, { locale: options?.locale })).identity,
     logInToSession: (input) => logIn(ctx, input, openServerSession(input)),
     verifyMfaToSession: (input) => verifyMfa(ctx, input, openServerSession(input)),
     findSession: (sessionToken) => findSession(ctx, sessionToken),
     listSessions: (userId) => listSessions(ctx, userId),
     revokeSession: (userId, sessionId) => revokeSession(ctx, userId, sessionId),
-    logOutSession: (sessionToken, options) => logOutSession(ctx, sessionToken, options),
+    revokeOtherSessions: (userId, sessionId) => revokeOtherSessions(ctx, { id: sessionId, userId }),
+    logOutSession: async (sessionToken, options) => void (await logOutSession(ctx, sessionToken, options)),
     using: (store) => createService(insideHostTransaction(ctx, store)),
   }
+}
+
+function evidenceFrom({ sessionId, password, signupToken }: ProofOfPresence): Evidence {
+  const [sessionIds, bindings] = [sessionId, signupToken].map((one) => (one === undefined ? [] : [one]))
+  return { sessionIds, bindings, password }
 }
 
 async function findSession(ctx: AuthContext, sessionToken: string): Promise<FoundSession | null> {
@@ -197,7 +261,8 @@ const refusals: ReadonlySet<AuthEventName> = new Set([
 ])
 
 function insideHostTransaction(ctx: AuthContext, hostStore: AuthStore): AuthContext {
-  const store = trustedStore(hostStore, ctx.logger)
+  const trusted = trustedStore(hostStore, ctx.logger)
+  const store = ctx.readiness ? guardedTransaction(trusted, ctx.readiness) : trusted
   const { afterCommit } = store
   if (!afterCommit) return { ...ctx, store }
   const { events, postman } = ctx
@@ -207,6 +272,30 @@ function insideHostTransaction(ctx: AuthContext, hostStore: AuthStore): AuthCont
     ...ctx,
     store,
     events: { ...events, emit },
-    postman: postman && { post: (...mail) => afterCommit(() => postman.post(...mail)) },
+    postman: postman && postmanAfterCommit(postman, afterCommit),
+  }
+}
+
+/** Nobody says when the host rolls back, so a place is asked for and given back at once: what is posted in it waits for the commit. */
+function postmanAfterCommit(postman: Postman, afterCommit: (effect: () => void) => void): Postman {
+  return {
+    ...postman,
+    post: (...mail) => afterCommit(() => postman.post(...mail)),
+    reserve() {
+      const isRoom = postman.reserve()
+      isRoom?.release()
+      let isUsed = false
+      return (
+        isRoom && {
+          post(mail, userId) {
+            if (!isUsed) afterCommit(() => (postman.reserve() ?? postman).post(mail, userId))
+            isUsed = true
+          },
+          release() {
+            isUsed = true
+          },
+        }
+      )
+    },
   }
 }

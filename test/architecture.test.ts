@@ -6,15 +6,18 @@ import { describe, expect, test } from 'vitest'
 
 /** Rooms by floor (docs/architecture.md). A file imports its own room or a lower floor; never up, never sideways. */
 const floors: readonly (readonly string[])[] = [
-  ['errors', 'amr', 'mailer', 'logger', 'keys', 'in-time', 'opaque-token'],
-  ['config', 'store', 'events', 'http-client', 'background', 'page-templates'],
-  ['http', 'providers', 'passwords', 'throttle'],
-  ['mail', 'options', 'observers'],
+  ['errors', 'amr', 'mailer', 'logger', 'keys', 'in-time', 'opaque-token', 'troubleshooting'],
+  ['config', 'store', 'events', 'http-client', 'background', 'page-templates', 'setup-notices'],
+  ['http', 'providers', 'passwords', 'throttle', 'claims'],
+  ['mail', 'options', 'observers', 'readiness'],
   ['context'],
-  ['session', 'limits', 'pages'],
-  ['mailbox', 'guards', 'step-up'],
-  ['social', 'local', 'mfa', 'account', 'admin', 'openapi', 'boot-checks'],
-  ['service', 'boot-warnings'],
+  ['session', 'limits', 'pages', 'profile'],
+  ['mailbox', 'guards', 'device'],
+  ['step-up'],
+  ['undo', 'first-proof', 'factor', 'oauth-code'],
+  ['social', 'local', 'mfa', 'account', 'session-list', 'admin', 'openapi', 'boot-checks'],
+  ['reauthentication'],
+  ['service', 'drain', 'boot-warnings'],
   ['create-context', 'create-guards'],
   ['create-auth-router'],
   ['index', 'testing'],
@@ -31,11 +34,12 @@ const homes: Readonly<Record<string, RegExp>> = {
   undici: /^http-client\.ts$/,
   jsonwebtoken: /^(session|providers)\//,
   'cookie-parser': /^http\/cookies\.ts$/,
-  knex: /^store\/knex\//,
+  knex: /^store\/knex\/|^readiness\/check-tables\.ts$/,
   'prom-client': /^observers\/metrics\.ts$/,
-  speakeasy: /^mfa\/totp\.ts$/,
+  speakeasy: /^factor\/totp\.ts$/,
   // The lower rooms know no Express; among them stand the clients of providers and the store.
-  express: /^(http|session|mailbox|pages|guards|social|local|mfa|account|admin|openapi)\/|^(service|create-auth-router)\.ts$/,
+  express:
+    /^(http|session|device|mailbox|pages|guards|step-up|reauthentication|first-proof|social|local|mfa|account|session-list|admin|openapi|undo)\/|^(service|create-auth-router)\.ts$/,
 }
 
 /** Where the process's environment may be read. */
@@ -78,6 +82,7 @@ function packageImport(from: string, name: string, typeOnly: boolean): string[] 
   const packageName = name.split('/', name.startsWith('@') ? 2 : 1).join('/')
   const home = homes[packageName]
   if (home && !home.test(from)) return [`${from} imports ${packageName}, which has another home`]
+  if (name !== packageName) return [`${from} imports ${name}, which is no public entry of ${packageName}`]
   if (packageName === 'knex' && !typeOnly) return [`${from} imports knex as a value; the host passes its instance`]
   return declared.has(packageName) ? [] : [`${from} imports ${packageName}, which package.json does not declare`]
 }
@@ -93,8 +98,8 @@ function circles(sources: readonly ts.SourceFile[]): string[] {
   const folder = sources.filter(({ fileName }) => fileName.startsWith('store/knex/'))
   const next = new Map(
     folder.map((source) => {
-      const near = imports(source).filter(({ name }) => name.startsWith('./'))
-      return [source.fileName, near.map(({ name }) => `${posix.join('store/knex', name)}.ts`)]
+      const near = imports(source).filter(({ name }) => name.startsWith('.'))
+      return [source.fileName, near.map(({ name }) => `${posix.join(posix.dirname(source.fileName), name)}.ts`)]
     }),
   )
   const reached = (from: string, seen = new Set<string>()): Set<string> => {
@@ -196,7 +201,7 @@ describe('the house', () => {
       "import { x } from '../guards/create-guards'",
       'floor 5) imports guards/create-guards (floor 6',
     ],
-    ['an import sideways', 'social/routes.ts', "import { x } from '../account/routes'", 'floor 7) imports account/routes (floor 7'],
+    ['an import sideways', 'social/routes.ts', "import { x } from '../account/routes'", 'floor 9) imports account/routes (floor 9'],
     ['a sideways re-export', 'http/route.ts', "export { x } from '../throttle/throttle'", 'imports throttle/throttle'],
     ['a type import upwards', 'config/settings.ts', "import type { X } from '../context'", 'imports context (floor 4'],
     ['an inline type upwards', 'config/settings.ts', "export type X = import('../context').AuthContext", 'imports context (floor 4'],
@@ -209,6 +214,7 @@ describe('the house', () => {
     ['bcrypt by require in another hasher', 'passwords/hasher.ts', "const bcrypt = require('bcrypt')", 'another home'],
     ['undici outside the HTTP client', 'providers/oidc-client.ts', "import { request } from 'undici'", 'another home'],
     ['undici by require', 'providers/oidc-client.ts', "const { request } = require('undici')", 'another home'],
+    ['an inner file of a package', 'http-client.ts', "const agent = require('undici/lib/dispatcher/agent')", 'no public entry of undici'],
     ['cookie-parser outside cookies.ts', 'social/state-cookie.ts', "import { JSONCookie } from 'cookie-parser'", 'another home'],
     ['jsonwebtoken in a guard', 'guards/create-guards.ts', "import jwt from 'jsonwebtoken'", 'another home'],
     ['knex beside the store', 'account/routes.ts', "import type { Knex } from 'knex'", 'another home'],

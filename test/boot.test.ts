@@ -22,7 +22,8 @@ import {
   OidcClient,
   type ProviderClient,
   providersFromEnv,
-  type SettingsInput,
+  type RouterSettings,
+  settingsFromEnv,
 } from '../src'
 import { deriveKey } from '../src/keys'
 import { baseUrl, type Mounted, type MountOptions, mount, setCookieOf, signIn, startLogin, testSecret } from './support/app'
@@ -56,7 +57,7 @@ afterEach(async () => {
 })
 
 interface Given {
-  settings?: SettingsInput
+  settings?: Partial<RouterSettings>
   [option: string]: unknown
 }
 
@@ -70,7 +71,9 @@ function boot({ settings, ...options }: Given = {}): { auth: AuthRouter; logs: R
     ...options,
   }
   const auth = createAuthRouter(given as unknown as AuthRouterOptions) // wrong types are part of what is tested
-  expect(logs.text()).not.toMatch(/canary/)
+  // The redirect URIs to register are told on purpose.
+  const others = logs.entries.filter(({ message }) => !message.includes('register this redirect URI'))
+  expect(JSON.stringify(others)).not.toMatch(/canary/)
   return { auth, logs }
 }
 
@@ -168,7 +171,7 @@ describe('R-001 the secret', () => {
     ['a sample text', 'your-secret-key-please-change-it-in-production'],
     ['a number', 1234567890123456],
   ])('R-001 refuses construction when it is %s, naming the setting and how to make one, never the value', (_case, jwtSecret) => {
-    const settings = { jwtSecret } as SettingsInput // a number is wrong on purpose
+    const settings = { jwtSecret } as unknown as RouterSettings // a number is wrong on purpose
     const ofGuards = refusal(() => createGuards({ settings }))
     const messages = [refusal(() => boot({ settings })), ...(jwtSecret ? [ofGuards] : [])]
 
@@ -429,7 +432,7 @@ describe('R-007 extra audiences', () => {
 
 describe('R-008 numbers', () => {
   test('R-008 accessTokenTtlSeconds "3600" makes exp - iat 3600', async () => {
-    const app = await running({ settings: { accessTokenTtlSeconds: '3600' } })
+    const app = await running({ settings: settingsFromEnv({ AUTH_ACCESS_TOKEN_TTL_SECONDS: '3600' }) })
     const { body } = await signIn(app)
     const { exp, iat } = jwt.decode(body.access_token) as { exp: number; iat: number } // signed just now
 
@@ -472,7 +475,7 @@ describe('R-009 unknown names are refused, with the nearest known one', () => {
       'passwordPolicy: unknown option "minLenght"; the nearest known one is minLength.',
     ],
   ])('R-009 %s', (_what, given, message) => {
-    expect(refusal(() => boot(given as Given))).toBe(message)
+    expect(refusal(() => boot(given as Given))).toBe(`${message} See docs/troubleshooting.md#unknown-names`)
   })
 
   test('R-009 of guards, clients, the verifier and the HTTP client too', () => {
@@ -480,7 +483,7 @@ describe('R-009 unknown names are refused, with the nearest known one', () => {
     const settings = { jwtSecret: testSecret }
 
     expect(refusal(() => createGuards({ settings, ...{ stor: store } }))).toBe(
-      'createGuards: unknown option "stor"; the nearest known one is store.',
+      'createGuards: unknown option "stor"; the nearest known one is store. See docs/troubleshooting.md#unknown-names',
     )
     expect(refusal(() => new OidcClient({ ...credentials, ...endpoints, ...wrong }))).toBe('OidcClient: unknown option clientID.')
     expect(refusal(() => new GoogleClient({ ...credentials, ...wrong }))).toBe('GoogleClient: unknown option clientID.')
@@ -694,6 +697,14 @@ describe('linking by verified email', () => {
 })
 
 describe('boot warns', () => {
+  test('of a users table without email_verified_at: nothing tells a first proof of an address from a later one', () => {
+    const given = { settings: { localAccountsEnabled: true, autoActivate: true } }
+    expect(warnings({ ...given, store: storeWithout('emailVerifiedAt') }).filter((text) => /Add the column, or map it/.test(text))).toEqual(
+      [expect.stringContaining('no `email_verified_at` column, so only an activation is known to be the first proof of an address')],
+    )
+    expect(warnings(given).join()).not.toContain('email_verified_at')
+  })
+
   test('when an override of the legacy login-with-provider method or of the second-factor token issuer is found', () => {
     const legacy = { loginWithProvider: () => undefined, issueMfaToken: () => undefined }
 
@@ -721,7 +732,7 @@ describe('boot warns', () => {
   test('and says nothing at all when there is nothing to say', () => {
     const given = { settings: { ...social, ...templates }, providers: { corp }, mailer, environment: 'production' }
 
-    expect(boot(given).logs.entries).toEqual([])
+    expect(warnings(given)).toEqual([])
   })
 })
 

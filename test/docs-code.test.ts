@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import ts from 'typescript'
 import { describe, expect, test } from 'vitest'
+import { diagnosticsOf, programOf } from './support/compile'
 
 /**
  * The documentation's code is compiled like ours. Every ```ts and ```js block stands alone, unless the line before it is
@@ -107,28 +108,7 @@ function unitsOf(found: Block[]): Map<string, string> {
 
 /** Compiles the units as if they stood beside their pages, without writing them anywhere. */
 function compileErrors(units: ReadonlyMap<string, string>): string[] {
-  const options = compilerOptions()
-  const host = ts.createCompilerHost(options)
-  const { fileExists, readFile, getSourceFile } = host
-  host.fileExists = (path) => units.has(path) || fileExists(path)
-  host.readFile = (path) => units.get(path) ?? readFile(path)
-  host.getSourceFile = (path, version, ...rest) => {
-    const text = units.get(path)
-    return text === undefined ? getSourceFile(path, version, ...rest) : ts.createSourceFile(path, text, version)
-  }
-  const program = ts.createProgram([...units.keys()], options, host)
-  return ts
-    .getPreEmitDiagnostics(program)
-    .filter(({ file }) => !file || units.has(file.fileName))
-    .map(sentence)
-}
-
-/** Ours, for a host's file: modules always, JavaScript included, and unused names are no error in an excerpt. */
-function compilerOptions(): ts.CompilerOptions {
-  const path = join(root, 'test/tsconfig.json')
-  const { options } = ts.parseJsonConfigFileContent(ts.readConfigFile(path, ts.sys.readFile).config, ts.sys, join(root, 'test'))
-  const host = { allowJs: true, checkJs: true, noImplicitAny: true, moduleDetection: ts.ModuleDetectionKind.Force }
-  return { ...options, ...host, noUnusedLocals: false, noUnusedParameters: false, erasableSyntaxOnly: false }
+  return diagnosticsOf(programOf(units), units).map(sentence)
 }
 
 function sentence({ file, start, messageText }: ts.Diagnostic): string {

@@ -41,7 +41,7 @@ describe('what is told', () => {
     const next = await browser.post('/auth/refresh').send({ refresh_token: body.refresh_token })
     await browser.post('/auth/refresh').send({ refresh_token: body.refresh_token })
     await browser.post('/auth/refresh').send({ refresh_token: next.body.refresh_token })
-    await browser.post('/auth/oauth/accounts/unlink').set('Authorization', `Bearer ${body.access_token}`).send({ provider: 'corp' })
+    await browser.post('/auth/oauth/accounts/unlink').set('Authorization', `Bearer ${again.body.access_token}`).send({ provider: 'corp' })
     await browser.post('/auth/logout').send({ refresh_token: again.body.refresh_token, all_sessions: true })
     await browser.post('/auth/logout').send({ refresh_token: 'unknown' })
     await settled()
@@ -64,11 +64,14 @@ describe('what is told', () => {
     mounted.provider.on('token', (_request, response) => void response.writeHead(400).end('{"error":"invalid_grant"}'))
 
     expect((await signIn(mounted)).status).toBe(502)
-    expect((await signIn(mounted)).status).toBe(429)
+    expect((await mounted.browser().get('/auth/oauth/corp/callback')).status).toBe(429)
     await settled()
 
     expect(heard).toContainEqual(['provider.failed', { provider: 'corp', code: 'OAUTH_ERROR', status: 400 }])
-    expect(heard).toContainEqual(['throttled', { code: 'TOO_MANY_REQUESTS', route: 'oauth_callback' }])
+    expect(heard).toContainEqual([
+      'throttled',
+      { code: 'TOO_MANY_REQUESTS', route: 'oauth_callback', keyDigest: expect.any(String), retryAfterSeconds: 60 },
+    ])
   })
 
   test('R-142 a login that does not happen, with the code of the refusal', async () => {
@@ -84,7 +87,11 @@ describe('what is told', () => {
     await settled()
 
     const reasons = ['OAUTH_PROVIDER_DENIED', 'OAUTH_STATE_MISMATCH', 'OAUTH_REGISTRATION_DISABLED']
-    expect(heard).toEqual(reasons.map((reason) => ['login.failed', { reason, provider: 'corp' }]))
+    const unknown = { userId: null, clientKey: '127.0.0.1' }
+    const addressDigests = [null, null, expect.stringMatching(/^[\w-]{43}$/)] // the provider named one before the third refusal
+    expect(heard).toEqual(
+      reasons.map((reason, index) => ['login.failed', { reason, provider: 'corp', ...unknown, addressDigest: addressDigests[index] }]),
+    )
   })
 
   test('R-142 no payload holds an address, a token or a name', async () => {
@@ -120,7 +127,7 @@ describe('when it is told', () => {
     const faulty = faultyStore(createKnexStore({ knex: mounted.knex }))
     const broken = await start({ options: { store: faulty.store } })
     const heard = listen(broken)
-    faulty.break('sessions.insert', () => Promise.reject(new Error('down')))
+    faulty.break('sessions.insertWithin', () => Promise.reject(new Error('down')))
 
     expect((await signIn(broken)).status).toBe(500)
     await settled()

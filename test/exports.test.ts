@@ -15,6 +15,7 @@ test('the package exports these names and no others', () => {
     'argon2idHasher',
     'auditLog',
     'bcryptHasher',
+    'checkTables',
     'createAuthRouter',
     'createAuthTables',
     'createGuards',

@@ -15,6 +15,9 @@ const pinned: Record<KeyPurpose, string> = {
   pkce: '2f67e6799c25575b8d5f8552b3277f0d337b7fa2a3d16030f8f7c0f5e5327272',
   nonce: '36bde9c65e2e3dad2435d873024f77b2516243b30e06383d45daed997d9409af',
   cursor: '944c5e3fbaf678b7eb67c66802083977eed40bbf827a9ec1091242bbcb6e96bd',
+  'proof-cookie': '0715c88a8f7b6df34aea39ffccaafcf58bb6ad1817501d984e427d16f0f440c5',
+  'event-digest': 'eda971b57f35ae6f584fcdf9b0f1154c94fdcd2a128390f551baa783b4695401',
+  device: '92b8d23a5fbc2ec430a7513a6ba7424a06531b195945620450b85af3a3310507',
 }
 const purposes = Object.keys(pinned) as KeyPurpose[] // the record has every purpose
 

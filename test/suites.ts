@@ -7,13 +7,12 @@ export interface Suite {
   zone?: string
   tests: readonly string[]
   without?: readonly string[]
-  /** With SQLite only, and without Redis and Chromium. */
+  /** With SQLite only, and without Redis and Chromium: their tests are skipped, and that is no gap. */
   isQuick?: boolean
 }
 
-const expressMajors = ['5', '4']
 const otherZones = ['Asia/Tokyo', 'America/Sao_Paulo']
-/** Where rows and instants decide. The store knows no Express, so one major is enough for it; races know no zone. */
+/** Where rows and instants decide, which know no Express; races know no zone. */
 const zonedTests = [
   'test/account',
   'test/events.test.ts',
@@ -40,8 +39,10 @@ const expressless = [
   'test/config/**',
   'test/demo/**', // `npm run demo` runs on the one that is installed here
   'test/docs-*.test.ts',
+  'test/types/**',
   'test/mail/postman.test.ts',
   'test/mail/smtp-mailer.test.ts',
+  'test/mail/smtp-options.test.ts',
   'test/mail/topics.test.ts',
   'test/providers/**',
   'test/store/after-commit.test.ts',
@@ -58,6 +59,8 @@ const expressless = [
   'test/throttle/client-key.test.ts',
   'test/throttle/held-windows.test.ts',
   'test/throttle/knex-counters.test.ts',
+  'test/throttle/markers.test.ts',
+  'test/throttle/memory-counters.test.ts',
   'test/throttle/redis-counters.test.ts',
   'test/throttle/shared-counters.test.ts',
 ]
@@ -85,41 +88,48 @@ const needsServers = [
   'test/demo/demo.test.ts',
   'test/demo/devices-demo.test.ts',
   'test/faults/cut.test.ts',
+  'test/readiness/postgresql.test.ts',
+  'test/readiness/widths.test.ts',
   'test/store/interleavings.test.ts',
   'test/store/list-users.test.ts',
   'test/throttle/redis-counters.test.ts',
 ]
-const takesLong = ['test/docs-code.test.ts', 'test/torture/fuzz.test.ts']
+const takesLong = [
+  'test/docs-code.test.ts',
+  'test/http/faults.test.ts',
+  'test/session/secret-rotation.test.ts',
+  'test/social/hung-provider.test.ts',
+  'test/social/state-races.test.ts',
+  'test/testing/mutants.test.ts',
+  'test/torture/fuzz.test.ts',
+]
 const notQuick = [...betweenProcesses, ...startsProcesses, ...needsServers, ...takesLong]
 
 export const leftOutOfQuick = `This was the quick suite: SQLite, Express 5, one time zone. It left out
   PostgreSQL, MariaDB, Redis and Chromium,
   Express 4,
   the other time zones,
-  races between processes, the built package, the code in the docs, and fuzzing.
-To run everything: npm run test:all`
+  races between processes, the built package, the code in the docs, fuzzing,
+  and what takes ten seconds or more: faults of the store, a provider that hangs, changed secrets, mutants of the store.
+To run everything: npm run test:all
+To install the package beside older and newer peers: DOORWARD_PACK=registry npx vitest run --config test/vitest.config.mts test/package/registry`
 
 /** Returns what `npm test` runs. `given`: only these files or folders. */
 export function quickSuites(given: readonly string[]): Suite[] {
   return [{ express: '5', tests: given, without: notQuick, isQuick: true }]
 }
 
-/** Returns what `npm run test:all` runs: both majors of Express, and the tests of rows and instants again in two more time zones. */
+/**
+ * Returns what `npm run test:all` runs: everything on Express 5, what knows Express again on Express 4, and the tests of rows and
+ * instants again in two more time zones. Express 4 meets SQLite alone, for no major of Express knows a database; files that are
+ * given run on everything.
+ */
 export function allSuites(given: readonly string[]): Suite[] {
-  const everywhere = expressMajors.map((express) => ({
-    express,
-    tests: given,
-    without: given.length > 0 || express === '5' ? [] : [...betweenProcesses, ...expressless],
-  }))
-  if (given.length > 0) return everywhere
-  const utc = everywhere.map((suite) => ({ ...suite, zone: 'UTC' }))
-  const zoned = otherZones.flatMap((zone) =>
-    expressMajors.map((express) => {
-      const tests = express === '5' ? [...zonedTests, 'test/store'] : zonedTests
-      return { express, zone, tests, without: unzonedTests }
-    }),
-  )
-  return [...utc, ...zoned]
+  if (given.length > 0) return ['5', '4'].map((express) => ({ express, tests: given }))
+  const express4 = [...betweenProcesses, ...expressless, ...needsServers]
+  // A zone is between us and the databases, and each major has met both in UTC: one is enough.
+  const zoned = otherZones.map((zone) => ({ express: '5', zone, tests: [...zonedTests, 'test/store'], without: unzonedTests }))
+  return [{ express: '5', zone: 'UTC', tests: [] }, { express: '4', zone: 'UTC', tests: [], without: express4, isQuick: true }, ...zoned]
 }
 
 /** Every file, folder and pattern that this page names. */

@@ -1,9 +1,13 @@
 import { availableParallelism } from 'node:os'
-import { defineConfig } from 'vitest/config'
+import { join } from 'node:path'
+import { defineConfig, type Plugin } from 'vitest/config'
 
 const express4 = process.env.EXPRESS === '4'
 /** Files left out of this run, separated by commas: projects do not heed `--exclude`. */
 const without = (process.env.DOORWARD_TEST_WITHOUT ?? '').split(',').filter((file) => file !== '')
+
+/** Installs from the registry: only where that is asked for, as `.ci/run` does. */
+const needsRegistry = process.env.DOORWARD_PACK === 'registry' ? [] : ['test/package/registry/**']
 
 /** What replaces modules, counts what is loaded or kept in memory, or looks at the process as a whole. */
 const alone = [
@@ -13,13 +17,36 @@ const alone = [
   'test/http/canary.test.ts',
   'test/local/mailer-faults.test.ts',
   'test/mail/postman.test.ts',
-  'test/mfa/doors.test.ts',
   'test/mfa/throttle.test.ts',
   'test/passwords/lazy-packages.test.ts',
-  'test/session/delivery.test.ts',
+  'test/throttle/markers.test.ts',
   'test/throttle/memory-counters.test.ts',
+]
+
+/** What reads the routes as they are mounted (test/support/mounted-routes.ts). */
+const watching = [
+  'test/http/route-budgets.test.ts',
+  'test/local/answer-grid.test.ts',
+  'test/mfa/doors.test.ts',
+  'test/openapi/limits.test.ts',
+  'test/session/delivery.test.ts',
+  'test/session/ended-cookies.test.ts',
+  'test/step-up/routes.test.ts',
   'test/torture/fuzz.test.ts',
 ]
+const mountedRoutes = `${import.meta.dirname}/support/mounted-routes.ts`
+const routes = join(import.meta.dirname, '../src/http/routes.ts')
+
+/** Puts test/support/mounted-routes.ts in front of src/http/routes.ts. */
+const watchRoutes: Plugin = {
+  name: 'watch-routes',
+  enforce: 'pre',
+  async resolveId(source, importer, options) {
+    if (importer === undefined || importer === mountedRoutes || !source.endsWith('/routes')) return null
+    const found = await this.resolve(source, importer, { ...options, skipSelf: true })
+    return found?.id === routes ? mountedRoutes : null
+  },
+}
 
 export default defineConfig({
   root: `${import.meta.dirname}/..`,
@@ -36,13 +63,29 @@ export default defineConfig({
     hookTimeout: 30_000,
     expect: { poll: { timeout: 10_000 } },
     pool: 'forks',
-    // Half of the time is spent waiting for databases and child processes: a machine of two cores has room for three files.
-    maxWorkers: Math.max(3, availableParallelism()),
+    // Half of the time is spent waiting for databases and child processes: a machine of two cores has room for four files.
+    maxWorkers: Math.max(4, availableParallelism()),
     // Loading our modules and the drivers anew for every file was a quarter of the run.
     projects: [
       {
         extends: true,
-        test: { name: 'together', include: ['test/**/*.test.ts'], exclude: ['**/node_modules/**', ...alone, ...without], isolate: false },
+        test: {
+          name: 'together',
+          include: ['test/**/*.test.ts'],
+          exclude: ['**/node_modules/**', ...alone, ...watching, ...without, ...needsRegistry],
+          isolate: false,
+        },
+      },
+      {
+        extends: true,
+        plugins: [watchRoutes],
+        test: {
+          name: 'watching',
+          include: watching,
+          exclude: without,
+          isolate: false,
+          setupFiles: ['test/support/forget-mounted-routes.ts'],
+        },
       },
       { extends: true, test: { name: 'alone', include: alone, exclude: without } },
     ],

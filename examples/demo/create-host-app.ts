@@ -79,7 +79,7 @@ export async function createHostApp({
       // Plain http on localhost, and not every browser keeps a Secure cookie there. Leave it at true anywhere else.
       cookieSecure: false,
       oauthEnabled: true,
-      oauthRedirectBaseUrl: url,
+      publicUrl: url,
       oauthSuccessRedirect: '/',
       oauthErrorRedirect: '/',
       // Pages of this app for two kinds of links; each POSTs the token when the person says so, and is signed in by that.
@@ -90,6 +90,8 @@ export async function createHostApp({
       loginUrl: '/',
       // Unlink Acme ID, sign out, come back: the verified address leads to the same account.
       oauthLinkByVerifiedEmail: true,
+      // Short, to meet "Confirm it is you" within a visit; 15 minutes, the default, is for real apps.
+      freshSessionSeconds: 120,
       mfaEnabled: true,
       mfaIssuer: 'Doorward demo',
       // Lives as long as the database in memory. A real app keeps it: what it has sealed, nothing else opens.
@@ -122,7 +124,13 @@ export async function createHostApp({
   app.get('/reset/:token', view('reset.html'))
   app.use(express.static(path.join(import.meta.dirname, 'page'), { index: false }))
   app.use(errorHandler())
-  return { app, close: () => database.destroy() }
+  return { app, close }
+
+  /** Mails leave after the answers: what is still to be sent goes out before the database closes. */
+  async function close(): Promise<void> {
+    await auth.drain()
+    await database.destroy()
+  }
 }
 
 const pageHeaders: RequestHandler = (_request, response, next) => {

@@ -1,14 +1,16 @@
 import type { AuthMethod } from '../amr'
 import { type AuthContext, unitOfWork } from '../context'
 import { InvalidCredentialsError, MfaRequiredError } from '../errors'
+import { forgetWrongCodes } from '../factor/code-limits'
 import type { Locale } from '../http/locale'
-import { mailNotice } from '../mailbox/send-mail'
 import { checkPassword } from '../passwords/check-password'
 import { endOtherSessions, type KeptSession } from '../session/log-out'
 import { findActiveUser } from '../step-up/find-active-user'
+import { holdSession } from '../step-up/fresh-session'
 import { requireFactor } from '../step-up/require-factor'
 import { withPassword } from '../step-up/with-password'
-import type { UserRecord } from '../store/auth-store'
+import type { SessionRecord, UserRecord } from '../store/auth-store'
+import { announceChange, type LeaveUndoPoint } from '../undo/announce-change'
 
 export interface PasswordChange {
   userId: string
@@ -18,6 +20,10 @@ export interface PasswordChange {
   amr?: readonly AuthMethod[] | undefined
   /** The session that goes on; every other one of the account ends. */
   keep?: KeptSession | undefined
+  /** The session that asks: it goes on, and has to be alive still. */
+  session?: SessionRecord | null | undefined
+  /** True: the person showed a code of an old factor, so no link undoes the change. */
+  isFinal?: boolean | undefined
   /** Of the notice. Default: `defaultLocale`. */
   locale?: Locale | undefined
 }
@@ -30,43 +36,63 @@ export interface PasswordChange {
  */
 export async function changePassword(
   ctx: AuthContext,
-  { userId, currentPassword, newPassword, amr, keep, locale }: PasswordChange,
+  { userId, currentPassword, newPassword, amr, keep, session, isFinal, locale }: PasswordChange,
 ): Promise<void> {
   const user = await findActiveUser(ctx, userId)
   requireFactor(ctx, user, amr)
   await checkPassword(ctx, newPassword, user)
-  const hash = await withPassword(ctx, user, currentPassword, () => hashAndReplace(ctx, user, newPassword, keep))
-  // A login may have stored a better hash of the same password between our look and our write: then we look again, once.
-  if (hash !== null) await replaceAgain(ctx, await findActiveUser(ctx, userId), currentPassword, hash, keep)
+  await announceChange(ctx, userId, { topic: 'password_changed', locale }, async (leaveUndoPoint) => {
+    const replacing = { session, keep, isFinal, leaveUndoPoint }
+    const hash = await withPassword(ctx, user, currentPassword, () => hashAndReplace(ctx, user, newPassword, replacing), session)
+    // A login may have stored a better hash of the same password between our look and our write: then we look again, once.
+    if (hash !== null) await replaceAgain(ctx, await findActiveUser(ctx, userId), currentPassword, hash, replacing)
+  })
+  await forgetWrongCodes(ctx, userId)
   ctx.events.emit('password.changed', { userId, by: 'change' })
-  mailNotice(ctx, user, 'password_changed', locale)
+}
+
+interface Replacing extends Pick<PasswordChange, 'session' | 'keep' | 'isFinal'> {
+  leaveUndoPoint: LeaveUndoPoint
 }
 
 /** Null when it is done; else the hash, for another try. */
-async function hashAndReplace(ctx: AuthContext, seen: UserRecord, newPassword: string, keep?: KeptSession): Promise<string | null> {
+async function hashAndReplace(ctx: AuthContext, seen: UserRecord, newPassword: string, replacing: Replacing): Promise<string | null> {
   const hashedPassword = await ctx.hasher.hash(newPassword)
-  return (await unitOfWork(ctx, (ctx) => replacePassword(ctx, seen, hashedPassword, keep))) ? null : hashedPassword
+  return (await unitOfWork(ctx, (ctx) => replacePassword(ctx, seen, hashedPassword, replacing))) ? null : hashedPassword
 }
 
-async function replaceAgain(ctx: AuthContext, seen: UserRecord, currentPassword: string, hash: string, keep?: KeptSession): Promise<void> {
-  await withPassword(ctx, seen, currentPassword, async () => {
-    if (!(await unitOfWork(ctx, (ctx) => replacePassword(ctx, seen, hash, keep)))) throw new InvalidCredentialsError()
-  })
+async function replaceAgain(
+  ctx: AuthContext,
+  seen: UserRecord,
+  currentPassword: string,
+  hash: string,
+  replacing: Replacing,
+): Promise<void> {
+  const replace = async () => {
+    if (!(await unitOfWork(ctx, (ctx) => replacePassword(ctx, seen, hash, replacing)))) throw new InvalidCredentialsError()
+  }
+  await withPassword(ctx, seen, currentPassword, replace, replacing.session)
 }
 
 /**
  * Only over the password that was just proven: of two changes at once, the second has to prove the first one's. False when
  * there is another one.
  */
-async function replacePassword(ctx: AuthContext, seen: UserRecord, hashedPassword: string, keep?: KeptSession): Promise<boolean> {
+async function replacePassword(
+  ctx: AuthContext,
+  seen: UserRecord,
+  hashedPassword: string,
+  { session, keep, isFinal, leaveUndoPoint }: Replacing,
+): Promise<boolean> {
   const now = ctx.now()
   const user = await ctx.store.users.lock(seen.id)
   if (!user?.isActive || user.hashedPassword !== seen.hashedPassword) return false
+  await holdSession(ctx, session)
   // Decided without the factor: one that was confirmed meanwhile has ended the session that asks.
   if (seen.totpEnabledAt === null && user.totpEnabledAt !== null) throw new MfaRequiredError()
+  await leaveUndoPoint(ctx, { user, isFinal })
   await ctx.store.users.update(user.id, { hashedPassword, passwordSetAt: now, updatedAt: now })
   await ctx.store.userTokens.consumeAllForUser(user.id, now, 'PASSWORD_RESET')
-  await ctx.store.userTokens.consumeAllForUser(user.id, now, 'EMAIL_CHANGE')
-  await endOtherSessions(ctx, user.id, keep)
+  await endOtherSessions(ctx, user.id, session ? { sessionId: session.id } : keep)
   return true
 }

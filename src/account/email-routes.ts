@@ -1,16 +1,23 @@
-import type { Request, Response } from 'express'
+import type { Request, RequestHandler, Response } from 'express'
 import Joi from 'joi'
 import type { AuthContext } from '../context'
+import { previousToken, shownDevice } from '../device/known-device'
+import { takeLinkRequest } from '../device/link-limits'
 import {
   AccountInactiveError,
   EmailLinkForbiddenError,
   EmailTakenError,
+  InvalidCredentialsError,
   InvalidTokenError,
   type LocalizedText,
   MfaRequiredError,
+  TokenExpiredError,
   TooManyRequestsError,
   UnauthorizedError,
 } from '../errors'
+import { acceptFinalCode, finalCode, finalCodeRefusals } from '../factor/final-code'
+import { type EvidenceBody, evidenceOf } from '../first-proof/evidence'
+import { evidenceOfForm, oldPassword } from '../first-proof/evidence-of-form'
 import { getAuth } from '../guards/current-auth'
 import type { Guards } from '../guards/guards'
 import { routeBudget } from '../guards/route-budget'
@@ -20,14 +27,17 @@ import { emailAddress, requireEmail } from '../http/email-address'
 import { localeOf } from '../http/locale'
 import { type Route, withBody } from '../http/routes'
 import { sendJson } from '../http/send'
-import { passwordText, text } from '../http/validate'
-import { takeUnits } from '../limits/take-unit'
+import { passwordText, text, validate } from '../http/validate'
+import { takeUnits } from '../limits/take-of-each'
 import { answerLinkRequest, linkRequestAnswer } from '../mailbox/answer-link-request'
 import { linkPage } from '../pages/link-page'
+import { clearEndedCookies } from '../session/ended-cookies'
 import { findActiveUser } from '../step-up/find-active-user'
+import { aliveSession, freshSession, sessionOf } from '../step-up/fresh-session'
+import { factorShown } from '../step-up/require-factor'
 import { clientKey } from '../throttle/client-key'
-import { confirmEmailChange, findEmailChange, proveEmailChange, sendEmailChange } from './change-email'
-import { confirmEmail, findVerification, sendEmailVerification } from './verify-email'
+import { confirmEmailChange, lookAtEmailChange, proveEmailChange, sendEmailChange } from './change-email'
+import { confirmEmail, lookAtVerification, sendEmailVerification } from './verify-email'
 
 const done: Record<'verified' | 'changed', LocalizedText> = {
   verified: { 'en-US': 'The email address is confirmed.', 'pt-BR': 'O e-mail está confirmado.' },
@@ -36,15 +46,53 @@ const done: Record<'verified' | 'changed', LocalizedText> = {
 
 const messageAnswer: Answer = { status: 200, description: 'Done.', schema: shape('Message', { message: string }) }
 
-interface EmailChangeBody {
-  new_email: string
-  current_password: string
+const verifiedAnswer: Answer = {
+  status: 200,
+  description:
+    'Done. Where it was the first proof of the address and nothing told that its owner was in, the password is gone, and the token sets a new one.',
+  schema: {
+    title: 'Verified',
+    type: 'object',
+    properties: { message: string, password_required: { const: true }, reset_token: string },
+    required: ['message'],
+  },
 }
 
-/** The signed-in person's address: proven, and changed. The confirmations need no session: the link is enough. */
+interface EmailChangeBody {
+  new_email: string
+  /** Not looked at: the fresh session has shown it. Clients of 0.1.0 send it. */
+  current_password?: string
+  /** Of an old factor: the change is final. */
+  code?: string
+  /** Names the session of the request, where the access token does not. */
+  refresh_token?: string
+}
+
+const tokenBody = Joi.object<EvidenceBody & { token: string }>({
+  token: text(512),
+  password: passwordText().allow('').optional(),
+  refresh_token: text(4096).optional(),
+})
+
+/**
+ * The signed-in person's address: proven, and changed. The confirmations need no session: the link is enough. A change asks for the
+ * password, so it is there for local accounts only.
+ */
 export function emailRoutes(ctx: AuthContext, guards: Guards): Route[] {
+  const { localAccountsEnabled: isLocal, backendLinks, emailVerificationUrlTemplate } = ctx.settings
   const signedIn = [guards.requireAuth(), sameSiteWhenByCookie(ctx)]
-  const tokenBody = Joi.object<{ token: string }>({ token: text(512) })
+  const isVerified = isLocal || ctx.postman !== null
+  // Without local accounts no template is demanded, and the link leads to our page.
+  const hasPage = backendLinks || (!isLocal && emailVerificationUrlTemplate === null)
+  return [
+    ...(isVerified ? verificationRoutes(ctx, signedIn) : []),
+    ...(isLocal ? changeRoutes(ctx, signedIn) : []),
+    ...(isVerified && hasPage ? verificationPage(ctx) : []),
+    ...(isLocal && backendLinks ? changePage(ctx) : []),
+  ]
+}
+
+function verificationRoutes(ctx: AuthContext, signedIn: readonly RequestHandler[]): Route[] {
   return [
     withBody({
       method: 'POST',
@@ -55,34 +103,47 @@ export function emailRoutes(ctx: AuthContext, guards: Guards): Route[] {
         refuses: [AccountInactiveError, TooManyRequestsError],
       },
       before: signedIn,
-      body: Joi.object({}),
-      handle: (req, res) => requestVerification(ctx, req, res),
+      body: Joi.object<{ previous_token?: string }>(previousToken),
+      handle: (req, res, body) => requestVerification(ctx, req, res, body),
     }),
     withBody({
       method: 'POST',
       path: '/email-verify/confirm',
       describes: {
         summary: 'Prove the address by the mailed link',
-        answers: [messageAnswer],
-        refuses: [InvalidTokenError, EmailLinkForbiddenError],
+        answers: [verifiedAnswer],
+        refuses: [InvalidTokenError, InvalidCredentialsError, TokenExpiredError, EmailLinkForbiddenError, TooManyRequestsError],
       },
       before: [routeBudget(ctx, 'email_verify_confirm')],
       body: tokenBody,
-      handle: async (req, res, { token }) => {
-        await confirmEmail(ctx, token)
-        sendJson(res, 200, { message: done.verified[localeOf(req, ctx.settings.defaultLocale)] })
+      handle: async (req, res, { token, ...body }) => {
+        const locale = localeOf(req, ctx.settings.defaultLocale)
+        const { resetLink } = await confirmEmail(ctx, token, { evidence: await evidenceOf(ctx, req, body), locale })
+        await clearEndedCookies(ctx, req, res)
+        const missing = resetLink ? { password_required: true, reset_token: resetLink.token } : {}
+        sendJson(res, 200, { message: done.verified[locale], ...missing })
       },
     }),
+  ]
+}
+
+function changeRoutes(ctx: AuthContext, signedIn: readonly RequestHandler[]): Route[] {
+  return [
     withBody({
       method: 'POST',
       path: '/email-change/request',
       describes: {
         summary: 'Ask for a mail to a new address',
         answers: [linkRequestAnswer('confirm_url')],
-        refuses: [UnauthorizedError, AccountInactiveError, MfaRequiredError, TooManyRequestsError],
+        refuses: [UnauthorizedError, AccountInactiveError, MfaRequiredError, TooManyRequestsError, ...finalCodeRefusals],
       },
-      before: signedIn,
-      body: Joi.object<EmailChangeBody>({ new_email: emailAddress, current_password: passwordText() }),
+      before: [routeBudget(ctx, 'email_change_request'), ...signedIn, aliveSession(ctx), factorShown(ctx), freshSession(ctx)],
+      body: Joi.object<EmailChangeBody>({
+        new_email: emailAddress,
+        current_password: passwordText().optional(),
+        code: finalCode,
+        refresh_token: text(4096).optional(),
+      }),
       handle: (req, res, body) => requestChange(ctx, req, res, body),
     }),
     withBody({
@@ -91,58 +152,81 @@ export function emailRoutes(ctx: AuthContext, guards: Guards): Route[] {
       describes: {
         summary: 'Take the new address by the mailed link',
         answers: [messageAnswer],
-        refuses: [InvalidTokenError, EmailLinkForbiddenError, EmailTakenError],
+        refuses: [InvalidTokenError, UnauthorizedError, TokenExpiredError, EmailLinkForbiddenError, EmailTakenError, TooManyRequestsError],
       },
       before: [routeBudget(ctx, 'email_change_confirm')],
       body: tokenBody,
-      handle: async (req, res, { token }) => {
+      handle: async (req, res, { token, ...body }) => {
         const locale = localeOf(req, ctx.settings.defaultLocale)
-        await confirmEmailChange(ctx, token, locale)
+        await confirmEmailChange(ctx, token, { evidence: await evidenceOf(ctx, req, body), locale })
         sendJson(res, 200, { message: done.changed[locale] })
       },
     }),
-    ...(ctx.settings.backendLinks ? emailPages(ctx) : []),
   ]
 }
 
-async function requestVerification(ctx: AuthContext, req: Request, res: Response): Promise<void> {
+async function requestVerification(ctx: AuthContext, req: Request, res: Response, body: { previous_token?: string }): Promise<void> {
   const user = await findActiveUser(ctx, getAuth(req).sub)
   const name = 'email_verify_request'
-  await takeUnits(ctx, ctx.budgets.links, { name, email: user.email, client: clientKey(req.ip) })
+  const client = clientKey(req.ip)
+  const device = await takeLinkRequest(ctx, { name, email: user.email, client, shown: shownDevice(ctx, req, body) })
   const locale = localeOf(req, ctx.settings.defaultLocale)
-  await answerLinkRequest(ctx, res, { name, field: 'verify_url', locale }, () => sendEmailVerification(ctx, user, locale))
+  await answerLinkRequest(ctx, res, { name, field: 'verify_url', locale }, () => sendEmailVerification(ctx, user, locale, { device }))
 }
 
 async function requestChange(ctx: AuthContext, req: Request, res: Response, body: EmailChangeBody): Promise<void> {
   const name = 'email_change_request'
   await takeUnits(ctx, ctx.budgets.links, { name, email: requireEmail(body.new_email), client: clientKey(req.ip) })
   const { sub: userId, amr } = getAuth(req)
-  const change = { userId, amr, newEmail: body.new_email, currentPassword: body.current_password }
+  const isFinal = await acceptFinalCode(ctx, userId, body.code)
+  const change = { userId, amr, newEmail: body.new_email, session: sessionOf(req), isFinal }
   const proven = await proveEmailChange(ctx, change)
   const locale = localeOf(req, ctx.settings.defaultLocale)
   await answerLinkRequest(ctx, res, { name, field: 'confirm_url', locale }, () => sendEmailChange(ctx, proven, locale))
 }
 
-function emailPages(ctx: AuthContext): Route[] {
-  return [
-    ...linkPage(ctx, {
-      path: '/email-verify/:token',
-      summary: 'Prove the address',
-      before: [routeBudget(ctx, 'email_verify_confirm')],
-      form: 'email_verify',
-      done: 'email_verified',
-      look: async (token) => void (await findVerification(ctx, token)),
-      redeem: (token) => confirmEmail(ctx, token),
+const signInFirst: LocalizedText = {
+  'en-US': 'Sign in to your account in this browser first, and open the link again.',
+  'pt-BR': 'Entre na sua conta neste navegador primeiro e abra o link de novo.',
+}
+
+function verificationPage(ctx: AuthContext): Route[] {
+  return linkPage(ctx, {
+    path: '/email-verify/:token',
+    summary: 'Prove the address',
+    before: [routeBudget(ctx, 'email_verify_confirm')],
+    form: 'email_verify',
+    done: 'email_verified',
+    fields: oldPassword,
+    look: async (token, { req }) => ({
+      password: (await lookAtVerification(ctx, token, await evidenceOf(ctx, req))) ? { canSkip: true } : null,
     }),
-    ...linkPage(ctx, {
-      path: '/email-change/:token',
-      summary: 'Take the new address',
-      refuses: [EmailTakenError],
-      before: [routeBudget(ctx, 'email_change_confirm')],
-      form: 'email_change',
-      done: 'email_changed',
-      look: async (token) => void (await findEmailChange(ctx, token)),
-      redeem: (token, _fields, locale) => confirmEmailChange(ctx, token, locale),
-    }),
-  ]
+    redeem: async ({ token, fields, locale, req, res }) => {
+      const evidence = await evidenceOfForm(ctx, req, fields, (evidence) => lookAtVerification(ctx, token, evidence))
+      const { resetLink } = await confirmEmail(ctx, token, { evidence, locale })
+      await clearEndedCookies(ctx, req, res)
+      return resetLink && { resetToken: resetLink.token }
+    },
+  })
+}
+
+function changePage(ctx: AuthContext): Route[] {
+  return linkPage(ctx, {
+    path: '/email-change/:token',
+    summary: 'Take the new address',
+    refuses: [EmailTakenError],
+    before: [routeBudget(ctx, 'email_change_confirm')],
+    form: 'email_change',
+    done: 'email_changed',
+    fields: oldPassword,
+    look: async (token, { req }) => {
+      const needs = await lookAtEmailChange(ctx, token, await evidenceOf(ctx, req))
+      return needs === 'sign in' ? { problem: signInFirst } : { password: needs === 'password' ? { canSkip: false } : null }
+    },
+    redeem: async ({ token, fields, locale, req }) => {
+      const { password } = validate(oldPassword, fields)
+      await confirmEmailChange(ctx, token, { evidence: await evidenceOf(ctx, req, { password }), locale })
+      return null
+    },
+  })
 }

@@ -1,20 +1,25 @@
 import Joi from 'joi'
 import type { AuthContext } from '../context'
-import { AccountInactiveError, MfaRequiredError, TooManyRequestsError, UnauthorizedError } from '../errors'
+import { AccountInactiveError, MfaRequiredError, PasswordAlreadySetError, TooManyRequestsError, UnauthorizedError } from '../errors'
+import { acceptFinalCode, finalCode, finalCodeRefusals } from '../factor/final-code'
 import { getAuth, getUser } from '../guards/current-auth'
 import type { Guards } from '../guards/guards'
 import { userBody, userSchema } from '../guards/public-user'
 import { routeBudget } from '../guards/route-budget'
 import { sameSiteWhenByCookie } from '../guards/same-site'
-import { type Description, done } from '../http/description'
+import { type Answer, done } from '../http/description'
 import { localeOf } from '../http/locale'
 import { type Route, withBody } from '../http/routes'
 import { sendEmpty, sendJson } from '../http/send'
 import { passwordText, text } from '../http/validate'
-import { shownSession } from '../session/delivery'
+import { clearEndedCookies } from '../session/ended-cookies'
 import { type DeliveryLine, perDelivery } from '../session/per-delivery'
+import { aliveSession, freshSession, sessionOf } from '../step-up/fresh-session'
+import { factorShown } from '../step-up/require-factor'
 import { changePassword } from './change-password'
 import { emailRoutes } from './email-routes'
+import { setFirstPassword } from './first-password'
+import { updateProfile } from './update-profile'
 
 /** The signed-in person's own account. */
 export function accountRoutes(ctx: AuthContext, guards: Guards): Route[] {
@@ -22,48 +27,105 @@ export function accountRoutes(ctx: AuthContext, guards: Guards): Route[] {
     {
       method: 'GET',
       path: '/me',
-      describes: describesMe,
+      describes: { summary: 'The signed-in person', answers: [me(ctx)] },
       before: [guards.requireUser()],
-      handle: (req, res) => sendJson(res, 200, userBody(getUser(req))),
+      handle: (req, res) => sendJson(res, 200, userBody(ctx.store.users, getUser(req))),
     },
-    ...perDelivery(ctx, (line) => [passwordChange(ctx, guards, line)]),
+    profileChange(ctx, guards),
+    ...(ctx.settings.localAccountsEnabled
+      ? perDelivery(ctx, (line) => [passwordChange(ctx, guards, line), firstPassword(ctx, guards, line)])
+      : []),
     ...emailRoutes(ctx, guards),
   ]
 }
 
-const describesMe: Description = {
-  summary: 'The signed-in person',
-  answers: [{ status: 200, description: 'As the database has it now.', schema: userSchema }],
+function me({ store }: AuthContext): Answer {
+  return { status: 200, description: 'As the database has it now.', schema: userSchema(store.users) }
+}
+
+interface ProfileBody {
+  name?: string | null
+  fields?: Record<string, unknown>
+}
+
+function profileChange(ctx: AuthContext, guards: Guards): Route {
+  return withBody({
+    method: 'PATCH',
+    path: '/me',
+    describes: { summary: 'Change the name, and fields of the application', answers: [me(ctx)], refuses: [TooManyRequestsError] },
+    before: [routeBudget(ctx, 'profile'), guards.requireUser(), sameSiteWhenByCookie(ctx)],
+    body: Joi.object<ProfileBody>({ name: text(120).allow(null, '').optional(), fields: Joi.object().unknown().optional() }),
+    handle: async (req, res, { name, fields }) =>
+      sendJson(res, 200, userBody(ctx.store.users, await updateProfile(ctx, { userId: getAuth(req).sub, name, fields }))),
+  })
 }
 
 interface PasswordChangeBody {
   current_password: string
   new_password: string
-  /** Names the session that goes on. */
+  /** Of an old factor: the change is final. */
+  code?: string
+  /** Names the session of the request, where the access token does not. */
   refresh_token?: string
 }
 
-function passwordChange(ctx: AuthContext, guards: Guards, { base, delivery, before }: DeliveryLine): Route {
+function passwordChange(ctx: AuthContext, guards: Guards, { base, before }: DeliveryLine): Route {
   return withBody({
     method: 'POST',
     path: `${base}/password-change`,
     describes: {
       summary: 'Change the password, and end every other session',
       answers: [done],
-      refuses: [UnauthorizedError, AccountInactiveError, MfaRequiredError, TooManyRequestsError],
+      refuses: [UnauthorizedError, AccountInactiveError, MfaRequiredError, TooManyRequestsError, ...finalCodeRefusals],
     },
-    before: [...before, routeBudget(ctx, 'password_change'), guards.requireAuth(), sameSiteWhenByCookie(ctx)],
+    before: [...before, routeBudget(ctx, 'password_change'), guards.requireAuth(), sameSiteWhenByCookie(ctx), aliveSession(ctx)],
     body: Joi.object<PasswordChangeBody>({
       current_password: passwordText(),
       new_password: passwordText().allow(''),
+      code: finalCode,
       refresh_token: text(4096).optional(),
     }),
     handle: async (req, res, body) => {
-      const keep = shownSession(ctx, req, body, delivery)
       const { sub: userId, amr } = getAuth(req)
+      const isFinal = await acceptFinalCode(ctx, userId, body.code)
       const { current_password: currentPassword, new_password: newPassword } = body
       const locale = localeOf(req, ctx.settings.defaultLocale)
-      await changePassword(ctx, { userId, currentPassword, newPassword, amr, keep, locale })
+      await changePassword(ctx, { userId, currentPassword, newPassword, amr, session: sessionOf(req), isFinal, locale })
+      await clearEndedCookies(ctx, req, res)
+      sendEmpty(res)
+    },
+  })
+}
+
+/** For an account that has none: only a fresh session says that the person who asks is the one who signed in. */
+function firstPassword(ctx: AuthContext, guards: Guards, { base, before }: DeliveryLine): Route {
+  return withBody({
+    method: 'POST',
+    path: `${base}/password/first`,
+    describes: {
+      summary: 'Set the password of an account that has none',
+      answers: [done],
+      refuses: [PasswordAlreadySetError, TooManyRequestsError, ...finalCodeRefusals],
+    },
+    before: [
+      ...before,
+      routeBudget(ctx, 'password_change'),
+      guards.requireAuth(),
+      sameSiteWhenByCookie(ctx),
+      aliveSession(ctx),
+      factorShown(ctx),
+      freshSession(ctx),
+    ],
+    body: Joi.object<{ new_password: string; code?: string; refresh_token?: string }>({
+      new_password: passwordText().allow(''),
+      code: finalCode,
+      refresh_token: text(4096).optional(),
+    }),
+    handle: async (req, res, { new_password: newPassword, code }) => {
+      const { sub: userId, amr } = getAuth(req)
+      const isFinal = await acceptFinalCode(ctx, userId, code)
+      const locale = localeOf(req, ctx.settings.defaultLocale)
+      await setFirstPassword(ctx, { userId, newPassword, amr, session: sessionOf(req), isFinal, locale })
       sendEmpty(res)
     },
   })

@@ -10,18 +10,17 @@ import { sameSite } from '../http/same-site'
 import { sendEmpty, sendJson } from '../http/send'
 import type { PublicSession } from '../session/find-session'
 import { listSessions, revokeSession } from '../session/list-sessions'
-import { logOutSession } from '../session/log-out'
-import type { OnLogout } from '../session/routes'
+import { type LogoutRules, logOutRequest, logoutLimit } from '../session/log-out-request'
 import { clearSessionCookie, readSessionCookie } from '../session/session-cookie'
 
 /**
  * Sessions kept in rows, for browsers; their logins are with the other logins. Nothing here without a table for them.
  * Every line that changes something refuses other sites: a cookie is all it goes by.
  */
-export function serverSessionRoutes(ctx: AuthContext, guards: Guards, onLogout: OnLogout): Route[] {
+export function serverSessionRoutes(ctx: AuthContext, guards: Guards, rules: LogoutRules): Route[] {
   if (!ctx.store.sessions) return []
   const signedIn = guards.requireSession()
-  const ownSite = sameSite(ctx.settings)
+  const ownSite = sameSite(ctx)
   return [
     {
       method: 'GET',
@@ -34,14 +33,18 @@ export function serverSessionRoutes(ctx: AuthContext, guards: Guards, onLogout: 
     withBody({
       method: 'POST',
       path: '/session/logout',
-      describes: { summary: 'End this browser’s session, or all of the account’s', answers: [done], credential: 'session_cookie' },
+      describes: {
+        summary: 'End this browser’s session, or all of the account’s',
+        answers: [done],
+        credential: 'session_cookie',
+        limit: logoutLimit,
+      },
       before: [ownSite],
       body: Joi.object<{ all_sessions: boolean }>({ all_sessions: Joi.boolean().optional().default(false) }),
       handle: async (req, res, body) => {
-        const token = readSessionCookie(ctx.settings, req)
-        if (token !== null) await logOutSession(ctx, token, { allSessions: body.all_sessions })
-        await onLogout(req, res)
-        clearSessionCookie(ctx.settings, res)
+        const token = readSessionCookie(ctx, req)
+        await logOutRequest(ctx, rules, [req, res], { kind: 'session', token, allSessions: body.all_sessions })
+        clearSessionCookie(ctx, res)
         sendEmpty(res)
       },
     }),
@@ -81,16 +84,17 @@ const describesEnd: Description = { summary: 'End one session of the account', a
 
 async function list(ctx: AuthContext, req: Request, res: Response): Promise<void> {
   const current = getSession(req)
-  const sessions = await listSessions(ctx, current.userId)
-  const items = sessions.map((session) => ({ id: session.id, ...commonBody(session), is_current: session.id === current.id }))
+  const sessions = (await listSessions(ctx, current.userId)).filter(({ kind }) => kind === 'session')
+  const oldestFirst = sessions.sort((one, other) => one.createdAt.getTime() - other.createdAt.getTime())
+  const items = oldestFirst.map((session) => ({ id: session.id, ...commonBody(session), is_current: session.id === current.id }))
   sendJson(res, 200, items)
 }
 
 async function end(ctx: AuthContext, req: Request, res: Response): Promise<void> {
   const current = getSession(req)
   const id = String(req.params['id'])
-  await revokeSession(ctx, current.userId, id)
-  if (id === current.id) clearSessionCookie(ctx.settings, res)
+  await revokeSession(ctx, current.userId, id, 'session')
+  if (id === current.id) clearSessionCookie(ctx, res)
   sendEmpty(res)
 }
 

@@ -1,15 +1,23 @@
 import { type AuthContext, unitOfWork } from '../context'
-import { InvalidTokenError } from '../errors'
+import type { KnownDevice } from '../device/known-device'
+import { EmailLinkForbiddenError, InvalidTokenError } from '../errors'
+import { type Evidence, type WeighedEvidence, wantsPassword, weighEvidence } from '../first-proof/evidence'
+import { isFirstProof, proveAddress } from '../first-proof/prove-address'
+import { announceTakeOver, newPasswordSeconds, type TakenOver } from '../first-proof/take-over'
 import type { Locale } from '../http/locale'
-import { findLink, type LinkToken, replaceLink, spendLink } from '../mailbox/email-link'
-import { recordMailboxProof } from '../mailbox/record-proof'
-import { refusesEmailLink } from '../mailbox/refuses-email-link'
+import { findLink, issueLink, type LinkToken, replaceLink, spendLink } from '../mailbox/email-link'
+import { refuseLink, refusesEmailLink } from '../mailbox/refuses-email-link'
 import { mailLink, mayMail } from '../mailbox/send-mail'
 import type { UserRecord, UserTokenRecord } from '../store/auth-store'
 
 /** A link to the account's own address, bound to it: redeemed, it proves that the owner reads it. Null: nothing was sent. */
-export async function sendEmailVerification(ctx: AuthContext, user: UserRecord, locale: Locale): Promise<LinkToken | null> {
-  if ((await refusesEmailLink(ctx, user)) || !(await mayMail(ctx, user))) return null
+export async function sendEmailVerification(
+  ctx: AuthContext,
+  user: UserRecord,
+  locale: Locale,
+  { device = null }: { device?: KnownDevice | null } = {},
+): Promise<LinkToken | null> {
+  if ((await refusesEmailLink(ctx, user)) || !(await mayMail(ctx, user, 'EMAIL_VERIFICATION', { device }))) return null
   const link = await unitOfWork(ctx, async (ctx) => {
     const locked = await ctx.store.users.lock(user.id)
     return isStill(locked, user.email) ? replaceLink(ctx, locked, 'EMAIL_VERIFICATION', user.email) : null
@@ -18,29 +26,66 @@ export async function sendEmailVerification(ctx: AuthContext, user: UserRecord, 
   return link
 }
 
-/**
- * Redeems a verification link: the address counts as proven, and identities linked before are gone unless they stand for
- * it (contract section 13 (b)).
- * @throws InvalidTokenError, also when the account has another address by now, or is not active
- */
-export async function confirmEmail(ctx: AuthContext, token: string): Promise<void> {
-  const link = await findVerification(ctx, token)
-  const removed = await unitOfWork(ctx, async (ctx) => {
-    const user = await ctx.store.users.lock(link.userId)
-    if (!isStill(user, link.payload)) throw new InvalidTokenError()
-    await spendLink(ctx, link, 'EMAIL_VERIFICATION')
-    await ctx.store.userTokens.consumeAllForUser(user.id, ctx.now(), 'EMAIL_VERIFICATION')
-    return recordMailboxProof(ctx, user)
-  })
-  ctx.events.emit('email.verified', { userId: link.userId })
-  for (const provider of removed) ctx.events.emit('identity.unlinked', { userId: link.userId, provider })
+export interface VerificationResult {
+  /** True: the first proof of the address took the account over, and it has no password any more. */
+  passwordRequired: boolean
+  /** Redeemed like the link of a reset mail, to choose a password. Null: there is no need, or local accounts are off. */
+  resetLink: LinkToken | null
 }
 
-/** The open link, if it is still about the account's address; spends nothing. @throws InvalidTokenError */
-export async function findVerification(ctx: AuthContext, token: string): Promise<UserTokenRecord> {
+/**
+ * Redeems a verification link: the address counts as proven. The first proof takes the account over, unless the evidence tells that the
+ * owner is already in.
+ * @throws InvalidTokenError, also when the account has another address by now, or is not active; InvalidCredentialsError for a wrong
+ *   password; EmailLinkForbiddenError with the link spent
+ */
+export async function confirmEmail(
+  ctx: AuthContext,
+  token: string,
+  { evidence = {}, locale }: { evidence?: Evidence; locale?: Locale } = {},
+): Promise<VerificationResult> {
+  const { link, user: seen, isRefused } = await findLinkAndUser(ctx, token)
+  if (isRefused) return refuseLink(ctx, link, 'EMAIL_VERIFICATION')
+  if (!isStill(seen, link.payload)) throw new InvalidTokenError()
+  const weighed = isFirstProof(ctx, seen) ? await weighEvidence(ctx, seen, evidence) : { verifiedHash: null }
+  const { user, takenOver, resetLink } = await redeem(ctx, link, weighed)
+  ctx.events.emit('email.verified', { userId: user.id })
+  if (takenOver) announceTakeOver(ctx, user, takenOver, { locale })
+  return { passwordRequired: resetLink !== null, resetLink }
+}
+
+/** What a link is good for; spends nothing. True: the page asks for the password. @throws as `confirmEmail` does */
+export async function lookAtVerification(ctx: AuthContext, token: string, evidence: Evidence = {}): Promise<boolean> {
+  const { link, user, isRefused } = await findLinkAndUser(ctx, token)
+  if (isRefused) throw new EmailLinkForbiddenError()
+  if (!isStill(user, link.payload)) throw new InvalidTokenError()
+  return ctx.settings.localAccountsEnabled && isFirstProof(ctx, user) && wantsPassword(ctx, user, evidence)
+}
+
+async function findLinkAndUser(ctx: AuthContext, token: string): Promise<{ link: UserTokenRecord; user: UserRecord; isRefused: boolean }> {
   const link = await findLink(ctx, token, 'EMAIL_VERIFICATION')
-  if (!isStill(await ctx.store.users.find(link.userId), link.payload)) throw new InvalidTokenError()
-  return link
+  const user = await ctx.store.users.find(link.userId)
+  if (!user) throw new InvalidTokenError()
+  return { link, user, isRefused: await refusesEmailLink(ctx, user) }
+}
+
+interface Redeemed {
+  user: UserRecord
+  takenOver: TakenOver | null
+  resetLink: LinkToken | null
+}
+
+function redeem(ctx: AuthContext, link: UserTokenRecord, evidence: WeighedEvidence): Promise<Redeemed> {
+  return unitOfWork(ctx, async (ctx) => {
+    const locked = await ctx.store.users.lock(link.userId)
+    if (!isStill(locked, link.payload)) throw new InvalidTokenError()
+    await spendLink(ctx, link, 'EMAIL_VERIFICATION')
+    await ctx.store.userTokens.consumeAllForUser(locked.id, ctx.now(), 'EMAIL_VERIFICATION')
+    const { user, takenOver } = await proveAddress(ctx, locked, evidence)
+    const isMissing = takenOver !== null && ctx.settings.localAccountsEnabled
+    const resetLink = isMissing ? await issueLink(ctx, user.id, 'PASSWORD_RESET', null, newPasswordSeconds) : null
+    return { user, takenOver, resetLink }
+  })
 }
 
 function isStill(user: UserRecord | null, address: string | null): user is UserRecord {

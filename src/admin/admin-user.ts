@@ -1,6 +1,7 @@
-import { type PublicUser, toPublicUser, userBody, userFields } from '../guards/public-user'
-import { instantOrNull, shape } from '../http/description'
-import type { UserRecord } from '../store/auth-store'
+import { userBody, userSchema } from '../guards/public-user'
+import { instantOrNull, type JsonSchema } from '../http/description'
+import type { UserRecord, UserStore } from '../store/auth-store'
+import { type PublicUser, toPublicUser } from '../store/public-user'
 
 /** What an administrator sees of an account: what its owner does, and two dates. Never a hash, never a secret. */
 export interface AdminUser extends PublicUser {
@@ -13,11 +14,13 @@ export function toAdminUser(user: UserRecord): AdminUser {
   return Object.freeze({ ...toPublicUser(user), emailVerifiedAt, activatedAt })
 }
 
-export const adminUserSchema = shape('AdminUser', { ...userFields, email_verified_at: instantOrNull, activated_at: instantOrNull })
+export function adminUserSchema(users: UserStore): JsonSchema {
+  return userSchema(users, 'AdminUser', { email_verified_at: instantOrNull, activated_at: instantOrNull })
+}
 
-export function adminUserBody(user: AdminUser): object {
+export function adminUserBody(users: UserStore, user: AdminUser): object {
   return {
-    ...userBody(user),
+    ...userBody(users, user),
     email_verified_at: user.emailVerifiedAt?.toISOString() ?? null,
     activated_at: user.activatedAt?.toISOString() ?? null,
   }

@@ -1,8 +1,9 @@
 import { InvalidFilterValueError, UnknownFilterKeyError } from '../errors'
 import type { FilterableUserField, UserFilter, UserFilterValue } from '../store/auth-store'
+import { asciiLowerCase } from '../store/meets-filter'
 
 /**
- * The grammar of list filters (contract section 12), as pure data: `field__op=value`, no suffix for equality. Only the keys
+ * The grammar of list filters, as pure data: `field__op=value`, no suffix for equality. Only the keys
  * that stand in the table below exist; whatever a users table holds besides, a hash or a secret say, cannot be asked about.
  *
  * @throws UnknownFilterKeyError for a field that is none, or has no column, or an operator the field does not know;
@@ -41,8 +42,9 @@ const ORDER = ['gt', 'gte', 'lt', 'lte', 'between'] as const
 const SEARCH = ['contains', 'icontains', 'startswith', 'endswith'] as const
 type Operator = UserFilter['operator']
 
-const KINDS: Readonly<Record<'id' | 'text' | 'boolean' | 'instant', { operators: readonly Operator[]; read: ReadValue }>> = {
+const KINDS: Readonly<Record<'id' | 'address' | 'text' | 'boolean' | 'instant', { operators: readonly Operator[]; read: ReadValue }>> = {
   id: { operators: IDENTITY, read: readId },
+  address: { operators: [...IDENTITY, ...ORDER, ...SEARCH], read: readAddress },
   text: { operators: [...IDENTITY, ...ORDER, ...SEARCH], read: readText },
   boolean: { operators: IDENTITY, read: readBoolean },
   instant: { operators: [...IDENTITY, ...ORDER], read: readInstant },
@@ -50,7 +52,7 @@ const KINDS: Readonly<Record<'id' | 'text' | 'boolean' | 'instant', { operators:
 
 const FIELDS: readonly (readonly [name: string, field: FilterableUserField, kind: keyof typeof KINDS])[] = [
   ['id', 'id', 'id'],
-  ['email', 'email', 'text'],
+  ['email', 'email', 'address'],
   ['name', 'name', 'text'],
   ['is_active', 'isActive', 'boolean'],
   ['is_admin', 'isAdmin', 'boolean'],
@@ -106,7 +108,7 @@ function readFilter(field: FilterableUserField, operator: Operator, read: ReadVa
     case 'icontains':
     case 'startswith':
     case 'endswith': {
-      const value = readText(text)
+      const value = field === 'email' ? readAddress(text) : readText(text)
       return value === null ? null : { field, operator, value }
     }
     default: {
@@ -130,6 +132,12 @@ function readId(value: string): string | null {
 /** Longer than any address; without what no database can hold. */
 function readText(value: string): string | null {
   return value.length <= 320 && !value.includes('\0') && value.isWellFormed() ? value : null
+}
+
+/** Addresses are stored in lower case, and are found however they are written. */
+function readAddress(value: string): string | null {
+  const text = readText(value)
+  return text === null ? null : asciiLowerCase(text)
 }
 
 function readBoolean(value: string): boolean | null {

@@ -1,5 +1,6 @@
 import type { AuthContext } from '../context'
 import { ValidationError } from '../errors'
+import type { HostTypes, WithFields } from '../store/host-types'
 import { type AdminUser, toAdminUser } from './admin-user'
 import { parseFilters } from './filters'
 import { openCursor, sealCursor } from './page-cursor'
@@ -13,8 +14,8 @@ export interface UserListQuery {
   limit?: number | undefined
 }
 
-export interface UserList {
-  items: AdminUser[]
+export interface UserList<Host extends HostTypes = HostTypes> {
+  items: WithFields<AdminUser, Host>[]
   /** Null: this is the last page. */
   nextCursor: string | null
 }

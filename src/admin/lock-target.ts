@@ -1,11 +1,14 @@
 import type { AuthContext } from '../context'
 import { ConflictError, ForbiddenError, NotFoundError } from '../errors'
-import type { UserRecord } from '../store/auth-store'
+import { holdSession } from '../step-up/fresh-session'
+import type { SessionRecord, UserRecord } from '../store/auth-store'
 
 /** On whose behalf something is done to an account. Not given: the host itself acts, and nothing is refused. */
 export interface ActingAdmin {
   /** An administrator's id. */
   by: string
+  /** The session in which the administrator acts: nothing happens where it has ended. */
+  session?: SessionRecord | null | undefined
 }
 
 /** A caller who names an administrator that turns out to be nobody must not act as the host. @throws TypeError */
@@ -27,15 +30,16 @@ export async function lockTarget(
   acting: ActingAdmin | undefined,
   { takesPower = false }: { takesPower?: boolean } = {},
 ): Promise<UserRecord> {
-  if (acting) await lockAdmins(ctx, userId, acting.by, takesPower)
+  if (acting) await lockAdmins(ctx, userId, acting, takesPower)
   const user = await ctx.store.users.lock(userId)
   if (!user) throw new NotFoundError()
   return user
 }
 
-async function lockAdmins(ctx: AuthContext, userId: string, by: string, takesPower: boolean): Promise<void> {
+async function lockAdmins(ctx: AuthContext, userId: string, { by, session }: ActingAdmin, takesPower: boolean): Promise<void> {
   const ids = (await ctx.store.users.lockAdmins()).map(({ id }) => id)
   const isLast = ids.length === 1 && ids[0] === userId
   if (takesPower && (userId === by || isLast)) throw new ConflictError()
   if (!ids.includes(by)) throw new ForbiddenError()
+  await holdSession(ctx, session)
 }

@@ -1,4 +1,5 @@
 import { type AuthContext, unitOfWork } from '../context'
+import { forgetWrongCodes } from '../factor/code-limits'
 import { mailNotice } from '../mailbox/send-mail'
 import { endOtherSessions } from '../session/log-out'
 import { type ActingAdmin, lockTarget } from './lock-target'
@@ -19,6 +20,7 @@ export async function resetMfa(ctx: AuthContext, userId: string, acting?: Acting
     if (hadFactor) await endOtherSessions(ctx, userId)
     return { user, hadFactor }
   })
+  await forgetWrongCodes(ctx, userId)
   if (!hadFactor) return
   ctx.events.emit('mfa.disabled', { userId })
   mailNotice(ctx, user, 'mfa_disabled')

@@ -4,11 +4,15 @@ import type { AuthContext } from '../context'
 import { ConflictError, InvalidFilterValueError, NotFoundError, UnknownFilterKeyError, ValidationError } from '../errors'
 import { getAuth } from '../guards/current-auth'
 import type { Guards } from '../guards/guards'
+import { routeBudget } from '../guards/route-budget'
 import { sameSiteWhenByCookie } from '../guards/same-site'
 import { type Answer, type Description, done, shape, string, stringOrNull } from '../http/description'
 import { type Route, withBody } from '../http/routes'
 import { sendEmpty, sendJson } from '../http/send'
 import { text } from '../http/validate'
+import { clearEndedCookies } from '../session/ended-cookies'
+import { aliveSession, freshSession, freshSinceFactor, sessionOf } from '../step-up/fresh-session'
+import type { UserStore } from '../store/auth-store'
 import { activateUser } from './activate-user'
 import { adminUserBody, adminUserSchema } from './admin-user'
 import { deactivate } from './deactivate'
@@ -22,32 +26,50 @@ import { updateUser } from './update-user'
 
 /**
  * Other people's accounts, for administrators as the database has them at that moment; with `mfaEnabled`, in a session that
- * showed its second factor (contract section 13, Admin). Nothing here where the users table cannot say who is one.
+ * showed its second factor. Looking needs a session that is alive, acting one that is fresh. Nothing here where the users table cannot say who is one.
  */
 export function adminRoutes(ctx: AuthContext, guards: Guards): Route[] {
   if (!ctx.store.users.fields?.has('isAdmin')) return []
-  const admin = [guards.requireAdmin(), ...(ctx.settings.mfaEnabled ? [guards.requireMfa()] : [])]
-  const acting = [...admin, sameSiteWhenByCookie(ctx)]
+  const admin = (route: string) => [
+    routeBudget(ctx, route),
+    guards.requireAuth(),
+    aliveSession(ctx),
+    guards.requireAdmin(),
+    ...(ctx.settings.mfaEnabled ? [guards.requireMfa()] : []),
+  ]
+  const sinceFactor = ctx.settings.mfaEnabled ? [freshSinceFactor(ctx)] : []
+  const acting = [...admin('admin_write'), sameSiteWhenByCookie(ctx), freshSession(ctx), ...sinceFactor]
   return [
     {
       method: 'GET',
       path: '/admin/users',
-      describes: describesList(ctx.store.users.fields),
-      before: admin,
+      describes: describesList(ctx.store.users),
+      before: admin('admin_list'),
       handle: (req, res) => list(ctx, req, res),
     },
-    { method: 'GET', path: '/admin/users/:id', describes: describesShow, before: admin, handle: (req, res) => show(ctx, req, res) },
+    {
+      method: 'GET',
+      path: '/admin/users/:id',
+      describes: describesShow(ctx.store.users),
+      before: admin('admin_show'),
+      handle: (req, res) => show(ctx, req, res),
+    },
     withBody({
       method: 'PATCH',
       path: '/admin/users/:id',
-      describes: { summary: 'Change a name, or who is an administrator', answers: [oneUser], refuses: [NotFoundError, ConflictError] },
+      describes: {
+        summary: 'Change a name, or who is an administrator',
+        answers: [oneUser(ctx.store.users)],
+        refuses: [NotFoundError, ConflictError],
+      },
       before: acting,
-      body: Joi.object<{ name?: string | null; is_admin?: boolean }>({
+      body: Joi.object<{ name?: string | null; is_admin?: boolean; refresh_token?: string }>({
         name: text(120).allow(null, '').optional(),
         is_admin: Joi.boolean().optional(),
+        refresh_token: text(4096).optional(),
       }),
       handle: async (req, res, { name, is_admin: isAdmin }) => {
-        sendJson(res, 200, adminUserBody(await updateUser(ctx, idOf(req), { name, isAdmin }, actingAdmin(req))))
+        sendJson(res, 200, adminUserBody(ctx.store.users, await updateUser(ctx, idOf(req), { name, isAdmin }, actingAdmin(req))))
       },
     }),
     ...Object.entries(actions).map(([name, { summary, act }]) =>
@@ -56,9 +78,10 @@ export function adminRoutes(ctx: AuthContext, guards: Guards): Route[] {
         path: `/admin/users/:id/${name}`,
         describes: { summary, answers: [done], refuses: [NotFoundError, ConflictError] },
         before: acting,
-        body: Joi.object({}),
+        body: Joi.object<{ refresh_token?: string }>({ refresh_token: text(4096).optional() }),
         handle: async (req, res) => {
           await act(ctx, idOf(req), actingAdmin(req))
+          await clearEndedCookies(ctx, req, res)
           sendEmpty(res)
         },
       }),
@@ -78,17 +101,22 @@ const actions: Readonly<Record<string, Action>> = {
   'reset-mfa': { summary: 'Take the second factor off an account', act: resetMfa },
 }
 
-const oneUser: Answer = { status: 200, description: 'The account.', schema: adminUserSchema }
-const describesShow: Description = { summary: 'One account', answers: [oneUser], refuses: [NotFoundError] }
+function oneUser(users: UserStore): Answer {
+  return { status: 200, description: 'The account.', schema: adminUserSchema(users) }
+}
 
-function describesList(columns: ReadonlySet<string> = new Set()): Description {
+function describesShow(users: UserStore): Description {
+  return { summary: 'One account', answers: [oneUser(users)], refuses: [NotFoundError] }
+}
+
+function describesList(users: UserStore): Description {
   return {
     summary: 'Accounts, the oldest first, page by page',
     answers: [
       {
         status: 200,
         description: 'A page; `next_cursor` is null on the last one.',
-        schema: shape('AdminUserList', { items: { type: 'array', items: adminUserSchema }, next_cursor: stringOrNull }),
+        schema: shape('AdminUserList', { items: { type: 'array', items: adminUserSchema(users) }, next_cursor: stringOrNull }),
       },
     ],
     refuses: [UnknownFilterKeyError, InvalidFilterValueError],
@@ -98,7 +126,7 @@ function describesList(columns: ReadonlySet<string> = new Set()): Description {
       {
         name: 'filters',
         description: 'Any number of `field=value` or `field__operator=value`; lists are comma separated.',
-        schema: { type: 'object', propertyNames: { enum: filterKeys(columns) }, additionalProperties: string },
+        schema: { type: 'object', propertyNames: { enum: filterKeys(users.fields) }, additionalProperties: string },
       },
     ],
   }
@@ -106,13 +134,13 @@ function describesList(columns: ReadonlySet<string> = new Set()): Description {
 
 async function list(ctx: AuthContext, req: Request, res: Response): Promise<void> {
   const { items, nextCursor } = await listByEntries(ctx, readQuery(req))
-  sendJson(res, 200, { items: items.map(adminUserBody), next_cursor: nextCursor })
+  sendJson(res, 200, { items: items.map((user) => adminUserBody(ctx.store.users, user)), next_cursor: nextCursor })
 }
 
 async function show(ctx: AuthContext, req: Request, res: Response): Promise<void> {
   const user = await findUser(ctx, idOf(req))
   if (!user) throw new NotFoundError()
-  sendJson(res, 200, adminUserBody(user))
+  sendJson(res, 200, adminUserBody(ctx.store.users, user))
 }
 
 /** From the URL itself: `req.query` is for the host's parser to say, which may make arrays and objects of it. */
@@ -121,11 +149,14 @@ function readQuery({ url }: Request): UserListEntries {
   const pairs = start === -1 ? [] : [...new URLSearchParams(url.slice(start))]
   const [cursor, limit] = [once(pairs, 'cursor'), once(pairs, 'limit')]
   return {
-    entries: pairs.filter(([key]) => key !== 'cursor' && key !== 'limit'),
+    entries: pairs.filter(([key]) => !notFilters.has(key)),
     cursor,
     limit: limit === undefined ? 50 : /^\d{1,3}$/.test(limit) ? Number(limit) : Number.NaN,
   }
 }
+
+/** `lang` is the language of errors, as on every route. */
+const notFilters: ReadonlySet<string> = new Set(['cursor', 'limit', 'lang'])
 
 /** @throws ValidationError when it came twice */
 function once(pairs: readonly (readonly [string, string])[], name: string): string | undefined {
@@ -139,5 +170,5 @@ function idOf(req: Request): string {
 }
 
 function actingAdmin(req: Request): ActingAdmin {
-  return { by: getAuth(req).sub }
+  return { by: getAuth(req).sub, session: sessionOf(req) }
 }

@@ -1,6 +1,9 @@
 import { type AuthContext, unitOfWork } from '../context'
 import { ConflictError, ValidationError } from '../errors'
+import { takeChange } from '../limits/take-change'
+import type { UserChanges, UserRecord } from '../store/auth-store'
 import { type AdminUser, toAdminUser } from './admin-user'
+import { type AdminChange, announceAdmin } from './announce-admin'
 import { type ActingAdmin, lockTarget } from './lock-target'
 
 export interface UserUpdate {
@@ -10,8 +13,9 @@ export interface UserUpdate {
 }
 
 /**
- * Changes what an administrator may change of an account; the rest is its owner's.
- * @throws NotFoundError, ConflictError (`lockTarget`), ForbiddenError, ValidationError
+ * Changes what an administrator may change of an account; the rest is its owner's. An administrator makes and unmakes at most ten
+ * administrators a day, because the notices about it must not use up anybody's limit of mails.
+ * @throws NotFoundError, ConflictError (`lockTarget`), ForbiddenError, ValidationError, TooManyRequestsError
  */
 export async function updateUser(
   ctx: AuthContext,
@@ -23,12 +27,31 @@ export async function updateUser(
   if (typeof name === 'string' && name.length > 120)
     throw new ValidationError({ details: { errors: [{ path: 'name', rule: 'string.max' }] } })
   const changes = { ...(name !== undefined && { name: name || null }), ...(isAdmin !== undefined && { isAdmin }) }
-  return unitOfWork(ctx, async (ctx) => {
-    const user = await lockTarget(ctx, userId, acting, { takesPower: isAdmin === false })
-    // Somebody who waits to prove the address, or was put out, is no one to give power to.
-    if (isAdmin === true && acting && !user.isActive) throw new ConflictError()
-    if (Object.keys(changes).length === 0) return toAdminUser(user)
-    await ctx.store.users.update(userId, { ...changes, updatedAt: ctx.now() })
-    return toAdminUser((await ctx.store.users.lock(userId)) ?? user) // as the table has it now: it may lack a column
-  })
+  const taken = isAdmin === undefined || !acting ? null : await takeChange(ctx, { id: acting.by })
+  try {
+    const { updated, change } = await unitOfWork(ctx, (ctx) => update(ctx, userId, changes, acting))
+    if (change) announceAdmin(ctx, change, acting?.by ?? null)
+    else await taken?.giveBack()
+    return toAdminUser(updated)
+  } catch (error) {
+    await taken?.giveBack()
+    throw error
+  }
+}
+
+async function update(
+  ctx: AuthContext,
+  userId: string,
+  changes: Pick<UserChanges, 'name' | 'isAdmin'>,
+  acting?: ActingAdmin,
+): Promise<{ updated: UserRecord; change: AdminChange | null }> {
+  const { isAdmin } = changes
+  const user = await lockTarget(ctx, userId, acting, { takesPower: isAdmin === false })
+  // Only active accounts can become administrators.
+  if (isAdmin === true && acting && !user.isActive) throw new ConflictError()
+  if (Object.keys(changes).length === 0) return { updated: user, change: null }
+  await ctx.store.users.update(userId, { ...changes, updatedAt: ctx.now() })
+  const updated = (await ctx.store.users.lock(userId)) ?? user // as the table has it now: it may lack a column
+  if (updated.isAdmin === user.isAdmin) return { updated, change: null }
+  return { updated, change: { user: updated, isAdmin: updated.isAdmin, admins: await ctx.store.users.lockAdmins() } }
 }

@@ -11,9 +11,18 @@ const environments: readonly unknown[] = ['production', 'development', 'test'] s
  * @throws ConfigurationError when the option is none of the three.
  */
 export function isProduction(environment?: Environment): boolean {
+  const current = environmentOf(environment)
+  return current !== 'development' && current !== 'test'
+}
+
+/** True under the rules for tests, where nothing waits for a clock. @throws ConfigurationError as `isProduction` does */
+export function isTest(environment?: Environment): boolean {
+  return environmentOf(environment) === 'test'
+}
+
+function environmentOf(environment?: Environment): string | undefined {
   if (environment !== undefined && !environments.includes(environment)) {
     throw new ConfigurationError("Option environment must be 'production', 'development' or 'test'.")
   }
-  const current = environment ?? process.env['NODE_ENV']
-  return current !== 'development' && current !== 'test'
+  return environment ?? process.env['NODE_ENV']
 }

@@ -1,9 +1,11 @@
 import { ConfigurationError } from '../errors'
 import type { JwtAlgorithm } from '../keys'
+import { seeTroubleshooting } from '../troubleshooting'
+import type { RouterSettings, Settings } from './every-setting'
 import { nearestName } from './nearest-name'
-import { convertText, frozen, parseJson, refusals, type Settings, type SettingsInput } from './settings'
+import { convertText, explained, frozen, inputNames, parseJson, refusals } from './settings'
 import { settingsConflicts } from './settings-conflicts'
-import { settingNames, settingsSchema } from './settings-schema'
+import { settingsSchema } from './settings-schema'
 
 /** What a guard reads of the settings; all of them but the secrets, which are keys by then. */
 export type GuardSettings = Omit<Settings, KeySetting>
@@ -11,13 +13,13 @@ export type GuardSettings = Omit<Settings, KeySetting>
 type KeySetting = 'jwtSecret' | 'jwtKeys'
 
 /**
- * Exactly one of `jwtSecret`, `jwtKeys` and `jwksUri`; `tokenDelivery` and the cookies' names and flags as the issuing router
+ * Exactly one of `jwtSecret`, `jwtKeys` and `jwksUri`, or none of them with `accessTokenIssuer`, whose metadata is read; `tokenDelivery` and the cookies' names and flags as the issuing router
  * has them. Its other settings are checked and not used, so that both can be given one object.
  */
-export interface GuardSettingsInput extends SettingsInput {
+export interface GuardSettingsInput extends Partial<RouterSettings> {
   /** Where the issuing router publishes its keys: `https://…/auth/.well-known/jwks.json`; http on the loopback only. */
   readonly jwksUri?: string | undefined
-  /** With `jwksUri`: what a published key may be for. Default ES256, RS256 and PS256. */
+  /** With `jwksUri`, or `accessTokenIssuer` alone: what a published key may be for. Default ES256, RS256 and PS256. */
   readonly algorithms?: readonly JwtAlgorithm[] | string | undefined
 }
 
@@ -26,9 +28,11 @@ export type KeySource =
   | { readonly jwtSecret: Settings['jwtSecret'] }
   | { readonly jwtKeys: NonNullable<Settings['jwtKeys']> }
   | { readonly jwksUri: string; readonly algorithms: readonly JwtAlgorithm[] }
+  /** Its metadata says where they are. */
+  | { readonly issuer: string; readonly algorithms: readonly JwtAlgorithm[] }
 
 const sources = ['jwtSecret', 'jwtKeys', 'jwksUri'] as const
-const names: readonly string[] = [...settingNames, 'jwksUri', 'algorithms']
+export const guardSettingNames: readonly string[] = [...inputNames, 'jwksUri', 'algorithms']
 const everyAlgorithm: readonly JwtAlgorithm[] = ['ES256', 'RS256', 'PS256']
 
 /**
@@ -39,40 +43,45 @@ export function resolveGuardSettings(input: GuardSettingsInput): { settings: Gua
   if (typeof input !== 'object' || input === null || Array.isArray(input)) throw new ConfigurationError('settings must be an object.')
   refuseForeign(Object.keys(input))
   const given = sources.filter((name) => input[name] !== undefined && input[name] !== null && input[name] !== '')
-  if (given.length !== 1) throw new ConfigurationError(oneSource(given))
+  if (given.length !== 1 && !(given.length === 0 && input.accessTokenIssuer)) throw new ConfigurationError(oneSource(given))
   // A default that depends on production is none of a guard's.
   const { value, error } = settingsSchema
     .fork('jwtSecret', (rule) => rule.optional())
     .validate(convertText(sourcesBut(given, input)), { abortEarly: false, context: { production: true } })
   if (error) throw new ConfigurationError(refusals(error).join('\n'))
   const conflicts = settingsConflicts(value)
-  if (conflicts.length > 0) throw new ConfigurationError(conflicts.join('\n'))
+  if (conflicts.length > 0) throw new ConfigurationError(explained(conflicts))
   const { jwtSecret, jwtKeys, ...settings } = frozen(value)
-  return { settings: Object.freeze(settings), source: sourceOf(input, { jwtSecret, jwtKeys }) }
+  return { settings: Object.freeze(settings), source: sourceOf(input, { jwtSecret, jwtKeys }, settings.accessTokenIssuer) }
 }
 
 /** A source that is null is none, and the schema need not look at it. */
-function sourcesBut(given: readonly string[], input: GuardSettingsInput): SettingsInput {
+function sourcesBut(given: readonly string[], input: GuardSettingsInput): Partial<RouterSettings> {
   return Object.fromEntries(Object.entries(input).filter(([name]) => given.includes(name) || !sources.some((source) => source === name)))
 }
 
 function refuseForeign(given: readonly string[]): void {
-  const foreign = given.find((name) => !names.includes(name))
+  const foreign = given.find((name) => !guardSettingNames.includes(name))
   if (foreign === undefined) return
   throw new ConfigurationError(
-    `createGuards: ${JSON.stringify(foreign.slice(0, 64))} is no setting; the nearest known one is ${nearestName(foreign, names)}.`,
+    `createGuards: ${JSON.stringify(foreign.slice(0, 64))} is no setting; the nearest known one is ${nearestName(foreign, guardSettingNames)}. ${seeTroubleshooting('unknown-names')}`,
   )
 }
 
 function oneSource(given: readonly string[]): string {
   const found = given.length === 0 ? 'none is given' : `${given.join(' and ')} are given`
-  return `createGuards: settings need exactly one key source, and ${found}; pass jwtSecret (of a router that signs with it), jwtKeys, or jwksUri (where a router with jwtKeys publishes them).`
+  return `createGuards: settings need exactly one key source, and ${found}; pass jwtSecret (of a router that signs with it), jwtKeys, jwksUri (where a router with jwtKeys publishes them), or accessTokenIssuer and accessTokenAudience alone.`
 }
 
-function sourceOf({ jwksUri, algorithms }: GuardSettingsInput, { jwtSecret, jwtKeys }: Pick<Settings, KeySetting>): KeySource {
+function sourceOf(
+  { jwksUri, algorithms }: GuardSettingsInput,
+  { jwtSecret, jwtKeys }: Pick<Settings, KeySetting>,
+  issuer: string | null,
+): KeySource {
   if (jwksUri) return { jwksUri, algorithms: closedList(algorithms) }
+  if (issuer !== null && !jwtKeys && !jwtSecret) return { issuer, algorithms: closedList(algorithms) }
   if (algorithms !== undefined && algorithms !== '')
-    throw new ConfigurationError('createGuards: algorithms is for jwksUri; every other key has its own.')
+    throw new ConfigurationError('createGuards: algorithms is for jwksUri and for accessTokenIssuer alone; every other key has its own.')
   return jwtKeys ? { jwtKeys } : { jwtSecret }
 }
 

@@ -1,4 +1,4 @@
-import type { Settings } from './settings'
+import type { Settings } from './every-setting'
 
 /** What two settings together make impossible or unsafe, one sentence each; empty when they agree. */
 export function settingsConflicts(settings: Settings): string[] {
@@ -6,9 +6,11 @@ export function settingsConflicts(settings: Settings): string[] {
     ...samesiteNone(settings),
     ...cookieNames(settings),
     ...redirects(settings),
+    ...appRedirects(settings),
     ...secondFactor(settings),
     ...grace(settings),
     ...sessionEnds(settings),
+    ...tokenProfile(settings),
   ]
 }
 
@@ -44,6 +46,13 @@ function redirects({ tokenDelivery, oauthSuccessRedirect, oauthErrorRedirect }: 
   return given.map(([name]) => `${name} needs tokenDelivery 'cookie' or 'both': with 'bearer' the redirect would lose the tokens.`)
 }
 
+function appRedirects({ tokenDelivery, appRedirects }: Settings): string[] {
+  if (appRedirects.length === 0 || tokenDelivery === 'bearer' || tokenDelivery === 'both') return []
+  return [
+    "appRedirects (AUTH_APP_REDIRECTS) needs tokenDelivery 'bearer' or 'both': an app that keeps its own tokens reads them in the body of an answer.",
+  ]
+}
+
 function secondFactor({ mfaEnabled, mfaIssuer }: Settings): string[] {
   return mfaEnabled && mfaIssuer === null ? ['mfaEnabled needs mfaIssuer (AUTH_MFA_ISSUER), the name authenticator apps show.'] : []
 }
@@ -57,4 +66,14 @@ function grace({ refreshReuseGraceSeconds, accessTokenTtlSeconds }: Settings): s
 function sessionEnds({ sessionTtlSeconds, sessionMaxSeconds }: Settings): string[] {
   if (sessionMaxSeconds >= sessionTtlSeconds) return []
   return ['sessionMaxSeconds (AUTH_SESSION_MAX_SECONDS) must not be less than sessionTtlSeconds: no session could last that long.']
+}
+
+/** RFC 9068 section 2.2 asks for both. */
+function tokenProfile({ accessTokenIssuer, accessTokenAudience }: Settings): string[] {
+  if ((accessTokenIssuer === null) === (accessTokenAudience === null)) return []
+  return [
+    accessTokenIssuer === null
+      ? 'accessTokenAudience (AUTH_ACCESS_TOKEN_AUDIENCE) needs accessTokenIssuer (AUTH_ACCESS_TOKEN_ISSUER), who issues the tokens.'
+      : 'accessTokenIssuer (AUTH_ACCESS_TOKEN_ISSUER) needs accessTokenAudience (AUTH_ACCESS_TOKEN_AUDIENCE), whom the tokens are for.',
+  ]
 }

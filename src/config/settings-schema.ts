@@ -1,12 +1,14 @@
 import Joi from 'joi'
+import type { JwtKey, Settings } from './every-setting'
 import { isPlaceholderSecret } from './placeholder-secret'
-import type { JwtKey, Settings } from './settings'
-import { isLinkTemplate, isOrigin, isRedirectTarget } from './web-address'
+import { isAbsoluteAddress, isAppRedirect, isLinkTemplate, isOrigin, isRedirectTarget } from './web-address'
 
 /** Joi's types know no readonly list. */
-type Checked = Omit<Settings, 'jwtSecret' | 'trustedOrigins' | 'jwtKeys'> & {
+type Checked = Omit<Settings, 'jwtSecret' | 'trustedOrigins' | 'appRedirects' | 'jwtKeys' | 'accessTokenAudience'> & {
+  accessTokenAudience: string | string[] | null
   jwtSecret: string | string[]
   trustedOrigins: string[]
+  appRedirects: string[]
   jwtKeys: JwtKey[] | null
 }
 
@@ -51,12 +53,11 @@ const rules: Joi.StrictSchemaMap<Checked> = {
     .sparse(false)
     .max(100)
     .default([])
-    .description(`a list (in the environment: a JSON list) of origins such as https://app.example.com; ${httpsOnly()}`),
+    .description(
+      `a list (in the environment: a JSON list) of origins such as https://app.example.com: no trailing slash, no path, no * (list each origin); ${httpsOnly()}`,
+    ),
   oauthEnabled: flag(false),
-  oauthRedirectBaseUrl: text(
-    `an origin such as https://app.example.com: no path, query, fragment or trailing slash; ${httpsOnly()}`,
-    isOrigin,
-  )
+  publicUrl: text(`an origin such as https://app.example.com: no path, query, fragment, trailing slash or *; ${httpsOnly()}`, isOrigin)
     .allow('')
     .default(''),
   oauthAllowAccountCreation: Joi.boolean().strict().default(Joi.ref('signupEnabled')).description('true or false'),
@@ -67,6 +68,16 @@ const rules: Joi.StrictSchemaMap<Checked> = {
   oauthKeepLastLoginMethod: flag(false),
   oauthSuccessRedirect: redirectTarget(),
   oauthErrorRedirect: redirectTarget(),
+  appRedirects: Joi.array()
+    .items(text('a URI', isAppRedirect))
+    .sparse(false)
+    .max(20)
+    .unique()
+    .default([])
+    .description(
+      `a list (in the environment: a JSON list) of up to 20 different URIs, each as a browser writes it, without fragment and of at most 512 characters: an absolute URL with a path, such as https://spa.example.com/signed-in (${httpsOnly()}), or the scheme of a native app in reverse-domain form, such as com.example.app:/signed-in`,
+    ),
+  localAccountsEnabled: flag(true),
   signupEnabled: flag(true),
   autoActivate: flag(false),
   returnTokenInResponse: flag(false),
@@ -79,18 +90,36 @@ const rules: Joi.StrictSchemaMap<Checked> = {
   passwordResetUrlTemplate: linkTemplate(),
   emailVerificationUrlTemplate: linkTemplate(),
   emailChangeUrlTemplate: linkTemplate(),
+  undoSeconds: whole(604_800, 0, 2_592_000),
+  undoUrlTemplate: linkTemplate(),
   singleActiveToken: flag(true),
   passwordMinLength: whole(12, 8, 64),
   passwordMaxBytes: whole(1_024, 64, 4_096),
   passwordRequireComplexity: flag(false),
   revealTakenEmail: flag(false),
+  activationBinding: oneOf('lenient', 'strict'),
   mfaEnabled: flag(false),
   mfaIssuer: optional('a name of 1 to 64 characters without a colon', (issuer) => /^[^\p{Cc}:]{1,64}$/u.test(issuer)),
   mfaRecoveryCodesCount: whole(10, 2, 50),
   mfaTokenTtlSeconds: whole(300, 30, 900),
   mfaVerifyWindow: whole(1, 0, 2),
   mfaSecretKey: optional('32 random bytes in base64; several, separated by commas: the first encrypts, all decrypt', areEncryptionKeys),
-  reauthenticate: flag(false),
+  freshSessionSeconds: whole(900, 60, 86_400),
+  accessTokenSessionClaims: flag(true),
+  accessTokenIssuer: optional(
+    `an absolute URL without query and fragment, at most 200 characters, such as https://app.example.com/auth; ${httpsOnly()}`,
+    isIssuer,
+  ),
+  accessTokenAudience: Joi.alternatives()
+    .conditional(Joi.array(), {
+      // biome-ignore lint/suspicious/noThenProperty: Joi's name for it
+      then: Joi.array().items(text('a name', isTokenName)).sparse(false).min(1).max(20).unique(),
+      otherwise: text('a name', isTokenName).allow(null),
+    })
+    .default(null)
+    .description('1 to 200 visible ASCII characters, or a list (in the environment: a JSON list) of 1 to 20 such names, each different'),
+  accessTokenClientId: optional('1 to 200 visible ASCII characters', isTokenName),
+  acceptLegacyAccessTokens: flag(false),
   backendLinks: flag(false),
   loginUrl: redirectTarget(),
   defaultLocale: oneOf('en-US', 'pt-BR'),
@@ -102,6 +131,7 @@ const rules: Joi.StrictSchemaMap<Checked> = {
     .max(315_360_000)
     .default(({ sessionTtlSeconds }: Settings) => Math.max(2_592_000, sessionTtlSeconds))
     .description('a whole number from 1 to 315360000'),
+  maxSessionsPerUser: whole(100, 0, 10_000),
   sessionCookieName: cookieName('auth_session'),
   openapiEnabled: Joi.boolean()
     .strict()
@@ -109,6 +139,7 @@ const rules: Joi.StrictSchemaMap<Checked> = {
     .description('true or false'),
   rememberedTokens: whole(10_000, 0, 100_000),
   unitTimeoutSeconds: whole(30, 1, 300),
+  timingGridMilliseconds: whole(500, 0, 5_000),
 }
 
 export const settingsSchema = Joi.object<Checked, true>(rules)
@@ -182,6 +213,15 @@ function isStrongSecret(secret: string): boolean {
 /** A list whose quotes a shell took away would otherwise be one new secret, and sign everybody out. */
 function isBrokenList(secret: string): boolean {
   return /^\s*\[.*\]\s*$/s.test(secret)
+}
+
+/** RFC 8414 section 2: no query and no fragment, which its address for metadata could not carry. */
+function isIssuer(issuer: string): boolean {
+  return issuer.length <= 200 && !/[?#]/.test(issuer) && isRedirectTarget(issuer) && isAbsoluteAddress(issuer)
+}
+
+function isTokenName(name: string): boolean {
+  return /^[\x21-\x7e]{1,200}$/.test(name)
 }
 
 function isHostName(domain: string): boolean {

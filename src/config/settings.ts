@@ -1,89 +1,19 @@
 import type Joi from 'joi'
 import { ConfigurationError } from '../errors'
-import type { JwtAlgorithm } from '../keys'
+import { seeTroubleshooting } from '../troubleshooting'
+import type { JwtKey, RouterSettings, Settings, SettingsInput } from './every-setting'
 import { nearestName } from './nearest-name'
 import { settingsConflicts } from './settings-conflicts'
 import { settingNames, settingsSchema } from './settings-schema'
 
-/** Plain data, complete and frozen after `resolveSettings`. Every field has an environment variable (docs/configuration.md). */
-export interface Settings {
-  readonly jwtSecret: string | readonly string[]
-  readonly jwtKeys: readonly JwtKey[] | null
-  readonly accessTokenTtlSeconds: number
-  readonly refreshTokenTtlSeconds: number
-  readonly refreshFamilyTtlSeconds: number
-  readonly refreshReuseGraceSeconds: number
-  readonly tokenDelivery: 'bearer' | 'cookie' | 'both'
-  readonly cookieSecure: boolean
-  readonly cookieSamesite: 'lax' | 'strict' | 'none'
-  readonly cookieDomain: string | null
-  readonly accessCookieName: string
-  readonly refreshCookieName: string
-  readonly trustedOrigins: readonly string[]
-  readonly oauthEnabled: boolean
-  readonly oauthRedirectBaseUrl: string
-  readonly oauthAllowAccountCreation: boolean
-  readonly oauthLinkByVerifiedEmail: boolean
-  readonly assumeEmailsProven: boolean
-  readonly oauthStateCookieName: string
-  readonly oauthStateTtlSeconds: number
-  readonly oauthKeepLastLoginMethod: boolean
-  readonly oauthSuccessRedirect: string | null
-  readonly oauthErrorRedirect: string | null
-  readonly signupEnabled: boolean
-  readonly autoActivate: boolean
-  readonly returnTokenInResponse: boolean
-  readonly linksInProduction: boolean
-  readonly activationTtlSeconds: number
-  readonly passwordResetTtlSeconds: number
-  readonly emailVerificationTtlSeconds: number
-  readonly emailChangeTtlSeconds: number
-  readonly activationUrlTemplate: string | null
-  readonly passwordResetUrlTemplate: string | null
-  readonly emailVerificationUrlTemplate: string | null
-  readonly emailChangeUrlTemplate: string | null
-  readonly singleActiveToken: boolean
-  readonly passwordMinLength: number
-  readonly passwordMaxBytes: number
-  readonly passwordRequireComplexity: boolean
-  readonly revealTakenEmail: boolean
-  readonly mfaEnabled: boolean
-  readonly mfaIssuer: string | null
-  readonly mfaRecoveryCodesCount: number
-  readonly mfaTokenTtlSeconds: number
-  readonly mfaVerifyWindow: number
-  readonly mfaSecretKey: string | null
-  readonly reauthenticate: boolean
-  readonly backendLinks: boolean
-  readonly loginUrl: string | null
-  readonly defaultLocale: 'en-US' | 'pt-BR'
-  readonly sessionTtlSeconds: number
-  readonly sessionMaxSeconds: number
-  readonly sessionCookieName: string
-  readonly openapiEnabled: boolean
-  readonly rememberedTokens: number
-  readonly unitTimeoutSeconds: number
-}
+/** Every name that a host may give. */
+export const inputNames: readonly (keyof SettingsInput)[] = [...settingNames, 'oauthRedirectBaseUrl', 'reauthenticate']
 
-/** A key pair for access tokens. Keys are PEM: PKCS#8 for the private one, SPKI for the public one, as openssl writes them. */
-export interface JwtKey {
-  /** Names the key in tokens and in the key set; unique. */
-  readonly kid: string
-  readonly alg: JwtAlgorithm
-  /** Needed in the first key, which signs. */
-  readonly privateKey?: string | undefined
-  /** Enough for a retired key; beside a private key it must be its own. */
-  readonly publicKey?: string | undefined
-}
+/** How errors name `publicUrl`: a host may know it by its older name only. */
+export const publicUrlNames = 'publicUrl (AUTH_PUBLIC_URL; older name oauthRedirectBaseUrl, OAUTH_REDIRECT_BASE_URL)'
 
-/**
- * Settings as a host gives them: a field left out, `undefined` or an empty string has its default. Text stands for
- * numbers (`'3600'`), booleans (`'true'`, `'false'`, `'1'`, `'0'`) and lists (JSON), as it comes from the environment.
- */
-export type SettingsInput = { readonly [Name in keyof Settings]?: Settings[Name] | string | undefined }
-
-/** `oauthStateTtlSeconds` -> `AUTH_OAUTH_STATE_TTL_SECONDS`; the base URL alone has no prefix. */
-export function environmentVariable(setting: keyof Settings): string {
+/** `oauthStateTtlSeconds` -> `AUTH_OAUTH_STATE_TTL_SECONDS`; the older name of `publicUrl` has no prefix. */
+export function environmentVariable(setting: keyof SettingsInput): string {
   const upper = setting.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()
   return setting === 'oauthRedirectBaseUrl' ? upper : `AUTH_${upper}`
 }
@@ -93,13 +23,14 @@ export function environmentVariable(setting: keyof Settings): string {
  *
  * @throws ConfigurationError naming each wrong setting and what it must be, never its value.
  */
-export function resolveSettings(input: SettingsInput, environment: { production: boolean }): Settings {
+export function resolveSettings(input: RouterSettings, environment: { production: boolean }): Settings {
   if (typeof input !== 'object' || input === null || Array.isArray(input)) throw new ConfigurationError('settings must be an object.')
   refuseUnknown(Object.keys(input))
+  refuseReauthenticate(input)
   const { value, error } = settingsSchema.validate(convertText(input), { abortEarly: false, context: environment })
   if (error) throw new ConfigurationError(refusals(error).join('\n'))
   const conflicts = settingsConflicts(value)
-  if (conflicts.length > 0) throw new ConfigurationError(conflicts.join('\n'))
+  if (conflicts.length > 0) throw new ConfigurationError(explained(conflicts))
   return frozen(value)
 }
 
@@ -109,6 +40,10 @@ export function frozen(settings: Settings): Settings {
     ...settings,
     jwtSecret: Array.isArray(settings.jwtSecret) ? Object.freeze([...settings.jwtSecret]) : settings.jwtSecret,
     trustedOrigins: Object.freeze([...settings.trustedOrigins]),
+    appRedirects: Object.freeze([...settings.appRedirects]),
+    accessTokenAudience: Array.isArray(settings.accessTokenAudience)
+      ? Object.freeze([...settings.accessTokenAudience])
+      : settings.accessTokenAudience,
     jwtKeys: frozenKeys(settings.jwtKeys),
   })
 }
@@ -119,16 +54,40 @@ function frozenKeys(keys: readonly JwtKey[] | null): readonly JwtKey[] | null {
 
 function refuseUnknown(names: readonly string[]): void {
   for (const name of names) {
-    if (settingNames.some((known) => known === name)) continue
+    if (inputNames.some((known) => known === name)) continue
     throw new ConfigurationError(
-      `Unknown setting ${JSON.stringify(name.slice(0, 64))}; the nearest known one is ${nearestName(name, settingNames)}.`,
+      `Unknown setting ${JSON.stringify(name.slice(0, 64))}; the nearest known one is ${nearestName(name, inputNames)}. ${seeTroubleshooting('unknown-names')}`,
     )
   }
 }
 
-export function convertText(input: SettingsInput): Record<string, unknown> {
-  const given = settingNames.filter((name) => Object.hasOwn(input, name) && input[name] !== '' && input[name] !== undefined)
-  return Object.fromEntries(given.map((name) => [name, fromText(settingsSchema.extract(name).type, input[name])]))
+/** True asked for a protection, which is always on by now: nobody is to believe that the setting does it. */
+function refuseReauthenticate({ reauthenticate }: Partial<RouterSettings>): void {
+  const isOff = [undefined, null, false, 'false', '0', ''].some((off) => off === (reauthenticate as unknown)) // text of the environment too
+  if (isOff) return
+  throw new ConfigurationError(
+    `Setting reauthenticate (AUTH_REAUTHENTICATE) is gone: every route that changes how an account is entered needs a fresh session now. Remove it; freshSessionSeconds (AUTH_FRESH_SESSION_SECONDS) says how long a session stays fresh. ${seeTroubleshooting('a-wrong-setting')}`,
+  )
+}
+
+/**
+ * Converts text and leaves out what is unset. The older name of `publicUrl` is gone afterwards.
+ * @throws ConfigurationError when both names of it are given and differ
+ */
+export function convertText(input: Partial<RouterSettings>): Record<string, unknown> {
+  const { oauthRedirectBaseUrl, ...settings } = input
+  const publicUrl = oneValue(settings.publicUrl, oauthRedirectBaseUrl)
+  const values: Partial<RouterSettings> = publicUrl === undefined ? settings : { ...settings, publicUrl }
+  const given = settingNames.filter((name) => Object.hasOwn(values, name) && values[name] !== '' && values[name] !== undefined)
+  return Object.fromEntries(given.map((name) => [name, fromText(settingsSchema.extract(name).type, values[name])]))
+}
+
+function oneValue(publicUrl: string | undefined, older: string | undefined): string | undefined {
+  if (!publicUrl || !older || publicUrl === older) return publicUrl || older
+  throw new ConfigurationError(
+    'publicUrl (AUTH_PUBLIC_URL) and oauthRedirectBaseUrl (OAUTH_REDIRECT_BASE_URL) are two names of one setting and have different values; keep publicUrl. ' +
+      seeTroubleshooting('a-wrong-setting'),
+  )
 }
 
 const booleans: ReadonlyMap<string, boolean> = new Map([
@@ -165,7 +124,29 @@ export function parseJson(text: string): unknown {
 /** Only names and descriptions: Joi's messages and contexts hold the values. */
 export function refusals(error: Joi.ValidationError): string[] {
   const names = new Set(error.details.map(({ path }) => settingNames.find((name) => name === path[0])))
-  return [...names].flatMap((name) => (name ? [`${refusal(name)}${entries(error, name)}`] : []))
+  return [...names].flatMap((name) => (name ? [`${refusal(name)}${whatIsWrong(error, name)} ${helpWith(name)}`] : []))
+}
+
+/** Each line of a refusal, with the address of its entry. */
+export function explained(conflicts: readonly string[]): string {
+  return conflicts.map((conflict) => `${conflict} ${seeTroubleshooting('a-wrong-setting')}`).join('\n')
+}
+
+function helpWith(name: keyof Settings): string {
+  if (name === 'jwtSecret') return seeTroubleshooting('secret')
+  return name === 'trustedOrigins' ? seeTroubleshooting('trusted-origins') : seeTroubleshooting('a-wrong-setting')
+}
+
+function whatIsWrong(error: Joi.ValidationError, name: keyof Settings): string {
+  return entries(error, name) || (name === 'jwtSecret' ? secretFault(error) : '')
+}
+
+/** A secret that is missing is mended elsewhere than one that is too short. */
+function secretFault({ details }: Joi.ValidationError): string {
+  const value: unknown = details.find(({ path: [first] }) => first === 'jwtSecret')?.context?.value
+  if (value === undefined || value === null) return ' It is missing: no value was passed, or the variable is unset or empty.'
+  if (typeof value !== 'string') return ' It is no text.'
+  return Buffer.byteLength(value, 'utf8') < 32 ? ' It is too short.' : ' It looks like a placeholder, or like a broken list.'
 }
 
 /** Which entries of a list are wrong, by place. */
@@ -176,5 +157,6 @@ function entries({ details }: Joi.ValidationError, name: keyof Settings): string
 
 function refusal(name: keyof Settings): string {
   const flags = settingsSchema.extract(name).describe().flags as { description?: string } | undefined // what Joi documents as an object
-  return `Setting ${name} (${environmentVariable(name)}) must be ${flags?.description}.`
+  const named = name === 'publicUrl' ? publicUrlNames : `${name} (${environmentVariable(name)})`
+  return `Setting ${named} must be ${flags?.description}.`
 }

@@ -1,9 +1,12 @@
 /** The rules for addresses in settings. All are pure: true when the text may be used as it stands. */
 
-/** `https://app.example.com`, byte for byte what a browser sends as Origin; http only on the loopback. */
+/**
+ * `https://app.example.com`, byte for byte what a browser sends as Origin; http only on the loopback. The URL parser takes a `*`
+ * in a host name, and no browser sends one: a wildcard would match nobody.
+ */
 export function isOrigin(text: string): boolean {
   const url = parse(text)
-  return url !== null && isProtected(url) && url.origin === text
+  return url !== null && isProtected(url) && url.origin === text && !text.includes('*')
 }
 
 /** Where a browser may be sent: an absolute https URL (http only on the loopback), or a path of this site. */
@@ -23,6 +26,15 @@ export function isAbsoluteAddress(text: string): boolean {
   const url = parse(text)
   // The URL parser repairs 'https:\\host' and 'https:host'; what browsers read differently is refused.
   return url !== null && isProtected(url) && url.username === '' && url.password === '' && /^https?:\/\/[^/\\]/i.test(text)
+}
+
+/**
+ * Where an app that keeps its own tokens is sent back to, as the URL parser writes it: compared byte for byte. A custom scheme is a
+ * domain of the app's maker in reverse, so that it has a dot and no browser gives it a meaning (RFC 8252 section 7.1).
+ */
+export function isAppRedirect(text: string): boolean {
+  if (!isPlainText(text) || text.length > 512 || text.includes('#') || parse(text)?.href !== text) return false
+  return isAbsoluteAddress(text) || /^[a-z][a-z\d+-]*(?:\.[a-z\d+-]+)+:\/./.test(text)
 }
 
 /** Exactly one leading slash: browsers read '//host' as another site. */

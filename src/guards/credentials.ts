@@ -1,7 +1,8 @@
 import type { Request } from 'express'
-import type { Settings } from '../config/settings'
+import type { Settings } from '../config/every-setting'
 import { InvalidTokenError } from '../errors'
 import { readCookie } from '../http/cookies'
+import type { CookieSite } from '../http/doubled-cookies'
 
 // RFC 6750 section 2.1: the scheme in any case, blanks, and what is to be a token. Whether it is one, of which characters,
 // is the verifier's to say: it takes nothing but three parts of base64url.
@@ -11,17 +12,17 @@ const bearerScheme = /^Bearer(?![\w!#$%&'*+.^`|~-])/i
 
 export type Credential = { token: string; from: 'header' | 'cookie' }
 
-type DeliverySettings = Pick<Settings, 'tokenDelivery' | 'accessCookieName'>
+type DeliverySite = CookieSite & { readonly settings: Pick<Settings, 'tokenDelivery' | 'accessCookieName'> }
 
 /**
  * The access token of a request: the header, and where delivery includes cookies the cookie behind it. Never the query
  * or the body (RFC 6750 section 2.3). Null: none was sent.
  * @throws InvalidTokenError for a Bearer header without a token, and for an Authorization header sent twice
  */
-export function readCredential(settings: DeliverySettings, req: Request): Credential | null {
+export function readCredential(site: DeliverySite, req: Request): Credential | null {
   const token = bearerToken(req)
   if (token !== null) return { token, from: 'header' }
-  const cookie = settings.tokenDelivery === 'bearer' ? null : readCookie(req, settings.accessCookieName)
+  const cookie = site.settings.tokenDelivery === 'bearer' ? null : readCookie(site, req, site.settings.accessCookieName)
   return cookie === null ? null : { token: copyOf(cookie), from: 'cookie' }
 }
 

@@ -14,19 +14,24 @@ import {
   UnauthorizedError,
 } from '../errors'
 import { describeStep, type Refusal } from '../http/description'
+import { refuseRequest } from '../http/forgotten-call'
 import { step } from '../http/routes'
 import type { KeyList } from '../keys'
 import type { UserRecord, UserStore } from '../store/auth-store'
+import type { HostTypes, WithFields } from '../store/host-types'
+import { type PublicUser, toPublicUser } from '../store/public-user'
 import { readCredential } from './credentials'
-import { rememberAuth, type TokenAuth } from './current-auth'
-import { toPublicUser } from './public-user'
+import type { CsrfGuardOptions } from './csrf/csrf-guard'
+import { siteCsrf } from './csrf/site-csrf'
+import { getUser, rememberAuth, type TokenAuth } from './current-auth'
 import { refuse } from './refusing'
+import { type ClaimCheck, type ClaimName, claimCheck, type ExpectedClaim, type RoleOf, roleCheck } from './require-claim'
 import { requireSession } from './require-session'
 import type { TokenKeys } from './token-keys'
 import { verifyOnce } from './verify-once'
 
 /** What a host puts in front of its own routes. A refusal is answered here, in the envelope, and goes no further. */
-export interface Guards {
+export interface Guards<Host extends HostTypes = HostTypes> {
   /** A valid access token, from the header or (where delivery includes cookies) the cookie. No database. */
   requireAuth(): RequestHandler
   /** The same, but a request without a token passes as anonymous; a bad token is refused. */
@@ -37,20 +42,60 @@ export interface Guards {
   requireUser(): RequestHandler
   /** requireUser, and `isAdmin` as the database has it now; else 403 FORBIDDEN. */
   requireAdmin(): RequestHandler
+  /**
+   * requireAuth, and the claim has this value, by `===`, or your function of its value returns true; else 403 FORBIDDEN. A claim that is
+   * not there is refused. A function that throws refuses, and is logged.
+   * @throws ConfigurationError for a value that is neither a scalar nor a function
+   */
+  requireClaim<Name extends ClaimName<Host>>(name: Name, expected: ExpectedClaim<Host, Name>): RequestHandler
+  /**
+   * requireAuth, and the claim `roles`, a list of texts, has one of these; else 403 FORBIDDEN.
+   * @throws ConfigurationError without a role
+   */
+  requireRole(...roles: readonly [RoleOf<Host>, ...RoleOf<Host>[]]): RequestHandler
+  /**
+   * requireUser, and the session of the request has not ended; else 401 INVALID_TOKEN. For routes where the minutes that an access token
+   * outlives its session are too long. Behind `requireSession`, that session counts. One query.
+   */
+  requireLiveSession(): RequestHandler
+  /**
+   * requireLiveSession, and the person showed a credential within `maxAgeSeconds` (default: the setting `freshSessionSeconds`); else 403
+   * REAUTHENTICATION_REQUIRED, whose `details.methods` say how to confirm it at `POST /reauthenticate`.
+   * @throws ConfigurationError for a `maxAgeSeconds` that is no whole number of at least 1
+   */
+  requireFresh(options?: { maxAgeSeconds?: number }): RequestHandler
   /** A live server-side session, by its cookie, and its user; anything else is 401 UNAUTHORIZED. One query. */
   requireSession(): RequestHandler
+  /**
+   * `csrfGuard` that also trusts `publicUrl` and `trustedOrigins` of the settings, knows the names of their cookies, and takes
+   * the token from the field `_csrf` of a parsed form where the header is missing. Pass the `secret` of `csrfToken()`.
+   * @throws ConfigurationError for an option that is not what it has to be
+   */
+  csrf(options?: CsrfGuardOptions): RequestHandler
+  /**
+   * The user that `requireUser`, `requireAdmin` or `requireSession` loaded, with the types of your own fields.
+   * @throws Error when none of them ran before
+   */
+  getUser(req: Request): WithFields<PublicUser, Host>
 }
 
-export type GuardContext = Pick<AuthContext, 'now' | 'logger'> & {
+export type GuardContext = Pick<AuthContext, 'now' | 'logger' | 'notices'> & {
+  /** Of the router; guards without one know none. */
+  readonly prefix?: string
   readonly settings: GuardSettings
   /** What an access token may be signed with. */
   readonly tokenKeys: TokenKeys
-  readonly store: Pick<AuthContext['store'], 'users' | 'sessions'> | null
+  readonly store: Pick<AuthContext['store'], 'users' | 'sessions' | 'identities'> | null
+  /** Of the router, by registration key. */
+  readonly providers?: AuthContext['providers']
   /** Null: guards without the secret, which ask the database about junk as well. */
   readonly sessionTokenKeys: KeyList | null
 }
 
-export function guardsFor(ctx: GuardContext): Guards {
+/** All guards but those of step-up/session-guards.ts. */
+export type BaseGuards = Omit<Guards, 'requireLiveSession' | 'requireFresh'>
+
+export function guardsFor(ctx: GuardContext): BaseGuards {
   const find = authFinder(ctx)
   const authenticated = (check: (req: Request, auth: TokenAuth) => Promise<void> | void, ...refuses: readonly Refusal[]) => {
     const guard = guarding(ctx, (req) => {
@@ -60,7 +105,12 @@ export function guardsFor(ctx: GuardContext): Guards {
     })
     return describeStep(guard, { refuses: [...tokenRefusals, ...refuses], credential: 'access_token' })
   }
-  return {
+  const claiming = (check: ClaimCheck) =>
+    authenticated((req, auth) => {
+      check(auth.claims)
+      rememberAuth(req, auth)
+    }, ForbiddenError)
+  const makers = withParentheses({
     requireAuth: () => authenticated(rememberAuth),
     optionalAuth: () =>
       guarding(ctx, (req) => {
@@ -91,8 +141,27 @@ export function guardsFor(ctx: GuardContext): Guards {
         ForbiddenError,
       )
     },
+    requireClaim: (name: unknown, expected: unknown) => claiming(claimCheck(name, expected, ctx.logger)),
+    requireRole: (...roles: readonly unknown[]) => claiming(roleCheck(roles)),
     requireSession: () => describeStep(guarding(ctx, requireSession(ctx)), { refuses: [UnauthorizedError], credential: 'session_cookie' }),
-  }
+    csrf: (options = {}) => siteCsrf(ctx, options),
+  })
+  return { ...makers, getUser }
+}
+
+type GuardMakers = Omit<BaseGuards, 'getUser'>
+
+/** A guard whose parentheses were forgotten is handed a request, and says so: it would hang otherwise. */
+function withParentheses(guards: GuardMakers): GuardMakers {
+  const makers = Object.entries(guards) as [string, (...given: unknown[]) => RequestHandler][]
+  const checked = makers.map(([name, make]) => [
+    name,
+    (...given: unknown[]) => {
+      refuseRequest(`guards.${name}`, given)
+      return make(...given)
+    },
+  ])
+  return Object.fromEntries(checked) as unknown as GuardMakers // the same makers under the same names
 }
 
 const tokenRefusals: readonly Refusal[] = [UnauthorizedError, InvalidTokenError, TokenExpiredError]
@@ -101,13 +170,13 @@ const tokenRefusals: readonly Refusal[] = [UnauthorizedError, InvalidTokenError,
 function authFinder(ctx: GuardContext): (req: Request) => TokenAuth | Promise<TokenAuth> | null {
   const verify = verifyOnce(ctx, ctx.tokenKeys)
   return (req) => {
-    const credential = readCredential(ctx.settings, req)
+    const credential = readCredential(ctx, req)
     return credential && verify(credential.token)
   }
 }
 
 /** Closed on any failure: whatever is thrown in the check is an answer, and the handler behind is not reached. */
-function guarding(ctx: GuardContext, check: (req: Request, res: Response) => Promise<void> | void): RequestHandler {
+export function guarding(ctx: GuardContext, check: (req: Request, res: Response) => Promise<void> | void): RequestHandler {
   return step(check, (error, req, res, next) => {
     const challenge = res.headersSent ? null : challengeOf(ctx, req, error)
     if (challenge !== null) res.setHeader('WWW-Authenticate', challenge)
@@ -124,7 +193,7 @@ function challengeOf(ctx: GuardContext, req: Request, error: unknown): string | 
 
 function wasTokenSent(ctx: GuardContext, req: Request): boolean {
   try {
-    return readCredential(ctx.settings, req) !== null
+    return readCredential(ctx, req) !== null
   } catch {
     return true // one that cannot be read
   }

@@ -12,8 +12,8 @@ export interface InternalTokenOptions {
 }
 
 /**
- * For calls between services of one owner: the header `X-Token` must be one of the tokens, compared in constant time
- * (specification, Callers). Missing, wrong or sent twice: 401 UNAUTHORIZED.
+ * For calls between services of one owner: the header `X-Token` must be one of the tokens, compared in constant time. Missing,
+ * wrong or sent twice: 401 UNAUTHORIZED.
  * @throws ConfigurationError for an empty, short, unsendable or placeholder token
  */
 export function requireInternalToken(options: InternalTokenOptions): RequestHandler {

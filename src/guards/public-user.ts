@@ -1,25 +1,8 @@
-import { flag, instant, instantOrNull, shape, string, stringOrNull } from '../http/description'
-import type { UserRecord } from '../store/auth-store'
+import { flag, instant, instantOrNull, type JsonSchema, shape, string, stringOrNull } from '../http/description'
+import type { UserStore } from '../store/auth-store'
+import type { PublicUser } from '../store/public-user'
 
-/** What of a user may be shown to it. Built by naming each field: a column the host added never slips out. */
-export interface PublicUser {
-  readonly id: string
-  readonly email: string
-  readonly name: string | null
-  readonly isActive: boolean
-  readonly isAdmin: boolean
-  readonly createdAt: Date
-  readonly updatedAt: Date
-  readonly lastLoginAt: Date | null
-  readonly mfaEnabled: boolean
-}
-
-export function toPublicUser(user: UserRecord): PublicUser {
-  const { id, email, name, isActive, isAdmin, createdAt, updatedAt, lastLoginAt } = user
-  return Object.freeze({ id, email, name, isActive, isAdmin, createdAt, updatedAt, lastLoginAt, mfaEnabled: user.totpEnabledAt !== null })
-}
-
-export const userFields = {
+const userFields = {
   id: string,
   email: string,
   name: stringOrNull,
@@ -31,10 +14,19 @@ export const userFields = {
   mfa_enabled: flag,
 }
 
-export const userSchema = shape('User', userFields)
+type FieldRules = Pick<UserStore, 'hostFields'>
 
-/** The same on the wire. */
-export function userBody(user: PublicUser) {
+/** @param more what a body of this title has besides */
+export function userSchema(users: FieldRules, title = 'User', more: Readonly<Record<string, JsonSchema>> = {}): JsonSchema {
+  const names = shownFields(users)
+  const fields = { type: 'object', properties: Object.fromEntries(names.map((name) => [name, {}])), required: names }
+  return shape(title, { ...userFields, ...more, ...(users.hostFields && { fields }) })
+}
+
+/** The same on the wire, where private fields never are. */
+export function userBody(users: FieldRules, user: PublicUser) {
+  const { fields = {} } = user
+  const own = users.hostFields && Object.fromEntries(shownFields(users).map((name) => [name, asJson(fields[name])]))
   return {
     id: user.id,
     email: user.email,
@@ -45,5 +37,15 @@ export function userBody(user: PublicUser) {
     updated_at: user.updatedAt.toISOString(),
     last_login_at: user.lastLoginAt?.toISOString() ?? null,
     mfa_enabled: user.mfaEnabled,
+    ...(own && { fields: own }),
   }
+}
+
+function shownFields({ hostFields = new Map() }: FieldRules): string[] {
+  return [...hostFields].flatMap(([name, rules]) => (rules.private ? [] : [name]))
+}
+
+/** JSON has no number that is exact beyond 2^53. */
+function asJson(value: unknown): unknown {
+  return typeof value === 'bigint' ? String(value) : (value ?? null)
 }

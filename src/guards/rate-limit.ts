@@ -1,7 +1,7 @@
 import type { Request, RequestHandler, Response } from 'express'
 import { ConfigurationError, TooManyRequestsError } from '../errors'
 import { hasMethods, isObject, refuseUnknownOptions } from '../options'
-import { clientKey } from '../throttle/client-key'
+import { clientKey, networkOf, networkTimes } from '../throttle/client-key'
 import type { CounterStore } from '../throttle/counter-store'
 import { withLocalFallback } from '../throttle/local-fallback'
 import { memoryCounters } from '../throttle/memory-counters'
@@ -15,7 +15,7 @@ export interface RateLimitOptions {
   windowSeconds?: number
   /** Shared by several processes, or by several limits; default: in this process, for this limit alone. */
   counters?: CounterStore
-  /** Whose requests are counted together; default the client's address (`req.ip`, IPv6 by /64). */
+  /** Whose requests are counted together; default the client's address (`req.ip`, IPv6 by /64 and, ten times looser, by /48). */
   key?: (req: Request) => string
   /** True, and nothing else: this request is neither counted nor refused. */
   exempt?: (req: Request) => boolean
@@ -24,7 +24,7 @@ export interface RateLimitOptions {
 }
 
 /**
- * So many requests in so many seconds (specification, Limits), then 429 TOO_MANY_REQUESTS with `Retry-After`. Every counted
+ * So many requests in so many seconds, then 429 TOO_MANY_REQUESTS with `Retry-After`. Every counted
  * request is answered with `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset` (seconds). A shared store that is
  * down or late is replaced by this process's own count.
  * @throws ConfigurationError for an option that is not what it has to be
@@ -36,11 +36,25 @@ export function rateLimit(options: RateLimitOptions = {}): RequestHandler {
   const budget = `rate-limit:${name}:${limit}/${windowSeconds}`
   return refusing(async (req, res) => {
     if (exempt(req) === true) return // a host's async function would answer a promise, which is not a yes
-    const { count, resetSeconds } = await guarded.increment(counterKey(budget, subjectOf(key(req))), windowSeconds, limit)
-    const seconds = Math.min(windowSeconds, Math.max(1, Math.ceil(resetSeconds)))
+    const subject = key(req)
+    const take = async (subject: unknown, limit: number) => {
+      const { count, resetSeconds } = await guarded.increment(counterKey(budget, subjectOf(subject)), windowSeconds, limit)
+      return { isOver: count > limit, count, seconds: Math.min(windowSeconds, Math.max(1, Math.ceil(resetSeconds))) }
+    }
+    const { isOver, count, seconds } = await take(subject, limit)
     setHeaders(res, { limit, remaining: Math.max(0, limit - count), seconds })
-    if (count > limit) throw new TooManyRequestsError({ details: { retry_after_seconds: seconds } })
+    if (isOver) throw tooMany(seconds)
+    const network = key === byClient ? networkOf(subject) : null
+    if (network === null) return
+    const ofNetwork = await take(network, limit * networkTimes)
+    if (!ofNetwork.isOver) return
+    setHeaders(res, { limit, remaining: 0, seconds: ofNetwork.seconds })
+    throw tooMany(ofNetwork.seconds)
   })
+}
+
+function tooMany(seconds: number): TooManyRequestsError {
+  return new TooManyRequestsError({ details: { retry_after_seconds: seconds } })
 }
 
 /** The names of draft-ietf-httpapi-ratelimit-headers-06. */

@@ -2,9 +2,9 @@ import type { Request, Response } from 'express'
 import { AppError, ConfigurationError, ServiceUnavailableError, UnauthorizedError } from '../errors'
 import { findLiveSession, type LiveSession, type SessionContext, toPublicSession } from '../session/find-session'
 import { readSessionCookie, setSessionCookie } from '../session/session-cookie'
+import { toPublicUser } from '../store/public-user'
 import { rememberAuth } from './current-auth'
 import type { GuardContext } from './guards'
-import { toPublicUser } from './public-user'
 
 /**
  * A live session by its cookie, with its user, in one query; once a minute it is moved on, and the cookie sent again.
@@ -17,7 +17,7 @@ export function requireSession(ctx: GuardContext): (req: Request, res: Response)
       'requireSession() reads the session table: pass a `store` that has `sessions`; createKnexStore({ knex }) does.',
     )
   return async (req, res) => {
-    const token = readSessionCookie(ctx.settings, req)
+    const token = readSessionCookie(ctx, req)
     const live = token === null ? null : await find({ ...ctx, sessions }, token)
     if (token === null || live === null) throw new UnauthorizedError()
     rememberAuth(req, { claims: null, user: toPublicUser(live.user), session: toPublicSession(live.session) })

@@ -1,6 +1,9 @@
-import type { AuthContext } from '../context'
-import { readTokenHeader, refuseExpired, verifyUnder } from '../session/access-token'
+import type { GuardSettings } from '../config/guard-settings'
+import { type AccessTokenHeader, readTokenHeader, refuseExpired, verifyUnder } from '../session/access-token'
 import type { VerifyingKey } from '../session/signature'
+import { type ProfileSettings, tokenProfileOf } from '../session/token-profile'
+import { tokenFromTheFuture } from '../setup-notices/login-notices'
+import type { SetupNotices } from '../setup-notices/notices'
 import type { TokenAuth } from './current-auth'
 import { rememberedTokens } from './remembered-tokens'
 import { seenBefore } from './seen-before'
@@ -19,22 +22,30 @@ interface Verified {
  * @throws InvalidTokenError, TokenExpiredError, UnauthorizedError; ServiceUnavailableError where keys cannot be fetched
  */
 export function verifyOnce(
-  { settings, now }: { settings: Pick<AuthContext['settings'], 'rememberedTokens'>; now: () => Date },
+  {
+    settings,
+    now,
+    notices,
+  }: { settings: Pick<GuardSettings, 'rememberedTokens'> & ProfileSettings; now: () => Date; notices: SetupNotices },
   keys: TokenKeys,
 ): (token: string) => TokenAuth | Promise<TokenAuth> {
   const remembered = rememberedTokens<Verified>(settings.rememberedTokens)
   const cameBefore = seenBefore(settings.rememberedTokens)
 
-  function verify(token: string, key: VerifyingKey): TokenAuth {
-    const auth = { claims: verifyUnder(key, token, now()), user: null }
+  const profile = tokenProfileOf(settings)
+
+  function verify(token: string, header: AccessTokenHeader, key: VerifyingKey): TokenAuth {
+    const auth = { claims: verifyUnder(key, { token, header }, { now: now(), profile }), user: null }
+    const notice = tokenFromTheFuture(auth.claims.iat, now())
+    if (notice) notices.tell(notice)
     if (cameBefore(token)) remembered.keep(token, { auth, key })
     return auth
   }
 
-  async function verifyUnderFetched(token: string, key: Promise<VerifyingKey>): Promise<TokenAuth> {
+  async function verifyUnderFetched(token: string, header: AccessTokenHeader, key: Promise<VerifyingKey>): Promise<TokenAuth> {
     const fetched = await key
     const seen = remembered.find(token) // the set was read again, and its key is the same
-    return seen?.key === fetched ? living(seen) : verify(token, fetched)
+    return seen?.key === fetched ? living(seen) : verify(token, header, fetched)
   }
 
   function living({ auth }: Verified): TokenAuth {
@@ -45,7 +56,8 @@ export function verifyOnce(
   return (token) => {
     const seen = remembered.find(token)
     if (seen && keys.isCurrent(seen.key)) return living(seen)
-    const key = keys.find(readTokenHeader(token))
-    return key instanceof Promise ? verifyUnderFetched(token, key) : verify(token, key)
+    const header = readTokenHeader(token)
+    const key = keys.find(header)
+    return key instanceof Promise ? verifyUnderFetched(token, header, key) : verify(token, header, key)
   }
 }

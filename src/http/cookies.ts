@@ -1,27 +1,35 @@
 import cookieParser from 'cookie-parser'
 import type { CookieOptions, Request, Response } from 'express'
-import type { Settings } from '../config/settings'
+import type { Settings } from '../config/every-setting'
+import { type CookieSite, expireEverywhere, isDoubled, isExpiry, setCookieLines } from './doubled-cookies'
 
 const parseCookies = cookieParser()
 
 /**
- * Read from the header itself, onto a private object: the host's `req.cookies` may be under another parser's rules, and
- * is left as found. cookie-parser turns `j:{…}` into objects: only a string counts. Empty is absent.
+ * Returns the value of a cookie. Null: there is none, it is empty, or its name came twice; then the answer expires that name.
+ *
+ * Read from the header itself, onto a private object: the host's `req.cookies` may be under another parser's rules, and is left as found.
+ * cookie-parser turns `j:{…}` into objects: only a string counts.
  */
-export function readCookie(req: Request, name: string): string | null {
+export function readCookie(site: CookieSite, req: Request, name: string): string | null {
+  if (isDoubled(req, name)) {
+    if (req.res) expireEverywhere(site, req, req.res, name)
+    return null
+  }
   const jar = { headers: { cookie: req.headers.cookie } } as unknown as Request // all that cookie-parser reads
   parseCookies(jar, {} as Response, () => undefined) // it never touches the response
   const value: unknown = jar.cookies?.[name]
   return typeof value === 'string' && value !== '' ? value : null
 }
 
-/** How many cookies of that name came: a sibling host can put its own beside ours, and which one is read is up to chance. */
-export function countCookies(req: Request, name: string): number {
-  const pairs = (req.headers.cookie ?? '').split(';')
-  return pairs.filter((pair) => pair.includes('=') && pair.slice(0, pair.indexOf('=')).trim() === name).length
+/** The names in a request's Cookie header, as often as they come. */
+export function cookieNames(req: Request): string[] {
+  return (req.headers.cookie ?? '').split(';').map((pair) => pair.split('=', 1)[0]?.trim() ?? '')
 }
 
-type CookieSettings = Pick<Settings, 'cookieDomain' | 'cookieSecure'>
+export interface SettingSite extends CookieSite {
+  readonly settings: CookieSite['settings'] & Pick<Settings, 'cookieDomain' | 'cookieSecure'>
+}
 
 export interface CookieScope {
   path: string
@@ -30,34 +38,38 @@ export interface CookieScope {
   hostOnly?: true
 }
 
-/** Every cookie of ours is HttpOnly. */
+/** Every cookie of ours is HttpOnly. Where the request brought two of the name, both are expired first. */
 export function setCookie(
-  settings: CookieSettings,
+  site: SettingSite,
   res: Response,
   name: string,
   value: string,
   scope: CookieScope & { maxAgeSeconds: number },
 ): void {
-  dropEarlier(res, name)
-  res.cookie(name, value, { ...attributes(settings, scope), maxAge: scope.maxAgeSeconds * 1000 })
+  dropEarlier(site, res, name)
+  res.cookie(name, value, { ...attributes(site.settings, scope), maxAge: scope.maxAgeSeconds * 1000 })
 }
 
 /** The same attributes, or the browser keeps the cookie. Not `res.clearCookie`: Express 4 lets a Max-Age through. */
-export function clearCookie(settings: CookieSettings, res: Response, name: string, scope: CookieScope): void {
-  dropEarlier(res, name)
-  res.cookie(name, '', { ...attributes(settings, scope), expires: new Date(0) })
+export function clearCookie(site: SettingSite, res: Response, name: string, scope: CookieScope): void {
+  dropEarlier(site, res, name)
+  res.cookie(name, '', { ...attributes(site.settings, scope), expires: new Date(0) })
 }
 
-/** One answer sets a cookie once (RFC 6265 section 4.1.1): what a guard set before, the handler behind it may take back. */
-function dropEarlier(res: Response, name: string): void {
-  const set = [res.getHeader('Set-Cookie') ?? []].flat().map(String)
-  const others = set.filter((line) => !line.startsWith(`${name}=`))
+/**
+ * One answer sets a cookie once (RFC 6265 section 4.1.1): what a guard set before, the handler behind it may take back. The expiries of a
+ * doubled name stay, because they are about other cookies.
+ */
+function dropEarlier(site: CookieSite, res: Response, name: string): void {
+  if (res.req && isDoubled(res.req, name)) expireEverywhere(site, res.req, res, name, { always: true })
+  const set = setCookieLines(res)
+  const others = set.filter((line) => !line.startsWith(`${name}=`) || isExpiry(res, name, line))
   if (others.length === set.length) return
   if (others.length > 0) res.setHeader('Set-Cookie', others)
   else res.removeHeader('Set-Cookie')
 }
 
-function attributes(settings: CookieSettings, { path, sameSite, hostOnly }: CookieScope): CookieOptions {
+function attributes(settings: SettingSite['settings'], { path, sameSite, hostOnly }: CookieScope): CookieOptions {
   const domain = hostOnly || settings.cookieDomain === null ? {} : { domain: settings.cookieDomain }
   return { ...domain, path, sameSite, secure: settings.cookieSecure, httpOnly: true }
 }

@@ -1,6 +1,7 @@
 import type { RequestHandler } from 'express'
 import type Joi from 'joi'
 import type { LocalizedText } from '../errors'
+import type { SignupSchema } from './host-schema'
 
 /** What the API document says of one line of the route table, besides what its body and the steps before it say themselves. */
 export interface Description {
@@ -14,16 +15,18 @@ export interface Description {
   readonly refusals?: 'page' | 'redirect'
   readonly query?: readonly QueryParameter[]
   /** What a host asks for besides, in the same JSON body. */
-  readonly hostsBody?: Joi.ObjectSchema | undefined
+  readonly hostsBody?: SignupSchema | undefined
   /** The fields of a page's form, where the body is one. */
   readonly form?: Joi.ObjectSchema
   /** What the line reads itself; a guard before it says so on its own. */
   readonly credential?: Credential
+  /** The name of a route limit past which the line still answers, but does less. A limit that refuses is a step before the line. */
+  readonly limit?: string
 }
 
 /** What a line answers when it does not refuse. */
 export interface Answer {
-  readonly status: 200 | 201 | 202 | 204 | 302 | 400
+  readonly status: 200 | 201 | 202 | 204 | 302 | 303 | 400
   readonly description: string
   /** Of a JSON body. */
   readonly schema?: JsonSchema
@@ -66,7 +69,11 @@ export const done: Answer = { status: 204, description: 'Done.' }
 /** What a step before a line may refuse, and what it asks for. */
 interface StepDescription {
   readonly refuses: readonly Refusal[]
+  /** Of the session of the request. */
+  readonly needs?: 'alive_session' | 'fresh_session'
   readonly credential?: Credential
+  /** The name of the route limit that it takes a unit of. */
+  readonly limit?: string
 }
 
 const steps = new WeakMap<RequestHandler, StepDescription>()

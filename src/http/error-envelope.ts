@@ -7,6 +7,8 @@ import {
   MethodNotAllowedError,
   NotFoundError,
   PayloadTooLargeError,
+  ReauthenticationRequiredError,
+  ServiceUnavailableError,
   TooManyRequestsError,
   UnauthorizedError,
   UnsupportedMediaTypeError,
@@ -21,13 +23,15 @@ export function sendError(req: Request, res: Response, thrown: unknown, options:
   const error = readRefusal(options.logger, req, thrown)
   setSecurityHeaders(res)
   setRefusalHeaders(res, error)
-  sendJson(res, error.status, { detail: error.detail[options.locale], code: error.code, details: error.details })
+  const details = error.explains ? { ...error.details, message: error.explains[options.locale] } : error.details
+  sendJson(res, error.status, { detail: error.detail[options.locale], code: error.code, details })
 }
 
 /** What a thrown value means on the wire. A failure of ours is logged on the way; what a client did wrong is not. */
 export function readRefusal(logger: Logger, req: Request, thrown: unknown): AppError {
   const error = toAppError(thrown)
-  if (error.status === 500 || error.status === 503) logFailure(logger, req, error)
+  if ((error.status === 500 || error.status === 503) && !(error instanceof ServiceUnavailableError && error.isLogged))
+    logFailure(logger, req, error)
   return error
 }
 
@@ -64,6 +68,9 @@ function clientErrorStatus(thrown: unknown): number | null {
 /** What a status wants beside the body. */
 export function setRefusalHeaders(res: Response, error: AppError): void {
   if (error.status === 401 && !res.hasHeader('WWW-Authenticate')) res.setHeader('WWW-Authenticate', 'Bearer')
+  if (error instanceof ReauthenticationRequiredError)
+    // RFC 9470 section 3.
+    res.setHeader('WWW-Authenticate', `Bearer error="insufficient_user_authentication", max_age="${error.maxAgeSeconds}"`)
   const seconds = retryAfterSeconds(error)
   if (seconds !== null) res.setHeader('Retry-After', String(seconds))
 }
@@ -71,7 +78,8 @@ export function setRefusalHeaders(res: Response, error: AppError): void {
 function retryAfterSeconds(error: AppError): number | null {
   if (error.status !== 429 && error.status !== 503) return null
   const seconds = error.details['retry_after_seconds']
-  return typeof seconds === 'number' && Number.isFinite(seconds) ? Math.max(1, Math.ceil(seconds)) : 1
+  if (typeof seconds === 'number' && Number.isFinite(seconds)) return Math.max(1, Math.ceil(seconds))
+  return error instanceof ServiceUnavailableError ? error.retryAfterSeconds : 1
 }
 
 function logFailure(logger: Logger, req: Request, error: AppError): void {

@@ -1,6 +1,7 @@
 import type { ErrorRequestHandler } from 'express'
 import { consoleLogger, type Logger, safely } from '../logger'
 import { sendError } from './error-envelope'
+import { refuseRequest } from './forgotten-call'
 import { type Locale, localeOf } from './locale'
 
 /**
@@ -8,6 +9,7 @@ import { type Locale, localeOf } from './locale'
  * parsers raise before our router is mapped the same way, anything else is 500 INTERNAL_ERROR with empty details.
  */
 export function errorHandler(options: { logger?: Logger } = {}): ErrorRequestHandler {
+  refuseRequest('errorHandler', [options])
   return answerErrors(safely(options.logger ?? consoleLogger), 'en-US')
 }
 

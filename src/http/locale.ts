@@ -8,7 +8,7 @@ const locales: readonly Locale[] = ['en-US', 'pt-BR']
 /** What a person without a name from the provider is called until they say otherwise. */
 export const placeholderName: LocalizedText = { 'en-US': 'You', 'pt-BR': 'Você' }
 
-/** The `lang` query parameter, then Accept-Language, then the default (specification, account creation). */
+/** The `lang` query parameter, then Accept-Language, then the default. */
 export function localeOf(req: Request, fallback: Locale): Locale {
   return askedLocale(req) ?? preferredLocale(req) ?? fallback
 }
@@ -26,7 +26,10 @@ export function matchLocale(tag: string): Locale | null {
 }
 
 function preferredLocale(req: Request): Locale | null {
-  if (!req.headers['accept-language']) return null
-  const preferred = req.acceptsLanguages(...locales.flatMap((locale) => [locale, locale.slice(0, 2)]))
-  return preferred ? matchLocale(preferred) : null
+  for (const tag of req.acceptsLanguages()) {
+    if (tag === '*') return null // any language: the default is as good
+    const locale = matchLocale(tag) ?? matchLocale(tag.split('-', 1)[0] ?? '')
+    if (locale) return locale
+  }
+  return null
 }

@@ -17,6 +17,8 @@ export interface Route {
   readonly describes: Description
   /** Ends in a login: its answer is a session pair or a challenge. */
   readonly loginShaped?: boolean
+  /** Its answers about an account are sent on the grid of `timingGridMilliseconds` (`guards/answer-grid.ts`). */
+  readonly isOnGrid?: boolean
   /** A GET that changes something: HEAD, which Express would send here, is refused with 405. */
   readonly refusesHead?: boolean
   /** Of several lines with one method and path: whether this one answers the request; else the next is asked. */

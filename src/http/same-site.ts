@@ -1,20 +1,31 @@
 import type { Request, RequestHandler } from 'express'
-import type { Settings } from '../config/settings'
+import type { Settings } from '../config/every-setting'
 import { CsrfValidationFailedError } from '../errors'
+import { refusedOrigin } from '../setup-notices/login-notices'
+import type { SetupNotices } from '../setup-notices/notices'
 import { describeStep } from './description'
 import { step } from './routes'
+
+export interface SiteContext {
+  readonly settings: Pick<Settings, 'publicUrl' | 'trustedOrigins'>
+  readonly notices: SetupNotices
+}
 
 /**
  * For a request that could set or use our cookies: refused when the browser says that another site sent it. Clients that
  * send neither header (curl, native apps) pass: no browser attached a cookie to them against the owner's will.
  */
-export function refuseCrossSite(settings: Settings, req: Request): void {
-  if (!isTrusted(settings, req)) throw new CsrfValidationFailedError()
+export function refuseCrossSite({ settings, notices }: SiteContext, req: Request): void {
+  if (isTrusted(settings, req)) return
+  const { origin } = req.headers
+  const notice = origin === undefined ? null : refusedOrigin(origin)
+  if (notice) notices.tell(notice)
+  throw new CsrfValidationFailedError({ details: { reason: origin === undefined ? 'site' : 'origin' } })
 }
 
 /** The same as a step before a line. */
-export function sameSite(settings: Settings): RequestHandler {
-  return refusingCrossSite((req) => refuseCrossSite(settings, req))
+export function sameSite(ctx: SiteContext): RequestHandler {
+  return refusingCrossSite((req) => refuseCrossSite(ctx, req))
 }
 
 /** A step that says of itself what it refuses, whatever it looks at first. */
@@ -26,12 +37,12 @@ export function refusingCrossSite(check: (req: Request) => void): RequestHandler
  * The same for a page of ours without script: under its no-referrer policy a browser says `Origin: null` even to our own
  * form, and so does a stranger's sandboxed frame. Which of them it is, Sec-Fetch-Site says.
  */
-export function refuseForeignForm(settings: Settings, req: Request): void {
+export function refuseForeignForm(ctx: SiteContext, req: Request): void {
   const isOurs = req.headers.origin === 'null' && req.headers['sec-fetch-site'] === 'same-origin'
-  if (!isOurs) refuseCrossSite(settings, req)
+  if (!isOurs) refuseCrossSite(ctx, req)
 }
 
-function isTrusted(settings: Settings, req: Request): boolean {
+function isTrusted(settings: SiteContext['settings'], req: Request): boolean {
   const { origin } = req.headers
   if (origin !== undefined) return settings.trustedOrigins.includes(origin) || isOwn(settings, req, origin)
   const site = req.headers['sec-fetch-site']
@@ -39,7 +50,7 @@ function isTrusted(settings: Settings, req: Request): boolean {
 }
 
 /** Where the public origin was not said, what the browser believes it is talking to: no page can choose the Host header. */
-function isOwn({ oauthRedirectBaseUrl }: Settings, { headers }: Request, origin: string): boolean {
-  if (oauthRedirectBaseUrl !== '') return origin === oauthRedirectBaseUrl
+function isOwn({ publicUrl }: Pick<Settings, 'publicUrl'>, { headers }: Request, origin: string): boolean {
+  if (publicUrl !== '') return origin === publicUrl
   return URL.canParse(origin) && new URL(origin).host === headers.host
 }

@@ -48,6 +48,13 @@ export function sendEmpty(res: Response): void {
   res.end()
 }
 
+/** After a form: the browser gets the next page with GET (RFC 9110 section 15.4.4). */
+export function sendSeeOther(res: Response, url: string): void {
+  res.statusCode = 303
+  res.setHeader('Location', url)
+  res.end()
+}
+
 /** Without `res.redirect`, which writes the target into an HTML body. */
 export function sendRedirect(res: Response, url: string): void {
   res.statusCode = 302

@@ -1,11 +1,11 @@
 import type { AuthContext } from '../context'
 import { type AppErrorOptions, TooManyRequestsError } from '../errors'
-import type { BudgetPair } from '../throttle/budget'
 import type { Budget } from '../throttle/counter-store'
 import { attempt, clear, counterKey, giveBack } from '../throttle/throttle'
+import { tellThrottled } from './tell-throttled'
 
-export type LimitContext = Pick<AuthContext, 'counters' | 'events'>
-type Exhausted = new (options: AppErrorOptions) => TooManyRequestsError
+export type LimitContext = Pick<AuthContext, 'counters' | 'events' | 'keys'>
+export type Exhausted = new (options: AppErrorOptions) => TooManyRequestsError
 
 /** A unit that was taken before what it pays for. */
 export interface TakenUnit {
@@ -16,7 +16,7 @@ export interface TakenUnit {
 }
 
 /**
- * Takes one unit of a budget before the check it pays for, so that no burst overshoots (contract section 8). `subject` is
+ * Takes one unit of a budget before the check it pays for, so that no burst overshoots. `subject` is
  * hashed. Observers hear of a refusal.
  * @throws what `Exhausted` makes, with details.retry_after_seconds
  */
@@ -27,30 +27,23 @@ export async function takeUnit(
   Exhausted: Exhausted = TooManyRequestsError,
 ): Promise<TakenUnit> {
   const key = counterKey(name, subject)
-  try {
-    await attempt(ctx.counters, budget, key, Exhausted)
-  } catch (error) {
-    if (error instanceof TooManyRequestsError) ctx.events.emit('throttled', { code: error.code, route: routeOf(name) })
-    throw error
-  }
+  await tellRefusal(ctx, { name, subject }, () => attempt(ctx.counters, budget, key, Exhausted))
   return { giveBack: () => giveBack(ctx.counters, budget, key), clear: () => clear(ctx.counters, budget, key) }
 }
 
-/**
- * One unit of the client's budget and one of the address's, or neither. `client` null: called without HTTP, nobody is
- * counted. A known address and an unknown one are counted alike.
- */
-export async function takeUnits(
+/** Tells observers where `take` is refused for too many requests. */
+export async function tellRefusal<T>(
   ctx: LimitContext,
-  budgets: BudgetPair,
-  { name, email, client }: { name: string; email: string; client: string | null },
-  Exhausted?: Exhausted,
-): Promise<{ email: TakenUnit; client: TakenUnit | null }> {
-  const ofClient = client === null ? null : await takeUnit(ctx, budgets.client, [`${name}:client`, client], Exhausted)
+  { name, subject }: { name: string; subject: string },
+  take: () => Promise<T>,
+): Promise<T> {
   try {
-    return { email: await takeUnit(ctx, budgets.email, [`${name}:email`, email], Exhausted), client: ofClient }
+    return await take()
   } catch (error) {
-    await ofClient?.giveBack()
+    if (error instanceof TooManyRequestsError) {
+      const retryAfterSeconds = Number(error.details['retry_after_seconds'])
+      tellThrottled(ctx, { code: error.code, route: routeOf(name), key: counterKey(name, subject), retryAfterSeconds })
+    }
     throw error
   }
 }

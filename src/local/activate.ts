@@ -1,64 +1,127 @@
 import { type AuthContext, unitOfWork } from '../context'
 import { EmailLinkForbiddenError, InvalidTokenError } from '../errors'
-import { findLink, spendLink } from '../mailbox/email-link'
+import { isContested } from '../first-proof/contested'
+import { type Evidence, type WeighedEvidence, wantsPassword, weighEvidence } from '../first-proof/evidence'
+import { isFirstProof, proveAddress } from '../first-proof/prove-address'
+import { retryingWithoutFields } from '../first-proof/retrying-without-fields'
+import { type SignupMark, signupMarkOf } from '../first-proof/signup-binding'
+import { announceTakeOver, type Clearing, newPasswordSeconds, type TakenOver } from '../first-proof/take-over'
+import type { Locale } from '../http/locale'
+import { findLink, issueLink, type LinkToken, spendLink } from '../mailbox/email-link'
 import { isPending } from '../mailbox/is-pending'
-import { recordMailboxProof } from '../mailbox/record-proof'
 import { refuseLink, refusesEmailLink } from '../mailbox/refuses-email-link'
 import { announceLogin } from '../session/announce-login'
-import { finishLogin, type LoginResult, type OpenSession, type TokenPair } from '../session/finish-login'
+import type { LoginResult, OpenSession, TokenPair } from '../session/finish-login'
+import { finishOrPostpone, openPostponed } from '../session/host-claims'
 import type { UserRecord, UserTokenRecord } from '../store/auth-store'
 
+/** What tells that the person who clicks is the one who signed up, and the language of a mail. */
+export interface ActivationOptions {
+  evidence?: Evidence | undefined
+  /** Default: `defaultLocale`. */
+  locale?: Locale | undefined
+}
+
 /**
- * Redeems an activation link: the account becomes active, and its address proven. A deactivated account is not revived
- * (contract section 10.4).
- * @throws InvalidTokenError; EmailLinkForbiddenError with the link spent
+ * Redeems an activation link: the account becomes active, and its address proven. A deactivated account is not revived.
+ * @throws InvalidTokenError; InvalidCredentialsError for a wrong password; EmailLinkForbiddenError with the link spent
  */
-export async function activate(ctx: AuthContext, token: string, open: OpenSession<TokenPair>): Promise<LoginResult> {
-  const result = await activateAnd(ctx, token, (ctx, user) => finishLogin(ctx, user, { amr: ['email'], provider: null }, open))
+export async function activate(
+  ctx: AuthContext,
+  token: string,
+  open: OpenSession<TokenPair>,
+  options: ActivationOptions = {},
+): Promise<LoginResult> {
+  const { ended, takenOver } = await activateAnd(ctx, token, options, (ctx, user) =>
+    finishOrPostpone(ctx, user, { amr: ['email'], provider: null }, open),
+  )
+  const result = await openPostponed(ctx, ended, open)
   announceLogin(ctx, result)
-  return result
+  return takenOver && result.kind === 'session' ? { ...result, passwordRequired: true } : result
 }
 
-/** The same for a page, which can hand a session to nobody: none is made. */
-export async function activateOnly(ctx: AuthContext, token: string): Promise<void> {
-  await activateAnd(ctx, token, async () => undefined)
-}
-
-/** What a link is good for, as a page shows it before anything is decided; spends nothing. @throws as `activate` does */
-export async function lookAtActivation(ctx: AuthContext, token: string): Promise<void> {
-  const { isRefused } = await findRedeemable(ctx, token)
-  if (isRefused) throw new EmailLinkForbiddenError()
-}
-
-/** What comes last happens inside the unit. */
-type Ending<T> = (ctx: AuthContext, user: UserRecord) => Promise<T>
-
-async function activateAnd<T>(ctx: AuthContext, token: string, end: Ending<T>): Promise<T> {
-  const { link, isRefused } = await findRedeemable(ctx, token)
-  if (isRefused) return refuseLink(ctx, link, 'ACTIVATION')
-  const { ended, removed } = await redeem(ctx, link, end)
-  ctx.events.emit('activation', { userId: link.userId })
-  for (const provider of removed) ctx.events.emit('identity.unlinked', { userId: link.userId, provider })
+/**
+ * The same for a page, which can hand a session to nobody: none is made. Returns the link to choose a password where the account has
+ * none any more.
+ */
+export async function activateOnly(ctx: AuthContext, token: string, options: ActivationOptions = {}): Promise<LinkToken | null> {
+  const { ended } = await activateAnd(ctx, token, options, async (ctx, user, takenOver) =>
+    takenOver ? issueLink(ctx, user.id, 'PASSWORD_RESET', null, newPasswordSeconds) : null,
+  )
   return ended
 }
 
-async function findRedeemable(ctx: AuthContext, token: string): Promise<{ link: UserTokenRecord; isRefused: boolean }> {
-  const link = await findLink(ctx, token, 'ACTIVATION')
-  const user = await ctx.store.users.find(link.userId)
-  if (!user || !(await isPending(ctx, user))) throw new InvalidTokenError()
-  return { link, isRefused: await refusesEmailLink(ctx, user) }
+/**
+ * What a link is good for, as a page shows it before anything is decided; spends nothing. True: the page asks for the password.
+ * @throws as `activate` does
+ */
+export async function lookAtActivation(ctx: AuthContext, token: string, evidence: Evidence = {}): Promise<boolean> {
+  const { link, user, isRefused } = await findLinkAndUser(ctx, token)
+  if (isRefused) throw new EmailLinkForbiddenError()
+  if (!(await isPending(ctx, user))) throw new InvalidTokenError()
+  const mark = signupMarkOf(link)
+  if (!isFirstProof(ctx, user, true) || trustsLink(ctx, mark, await isContested(ctx, user))) return false
+  return wantsPassword(ctx, user, evidence, mark?.id)
 }
 
-function redeem<T>(ctx: AuthContext, link: UserTokenRecord, end: Ending<T>): Promise<{ ended: T; removed: string[] }> {
+/** What comes last happens inside the unit. */
+type Ending<T> = (ctx: AuthContext, user: UserRecord, takenOver: TakenOver | null) => Promise<T>
+
+interface Activated<T> {
+  user: UserRecord
+  ended: T
+  takenOver: TakenOver | null
+}
+
+async function activateAnd<T>(
+  ctx: AuthContext,
+  token: string,
+  { evidence = {}, locale }: ActivationOptions,
+  end: Ending<T>,
+): Promise<Activated<T>> {
+  const { link, user, isRefused } = await findLinkAndUser(ctx, token)
+  if (isRefused) return refuseLink(ctx, link, 'ACTIVATION')
+  const weighed = await weighEvidence(ctx, user, evidence, signupMarkOf(link)?.id)
+  const activated = await retryingWithoutFields(ctx, (clearing) => redeem(ctx, link, weighed, clearing, end))
+  ctx.events.emit('activation', { userId: link.userId })
+  if (activated.takenOver) announceTakeOver(ctx, activated.user, activated.takenOver, { locale })
+  return activated
+}
+
+async function findLinkAndUser(ctx: AuthContext, token: string): Promise<{ link: UserTokenRecord; user: UserRecord; isRefused: boolean }> {
+  const link = await findLink(ctx, token, 'ACTIVATION')
+  const user = await ctx.store.users.find(link.userId)
+  if (!user) throw new InvalidTokenError()
+  return { link, user, isRefused: await refusesEmailLink(ctx, user) }
+}
+
+function redeem<T>(
+  ctx: AuthContext,
+  link: UserTokenRecord,
+  evidence: WeighedEvidence,
+  clearing: Clearing,
+  end: Ending<T>,
+): Promise<Activated<T>> {
   return unitOfWork(ctx, async (ctx) => {
     const now = ctx.now()
-    const user = await ctx.store.users.lock(link.userId)
-    if (!user || !(await isPending(ctx, user))) throw new InvalidTokenError()
+    const locked = await ctx.store.users.lock(link.userId)
+    if (!locked || !(await isPending(ctx, locked))) throw new InvalidTokenError()
+    const hasRivals = await isContested(ctx, locked)
     await spendLink(ctx, link, 'ACTIVATION')
-    await ctx.store.userTokens.consumeAllForUser(user.id, now, 'ACTIVATION')
-    const changes = { isActive: true, activatedAt: now }
-    const removed = await recordMailboxProof(ctx, user, changes)
-    const activated = { ...user, ...changes, emailVerifiedAt: now, updatedAt: now }
-    return { ended: await end(ctx, activated), removed }
+    await ctx.store.userTokens.consumeAllForUser(locked.id, now, ['ACTIVATION', 'CONTESTED'])
+    const mark = signupMarkOf(link)
+    const { user, takenOver } = await proveAddress(ctx, locked, evidence, {
+      isActivation: true,
+      signup: mark?.id ?? null,
+      trustsLink: trustsLink(ctx, mark, hasRivals),
+      clearing: hasRivals ? clearing : 'nothing',
+      changes: { isActive: true, activatedAt: now },
+    })
+    return { user, ended: await end(ctx, user, takenOver), takenOver }
   })
+}
+
+/** The specification's flow: whoever clicks is taken for the one who signed up, as long as only one person did. */
+function trustsLink({ settings }: AuthContext, mark: SignupMark | null, hasRivals: boolean): boolean {
+  return settings.activationBinding === 'lenient' && !hasRivals && mark?.isLenient !== false
 }

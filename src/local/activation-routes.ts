@@ -1,11 +1,16 @@
+import type { Request, Response } from 'express'
 import Joi from 'joi'
 import type { AuthContext } from '../context'
-import { EmailLinkForbiddenError, InvalidTokenError } from '../errors'
+import { openOnDevice, sendLogin } from '../device/send-login'
+import { EmailLinkForbiddenError, InvalidCredentialsError, InvalidTokenError, TokenExpiredError, TooManyRequestsError } from '../errors'
+import { type EvidenceBody, evidenceOf } from '../first-proof/evidence'
 import { routeBudget } from '../guards/route-budget'
 import type { Description } from '../http/description'
+import { localeOf } from '../http/locale'
 import { type Route, withBody } from '../http/routes'
-import { text } from '../http/validate'
-import { loginAnswer, sendLogin } from '../session/delivery'
+import { passwordText, text } from '../http/validate'
+import { loginAnswer } from '../session/delivery'
+import { clearEndedCookies } from '../session/ended-cookies'
 import { openTokens } from '../session/open-session'
 import type { DeliveryLine } from '../session/per-delivery'
 import { originOf } from '../session/session-cookie'
@@ -16,22 +21,28 @@ export function activationRoutes(ctx: AuthContext, { base, delivery, before }: D
   const describes: Description = {
     summary: 'Activate an account by the mailed link, and log in',
     answers: [loginAnswer(delivery)],
-    refuses: [InvalidTokenError, EmailLinkForbiddenError],
+    refuses: [InvalidTokenError, InvalidCredentialsError, TokenExpiredError, EmailLinkForbiddenError, TooManyRequestsError],
+  }
+  const evidence = { password: passwordText().allow('').optional(), signup_token: text(512).optional() }
+  const redeem = async (req: Request, res: Response, token: string, body: EvidenceBody) => {
+    const options = { evidence: await evidenceOf(ctx, req, body), locale: localeOf(req, ctx.settings.defaultLocale) }
+    const result = await activate(ctx, token, openOnDevice(req, openTokens(originOf(ctx, req))), options)
+    await clearEndedCookies(ctx, req, res)
+    sendLogin(ctx, res, result, delivery)
   }
   const line = { method: 'POST', describes, loginShaped: true, before: [...before, routeBudget(ctx, 'activate')] } as const
   return [
     withBody({
       ...line,
       path: `${base}/activate/:token`,
-      body: Joi.object({}),
-      handle: async (req, res) =>
-        sendLogin(ctx, res, await activate(ctx, String(req.params['token']), openTokens(originOf(ctx, req))), delivery),
+      body: Joi.object<EvidenceBody>(evidence),
+      handle: (req, res, body) => redeem(req, res, String(req.params['token']), body),
     }),
     withBody({
       ...line,
       path: `${base}/activate`,
-      body: Joi.object<{ token: string }>({ token: text(512) }),
-      handle: async (req, res, { token }) => sendLogin(ctx, res, await activate(ctx, token, openTokens(originOf(ctx, req))), delivery),
+      body: Joi.object<EvidenceBody & { token: string }>({ token: text(512), ...evidence }),
+      handle: (req, res, { token, ...body }) => redeem(req, res, token, body),
     }),
   ]
 }

@@ -1,10 +1,13 @@
 import Joi from 'joi'
 import type { AuthContext } from '../context'
-import { ValidationError } from '../errors'
+import { evidenceOf } from '../first-proof/evidence'
+import { evidenceOfForm, oldPassword } from '../first-proof/evidence-of-form'
 import { routeBudget } from '../guards/route-budget'
 import type { Route } from '../http/routes'
 import { passwordText, validate } from '../http/validate'
 import { linkPage } from '../pages/link-page'
+import { passwordRefusal } from '../passwords/password-refusal'
+import { clearEndedCookies } from '../session/ended-cookies'
 import { activateOnly, lookAtActivation } from './activate'
 import { lookAtReset, resetOnly } from './reset-password'
 
@@ -22,8 +25,16 @@ export function activationPage(ctx: AuthContext): Route[] {
     before: [routeBudget(ctx, 'activate')],
     form: 'activate',
     done: 'activated',
-    look: (token) => lookAtActivation(ctx, token),
-    redeem: (token) => activateOnly(ctx, token),
+    fields: oldPassword,
+    look: async (token, { req }) => ({
+      password: (await lookAtActivation(ctx, token, await evidenceOf(ctx, req))) ? { canSkip: true } : null,
+    }),
+    redeem: async ({ token, fields, locale, req, res }) => {
+      const evidence = await evidenceOfForm(ctx, req, fields, (evidence) => lookAtActivation(ctx, token, evidence))
+      const resetLink = await activateOnly(ctx, token, { evidence, locale })
+      await clearEndedCookies(ctx, req, res)
+      return resetLink && { resetToken: resetLink.token }
+    },
   })
 }
 
@@ -36,13 +47,20 @@ export function resetPage(ctx: AuthContext): Route[] {
     before: [routeBudget(ctx, 'password_reset_confirm')],
     form: 'password_reset',
     done: 'password_changed',
-    look: (token) => lookAtReset(ctx, token),
-    redeem: (token, fields, locale) => resetOnly(ctx, { token, newPassword: readPassword(fields), locale }),
+    look: async (token) => {
+      await lookAtReset(ctx, token)
+      return {}
+    },
+    redeem: async ({ token, fields, locale, req, res }) => {
+      await resetOnly(ctx, { token, newPassword: readPassword(fields), locale, evidence: await evidenceOf(ctx, req) })
+      await clearEndedCookies(ctx, req, res)
+      return null
+    },
   })
 }
 
 function readPassword(fields: unknown): string {
   const { new_password, confirm_password } = validate(passwords, fields)
-  if (new_password !== confirm_password) throw new ValidationError({ details: { rule: 'mismatch' } })
+  if (new_password !== confirm_password) throw passwordRefusal({ rule: 'mismatch' })
   return new_password
 }

@@ -1,21 +1,33 @@
 import type { Request, Response } from 'express'
 import Joi from 'joi'
 import type { AuthContext } from '../context'
+import { type KnownDevice, previousToken, shownDevice } from '../device/known-device'
+import { takeLinkRequest } from '../device/link-limits'
 import { TooManyRequestsError } from '../errors'
-import { emailAddress, requireEmail } from '../http/email-address'
+import { readTypedAddress, typedAddress } from '../http/email-address'
 import { type Locale, localeOf } from '../http/locale'
 import { type Route, withBody } from '../http/routes'
-import { takeUnits } from '../limits/take-unit'
 import { answerLinkRequest, linkRequestAnswer } from '../mailbox/answer-link-request'
 import type { LinkToken } from '../mailbox/email-link'
 import { ACTIVATION_WITHHELD } from '../mailbox/refuses-email-link'
 import type { UserRecord } from '../store/auth-store'
 import { clientKey } from '../throttle/client-key'
+import { findByAddress } from './find-by-address'
 import { sendActivation } from './request-activation'
 import { sendPasswordReset } from './request-password-reset'
 
 /** What makes and mails the link; null: there is none to make. */
-type SendLink = (ctx: AuthContext, user: UserRecord | null, locale: Locale) => Promise<LinkToken | typeof ACTIVATION_WITHHELD | null>
+type SendLink = (
+  ctx: AuthContext,
+  user: UserRecord | null,
+  locale: Locale,
+  options: { device: KnownDevice | null },
+) => Promise<LinkToken | typeof ACTIVATION_WITHHELD | null>
+
+interface LinkRequestBody {
+  email: string
+  previous_token?: string
+}
 
 interface LinkRequest {
   /** Of the budget. */
@@ -50,19 +62,32 @@ export function linkRequestRoutes(ctx: AuthContext): Route[] {
       method: 'POST',
       path: request.path,
       describes: { summary: request.summary, answers: [linkRequestAnswer(request.field)], refuses: [TooManyRequestsError] },
-      body: Joi.object<{ email: string }>({ email: emailAddress }),
-      handle: (req, res, { email }) => answer(ctx, request, req, res, requireEmail(email)),
+      body: Joi.object<LinkRequestBody>({ email: typedAddress, ...previousToken }),
+      handle: (req, res, body) => answer(ctx, request, req, res, body),
     }),
   )
 }
 
-/** Everybody pays for one look at the address; the rest goes on after the answer. */
-async function answer(ctx: AuthContext, { name, field, send }: LinkRequest, req: Request, res: Response, email: string): Promise<void> {
-  await takeUnits(ctx, ctx.budgets.links, { name, email, client: clientKey(req.ip) })
+/** No account has it: RFC 2606 keeps the domain free. */
+const nobody = 'nobody@doorward.invalid'
+
+/**
+ * Before the answer everybody pays for the same look at an address that nobody has: a database that is away is 503, and the answer's time
+ * depends on no row. The look at the address that was asked about goes on after the answer.
+ */
+async function answer(
+  ctx: AuthContext,
+  { name, field, send }: LinkRequest,
+  req: Request,
+  res: Response,
+  body: LinkRequestBody,
+): Promise<void> {
+  const email = readTypedAddress(body.email)
+  const device = await takeLinkRequest(ctx, { name, email, client: clientKey(req.ip), shown: shownDevice(ctx, req, body) })
   const locale = localeOf(req, ctx.settings.defaultLocale)
-  const user = await ctx.store.users.findByEmail(email)
+  await ctx.store.users.findByEmail(nobody)
   await answerLinkRequest(ctx, res, { name, field, locale }, async () => {
-    const link = await send(ctx, user, locale)
+    const link = await send(ctx, await findByAddress(ctx, email), locale, { device })
     return link === ACTIVATION_WITHHELD ? null : link
   })
 }

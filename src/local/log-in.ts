@@ -1,42 +1,51 @@
 import { type AuthContext, unitOfWork } from '../context'
-import { AppError, InvalidCredentialsError, LoginThrottledError } from '../errors'
-import { requireEmail } from '../http/email-address'
-import { takeUnits } from '../limits/take-unit'
-import { describeError } from '../logger'
+import { type ShownDevice, tokenShown } from '../device/known-device'
+import { takeLogin } from '../device/login-limits'
+import { AppError, InvalidCredentialsError, ValidationError } from '../errors'
+import { readTypedAddress } from '../http/email-address'
+import { describeError, type Logger } from '../logger'
 import { verifyPassword } from '../passwords/verify-password'
+import { announceFailedLogin, type LoginAttempt, newLoginAttempt } from '../session/announce-failed-login'
 import { announceLogin } from '../session/announce-login'
 import { finishLogin, type LoginChallenge, type OpenedSession, type OpenSession } from '../session/finish-login'
+import { withClaims } from '../session/host-claims'
 import type { UserRecord } from '../store/auth-store'
+import { seeTroubleshooting } from '../troubleshooting'
+import { findByAddress } from './find-by-address'
 
 export interface LoginInput {
   email: string
   password: string
-  /** `clientKey` of whoever asks; left out: only the address is counted. */
+  /** Who asks, for the rate limit of one client: the IP address, an IPv6 one by its first 64 bits. Left out: only attempts on the address are counted. */
   client?: string | undefined
+  /** A refresh token that the client had. Of this account and not revoked: its attempts are counted apart from everybody else's. */
+  previousToken?: string | undefined
 }
 
 /**
  * Email and password into a session or a challenge. A wrong password, an unknown address and an inactive account are one
- * refusal, after the same work. Both budgets are taken before the password is looked at; they are the same whatever the
+ * refusal, after the same work. The rate limits are taken before the password is looked at; they are the same whatever the
  * login opens, a token pair or a server-side session.
+ * @param shown what the request shows of its device; left out: `previousToken` alone
  * @throws InvalidCredentialsError, LoginThrottledError, ServiceUnavailableError (too many passwords waiting)
  */
 export async function logIn<Session extends OpenedSession>(
   ctx: AuthContext,
   input: LoginInput,
   open: OpenSession<Session>,
+  shown?: ShownDevice,
 ): Promise<Session | LoginChallenge> {
-  const email = requireEmail(input.email)
-  const taken = await takeUnits(ctx, ctx.budgets.login, { name: 'login', email, client: input.client ?? null }, LoginThrottledError)
+  const email = readTypedAddress(input.email)
+  const attempt = newLoginAttempt(input.client ?? null, email)
+  const taken = await takeLogin(ctx, { email, client: input.client ?? null, shown: shown ?? tokenShown(input) })
   try {
-    const result = await checkPasswordAndLogIn(ctx, { email, password: input.password }, open)
-    await Promise.all([taken.email.clear(), taken.client?.giveBack()])
+    const result = await checkPasswordAndLogIn(ctx, { email, password: input.password }, attempt, open)
+    await taken.succeed()
     announceLogin(ctx, result)
     return result
   } catch (error) {
-    // Busy or broken is not a failed guess.
-    if (!(error instanceof InvalidCredentialsError)) await Promise.all([taken.email.giveBack(), taken.client?.giveBack()])
-    if (error instanceof AppError) ctx.events.emit('login.failed', { reason: error.code })
+    await (error instanceof InvalidCredentialsError ? taken.fail() : taken.giveBack())
+    if (error instanceof AppError) announceFailedLogin(ctx, attempt, { reason: error.code })
     throw error
   }
 }
@@ -45,29 +54,67 @@ export async function logIn<Session extends OpenedSession>(
 async function checkPasswordAndLogIn<Session extends OpenedSession>(
   ctx: AuthContext,
   { email, password }: LoginInput,
+  attempt: LoginAttempt,
   open: OpenSession<Session>,
 ): Promise<Session | LoginChallenge> {
   for (let round = 1; round <= 2; round++) {
-    const user = await ctx.store.users.findByEmail(email)
+    const user = await findByAddress(ctx, email)
+    attempt.userId = user?.id ?? null
     const { matches, needsRehash } = await verifyPassword(ctx, user?.hashedPassword ?? null, password)
     if (!user?.isActive || !matches) break
-    const result = await logInAsSeen(ctx, user, needsRehash ? await rehash(ctx, password) : null, open)
+    const rehashed = needsRehash ? await rehash(ctx, password) : null
+    const login = await withClaims(ctx, user, { amr: ['pwd'], provider: null }, open)
+    const finish: Finish<Session> = (ctx, user) => finishLogin(ctx, user, login, open)
+    const result = rehashed === null ? await logInAsSeen(ctx, user, null, finish) : await logInAndRehash(ctx, user, rehashed, finish)
     if (result) return result
   }
   throw new InvalidCredentialsError()
 }
 
+/** Ends the login of a user whose row is locked. */
+type Finish<Session> = (ctx: AuthContext, user: UserRecord) => Promise<Session | LoginChallenge>
+
 /** Null when the account was deactivated, or has another password, since it was looked at. */
-function logInAsSeen<Session extends OpenedSession>(
+function logInAsSeen<Session>(
   ctx: AuthContext,
   seen: UserRecord,
   rehashed: string | null,
-  open: OpenSession<Session>,
+  finish: Finish<Session>,
 ): Promise<Session | LoginChallenge | null> {
   return unitOfWork(ctx, async (ctx) => {
     const user = await ctx.store.users.recordLogin(seen, ctx.now(), rehashed === null ? {} : { hashedPassword: rehashed })
-    return user && finishLogin(ctx, user, { amr: ['pwd'], provider: null }, open)
+    return user && finish(ctx, user)
   })
+}
+
+/** A column may be too narrow for the new hash: then the old one stays. */
+async function logInAndRehash<Session>(
+  ctx: AuthContext,
+  seen: UserRecord,
+  rehashed: string,
+  finish: Finish<Session>,
+): Promise<Session | LoginChallenge | null> {
+  try {
+    return await logInAsSeen(ctx, seen, rehashed, finish)
+  } catch (error) {
+    if (error instanceof AppError && !(error instanceof ValidationError)) throw error // busy, or refused for another reason
+    const result = await logInAsSeen(ctx, seen, null, finish)
+    warnOfLostRehash(ctx, error)
+    return result
+  }
+}
+
+const warned = new WeakSet<Logger>()
+
+/** Once for each router: it is the same for every account. The message of the store's own error names the column. */
+function warnOfLostRehash({ logger }: AuthContext, error: unknown): void {
+  if (warned.has(logger)) return
+  warned.add(logger)
+  const reason = error instanceof Error && error.name === 'DriverError' ? error.message : 'The users table takes no new hash'
+  logger.warn(
+    { error: describeError(error) },
+    `doorward: a new password hash could not be stored, so the old one stays and logins go on. ${reason}. ${seeTroubleshooting('a-new-hash-could-not-be-stored')}`,
+  )
 }
 
 /** A better hash is worth having, never worth a login. */

@@ -1,16 +1,30 @@
+import type { Request } from 'express'
 import Joi from 'joi'
 import type { AuthContext } from '../context'
-import { EmailLinkForbiddenError, InvalidCredentialsError, InvalidTokenError, LoginThrottledError } from '../errors'
+import { previousToken, shownDevice } from '../device/known-device'
+import { openOnDevice, sendLogin, sendSessionLogin } from '../device/send-login'
+import {
+  EmailLinkForbiddenError,
+  InvalidCredentialsError,
+  InvalidTokenError,
+  LoginThrottledError,
+  TokenExpiredError,
+  TooManyRequestsError,
+} from '../errors'
+import { evidenceOf } from '../first-proof/evidence'
+import { bodyOnGrid } from '../guards/answer-grid'
 import { routeBudget } from '../guards/route-budget'
-import { emailAddress } from '../http/email-address'
+import { typedAddress } from '../http/email-address'
 import { localeOf } from '../http/locale'
 import { type Route, withBody } from '../http/routes'
 import { sameSite } from '../http/same-site'
 import { passwordText, text } from '../http/validate'
-import { loginAnswer, sendLogin } from '../session/delivery'
-import { openServerSession, openTokens } from '../session/open-session'
+import { loginAnswer } from '../session/delivery'
+import { clearEndedCookies } from '../session/ended-cookies'
+import type { LoginChallenge, OpenSession, TokenPair } from '../session/finish-login'
+import { type OpenedServerSession, openServerSession, openTokens } from '../session/open-session'
 import type { DeliveryLine } from '../session/per-delivery'
-import { originOf, sendSessionLogin, sessionLoginAnswer } from '../session/session-cookie'
+import { originOf, sessionLoginAnswer } from '../session/session-cookie'
 import { clientKey } from '../throttle/client-key'
 import { logIn } from './log-in'
 import { resetPassword } from './reset-password'
@@ -18,19 +32,23 @@ import { resetPassword } from './reset-password'
 interface LoginBody {
   email: string
   password: string
+  previous_token?: string
 }
 
 interface ResetBody {
   token: string
   new_password: string
+  /** The old one: tells, at the first proof of the address, that its owner is already in. */
+  password?: string
+  refresh_token?: string
 }
 
-const credentials = Joi.object<LoginBody>({ email: emailAddress, password: passwordText() })
+const credentials = Joi.object<LoginBody>({ email: typedAddress, password: passwordText(), ...previousToken })
 
 /** Email and password, and the reset link that stands in for a forgotten one. */
 export function loginRoutes(ctx: AuthContext, { base, delivery, before }: DeliveryLine): Route[] {
   return [
-    withBody({
+    bodyOnGrid(ctx, {
       method: 'POST',
       path: `${base}/login`,
       describes: {
@@ -41,8 +59,7 @@ export function loginRoutes(ctx: AuthContext, { base, delivery, before }: Delive
       loginShaped: true,
       before,
       body: credentials,
-      handle: async (req, res, { email, password }) =>
-        sendLogin(ctx, res, await logIn(ctx, { email, password, client: clientKey(req.ip) }, openTokens(originOf(ctx, req))), delivery),
+      handle: async (ctx, req, res, body) => sendLogin(ctx, res, await logInBy(ctx, req, body, openTokens(originOf(ctx, req))), delivery),
     }),
     withBody({
       method: 'POST',
@@ -50,14 +67,22 @@ export function loginRoutes(ctx: AuthContext, { base, delivery, before }: Delive
       describes: {
         summary: 'Set a new password by the mailed link, and log in',
         answers: [loginAnswer(delivery)],
-        refuses: [InvalidTokenError, EmailLinkForbiddenError],
+        refuses: [InvalidTokenError, InvalidCredentialsError, TokenExpiredError, EmailLinkForbiddenError, TooManyRequestsError],
       },
       loginShaped: true,
       before: [...before, routeBudget(ctx, 'password_reset_confirm')],
-      body: Joi.object<ResetBody>({ token: text(512), new_password: passwordText().allow('') }),
-      handle: async (req, res, { token, new_password: newPassword }) => {
+      body: Joi.object<ResetBody>({
+        token: text(512),
+        new_password: passwordText().allow(''),
+        password: passwordText().allow('').optional(),
+        refresh_token: text(4096).optional(),
+      }),
+      handle: async (req, res, { token, new_password: newPassword, ...body }) => {
         const locale = localeOf(req, ctx.settings.defaultLocale)
-        sendLogin(ctx, res, await resetPassword(ctx, { token, newPassword, locale }, openTokens(originOf(ctx, req))), delivery)
+        const input = { token, newPassword, locale, evidence: await evidenceOf(ctx, req, body) }
+        const result = await resetPassword(ctx, input, openOnDevice(req, openTokens(originOf(ctx, req))))
+        await clearEndedCookies(ctx, req, res)
+        sendLogin(ctx, res, result, delivery)
       },
     }),
   ]
@@ -67,7 +92,7 @@ export function loginRoutes(ctx: AuthContext, { base, delivery, before }: Delive
 export function sessionLoginRoute(ctx: AuthContext): Route[] {
   if (!ctx.store.sessions) return []
   return [
-    withBody({
+    bodyOnGrid(ctx, {
       method: 'POST',
       path: '/session/login',
       describes: {
@@ -76,12 +101,20 @@ export function sessionLoginRoute(ctx: AuthContext): Route[] {
         refuses: [InvalidCredentialsError, LoginThrottledError],
       },
       loginShaped: true,
-      before: [sameSite(ctx.settings)],
+      before: [sameSite(ctx)],
       body: credentials,
-      handle: async (req, res, { email, password }) => {
-        const input = { email, password, client: clientKey(req.ip) }
-        sendSessionLogin(ctx, res, await logIn(ctx, input, openServerSession(originOf(ctx, req))))
-      },
+      handle: async (ctx, req, res, body) =>
+        sendSessionLogin(ctx, res, await logInBy(ctx, req, body, openServerSession(originOf(ctx, req)))),
     }),
   ]
+}
+
+function logInBy<Session extends TokenPair | OpenedServerSession>(
+  ctx: AuthContext,
+  req: Request,
+  { email, password, ...body }: LoginBody,
+  open: OpenSession<Session>,
+): Promise<Session | LoginChallenge> {
+  const input = { email, password, client: clientKey(req.ip) }
+  return logIn(ctx, input, openOnDevice(req, open), shownDevice(ctx, req, body))
 }

@@ -1,36 +1,49 @@
 import { type AuthContext, unitOfWork } from '../context'
+import type { KnownDevice } from '../device/known-device'
+import { newSignupMark, type SignupMark, signupMarkOf, signupMarkToText } from '../first-proof/signup-binding'
 import type { Locale } from '../http/locale'
 import { type LinkToken, replaceLink } from '../mailbox/email-link'
 import { isPending } from '../mailbox/is-pending'
 import { ACTIVATION_WITHHELD, refusesEmailLink } from '../mailbox/refuses-email-link'
 import { mailLink, mayMail } from '../mailbox/send-mail'
-import { unusablePassword } from '../passwords/unusable-password'
 import type { UserRecord } from '../store/auth-store'
 
 /**
  * A fresh activation link for an account that still waits for one; null for every other, and for nobody.
  *
- * `forgotPassword`: it was asked for by "forgot my password". Whoever signed up with this address may be a stranger who
- * waits for its owner to prove it; from here on nobody knows the account's password, whichever link activates it
- * (security bar R-060).
+ * `forgotPassword`: it was asked for by "forgot my password". Whoever signed up with this address may be a stranger who waits for its
+ * owner to prove it, so this link alone never keeps the password of the signup. Nothing else changes.
+ * `mark`: the signup it belongs to; else the one of the older link.
  */
 export async function sendActivation(
   ctx: AuthContext,
   user: UserRecord | null,
   locale: Locale,
-  { forgotPassword = false } = {},
+  { forgotPassword = false, mark, device = null }: { forgotPassword?: boolean; mark?: SignupMark; device?: KnownDevice | null } = {},
 ): Promise<LinkToken | typeof ACTIVATION_WITHHELD | null> {
   if (!user || !(await isPending(ctx, user))) return null
   if (await refusesEmailLink(ctx, user)) return ACTIVATION_WITHHELD
-  if (!(await mayMail(ctx, user))) return null
-  const link = await unitOfWork(ctx, async (ctx) => {
+  if (!(await mayMail(ctx, user, 'ACTIVATION', { device }))) return null
+  const issued = await unitOfWork(ctx, async (ctx) => {
     const locked = await ctx.store.users.lock(user.id)
     // The mail goes to the address that was asked about: not if the account has another one by now.
     if (locked?.email !== user.email || !(await isPending(ctx, locked))) return null
-    if (forgotPassword)
-      await ctx.store.users.update(locked.id, { hashedPassword: unusablePassword(), passwordSetAt: null, updatedAt: ctx.now() })
-    return replaceLink(ctx, locked, 'ACTIVATION')
+    // A newer signup has replaced this one: its password is not of the person whose browser the mark names.
+    if (mark && locked.hashedPassword !== user.hashedPassword) return null
+    const known = mark ?? (await newestMark(ctx, locked))
+    // A link of release 0.1.0 belongs to no signup that we know.
+    const signup = known ?? (forgotPassword ? newSignupMark(ctx) : null)
+    const payload = signup && signupMarkToText({ ...signup, isLenient: !forgotPassword })
+    return { link: await replaceLink(ctx, locked, 'ACTIVATION', payload), signup: known }
   })
-  if (link) mailLink(ctx, user, 'activation', link, locale)
-  return link
+  if (!issued) return null
+  mailLink(ctx, user, 'activation', issued.link, locale, issued.signup ? { signup: issued.signup } : {})
+  return issued.link
+}
+
+/** Of the links that nothing has spent, expired ones too. */
+async function newestMark(ctx: AuthContext, { id }: UserRecord): Promise<SignupMark | null> {
+  const links = await ctx.store.userTokens.listOpen(id, 'ACTIVATION', new Date(0))
+  const newest = links.at(-1)
+  return newest ? signupMarkOf(newest) : null
 }

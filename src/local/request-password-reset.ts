@@ -1,4 +1,5 @@
 import { type AuthContext, unitOfWork } from '../context'
+import type { KnownDevice } from '../device/known-device'
 import type { Locale } from '../http/locale'
 import { type LinkToken, replaceLink } from '../mailbox/email-link'
 import { refusesEmailLink } from '../mailbox/refuses-email-link'
@@ -7,16 +8,21 @@ import type { UserRecord } from '../store/auth-store'
 import { sendActivation } from './request-activation'
 
 /**
- * A reset link for an active account. One that was never activated gets its activation link instead (contract section
- * 10.4), which takes the password along; a deactivated or refusing one, and nobody, get nothing.
+ * A reset link for an active account. One that was never activated gets an activation link instead, which alone does not keep the
+ * password of the signup; a deactivated or refusing one, and nobody, get nothing.
  */
-export async function sendPasswordReset(ctx: AuthContext, user: UserRecord | null, locale: Locale): Promise<LinkToken | null> {
+export async function sendPasswordReset(
+  ctx: AuthContext,
+  user: UserRecord | null,
+  locale: Locale,
+  { device = null }: { device?: KnownDevice | null } = {},
+): Promise<LinkToken | null> {
   if (!user) return null
   if (!user.isActive) {
-    await sendActivation(ctx, user, locale, { forgotPassword: true })
+    await sendActivation(ctx, user, locale, { forgotPassword: true, device })
     return null
   }
-  if ((await refusesEmailLink(ctx, user)) || !(await mayMail(ctx, user))) return null
+  if ((await refusesEmailLink(ctx, user)) || !(await mayMail(ctx, user, 'PASSWORD_RESET', { device }))) return null
   const link = await unitOfWork(ctx, async (ctx) => {
     const locked = await ctx.store.users.lock(user.id)
     // A link to a mailbox the account has left would let its former reader in.

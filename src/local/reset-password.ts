@@ -1,13 +1,17 @@
 import { type AuthContext, unitOfWork } from '../context'
 import { EmailLinkForbiddenError, InvalidTokenError } from '../errors'
+import { forgetWrongCodes } from '../factor/code-limits'
+import { type Evidence, type WeighedEvidence, weighEvidence } from '../first-proof/evidence'
+import { isFirstProof, proveAddress } from '../first-proof/prove-address'
+import { announceTakeOver, type TakenOver } from '../first-proof/take-over'
 import type { Locale } from '../http/locale'
 import { findLink, spendLink } from '../mailbox/email-link'
-import { recordMailboxProof } from '../mailbox/record-proof'
 import { refuseLink, refusesEmailLink } from '../mailbox/refuses-email-link'
 import { mailNotice } from '../mailbox/send-mail'
 import { checkPassword } from '../passwords/check-password'
 import { announceLogin } from '../session/announce-login'
-import { finishLogin, type LoginResult, type OpenSession, type TokenPair } from '../session/finish-login'
+import type { LoginResult, OpenSession, TokenPair } from '../session/finish-login'
+import { finishOrPostpone, openPostponed } from '../session/host-claims'
 import { endOtherSessions } from '../session/log-out'
 import type { UserRecord, UserTokenRecord } from '../store/auth-store'
 
@@ -18,15 +22,20 @@ export interface ResetInput {
   revokeSessions?: boolean | undefined
   /** Of the notice. Default: `defaultLocale`. */
   locale?: Locale | undefined
+  /** What tells, where this is the first proof of the address, that the owner is already in. */
+  evidence?: Evidence | undefined
 }
 
 /**
  * Redeems a reset link: a new password, a proven address, and everything that was open before is closed. The policy is
  * checked before the link is spent, so that a refused password costs nothing.
- * @throws InvalidTokenError, ValidationError (the password); EmailLinkForbiddenError with the link spent
+ * @throws InvalidTokenError, ValidationError (the password), InvalidCredentialsError (a wrong old one); EmailLinkForbiddenError with
+ *   the link spent
  */
 export async function resetPassword(ctx: AuthContext, input: ResetInput, open: OpenSession<TokenPair>): Promise<LoginResult> {
-  const result = await resetAnd(ctx, input, (ctx, user) => finishLogin(ctx, user, { amr: ['email'], provider: null }, open))
+  const login = { amr: ['email'], provider: null } as const
+  const ended = await resetAnd(ctx, input, (ctx, user) => finishOrPostpone(ctx, user, login, open))
+  const result = await openPostponed(ctx, ended, open)
   announceLogin(ctx, result)
   return result
 }
@@ -38,43 +47,54 @@ export async function resetOnly(ctx: AuthContext, input: ResetInput): Promise<vo
 
 /** What a link is good for, as a page shows it before anything is decided; spends nothing. @throws as `resetPassword` does */
 export async function lookAtReset(ctx: AuthContext, token: string): Promise<void> {
-  const { user } = await findRedeemable(ctx, token)
-  if (await refusesEmailLink(ctx, user)) throw new EmailLinkForbiddenError()
+  const { user, isRefused } = await findLinkAndUser(ctx, token)
+  if (isRefused) throw new EmailLinkForbiddenError()
+  requireActive(user)
 }
 
 /** What comes last happens inside the unit. */
 type Ending<T> = (ctx: AuthContext, user: UserRecord) => Promise<T>
 
 async function resetAnd<T>(ctx: AuthContext, input: ResetInput, end: Ending<T>): Promise<T> {
-  const { token, newPassword, revokeSessions = true, locale } = input
-  const { link, user: seen } = await findRedeemable(ctx, token)
+  const { token, newPassword, revokeSessions = true, locale, evidence = {} } = input
+  const { link, user: seen, isRefused } = await findLinkAndUser(ctx, token)
+  // Before anything else is said of the account: a refused link says nothing of its state or of the password.
+  if (isRefused) return refuseLink(ctx, link, 'PASSWORD_RESET')
+  requireActive(seen)
   await checkPassword(ctx, newPassword, seen)
-  if (await refusesEmailLink(ctx, seen)) return refuseLink(ctx, link, 'PASSWORD_RESET')
+  const weighed = isFirstProof(ctx, seen) ? await weighEvidence(ctx, seen, evidence) : { verifiedHash: null }
   const hashedPassword = await ctx.hasher.hash(newPassword)
-  const { user, ended, removed } = await redeem(ctx, link, { hashedPassword, revokeSessions }, end)
+  const { user, ended, takenOver } = await redeem(ctx, link, { hashedPassword, revokeSessions, evidence: weighed }, end)
+  await forgetWrongCodes(ctx, user.id)
   ctx.events.emit('password.changed', { userId: user.id, by: 'reset' })
-  for (const provider of removed) ctx.events.emit('identity.unlinked', { userId: user.id, provider })
-  mailNotice(ctx, user, 'password_changed', locale)
+  // One mail for one person: the notice of a new password, unless there is more to tell.
+  const more = takenOver?.removed.filter(({ kind }) => kind !== 'password' && kind !== 'sessions') ?? []
+  if (takenOver) announceTakeOver(ctx, user, { ...takenOver, removed: more.length > 0 ? takenOver.removed : [] }, { locale })
+  if (more.length === 0) mailNotice(ctx, user, 'password_changed', locale)
   return ended
 }
 
-async function findRedeemable(ctx: AuthContext, token: string): Promise<{ link: UserTokenRecord; user: UserRecord }> {
+async function findLinkAndUser(ctx: AuthContext, token: string): Promise<{ link: UserTokenRecord; user: UserRecord; isRefused: boolean }> {
   const link = await findLink(ctx, token, 'PASSWORD_RESET')
   const user = await ctx.store.users.find(link.userId)
-  if (!user?.isActive) throw new InvalidTokenError()
-  return { link, user }
+  if (!user) throw new InvalidTokenError()
+  return { link, user, isRefused: await refusesEmailLink(ctx, user) }
+}
+
+function requireActive({ isActive }: UserRecord): void {
+  if (!isActive) throw new InvalidTokenError()
 }
 
 interface Redeemed<T> {
   user: UserRecord
   ended: T
-  removed: string[]
+  takenOver: TakenOver | null
 }
 
 function redeem<T>(
   ctx: AuthContext,
   link: UserTokenRecord,
-  { hashedPassword, revokeSessions }: { hashedPassword: string; revokeSessions: boolean },
+  { hashedPassword, revokeSessions, evidence }: { hashedPassword: string; revokeSessions: boolean; evidence: WeighedEvidence },
   end: Ending<T>,
 ): Promise<Redeemed<T>> {
   return unitOfWork(ctx, async (ctx) => {
@@ -82,11 +102,11 @@ function redeem<T>(
     const locked = await ctx.store.users.lock(link.userId)
     if (!locked?.isActive) throw new InvalidTokenError()
     await spendLink(ctx, link, 'PASSWORD_RESET')
+    // Before the sessions end, since one of them may be the evidence.
+    const { user, takenOver } = await proveAddress(ctx, locked, evidence, { changes: { hashedPassword, passwordSetAt: now } })
     // Links of every kind: a change of address that a stranger began would otherwise outlive the owner's reset.
     await ctx.store.userTokens.consumeAllForUser(locked.id, now)
-    const removed = await recordMailboxProof(ctx, locked, { hashedPassword, passwordSetAt: now })
     if (revokeSessions) await endOtherSessions(ctx, locked.id)
-    const user = { ...locked, hashedPassword, passwordSetAt: now, emailVerifiedAt: now, updatedAt: now }
-    return { user, ended: await end(ctx, user), removed }
+    return { user, ended: await end(ctx, user), takenOver }
   })
 }

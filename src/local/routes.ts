@@ -9,7 +9,8 @@ import { signupRoutes } from './signup-routes'
 
 /** Accounts with an email and a password. */
 export function localRoutes(ctx: AuthContext): Route[] {
-  const { signupEnabled, backendLinks } = ctx.settings
+  const { localAccountsEnabled, signupEnabled, backendLinks } = ctx.settings
+  if (!localAccountsEnabled) return []
   return [
     // Before the lines for JSON on the same path, which take what is no form.
     ...(backendLinks ? activationPage(ctx) : []),

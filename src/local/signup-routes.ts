@@ -2,22 +2,29 @@ import { randomUUID } from 'node:crypto'
 import type { Response } from 'express'
 import Joi from 'joi'
 import type { AuthContext } from '../context'
-import { EmailTakenError, SignupThrottledError } from '../errors'
+import { openOnDevice, setLoginCookies } from '../device/send-login'
+import { ConflictError, EmailTakenError, SignupThrottledError, ValidationError } from '../errors'
+import { newSignupId, setSignupBinding } from '../first-proof/signup-binding'
+import { onGrid } from '../guards/answer-grid'
 import { type Description, flag, shape, string, stringOrNull } from '../http/description'
 import { emailAddress } from '../http/email-address'
+import { askSchema, isJoiSchema, type StandardSchema } from '../http/host-schema'
 import { readJsonBody } from '../http/json-body'
 import { type Locale, localeOf } from '../http/locale'
 import type { Route } from '../http/routes'
 import { sendJson } from '../http/send'
 import { passwordText, text, validate } from '../http/validate'
-import { takeUnit } from '../limits/take-unit'
+import { takeClientUnit } from '../limits/take-client'
+import { describeError } from '../logger'
 import { ACTIVATION_WITHHELD } from '../mailbox/refuses-email-link'
-import { setLoginCookies } from '../session/delivery'
+import { announceDroppedFields } from '../profile/announce-dropped-fields'
+import { pickWritable } from '../profile/writable-fields'
 import { openTokens } from '../session/open-session'
 import type { DeliveryLine } from '../session/per-delivery'
 import { originOf } from '../session/session-cookie'
-import type { UserRecord } from '../store/auth-store'
+import type { HostFields, UserRecord } from '../store/auth-store'
 import { clientKey } from '../throttle/client-key'
+import { seeTroubleshooting } from '../troubleshooting'
 import { type Signup, sendFirstLink, signUp, tellOwner } from './sign-up'
 
 type MadeAccount = Signup & { kind: 'made' }
@@ -41,11 +48,12 @@ const describesSignup: Description = {
       status: 201,
       description: 'Made, or so it looks: a taken address gets the same answer, and its owner a mail.',
       schema: shape('Signup', {
-        user_id: string,
+        user_id: stringOrNull,
         activation_required: flag,
         activation_url: stringOrNull,
         access_token: stringOrNull,
         refresh_token: stringOrNull,
+        signup_token: string,
       }),
     },
   ],
@@ -54,38 +62,76 @@ const describesSignup: Description = {
 
 export function signupRoutes(ctx: AuthContext, { base: path, delivery, before }: DeliveryLine): Route[] {
   return [
-    {
+    onGrid(ctx, {
       method: 'POST',
       path: `${path}/signup`,
-      describes: { ...describesSignup, hostsBody: ctx.signup.schema, hostRefuses: ctx.signup.onSignup !== undefined },
+      describes: {
+        ...describesSignup,
+        refuses: [...(describesSignup.refuses ?? []), ...(ctx.store.users.hostFields ? [ConflictError] : [])],
+        hostsBody: ctx.signup.schema,
+        hostRefuses: ctx.signup.onSignup !== undefined,
+      },
       before,
       body: base,
-      handle: async (req, res) => {
-        const input = readSignup(ctx, await readJsonBody(req, res))
-        await takeUnit(ctx, ctx.budgets.signup, ['signup:client', clientKey(req.ip)], SignupThrottledError)
+      handle: async (ctx, req, res) => {
+        const input = await readSignup(ctx, await readJsonBody(req, res))
+        await takeClientUnit(ctx, ctx.budgets.signup, ['signup:client', clientKey(req.ip)], SignupThrottledError)
         const locale = localeOf(req, ctx.settings.defaultLocale)
-        const signup = await signUp(ctx, { ...input, locale }, openTokens(originOf(ctx, req)))
+        const signup = await signUp(
+          ctx,
+          { ...input, locale, userAgent: req.headers['user-agent'] },
+          openOnDevice(req, openTokens(originOf(ctx, req))),
+        )
         if (signup.kind === 'taken') refuseOrTellOwner(ctx, signup.owner, input.email, locale)
-        answer(ctx, res, signup, signup.kind === 'made' ? await linkToShow(ctx, signup, locale) : null, delivery)
+        if (signup.kind === 'refused') refuseOrHide(ctx, signup.error)
+        const link = signup.kind === 'made' ? await linkToShow(ctx, signup, locale) : null
+        return answerOf(ctx, res, signup, link, delivery)
       },
-    },
+    }),
   ]
 }
 
 /** The host's schema adds to ours and loosens nothing: a body has to satisfy both, and ours decides what is stored. */
-function readSignup(ctx: AuthContext, body: unknown): SignupBody & { extra: object } {
+async function readSignup(ctx: AuthContext, body: unknown): Promise<SignupBody & { extra: object; fields: HostFields }> {
   const own = validate(base, body)
-  if (!ctx.signup.schema) return { ...own, extra: {} }
-  const { password: _, ...extra } = validate(ctx.signup.schema as Joi.ObjectSchema<SignupBody>, body, { presence: 'optional' })
-  return { ...own, extra }
+  const { schema } = ctx.signup
+  if (!schema) return { ...own, extra: {}, fields: {} }
+  const extra = isJoiSchema(schema) ? validate(schema, body, { presence: 'optional' }) : await askStandard(ctx, schema, Object(body))
+  return { ...own, extra: without(extra, 'password'), fields: pickWritable(ctx, extra) }
 }
 
-/** Where a taken address is not told to the asker, its owner is told instead (contract section 10.5). @throws EmailTakenError */
+/** The schema sees everything but the password, and says which part is wrong; its messages hold what was sent. */
+async function askStandard(ctx: AuthContext, schema: StandardSchema, body: object): Promise<object> {
+  const shown = without(body, 'password')
+  const { value, issues } = await askSchema(schema, shown)
+  if (!value) throw new ValidationError({ details: { errors: issues.map(({ path, rule }) => ({ path: path.join('.'), rule })) } })
+  announceDroppedFields(ctx, schema, shown, value)
+  return value
+}
+
+function without(body: object, name: string): object {
+  return Object.fromEntries(Object.entries(body).filter(([key]) => key !== name))
+}
+
+/** Where a taken address is not told to the asker, its owner is told instead. @throws EmailTakenError */
 function refuseOrTellOwner(ctx: AuthContext, owner: UserRecord | null, address: string, locale: Locale): void {
-  if (ctx.settings.autoActivate || ctx.settings.revealTakenEmail) throw new EmailTakenError()
+  if (tellsTakenAddress(ctx)) throw new EmailTakenError()
   // Never 503 here: a free address would not get it.
   const isStarted = ctx.background.runIfRoom('signup with a taken address', () => tellOwner(ctx, owner, address, locale))
   if (!isStarted && owner) ctx.events.emit('mail.failed', { userId: owner.id, kind: 'notice', reason: 'too_many' })
+}
+
+/** Only a new address gets as far as the database: where that is not told, neither is what the database says. @throws `error` */
+function refuseOrHide(ctx: AuthContext, error: Error): void {
+  if (tellsTakenAddress(ctx)) throw error
+  ctx.logger.error(
+    { error: describeError(error.cause ?? error) },
+    `doorward: a sign-up was lost, because the database refused a value of your own fields. ${seeTroubleshooting('a-sign-up-was-lost')}`,
+  )
+}
+
+function tellsTakenAddress({ settings }: AuthContext): boolean {
+  return settings.autoActivate || settings.revealTakenEmail
 }
 
 /** The mail goes on after the answer, which a taken address does not wait for either; null where links are not shown. */
@@ -100,22 +146,35 @@ async function linkToShow(ctx: AuthContext, account: MadeAccount, locale: Locale
   return link && link !== ACTIVATION_WITHHELD ? link.url : null
 }
 
-function answer(ctx: AuthContext, res: Response, signup: Signup, activationUrl: string | null, delivery: DeliveryLine['delivery']): void {
+/** Everything is made before the grid: a taken address needs more of it, and only sending is left for the moment of the answer. */
+function answerOf(ctx: AuthContext, res: Response, signup: Signup, link: string | null, delivery: DeliveryLine['delivery']): () => void {
   const session = signup.kind === 'made' && signup.session?.kind === 'session' ? signup.session : null
-  if (session && delivery === 'cookie') setLoginCookies(ctx, res, session)
   const tokens = delivery === 'cookie' ? null : session
-  sendJson(res, 201, {
-    user_id: signup.kind === 'made' ? shownId(signup) : randomUUID(),
+  const signupToken = signup.kind === 'made' ? signup.mark.id : newSignupId()
+  const body = {
+    user_id: shownId(ctx, signup),
     activation_required: session === null,
-    activation_url: activationUrl,
+    activation_url: link,
     access_token: tokens?.accessToken ?? null,
     refresh_token: tokens?.refreshToken ?? null,
-  })
+    signup_token: signupToken,
+  }
+  return () => {
+    if (session && delivery === 'cookie') setLoginCookies(ctx, res, session)
+    // Where nothing waits for a link, nothing has to be bound to it.
+    if (session === null) setSignupBinding(ctx, res, signupToken)
+    sendJson(res, 201, body)
+  }
 }
 
-/** Keys that count upwards would tell a new account from a taken address, whose id is made up: then both are. */
-function shownId({ user }: MadeAccount): string {
-  return user.isActive || uuid.test(user.id) ? user.id : randomUUID()
+/**
+ * A signup that waits for its link looks the same for a new account and for a taken address, whose id is made up. So an id that does not
+ * look like a made-up one is never shown, and the owner's plays no part; a repeated signup gets a made-up one too. Where ids are no UUIDs, none is shown.
+ */
+function shownId(ctx: AuthContext, signup: Signup): string | null {
+  if (signup.kind === 'made' && signup.user.isActive) return signup.user.id
+  if ((ctx.store.users.ids ?? 'uuid') !== 'uuid') return null
+  return signup.kind === 'made' && !signup.isRepeat && uuid.test(signup.user.id) ? signup.user.id : randomUUID()
 }
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/

@@ -6,6 +6,9 @@ export interface HtmlMail {
   title: string
   /** Paragraphs before and after the link. */
   before: readonly string[]
+  items?: readonly string[]
+  /** Why somebody would open the link. */
+  why?: readonly string[]
   link?: { url: string; label: string; hint: string }
   after: readonly string[]
 }
@@ -14,7 +17,7 @@ export interface HtmlMail {
  * One column of at most 600 px in tables and inline styles, which every mail program renders; colours that stay readable
  * when one inverts them, and dark ones of our own for those that ask. Nothing is loaded from anywhere.
  */
-export function htmlMail({ locale, title, before, link, after }: HtmlMail): string {
+export function htmlMail({ locale, title, before, items = [], why = [], link, after }: HtmlMail): string {
   return html`<!doctype html>
 <html lang="${locale}">
 <head>
@@ -31,7 +34,7 @@ ${darkColours}
 <table role="presentation" class="card" width="600" cellpadding="0" cellspacing="0" border="0" style="width:100%;max-width:600px;background-color:#ffffff;border-radius:8px">
 <tr><td class="words" style="padding:32px 32px 16px;font-family:${fonts};font-size:16px;line-height:24px;color:#27272a;text-align:left">
 <h1 style="margin:0 0 24px;font-size:22px;line-height:30px;font-weight:bold">${title}</h1>
-${before.map(paragraph)}${link ? linkBlock(link) : null}${after.map(paragraph)}</td></tr>
+${before.map(paragraph)}${items.length > 0 ? itemList(items) : null}${why.map(paragraph)}${link ? linkBlock(link) : null}${after.map(paragraph)}</td></tr>
 </table>
 </td></tr>
 </table>
@@ -54,6 +57,13 @@ const darkColours = html`<style>
 
 function paragraph(words: string): Html {
   return html`<p style="margin:0 0 16px">${words}</p>
+`
+}
+
+function itemList(items: readonly string[]): Html {
+  return html`<ul style="margin:0 0 16px;padding:0 0 0 24px">
+${items.map((item) => html`<li style="margin:0 0 4px">${item}</li>`)}
+</ul>
 `
 }
 

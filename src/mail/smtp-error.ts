@@ -1,3 +1,4 @@
+import { withOwnMessage } from '../logger'
 import type { MailRefusal } from '../mailer'
 
 /** Why a mail was not handed over, or may not have been; without the server's words, which hold addresses. */
@@ -13,6 +14,7 @@ class SmtpError extends Error implements MailRefusal {
     this.code = code
     this.retryable = verdict === 'later'
     if (verdict === 'unknown') this.outcome = 'unknown'
+    withOwnMessage(this)
   }
 }
 
@@ -44,6 +46,8 @@ interface Facts {
   command?: unknown
   syscall?: unknown
   timeoutType?: unknown
+  /** What tells one timeout from another before nodemailer 10. */
+  message?: unknown
 }
 
 /**
@@ -51,10 +55,10 @@ interface Facts {
  * only have happened before the mail was handed over is no delivery; a connection that was lost at any other moment may
  * have been lost after it.
  */
-function verdictOn({ code, originalCode, responseCode, command, syscall, timeoutType }: Facts): Verdict {
+function verdictOn({ code, originalCode, responseCode, command, syscall, timeoutType, message }: Facts): Verdict {
   if (typeof responseCode === 'number' && responseCode >= 400) return responseCode < 500 ? 'later' : 'refused'
   if (isAmong(beforeMail, code) || isAmong(beforeMail, timeoutType) || isAmong(beforeMail, syscall)) return 'later'
-  if (isAmong(beforeMail, originalCode) || (command === 'API' && code === 'ECONNECTION')) return 'later'
+  if (isAmong(beforeMail, originalCode) || isAmong(beforeMail, message) || (command === 'API' && code === 'ECONNECTION')) return 'later'
   if (isAmong(ownRefusals, code) || isCertificateFault(originalCode)) return 'refused'
   return 'unknown'
 }
@@ -71,6 +75,8 @@ const beforeMail = [
   'connect',
   'getaddrinfo',
   'ECONNREFUSED',
+  'Connection timeout',
+  'Greeting never received',
 ]
 
 /** nodemailer itself would not begin, or the server's offer did not do. */

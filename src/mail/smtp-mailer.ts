@@ -2,32 +2,53 @@ import { nearestName } from '../config/nearest-name'
 import { ConfigurationError } from '../errors'
 import { normalizeEmail } from '../http/email-address'
 import type { AuthMail, Mailer } from '../mailer'
+import { seeTroubleshooting } from '../troubleshooting'
 import { oneLine } from './one-line'
 import { refused, smtpErrorOf } from './smtp-error'
 import { type Transporter, transporterOf } from './smtp-transport'
 
+/** Either `transport`, or `url`, or `host` with `port`, `secure` and `auth`. */
 export interface SmtpMailerOptions {
-  /** Who writes: `no-reply@app.example`, or `App <no-reply@app.example>`. */
+  /** The sender: `no-reply@app.example`, or `App <no-reply@app.example>`. */
   from: string
   /**
-   * `smtp://user:password@host:587`, `smtps://…`; nodemailer's SMTP options; or a transporter that `nodemailer.createTransport`
-   * made. Of the first two, TLS is required unless the host is this machine, and time is bounded; a transporter is taken
-   * as it is.
+   * A transporter that `nodemailer.createTransport` of any version made: it is used as it is, and never closed. Or an SMTP URL, or
+   * nodemailer's SMTP options. Excludes `url`, `host`, `port`, `secure` and `auth`.
    */
-  transport: string | object
+  transport?: string | object
+  /** The server: `smtp://user:password@host:587` or `smtps://…`. */
+  url?: string
+  /** The server's name. */
+  host?: string
+  /** Default 587, or 465 where `secure` is true. */
+  port?: number
+  /** True: TLS from the first byte. Default false: STARTTLS, which is required unless the host is this machine. */
+  secure?: boolean
+  /** How to sign in, for example `{ user, pass }`. */
+  auth?: object
 }
 
 /**
- * A `Mailer` over SMTP, by nodemailer (an optional peer). Every mail has one recipient and is marked as automatic
- * (RFC 3834). What the server refuses for good (5yz), and what may have been delivered although the connection was lost,
- * is never sent again; a temporary refusal (4yz) and a server that cannot be reached are (RFC 5321 section 4.2.1).
- * @throws ConfigurationError for a missing package, an unusable `from` or `transport`
+ * Makes a `Mailer` over SMTP, by nodemailer (an optional peer). Every mail has one recipient and is marked as automatic
+ * (RFC 3834). TLS is required unless the host is this machine, and time is bounded; a ready transporter keeps its own rules.
+ * What the server refuses for good (5yz), and what may have been delivered although the connection was lost, is never sent again.
+ * A temporary refusal (4yz) and a server that cannot be reached are (RFC 5321 section 4.2.1).
+ * @throws ConfigurationError for a missing package, a missing or an unusable option, and a pool that repeats mails
  */
 export function smtpMailer(options: SmtpMailerOptions): Mailer {
   refuseUnknown(options)
   const from = senderOf(options.from)
-  const transporter = transporterOf(options.transport)
+  const transporter = transporterOf(transportOf(options))
   return { send: (mail) => send(transporter, from, mail) }
+}
+
+const ofServer = ['url', 'host', 'port', 'secure', 'auth'] as const
+
+function transportOf({ transport, ...options }: SmtpMailerOptions): unknown {
+  const given = ofServer.filter((name) => options[name] !== undefined)
+  if (transport === undefined) return Object.fromEntries(given.map((name) => [name, options[name]]))
+  if (given.length === 0) return transport
+  throw new ConfigurationError(`smtpMailer: transport excludes ${given.join(' and ')}; pass one or the other.`)
 }
 
 interface Address {
@@ -78,11 +99,12 @@ function senderOf(from: unknown): Address {
 }
 
 function refuseUnknown(options: unknown): void {
-  if (typeof options !== 'object' || options === null) throw new ConfigurationError('smtpMailer() needs options: { from, transport }.')
-  const known = ['from', 'transport']
+  if (typeof options !== 'object' || options === null)
+    throw new ConfigurationError('smtpMailer() needs options: { from, transport } or { from, url }.')
+  const known = ['from', 'transport', ...ofServer]
   const unknown = Object.keys(options).find((name) => !known.includes(name))
   if (unknown === undefined) return
   throw new ConfigurationError(
-    `smtpMailer: unknown option ${JSON.stringify(unknown.slice(0, 64))}; the nearest known one is ${nearestName(unknown, known)}.`,
+    `smtpMailer: unknown option ${JSON.stringify(unknown.slice(0, 64))}; the nearest known one is ${nearestName(unknown, known)}. ${seeTroubleshooting('unknown-names')}`,
   )
 }

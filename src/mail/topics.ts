@@ -1,8 +1,8 @@
 import type { LocalizedText } from '../errors'
 import type { AuthMail, MailTopic } from '../mailer'
 
-/** Topics whose mail carries a link; each is a kind of its own. */
-export type LinkTopic = Exclude<AuthMail['kind'], 'notice'>
+/** Topics whose mail carries a link. All but `account_restored` are a kind of their own. */
+export type LinkTopic = Exclude<AuthMail['kind'], 'notice'> | 'account_restored'
 
 /** Topics that tell an owner of something and ask for nothing. */
 export type NoticeTopic = Exclude<MailTopic, LinkTopic>
@@ -73,6 +73,55 @@ export const topics: Record<LinkTopic, TopicText & { button: LocalizedText }> & 
     notYou: {
       'en-US': 'If you did not ask for this, you can ignore this email: nothing changes.',
       'pt-BR': 'Se você não fez esse pedido, pode ignorar este e-mail: nada será alterado.',
+    },
+  },
+  account_restored: {
+    subject: { 'en-US': 'Your account is back as it was', 'pt-BR': 'Sua conta voltou a ser como era' },
+    lines: [
+      {
+        'en-US':
+          'The link in one of our emails was used to undo changes to your account. Every session has ended, and the old password no longer works.',
+        'pt-BR':
+          'O link de um dos nossos e-mails foi usado para desfazer alterações na sua conta. Todas as sessões foram encerradas, e a senha antiga não funciona mais.',
+      },
+      { 'en-US': 'What can be used to sign in now:', 'pt-BR': 'O que ainda serve para entrar na conta:' },
+    ],
+    button: { 'en-US': 'Choose new password', 'pt-BR': 'Escolher nova senha' },
+    notYou: {
+      'en-US': 'If it was not you, somebody else can read your emails: secure this mailbox first, then choose a new password.',
+      'pt-BR':
+        'Se não foi você, outra pessoa consegue ler seus e-mails: proteja primeiro sua caixa de e-mail e depois escolha uma nova senha.',
+    },
+  },
+  address_taken_back: {
+    subject: { 'en-US': 'Your account has its former email address again', 'pt-BR': 'Sua conta voltou ao endereço de e-mail anterior' },
+    lines: [
+      {
+        'en-US':
+          'Somebody who reads the former address of your account undid the change to this one. Emails about the account no longer come here.',
+        'pt-BR':
+          'Alguém com acesso ao endereço anterior da sua conta desfez a alteração para este. As mensagens sobre a conta não serão mais enviadas para cá.',
+      },
+    ],
+    notYou: {
+      'en-US': 'If it was not you and the account is yours, contact our support right away.',
+      'pt-BR': 'Se a conta é sua e não foi você, entre em contato com o nosso suporte imediatamente.',
+    },
+  },
+  admin_granted: {
+    subject: { 'en-US': 'There is a new administrator', 'pt-BR': 'Há uma nova conta administradora' },
+    lines: [{ 'en-US': 'This account became an administrator:', 'pt-BR': 'Esta conta passou a ser administradora:' }],
+    notYou: {
+      'en-US': 'If it was not you, and nobody told you about it, take the right away again and end the sessions of that account.',
+      'pt-BR': 'Se não foi você e ninguém avisou, retire esse direito e encerre as sessões dessa conta.',
+    },
+  },
+  admin_revoked: {
+    subject: { 'en-US': 'An administrator was removed', 'pt-BR': 'Uma conta deixou de ser administradora' },
+    lines: [{ 'en-US': 'This account is no longer an administrator:', 'pt-BR': 'Esta conta não é mais administradora:' }],
+    notYou: {
+      'en-US': 'If it was not you, and nobody told you about it, look at who is an administrator right away.',
+      'pt-BR': 'Se não foi você e ninguém avisou, verifique imediatamente quem é administrador.',
     },
   },
   address_taken: {
@@ -181,6 +230,21 @@ export const topics: Record<LinkTopic, TopicText & { button: LocalizedText }> & 
       'pt-BR': 'Se não foi você, entre em contato com o nosso suporte imediatamente.',
     },
   },
+  mfa_replaced: {
+    subject: { 'en-US': 'Your authenticator app was replaced', 'pt-BR': 'Seu aplicativo autenticador foi substituído' },
+    lines: [
+      {
+        'en-US':
+          'Another authenticator app was set up for your account. The codes of the one before it, and your earlier recovery codes, no longer work.',
+        'pt-BR':
+          'Outro aplicativo autenticador foi configurado na sua conta. Os códigos do anterior e os seus códigos de recuperação antigos não funcionam mais.',
+      },
+    ],
+    notYou: {
+      'en-US': 'If it was not you, contact our support right away.',
+      'pt-BR': 'Se não foi você, entre em contato com o nosso suporte imediatamente.',
+    },
+  },
   mfa_disabled: {
     subject: { 'en-US': 'Two-step verification is off', 'pt-BR': 'Verificação em duas etapas desativada' },
     lines: [
@@ -207,6 +271,26 @@ export const topics: Record<LinkTopic, TopicText & { button: LocalizedText }> & 
       'pt-BR': 'Se não foi você, troque a senha imediatamente e gere novos códigos de recuperação.',
     },
   },
+  account_taken_over: {
+    subject: { 'en-US': 'Your account was secured', 'pt-BR': 'Sua conta foi protegida' },
+    lines: [
+      {
+        'en-US':
+          'You have just confirmed that this email address is yours. Until then nobody had, so somebody else may have prepared the account. We removed what could have let them in.',
+        'pt-BR':
+          'Você acabou de confirmar que este endereço de e-mail é seu. Até então ninguém havia confirmado, e outra pessoa poderia ter preparado a conta. Removemos o que poderia dar acesso a ela.',
+      },
+      {
+        'en-US':
+          'If you set any of it up yourself, you can sign in and set it up again. If you need a new password, ask for one with this address.',
+        'pt-BR': 'Se algo disso era seu, entre na conta e configure de novo. Se precisar de uma nova senha, peça uma com este endereço.',
+      },
+    ],
+    notYou: {
+      'en-US': 'If you did not confirm the address, ask for a new password right away: your mailbox may be in use by somebody else.',
+      'pt-BR': 'Se não foi você quem confirmou o endereço, peça uma nova senha imediatamente: outra pessoa pode estar usando seu e-mail.',
+    },
+  },
   recovery_code_used: {
     subject: { 'en-US': 'A recovery code was used', 'pt-BR': 'Um código de recuperação foi usado' },
     lines: [
@@ -218,6 +302,21 @@ export const topics: Record<LinkTopic, TopicText & { button: LocalizedText }> & 
     notYou: {
       'en-US': 'If it was not you, choose a new password right away and make new recovery codes.',
       'pt-BR': 'Se não foi você, troque a senha imediatamente e gere novos códigos de recuperação.',
+    },
+  },
+  wrong_codes: {
+    subject: { 'en-US': 'Wrong codes were typed for your account', 'pt-BR': 'Códigos errados foram digitados na sua conta' },
+    lines: [
+      {
+        'en-US':
+          'Three wrong codes of the two-step verification were typed for your account. Whoever typed them knows the first step of a sign-in, such as your password.',
+        'pt-BR':
+          'Três códigos errados da verificação em duas etapas foram digitados na sua conta. Quem os digitou conhece a primeira etapa do login, como a sua senha.',
+      },
+    ],
+    notYou: {
+      'en-US': 'If it was not you, choose a new password right away. Nobody got into your account by these codes.',
+      'pt-BR': 'Se não foi você, troque a senha imediatamente. Ninguém entrou na sua conta com esses códigos.',
     },
   },
 }

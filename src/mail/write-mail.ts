@@ -16,6 +16,14 @@ export interface MailContent {
   link?: { url: string; issuedAt: Date; expiresAt: Date }
   /** The registration key, in the topics about identities. */
   provider?: string
+  /** What was removed, or what is left: one text each. */
+  items?: readonly string[]
+  /** A code confirmed the change, so no link undoes it. */
+  isFinal?: boolean
+  /** A recovery code confirmed the change. */
+  usedRecoveryCode?: boolean
+  /** The signup that an activation belongs to. */
+  signup?: TemplateMail['signup']
 }
 
 interface Writer {
@@ -25,16 +33,24 @@ interface Writer {
 
 /** One mail by the host's template, or by ours where there is none or it fails: a mail is never lost to its wording. */
 export function writeMail({ templates, logger }: Writer, content: MailContent): AuthMail {
-  const { topic, to, locale, link, provider } = content
+  const { topic, to, locale, link, provider, items, isFinal, usedRecoveryCode, signup } = content
   const name = content.name === null ? null : sayableName(content.name)
   const url = link?.url ?? null
   const expiresAt = link?.expiresAt ?? null
-  const mail = { topic, name: content.saysName ? name : null, url, expiresAt, locale, ...(provider !== undefined && { provider }) }
+  const about = {
+    ...(provider !== undefined && { provider }),
+    ...(items && { items }),
+    ...(isFinal && { isFinal }),
+    ...(usedRecoveryCode && { usedRecoveryCode }),
+    ...(signup && { signup }),
+  }
+  const mail = { topic, name: content.saysName ? name : null, url, expiresAt, locale, ...about }
   const { subject, text, html } = byHost(templates.mails, mail, logger) ?? composeMail({ ...mail, issuedAt: link?.issuedAt ?? null })
-  return { kind: kindOf(topic), to, name, url, expiresAt, locale, subject: oneLine(subject), text, html }
+  return { kind: kindOf(topic, url), to, name, url, expiresAt, locale, subject: oneLine(subject), text, html }
 }
 
-function kindOf(topic: MailTopic): AuthMail['kind'] {
+function kindOf(topic: MailTopic, url: string | null): AuthMail['kind'] {
+  if (topic === 'account_restored') return url === null ? 'notice' : 'password_reset' // what its link is for
   return 'button' in topics[topic] ? (topic as AuthMail['kind']) : 'notice' // a topic with a button is a kind of its own
 }
 

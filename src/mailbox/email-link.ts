@@ -1,4 +1,4 @@
-import type { Settings } from '../config/settings'
+import type { Settings } from '../config/every-setting'
 import type { AuthContext } from '../context'
 import { InvalidTokenError } from '../errors'
 import { hashOpaqueToken, isOpaqueToken, newOpaqueToken } from '../opaque-token'
@@ -12,7 +12,7 @@ export interface LinkToken {
   expiresAt: Date
 }
 
-export type LinkPurpose = Exclude<UserTokenPurpose, 'MFA_CHALLENGE'>
+export type LinkPurpose = Extract<UserTokenPurpose, 'ACTIVATION' | 'PASSWORD_RESET' | 'EMAIL_VERIFICATION' | 'EMAIL_CHANGE' | 'UNDO'>
 
 const purposes: Record<LinkPurpose, { page: string; template: keyof Settings; ttlSeconds: (settings: Settings) => number }> = {
   ACTIVATION: { page: 'activate', template: 'activationUrlTemplate', ttlSeconds: (settings) => settings.activationTtlSeconds },
@@ -27,13 +27,20 @@ const purposes: Record<LinkPurpose, { page: string; template: keyof Settings; tt
     ttlSeconds: (settings) => settings.emailVerificationTtlSeconds,
   },
   EMAIL_CHANGE: { page: 'email-change', template: 'emailChangeUrlTemplate', ttlSeconds: (settings) => settings.emailChangeTtlSeconds },
+  UNDO: { page: 'security/undo', template: 'undoUrlTemplate', ttlSeconds: (settings) => settings.undoSeconds },
 }
 
 /** A first link. Inside the caller's unit. */
-export async function issueLink(ctx: AuthContext, userId: string, purpose: LinkPurpose, payload: string | null = null): Promise<LinkToken> {
+export async function issueLink(
+  ctx: AuthContext,
+  userId: string,
+  purpose: LinkPurpose,
+  payload: string | null = null,
+  ttlSeconds: number = purposes[purpose].ttlSeconds(ctx.settings),
+): Promise<LinkToken> {
   const now = ctx.now()
   const token = newOpaqueToken()
-  const expiresAt = new Date(now.getTime() + purposes[purpose].ttlSeconds(ctx.settings) * 1000)
+  const expiresAt = new Date(now.getTime() + ttlSeconds * 1000)
   await ctx.store.userTokens.insert({
     userId,
     tokenHash: hashOpaqueToken(token),
@@ -77,5 +84,10 @@ function urlOf({ settings, prefix }: AuthContext, purpose: LinkPurpose, token: s
   const { page, template } = purposes[purpose]
   const own = settings[template]
   if (typeof own === 'string') return own.replace('{token}', () => token)
-  return `${settings.oauthRedirectBaseUrl}${prefix}/${page}/${token}`
+  return `${settings.publicUrl}${prefix}/${page}/${token}`
+}
+
+/** False: a link of this purpose has no address, because there is neither a template for it nor a public address of ours. */
+export function leadsSomewhere(settings: Settings, purpose: LinkPurpose): boolean {
+  return settings[purposes[purpose].template] !== null || settings.publicUrl !== ''
 }

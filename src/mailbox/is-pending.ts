@@ -2,8 +2,8 @@ import type { AuthContext } from '../context'
 import type { UserRecord } from '../store/auth-store'
 
 /**
- * True for an account that still waits for its first activation, false for an active or a deactivated one (contract
- * section 10.4). A table that does not say when an account was activated is judged by what activation leaves behind: a
+ * True for an account that still waits for its first activation, false for an active or a deactivated one. A table that does
+ * not say when an account was activated is judged by what activation leaves behind: a
  * redeemed link, or a login.
  */
 export async function isPending({ store }: Pick<AuthContext, 'store'>, user: UserRecord): Promise<boolean> {

@@ -1,23 +1,102 @@
 import type { AuthContext } from '../context'
-import { TooManyRequestsError } from '../errors'
+import { ServiceUnavailableError, TooManyRequestsError } from '../errors'
 import type { Locale } from '../http/locale'
 import { takeUnit } from '../limits/take-unit'
+import { tellThrottled } from '../limits/tell-throttled'
 import type { LinkTopic, NoticeTopic } from '../mail/topics'
-import { writeMail } from '../mail/write-mail'
+import { type MailContent, writeMail } from '../mail/write-mail'
+import { hashOpaqueToken } from '../opaque-token'
 import type { UserRecord } from '../store/auth-store'
-import type { LinkToken } from './email-link'
+import type { Budget } from '../throttle/counter-store'
+import { attempt, counterKey, giveBack } from '../throttle/throttle'
+import type { LinkPurpose, LinkToken } from './email-link'
 
 /** Whom a mail goes to: an account's row, or one with another address in its place. */
 export type Recipient = Pick<UserRecord, 'id' | 'email' | 'name' | 'emailVerifiedAt'>
 
 /**
- * Whether the address may get one more mail, whatever it is about; taken before the link is made, so that no link dies
- * for one that is never sent. Without a mailer there is nothing to count. Observers hear `throttled` of a refusal.
+ * Returns true when the address may get one more link of this purpose. Ask before the link is made: a request that mails nothing makes
+ * no link and ends none. Without a mailer nothing is counted.
+ *
+ * Beyond the rate limit a link still goes out where the person has none that works and got none within the hour, so that requests of
+ * an attacker cannot keep the owner out. Observers hear `throttled` of a refusal.
+ *
+ * @param options.besides a link that was made for this very mail already
+ * @param options.device a device that the account knows: it has five mails an hour of its own, which nobody else uses up
  */
-export async function mayMail(ctx: AuthContext, { email }: Pick<UserRecord, 'email'>): Promise<boolean> {
-  if (!ctx.postman) return true
+export async function mayMail(
+  ctx: AuthContext,
+  { id, email }: Pick<UserRecord, 'id' | 'email'>,
+  purpose: LinkPurpose,
+  { besides = null, device = null }: { besides?: LinkToken | null; device?: { id: string } | null } = {},
+): Promise<boolean> {
+  const { links } = ctx.budgets.mail
+  if (!ctx.postman || links.length === 0) return true
+  if (device && (await hasMailLeft(ctx, device, email))) return true
+  const sentKey = counterKey(`mail:sent:${purpose}`, email)
+  const waitSeconds = await takeEach(ctx, links, email)
+  if (waitSeconds === 0) {
+    await ctx.counters.reset(sentKey) // the hour counts from the last one
+    await ctx.counters.increment(sentKey, anHour.windowSeconds, anHour.attempts)
+    return true
+  }
+  const open = await ctx.store.userTokens.listOpen(id, purpose, ctx.now())
+  const own = besides && hashOpaqueToken(besides.token)
+  if (open.every(({ tokenHash }) => tokenHash === own) && (await secondsUntilFree(ctx, anHour, sentKey)) === 0) return true
+  const key = counterKey('mail:links', email)
+  tellThrottled(ctx, { code: TooManyRequestsError.code, route: 'mail', key, retryAfterSeconds: waitSeconds })
+  return false
+}
+
+const anHour: Budget = { attempts: 1, windowSeconds: 3_600 }
+
+async function hasMailLeft(ctx: AuthContext, { id }: { id: string }, email: string): Promise<boolean> {
+  const { mails } = ctx.budgets.device
+  return mails !== false && (await secondsUntilFree(ctx, mails, counterKey('mail:device', `${id} ${email}`))) === 0
+}
+
+/** Takes one unit of each budget of links, or none. Returns 0 when it took them, else the seconds until the one that is used up is free. */
+async function takeEach(ctx: AuthContext, budgets: readonly Budget[], email: string): Promise<number> {
+  const taken: [Budget, string][] = []
+  for (const [index, budget] of budgets.entries()) {
+    const key = counterKey(`mail:links:${index}`, email)
+    const waitSeconds = await secondsUntilFree(ctx, budget, key)
+    if (waitSeconds > 0) {
+      for (const [budget, key] of taken) await giveBack(ctx.counters, budget, key)
+      return waitSeconds
+    }
+    taken.push([budget, key])
+  }
+  return 0
+}
+
+/** Takes one unit and returns 0, or takes none and returns how long the budget stays used up. */
+async function secondsUntilFree({ counters }: AuthContext, budget: Budget, key: string): Promise<number> {
   try {
-    await takeUnit(ctx, ctx.budgets.mail, ['mail', email])
+    await attempt(counters, budget, key, TooManyRequestsError)
+    return 0
+  } catch (error) {
+    if (error instanceof TooManyRequestsError) return Number(error.details['retry_after_seconds'])
+    throw error
+  }
+}
+
+/** What an attacker makes us send to an address, by a sign-up or a change of address. */
+const byStrangers: ReadonlySet<string> = new Set(['address_taken', 'email_change_taken'])
+
+/** Their number is bounded by that of the changes they are about, so that nobody uses them up before the change that matters. */
+const boundedElsewhere: ReadonlySet<string> = new Set<NoticeTopic | 'account_restored'>([
+  'admin_granted',
+  'admin_revoked',
+  'account_restored',
+])
+
+/** One mail more that tells the address of something. Observers hear `throttled` of a refusal. */
+async function mayNotify(ctx: AuthContext, topic: NoticeTopic | 'account_restored', email: string): Promise<boolean> {
+  if (boundedElsewhere.has(topic)) return true
+  const kind = byStrangers.has(topic) ? 'strangers' : 'notices'
+  try {
+    await takeUnit(ctx, ctx.budgets.mail[kind], [`mail:${kind}`, email])
     return true
   } catch (error) {
     if (error instanceof TooManyRequestsError) return false
@@ -26,7 +105,7 @@ export async function mayMail(ctx: AuthContext, { email }: Pick<UserRecord, 'ema
 }
 
 /**
- * Goes to the stored address, after the commit and off the response path. Take the unit with `mayMail` before.
+ * Goes to the stored address, after the commit and off the response path. Ask `mayMail` before.
  *
  * The one mail to another address is `email_change`: pass `{ ...user, email: newEmail, emailVerifiedAt: null }`, to
  * `mayMail` too; whoever reads there may be a stranger.
@@ -37,9 +116,10 @@ export function mailLink(
   topic: LinkTopic,
   { url, expiresAt }: Pick<LinkToken, 'url' | 'expiresAt'>,
   locale: Locale,
+  about: Pick<MailContent, 'items' | 'signup'> = {},
 ): void {
   const link = { url, expiresAt, issuedAt: ctx.now() }
-  ctx.postman?.post(writeMail(ctx, { ...addressed(recipient), topic, locale, link }), recipient.id)
+  ctx.postman?.post(writeMail(ctx, { ...addressed(recipient), ...about, topic, locale, link }), recipient.id)
 }
 
 /**
@@ -49,13 +129,52 @@ export function mailLink(
 export function mailNotice(
   ctx: AuthContext,
   recipient: Recipient,
-  topic: NoticeTopic,
+  topic: NoticeTopic | 'account_restored',
   locale: Locale = ctx.settings.defaultLocale,
-  provider?: string,
+  about: { provider?: string; items?: readonly string[] } = {},
 ): void {
   if (!ctx.postman) return
-  const mail = writeMail(ctx, { ...addressed(recipient), topic, locale, ...(provider !== undefined && { provider }) })
-  ctx.postman.post(mail, recipient.id, () => mayMail(ctx, recipient))
+  const mail = writeMail(ctx, { ...addressed(recipient), topic, locale, ...about })
+  ctx.postman.post(mail, recipient.id, () => mayNotify(ctx, topic, recipient.email))
+}
+
+/** Room for the notice of a change that can be undone. */
+export interface ReservedNotice {
+  /**
+   * Sends the notice, outside every rate limit; call it after the commit, once. `link`: what undoes the change; null: the notice
+   * says that there is none.
+   */
+  mail(
+    recipient: Recipient,
+    topic: NoticeTopic,
+    about: {
+      link: Pick<LinkToken, 'url' | 'expiresAt'> | null
+      isFinal?: boolean
+      usedRecoveryCode?: boolean
+      locale?: Locale | undefined
+      provider?: string | undefined
+    },
+  ): void
+  /** Gives the room back where nothing was sent; for `finally`. */
+  release(): void
+}
+
+/**
+ * Keeps room for the notice of a change before the change is made, because a change whose owner cannot be told must not happen.
+ * Without a mailer nothing is kept and nothing is sent.
+ * @throws ServiceUnavailableError when no further mail can be queued
+ */
+export function reserveNotice(ctx: AuthContext): ReservedNotice {
+  if (!ctx.postman) return { mail() {}, release() {} }
+  const place = ctx.postman.reserve()
+  if (!place) throw new ServiceUnavailableError({ details: { retry_after_seconds: 1 } })
+  return {
+    mail(recipient, topic, { link, locale = ctx.settings.defaultLocale, provider, ...confirmed }) {
+      const content = { ...addressed(recipient), topic, locale, ...confirmed, ...(provider !== undefined && { provider }) }
+      place.post(writeMail(ctx, { ...content, ...(link && { link: { ...link, issuedAt: ctx.now() } }) }), recipient.id)
+    },
+    release: () => place.release(),
+  }
 }
 
 /** A stranger may have signed up with this address, and a name that is a message of its own. */

@@ -1,7 +1,11 @@
 import type { ErrorRequestHandler, Request, Response } from 'express'
 import Joi from 'joi'
 import type { AuthContext } from '../context'
-import { MfaCodeInvalidError, MfaThrottledError, MfaTokenInvalidError, TooManyRequestsError } from '../errors'
+import { shownDevice } from '../device/known-device'
+import { openOnDevice, setLoginCookies } from '../device/send-login'
+import { MfaCodeInvalidError, MfaThrottledError, MfaTokenInvalidError, TooManyRequestsError, UnsupportedMediaTypeError } from '../errors'
+import { factorCode } from '../factor/factor-code'
+import { onGrid } from '../guards/answer-grid'
 import { readRefusal, setRefusalHeaders } from '../http/error-envelope'
 import { isForm, readForm } from '../http/json-body'
 import { localeOf } from '../http/locale'
@@ -9,29 +13,41 @@ import type { Route } from '../http/routes'
 import { refuseForeignForm, refusingCrossSite } from '../http/same-site'
 import { sendRedirect } from '../http/send'
 import { text, validate } from '../http/validate'
+import { withParameter } from '../http/with-parameter'
+import { openByCode } from '../oauth-code/issue-code'
 import { sendChallengePage } from '../pages/challenge-page'
 import { sendPage } from '../pages/send-page'
-import { setLoginCookies } from '../session/delivery'
+import { destinationOfChallenge } from '../session/challenge'
+import { type AppDestination, isApp, successTarget } from '../session/destination'
+import type { LoginChallenge, OpenedSession, OpenSession } from '../session/finish-login'
 import { openTokens } from '../session/open-session'
 import type { DeliveryLine } from '../session/per-delivery'
 import { originOf } from '../session/session-cookie'
-import { verifyMfa } from './verify-challenge'
+import { type Verification, verifyMfa } from './verify-challenge'
 
-const fields = Joi.object<{ mfa_token: string; code: string }>({ mfa_token: text(4096), code: text(256).allow('') })
+const fields = Joi.object<{ mfa_token: string; code: string }>({ mfa_token: text(4096), code: factorCode })
 
-/** The form of the challenge page (contract section 13, Challenge): cookies and the success redirect, or the form again. */
+/**
+ * The form of the challenge page, which the callback of a provider shows: cookies and on to where the login leads, or the form again. An app
+ * gets a code, and no cookie is set.
+ */
 export function challengeForm(ctx: AuthContext, { base, delivery }: DeliveryLine): Route[] {
-  const target = ctx.settings.oauthSuccessRedirect
-  if (delivery !== 'cookie' || target === null) return []
+  const { oauthEnabled, tokenDelivery, appRedirects } = ctx.settings
+  const leadsToApps = tokenDelivery === 'bearer' && appRedirects.length > 0
+  if (!oauthEnabled || !(delivery === 'cookie' || leadsToApps)) return []
   return [
-    {
+    onGrid(ctx, {
       method: 'POST',
       path: `${base}/mfa/verify`,
       describes: {
         summary: 'Finish a login with the form of the challenge page',
         form: fields,
         answers: [
-          { status: 302, description: 'The session, in two cookies, and on to the success redirect.' },
+          {
+            status: 302,
+            description:
+              'The session, in two cookies, and on to `return_to`, else to the success redirect. For an app: to it, with `code` or `error`.',
+          },
           { status: 200, description: 'The form again: the code was wrong.', isPage: true },
           { status: 400, description: 'The challenge is over.', isPage: true },
         ],
@@ -39,28 +55,52 @@ export function challengeForm(ctx: AuthContext, { base, delivery }: DeliveryLine
         refusals: 'page',
       },
       when: isForm,
-      before: [refusingCrossSite((req) => refuseForeignForm(ctx.settings, req))],
-      handle: (req, res) => finish(ctx, req, res, target),
+      before: [refusingCrossSite((req) => refuseForeignForm(ctx, req))],
+      handle: (ctx, req, res) => finish(ctx, req, res),
       onError: formErrors(ctx),
-    },
+    }),
   ]
 }
 
-async function finish(ctx: AuthContext, req: Request, res: Response, target: string): Promise<void> {
+async function finish(ctx: AuthContext, req: Request, res: Response): Promise<(() => void) | undefined> {
   const { mfa_token: mfaToken, code } = validate(fields, await readForm(req, res))
+  const destination = destinationOfChallenge(ctx, mfaToken)
+  const target = successTarget(ctx.settings, destination)
+  if (target === null) throw new UnsupportedMediaTypeError() // no page of ours asks: a script finishes this login, in JSON
+  const app = isApp(destination) ? destination : null
   try {
-    const locale = localeOf(req, ctx.settings.defaultLocale)
-    setLoginCookies(ctx, res, await verifyMfa(ctx, { mfaToken, code, locale }, openTokens(originOf(ctx, req))))
+    if (app) sendRedirect(res, withParameter(target, 'code', await codeAfter(ctx, req, { mfaToken, code }, app)))
+    else {
+      const open = openOnDevice(req, openTokens(originOf(ctx, req)))
+      setLoginCookies(ctx, res, await verify(ctx, req, { mfaToken, code }, open))
+      sendRedirect(res, target)
+    }
+    return undefined
   } catch (error) {
-    if (!(error instanceof MfaCodeInvalidError)) throw error
-    return sendChallengePage(ctx, req, res, mfaToken, { isWrong: true })
+    if (error instanceof MfaCodeInvalidError) return () => sendChallengePage(ctx, req, res, { mfaToken, target, isWrong: true })
+    if (app && error instanceof MfaTokenInvalidError) return () => sendRedirect(res, withParameter(target, 'error', error.code))
+    throw error
   }
-  sendRedirect(res, target)
+}
+
+async function codeAfter(ctx: AuthContext, req: Request, given: Verification, app: AppDestination): Promise<string> {
+  const result = await verify(ctx, req, given, openByCode(app))
+  if (result.kind === 'challenge') throw new MfaTokenInvalidError() // never: its factor was shown
+  return result.code
+}
+
+function verify<Session extends OpenedSession>(
+  ctx: AuthContext,
+  req: Request,
+  given: Verification,
+  open: OpenSession<Session>,
+): Promise<Session | LoginChallenge> {
+  return verifyMfa(ctx, { ...given, locale: localeOf(req, ctx.settings.defaultLocale) }, open, shownDevice(ctx, req))
 }
 
 function formErrors(ctx: AuthContext): ErrorRequestHandler {
   return (thrown, req, res, next) => {
-    if (res.headersSent) return next(thrown)
+    if (res.headersSent || thrown instanceof UnsupportedMediaTypeError) return next(thrown)
     const error = readRefusal(ctx.logger, req, thrown)
     if (error.status !== 401) setRefusalHeaders(res, error)
     if (error instanceof MfaTokenInvalidError) sendPage(ctx, req, res, 400, 'challenge_over')

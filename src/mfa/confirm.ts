@@ -1,15 +1,22 @@
 import type { AuthMethod } from '../amr'
+import type { HostClaims } from '../claims/host-claims'
 import { type AuthContext, unitOfWork } from '../context'
-import { MfaCodeInvalidError, MfaNotEnrolledError, UnauthorizedError } from '../errors'
+import { ReauthenticationRequiredError } from '../errors'
+import { guardedConfirmation } from '../factor/guarded-attempt'
 import type { Locale } from '../http/locale'
-import { mailNotice } from '../mailbox/send-mail'
+import { type AccessTokenClaims, instantOfAuthTime } from '../session/access-token'
 import { announceLogin } from '../session/announce-login'
 import { finishLogin, type LoginResult, type OpenSession, type TokenPair } from '../session/finish-login'
+import { claimsToGoOn } from '../session/host-claims'
+import { addMethods, type KeptTokens, keepStateless, keepTokens, trustedStateless } from '../session/keep-session'
 import { endOtherSessions } from '../session/log-out'
-import type { UserRecord } from '../store/auth-store'
-import type { UserCheck } from './enroll'
-import { guardedAttempt } from './guarded-attempt'
-import { acceptTotpCode } from './second-factor'
+import { refuseSupersededToken } from '../session/superseded-token'
+import { holdSession } from '../step-up/fresh-session'
+import { methodsOf } from '../step-up/methods'
+import type { SessionRecord, UserRecord } from '../store/auth-store'
+import { announceChange, type LeaveUndoPoint } from '../undo/announce-change'
+import { finishEnrolment } from './enrolment'
+import { activateFactor, lockPendingFactor, type PendingFactor } from './pending-factor'
 
 export interface Confirmation {
   userId: string
@@ -23,37 +30,99 @@ export interface Confirmation {
 }
 
 /**
- * A code of the pending secret makes the factor active: from here every login asks for it. Every session ends by default,
- * and so does every challenge; the answer is a new pair.
+ * A code of the pending secret makes the factor active: from here every login asks for it. A factor that it replaces ends with its
+ * recovery codes. Every session ends by default, and so does every challenge. The answer is a session of its own, which is not fresh, because a new factor proves nothing yet.
  * @throws MfaNotEnrolledError (nothing pending), MfaCodeInvalidError, MfaThrottledError, UnauthorizedError (the account is gone or inactive)
  */
 export async function confirmTotp(
   ctx: AuthContext,
   { userId, code, amr = [], revokeSessions = true, locale }: Confirmation,
   open: OpenSession<TokenPair>,
-  check: UserCheck = () => undefined,
 ): Promise<LoginResult> {
-  const confirm = () =>
-    unitOfWork(ctx, async (ctx) => {
-      const user = await activate(ctx, await ctx.store.users.lock(userId), code, check)
-      if (revokeSessions) await endOtherSessions(ctx, userId)
-      return { user, result: await finishLogin(ctx, user, { amr: [...new Set<AuthMethod>([...amr, 'otp'])], provider: null }, open) }
-    })
-  // A pending secret may be somebody else's, left behind in a session that was stolen: it is not guessed at either.
-  const { user, result } = await guardedAttempt(ctx, userId, confirm, 'mfa_confirm:account')
-  ctx.events.emit('mfa.enrolled', { userId })
+  const methods = [...new Set<AuthMethod>([...amr, 'otp'])]
+  const claimsOf = () => claimsToGoOn(ctx, { userId, session: null, amr: methods })
+  const result = await confirm(ctx, { userId, code, locale, claimsOf }, async (ctx, { activate, claims }) => {
+    const user = await activate()
+    await ctx.store.userTokens.consumeAllForUser(userId, ctx.now(), 'MFA_ENROLMENT')
+    if (revokeSessions) await endOtherSessions(ctx, userId)
+    return finishLogin(ctx, user, { amr: methods, provider: null, isYoung: true, claims }, open)
+  })
   announceLogin(ctx, result)
-  mailNotice(ctx, user, 'mfa_enabled', locale)
   return result
 }
 
-/** The row is held: the secret that is confirmed is the one that is active afterwards. */
-async function activate(ctx: AuthContext, user: UserRecord | null, code: string, check: UserCheck): Promise<UserRecord> {
-  if (!user?.isActive) throw new UnauthorizedError()
-  if (user.totpEnabledAt || user.totpSecret === null) throw new MfaNotEnrolledError()
-  await check(ctx, user)
-  if (!(await acceptTotpCode(ctx, user, code))) throw new MfaCodeInvalidError()
-  const now = ctx.now()
-  await ctx.store.users.update(user.id, { totpEnabledAt: now, updatedAt: now })
-  return { ...user, totpEnabledAt: now, updatedAt: now }
+/** The session that asks, which goes on. */
+export interface ConfirmingSession {
+  /** Null: the store keeps no sessions. */
+  readonly session: SessionRecord | null
+  readonly claims: AccessTokenClaims
+  /** The refresh token that the request shows. */
+  readonly refreshToken: string | null
+}
+
+/**
+ * The same for a request: only in the session that began it, within 15 minutes. The other sessions end, and this one goes on with `otp`
+ * among its methods. It becomes no fresher than the access token that asked.
+ * @throws as `confirmTotp`; InvalidTokenError (the session has ended), ReauthenticationRequiredError (begun elsewhere, or too long ago)
+ */
+export async function confirmInSession(
+  ctx: AuthContext,
+  { code, locale }: Pick<Confirmation, 'code' | 'locale'>,
+  { session: asked, claims, refreshToken }: ConfirmingSession,
+): Promise<KeptTokens> {
+  const { sub: userId } = claims
+  const claimsOf = () => claimsToGoOn(ctx, { userId, session: asked, amr: addMethods(asked, claims.amr, ['otp']) })
+  return confirm(ctx, { userId, code, locale, claimsOf }, async (ctx, { pending, activate, claims: hostClaims }) => {
+    refuseSupersededToken(ctx, claims, pending.user)
+    const session = await holdSession(ctx, asked)
+    const shown = session ? null : trustedStateless(ctx, pending.user, refreshToken) // judged before the change that ends it
+    if (!(await finishEnrolment(ctx, userId, pending.secret, session))) throw await beginAgain(ctx, pending.user)
+    const user = await activate()
+    await endOtherSessions(ctx, userId, { sessionId: session?.id })
+    const amr = addMethods(session, claims.amr, ['otp'])
+    const at = claims.auth_time === undefined ? (session?.authenticatedAt ?? null) : instantOfAuthTime(claims.auth_time)
+    const renewal = { amr, tokenAuthenticatedAt: at, refreshToken, claims: hostClaims }
+    return session ? keepTokens(ctx, user, session, renewal) : keepStateless(ctx, user, renewal, shown)
+  })
+}
+
+async function beginAgain(ctx: AuthContext, user: UserRecord): Promise<Error> {
+  const { freshSessionSeconds: maxAgeSeconds } = ctx.settings
+  return new ReauthenticationRequiredError({ details: { methods: await methodsOf(ctx, user) }, maxAgeSeconds })
+}
+
+/** What is decided about the locked row before and after the code is accepted, which `activate` does. */
+type Ending<T> = (ctx: AuthContext, confirming: Confirming) => Promise<T>
+
+interface Confirming {
+  readonly pending: PendingFactor
+  readonly activate: () => Promise<UserRecord>
+  /** The host's own. */
+  readonly claims: HostClaims
+}
+
+async function confirm<T>(
+  ctx: AuthContext,
+  { userId, code, locale, claimsOf }: Pick<Confirmation, 'userId' | 'code' | 'locale'> & { claimsOf: () => Promise<HostClaims> },
+  end: Ending<T>,
+): Promise<T> {
+  const inUnit = async (leaveUndoPoint: LeaveUndoPoint) => {
+    const claims = await claimsOf()
+    return unitOfWork(ctx, async (ctx) => {
+      const pending = await lockPendingFactor(ctx, userId)
+      const activate = async () => {
+        const after = await activateFactor(ctx, pending, code)
+        const { user, replacement } = pending
+        await leaveUndoPoint(ctx, replacement ? { user, topic: 'mfa_replaced', isFinal: replacement.isFinal } : { user })
+        return after
+      }
+      return end(ctx, { pending, activate, claims })
+    })
+  }
+  // A pending secret may be somebody else's, left behind in a session that was stolen: it is not guessed at either.
+  const result = await announceChange(ctx, userId, { topic: 'mfa_enabled', locale }, (leaveUndoPoint) =>
+    guardedConfirmation(ctx, userId, () => inUnit(leaveUndoPoint)),
+  )
+  ctx.events.emit('mfa.enrolled', { userId })
+  return result
 }

@@ -1,57 +1,74 @@
+import { amrFromText, amrToText, isSecondFactor } from '../amr'
 import { type AuthContext, unitOfWork } from '../context'
 import { InvalidCredentialsError, MfaNotEnrolledError, UnauthorizedError } from '../errors'
+import { guardedAttempt } from '../factor/guarded-attempt'
+import { hashRecoveryCode, newRecoveryCodes } from '../factor/recovery-codes'
+import { acceptSecondFactor, confirmedBy, emitFactor, recoveryCodesOf } from '../factor/second-factor'
 import type { Locale } from '../http/locale'
-import { mailNotice } from '../mailbox/send-mail'
 import { hasPassword } from '../passwords/unusable-password'
 import { endOtherSessions, type KeptSession } from '../session/log-out'
 import { findActiveUser } from '../step-up/find-active-user'
+import { holdSession } from '../step-up/fresh-session'
 import { withPassword } from '../step-up/with-password'
-import type { UserRecord } from '../store/auth-store'
-import { storeRecoveryCodes } from './enroll'
-import { guardedAttempt } from './guarded-attempt'
-import { newRecoveryCodes } from './recovery-codes'
-import { acceptSecondFactor, announceFactor, recoveryCodesOf } from './second-factor'
+import type { SessionRecord, UserRecord } from '../store/auth-store'
+import { announceChange } from '../undo/announce-change'
 
 export interface Disabling {
   userId: string
-  /** Of an account that has one; an account whose password was generated has nothing to show. */
+  /** Of an account that has one, unless `localAccountsEnabled` is false; an account whose password was generated has nothing to show. */
   password?: string | undefined
   code: string
   /** The session that goes on; every other one of the account ends. */
   keep?: KeptSession | undefined
+  /** The session that asks: it goes on, and has to be alive still. */
+  session?: SessionRecord | null | undefined
   /** Of the notices. Default: `defaultLocale`. */
   locale?: Locale | undefined
 }
 
 /**
- * Takes the second factor off an account, with its recovery codes. Challenges end by it, and so does every other session.
+ * Takes the second factor off an account, with its recovery codes. Challenges end by it, and so does every other session. The
+ * session that goes on no longer has `otp` among its methods.
  * @throws MfaNotEnrolledError, InvalidCredentialsError, MfaCodeInvalidError, MfaThrottledError, TooManyRequestsError
  */
-export async function disableTotp(ctx: AuthContext, { userId, password, code, keep, locale }: Disabling): Promise<void> {
+export async function disableTotp(ctx: AuthContext, { userId, password, code, session, keep, locale }: Disabling): Promise<void> {
   const user = await findEnrolled(ctx, userId)
-  if (hasPassword(user)) await provePassword(ctx, user, password)
+  if (ctx.settings.localAccountsEnabled && hasPassword(user)) await provePassword(ctx, user, password, session)
   // The proof was of this password: a reset in between ends what was begun before it.
   const requireSamePassword = (locked: UserRecord) => {
     if (locked.hashedPassword !== user.hashedPassword) throw new InvalidCredentialsError()
     return locked
   }
-  const factor = await guardedAttempt(ctx, userId, () =>
-    unitOfWork(ctx, async (ctx) => {
-      const factor = await acceptSecondFactor(ctx, requireSamePassword(await lockEnrolled(ctx, userId)), code)
-      await ctx.store.users.update(userId, { totpSecret: null, totpEnabledAt: null, totpLastStep: null, updatedAt: ctx.now() })
-      await recoveryCodesOf(ctx).deleteForUser(userId)
-      await endOtherSessions(ctx, userId, keep)
-      return factor
-    }),
+  const factor = await announceChange(ctx, userId, { topic: 'mfa_disabled', locale }, (leaveUndoPoint) =>
+    guardedAttempt(ctx, { userId, code, locale }, () =>
+      unitOfWork(ctx, async (ctx) => {
+        const user = requireSamePassword(await lockEnrolled(ctx, userId))
+        await holdSession(ctx, session)
+        const factor = await acceptSecondFactor(ctx, user, code)
+        await leaveUndoPoint(ctx, { user, ...confirmedBy(ctx, user, factor) })
+        await ctx.store.users.update(userId, { totpSecret: null, totpEnabledAt: null, totpLastStep: null, updatedAt: ctx.now() })
+        await recoveryCodesOf(ctx).deleteForUser(userId)
+        await forgetFactor(ctx, await endOtherSessions(ctx, userId, session ? { sessionId: session.id } : keep))
+        return factor
+      }),
+    ),
   )
   ctx.events.emit('mfa.disabled', { userId })
-  mailNotice(ctx, user, 'mfa_disabled', locale)
-  announceFactor(ctx, user, factor, locale)
+  emitFactor(ctx, userId, factor)
+}
+
+async function forgetFactor(ctx: AuthContext, sessionId: string | null): Promise<void> {
+  const kept = sessionId === null ? null : await ctx.store.sessions?.find({ id: sessionId })
+  if (!kept) return
+  const amr = amrFromText(kept.session.amr).filter((method) => !isSecondFactor(method))
+  await ctx.store.sessions?.update(kept.session.id, { amr: amrToText(amr) })
 }
 
 export interface Regeneration {
   userId: string
   code: string
+  /** The session that asks: it has to be alive still. */
+  session?: SessionRecord | null | undefined
   /** Of the notices. Default: `defaultLocale`. */
   locale?: Locale | undefined
 }
@@ -60,24 +77,34 @@ export interface Regeneration {
  * A new set of recovery codes; the old set is dead. Shown once.
  * @throws MfaNotEnrolledError, MfaCodeInvalidError, MfaThrottledError
  */
-export async function regenerateRecoveryCodes(ctx: AuthContext, { userId, code, locale }: Regeneration): Promise<string[]> {
-  const user = await findEnrolled(ctx, userId)
+export async function regenerateRecoveryCodes(ctx: AuthContext, { userId, code, session, locale }: Regeneration): Promise<string[]> {
+  await findEnrolled(ctx, userId)
   const codes = newRecoveryCodes(ctx.settings.mfaRecoveryCodesCount)
-  const factor = await guardedAttempt(ctx, userId, () =>
-    unitOfWork(ctx, async (ctx) => {
-      const factor = await acceptSecondFactor(ctx, await lockEnrolled(ctx, userId), code)
-      await storeRecoveryCodes(ctx, userId, codes)
-      return factor
-    }),
+  const hashes = codes.map((code) => hashRecoveryCode(userId, code))
+  const factor = await announceChange(ctx, userId, { topic: 'recovery_codes_regenerated', locale }, (leaveUndoPoint) =>
+    guardedAttempt(ctx, { userId, code, locale }, () =>
+      unitOfWork(ctx, async (ctx) => {
+        const user = await lockEnrolled(ctx, userId)
+        await holdSession(ctx, session)
+        const factor = await acceptSecondFactor(ctx, user, code)
+        await leaveUndoPoint(ctx, { user, ...confirmedBy(ctx, user, factor) })
+        await recoveryCodesOf(ctx).replaceForUser(userId, hashes)
+        return factor
+      }),
+    ),
   )
-  mailNotice(ctx, user, 'recovery_codes_regenerated', locale)
-  announceFactor(ctx, user, factor, locale)
+  emitFactor(ctx, userId, factor)
   return codes
 }
 
-async function provePassword(ctx: AuthContext, user: UserRecord, password: string | undefined): Promise<void> {
+async function provePassword(
+  ctx: AuthContext,
+  user: UserRecord,
+  password: string | undefined,
+  session: SessionRecord | null | undefined,
+): Promise<void> {
   if (password === undefined) throw new InvalidCredentialsError()
-  await withPassword(ctx, user, password, async () => undefined)
+  await withPassword(ctx, user, password, async () => undefined, session)
 }
 
 /** @throws UnauthorizedError, AccountInactiveError, MfaNotEnrolledError */

@@ -1,6 +1,8 @@
 import Joi from 'joi'
 import type { AuthContext } from '../context'
-import { MfaAlreadyEnrolledError } from '../errors'
+import { MfaAlreadyEnrolledError, ReauthenticationRequiredError } from '../errors'
+import { codeRefusals, factorCode, keptRefreshToken, unauthorized } from '../factor/factor-code'
+import { finalCode, finalCodeRefusals } from '../factor/final-code'
 import { getAuth } from '../guards/current-auth'
 import type { Guards } from '../guards/guards'
 import { routeBudget } from '../guards/route-budget'
@@ -10,18 +12,15 @@ import { localeOf } from '../http/locale'
 import { type Route, withBody } from '../http/routes'
 import { sendEmpty, sendJson } from '../http/send'
 import { passwordText } from '../http/validate'
-import type { AccessTokenClaims } from '../session/access-token'
-import { loginAnswer, sendLogin, shownSession } from '../session/delivery'
-import { openTokens } from '../session/open-session'
+import { loginAnswer, readRefreshCookie, sendRefreshed } from '../session/delivery'
+import { clearEndedCookies } from '../session/ended-cookies'
 import { type DeliveryLine, perDelivery } from '../session/per-delivery'
-import { originOf } from '../session/session-cookie'
 import { refuseSupersededToken } from '../session/superseded-token'
-import { findActiveUser } from '../step-up/find-active-user'
-import { reauthenticate } from '../step-up/reauthenticate'
-import { confirmTotp } from './confirm'
+import { aliveSession, freshSession, sessionOf } from '../step-up/fresh-session'
+import { provenAddress } from '../step-up/require-proven-address'
+import { confirmInSession } from './confirm'
 import { disableTotp, regenerateRecoveryCodes } from './disable'
-import { enrollTotp, type UserCheck } from './enroll'
-import { codeRefusals, factorCode, keptRefreshToken, unauthorized } from './factor-code'
+import { enrollTotp } from './enroll'
 
 const recoveryCodes = { type: 'array', items: string }
 const recoveryCodesSchema = shape('RecoveryCodes', { recovery_codes: recoveryCodes })
@@ -30,30 +29,33 @@ const enrolmentSchema = shape('Enrolment', { secret: string, provisioning_uri: s
 interface DisableBody {
   password?: string
   code: string
-  /** Names the session that goes on. */
+  /** Names the session of the request, where the access token does not. */
   refresh_token?: string
 }
 
 /** Taking a second factor on, and off again. */
 export function enrolmentRoutes(ctx: AuthContext, guards: Guards): Route[] {
   const before = [routeBudget(ctx, 'mfa'), guards.requireAuth(), sameSiteWhenByCookie(ctx)]
-  const delivery = ctx.settings.tokenDelivery === 'cookie' ? 'cookie' : 'bearer'
   return [
     ...perDelivery(ctx, (line) => [confirmRoute(ctx, guards, line)]),
     withBody({
       method: 'POST',
       path: '/mfa/enroll',
       describes: {
-        summary: 'Begin with a second factor',
-        answers: [{ status: 200, description: 'Shown once. Nothing is asked for until /mfa/confirm.', schema: enrolmentSchema }],
-        refuses: [...unauthorized, MfaAlreadyEnrolledError],
+        summary: 'Begin with a second factor; with a `code` of the active one, begin to replace it',
+        answers: [{ status: 200, description: 'Shown once. Nothing changes until /mfa/confirm.', schema: enrolmentSchema }],
+        refuses: [...unauthorized, MfaAlreadyEnrolledError, ...finalCodeRefusals],
       },
-      before,
-      body: Joi.object<{ password?: string }>({ password: passwordText().optional() }),
-      handle: async (req, res, { password }) => {
+      before: [...before, aliveSession(ctx), provenAddress(ctx), freshSession(ctx)],
+      body: Joi.object<{ code?: string; refresh_token?: string }>({ code: finalCode, refresh_token: keptRefreshToken }),
+      handle: async (req, res, body) => {
         const claims = getAuth(req)
-        await reauthenticate(ctx, await findActiveUser(ctx, claims.sub), password)
-        const { secret, provisioningUri, qrSvg, recoveryCodes } = await enrollTotp(ctx, claims.sub, notPutOut(claims))
+        const { secret, provisioningUri, qrSvg, recoveryCodes } = await enrollTotp(ctx, claims.sub, {
+          session: sessionOf(req),
+          check: (ctx, user) => refuseSupersededToken(ctx, claims, user),
+          code: body.code,
+          locale: localeOf(req, ctx.settings.defaultLocale),
+        })
         sendJson(res, 200, { secret, provisioning_uri: provisioningUri, qr_svg: qrSvg, recovery_codes: recoveryCodes })
       },
     }),
@@ -65,12 +67,13 @@ export function enrolmentRoutes(ctx: AuthContext, guards: Guards): Route[] {
         answers: [{ status: 200, description: 'Shown once; the old set is dead.', schema: recoveryCodesSchema }],
         refuses: [...unauthorized, ...codeRefusals],
       },
-      before,
-      body: Joi.object<{ code: string }>({ code: factorCode }),
+      before: [...before, freshSession(ctx)],
+      body: Joi.object<{ code: string; refresh_token?: string }>({ code: factorCode, refresh_token: keptRefreshToken }),
       handle: async (req, res, body) =>
         sendJson(res, 200, {
           recovery_codes: await regenerateRecoveryCodes(ctx, {
             userId: getAuth(req).sub,
+            session: sessionOf(req),
             code: body.code,
             locale: localeOf(req, ctx.settings.defaultLocale),
           }),
@@ -80,24 +83,24 @@ export function enrolmentRoutes(ctx: AuthContext, guards: Guards): Route[] {
       method: 'POST',
       path: '/mfa/disable',
       describes: { summary: 'Take the second factor off', answers: [done], refuses: [...unauthorized, ...codeRefusals] },
-      before,
+      before: [...before, freshSession(ctx)],
       body: Joi.object<DisableBody>({ password: passwordText().optional(), code: factorCode, refresh_token: keptRefreshToken }),
       handle: async (req, res, body) => {
-        const keep = shownSession(ctx, req, body, delivery)
         await disableTotp(ctx, {
           userId: getAuth(req).sub,
           password: body.password,
           code: body.code,
-          keep,
+          session: sessionOf(req),
           locale: localeOf(req, ctx.settings.defaultLocale),
         })
+        await clearEndedCookies(ctx, req, res)
         sendEmpty(res)
       },
     }),
   ]
 }
 
-/** The first code. Every other session ends, and the one that was shown is answered anew. */
+/** The first code. Every other session ends; this one goes on, with a new refresh token where the request shows the present one. */
 function confirmRoute(ctx: AuthContext, guards: Guards, { base, delivery, before }: DeliveryLine): Route {
   return withBody({
     method: 'POST',
@@ -105,26 +108,18 @@ function confirmRoute(ctx: AuthContext, guards: Guards, { base, delivery, before
     describes: {
       summary: 'Show the first code: the second factor is active, every other session ended',
       answers: [loginAnswer(delivery)],
-      refuses: [...unauthorized, ...codeRefusals, MfaAlreadyEnrolledError],
+      refuses: [...unauthorized, ...codeRefusals, MfaAlreadyEnrolledError, ReauthenticationRequiredError],
     },
     loginShaped: true,
-    before: [...before, routeBudget(ctx, 'mfa_confirm'), guards.requireAuth(), sameSiteWhenByCookie(ctx)],
-    body: Joi.object<{ code: string }>({ code: factorCode }),
+    before: [...before, routeBudget(ctx, 'mfa_confirm'), guards.requireAuth(), sameSiteWhenByCookie(ctx), aliveSession(ctx)],
+    body: Joi.object<{ code: string; refresh_token?: string }>({ code: factorCode, refresh_token: keptRefreshToken }),
     handle: async (req, res, body) => {
-      const claims = getAuth(req)
-      const { sub: userId, amr } = claims
+      const refreshToken = body.refresh_token ?? (delivery === 'cookie' ? readRefreshCookie(ctx, req) : null)
+      const asking = { session: sessionOf(req), claims: getAuth(req), refreshToken }
       const locale = localeOf(req, ctx.settings.defaultLocale)
-      sendLogin(
-        ctx,
-        res,
-        await confirmTotp(ctx, { userId, amr, code: body.code, locale }, openTokens(originOf(ctx, req)), notPutOut(claims)),
-        delivery,
-      )
+      const kept = await confirmInSession(ctx, { code: body.code, locale }, asking)
+      await clearEndedCookies(ctx, req, res)
+      sendRefreshed(ctx, res, kept, delivery)
     },
   })
-}
-
-/** Whoever a reset has just put out must not lock the owner out, by a factor of before it or of after it. */
-function notPutOut(claims: AccessTokenClaims): UserCheck {
-  return (ctx, user) => refuseSupersededToken(ctx, claims, user)
 }

@@ -6,9 +6,10 @@ import { enrolmentRoutes } from './enrolment-routes'
 import { passwordChangeRoute } from './password-change-route'
 import { sessionVerifyRoutes, verifyRoutes } from './verify-routes'
 
-/** The second factor. Switched off, its routes are not there; a password change by code stays (specification, Other errors). */
+/** The second factor. Switched off, its routes are not there; a password change by code stays. */
 export function mfaRoutes(ctx: AuthContext, guards: Guards): Route[] {
-  const passwordChange = perDelivery(ctx, (line) => [passwordChangeRoute(ctx, guards, line)])
+  const hasPasswords = ctx.settings.localAccountsEnabled
+  const passwordChange = hasPasswords ? perDelivery(ctx, (line) => [passwordChangeRoute(ctx, guards, line)]) : []
   if (!ctx.settings.mfaEnabled) return passwordChange
   return [
     ...passwordChange,

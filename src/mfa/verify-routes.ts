@@ -1,19 +1,30 @@
+import type { Request } from 'express'
 import Joi from 'joi'
 import type { AuthContext } from '../context'
+import { previousToken, shownDevice } from '../device/known-device'
+import { openOnDevice, sendLogin, sendSessionLogin } from '../device/send-login'
 import { MfaCodeInvalidError, MfaThrottledError, MfaTokenInvalidError } from '../errors'
+import { factorCode } from '../factor/factor-code'
+import { bodyOnGrid } from '../guards/answer-grid'
 import { localeOf } from '../http/locale'
-import { type Route, withBody } from '../http/routes'
+import type { Route } from '../http/routes'
 import { sameSite } from '../http/same-site'
 import { text } from '../http/validate'
-import { loginAnswer, sendLogin } from '../session/delivery'
-import { openServerSession, openTokens } from '../session/open-session'
+import { loginAnswer } from '../session/delivery'
+import type { LoginChallenge, OpenSession, TokenPair } from '../session/finish-login'
+import { type OpenedServerSession, openServerSession, openTokens } from '../session/open-session'
 import type { DeliveryLine } from '../session/per-delivery'
-import { originOf, sendSessionLogin, sessionLoginAnswer } from '../session/session-cookie'
+import { originOf, sessionLoginAnswer } from '../session/session-cookie'
 import { challengeForm } from './challenge-form'
-import { factorCode } from './factor-code'
 import { verifyMfa } from './verify-challenge'
 
-const verification = Joi.object<{ mfa_token: string; code: string }>({ mfa_token: text(4096), code: factorCode })
+interface VerificationBody {
+  mfa_token: string
+  code: string
+  previous_token?: string
+}
+
+const verification = Joi.object<VerificationBody>({ mfa_token: text(4096), code: factorCode, ...previousToken })
 const describesVerify = {
   summary: 'Finish a login with a code of the second factor, or a recovery code',
   refuses: [MfaTokenInvalidError, MfaCodeInvalidError, MfaThrottledError],
@@ -24,17 +35,14 @@ export function verifyRoutes(ctx: AuthContext, line: DeliveryLine): Route[] {
   const { base, delivery, before } = line
   return [
     ...challengeForm(ctx, line),
-    withBody({
+    bodyOnGrid(ctx, {
       method: 'POST',
       path: `${base}/mfa/verify`,
       describes: { ...describesVerify, answers: [loginAnswer(delivery)] },
       loginShaped: true,
       before,
       body: verification,
-      handle: async (req, res, { mfa_token: mfaToken, code }) => {
-        const locale = localeOf(req, ctx.settings.defaultLocale)
-        sendLogin(ctx, res, await verifyMfa(ctx, { mfaToken, code, locale }, openTokens(originOf(ctx, req))), delivery)
-      },
+      handle: async (ctx, req, res, body) => sendLogin(ctx, res, await verifyBy(ctx, req, body, openTokens(originOf(ctx, req))), delivery),
     }),
   ]
 }
@@ -43,17 +51,25 @@ export function verifyRoutes(ctx: AuthContext, line: DeliveryLine): Route[] {
 export function sessionVerifyRoutes(ctx: AuthContext): Route[] {
   if (!ctx.store.sessions) return []
   return [
-    withBody({
+    bodyOnGrid(ctx, {
       method: 'POST',
       path: '/session/mfa/verify',
       describes: { ...describesVerify, answers: [sessionLoginAnswer] },
       loginShaped: true,
-      before: [sameSite(ctx.settings)],
+      before: [sameSite(ctx)],
       body: verification,
-      handle: async (req, res, { mfa_token: mfaToken, code }) => {
-        const locale = localeOf(req, ctx.settings.defaultLocale)
-        sendSessionLogin(ctx, res, await verifyMfa(ctx, { mfaToken, code, locale }, openServerSession(originOf(ctx, req))))
-      },
+      handle: async (ctx, req, res, body) =>
+        sendSessionLogin(ctx, res, await verifyBy(ctx, req, body, openServerSession(originOf(ctx, req)))),
     }),
   ]
+}
+
+function verifyBy<Session extends TokenPair | OpenedServerSession>(
+  ctx: AuthContext,
+  req: Request,
+  { mfa_token: mfaToken, code, ...body }: VerificationBody,
+  open: OpenSession<Session>,
+): Promise<Session | LoginChallenge> {
+  const locale = localeOf(req, ctx.settings.defaultLocale)
+  return verifyMfa(ctx, { mfaToken, code, locale }, openOnDevice(req, open), shownDevice(ctx, req, body))
 }

@@ -1,11 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { ConfigurationError, ServiceUnavailableError } from '../errors'
-import type { AuthEvents } from '../events'
+import type { AuthEventName, AuthEvents } from '../events'
 import { inTime } from '../in-time'
 import { consoleLogger, describeError, type Logger, safely } from '../logger'
+import { emptyInBatches } from '../store/empty-in-batches'
 import { type AuditRecord, type AuditRows, bindAuditRows } from '../store/knex/audit-rows'
 import type { HostKnex } from '../store/knex/counter-rows'
-import { watchAll } from './watch-all'
+import { createThrottledRows } from './throttled-rows'
+import { type PayloadValue, watchAll } from './watch-all'
 
 export interface AuditLogOptions {
   /**
@@ -13,6 +15,8 @@ export interface AuditLogOptions {
    * it is a text of at most 128 characters.
    */
   requestId?: () => string | null | undefined
+  /** Rows older than this go when `purge()` is called; a whole number of 1 to 36,500. Default: rows stay. */
+  keepDays?: number
   /** How many events wait in memory while the database is away, 1 to 1,000,000; default 10,000. Past it events are dropped. */
   capacity?: number
   /** Default: the console. */
@@ -30,6 +34,11 @@ export interface AuditLog {
    * @throws ServiceUnavailableError when the database is away or too slow; what waits goes on waiting
    */
   flush(options?: { timeoutMs?: number }): Promise<void>
+  /**
+   * Deletes rows older than `keepDays`, in batches; `purgeExpired(store, { auditLog })` calls it. Returns how many; 0 without `keepDays`.
+   * @throws ServiceUnavailableError when the database cannot be reached
+   */
+  purge(): Promise<number>
   /** Events that wait to be written. */
   readonly waiting: number
   /** Events that were never written, since there was no room for them. */
@@ -40,29 +49,39 @@ export interface AuditLog {
  * Every event as a row of `auth_audit_log`, which `createAuthTables` and the migrations make: `auditLog(knex).watch(auth.events)`.
  *
  * Rows are written behind the operations, on connections of the pool, never inside a transaction, many at once. While
- * the database is away they wait in memory, up to `capacity`; nothing is written twice.
+ * the database is away they wait in memory, up to `capacity`; nothing is written twice. Of many refusals of one key (`throttled`) the
+ * first of each window is a row, with the `count` of those before it.
  *
  * @throws ConfigurationError for a transaction, and for a knex client other than `pg`, `mysql2` and `better-sqlite3`
  */
 export function auditLog(knex: HostKnex, options: AuditLogOptions = {}): AuditLog {
   checkOptions(knex, options)
-  const { capacity = 10_000, now = () => new Date(), requestId = () => null } = options
+  const { capacity = 10_000, keepDays, now = () => new Date(), requestId = () => null } = options
   const rows = bindAuditRows(knex)
   const writer = createWriter(rows, capacity, safely(options.logger ?? consoleLogger))
+  const throttledRows = createThrottledRows()
+  const write = (name: AuthEventName, payload: Readonly<Record<string, PayloadValue>>) =>
+    writer.add({
+      id: randomUUID(),
+      name,
+      userId: rows.fitting('userId', payload['userId']),
+      payload: JSON.stringify(payload),
+      requestId: rows.fitting('requestId', askHost(requestId)),
+      createdAt: now(),
+    })
   return {
     watch: (events) =>
-      watchAll(events, (name, payload) =>
-        writer.add({
-          id: randomUUID(),
-          name,
-          userId: rows.fitting('userId', payload['userId']),
-          payload: JSON.stringify(payload),
-          requestId: rows.fitting('requestId', askHost(requestId)),
-          createdAt: now(),
-        }),
-      ),
+      watchAll(events, (name, payload) => {
+        const payloads = name === 'throttled' ? throttledRows.add(payload, now().getTime()) : [payload]
+        for (const payload of payloads) write(name, payload)
+      }),
+    async purge() {
+      if (keepDays === undefined) return 0
+      return emptyInBatches((older) => rows.deleteOlder(older), new Date(now().getTime() - keepDays * 86_400_000))
+    },
     async flush({ timeoutMs = 5_000 } = {}) {
       await new Promise((resolve) => setImmediate(resolve)) // listeners run behind the operation that told them
+      for (const payload of throttledRows.takeRest()) write('throttled', payload)
       // A database that is silent, rather than away, must not keep a process from stopping.
       await inTime(writer.flush(), timeoutMs, () => new ServiceUnavailableError())
     },
@@ -171,12 +190,14 @@ function createWriter(rows: AuditRows, capacity: number, logger: Logger): Writer
   }
 }
 
-function checkOptions(knex: HostKnex, { capacity = 1, requestId }: AuditLogOptions): void {
+function checkOptions(knex: HostKnex, { capacity = 1, keepDays = 1, requestId }: AuditLogOptions): void {
   if (typeof knex !== 'function') throw new ConfigurationError('auditLog() needs the instance knex({ client, ... }) returns.')
   // What is written must stay when a transaction is rolled back, and must not wait for its end.
   if (knex.isTransaction) throw new ConfigurationError('auditLog() needs the knex instance itself, not a transaction.')
   if (!Number.isInteger(capacity) || capacity < 1 || capacity > 1_000_000)
     throw new ConfigurationError('auditLog: capacity must be a whole number from 1 to 1000000.')
+  if (!Number.isInteger(keepDays) || keepDays < 1 || keepDays > 36_500)
+    throw new ConfigurationError('auditLog: keepDays must be a whole number from 1 to 36500.')
   if (requestId !== undefined && typeof requestId !== 'function')
     throw new ConfigurationError('auditLog: requestId must be a function that returns the id of the request, or null.')
 }

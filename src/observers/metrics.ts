@@ -1,6 +1,7 @@
 import { ConfigurationError } from '../errors'
 import type { AuthEvents } from '../events'
 import { whenInstalled } from '../passwords/optional-package'
+import { seeTroubleshooting } from '../troubleshooting'
 import { type PayloadValue, watchAll } from './watch-all'
 
 /** A `Registry` of prom-client; said by its methods, so that a host without prom-client needs none of its types. */
@@ -54,7 +55,10 @@ function counterIn(registry: MetricsRegistry): Counter {
   const there = registry.getSingleMetric(counterName)
   if (there) return there as Counter // the name is ours
   const client = whenInstalled('prom-client', () => require('prom-client') as PromClient) // as its types say
-  if (!client) throw new ConfigurationError('metrics() needs the package prom-client; run `npm install prom-client`.')
+  if (!client)
+    throw new ConfigurationError(
+      `metrics() needs the package prom-client; run \`npm install prom-client\`. ${seeTroubleshooting('a-package-is-missing')}`,
+    )
   const help = 'Events of doorward: logins, refusals, failures (docs/events.md).'
   return new client.Counter({ name: counterName, help, labelNames: ['event', ...labels], registers: [registry] })
 }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Settings } from '../config/settings'
+import type { Settings } from '../config/every-setting'
 import type { AuthContext } from '../context'
 import { type Credential, type JsonSchema, string } from '../http/description'
 import type { Route } from '../http/routes'

@@ -1,5 +1,6 @@
 import type Joi from 'joi'
 import type { JsonSchema } from '../http/description'
+import { isJoiSchema, type SignupSchema, type StandardSchema } from '../http/host-schema'
 
 /** Collects what has a name, which is told once and pointed at from then on. */
 export class NamedSchemas {
@@ -24,7 +25,7 @@ export class NamedSchemas {
 export function jsonSchemaOf(schema: Joi.ObjectSchema, presence: 'required' | 'optional' = 'required'): JsonSchema {
   const silent = presence === 'required' ? fieldsThatDoNotSay(schema) : []
   const spoken = silent.length === 0 ? schema : schema.fork(silent, (field) => field.required())
-  // What we do not know we ignore (contract section 2).
+  // What we do not know we ignore.
   // Another major of Joi, in a host's schema, cannot tell.
   return spoken.unknown()['~standard'].jsonSchema?.input({ target: 'draft-2020-12' }) ?? { type: 'object' }
 }
@@ -38,12 +39,18 @@ function fieldsThatDoNotSay(schema: Joi.ObjectSchema): string[] {
  * Of a host's fields their names and kinds: the document is public, and what a schema admits, assumes or says may not be meant
  * for it (invitation codes, say). What cannot be told at all is an object.
  */
-export function hostsSchemaOf(schema: Joi.ObjectSchema): JsonSchema {
+export function hostsSchemaOf(schema: SignupSchema): JsonSchema {
   try {
-    return told(jsonSchemaOf(schema, 'optional'))
+    return told(isJoiSchema(schema) ? jsonSchemaOf(schema, 'optional') : standardJsonSchema(schema))
   } catch {
     return { type: 'object' }
   }
+}
+
+/** Some libraries tell the JSON Schema of a Standard Schema (standardschema.dev/json-schema). */
+function standardJsonSchema({ '~standard': standard }: StandardSchema): JsonSchema {
+  const { jsonSchema } = standard as { jsonSchema?: { input?: (options: { target: string }) => JsonSchema } } // if it is there
+  return jsonSchema?.input?.({ target: 'draft-2020-12' }) ?? { type: 'object' }
 }
 
 const toldKeywords = new Set(['type', 'format', 'minLength', 'maxLength', 'minimum', 'maximum', 'minItems', 'maxItems', 'required'])

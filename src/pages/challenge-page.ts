@@ -3,26 +3,42 @@ import type { AuthContext } from '../context'
 import { wrongCode } from './page-texts'
 import { sendPage } from './send-page'
 
-/** Whether a challenge is answered by a page: a person is on the way to the success redirect, and no script is there to read JSON. */
-export function wantsChallengePage(ctx: AuthContext, req: Request): boolean {
-  return ctx.settings.oauthSuccessRedirect !== null && /\btext\/html\b/i.test(req.headers.accept ?? '')
+/** Whether the request is a browser's that shows its answer to a person: no script is there to read JSON. */
+export function wantsPage(req: Request): boolean {
+  return /\btext\/html\b/i.test(req.headers.accept ?? '')
 }
 
-/** Asks for the code, without script; its form finishes the login and follows the success redirect. */
-export function sendChallengePage(ctx: AuthContext, req: Request, res: Response, mfaToken: string, { isWrong = false } = {}): void {
+interface ChallengePage {
+  mfaToken: string
+  /** Where the browser goes once the code is right. */
+  target: string
+  isWrong?: boolean
+}
+
+/** Asks for the code, without script; its form finishes the login and goes on to the target. */
+export function sendChallengePage(
+  ctx: AuthContext,
+  req: Request,
+  res: Response,
+  { mfaToken, target, isWrong = false }: ChallengePage,
+): void {
   sendPage(ctx, req, res, isWrong ? 400 : 200, 'second_factor', {
     problem: (locale) => (isWrong ? wrongCode[locale] : null),
     challenge: { action: challengeFormPath(ctx), mfaToken },
-    formTargets: redirectOrigins(ctx),
+    formTargets: originsOf([target, ctx.settings.oauthErrorRedirect]),
   })
 }
 
-/** The line that answers in cookies. */
+/** The line that answers in cookies; with tokens in the body alone the form leads to an app. */
 function challengeFormPath({ settings, prefix }: AuthContext): string {
   return `${prefix}${settings.tokenDelivery === 'both' ? '/cookie' : ''}/mfa/verify`
 }
 
-function redirectOrigins({ settings }: AuthContext): string[] {
-  const targets = [settings.oauthSuccessRedirect, settings.oauthErrorRedirect].filter((target) => target !== null)
-  return [...new Set(targets.filter((target) => URL.canParse(target)).map((target) => new URL(target).origin))]
+function originsOf(targets: readonly (string | null)[]): string[] {
+  return [...new Set(targets.flatMap((target) => (target !== null && URL.canParse(target) ? [sourceOf(new URL(target))] : [])))]
+}
+
+/** A policy names an app of its own scheme by that scheme (CSP 3 section 2.3.1). */
+function sourceOf({ origin, protocol }: URL): string {
+  return origin === 'null' ? protocol : origin
 }

@@ -1,14 +1,24 @@
-import type { ErrorRequestHandler, Request, RequestHandler } from 'express'
+import type { ErrorRequestHandler, Request, RequestHandler, Response } from 'express'
 import Joi from 'joi'
 import type { AuthContext } from '../context'
-import { EmailLinkForbiddenError, EmailTakenError, InvalidTokenError, TooManyRequestsError, ValidationError } from '../errors'
+import {
+  EmailLinkForbiddenError,
+  EmailTakenError,
+  InvalidCredentialsError,
+  InvalidTokenError,
+  type LocalizedText,
+  TooManyRequestsError,
+  UnauthorizedError,
+  ValidationError,
+} from '../errors'
 import type { Answer, Refusal } from '../http/description'
 import { readRefusal, setRefusalHeaders } from '../http/error-envelope'
 import { isForm, readForm } from '../http/json-body'
 import { type Locale, localeOf } from '../http/locale'
 import type { Route } from '../http/routes'
-import type { PageName } from '../page-templates'
-import { refusedPassword, refusedPasswordTexts } from './page-texts'
+import { sendSeeOther } from '../http/send'
+import type { PageInput, PageName } from '../page-templates'
+import { anyRefusal } from '../passwords/password-refusal'
 import { sendPage } from './send-page'
 
 /** A mailed link as a person meets it: a form at the link's own address, and what comes of it. */
@@ -23,13 +33,41 @@ export interface LinkPage {
   fields?: Joi.ObjectSchema
   form: PageName
   done: PageName
-  /** Throws what redeeming would throw, and spends nothing: mail scanners open links. */
-  look(token: string): Promise<void>
-  /** `fields`: what the form sent. `locale`: the reader's. */
-  redeem(token: string, fields: unknown, locale: Locale): Promise<void>
+  /** Throws what redeeming would throw, and spends nothing: mail scanners open links. Returns what the form needs. */
+  look(token: string, visit: LinkVisit): Promise<FormNeeds>
+  /** Returns what the page afterwards is, where it is not `done`. */
+  redeem(click: LinkClick): Promise<PageAfter | null>
   /** JSON on the same path is another line's. */
   sharesPath?: boolean
 }
+
+/** The page after a form, and what it lists; or the token of the page where the person goes on to choose a password. */
+export type PageAfter = { readonly page: PageName; readonly items?: readonly string[] } | { readonly resetToken: string }
+
+/** Who opens a link. */
+export interface LinkVisit {
+  /** The reader's. */
+  readonly locale: Locale
+  readonly req: Request
+}
+
+/** A form that somebody sent. */
+export interface LinkClick extends LinkVisit {
+  readonly token: string
+  /** What the form sent. */
+  readonly fields: unknown
+  readonly res: Response
+}
+
+/** What a form asks for and shows, beside the button. */
+export interface FormNeeds {
+  readonly password?: PageInput['password']
+  readonly items?: readonly string[]
+  /** Why the form cannot be sent with success. */
+  readonly problem?: LocalizedText
+}
+
+const wrongPassword: LocalizedText = { 'en-US': 'This password is not right.', 'pt-BR': 'Esta senha não está correta.' }
 
 /** GET shows the form and changes nothing; its POST redeems the link and answers with a page, without cookie or token. */
 export function linkPage(
@@ -37,6 +75,7 @@ export function linkPage(
   { path, summary, before, form, fields, refuses = [], done, look, redeem, sharesPath }: LinkPage,
 ): Route[] {
   const onError = pageErrors(ctx)
+  const visitOf = (req: Request): LinkVisit => ({ req, locale: localeOf(req, ctx.settings.defaultLocale) })
   const pageRefusals = { refuses: [EmailLinkForbiddenError, ...refuses], refusals: 'page' } as const
   return [
     {
@@ -49,8 +88,8 @@ export function linkPage(
       },
       before,
       handle: async (req, res) => {
-        await look(tokenOf(req))
-        sendPage(ctx, req, res, 200, form)
+        const { password = null, items = [], problem } = await look(tokenOf(req), visitOf(req))
+        sendPage(ctx, req, res, 200, form, { password, items: () => items, problem: (locale) => problem?.[locale] ?? null })
       },
       onError,
     },
@@ -60,25 +99,39 @@ export function linkPage(
       describes: {
         summary,
         form: fields ?? Joi.object({}),
-        answers: [page('Done.'), { ...notValid, description: 'The form again; or the link is not valid any more.' }],
+        answers: [
+          page('Done.'),
+          { status: 303, description: 'To the page where the person chooses a password.' },
+          { ...notValid, description: 'The form again; or the link is not valid any more.' },
+        ],
         ...pageRefusals,
       },
       before,
       ...(sharesPath && { when: isForm }),
       handle: async (req, res) => {
         const sent = await readForm(req, res)
+        const click = { ...visitOf(req), token: tokenOf(req), fields: sent, res }
         try {
-          await redeem(tokenOf(req), sent, localeOf(req, ctx.settings.defaultLocale))
+          const after = (await redeem(click)) ?? { page: done }
+          if ('resetToken' in after) return sendSeeOther(res, `${ctx.prefix}/password-reset/${after.resetToken}`)
+          sendPage(ctx, req, res, 200, after.page, { items: () => after.items ?? [] })
         } catch (error) {
-          if (!(error instanceof ValidationError)) throw error
-          // The link is alive: the policy is asked before it is spent.
-          return sendPage(ctx, req, res, 400, form, { problem: (locale) => problemOf(error, locale) })
+          if (!(error instanceof ValidationError) && !isWrongPassword(error)) throw error
+          // The link is alive: the policy and the old password are asked before it is spent.
+          const { password = null, problem } = await look(click.token, click)
+          const why = (locale: Locale) =>
+            problem?.[locale] ?? (error instanceof ValidationError ? problemOf(error, locale) : wrongPassword[locale])
+          sendPage(ctx, req, res, 400, form, { password, problem: why })
         }
-        sendPage(ctx, req, res, 200, done)
       },
       onError,
     },
   ]
+}
+
+/** Of the account, typed into the form; or it is missing where it is needed. */
+function isWrongPassword(error: unknown): error is UnauthorizedError {
+  return error instanceof InvalidCredentialsError || (error instanceof UnauthorizedError && error.code === UnauthorizedError.code)
 }
 
 /** In the place of 401. */
@@ -92,10 +145,9 @@ function tokenOf(req: Request): string {
   return String(req.params['token'])
 }
 
-function problemOf({ details }: ValidationError, locale: Locale): string {
-  const rule = String(details['rule'])
-  const text = Object.hasOwn(refusedPasswordTexts, rule) ? refusedPasswordTexts[rule] : undefined
-  return (text ?? refusedPassword)[locale].replace('{min}', String(details['min']))
+/** Of the password, or of a body without a usable one. */
+function problemOf({ explains }: ValidationError, locale: Locale): string {
+  return (explains ?? anyRefusal)[locale]
 }
 
 /** A person sees a page, whatever went wrong; the code is for the log. */

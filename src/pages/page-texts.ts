@@ -4,6 +4,8 @@ import type { PageName } from '../page-templates'
 export interface PageText {
   title: LocalizedText
   lead: LocalizedText
+  /** Over the page's list, where it has one. */
+  list?: LocalizedText
   /** A page with a button is a form. */
   button?: LocalizedText
 }
@@ -66,6 +68,34 @@ export const pageTexts: Readonly<Record<PageName, PageText>> = {
     title: { 'en-US': 'This took too long', 'pt-BR': 'Demorou demais' },
     lead: { 'en-US': 'Please sign in again.', 'pt-BR': 'Entre novamente.' },
   },
+  undo: {
+    title: { 'en-US': 'Undo the changes to your account', 'pt-BR': 'Desfazer as alterações da sua conta' },
+    lead: {
+      'en-US':
+        'Your account goes back to this email address. What was added since then is removed, every session ends, and the password stops working.',
+      'pt-BR':
+        'Sua conta volta a este endereço de e-mail. O que foi adicionado desde então é removido, todas as sessões são encerradas e a senha deixa de funcionar.',
+    },
+    list: { 'en-US': 'Afterwards you sign in with:', 'pt-BR': 'Depois disso, você entra com:' },
+    button: { 'en-US': 'Undo the changes', 'pt-BR': 'Desfazer as alterações' },
+  },
+  undone: {
+    title: { 'en-US': 'Your account is back as it was', 'pt-BR': 'Sua conta voltou a ser como era' },
+    lead: {
+      'en-US': 'Every session has ended. We sent an email that says how to go on.',
+      'pt-BR': 'Todas as sessões foram encerradas. Enviamos um e-mail que explica como continuar.',
+    },
+    list: { 'en-US': 'You sign in with:', 'pt-BR': 'Você entra com:' },
+  },
+  undone_without_address: {
+    title: { 'en-US': 'Your account is closed for now', 'pt-BR': 'Sua conta está fechada por enquanto' },
+    lead: {
+      'en-US':
+        'The changes were undone, but the account could not get back a way to sign in. We closed it to keep it safe. Please contact our support.',
+      'pt-BR':
+        'As alterações foram desfeitas, mas não foi possível devolver à conta uma forma de entrar. Ela foi fechada por segurança. Entre em contato com o nosso suporte.',
+    },
+  },
   link_invalid: {
     title: { 'en-US': 'This link is not valid any more', 'pt-BR': 'Este link não é mais válido' },
     lead: {
@@ -97,32 +127,12 @@ export const pageTexts: Readonly<Record<PageName, PageText>> = {
 export const formTexts = {
   newPassword: { 'en-US': 'New password', 'pt-BR': 'Nova senha' },
   confirmPassword: { 'en-US': 'Repeat the password', 'pt-BR': 'Repita a senha' },
+  password: { 'en-US': 'Your password', 'pt-BR': 'Sua senha' },
+  chosenAtSignup: { 'en-US': 'The one you chose when you signed up.', 'pt-BR': 'A que você escolheu no cadastro.' },
+  forgot: { 'en-US': 'I do not know this password', 'pt-BR': 'Não sei esta senha' },
   code: { 'en-US': 'Code', 'pt-BR': 'Código' },
   logIn: { 'en-US': 'Go to sign-in', 'pt-BR': 'Ir para o login' },
 } satisfies Record<string, LocalizedText>
-
-/** Why a password was refused, by the rule of the policy; `{min}` and `{max}` come from the refusal. */
-export const refusedPasswordTexts: Readonly<Record<string, LocalizedText>> = {
-  mismatch: { 'en-US': 'The two passwords are not the same.', 'pt-BR': 'As duas senhas não são iguais.' },
-  too_short: {
-    'en-US': 'Please choose a password of at least {min} characters.',
-    'pt-BR': 'Escolha uma senha com pelo menos {min} caracteres.',
-  },
-  too_long: { 'en-US': 'This password is too long.', 'pt-BR': 'Esta senha é longa demais.' },
-  too_common: {
-    'en-US': 'This password is easy to guess. Please choose another one.',
-    'pt-BR': 'Esta senha é fácil de adivinhar. Escolha outra.',
-  },
-  missing_classes: {
-    'en-US': 'Please use lower and upper case letters, digits and special characters.',
-    'pt-BR': 'Use letras minúsculas e maiúsculas, números e caracteres especiais.',
-  },
-}
-
-export const refusedPassword: LocalizedText = {
-  'en-US': 'This password cannot be used. Please choose another one.',
-  'pt-BR': 'Esta senha não pode ser usada. Escolha outra.',
-}
 
 export const wrongCode: LocalizedText = {
   'en-US': 'This code is not right, or it was used already. Wait for the next one.',

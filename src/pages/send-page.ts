@@ -11,6 +11,8 @@ export interface PageExtras {
   /** Why the form is shown again. */
   problem?: (locale: PageInput['locale']) => string | null
   challenge?: PageInput['challenge']
+  items?: (locale: PageInput['locale']) => readonly string[]
+  password?: PageInput['password']
   /** Origins a redirect after the form may lead to. */
   formTargets?: readonly string[]
 }
@@ -22,11 +24,12 @@ export function sendPage(
   res: Response,
   status: number,
   page: PageName,
-  { problem = () => null, challenge = null, formTargets = [] }: PageExtras = {},
+  { problem = () => null, challenge = null, items = () => [], password = null, formTargets = [] }: PageExtras = {},
 ): void {
   const locale = localeOf(req, ctx.settings.defaultLocale)
   const styleNonce = randomBytes(16).toString('base64')
-  const input: PageInput = { page, locale, problem: problem(locale), loginUrl: ctx.settings.loginUrl, challenge, styleNonce }
+  const { loginUrl } = ctx.settings
+  const input: PageInput = { page, locale, problem: problem(locale), items: items(locale), loginUrl, challenge, password, styleNonce }
   sendHtml(res, status, ownPage(ctx, input) ?? renderPage(input), { styleNonce, formTargets })
 }
 

@@ -1,7 +1,9 @@
-import { ConfigurationError, ValidationError } from '../errors'
+import { ConfigurationError } from '../errors'
+import { seeTroubleshooting } from '../troubleshooting'
 import { bcryptBytes, bcryptCosts, loadBcrypt, readBcryptCost } from './bcrypt'
 import { createHashQueue } from './hash-queue'
 import type { PasswordHasher } from './password-hasher'
+import { passwordRefusal } from './password-refusal'
 
 export interface BcryptOptions {
   /** Rounds as a power of two, 10 to 15; 12. Below 10 is under OWASP's floor, 15 takes about 1.5 seconds of a core. */
@@ -18,21 +20,25 @@ export interface BcryptOptions {
 export function bcryptHasher(options: BcryptOptions = {}): PasswordHasher {
   const cost = resolveCost(options)
   const bcrypt = loadBcrypt()
-  if (!bcrypt) throw new ConfigurationError('bcryptHasher() needs the package bcrypt: npm install bcrypt')
+  if (!bcrypt)
+    throw new ConfigurationError(
+      `bcryptHasher() needs the package bcrypt; run \`npm install bcrypt\`. ${seeTroubleshooting('a-package-is-missing')}`,
+    )
   const run = createHashQueue()
   return {
     maxPasswordBytes: bcryptBytes,
+    hashLength: 60,
 
-    async hash(password) {
-      if (Buffer.byteLength(password) > bcryptBytes) throw new ValidationError({ details: { rule: 'too_long', max: bcryptBytes } })
-      if (!password.isWellFormed() || password.includes('\0')) throw new ValidationError({ details: { rule: 'malformed' } })
-      return run(() => bcrypt.hash(password, cost))
+    async hash(password, options) {
+      if (Buffer.byteLength(password) > bcryptBytes) throw passwordRefusal({ rule: 'too_long', max: bcryptBytes })
+      if (!password.isWellFormed() || password.includes('\0')) throw passwordRefusal({ rule: 'malformed' })
+      return run(() => bcrypt.hash(password, cost), options)
     },
 
-    async verify(hash, password) {
+    async verify(hash, password, options) {
       if (readBcryptCost(hash) === null || typeof password !== 'string') return false
       if (!password.isWellFormed() || Buffer.byteLength(password) > bcryptBytes) return false
-      return run(() => bcrypt.verify(hash, password))
+      return run(() => bcrypt.verify(hash, password), options)
     },
 
     needsRehash: (hash) => (readBcryptCost(hash) ?? 0) < cost,

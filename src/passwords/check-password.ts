@@ -1,11 +1,11 @@
-import { ValidationError } from '../errors'
 import type { Logger } from '../logger'
 import { askHost } from './ask-host'
 import { isGuessable } from './guessable'
 import type { PasswordPolicy } from './password-hasher'
+import { passwordRefusal } from './password-refusal'
 
 /**
- * Whether a person may choose this password (contract section 7; NIST SP 800-63B section 3.1.1.2). The rules in order:
+ * Whether a person may choose this password (NIST SP 800-63B section 3.1.1.2). The rules in order:
  * `malformed` (UTF-16 with half of a pair: all of those would be one password after encoding; bodies are checked for it
  * too, calls without HTTP are not), `too_short` { min } code points, `too_long` { max } bytes of UTF-8,
  * `missing_classes` { missing }, `too_common`, and last the host's own, by its name.
@@ -29,7 +29,7 @@ export async function checkPassword(
 }
 
 function refuse(details: { rule: string; [more: string]: unknown }): never {
-  throw new ValidationError({ details })
+  throw passwordRefusal(details)
 }
 
 /** Letters and digits of any script count; special is whatever is neither, blanks and emoji included. */

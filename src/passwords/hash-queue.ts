@@ -1,9 +1,13 @@
 import { availableParallelism } from 'node:os'
 import { ServiceUnavailableError } from '../errors'
-import { type BoundedQueue, createBoundedQueue } from './bounded-queue'
+import { createBoundedQueue } from './bounded-queue'
+import type { HashOptions } from './password-hasher'
 
-/** As many hashes at once as there are cores, at most 4; 64 waiting (contract section 8). */
+/** As many hashes at once as there are cores, at most 4; 64 waiting. */
 export const hashQueueDefaults = { concurrency: () => Math.min(4, availableParallelism()), queue: () => 64 }
+
+/** Runs the work now, or after what came before it. */
+export type HashQueue = <T>(work: () => Promise<T>, options?: HashOptions) => Promise<T>
 
 /**
  * A bounded queue for work that was checked before: what a hash function can then still fail at is its own memory, so
@@ -15,9 +19,13 @@ export function createHashQueue({
 }: {
   concurrency?: number
   queue?: number
-} = {}): BoundedQueue {
+} = {}): HashQueue {
   const run = createBoundedQueue({ concurrency, queue })
-  return (work) => run(() => orBusy(work))
+  return (work, { onBegin, signal } = {}) =>
+    run(() => {
+      onBegin?.()
+      return orBusy(work)
+    }, signal)
 }
 
 async function orBusy<T>(work: () => Promise<T>): Promise<T> {

@@ -1,9 +1,10 @@
-import { ConfigurationError, ValidationError } from '../errors'
+import { ConfigurationError } from '../errors'
 import { loadArgon2 } from './argon2-engine'
 import { argon2Bounds, readArgon2Parameters } from './argon2-parameters'
 import { loadBcrypt, readBcryptCost } from './bcrypt'
 import { createHashQueue, hashQueueDefaults } from './hash-queue'
 import type { PasswordHasher } from './password-hasher'
+import { passwordRefusal } from './password-refusal'
 
 export interface Argon2idOptions {
   /** KiB; 19456 (OWASP Password Storage Cheat Sheet). */
@@ -39,17 +40,18 @@ export function argon2idHasher(options: Argon2idOptions = {}): Argon2idHasher {
   const bcrypt = once(loadBcrypt)
   return {
     engine: engine.name,
+    hashLength: `$argon2id$v=19$m=${memoryCost},t=${timeCost},p=${parallelism}$`.length + saltAndHashLength,
 
-    async hash(password) {
-      if (!password.isWellFormed()) throw new ValidationError({ details: { rule: 'malformed' } })
-      return run(() => engine.hash(password, { memoryCost, timeCost, parallelism }))
+    async hash(password, options) {
+      if (!password.isWellFormed()) throw passwordRefusal({ rule: 'malformed' })
+      return run(() => engine.hash(password, { memoryCost, timeCost, parallelism }), options)
     },
 
-    async verify(hash, password) {
+    async verify(hash, password, options) {
       if (typeof password !== 'string' || !password.isWellFormed()) return false
-      if (readArgon2Parameters(hash) !== null) return run(() => engine.verify(hash, password))
+      if (readArgon2Parameters(hash) !== null) return run(() => engine.verify(hash, password), options)
       const imported = readBcryptCost(hash) === null ? null : bcrypt()
-      return imported === null ? false : run(() => imported.verify(hash, password))
+      return imported === null ? false : run(() => imported.verify(hash, password), options)
     },
 
     needsRehash(hash) {
@@ -65,6 +67,9 @@ export function argon2idHasher(options: Argon2idOptions = {}): Argon2idHasher {
     },
   }
 }
+
+/** 16 bytes and 32 bytes in base64 without padding, and the `$` between them. */
+const saltAndHashLength = 22 + 1 + 43
 
 /** Asked for at the first bcrypt hash, and then never again: a search for what is not there reads many folders. */
 function once<T>(load: () => T): () => T {

@@ -1,10 +1,12 @@
 export interface PasswordHasher {
   /** @throws ValidationError with `details: { rule }` for a password it cannot take whole */
-  hash(password: string): Promise<string>
+  hash(password: string, options?: HashOptions): Promise<string>
   /** Never throws for a hash it cannot read: that is `false`. */
-  verify(hash: string, password: string): Promise<boolean>
+  verify(hash: string, password: string, options?: HashOptions): Promise<boolean>
   /** True when the hash is weaker than what this hasher makes now. */
   needsRehash(hash: string): boolean
+  /** Characters of the longest hash it makes; `checkTables` compares it with the column. Absent: nobody looks. */
+  readonly hashLength?: number
   /** Bytes of UTF-8 it takes whole; a policy that allows more is held to this. Absent: no limit of its own. */
   readonly maxPasswordBytes?: number
   /**
@@ -12,6 +14,13 @@ export interface PasswordHasher {
    * takes as long as any other. Absent: every hash counts as readable.
    */
   unreadable?(hash: string): UnreadableHash | null
+}
+
+export interface HashOptions {
+  /** A hasher with a queue calls it when the password leaves the queue and its hash begins: answers are timed from there. */
+  onBegin?(): void
+  /** Aborted when the client has hung up: a hasher with a queue drops what still waits then, and rejects. */
+  readonly signal?: AbortSignal
 }
 
 export type UnreadableHash = 'unknown_format' | 'bcrypt_not_installed'

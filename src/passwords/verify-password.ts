@@ -53,16 +53,16 @@ function readable({ hasher, logger }: Verifier, hash: unknown): string | null {
   if (hash === null || isUnusablePassword(hash)) return null
   const reason = typeof hash === 'string' ? (hasher.unreadable?.(hash) ?? null) : 'unknown_format' // a row may hold anything
   if (typeof hash === 'string' && reason === null) return hash
-  if (reason === 'bcrypt_not_installed') warnOfBcrypt(hasher, logger)
+  if (reason === 'bcrypt_not_installed') warnOfBcrypt(logger)
   else logger.error({ reason }, 'doorward: a stored password hash cannot be read; its owner has to reset the password')
   return null
 }
 
-const warned = new WeakSet<PasswordHasher>()
+const warned = new WeakSet<Logger>()
 
-/** Once: in an imported table every login would say it. */
-function warnOfBcrypt(hasher: PasswordHasher, logger: Logger): void {
-  if (warned.has(hasher)) return
-  warned.add(hasher)
+/** Once for each router: in an imported table every login would say it. */
+function warnOfBcrypt(logger: Logger): void {
+  if (warned.has(logger)) return
+  warned.add(logger)
   logger.warn({}, 'doorward: a stored password hash is of bcrypt, which is not installed; such logins fail: npm install bcrypt')
 }

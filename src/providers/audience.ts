@@ -4,7 +4,7 @@ import { isPlainObject } from './provider-request'
 /**
  * Whether an access token was issued to this application, by what its provider says of it. `azp` and `client_id` name the
  * application the token was issued to: where one is present it must be ours, and `aud`, which may list whoever the token
- * can be shown to, never overrides it (contract section 10.10). Ids are compared whole.
+ * can be shown to, never overrides it. Ids are compared whole.
  *
  * @throws OAuthTokenAudienceMismatchError also when no application is named
  */

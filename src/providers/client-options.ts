@@ -4,11 +4,13 @@ import type { HttpClient } from '../http-client'
 export interface OAuthClientOptions {
   /** Empty: the client can be built, but no token can be proven to be for this application. */
   clientId: string
+  /** As the provider gave it to you; empty for a public client. */
   clientSecret: string
-  /** Default: `{oauthRedirectBaseUrl}{prefix}/oauth/{key}/callback`. */
+  /** Default: `{publicUrl}{prefix}/oauth/{key}/callback`. */
   redirectUri?: string
   /** The project's other client ids (mobile apps), accepted beside `clientId` for a token in hand. */
   extraAudiences?: readonly string[]
+  /** What to ask the provider for. Default `openid`, `email` and `profile`; of GitHub `read:user` and `user:email`. */
   scopes?: readonly string[]
   /** Should equal the registration key, which is what is stored. */
   providerName?: string
@@ -18,18 +20,36 @@ export interface OAuthClientOptions {
   pkce?: boolean
   /** False: what this provider says of `email_verified` does not count. Default true. */
   trustEmail?: boolean
+  /**
+   * True: this provider asks for a new sign-in whenever the request says `prompt=login`, so that coming back from it confirms a person,
+   * although its id_token has no `auth_time`. Default false: only an `auth_time` confirms.
+   */
+  reauthenticates?: boolean
   /** For the two built-in clients: other addresses than the public ones (GitHub Enterprise, tests). */
   endpoints?: ProviderEndpoints
 }
 
+/** What a client with a key set takes besides. */
+export interface KeySetClientOptions extends OAuthClientOptions {
+  /** How long the provider's last good key set serves while it cannot be read again, in seconds since it was read. Default 86400; 0: off. */
+  staleIfErrorSeconds?: number
+}
+
+/** The addresses of a provider, each instead of the public one. */
 export interface ProviderEndpoints {
+  /** Where the browser goes to log in. */
   authorizeUrl?: string
+  /** Where a code is exchanged for tokens. */
   tokenUrl?: string
+  /** Where the profile is read. */
   userinfoUrl?: string
+  /** Who a token was issued to. */
   tokeninfoUrl?: string
+  /** Where the provider publishes its keys. */
   jwksUri?: string
+  /** Compared with an id_token's `iss` exactly. */
   issuer?: string
-  /** GitHub's. */
+  /** GitHub's API. */
   apiUrl?: string
 }
 
@@ -43,7 +63,10 @@ export const COMMON_OPTIONS = [
   'httpClient',
   'pkce',
   'trustEmail',
+  'reauthenticates',
 ] as const
+
+export const KEY_SET_OPTIONS = [...COMMON_OPTIONS, 'staleIfErrorSeconds'] as const
 
 /** @throws ConfigurationError naming the first option that is unknown or malformed; never its value */
 export function checkClientOptions(owner: string, options: OAuthClientOptions, allowed: readonly string[]): void {
@@ -75,7 +98,14 @@ const RULES: readonly (readonly [keyof OAuthClientOptions, (value: unknown) => b
   ['httpClient', optional((value) => typeof value === 'function'), 'a function, such as createHttpClient() returns'],
   ['pkce', optional((value) => typeof value === 'boolean'), 'true or false'],
   ['trustEmail', optional((value) => typeof value === 'boolean'), 'true or false'],
+  ['reauthenticates', optional((value) => typeof value === 'boolean'), 'true or false'],
 ]
+
+/** @throws ConfigurationError */
+export function requireStaleSeconds(owner: string, value: unknown): void {
+  if (value === undefined || (Number.isInteger(value) && Number(value) >= 0 && Number(value) <= 86_400)) return
+  throw new ConfigurationError(`${owner}: staleIfErrorSeconds must be a whole number from 0 (off) to 86400.`)
+}
 
 /**
  * RFC 6749 sections 3.1 and 3.2: an absolute https URL without a fragment. Plain http is for loopback only: a secret or

@@ -1,5 +1,6 @@
 import { ConfigurationError, OAuthProviderUnavailableError } from '../errors'
 import { type HttpClient, HttpClientError } from '../http-client'
+import { seeTroubleshooting } from '../troubleshooting'
 import { requireEndpoint } from './client-options'
 import { callProvider, parseJsonObject } from './provider-request'
 
@@ -23,12 +24,14 @@ export interface DiscoveredEndpoints {
  * OpenID Connect Discovery 1.0, section 4. The document's issuer must be the one asked for, character by character
  * (section 4.3): otherwise a provider could speak for another.
  *
+ * @param provider names the provider in errors
  * @throws ConfigurationError when the document is of another issuer or names an unusable endpoint
  * @throws OAuthProviderUnavailableError when there is no document to read
  */
-export async function readDiscovery(issuer: string, httpClient: HttpClient): Promise<Discovery> {
+export async function readDiscovery(issuer: string, httpClient: HttpClient, provider: string): Promise<Discovery> {
+  refuseEmpty(issuer, provider)
   requireEndpoint('discover', 'issuer', issuer)
-  const document = await fetchDocument(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`, httpClient)
+  const document = await fetchDocument(issuer, httpClient, provider)
   if (document['issuer'] !== issuer) {
     throw new ConfigurationError(
       "discover: the provider's document names another issuer; pass the issuer exactly as the provider spells it.",
@@ -38,6 +41,14 @@ export async function readDiscovery(issuer: string, httpClient: HttpClient): Pro
     endpoints: endpointsOf(document, issuer),
     sendsIssuerParameter: document['authorization_response_iss_parameter_supported'] === true,
   }
+}
+
+/** Most often a variable that is not set. */
+function refuseEmpty(issuer: unknown, provider: string): void {
+  if (issuer !== '' && issuer !== undefined) return
+  throw new ConfigurationError(
+    `discover: the issuer is empty (providers.${provider}); pass the provider's address, such as https://id.example.com. If it comes from an environment variable, set that. ${seeTroubleshooting('issuer-empty')}`,
+  )
 }
 
 function endpointsOf(document: Record<string, unknown>, issuer: string): DiscoveredEndpoints {
@@ -52,21 +63,21 @@ function endpointsOf(document: Record<string, unknown>, issuer: string): Discove
   }
 }
 
-async function fetchDocument(url: string, httpClient: HttpClient): Promise<Record<string, unknown>> {
-  try {
-    const { status, body } = await callProvider(httpClient, url, { headers: { accept: 'application/json' } })
-    const document = status >= 200 && status < 300 ? parseJsonObject(body) : null
-    if (document) return document
-  } catch (error) {
-    if (error instanceof HttpClientError) throw unreadable(url, error.code)
-    throw error
-  }
-  throw unreadable(url, 'the answer is no JSON object')
+async function fetchDocument(issuer: string, httpClient: HttpClient, provider: string): Promise<Record<string, unknown>> {
+  const url = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`
+  const { status, body } = await callProvider(httpClient, url, { headers: { accept: 'application/json' }, purpose: 'discovery' }).catch(
+    (error: unknown) => {
+      throw error instanceof HttpClientError ? unavailable(`cannot reach ${issuer}: ${error.code}`, provider) : error
+    },
+  )
+  const document = status >= 200 && status < 300 ? parseJsonObject(body) : null
+  if (document) return document
+  throw unavailable(`no OpenID provider answers at ${issuer}: status ${status} and no JSON object from ${url}`, provider)
 }
 
-/** Mostly met at a start that fails: the cause, which Node prints, says where nothing was found. */
-function unreadable(url: string, reason: string): OAuthProviderUnavailableError {
-  return new OAuthProviderUnavailableError({ cause: new Error(`No OpenID provider could be read at ${url} (${reason}).`) })
+/** Mostly met at a start that fails, where Node prints the message first. */
+function unavailable(what: string, provider: string): OAuthProviderUnavailableError {
+  return new OAuthProviderUnavailableError({ message: `${what} (providers.${provider}). ${seeTroubleshooting('provider-unreachable')}` })
 }
 
 function endpoint(document: Record<string, unknown>, name: string): string {
@@ -75,7 +86,7 @@ function endpoint(document: Record<string, unknown>, name: string): string {
   return value
 }
 
-/** In the body, as the specification of this service says, unless the provider lists only the header. */
+/** In the body, unless the provider lists only the header. */
 function authenticationOf(supported: unknown): DiscoveredEndpoints['clientAuthentication'] {
   const isBasicOnly = Array.isArray(supported) && supported.includes('client_secret_basic') && !supported.includes('client_secret_post')
   return isBasicOnly ? 'client_secret_basic' : 'client_secret_post'

@@ -1,4 +1,10 @@
-import { ConfigurationError, NotImplementedError, OAuthAudienceUnverifiableError, OAuthTokenAudienceMismatchError } from '../errors'
+import {
+  ConfigurationError,
+  NotImplementedError,
+  OAuthAudienceUnverifiableError,
+  OAuthError,
+  OAuthTokenAudienceMismatchError,
+} from '../errors'
 import { createHttpClient } from '../http-client'
 import { COMMON_OPTIONS, checkClientOptions, mergeEndpoints, type OAuthClientOptions } from './client-options'
 import { checkApplication } from './inspect-token'
@@ -32,6 +38,7 @@ export class GitHubClient implements ProviderClient {
   readonly redirectUri?: string
   readonly pkce: boolean
   readonly extraAudiences: readonly string[]
+  readonly reauthenticates: boolean
   readonly #connection: ProviderConnection
   readonly #apiUrl: string
   readonly #userUrl: string
@@ -50,6 +57,7 @@ export class GitHubClient implements ProviderClient {
     this.scopes = Object.freeze([...(options.scopes ?? ['read:user', 'user:email'])])
     if (options.redirectUri !== undefined) this.redirectUri = options.redirectUri
     this.pkce = options.pkce ?? true
+    this.reauthenticates = options.reauthenticates === true
     this.extraAudiences = Object.freeze([...(options.extraAudiences ?? [])])
     this.#connection = connectTo({ providerName, clientId, clientSecret, tokenUrl, httpClient, clientAuthentication: 'client_secret_post' })
     this.#apiUrl = apiUrl.replace(/\/$/, '')
@@ -65,8 +73,8 @@ export class GitHubClient implements ProviderClient {
   }
 
   /**
-   * The email is the public profile address, null when the person keeps it private. The profile says nothing of
-   * whether it is verified, so `emailVerified` is null; with `verifiedEmails` both come from GitHub's list of addresses.
+   * The email is the public profile address; where the person keeps it private, the primary address, if GitHub verified it.
+   * `emailVerified` is null all the same; with `verifiedEmails` both come from GitHub's list of addresses.
    *
    * @throws OAuthError when GitHub refuses or its answer has no numeric id
    */
@@ -75,7 +83,9 @@ export class GitHubClient implements ProviderClient {
     const subject = requireSubject(this.providerName, Number.isSafeInteger(raw['id']) ? raw['id'] : null)
     refuseOtherSubject(tokens.proof, subject)
     const { email, name, avatar_url: picture } = raw
-    const address = this.#verifiedEmails ? await this.#primaryAddress(tokens) : { email, emailVerified: null }
+    const address = this.#verifiedEmails
+      ? await this.#primaryAddress(tokens)
+      : { email: email ?? (await this.#privateAddress(tokens)), emailVerified: null }
     return normalizeProfile(this.providerName, { ...address, subject, name, picture, raw })
   }
 
@@ -94,20 +104,44 @@ export class GitHubClient implements ProviderClient {
     return { claims: { sub: isPlainObject(user) ? user['id'] : undefined } }
   }
 
-  /** The other addresses of an account may be old ones, or on their way out: only the primary one is the person's. */
   async #primaryAddress(tokens: OAuthTokens): Promise<{ email: unknown; emailVerified: boolean | null }> {
-    const addresses = await getListWithBearer(this.#connection, `${this.#userUrl}/emails?per_page=100`, tokens)
-    const primary = addresses.find((address) => address['primary'] === true)
+    const primary = await this.#primary(tokens)
     if (!primary) return { email: null, emailVerified: null }
     return { email: primary['email'], emailVerified: this.#trustEmail ? primary['verified'] === true : null }
   }
+
+  /** Null also where GitHub does not show us the list: somebody whose identity is linked needs no address to log in. */
+  async #privateAddress(tokens: OAuthTokens): Promise<unknown> {
+    if (!showsEmails(this.scopes)) return null
+    try {
+      const primary = await this.#primary(tokens)
+      return primary?.['verified'] === true ? primary['email'] : null
+    } catch (error) {
+      if (error instanceof OAuthError && isRefusal(error.details['status'])) return null
+      throw error
+    }
+  }
+
+  /** The other addresses of an account may be old ones, or on their way out: only the primary one is the person's. */
+  async #primary(tokens: OAuthTokens): Promise<Record<string, unknown> | null> {
+    const addresses = await getListWithBearer(this.#connection, `${this.#userUrl}/emails?per_page=100`, tokens)
+    return addresses.find((address) => address['primary'] === true) ?? null
+  }
+}
+
+function showsEmails(scopes: readonly string[]): boolean {
+  return scopes.includes('user:email') || scopes.includes('user')
+}
+
+function isRefusal(status: unknown): boolean {
+  return typeof status === 'number' && status >= 400 && status < 500
 }
 
 /** @throws ConfigurationError */
 function readsEmails(wanted: unknown, scopes: readonly string[]): boolean {
   if (wanted !== undefined && typeof wanted !== 'boolean')
     throw new ConfigurationError('GitHubClient: verifiedEmails must be true or false.')
-  if (wanted === true && !scopes.includes('user:email') && !scopes.includes('user')) {
+  if (wanted === true && !showsEmails(scopes)) {
     throw new ConfigurationError("GitHubClient: verifiedEmails needs the scope 'user:email' (or 'user'); add it to scopes.")
   }
   return wanted === true

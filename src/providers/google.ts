@@ -1,4 +1,4 @@
-import { COMMON_OPTIONS, checkClientOptions, mergeEndpoints, type OAuthClientOptions } from './client-options'
+import { checkClientOptions, KEY_SET_OPTIONS, type KeySetClientOptions, mergeEndpoints } from './client-options'
 import { OidcClient, type OidcClientOptions } from './oidc-client'
 
 const ENDPOINTS = {
@@ -15,7 +15,7 @@ export class GoogleClient extends OidcClient {
   readonly #isPublicIssuer: boolean
 
   /** @throws ConfigurationError naming the option and the fix */
-  constructor(options: OAuthClientOptions) {
+  constructor(options: KeySetClientOptions) {
     const oidcOptions = withGoogleEndpoints(options)
     super(oidcOptions)
     this.#isPublicIssuer = oidcOptions.issuer === ENDPOINTS.issuer
@@ -27,8 +27,8 @@ export class GoogleClient extends OidcClient {
   }
 }
 
-function withGoogleEndpoints(options: OAuthClientOptions): OidcClientOptions {
-  checkClientOptions('GoogleClient', options, [...COMMON_OPTIONS, 'endpoints'])
+function withGoogleEndpoints(options: KeySetClientOptions): OidcClientOptions {
+  checkClientOptions('GoogleClient', options, [...KEY_SET_OPTIONS, 'endpoints'])
   const { endpoints, ...rest } = options
   return { providerName: 'google', ...rest, ...mergeEndpoints('GoogleClient', ENDPOINTS, endpoints) }
 }

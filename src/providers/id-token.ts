@@ -18,6 +18,7 @@ export interface IdTokenRules {
   /** What the authorization request sent; undefined: none was sent. */
   nonce: string | undefined
   provider: string
+  now: Date
 }
 
 /**
@@ -31,7 +32,7 @@ export async function verifyIdToken(idToken: string, rules: IdTokenRules): Promi
     const claims = rules.keySet
       ? verifySignature(idToken, (await rules.keySet.find(header)).key, header.alg)
       : readUnverifiedClaims(idToken)
-    const checked = checkClaims(claims, { acceptsIssuer: rules.acceptsIssuer, required: ['aud', 'iat'], now: new Date() })
+    const checked = checkClaims(claims, { acceptsIssuer: rules.acceptsIssuer, required: ['aud', 'iat'], now: rules.now })
     checkAudience(checked, rules.clientId)
     if (rules.nonce !== undefined && checked['nonce'] !== rules.nonce) throw refused('nonce is not the one that was sent')
     return checked

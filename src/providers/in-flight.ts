@@ -1,13 +1,32 @@
+import type { CallPurpose } from '../http-client'
+
 /** Calls that may be under way at once; the next is refused, not queued. */
 export interface CallLimit {
   run<Result>(call: () => Promise<Result>): Promise<Result>
 }
 
+/** One limit for each purpose: what strangers can cause takes no place of a login. */
+export interface CallLimits {
+  run<Result>(purpose: CallPurpose, call: () => Promise<Result>): Promise<Result>
+}
+
 /**
  * What a provider that hangs may hold of this process: sockets, memory, waiting people.
  * @param refusal what a caller past the limit gets, at once
+ * @param most calls of each purpose
  */
-export function limitInFlight(refusal: () => Error, most = 50): CallLimit {
+export function limitInFlight(refusal: () => Error, most = 50): CallLimits {
+  const limits = new Map<CallPurpose, CallLimit>()
+  return {
+    run(purpose, call) {
+      const limit = limits.get(purpose) ?? limitOne(refusal, most)
+      limits.set(purpose, limit)
+      return limit.run(call)
+    },
+  }
+}
+
+function limitOne(refusal: () => Error, most: number): CallLimit {
   let inFlight = 0
   return {
     async run(call) {

@@ -16,14 +16,14 @@ type Claims = Record<string, unknown>
  * @throws OAuthTokenRejectedError unless `active` is true, and the token timely and an access token
  * @throws OAuthError for a 4xx; OAuthProviderUnavailableError when there is no answer to read
  */
-export async function introspect(connection: ProviderConnection, url: string, accessToken: string): Promise<Claims> {
+export async function introspect(connection: ProviderConnection, url: string, accessToken: string, now: Date): Promise<Claims> {
   const form = new URLSearchParams({ token: accessToken, token_type_hint: 'access_token' })
   const secrets = [accessToken, connection.clientSecret, basicCredentials(connection)]
   const claims = await ask(connection, url, authenticatedForm(connection, form), (answer) =>
     providerRefusal(connection.providerName, answer, secrets),
   )
   if (claims['active'] !== true) throw refused('the token is not active')
-  requireTimely(claims)
+  requireTimely(claims, now)
   refuseOtherKinds(null, claims)
   return claims
 }
@@ -32,15 +32,16 @@ export async function introspect(connection: ProviderConnection, url: string, ac
  * The shape Google has: GET with the token in the query, which is why no URL of a call is ever logged. Nothing of ours
  * goes along, so every 4xx is about the token.
  *
- * @throws OAuthTokenRejectedError for a 4xx, an `error`, a token that is not timely
+ * @throws OAuthTokenRejectedError for a 4xx, an `error`, `active: false`, a token that is not timely
  * @throws OAuthProviderUnavailableError when there is no answer to read
  */
-export async function readTokeninfo(connection: ProviderConnection, tokeninfoUrl: string, accessToken: string): Promise<Claims> {
+export async function readTokeninfo(connection: ProviderConnection, tokeninfoUrl: string, accessToken: string, now: Date): Promise<Claims> {
   const url = new URL(tokeninfoUrl)
   url.searchParams.set('access_token', accessToken)
   const claims = await ask(connection, url.href, { headers: { accept: 'application/json' } }, () => new OAuthTokenRejectedError())
   refuseErrors(claims)
-  requireTimely(claims)
+  if (claims['active'] === false) throw refused('the token is not active')
+  requireTimely(claims, now)
   return claims
 }
 
@@ -71,7 +72,7 @@ async function ask(
   request: HttpRequest,
   refusalOf: (answer: ProviderAnswer) => AppError,
 ): Promise<Claims> {
-  const { answer, failure } = await askProvider(connection, url, request)
+  const { answer, failure } = await askProvider(connection, url, { ...request, purpose: 'token' })
   if (answer && answer.status >= 400 && answer.status < 500) throw refusalOf(answer)
   const content = answer && isSuccess(answer) ? parseJsonObject(answer.body) : null
   if (!content) throw providerUnavailable(connection.providerName, answer, failure)
@@ -84,8 +85,8 @@ function refuseErrors({ error }: Claims): void {
 }
 
 /** RFC 7662 section 2.2: a server that says `active` has looked at these; one that did not is not believed. */
-function requireTimely(claims: Claims): void {
-  const seconds = Date.now() / 1000
+function requireTimely(claims: Claims, now: Date): void {
+  const seconds = now.getTime() / 1000
   const [expires, begins] = ['exp', 'nbf'].map((name) => secondsOf(claims[name]))
   if (expires !== null && !(Number(expires) > seconds)) throw refused('exp is past')
   if (begins !== null && !(Number(begins) <= seconds + 60)) throw refused('nbf is not in the past')

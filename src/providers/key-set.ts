@@ -1,16 +1,19 @@
 import { OAuthProviderUnavailableError } from '../errors'
 import { type HttpClient, HttpClientError } from '../http-client'
 import { callProvider, isPlainObject, parseJsonObject } from './provider-request'
+import { createRetryClock } from './retry-clock'
 import { refused, type TokenHeader } from './signed-token'
 import { isSamePublicKey, readVerificationKey, type VerificationKey } from './verification-key'
 
 export interface KeySetOptions {
   jwksUri: string
   httpClient: HttpClient
-  /** How long a key set that was read is used; default 300. */
+  /** How long a key set that was read is used; default 300. From 80 % of it on, the next use reads the set again in the background. */
   lifespanSeconds?: number
-  /** How long after a fetch an unknown `kid` or a failure does not cause another; default 60. */
+  /** How long after a fetch that an unknown `kid` caused, another unknown `kid` does not cause one; default 60. */
   minRefreshIntervalSeconds?: number
+  /** How long after its fetch the last good set serves while it cannot be read again; default 86,400, 0: not past its lifespan. */
+  staleIfErrorSeconds?: number
   now?: () => Date
 }
 
@@ -23,7 +26,7 @@ export interface KeySet {
    */
   find(header: KeyName): Promise<VerificationKey>
   /**
-   * The same key while the set that was read is within its lifespan, without a promise and never with a fetch; null: ask
+   * The same key while the set that was read may serve, without a promise, and without waiting for a fetch; null: ask
    * `find`. A key that is read again unchanged stays the same object.
    */
   known(header: KeyName): VerificationKey | null
@@ -41,12 +44,20 @@ interface Keys {
 
 const MAX_KEYS = 100
 const MAX_KEY_SET_BYTES = 1024 * 1024
+const DEFAULT_STALE_SECONDS = 86_400
+/** Of its lifespan: from here on a set that is in use is read again, so that nobody waits for it. */
+const REFRESHED_AT = 0.8
 
-/** A provider's published keys (RFC 7517), cached; callers at the same moment share one fetch. */
+/**
+ * A provider's published keys (RFC 7517), cached; callers at the same moment share one fetch. There is no timer: only a use of the set
+ * causes a fetch.
+ */
 export function createKeySet(options: KeySetOptions): KeySet {
-  const { lifespanSeconds = 300, minRefreshIntervalSeconds = 60, now = () => new Date() } = options
+  const { lifespanSeconds = 300, minRefreshIntervalSeconds = 60, staleIfErrorSeconds = DEFAULT_STALE_SECONDS } = options
+  const now = options.now ?? (() => new Date())
+  const retry = createRetryClock(now)
   let cached: { keys: Keys; at: number } | null = null
-  let lastAttempt: { at: number; hasFailed: boolean } | null = null
+  let askedForUnknownAt: number | null = null
   let inFlight: Promise<Keys> | null = null
 
   // A clock set back must neither stretch a lifespan nor a cooldown: an instant in the future is over.
@@ -54,44 +65,76 @@ export function createKeySet(options: KeySetOptions): KeySet {
     const elapsed = now().getTime() - at
     return elapsed >= 0 && elapsed < seconds * 1000
   }
-  const isCoolingDown = () => lastAttempt !== null && isWithin(lastAttempt.at, minRefreshIntervalSeconds)
+  /** The set that was read last, if it is younger. */
+  const readWithin = (seconds: number) => (cached !== null && isWithin(cached.at, seconds) ? cached.keys : null)
+  const isUnknownCoolingDown = () => askedForUnknownAt !== null && isWithin(askedForUnknownAt, minRefreshIntervalSeconds)
 
   async function fetchOnce(): Promise<Keys> {
     const at = now().getTime()
     try {
       const keys = await fetchKeys(options, cached?.keys ?? null)
+      const isGood = keys.usable.size > 0
       // No signing key is as good as no answer, and takes away none of the keys that are known.
-      if (keys.usable.size === 0 && cached && isWithin(cached.at, lifespanSeconds)) throw new OAuthProviderUnavailableError()
+      if (!isGood && readWithin(Math.max(lifespanSeconds, staleIfErrorSeconds))) throw new OAuthProviderUnavailableError()
       cached = { keys, at }
-      lastAttempt = { at, hasFailed: false }
+      if (isGood) retry.succeeded()
+      else retry.failed()
       return keys
     } catch (error) {
-      lastAttempt = { at, hasFailed: true }
+      retry.failed()
       throw error
     }
   }
 
   function refresh(): Promise<Keys> {
-    if (isCoolingDown() && lastAttempt?.hasFailed) return Promise.reject(new OAuthProviderUnavailableError())
+    if (!inFlight && !retry.isDue()) return Promise.reject(new OAuthProviderUnavailableError())
     inFlight ??= fetchOnce().finally(() => {
       inFlight = null
     })
     return inFlight
   }
 
+  function refreshForUnknown(): Promise<Keys> {
+    if (!inFlight && retry.isDue()) askedForUnknownAt = now().getTime()
+    return refresh()
+  }
+
+  /** What may serve without waiting. Begins a refresh that is due, and nobody waits for it. */
+  function servable(): Keys | null {
+    const keys = readWithin(lifespanSeconds) ?? (retry.hasFailedLately() ? readWithin(staleIfErrorSeconds) : null)
+    if (keys && !inFlight && retry.isDue() && !readWithin(lifespanSeconds * REFRESHED_AT)) refresh().catch(() => undefined)
+    return keys
+  }
+
+  /** The set, read now; the last good one where that fails. */
+  async function read(): Promise<Keys> {
+    try {
+      return await refresh()
+    } catch (error) {
+      const keys = readWithin(staleIfErrorSeconds)
+      if (keys) return keys
+      throw error
+    }
+  }
+
   return {
-    known: (header) => (cached !== null && header.kid !== null && isWithin(cached.at, lifespanSeconds) ? only(cached.keys, header) : null),
+    known(header) {
+      const keys = header.kid === null ? null : servable()
+      return keys && only(keys, header)
+    },
     secondsUntilRetry() {
-      const elapsed = lastAttempt === null ? minRefreshIntervalSeconds : (now().getTime() - lastAttempt.at) / 1000
-      return Math.max(1, Math.ceil(minRefreshIntervalSeconds - Math.max(0, elapsed)))
+      const cooldown = askedForUnknownAt === null ? 0 : minRefreshIntervalSeconds - (now().getTime() - askedForUnknownAt) / 1000
+      const seconds = retry.secondsLeft() ?? Math.min(cooldown, minRefreshIntervalSeconds)
+      return Math.max(1, Math.ceil(seconds))
     },
     async find(header) {
       if (header.kid === null) throw refused('the header names no key')
-      const isFresh = cached !== null && isWithin(cached.at, lifespanSeconds)
-      const keys = isFresh && cached ? cached.keys : await refresh()
+      const served = servable()
+      const keys = served ?? (await read())
       if (knows(keys, header.kid)) return pick(keys, header)
-      const isDone = !isFresh || (isCoolingDown() && !lastAttempt?.hasFailed)
-      return pick(isDone ? keys : await refresh(), header)
+      // What was read for this very caller is not read again for it.
+      const isDone = !retry.hasFailed() && (served === null || isUnknownCoolingDown())
+      return pick(isDone ? keys : await refreshForUnknown(), header)
     },
   }
 }
@@ -120,7 +163,11 @@ function only({ usable }: Keys, { kid, alg }: KeyName): VerificationKey | null {
 
 async function fetchKeys({ httpClient, jwksUri }: KeySetOptions, earlier: Keys | null): Promise<Keys> {
   try {
-    const answer = await callProvider(httpClient, jwksUri, { headers: { accept: 'application/json' }, maxBytes: MAX_KEY_SET_BYTES })
+    const answer = await callProvider(httpClient, jwksUri, {
+      headers: { accept: 'application/json' },
+      maxBytes: MAX_KEY_SET_BYTES,
+      purpose: 'keys',
+    })
     const members = answer.status >= 200 && answer.status < 300 ? parseJsonObject(answer.body)?.['keys'] : null
     if (!Array.isArray(members) || members.length > MAX_KEYS) throw new OAuthProviderUnavailableError()
     return readKeys(members, earlier)

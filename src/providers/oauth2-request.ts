@@ -1,8 +1,8 @@
-import type { HttpClient, HttpRequest } from '../http-client'
+import type { CallPurpose, HttpClient, HttpRequest } from '../http-client'
 import { HttpClientError } from '../http-client'
-import { type CallLimit, limitInFlight } from './in-flight'
+import { type CallLimits, limitInFlight } from './in-flight'
 import type { CodeExchange, OAuthTokens } from './provider-client'
-import { providerRefusal, providerUnavailable } from './provider-refusal'
+import { providerRefusal, providerUnavailable, tokenRefusal } from './provider-refusal'
 import { callProvider, type ProviderAnswer, parseJsonList, parseJsonObject } from './provider-request'
 
 /** What speaking to one provider takes. */
@@ -13,13 +13,13 @@ export interface ProviderConnection {
   readonly clientAuthentication: 'client_secret_post' | 'client_secret_basic'
   readonly tokenUrl: string
   readonly httpClient: HttpClient
-  readonly limit: CallLimit
+  readonly limits: CallLimits
 }
 
 /** What one client of the library needs to speak; each has a limit of its own, whosever HTTP client it was given. */
-export function connectTo(known: Omit<ProviderConnection, 'limit'>): ProviderConnection {
-  const limit = limitInFlight(() => new HttpClientError('TOO_MANY_IN_FLIGHT', 'Too many calls to this provider are under way.'))
-  return Object.freeze({ ...known, limit })
+export function connectTo(known: Omit<ProviderConnection, 'limits'>): ProviderConnection {
+  const limits = limitInFlight(() => new HttpClientError('TOO_MANY_IN_FLIGHT', 'Too many calls to this provider are under way.'))
+  return Object.freeze({ ...known, limits })
 }
 
 /**
@@ -29,9 +29,12 @@ export function connectTo(known: Omit<ProviderConnection, 'limit'>): ProviderCon
  */
 export async function requestTokens(connection: ProviderConnection, input: CodeExchange): Promise<OAuthTokens> {
   const secrets = [connection.clientSecret, basicCredentials(connection), input.code, input.codeVerifier]
-  const { answer, failure } = await askProvider(connection, connection.tokenUrl, tokenRequest(connection, input))
+  const { answer, failure } = await askProvider(connection, connection.tokenUrl, {
+    ...tokenRequest(connection, input),
+    purpose: 'callback',
+  })
   const tokens = answer && isSuccess(answer) ? readTokens(parseJsonObject(answer.body)) : null
-  if (!tokens) throw providerRefusal(connection.providerName, answer, secrets, failure)
+  if (!tokens) throw tokenRefusal(connection.providerName, answer, secrets, failure)
   return tokens
 }
 
@@ -64,7 +67,7 @@ async function read<Content>(
   parse: (body: Buffer) => Content | null,
 ): Promise<Content> {
   const headers = { accept: 'application/json', authorization: `Bearer ${accessToken}` }
-  const { answer, failure } = await askProvider(connection, url, { headers })
+  const { answer, failure } = await askProvider(connection, url, { headers, purpose: proof ? 'token' : 'callback' })
   const content = answer && isSuccess(answer) ? parse(answer.body) : null
   if (content) return content
   if (proof && !saysNo(answer)) throw providerUnavailable(connection.providerName, answer, failure)
@@ -83,10 +86,13 @@ export interface Reply {
   failure?: HttpClientError
 }
 
-export async function askProvider({ httpClient, limit }: ProviderConnection, url: string, request: HttpRequest): Promise<Reply> {
+/** A request that says what it is for. */
+export type PurposefulRequest = HttpRequest & { purpose: CallPurpose }
+
+export async function askProvider({ httpClient, limits }: ProviderConnection, url: string, request: PurposefulRequest): Promise<Reply> {
   try {
     const headers = { 'user-agent': 'doorward', ...request.headers }
-    return { answer: await limit.run(() => callProvider(httpClient, url, { ...request, headers })) }
+    return { answer: await limits.run(request.purpose, () => callProvider(httpClient, url, { ...request, headers })) }
   } catch (failure) {
     if (failure instanceof HttpClientError) return { answer: null, failure }
     throw failure

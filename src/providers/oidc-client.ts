@@ -8,7 +8,7 @@ import {
 } from '../errors'
 import { createHttpClient } from '../http-client'
 import { requireAudience } from './audience'
-import { COMMON_OPTIONS, checkClientOptions, type OAuthClientOptions, requireEndpoint } from './client-options'
+import { checkClientOptions, KEY_SET_OPTIONS, type KeySetClientOptions, requireEndpoint, requireStaleSeconds } from './client-options'
 import { readDiscovery } from './discovery'
 import { verifyIdToken } from './id-token'
 import { limitInFlight } from './in-flight'
@@ -21,8 +21,10 @@ import type { CodeExchange, OAuthTokens, OAuthUser, ProviderClient, TokenProof }
 import { unusableIdentity } from './provider-refusal'
 import type { TokenVerifier } from './token-verifier'
 
-export interface OidcClientOptions extends Omit<OAuthClientOptions, 'endpoints'> {
+export interface OidcClientOptions extends Omit<KeySetClientOptions, 'endpoints'> {
+  /** Where the browser goes to log in. */
   authorizeUrl: string
+  /** Where a code is exchanged for tokens. */
   tokenUrl: string
   /** Without it the profile is read from the verified id_token. */
   userinfoUrl?: string
@@ -53,6 +55,7 @@ export class OidcClient implements ProviderClient {
   readonly pkce: boolean
   readonly issuer?: string
   readonly extraAudiences: readonly string[]
+  readonly reauthenticates: boolean
   // Private at run time too: printing a client must not print its secret.
   readonly #options: OidcClientOptions
   /**
@@ -66,6 +69,7 @@ export class OidcClient implements ProviderClient {
   readonly #connection: ProviderConnection
   readonly #keySet: KeySet | null
   #requiresIssuerParameter = false
+  #now: () => Date = () => new Date()
   /** What the id_token of these very tokens proved; null: none came back. */
   readonly #verifiedClaims = new WeakMap<OAuthTokens, Claims | null>()
 
@@ -79,12 +83,12 @@ export class OidcClient implements ProviderClient {
     this.scopes = Object.freeze([...(options.scopes ?? ['openid', 'email', 'profile'])])
     if (options.redirectUri !== undefined) this.redirectUri = options.redirectUri
     this.pkce = options.pkce ?? true
+    this.reauthenticates = options.reauthenticates === true
     if (options.issuer !== undefined) this.issuer = options.issuer
     this.extraAudiences = Object.freeze([...(options.extraAudiences ?? [])])
     this.#options = Object.freeze({ ...options })
     this.#connection = connectionOf(this, options)
-    this.#keySet =
-      options.jwksUri === undefined ? null : createKeySet({ jwksUri: options.jwksUri, httpClient: this.#connection.httpClient })
+    this.#keySet = this.#keySetOf(options)
   }
 
   /**
@@ -99,15 +103,21 @@ export class OidcClient implements ProviderClient {
       options: OidcClientOptions,
     ) => Client,
     issuer: string,
-    options: Omit<OAuthClientOptions, 'endpoints'>,
+    options: Omit<KeySetClientOptions, 'endpoints'>,
   ): Promise<Client> {
-    checkClientOptions('OidcClient.discover', options, COMMON_OPTIONS)
+    checkClientOptions('OidcClient.discover', options, KEY_SET_OPTIONS)
     const httpClient = options.httpClient ?? createHttpClient()
     // `this` is the subclass the host wrote: its parseUser must not be lost.
-    const { endpoints, sendsIssuerParameter } = await readDiscovery(issuer, httpClient)
+    const { endpoints, sendsIssuerParameter } = await readDiscovery(issuer, httpClient, options.providerName ?? 'oidc')
     const client = new this({ ...options, httpClient, ...endpoints })
     client.#requiresIssuerParameter = sendsIssuerParameter
     return client
+  }
+
+  /** From now on instants of tokens and the age of the key set are checked by this clock. Default: the system's. */
+  useClock(now: () => Date): void {
+    this.#now = now
+    this.#options.tokenVerifier?.useClock?.(now)
   }
 
   /** False: every login would be refused, for want of anything to read a profile from. Boot warns of it. */
@@ -161,6 +171,12 @@ export class OidcClient implements ProviderClient {
     return this.#options.trustEmail === false ? { ...user, emailVerified: null } : user
   }
 
+  /** When the person signed in at the provider, by the id_token that came with these tokens and was verified; null: it does not say. */
+  authTimeOf(tokens: OAuthTokens): number | null {
+    const authTime = this.#verifiedClaims.get(tokens)?.['auth_time']
+    return typeof authTime === 'number' && Number.isFinite(authTime) ? authTime : null
+  }
+
   /** Verified claims to an identity. Override it to read other claims; what it returns is normalised again. */
   protected parseUser(claims: Record<string, unknown>, _tokens: OAuthTokens): OAuthUser {
     const { sub, email, email_verified: emailVerified, name, picture } = claims
@@ -172,17 +188,24 @@ export class OidcClient implements ProviderClient {
     return this.#options.issuer === undefined || issuer === this.#options.issuer
   }
 
+  #keySetOf({ jwksUri, staleIfErrorSeconds }: OidcClientOptions): KeySet | null {
+    if (jwksUri === undefined) return null
+    const stale = staleIfErrorSeconds === undefined ? {} : { staleIfErrorSeconds }
+    return createKeySet({ jwksUri, httpClient: this.#connection.httpClient, now: () => this.#now(), ...stale })
+  }
+
   #verify(idToken: string, nonce: string | undefined): Promise<Claims> {
+    const { clientId, providerName: provider } = this
     const acceptsIssuer = (issuer: string) => this.acceptsIssuer(issuer)
-    return verifyIdToken(idToken, { clientId: this.clientId, acceptsIssuer, keySet: this.#keySet, nonce, provider: this.providerName })
+    return verifyIdToken(idToken, { clientId, acceptsIssuer, keySet: this.#keySet, nonce, provider, now: this.#now() })
   }
 
   async #inspect(accessToken: string): Promise<Claims> {
     const { tokenVerifier, introspectionUrl, tokeninfoUrl } = this.#options
     if (this.clientId !== '') {
-      if (tokenVerifier) return this.#verifications.run(() => tokenVerifier.verify(accessToken))
-      if (introspectionUrl !== undefined) return introspect(this.#connection, introspectionUrl, accessToken)
-      if (tokeninfoUrl !== undefined) return readTokeninfo(this.#connection, tokeninfoUrl, accessToken)
+      if (tokenVerifier) return this.#verifications.run('token', () => tokenVerifier.verify(accessToken))
+      if (introspectionUrl !== undefined) return introspect(this.#connection, introspectionUrl, accessToken, this.#now())
+      if (tokeninfoUrl !== undefined) return readTokeninfo(this.#connection, tokeninfoUrl, accessToken, this.#now())
     }
     throw new OAuthAudienceUnverifiableError({ details: { provider: this.providerName } })
   }
@@ -206,7 +229,7 @@ export class OidcClient implements ProviderClient {
   /** After a code exchange every failure is the same 502: the code is burnt, so nothing can be retried. */
   async #claimsOfAccessToken(tokenVerifier: TokenVerifier, tokens: OAuthTokens): Promise<Claims> {
     try {
-      return await this.#verifications.run(() => tokenVerifier.verify(tokens.accessToken))
+      return await this.#verifications.run(tokens.proof ? 'token' : 'callback', () => tokenVerifier.verify(tokens.accessToken))
     } catch (error) {
       if (!(error instanceof AppError) || !this.#verifiedClaims.has(tokens)) throw error
       throw new OAuthError({ details: { provider: this.providerName, status: null, body: null }, cause: error })
@@ -215,7 +238,7 @@ export class OidcClient implements ProviderClient {
 }
 
 const OIDC_OPTIONS = [
-  ...COMMON_OPTIONS,
+  ...KEY_SET_OPTIONS,
   'authorizeUrl',
   'tokenUrl',
   'userinfoUrl',
@@ -229,6 +252,7 @@ const OIDC_OPTIONS = [
 
 function checkOidcOptions(owner: string, options: OidcClientOptions): void {
   checkClientOptions(owner, options, OIDC_OPTIONS)
+  requireStaleSeconds(owner, options.staleIfErrorSeconds)
   for (const name of ['authorizeUrl', 'tokenUrl'] as const) requireEndpoint(owner, name, options[name])
   for (const name of ['userinfoUrl', 'introspectionUrl', 'tokeninfoUrl', 'jwksUri', 'issuer'] as const) {
     if (options[name] !== undefined) requireEndpoint(owner, name, options[name])

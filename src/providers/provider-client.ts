@@ -1,3 +1,7 @@
+import type { OAuthUser } from '../store/auth-store'
+
+export type { OAuthUser }
+
 /** What a token endpoint answered (RFC 6749 section 5.1). */
 export interface OAuthTokens {
   accessToken: string
@@ -22,20 +26,6 @@ export interface TokenProof {
   claims?: Record<string, unknown>
 }
 
-/** An external identity, normalized. */
-export interface OAuthUser {
-  provider: string
-  /** The stable id inside that provider; together with the provider it is the key. The email never is. */
-  subject: string
-  email: string | null
-  /** true: the provider verified it; false: it says not; null: it said nothing. */
-  emailVerified: boolean | null
-  name: string | null
-  picture: string | null
-  /** The provider's own payload. Never stored. */
-  raw: Record<string, unknown>
-}
-
 export interface CodeExchange {
   code: string
   /** The redirect URI of the authorization request, byte for byte (RFC 6749 section 4.1.3). */
@@ -53,7 +43,7 @@ export interface ProviderClient {
   readonly authorizeUrl: string
   readonly tokenUrl: string
   readonly scopes: readonly string[]
-  /** Default: `{oauthRedirectBaseUrl}{prefix}/oauth/{key}/callback`. */
+  /** Default: `{publicUrl}{prefix}/oauth/{key}/callback`. */
   readonly redirectUri?: string
   /** PKCE S256; false switches it off for a provider that refuses it. Default true. */
   readonly pkce?: boolean
@@ -61,6 +51,15 @@ export interface ProviderClient {
   readonly issuer?: string
   /** True: a callback without `iss` is refused, because this provider always sends it (RFC 9207 section 2.3). */
   readonly requiresIssuerParameter?: boolean
+  /**
+   * True: this provider asks for a new sign-in whenever the request says `prompt=login`, although it does not tell when the person
+   * signed in. False or absent: only an `auth_time` proves one (`authTimeOf`).
+   */
+  readonly reauthenticates?: boolean
+  /** When the person signed in at the provider, by `auth_time` of the verified id_token, in seconds since 1970; null: it does not say. */
+  authTimeOf?(tokens: OAuthTokens): number | null
+  /** Called by `createAuthRouter` with its `now`: check the instants of tokens by this clock. */
+  useClock?(now: () => Date): void
   /** @throws OAuthError when the provider refuses or its answer cannot be used */
   exchangeCode(input: CodeExchange): Promise<OAuthTokens>
   /** @throws OAuthError when the provider refuses or its answer cannot be used */

@@ -1,5 +1,7 @@
 import { OAuthError, OAuthProviderUnavailableError } from '../errors'
+import { withOwnMessage } from '../logger'
 import { isPlainObject, type ProviderAnswer, parseJsonObject } from './provider-request'
+import { ProviderSaidNo } from './provider-said-no'
 
 const MAX_BODY_BYTES = 1024
 const REMOVED = '[removed]'
@@ -16,7 +18,22 @@ export function providerRefusal(
   cause?: Error,
 ): OAuthError {
   const body = answer && readableBody(answer.body, secrets)
-  return new OAuthError({ details: { provider, status: answer?.status ?? null, body }, cause })
+  return new OAuthError({ details: { provider, status: answer?.status ?? null, body }, cause: answer ? said(answer) : cause })
+}
+
+/** The same of a token endpoint, whose 401 is about our credentials, whatever its body says (RFC 6749 section 5.2). */
+export function tokenRefusal(
+  provider: string,
+  answer: ProviderAnswer | null,
+  secrets: readonly (string | undefined)[],
+  cause?: Error,
+): OAuthError {
+  const { details } = providerRefusal(provider, answer, secrets)
+  return new OAuthError({ details, cause: answer ? said(answer, { isCredentialStatus: answer.status === 401 }) : cause })
+}
+
+function said({ body }: ProviderAnswer, { isCredentialStatus } = { isCredentialStatus: false }): ProviderSaidNo {
+  return new ProviderSaidNo(parseJsonObject(body)?.['error'], { isCredentialStatus })
 }
 
 /** 502 OAUTH_PROVIDER_UNAVAILABLE, which may be tried again: there was no answer, or none that says anything. */
@@ -26,7 +43,7 @@ export function providerUnavailable(provider: string, answer: ProviderAnswer | n
 
 /** Something other than an HTTP answer was refused: an id_token, a profile. `reason` is for logs and never holds a value. */
 export function unusableIdentity(provider: string, reason: string): OAuthError {
-  return new OAuthError({ details: { provider, status: null, body: null }, cause: new Error(reason) })
+  return new OAuthError({ details: { provider, status: null, body: null }, cause: withOwnMessage(new Error(reason)) })
 }
 
 // Read far past what is shown, and no further: everything below is linear in it, whatever the provider wrote.

@@ -1,6 +1,7 @@
 import type { KeyObject } from 'node:crypto'
 import jwt from 'jsonwebtoken'
 import { OAuthTokenRejectedError } from '../errors'
+import { withOwnMessage } from '../logger'
 import { isPlainObject, parseJsonObject } from './provider-request'
 
 /** The asymmetric algorithms of RFC 7518 section 3.1. Nothing else is ever accepted from a provider. */
@@ -25,7 +26,7 @@ export type TokenClaims = Record<string, unknown> & { iss: string; sub: string; 
 
 const MAX_TOKEN_LENGTH = 16_384
 /** How far a provider's clock may run ahead of ours; expiry gets no such grace. */
-const CLOCK_SKEW_SECONDS = 60
+export const CLOCK_SKEW_SECONDS = 60
 
 /**
  * The header, refused unless its algorithm is in the closed list: the list decides, the header only says which one.
@@ -91,6 +92,7 @@ function segment(token: unknown, index: 0 | 1): Record<string, unknown> {
   return content
 }
 
+/** `reason` is a sentence of ours, without a value of the token. */
 export function refused(reason: string): OAuthTokenRejectedError {
-  return new OAuthTokenRejectedError({ cause: new Error(reason) })
+  return new OAuthTokenRejectedError({ cause: withOwnMessage(new Error(reason)) })
 }

@@ -1,7 +1,7 @@
 import { ConfigurationError } from '../errors'
 import { createHttpClient, type HttpClient } from '../http-client'
 import { refuseOtherKinds } from './access-token-kind'
-import { requireEndpoint } from './client-options'
+import { requireEndpoint, requireStaleSeconds } from './client-options'
 import { createKeySet } from './key-set'
 import { checkClaims, readHeader, SIGNATURE_ALGORITHMS, type SignatureAlgorithm, type TokenClaims, verifySignature } from './signed-token'
 
@@ -13,29 +13,37 @@ export interface TokenVerifier {
    * @throws OAuthTokenRejectedError for a bad token; OAuthProviderUnavailableError when the key set cannot be read
    */
   verify(token: string): Promise<TokenClaims>
+  /** Called by the client that has this verifier; an option `now` wins. */
+  useClock?(now: () => Date): void
 }
 
 export interface TokenVerifierOptions {
   /** Compared with `iss` exactly. */
   issuer: string
+  /** Where the provider publishes its keys. */
   jwksUri: string
   /** A closed list, for example `['RS256']`. `none` and the HMAC family are dropped even if listed. */
   algorithms: readonly string[]
   /** Beside `exp`, `iss` and `sub`, which are always required. */
   requiredClaims?: readonly string[]
-  /** Default 300. */
+  /** How long a key set is used before it is read again, in seconds. Default 300. A set in use is read again in the background before that. */
   lifespanSeconds?: number
-  /** Default 60. */
+  /** The least time between two readings of the key set that unknown `kid`s cause, in seconds. Default 60. */
   minRefreshIntervalSeconds?: number
+  /** How long the last good key set serves while it cannot be read again, in seconds since it was read. Default 86400; 0: off. */
+  staleIfErrorSeconds?: number
+  /** Reads the keys. Default: one of its own (10 s, circuit breaker off). */
   httpClient?: HttpClient
+  /** The clock, for tests. Default: that of the router, or the system's. */
   now?: () => Date
 }
 
 /** @throws ConfigurationError for a missing or malformed option */
 export function createTokenVerifier(options: TokenVerifierOptions): TokenVerifier {
   const algorithms = checkOptions(options)
-  const { issuer, requiredClaims = [], now = () => new Date() } = options
-  const keySet = createKeySet({ ...options, httpClient: options.httpClient ?? createHttpClient() })
+  const { issuer, requiredClaims = [] } = options
+  let now = options.now ?? (() => new Date())
+  const keySet = createKeySet({ ...options, now: () => now(), httpClient: options.httpClient ?? createHttpClient() })
   return {
     async verify(token) {
       const header = readHeader(token, algorithms)
@@ -43,6 +51,9 @@ export function createTokenVerifier(options: TokenVerifierOptions): TokenVerifie
       const claims = verifySignature(token, key, header.alg)
       refuseOtherKinds(header.typ, claims)
       return checkClaims(claims, { acceptsIssuer: (value) => value === issuer, required: requiredClaims, now: now() })
+    },
+    useClock(clock) {
+      now = options.now ?? clock
     },
   }
 }
@@ -54,6 +65,7 @@ const OPTION_NAMES = [
   'requiredClaims',
   'lifespanSeconds',
   'minRefreshIntervalSeconds',
+  'staleIfErrorSeconds',
   'httpClient',
   'now',
 ]
@@ -65,6 +77,7 @@ function checkOptions(options: TokenVerifierOptions): SignatureAlgorithm[] {
   requireEndpoint('createTokenVerifier', 'jwksUri', options.jwksUri)
   if (!isListOfText(options.requiredClaims ?? [])) throw missing('requiredClaims', 'an array of claim names')
   for (const name of ['lifespanSeconds', 'minRefreshIntervalSeconds'] as const) requireSeconds(name, options[name])
+  requireStaleSeconds('createTokenVerifier', options.staleIfErrorSeconds)
   for (const name of ['httpClient', 'now'] as const) {
     if (options[name] !== undefined && typeof options[name] !== 'function') throw missing(name, 'a function')
   }

@@ -1,5 +1,5 @@
 import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto'
-import type { JwtKey } from '../config/settings'
+import type { JwtKey } from '../config/every-setting'
 import { ConfigurationError } from '../errors'
 import type { JwtAlgorithm, NamedAccessKey } from '../keys'
 import { algorithmsFor, isSamePublicKey } from '../providers/verification-key'

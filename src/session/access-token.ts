@@ -1,19 +1,26 @@
 import { type AuthMethod, isAuthMethod } from '../amr'
+import { type HostClaims, hostClaimsOf } from '../claims/host-claims'
 import type { AuthContext } from '../context'
 import { InvalidTokenError, TokenExpiredError, UnauthorizedError } from '../errors'
 import type { AccessKey, JwtAlgorithm } from '../keys'
 import type { UserRecord } from '../store/auth-store'
-import { isSigned, signatureOf, type VerifyingKey } from './signature'
+import { readSigned, signClaims, type VerifyingKey } from './signature'
+import { newProfileClaims, type ProfileClaims, readProfileClaims, type TokenProfile, tokenProfileOf } from './token-profile'
 
-/** Exactly these claims, no others (specification, access token claims; contract section 15.4). */
-export interface AccessTokenClaims {
+/** Our own claims of an access token. Those of RFC 9068 are there with `accessTokenIssuer`, and yours with `accessTokenClaims`. */
+export interface AccessTokenClaims extends Partial<ProfileClaims> {
   /** The methods that ran for this session (RFC 8176 style). */
   readonly amr: readonly AuthMethod[]
+  /**
+   * When the person last showed a credential, in seconds since 1970; 0: never in a way that counts. A refresh does not move it. Absent
+   * with `accessTokenSessionClaims: false`.
+   */
+  readonly auth_time?: number
   readonly email: string
   /** Seconds since 1970 (RFC 7519 section 2, NumericDate). */
   readonly exp: number
   readonly iat: number
-  /** The session's id; absent where the store keeps no sessions. */
+  /** The session's id; absent where the store keeps no sessions, and with `accessTokenSessionClaims: false`. */
   readonly sid?: string
   /** The user's id. */
   readonly sub: string
@@ -21,49 +28,60 @@ export interface AccessTokenClaims {
 }
 
 /** Which key a token says it is under; nothing of it is believed before that key's own algorithm has checked the signature. */
-export type AccessTokenHeader = Readonly<{ alg: 'HS256'; kid: null } | { alg: JwtAlgorithm; kid: string }>
+export type AccessTokenHeader = Readonly<({ alg: 'HS256'; kid: null } | { alg: JwtAlgorithm; kid: string }) & { typ: 'JWT' | 'at+jwt' }>
 
 const maxLength = 4096
-const secretHeader: AccessTokenHeader = { alg: 'HS256', kid: null }
-// The one header we sign under with the secret. Comparing it whole refuses every other one at once.
-const encodedSecretHeader = `${encodeJson({ alg: 'HS256', typ: 'JWT' })}.`
+// The headers we sign under with the secret. Comparing them whole refuses every other one at once.
+const secretHeaders = (['JWT', 'at+jwt'] as const).map((typ) => ({
+  encoded: `${Buffer.from(JSON.stringify({ alg: 'HS256', typ })).toString('base64url')}.`,
+  header: { alg: 'HS256', kid: null, typ } satisfies AccessTokenHeader,
+}))
 
 /** What an access token says beside the user. */
 interface TokenSession {
   readonly amr: readonly AuthMethod[]
   /** Null: the store keeps no sessions. */
   readonly sessionId: string | null
+  /** When the person last showed a credential; null: never in a way that counts. */
+  readonly authenticatedAt: Date | null
   /** The instant that is stored as the start of the session, or of its refresh; it becomes `iat`. */
   readonly at: Date
+  /** The host's own. */
+  readonly claims: HostClaims
 }
 
 export function signAccessToken(
   ctx: Pick<AuthContext, 'accessKeys' | 'settings'>,
   user: Pick<UserRecord, 'id' | 'email'>,
-  { amr, sessionId, at }: TokenSession,
+  { amr, sessionId, authenticatedAt, at, claims: hostClaims }: TokenSession,
 ): string {
   const key = signingKey(ctx)
   const iat = Math.floor(at.getTime() / 1000)
+  const isTold = ctx.settings.accessTokenSessionClaims
+  const profile = tokenProfileOf(ctx.settings)
   const claims: AccessTokenClaims = {
+    ...hostClaims,
+    ...(profile && newProfileClaims(profile)),
     amr,
+    ...(isTold && { auth_time: authTimeOf(authenticatedAt) }),
     email: user.email,
     exp: iat + ctx.settings.accessTokenTtlSeconds,
     iat,
-    ...(sessionId !== null && { sid: sessionId }),
+    ...(isTold && sessionId !== null && { sid: sessionId }),
     sub: user.id,
     typ: 'access',
   }
-  const signed = `${headerOf(key)}${encodeJson(claims)}`
-  return `${signed}.${signatureOf(key, signed)}`
+  return signClaims(key, claims, profile ? 'at+jwt' : 'JWT')
 }
 
-/** With the dot behind it. */
-function headerOf({ algorithm, kid }: Pick<AccessKey, 'algorithm' | 'kid'>): string {
-  return kid === null ? encodedSecretHeader : `${encodeJson({ alg: algorithm, typ: 'JWT', kid })}.`
+/** `auth_time` of a session: seconds since 1970, 0 for never. */
+export function authTimeOf(authenticatedAt: Date | null): number {
+  return authenticatedAt === null ? 0 : Math.floor(authenticatedAt.getTime() / 1000)
 }
 
-function encodeJson(value: object): string {
-  return Buffer.from(JSON.stringify(value)).toString('base64url')
+/** The instant that `auth_time` says; null for 0. */
+export function instantOfAuthTime(seconds: number): Date | null {
+  return seconds === 0 ? null : new Date(seconds * 1000)
 }
 
 function signingKey({ accessKeys: [first] }: Pick<AuthContext, 'accessKeys'>) {
@@ -75,10 +93,11 @@ function signingKey({ accessKeys: [first] }: Pick<AuthContext, 'accessKeys'>) {
  * The claims of a token of ours, from its signature alone: no database.
  * @throws InvalidTokenError (signature, shape, key), TokenExpiredError, UnauthorizedError (a token of another kind)
  */
-export function verifyAccessToken(ctx: Pick<AuthContext, 'accessKeys' | 'now'>, token: string): AccessTokenClaims {
-  const key = findAccessKey(ctx.accessKeys, readTokenHeader(token))
+export function verifyAccessToken(ctx: Pick<AuthContext, 'accessKeys' | 'now' | 'settings'>, token: string): AccessTokenClaims {
+  const header = readTokenHeader(token)
+  const key = findAccessKey(ctx.accessKeys, header)
   if (!key) throw new InvalidTokenError()
-  return verifyUnder(key, token, ctx.now())
+  return verifyUnder(key, { token, header }, { now: ctx.now(), profile: tokenProfileOf(ctx.settings) })
 }
 
 /**
@@ -88,24 +107,31 @@ export function verifyAccessToken(ctx: Pick<AuthContext, 'accessKeys' | 'now'>, 
  */
 export function readTokenHeader(token: string): AccessTokenHeader {
   if (token.length > maxLength || !/^[\w-]+\.[\w-]+\.[\w-]+$/.test(token)) throw new InvalidTokenError()
-  if (token.startsWith(encodedSecretHeader)) return secretHeader
-  if (!token.startsWith(latest.encoded)) latest = readHeader(token.slice(0, token.indexOf('.') + 1))
+  const known = secretHeaders.find(({ encoded }) => token.startsWith(encoded))
+  if (known) return known.header
+  if (!latest || !token.startsWith(latest.encoded)) latest = readHeader(token.slice(0, token.indexOf('.') + 1))
   return latest.header
 }
 
-// All tokens of a key begin alike: what the last one said is not parsed again.
-let latest: { encoded: string; header: AccessTokenHeader } = { encoded: encodedSecretHeader, header: secretHeader }
+interface ReadHeader {
+  readonly encoded: string
+  readonly header: AccessTokenHeader
+}
 
-function readHeader(encoded: string): typeof latest {
+// All tokens of a key begin alike: what the last one said is not parsed again.
+let latest: ReadHeader | null = null
+
+function readHeader(encoded: string): ReadHeader {
   const header = parseHeader(encoded)
   const { alg, kid, typ } = header
-  if (Object.keys(header).length !== 3 || typ !== 'JWT' || typeof kid !== 'string' || !isJwtAlgorithm(alg)) throw new InvalidTokenError()
-  return { encoded, header: { alg, kid } }
+  if (typ !== 'JWT' && typ !== 'at+jwt') throw new InvalidTokenError()
+  if (Object.keys(header).length !== 3 || typeof kid !== 'string' || !isJwtAlgorithm(alg)) throw new InvalidTokenError()
+  return { encoded, header: { alg, kid, typ } }
 }
 
 function parseHeader(encoded: string): Record<string, unknown> {
   try {
-    const header = parseJson(encoded)
+    const header: unknown = JSON.parse(Buffer.from(encoded, 'base64url').toString('utf8'))
     if (typeof header === 'object' && header !== null) return header as Record<string, unknown> // a list has no three such members
   } catch {
     // No JSON: one refusal for every header that is not ours.
@@ -118,15 +144,18 @@ function isJwtAlgorithm(alg: unknown): alg is JwtAlgorithm {
 }
 
 /** By `kid`; the header's algorithm must be the key's, and never chooses it. */
-export function findAccessKey(keys: readonly AccessKey[], { kid, alg }: AccessTokenHeader): AccessKey | null {
+export function findAccessKey(keys: readonly AccessKey[], { kid, alg }: Pick<AccessTokenHeader, 'kid' | 'alg'>): AccessKey | null {
   const key = keys.find((candidate) => candidate.kid === kid)
   return key?.algorithm === alg ? key : null
 }
 
 /** @throws InvalidTokenError, TokenExpiredError, UnauthorizedError as `verifyAccessToken` */
-export function verifyUnder(key: VerifyingKey, token: string, now: Date): AccessTokenClaims {
-  if (!isSigned(key, token)) throw new InvalidTokenError()
-  const claims = readClaims(parsePayload(token))
+export function verifyUnder(
+  key: VerifyingKey,
+  { token, header }: { token: string; header: AccessTokenHeader },
+  { now, profile }: { now: Date; profile: TokenProfile | null },
+): AccessTokenClaims {
+  const claims = readClaims(readSigned(key, token), header, profile)
   refuseExpired(claims, now)
   return claims
 }
@@ -136,31 +165,26 @@ export function refuseExpired({ exp }: AccessTokenClaims, now: Date): void {
   if (!(now.getTime() < exp * 1000)) throw new TokenExpiredError()
 }
 
-/** After the signature: what is parsed here was written by a holder of the key. */
-function parsePayload(token: string): unknown {
-  try {
-    return parseJson(token.slice(token.indexOf('.') + 1, token.lastIndexOf('.')))
-  } catch {
-    throw new InvalidTokenError()
-  }
-}
-
-function parseJson(encoded: string): unknown {
-  return JSON.parse(Buffer.from(encoded, 'base64url').toString('utf8'))
-}
-
-/** Copied by name into a fresh object: a claim called `__proto__` goes nowhere. Frozen throughout: many requests share it. */
-function readClaims(payload: unknown): AccessTokenClaims {
+/**
+ * The payload is null where the key did not sign the token. Our claims are copied by name, those of the host without reserved names, because
+ * a claim called `__proto__` must go nowhere. They are frozen, because many requests share them.
+ */
+function readClaims(payload: unknown, header: AccessTokenHeader, profile: TokenProfile | null): AccessTokenClaims {
   if (typeof payload !== 'object' || payload === null || Array.isArray(payload)) throw new InvalidTokenError()
-  const { amr, email, exp, iat, nbf, sid, sub, typ } = payload as Record<string, unknown>
+  const profileClaims = readProfileClaims(profile, header.typ, payload as Record<string, unknown>)
+  const { amr, auth_time: authTime, email, exp, iat, nbf, sid, sub, typ } = payload as Record<string, unknown>
   if (typ !== 'access') throw new UnauthorizedError()
   if (nbf !== undefined) throw new InvalidTokenError() // one more time to obey, and no token of ours has it
   if (typeof sub !== 'string' || sub.length < 1 || sub.length > 64) throw new InvalidTokenError()
   if (sid !== undefined && (typeof sid !== 'string' || sid.length < 1 || sid.length > 64)) throw new InvalidTokenError()
+  if (authTime !== undefined && !isSeconds(authTime)) throw new InvalidTokenError()
   if (typeof email !== 'string' || !Number.isFinite(exp) || !Number.isFinite(iat)) throw new InvalidTokenError()
   if (!Array.isArray(amr) || !amr.every(isAuthMethod)) throw new InvalidTokenError()
   return Object.freeze({
+    ...hostClaimsOf(payload),
+    ...profileClaims,
     amr: Object.freeze([...amr]),
+    ...(authTime !== undefined && { auth_time: authTime }),
     email,
     exp: Number(exp),
     iat: Number(iat),
@@ -168,4 +192,8 @@ function readClaims(payload: unknown): AccessTokenClaims {
     sub,
     typ,
   })
+}
+
+function isSeconds(value: unknown): value is number {
+  return Number.isSafeInteger(value) && Number(value) >= 0
 }

@@ -4,8 +4,8 @@ import type { UserRecord } from '../store/auth-store'
 
 /**
  * Stands for what lets people into an account: something begun earlier carries it, and ends with the first reset,
- * password change, second factor, proof or change of the address or deactivation in between (contract section 13, Challenge
- * and (b)). Under a key, because it travels through browsers and a host's password hashes may be weak.
+ * password change, second factor, proof or change of the address or deactivation in between. Under a key, because it travels
+ * through browsers and a host's password hashes may be weak.
  */
 export function accountDigest(key: KeyObject, user: UserRecord): string {
   const { id, email, hashedPassword, totpEnabledAt, emailVerifiedAt, activatedAt, isActive } = user

@@ -2,11 +2,13 @@ import type { AuthContext } from '../context'
 import type { LoginChallenge, OpenedSession } from './finish-login'
 
 /** Tells observers how a login ended, once its unit has committed. */
-export function announceLogin(
-  ctx: AuthContext,
-  { kind, userId, amr }: OpenedSession | LoginChallenge,
-  about: { provider?: string } = {},
-): void {
-  if (kind === 'session') ctx.events.emit('login', { userId, amr, ...about })
-  else ctx.events.emit('challenge', { userId, amr })
+export function announceLogin(ctx: AuthContext, result: OpenedSession | LoginChallenge, about: { provider?: string } = {}): void {
+  const { userId, amr } = result
+  if (result.kind === 'challenge') {
+    ctx.events.emit('challenge', { userId, amr })
+    return
+  }
+  if (result.hasBegun === false) return
+  ctx.events.emit('login', { userId, amr, ...about })
+  if (result.endedByLimit) ctx.events.emit('session.revoked', { userId, count: result.endedByLimit, reason: 'limit' })
 }

@@ -3,15 +3,17 @@ import type { AuthContext } from '../context'
 import { ConfigurationError } from '../errors'
 import type { KeyList } from '../keys'
 import { hashOpaqueToken } from '../opaque-token'
-import type { SessionRecord, SessionStore, SessionWithUser } from '../store/auth-store'
+import type { SessionKind, SessionRecord, SessionStore, SessionWithUser } from '../store/auth-store'
 import { after, earlier } from './instants'
 import { hasTokenShape, isOldSessionToken, readSessionToken } from './session-token'
 
-/** What of a server-side session its owner may see: neither the cookie's value nor its hash. */
+/** What of a session its owner may see: neither its token nor the token's hash. */
 export interface PublicSession {
   /** Names the session in a list; opens nothing. */
   readonly id: string
   readonly userId: string
+  /** `tokens`: an access token and a refresh token. `session`: behind a session cookie. */
+  readonly kind: SessionKind
   /** The methods of the login it began with. */
   readonly amr: readonly AuthMethod[]
   readonly createdAt: Date
@@ -20,10 +22,14 @@ export interface PublicSession {
   readonly expiresAt: Date
   readonly ip: string | null
   readonly userAgent: string | null
+  /** The registration key of the provider that the person signed in with; null: none. */
+  readonly provider: string | null
 }
 
-export function toPublicSession({ id, userId, amr, createdAt, lastSeenAt, expiresAt, ip, userAgent }: SessionRecord): PublicSession {
-  return Object.freeze({ id, userId, amr: Object.freeze(amrFromText(amr)), createdAt, lastSeenAt, expiresAt, ip, userAgent })
+export function toPublicSession(session: SessionRecord): PublicSession {
+  const { id, userId, kind, createdAt, lastSeenAt, expiresAt, ip, userAgent, provider } = session
+  const amr = Object.freeze(amrFromText(session.amr))
+  return Object.freeze({ id, userId, kind, amr, createdAt, lastSeenAt, expiresAt, ip, userAgent, provider })
 }
 
 export interface LiveSession extends SessionWithUser {
@@ -59,23 +65,27 @@ export async function findLiveSession(ctx: SessionContext, token: string): Promi
 }
 
 /** Ended ones too. Junk is refused by its MAC, without a query. */
-export async function findBySessionCookie(
+export async function findBySessionCookie(lookUp: SessionLookUp, token: string): Promise<SessionWithUser | null> {
+  return findByToken(lookUp, 'session', token)
+}
+
+async function findByToken(
   { sessions, sessionTokenKeys: keys }: SessionLookUp,
+  kind: SessionKind,
   token: string,
 ): Promise<SessionWithUser | null> {
-  const isPossible = keys ? isOldSessionToken(token) || readSessionToken(keys, 'session', token) !== null : hasTokenShape(token)
+  const isPossible = keys ? isOldSessionToken(token) || readSessionToken(keys, kind, token) !== null : hasTokenShape(token)
   if (!isPossible) return null
   const tokenHash = hashOpaqueToken(token)
-  const found = await sessions.find({ tokenHash, kind: 'session' })
+  const found = await sessions.find({ tokenHash, kind })
   // A store that was given to createGuards() is asked directly, so its answer is compared here.
-  const isAsked = found?.session.tokenHash === tokenHash && found.session.kind === 'session' && found.session.userId === found.user.id
+  const isAsked = found?.session.tokenHash === tokenHash && found.session.kind === kind && found.session.userId === found.user.id
   return isAsked ? found : null
 }
 
 /** The session of a refresh token that is valid now, also when it has expired. */
-export async function findByRefreshToken(ctx: AuthContext, sessions: SessionStore, token: string): Promise<SessionWithUser | null> {
-  if (!isOldSessionToken(token) && !readSessionToken(ctx.keys['session-token'], 'tokens', token)) return null
-  return sessions.find({ tokenHash: hashOpaqueToken(token), kind: 'tokens' })
+export async function findByRefreshToken(lookUp: SessionLookUp, token: string): Promise<SessionWithUser | null> {
+  return findByToken(lookUp, 'tokens', token)
 }
 
 export function isAlive({ revokedAt, expiresAt }: Pick<SessionRecord, 'revokedAt' | 'expiresAt'>, now: Date): boolean {

@@ -1,13 +1,38 @@
 import { type AuthMethod, isSecondFactor } from '../amr'
+import type { HostClaims } from '../claims/host-claims'
 import type { AuthContext } from '../context'
 import type { UserRecord } from '../store/auth-store'
 import { signChallenge } from './challenge'
+import type { Destination } from './destination'
 
 /** How somebody signed in. */
 export interface Login {
   readonly amr: readonly AuthMethod[]
   /** The registration key of the provider that vouched for the person; null: none did. */
   readonly provider: string | null
+  /**
+   * A credential of this login was added to an existing account less than 24 hours ago: it signs in, and the session counts as not
+   * fresh until the person shows another one.
+   */
+  readonly isYoung?: boolean
+  /** What the host adds to the access token. Left out: it was not asked (`host-claims.ts`). */
+  readonly claims?: HostClaims
+  /** Where the browser goes in the end; the challenge keeps it. Null or left out: the request names none. */
+  readonly destination?: Destination | null
+}
+
+/** A browser in which somebody finished a login of one account. Opens nothing. */
+export interface Device {
+  /** A digest of the account's address: finds the entry without a query. */
+  readonly address: string
+  /** Random: the name of this browser's rate limits. */
+  readonly id: string
+  /** The session of the login. Null: the store keeps none, or the person logged out of it in this browser. */
+  readonly sessionId: string | null
+  /** A digest of the password hash and the address: a change of either ends the device. */
+  readonly digest: string
+  /** Seconds since 1970. */
+  readonly end: number
 }
 
 /** A login with nothing left to show. */
@@ -15,6 +40,16 @@ export interface OpenedSession {
   kind: 'session'
   userId: string
   amr: readonly AuthMethod[]
+  /** The account has no password any more, because the first proof of its address took it over: ask the person for one. */
+  passwordRequired?: true
+  /** How many other sessions of the account ended because of `maxSessionsPerUser`; left out: none. */
+  endedByLimit?: number
+  /** The `return_to` that the login began with: where the browser goes now. Left out: it began without one. */
+  returnTo?: string
+  /** The session begins later, when an app exchanges the code of this login (`oauth-code/`). */
+  hasBegun?: false
+  /** For the answer's device cookie, the newest first; left out where nothing sets one. */
+  devices?: readonly Device[]
 }
 
 export interface TokenPair extends OpenedSession {
@@ -36,7 +71,11 @@ export interface LoginChallenge {
 export type LoginResult = TokenPair | LoginChallenge
 
 /** Begins what a finished login gives: a token pair, or a server-side session. Inside the login's transaction. */
-export type OpenSession<Session extends OpenedSession> = (ctx: AuthContext, user: UserRecord, login: Login) => Promise<Session>
+export interface OpenSession<Session extends OpenedSession> {
+  (ctx: AuthContext, user: UserRecord, login: Login): Promise<Session>
+  /** True: it signs an access token, so the host is asked for its claims. */
+  readonly takesClaims?: boolean | undefined
+}
 
 /**
  * The one door. Called inside the unit of work that has locked the user's row and seen it active, or has just made it:
@@ -49,12 +88,17 @@ export async function finishLogin<Session extends OpenedSession>(
   login: Login,
   open: OpenSession<Session>,
 ): Promise<Session | LoginChallenge> {
-  if (ctx.settings.mfaEnabled && user.totpEnabledAt && !login.amr.some(isSecondFactor))
+  if (isChallenged(ctx, user, login))
     return { kind: 'challenge', userId: user.id, amr: login.amr, mfaToken: signChallenge(ctx, await asStored(ctx, user), login) }
   return open(ctx, user, login)
 }
 
+/** True where the person has to show a second factor first. */
+export function isChallenged({ settings }: AuthContext, user: UserRecord, { amr }: Login): boolean {
+  return settings.mfaEnabled && user.totpEnabledAt !== null && !amr.some(isSecondFactor)
+}
+
 /** A challenge is compared with the row later, and a host's table may keep less of it: whole seconds, or no such column. */
-async function asStored(ctx: AuthContext, user: UserRecord): Promise<UserRecord> {
+export async function asStored(ctx: AuthContext, user: UserRecord): Promise<UserRecord> {
   return (await ctx.store.users.find(user.id)) ?? user
 }

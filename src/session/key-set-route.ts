@@ -24,7 +24,7 @@ export function keySetRoutes(ctx: Pick<AuthContext, 'accessKeys'>): Route[] {
         answers: [{ status: 200, description: 'The key set; may be kept for five minutes.', schema: keySetSchema }],
       },
       handle: (_req, res) => {
-        // Public, and asked for by every verifier (contract section 13, Keys).
+        // Public, and asked for by every verifier.
         res.setHeader('Cache-Control', 'public, max-age=300')
         res.removeHeader('Pragma')
         sendJson(res, 200, { keys })

@@ -1,6 +1,6 @@
 import { type AuthContext, unitOfWork } from '../context'
 import { InvalidTokenError } from '../errors'
-import type { SessionStore, SessionWithUser } from '../store/auth-store'
+import type { SessionKind, SessionStore, SessionWithUser } from '../store/auth-store'
 import { findByRefreshToken, findBySessionCookie, isAlive, sessionsOf } from './find-session'
 import { readSessionToken } from './session-token'
 import { isStillTrusted, readStatelessToken } from './stateless-refresh-token'
@@ -8,11 +8,16 @@ import { isStillTrusted, readStatelessToken } from './stateless-refresh-token'
 /**
  * Ends the session of a refresh token, or every session of its user. Idempotent, and silent about tokens nobody knows (RFC 7009
  * section 2.2). A token of an ended session ends nothing more. A stateless token lives on: only what is kept can be ended.
+ * @returns the id of the session that it ended alone; null: none, or all
  */
-export async function logOut(ctx: AuthContext, presented: string, { allSessions = false }: { allSessions?: boolean } = {}): Promise<void> {
+export async function logOut(
+  ctx: AuthContext,
+  presented: string,
+  { allSessions = false }: { allSessions?: boolean } = {},
+): Promise<string | null> {
   const { sessions } = ctx.store
   if (!sessions) return logOutStateless(ctx, presented, allSessions)
-  await endPresented(ctx, sessions, await findByAnyRefreshToken(ctx, sessions, presented), allSessions)
+  return endPresented(ctx, sessions, await findByAnyRefreshToken(ctx, sessions, presented), allSessions)
 }
 
 /** The same by the value of a session cookie. */
@@ -20,29 +25,47 @@ export async function logOutSession(
   ctx: AuthContext,
   sessionToken: string,
   { allSessions = false }: { allSessions?: boolean } = {},
-): Promise<void> {
+): Promise<string | null> {
   const sessions = sessionsOf(ctx.store)
   const found = await findBySessionCookie({ sessions, sessionTokenKeys: ctx.keys['session-token'] }, sessionToken)
-  await endPresented(ctx, sessions, found, allSessions)
+  return endPresented(ctx, sessions, found, allSessions)
+}
+
+/**
+ * Ends one session by one statement, for a client past its rate limit: no row is read, so no event says whose it was. A token without a
+ * good MAC ends nothing.
+ * @returns the id of the session that it ended
+ */
+export async function logOutByMac(ctx: AuthContext, kind: SessionKind, presented: string): Promise<string | null> {
+  const token = readSessionToken(ctx.keys['session-token'], kind, presented)
+  const isEnded = token !== null && (await ctx.store.sessions?.revoke({ id: token.id, kind }, ctx.now()))
+  return isEnded ? token.id : null
 }
 
 /** Also by a token that was used before: whoever holds one may end the session. */
 function findByAnyRefreshToken(ctx: AuthContext, sessions: SessionStore, presented: string): Promise<SessionWithUser | null> {
   const token = readSessionToken(ctx.keys['session-token'], 'tokens', presented)
-  return token ? sessions.find({ id: token.id }) : findByRefreshToken(ctx, sessions, presented)
+  return token ? sessions.find({ id: token.id }) : findByRefreshToken({ sessions, sessionTokenKeys: ctx.keys['session-token'] }, presented)
 }
 
-async function endPresented(ctx: AuthContext, sessions: SessionStore, found: SessionWithUser | null, allSessions: boolean): Promise<void> {
-  if (!found || !isAlive(found.session, ctx.now())) return
+async function endPresented(
+  ctx: AuthContext,
+  sessions: SessionStore,
+  found: SessionWithUser | null,
+  allSessions: boolean,
+): Promise<string | null> {
+  if (!found || !isAlive(found.session, ctx.now())) return null
   const { id, userId } = found.session
   if (allSessions) await unitOfWork(ctx, (ctx) => endSessions(ctx, userId))
-  else if (!(await sessions.revoke({ id }, ctx.now()))) return
+  else if (!(await sessions.revoke({ id }, ctx.now()))) return null
   ctx.events.emit('logout', { userId, allSessions })
+  return allSessions ? null : id
 }
 
-async function logOutStateless(ctx: AuthContext, presented: string, allSessions: boolean): Promise<void> {
+async function logOutStateless(ctx: AuthContext, presented: string, allSessions: boolean): Promise<null> {
   const userId = await ownerOfStateless(ctx, presented)
   if (userId !== null) ctx.events.emit('logout', { userId, allSessions })
+  return null
 }
 
 async function ownerOfStateless(ctx: AuthContext, presented: string): Promise<string | null> {
@@ -71,12 +94,21 @@ export interface KeptSession {
   sessionToken?: string | undefined
 }
 
-/** The same, but for the session that is shown; inside a transaction that holds the user's row. */
-export async function endOtherSessions(ctx: AuthContext, userId: string, keep: KeptSession = {}): Promise<void> {
+/** What may not outlive the end of the other sessions: whoever began it may have been in one of them. */
+const openRequests = ['EMAIL_CHANGE', 'LINK_TICKET', 'REAUTH_TICKET', 'OAUTH_CODE'] as const
+
+/**
+ * The same, but for the session that is shown; inside a transaction that holds the user's row. Also ends what a person asked for and has
+ * not finished: a change of address, tickets of linking and reauthentication, and logins of apps that wait for their exchange.
+ * @returns the id of the session that goes on
+ */
+export async function endOtherSessions(ctx: AuthContext, userId: string, keep: KeptSession = {}): Promise<string | null> {
+  await ctx.store.userTokens.consumeAllForUser(userId, ctx.now(), openRequests)
   const { sessions } = ctx.store
-  if (!sessions) return
+  if (!sessions) return null
   const exceptId = await keptSessionId(ctx, sessions, userId, keep)
   await sessions.revokeForUser(userId, ctx.now(), exceptId === null ? {} : { exceptId })
+  return exceptId
 }
 
 /** Only a token that is valid now names a session: one that was rotated away names somebody else's by now. */
@@ -84,7 +116,7 @@ async function keptSessionId(ctx: AuthContext, sessions: SessionStore, userId: s
   const { refreshToken, sessionId, sessionToken } = keep
   const lookUp = { sessions, sessionTokenKeys: ctx.keys['session-token'] }
   const shown = [
-    () => (refreshToken === undefined ? null : findByRefreshToken(ctx, sessions, refreshToken)),
+    () => (refreshToken === undefined ? null : findByRefreshToken(lookUp, refreshToken)),
     () => (sessionId === undefined ? null : sessions.find({ id: sessionId })),
     () => (sessionToken === undefined ? null : findBySessionCookie(lookUp, sessionToken)),
   ]

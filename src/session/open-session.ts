@@ -3,6 +3,7 @@ import type { SessionStore } from '../store/auth-store'
 import { signAccessToken } from './access-token'
 import { findBySessionCookie, sessionsOf } from './find-session'
 import type { LoginChallenge, OpenedSession, OpenSession, TokenPair } from './finish-login'
+import { claimsToSign } from './host-claims'
 import { type SessionOrigin, startSession } from './start-session'
 import { issueStatelessToken } from './stateless-refresh-token'
 
@@ -19,24 +20,28 @@ export type SessionLoginResult = OpenedServerSession | LoginChallenge
 
 /** For `finishLogin`: an access token and a refresh token. The refresh token is stateless where the store keeps no sessions. */
 export function openTokens(origin: SessionOrigin = {}): OpenSession<TokenPair> {
-  return async (ctx, user, login) => {
+  const open: OpenSession<TokenPair> = async (ctx, user, login) => {
+    const claims = claimsToSign(ctx, login)
     const { sessions } = ctx.store
-    const { sessionId, token, expiresAt, createdAt } = sessions
+    const { sessionId, token, authenticatedAt, expiresAt, createdAt, endedByLimit } = sessions
       ? refreshTokenOf(await startSession(ctx, sessions, 'tokens', user, login, origin))
-      : { sessionId: null, ...(await issueStatelessToken(ctx, user.id, login.amr)) }
+      : { sessionId: null, endedByLimit: 0, ...(await issueStatelessToken(ctx, user.id, login)) }
     return {
       kind: 'session',
       userId: user.id,
       amr: login.amr,
-      accessToken: signAccessToken(ctx, user, { amr: login.amr, sessionId, at: createdAt }),
+      accessToken: signAccessToken(ctx, user, { amr: login.amr, sessionId, authenticatedAt, at: createdAt, claims }),
       refreshToken: token,
       refreshTokenExpiresAt: expiresAt,
+      ...(endedByLimit > 0 && { endedByLimit }),
     }
   }
+  return Object.assign(open, { takesClaims: true })
 }
 
-function refreshTokenOf({ session, token }: Awaited<ReturnType<typeof startSession>>) {
-  return { sessionId: session.id, token, expiresAt: session.expiresAt, createdAt: session.createdAt }
+function refreshTokenOf({ session, token, endedByLimit }: Awaited<ReturnType<typeof startSession>>) {
+  const { id: sessionId, authenticatedAt, expiresAt, createdAt } = session
+  return { sessionId, token, authenticatedAt, expiresAt, createdAt, endedByLimit }
 }
 
 /** For `finishLogin`: a session behind a cookie, in the place of the one that the browser presents. */
@@ -44,8 +49,10 @@ export function openServerSession(origin: SessionOrigin): OpenSession<OpenedServ
   return async (ctx, user, login) => {
     const sessions = sessionsOf(ctx.store)
     if (origin.sessionToken) await endPresented(ctx, sessions, origin.sessionToken)
-    const { session, token } = await startSession(ctx, sessions, 'session', user, login, origin)
-    return { kind: 'session', userId: user.id, amr: login.amr, sessionId: session.id, sessionToken: token, expiresAt: session.expiresAt }
+    const { session, token, endedByLimit } = await startSession(ctx, sessions, 'session', user, login, origin)
+    const { id: sessionId, expiresAt } = session
+    const opened = { kind: 'session', userId: user.id, amr: login.amr, sessionId, sessionToken: token, expiresAt } as const
+    return endedByLimit > 0 ? { ...opened, endedByLimit } : opened
   }
 }
 

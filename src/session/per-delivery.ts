@@ -9,7 +9,7 @@ export interface DeliveryLine {
   readonly delivery: 'bearer' | 'cookie'
   /** Before each path. */
   readonly base: '' | '/cookie'
-  /** What such a line checks before anything else: no other site may set or use our cookies (contract section 12). */
+  /** What such a line checks before anything else: no other site may set or use our cookies. */
   readonly before: readonly RequestHandler[]
 }
 
@@ -19,7 +19,7 @@ export function perDelivery(ctx: AuthContext, lines: (line: DeliveryLine) => Rou
   const inCookies = (base: DeliveryLine['base']): DeliveryLine => ({
     delivery: 'cookie',
     base,
-    before: [sameSite(ctx.settings)],
+    before: [sameSite(ctx)],
   })
   const { tokenDelivery } = ctx.settings
   if (tokenDelivery === 'cookie') return lines(inCookies(''))

@@ -36,7 +36,8 @@ export async function refuseUsedToken(
   const refreshToken = candidates.find((token) => hashOpaqueToken(token) === session.tokenHash)
   // Made under a secret that is no longer listed: nobody's fault, so nothing ends.
   if (refreshToken === undefined) throw new InvalidTokenError()
-  return { user, amr: amrFromText(session.amr), sessionId: id, refreshToken, expiresAt: session.expiresAt, at: session.rotatedAt ?? at }
+  const { amr, authenticatedAt, expiresAt, rotatedAt } = session
+  return { user, amr: amrFromText(amr), sessionId: id, authenticatedAt, refreshToken, expiresAt, at: rotatedAt ?? at }
 }
 
 /** Over at its very end. Without a window never, also where another server's clock is ahead of ours. */

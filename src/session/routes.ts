@@ -1,4 +1,3 @@
-import type { Request, Response } from 'express'
 import Joi from 'joi'
 import type { AuthContext } from '../context'
 import { AccountInactiveError, InvalidTokenError, UnauthorizedError } from '../errors'
@@ -6,15 +5,16 @@ import { type Description, done } from '../http/description'
 import { type Route, withBody } from '../http/routes'
 import { sendEmpty } from '../http/send'
 import { text } from '../http/validate'
-import { clearLoginCookies, loginAnswer, readRefreshCookie, sendLogin } from './delivery'
-import { logOut } from './log-out'
+import { clearLoginCookies, loginAnswer, readRefreshCookie, sendRefreshed } from './delivery'
+import { clearEndedCookies } from './ended-cookies'
+import { type LogoutRules, logOutRequest, logoutLimit } from './log-out-request'
 import { type DeliveryLine, perDelivery } from './per-delivery'
 import { refresh } from './refresh'
 
 const token = text(4096)
 const allSessions = Joi.boolean().optional().default(false)
 
-const describesLogout: Description = { summary: 'End this session, or all of the account’s', answers: [done] }
+const describesLogout: Description = { summary: 'End this session, or all of the account’s', answers: [done], limit: logoutLimit }
 
 function describesRefresh(delivery: 'bearer' | 'cookie'): Description {
   return {
@@ -24,14 +24,11 @@ function describesRefresh(delivery: 'bearer' | 'cookie'): Description {
   }
 }
 
-/** What else of this browser ends with a logout; rooms above this one know. */
-export type OnLogout = (req: Request, res: Response) => Promise<void>
-
-export function sessionRoutes(ctx: AuthContext, onLogout: OnLogout): Route[] {
-  return perDelivery(ctx, (line) => (line.delivery === 'cookie' ? cookieRoutes(ctx, line, onLogout) : bodyRoutes(ctx, line, onLogout)))
+export function sessionRoutes(ctx: AuthContext, rules: LogoutRules): Route[] {
+  return perDelivery(ctx, (line) => (line.delivery === 'cookie' ? cookieRoutes(ctx, line, rules) : bodyRoutes(ctx, line, rules)))
 }
 
-function bodyRoutes(ctx: AuthContext, { base, before }: DeliveryLine, onLogout: OnLogout): Route[] {
+function bodyRoutes(ctx: AuthContext, { base, before }: DeliveryLine, rules: LogoutRules): Route[] {
   return [
     withBody({
       method: 'POST',
@@ -40,7 +37,7 @@ function bodyRoutes(ctx: AuthContext, { base, before }: DeliveryLine, onLogout: 
       loginShaped: true,
       before,
       body: Joi.object<{ refresh_token: string }>({ refresh_token: token }),
-      handle: async (_req, res, body) => sendLogin(ctx, res, await refresh(ctx, body.refresh_token), 'bearer'),
+      handle: async (_req, res, body) => sendRefreshed(ctx, res, await refresh(ctx, body.refresh_token), 'bearer'),
     }),
     withBody({
       method: 'POST',
@@ -49,15 +46,14 @@ function bodyRoutes(ctx: AuthContext, { base, before }: DeliveryLine, onLogout: 
       before,
       body: Joi.object<{ refresh_token: string; all_sessions: boolean }>({ refresh_token: token, all_sessions: allSessions }),
       handle: async (req, res, body) => {
-        await logOut(ctx, body.refresh_token, { allSessions: body.all_sessions })
-        await onLogout(req, res)
+        await logOutRequest(ctx, rules, [req, res], { kind: 'tokens', token: body.refresh_token, allSessions: body.all_sessions })
         sendEmpty(res)
       },
     }),
   ]
 }
 
-function cookieRoutes(ctx: AuthContext, { base, before }: DeliveryLine, onLogout: OnLogout): Route[] {
+function cookieRoutes(ctx: AuthContext, { base, before }: DeliveryLine, rules: LogoutRules): Route[] {
   return [
     withBody({
       method: 'POST',
@@ -69,7 +65,12 @@ function cookieRoutes(ctx: AuthContext, { base, before }: DeliveryLine, onLogout
       handle: async (req, res) => {
         const presented = readRefreshCookie(ctx, req)
         if (presented === null) throw new UnauthorizedError()
-        sendLogin(ctx, res, await refresh(ctx, presented), 'cookie')
+        try {
+          sendRefreshed(ctx, res, await refresh(ctx, presented), 'cookie')
+        } catch (error) {
+          if (error instanceof InvalidTokenError) await clearEndedCookies(ctx, req, res) // a second use has ended the session
+          throw error
+        }
       },
     }),
     withBody({
@@ -80,8 +81,7 @@ function cookieRoutes(ctx: AuthContext, { base, before }: DeliveryLine, onLogout
       body: Joi.object<{ all_sessions: boolean }>({ all_sessions: allSessions }),
       handle: async (req, res, body) => {
         const presented = readRefreshCookie(ctx, req)
-        if (presented !== null) await logOut(ctx, presented, { allSessions: body.all_sessions })
-        await onLogout(req, res)
+        await logOutRequest(ctx, rules, [req, res], { kind: 'tokens', token: presented, allSessions: body.all_sessions })
         clearLoginCookies(ctx, res)
         sendEmpty(res)
       },

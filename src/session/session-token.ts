@@ -15,8 +15,9 @@ const macBytes = 32
 const signedBytes = secretBytes + idBytes + 4
 
 /**
- * Returns a refresh token or the value of a session cookie: 32 secret bytes, the session's id, the generation, and a MAC over the three and
- * the kind (contract section 14.5). It is opaque to everybody else.
+ * Returns a refresh token or the value of a session cookie: 32 secret bytes, the session's id, the generation, and a MAC over
+ * the three and
+ * the kind. It is opaque to everybody else.
  * @param keys the first one makes the MAC
  */
 export function makeSessionToken(
@@ -33,7 +34,8 @@ export function makeSessionToken(
 }
 
 /**
- * Returns what a token says about itself, once one of the keys has checked its MAC: no query is needed to refuse what nobody here made.
+ * Returns what a token says about itself, once one of the keys has checked its MAC: no query is needed to refuse what nobody
+ * here made.
  * Null for everything else, and for a token of the other kind.
  */
 export function readSessionToken(keys: KeyList, kind: SessionKind, token: string): SessionTokenId | null {

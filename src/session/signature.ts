@@ -1,52 +1,41 @@
-import { constants, createHmac, type KeyObject, sign, timingSafeEqual, verify } from 'node:crypto'
-import { type AccessKey, isUnderAny, type NamedAccessKey, type SecretAccessKey } from '../keys'
+import type { KeyObject } from 'node:crypto'
+import jwt from 'jsonwebtoken'
+import type { AccessKey, JwtAlgorithm, NamedAccessKey, SecretAccessKey } from '../keys'
 
 /** What a signature is checked with. */
 export type VerifyingKey = Pick<SecretAccessKey, 'algorithm' | 'keys'> | Pick<NamedAccessKey, 'algorithm' | 'key'>
 
-/**
- * The last part of a compact JWS, under the two before it. By node:crypto too: what jsonwebtoken.sign checks on the way is ours
- * and known, and costs a refresh more than the signature does.
- */
-export function signatureOf(
-  { algorithm, privateKey }: { algorithm: AccessKey['algorithm']; privateKey: KeyObject },
-  signed: string,
-): string {
-  if (algorithm === 'HS256') return hmacOf(privateKey, signed)
-  return sign('sha256', Buffer.from(signed), inputOf[algorithm](privateKey)).toString('base64url')
+interface SigningKey extends Pick<AccessKey, 'algorithm' | 'kid'> {
+  readonly privateKey: KeyObject
+}
+
+/** Signs claims as a compact JWS (RFC 7515 section 7.1). Its header is exactly alg, typ and, where the key has one, kid. */
+export function signClaims({ algorithm, kid, privateKey }: SigningKey, claims: object, typ: 'JWT' | 'at+jwt' = 'JWT'): string {
+  return jwt.sign(claims, privateKey, { algorithm, header: { alg: algorithm, typ }, ...(kid !== null && { keyid: kid }) })
 }
 
 /**
- * Whether the last part of a compact JWS signs the two before it (RFC 7515 section 5.2), under the key's own algorithm
- * (RFC 7518 section 3). By node:crypto: jsonwebtoken.verify takes apart and parses a token twice, which is most of what a
- * guard costs at the first sight of one (test/bench/guard.mts), to find an algorithm and a header that are decided before.
+ * Returns the payload of a token that the key signed under its own algorithm (RFC 8725 section 3.1), and null for every other
+ * token. The caller checks the header before and the claims after, `exp` included: a remembered token has its `exp` checked
+ * without its signature, and one check serves both.
  */
-export function isSigned(verifying: VerifyingKey, token: string): boolean {
-  const end = token.lastIndexOf('.')
-  const signed = token.slice(0, end)
-  const signature = token.slice(end + 1)
-  if (verifying.algorithm === 'HS256') return isUnderAny(verifying.keys, (key) => isSameSignature(hmacOf(key, signed), signature))
-  const { algorithm, key } = verifying
-  const bytes = Buffer.from(signature, 'base64url')
-  // One signature, one text: the spare bits of its last character would make sixteen (RFC 4648 section 3.5).
-  if (bytes.toString('base64url') !== signature) return false
+export function readSigned(verifying: VerifyingKey, token: string): unknown {
+  if (verifying.algorithm !== 'HS256') return isCanonical(token) ? payloadOf(token, verifying.key, verifying.algorithm) : null
+  // Every key is tried, so that the time does not tell which one signed.
+  const payloads = verifying.keys.map((key) => payloadOf(token, key, 'HS256'))
+  return payloads.find((payload) => payload !== null) ?? null
+}
+
+/** One signature has one text: the spare bits of its last character would make sixteen (RFC 4648 section 3.5). */
+function isCanonical(token: string): boolean {
+  const signature = token.slice(token.lastIndexOf('.') + 1)
+  return Buffer.from(signature, 'base64url').toString('base64url') === signature
+}
+
+function payloadOf(token: string, key: KeyObject, algorithm: 'HS256' | JwtAlgorithm): unknown {
   try {
-    return verify('sha256', Buffer.from(signed), inputOf[algorithm](key), bytes)
+    return jwt.verify(token, key, { algorithms: [algorithm], ignoreExpiration: true, ignoreNotBefore: true })
   } catch {
-    return false // whatever OpenSSL cannot make sense of signs nothing
+    return null // jsonwebtoken says why; the client is not told
   }
-}
-
-function hmacOf(key: KeyObject, signed: string): string {
-  return createHmac('sha256', key).update(signed).digest('base64url')
-}
-
-function isSameSignature(one: string, other: string): boolean {
-  return one.length === other.length && timingSafeEqual(Buffer.from(one), Buffer.from(other))
-}
-
-const inputOf = {
-  ES256: (key: KeyObject) => ({ key, dsaEncoding: 'ieee-p1363' as const }),
-  RS256: (key: KeyObject) => ({ key, padding: constants.RSA_PKCS1_PADDING }),
-  PS256: (key: KeyObject) => ({ key, padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: constants.RSA_PSS_SALTLEN_DIGEST }),
 }

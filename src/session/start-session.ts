@@ -5,6 +5,7 @@ import { hashOpaqueToken } from '../opaque-token'
 import type { SessionKind, SessionRecord, SessionStore, UserRecord } from '../store/auth-store'
 import type { Login } from './finish-login'
 import { after, earlier } from './instants'
+import { insertWithinLimit } from './limit-sessions'
 import { makeSessionToken } from './session-token'
 
 /** Where a session is opened from: what its owner recognises it by, and what it takes the place of. */
@@ -21,6 +22,8 @@ export interface StartedSession {
   readonly session: SessionRecord
   /** The plaintext: handed out once, never stored. */
   readonly token: string
+  /** Other sessions of the user that this one took the place of, by `maxSessionsPerUser`. */
+  readonly endedByLimit: number
 }
 
 /**
@@ -48,7 +51,7 @@ export async function startSession(
     generation: 0,
     rotatedAt: null,
     amr: amrToText(login.amr),
-    authenticatedAt: now,
+    authenticatedAt: login.isYoung ? null : now,
     isPersistent: true,
     ip: plainText(origin.ip, 45),
     userAgent: plainText(origin.userAgent, 512),
@@ -60,8 +63,7 @@ export async function startSession(
     endsAt,
     revokedAt: null,
   }
-  await sessions.insert(session)
-  return { session, token }
+  return { session, token, endedByLimit: await insertWithinLimit(ctx, sessions, session) }
 }
 
 function lifetimeOf({ settings }: AuthContext, kind: SessionKind): { idleSeconds: number; maxSeconds: number } {

@@ -4,58 +4,74 @@ import type { AuthContext } from '../context'
 import { InvalidTokenError } from '../errors'
 import { isUnderAny } from '../keys'
 import type { UserRecord } from '../store/auth-store'
+import { authTimeOf, instantOfAuthTime } from './access-token'
+import type { Login } from './finish-login'
 import { epochSeconds, readPrivateToken, signPrivateToken } from './private-token'
 
 export interface IssuedRefreshToken {
   readonly token: string
+  readonly authenticatedAt: Date | null
   readonly expiresAt: Date
   readonly createdAt: Date
 }
 
 /**
- * The refresh token of a store that keeps none (contract section 10.9): it can be used any number of times until it
+ * The refresh token of a store that keeps none: it can be used any number of times until it
  * expires, and no logout reaches it. What lets people in is part of it, so that a reset, a password change or a change of
  * the second factor ends it all the same.
  */
 export interface StatelessSession {
   readonly userId: string
   readonly amr: readonly AuthMethod[]
+  /** When the person signed in; null: by a credential that was too young to count. */
+  readonly authenticatedAt: Date | null
   /** Seconds since 1970: the absolute end, which a refresh does not move. */
   readonly end: number
   readonly digest: string
 }
 
 /** Begins a session. Inside the unit of work of its login, whose changes to the user it has to hold. */
-export async function issueStatelessToken(ctx: AuthContext, userId: string, amr: readonly AuthMethod[]): Promise<IssuedRefreshToken> {
+export async function issueStatelessToken(ctx: AuthContext, userId: string, { amr, isYoung }: Login): Promise<IssuedRefreshToken> {
   // Compared with the row later, and a host's table may keep less of a user than this login knows: read as it is stored.
   const user = await ctx.store.users.find(userId)
   if (!user) throw new InvalidTokenError()
   const at = ctx.now()
-  return signStatelessToken(ctx, user, amr, epochSeconds(at) + ctx.settings.refreshFamilyTtlSeconds, at)
+  const end = epochSeconds(at) + ctx.settings.refreshFamilyTtlSeconds
+  return signStatelessToken(ctx, user, { amr, authenticatedAt: isYoung ? null : at, end }, at)
 }
 
 export function signStatelessToken(
   ctx: AuthContext,
   user: UserRecord,
-  amr: readonly AuthMethod[],
-  end: number,
+  { amr, authenticatedAt, end }: Pick<StatelessSession, 'amr' | 'authenticatedAt' | 'end'>,
   at: Date,
 ): IssuedRefreshToken {
   const iat = epochSeconds(at)
   const exp = Math.min(iat + ctx.settings.refreshTokenTtlSeconds, end)
   const [key] = ctx.keys.refresh
-  const claims = { amr, dig: credentialDigest(key, user), end, exp, iat, sub: user.id, typ: 'refresh' }
-  return { token: signPrivateToken(key, claims), expiresAt: new Date(exp * 1000), createdAt: at }
+  const claims = {
+    amr,
+    auth_time: authTimeOf(authenticatedAt),
+    dig: credentialDigest(key, user),
+    end,
+    exp,
+    iat,
+    sub: user.id,
+    typ: 'refresh',
+  }
+  return { token: signPrivateToken(key, claims), authenticatedAt, expiresAt: new Date(exp * 1000), createdAt: at }
 }
 
 /** @throws InvalidTokenError for whatever is not a living token of ours */
 export function readStatelessToken(ctx: AuthContext, token: string, at: Date): StatelessSession {
   const claims = readPrivateToken(ctx.keys.refresh, token, { typ: 'refresh', at })
   if (!claims) throw new InvalidTokenError()
-  const { amr, dig, end, sub } = claims
+  // A token of release 0.1.0 does not say when its person signed in.
+  const { amr, auth_time: authTime = 0, dig, end, sub } = claims
   if (typeof sub !== 'string' || typeof dig !== 'string' || typeof end !== 'number') throw new InvalidTokenError()
+  if (typeof authTime !== 'number') throw new InvalidTokenError()
   if (!Array.isArray(amr) || !amr.every(isAuthMethod)) throw new InvalidTokenError()
-  return { userId: sub, amr, end, digest: dig }
+  return { userId: sub, amr, authenticatedAt: instantOfAuthTime(authTime), end, digest: dig }
 }
 
 /** True while nothing that lets people in has changed since the token was made. */

@@ -3,9 +3,10 @@ import type { AuthContext } from '../context'
 import { makeSessionToken, type SessionTokenId } from './session-token'
 
 /**
- * Returns the refresh token that replaces `predecessor`. Its secret bytes are random unless there is a grace window: then a late request gets
- * the same token again although no plaintext is stored, because it follows from the predecessor and the session's id under a key of ours
- * (contract section 13, Grace). Neither the database alone tells it, nor the predecessor alone.
+ * Returns the refresh token that replaces `predecessor`. Its secret bytes are random unless there is a grace window: then a
+ * late request gets
+ * the same token again although no plaintext is stored, because it follows from the predecessor and the session's id under a
+ * key of ours. Neither the database alone tells it, nor the predecessor alone.
  */
 export function successorOf({ keys, settings }: AuthContext, predecessor: string, next: SessionTokenId): string {
   if (settings.refreshReuseGraceSeconds === 0) return makeSessionToken(keys['session-token'], 'tokens', next)

@@ -6,13 +6,20 @@ import { readCredential } from '../guards/credentials'
 import { askedLocale } from '../http/locale'
 import { verifyAccessToken } from '../session/access-token'
 import { isAccountDigest } from '../session/account-digest'
+import type { Destination } from '../session/destination'
 import { queryParameter, queryValues } from './query-parameter'
 import { type Attempt, type Intent, parallelAttempts, readAttempts, sameText, writeAttempts } from './state-cookie'
 
 const longestState = 512
 
 /** Starts an attempt beside the ones still open in this browser; the oldest gives way to a sixth. */
-export function beginAttempt(ctx: AuthContext, req: Request, res: Response, provider: string, intent: Intent): Attempt {
+export function beginAttempt(
+  ctx: AuthContext,
+  req: Request,
+  res: Response,
+  provider: string,
+  { destination, ...intent }: Intent & { destination: Destination | null },
+): Attempt {
   const attempt: Attempt = {
     ...intent,
     provider,
@@ -20,34 +27,41 @@ export function beginAttempt(ctx: AuthContext, req: Request, res: Response, prov
     expiresAt: epochSeconds(ctx) + ctx.settings.oauthStateTtlSeconds,
     secret: 0,
     locale: askedLocale(req),
+    destination,
   }
   writeAttempts(ctx, res, [...readAttempts(ctx, req), attempt].slice(-parallelAttempts))
   return attempt
 }
 
 /**
- * The attempt a callback belongs to, spent: no second request can take it. Evaluated in the contract's order, `error`
- * before `state`; either refusal ends every attempt of this browser and reaches no provider.
+ * Returns the attempt a callback belongs to, and marks its state as used: no second request can take it. Looks at `error`
+ * before `state`. Either refusal clears the cookie of this browser and reaches no provider. Only a `state` that matched is marked:
+ * a request that matches nothing must not write anything.
  * @throws OAuthProviderDeniedError, OAuthStateMismatchError
  */
 export async function takeAttempt(ctx: AuthContext, req: Request, res: Response, provider: string): Promise<Attempt> {
   const attempts = readAttempts(ctx, req)
   if (isDenied(req)) {
-    await endAttempts(ctx, res, attempts)
+    writeAttempts(ctx, res, [])
     throw new OAuthProviderDeniedError()
   }
-  const state = queryParameter(req, 'state', longestState)
-  const attempt = attempts.find((candidate) => candidate.provider === provider && sameText(candidate.random, state))
-  if (!attempt || !(await spend(ctx, attempt)) || !(await isStillMeant(ctx, req, attempt))) {
-    await endAttempts(ctx, res, attempts)
+  const attempt = findAttempt(ctx, req, provider)
+  if (!attempt || !(await ctx.stateMarkers.claim(attempt.random, attempt.expiresAt)) || !(await isStillMeant(ctx, req, attempt))) {
+    writeAttempts(ctx, res, [])
     throw new OAuthStateMismatchError()
   }
   writeAttempts(
     ctx,
     res,
-    attempts.filter((other) => other !== attempt),
+    attempts.filter(({ random }) => random !== attempt.random),
   )
   return attempt
+}
+
+/** The attempt of this browser that the `state` of a callback names; null: none. Marks nothing. */
+export function findAttempt(ctx: AuthContext, req: Request, provider: string): Attempt | null {
+  const state = queryParameter(req, 'state', longestState)
+  return readAttempts(ctx, req).find((attempt) => attempt.provider === provider && sameText(attempt.random, state)) ?? null
 }
 
 /** Any `error` is a denial, however often it comes; an empty one counts as omitted (RFC 6749 section 3.1). */
@@ -56,8 +70,8 @@ function isDenied(req: Request): boolean {
 }
 
 /**
- * A link attempt names its account: it ends with a change of what lets people in there, and in a browser where somebody
- * else is signed in by now. Seen again under the user's lock; here it saves the provider a call, and its code.
+ * An attempt of a signed-in person names its account: it ends with a change of what lets people in there, and in a browser where
+ * somebody else is signed in by now. Seen again under the user's lock; here it saves the provider a call, and its code.
  */
 async function isStillMeant(ctx: AuthContext, req: Request, attempt: Attempt): Promise<boolean> {
   if (attempt.purpose === 'login') return true
@@ -68,9 +82,9 @@ async function isStillMeant(ctx: AuthContext, req: Request, attempt: Attempt): P
 }
 
 /** Null also for a token that has expired on the way: the callback is reached without one where delivery is bearer. */
-function signedInAs(ctx: AuthContext, req: Request): string | null {
+export function signedInAs(ctx: AuthContext, req: Request): string | null {
   try {
-    const credential = readCredential(ctx.settings, req)
+    const credential = readCredential(ctx, req)
     return credential && verifyAccessToken(ctx, credential.token).sub
   } catch (error) {
     if (error instanceof UnauthorizedError) return null
@@ -78,22 +92,9 @@ function signedInAs(ctx: AuthContext, req: Request): string | null {
   }
 }
 
-/** For a logout: whoever sits down at this browser next finishes nothing that was begun before. */
-export async function endOwnAttempts(ctx: AuthContext, req: Request, res: Response): Promise<void> {
-  const attempts = readAttempts(ctx, req)
-  if (attempts.length > 0) await endAttempts(ctx, res, attempts)
-}
-
-async function endAttempts(ctx: AuthContext, res: Response, attempts: readonly Attempt[]): Promise<void> {
-  writeAttempts(ctx, res, [])
-  await Promise.all(attempts.map((attempt) => spend(ctx, attempt)))
-}
-
-/** A kept cookie can be sent again: what makes a state single use is remembered here, until it would have expired anyway. */
-async function spend(ctx: AuthContext, attempt: Attempt): Promise<boolean> {
-  const seconds = Math.max(1, attempt.expiresAt - epochSeconds(ctx))
-  const { count } = await ctx.stateMarkers.increment(`oauth-state:${attempt.random}`, seconds, 1)
-  return count === 1
+/** For a logout: the next person at this browser finishes no login that was begun before. */
+export function endOwnAttempts(ctx: AuthContext, req: Request, res: Response): void {
+  if (readAttempts(ctx, req).length > 0) writeAttempts(ctx, res, [])
 }
 
 function epochSeconds(ctx: AuthContext): number {

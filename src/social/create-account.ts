@@ -2,21 +2,23 @@ import { type AuthContext, unitOfWork } from '../context'
 import { type Locale, placeholderName } from '../http/locale'
 import { unusablePassword } from '../passwords/unusable-password'
 import type { OAuthUser } from '../providers/provider-client'
-import { finishLogin, type OpenSession, type TokenPair } from '../session/finish-login'
+import type { OpenedSession, OpenSession } from '../session/finish-login'
+import { finishOrPostpone } from '../session/host-claims'
+import type { NewUser } from '../store/auth-store'
 import { identitiesOf, identityRecord } from './identities'
 import type { SocialLogin } from './log-in-with-identity'
 
 /** An active account with the provider's address and name, and no password anybody could use. */
-export async function createAccount(
+export async function createAccount<Session extends OpenedSession>(
   ctx: AuthContext,
   email: string,
   profile: OAuthUser,
-  open: OpenSession<TokenPair>,
+  open: OpenSession<Session>,
   locale: Locale,
-): Promise<SocialLogin> {
+): Promise<SocialLogin<Session>> {
   const now = ctx.now()
   return unitOfWork(ctx, async (ctx) => {
-    const user = await ctx.store.users.insert({
+    const account: NewUser = {
       email,
       hashedPassword: unusablePassword(),
       name: profile.name ?? placeholderName[locale],
@@ -32,8 +34,9 @@ export async function createAccount(
       emailVerifiedAt: profile.emailVerified === true ? now : null,
       activatedAt: now,
       passwordSetAt: null,
-    })
+    }
+    const user = await ctx.store.users.insert(account, { by: 'provider', profile })
     await identitiesOf(ctx).insert(identityRecord(user.id, profile, now))
-    return { result: await finishLogin(ctx, user, { amr: ['ext'], provider: profile.provider }, open), did: 'created' }
+    return { result: await finishOrPostpone(ctx, user, { amr: ['ext'], provider: profile.provider }, open), did: 'created' }
   })
 }

@@ -1,4 +1,4 @@
-import type { Settings } from '../config/settings'
+import type { Settings } from '../config/every-setting'
 import {
   OAuthAccountInactiveError,
   OAuthEmailMissingError,
@@ -14,13 +14,15 @@ export interface FoundAccounts {
   linked: UserRecord | null
   /** The account the provider's email belongs to. */
   emailOwner: UserRecord | null
+  /** That account waits for its activation: the provider's word can be the first proof of its address. */
+  isEmailOwnerPending?: boolean
 }
 
 export type IdentityDecision = { kind: 'log_in'; user: UserRecord } | { kind: 'link'; user: UserRecord } | { kind: 'create'; email: string }
 
 type Rules = Pick<Settings, 'oauthLinkByVerifiedEmail' | 'oauthAllowAccountCreation'>
 
-/** The specification's identity resolution, line for line. The email is never the key: it only decides about new links. */
+/** Decides which account an external identity belongs to. The email is never the key: it only decides about new links. */
 export function decideIdentity(
   settings: Rules,
   profile: Pick<OAuthUser, 'email' | 'emailVerified'>,
@@ -31,7 +33,7 @@ export function decideIdentity(
   if (found.emailOwner) {
     if (!settings.oauthLinkByVerifiedEmail) throw new OAuthEmailTakenError()
     if (profile.emailVerified !== true) throw new OAuthEmailUnverifiedError() // null is not treated as verified
-    return { kind: 'link', user: active(found.emailOwner) }
+    return { kind: 'link', user: found.isEmailOwnerPending ? found.emailOwner : active(found.emailOwner) }
   }
   if (!settings.oauthAllowAccountCreation) throw new OAuthRegistrationDisabledError()
   return { kind: 'create', email: profile.email }

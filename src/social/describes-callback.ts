@@ -1,17 +1,21 @@
-import type { Settings } from '../config/settings'
+import type { Settings } from '../config/every-setting'
 import {
   AccountInactiveError,
+  MfaFactorTooNewError,
+  MfaRequiredError,
   OAuthCodeMissingError,
   OAuthProviderDeniedError,
   OAuthProviderNotConfiguredError,
   OAuthStateMismatchError,
   OAuthTokenRejectedError,
+  ReauthenticationRequiredError,
   UnauthorizedError,
 } from '../errors'
 import { type Answer, type Description, type QueryParameter, string } from '../http/description'
 import { loginAnswer } from '../session/delivery'
 import { identitySchema } from './identity-body'
 import { accountRefusals, linkRefusals } from './refusals'
+import { ticketSchemas } from './send-ticket'
 
 /** RFC 6749 sections 4.1.2 and 4.1.2.1; RFC 9207 section 2. */
 const query: readonly QueryParameter[] = [
@@ -21,11 +25,11 @@ const query: readonly QueryParameter[] = [
   { name: 'iss', description: 'Who the provider is.', schema: string },
 ]
 
-export function describesCallback({ oauthSuccessRedirect, oauthErrorRedirect, tokenDelivery }: Settings): Description {
+export function describesCallback(settings: Settings): Description {
   return {
     summary: 'The way back from the provider: log in, or link where that was begun',
     query,
-    answers: [inBody(tokenDelivery), ...redirects(oauthSuccessRedirect, oauthErrorRedirect)],
+    answers: [inBody(settings.tokenDelivery), ...redirects(settings)],
     refuses: [
       OAuthProviderNotConfiguredError,
       OAuthProviderDeniedError,
@@ -36,28 +40,40 @@ export function describesCallback({ oauthSuccessRedirect, oauthErrorRedirect, to
       AccountInactiveError,
       ...accountRefusals,
       ...linkRefusals,
+      MfaRequiredError,
+      MfaFactorTooNewError,
+      ReauthenticationRequiredError,
     ],
-    ...(oauthErrorRedirect !== null && { refusals: 'redirect' }),
+    ...(settings.oauthErrorRedirect !== null && { refusals: 'redirect' }),
   }
 }
 
 function inBody(delivery: Settings['tokenDelivery']): Answer {
   const { status, description, schema } = loginAnswer(delivery)
-  return { status, description: `${description} After a link: the identity.`, schema: { oneOf: [schema, identitySchema] } }
+  return {
+    status,
+    description: `${description} After a link: the identity. Where the session that began to link or to confirm is not signed in: a ticket.`,
+    schema: { oneOf: [schema, identitySchema, ...ticketSchemas] },
+  }
 }
 
-function redirects(success: string | null, error: string | null): Answer[] {
+/** With tokens in the body alone there is neither a `return_to` nor a success redirect. */
+function redirects({ tokenDelivery, oauthErrorRedirect, appRedirects }: Settings): Answer[] {
+  const hasApps = appRedirects.length > 0
+  const hasPages = tokenDelivery !== 'bearer'
+  const asks: Answer = {
+    status: 200,
+    description: 'For a browser whose account has a second factor: the page that asks for it.',
+    isPage: true,
+  }
   return [
-    ...(success === null
-      ? []
-      : [
-          { status: 302, description: 'To the success redirect.' } as const,
-          {
-            status: 200,
-            description: 'For a browser whose account has a second factor: the page that asks for it.',
-            isPage: true,
-          } as const,
-        ]),
-    ...(error === null ? [] : [{ status: 302, description: 'To the error redirect, with `error=CODE`.' } as const]),
+    ...(hasPages ? [redirect('To `return_to`, or else to the success redirect.')] : []),
+    ...(hasApps ? [redirect('To the app, with `code`, `ticket` or `error`.')] : []),
+    ...(hasPages || hasApps ? [asks] : []),
+    ...(oauthErrorRedirect === null ? [] : [redirect('To the error redirect, with `error=CODE`.')]),
   ]
+}
+
+function redirect(description: string): Answer {
+  return { status: 302, description }
 }

@@ -1,10 +1,11 @@
 import { type AuthContext, unitOfWork } from '../context'
 import { AccountInactiveError, ConfigurationError, LastLoginMethodError, OAuthAccountNotLinkedError, UnauthorizedError } from '../errors'
 import type { Locale } from '../http/locale'
-import { mailNotice } from '../mailbox/send-mail'
 import { hasPassword } from '../passwords/unusable-password'
 import type { OAuthUser } from '../providers/provider-client'
-import type { IdentityRecord, IdentityStore, NewIdentity, UserRecord } from '../store/auth-store'
+import { holdSession } from '../step-up/fresh-session'
+import type { IdentityRecord, IdentityStore, NewIdentity, SessionRecord, UserRecord } from '../store/auth-store'
+import { announceChange } from '../undo/announce-change'
 
 /** The account's linked identities, oldest first. */
 export function listIdentities(ctx: AuthContext, userId: string): Promise<IdentityRecord[]> {
@@ -20,24 +21,26 @@ export async function unlinkIdentity(
   ctx: AuthContext,
   userId: string,
   provider: string,
-  { locale }: { locale?: Locale | undefined } = {},
+  { locale, session, isFinal }: { locale?: Locale | undefined; session?: SessionRecord | null; isFinal?: boolean } = {},
 ): Promise<void> {
-  const owner = await unitOfWork(ctx, async (ctx) => {
-    const user = await ctx.store.users.lock(userId)
-    if (!user) throw new UnauthorizedError()
-    if (!user.isActive) throw new AccountInactiveError()
-    return (await remove(ctx, user, provider)) > 0 ? user : null
-  })
-  if (!owner) throw new OAuthAccountNotLinkedError({ details: { provider } })
+  await announceChange(ctx, userId, { topic: 'identity_unlinked', locale, provider }, (leaveUndoPoint) =>
+    unitOfWork(ctx, async (ctx) => {
+      const user = await ctx.store.users.lock(userId)
+      if (!user) throw new UnauthorizedError()
+      if (!user.isActive) throw new AccountInactiveError()
+      await holdSession(ctx, session)
+      await leaveUndoPoint(ctx, { user, isFinal })
+      if ((await remove(ctx, user, provider)) === 0) throw new OAuthAccountNotLinkedError({ details: { provider } })
+    }),
+  )
   ctx.events.emit('identity.unlinked', { userId, provider })
-  mailNotice(ctx, owner, 'identity_unlinked', locale, provider)
 }
 
 /** Compared here: a host's collation may take another spelling of the key for the same, and the rule below would not. */
 async function remove(ctx: AuthContext, user: UserRecord, provider: string): Promise<number> {
   const linked = await identitiesOf(ctx).listForUser(user.id)
   if (!linked.some((identity) => identity.provider === provider)) return 0
-  const isOnlyDoor = linked.length === 1 && !hasPassword(user)
+  const isOnlyDoor = linked.length === 1 && !(ctx.settings.localAccountsEnabled && hasPassword(user))
   if (ctx.settings.oauthKeepLastLoginMethod && isOnlyDoor) throw new LastLoginMethodError({ details: { provider } })
   return identitiesOf(ctx).deleteForUser(user.id, provider)
 }

@@ -7,9 +7,9 @@ import {
   UnauthorizedError,
 } from '../errors'
 import type { Locale } from '../http/locale'
-import { mailNotice } from '../mailbox/send-mail'
 import type { OAuthUser } from '../providers/provider-client'
 import { DuplicateRecordError, type IdentityRecord, type UserRecord } from '../store/auth-store'
+import { announceChange, type LeaveUndoPoint } from '../undo/announce-change'
 import { acceptProfile } from './accept-profile'
 import { identitiesOf, identityRecord } from './identities'
 
@@ -24,6 +24,14 @@ export interface LinkedIdentity {
 /** Throws unless the account, as its locked row shows it, may still be linked; `ctx` is the unit's. */
 export type LinkCheck = (ctx: AuthContext, user: UserRecord | null) => Promise<void> | void
 
+export interface LinkOptions {
+  check?: LinkCheck
+  /** True: the person showed a code of an old factor, so no link undoes the change. */
+  isFinal?: boolean | undefined
+  /** Of the notice. Default: `defaultLocale`. */
+  locale?: Locale | undefined
+}
+
 const rounds = 4
 
 /**
@@ -32,27 +40,26 @@ const rounds = 4
  *
  * Decided under the user's row, like unlinking and every login; whoever loses to a racer looks again.
  * @throws OAuthIdentityTakenError, OAuthProviderAlreadyLinkedError, OAuthError (an unusable profile), and what `check`
- *   throws: UnauthorizedError (the account is gone), AccountInactiveError
+ *   throws: UnauthorizedError (the account is gone, or the one this identity was linked to), AccountInactiveError
  */
 export async function linkIdentity(
   ctx: AuthContext,
   userId: string,
   given: OAuthUser,
-  { check = (_ctx, user) => requireActive(user), locale }: { check?: LinkCheck; locale?: Locale | undefined } = {},
+  { check = (_ctx, user) => requireActive(user), isFinal, locale }: LinkOptions = {},
 ): Promise<LinkedIdentity> {
   const profile = acceptProfile(given)
-  for (let round = 1; round <= rounds; round += 1) {
-    const linked = await tryOnce(ctx, userId, profile, check)
-    if (!linked) continue
-    if (linked.isNew) announce(ctx, linked, locale)
-    return linked
-  }
-  throw new ServiceUnavailableError()
-}
-
-function announce(ctx: AuthContext, { identity, owner }: LinkedIdentity, locale?: Locale): void {
-  ctx.events.emit('identity.linked', { userId: owner.id, provider: identity.provider })
-  mailNotice(ctx, owner, 'identity_linked', locale, identity.provider)
+  const { provider } = profile
+  const linked = await announceChange(ctx, userId, { topic: 'identity_linked', locale, provider }, async (leaveUndoPoint) => {
+    for (let round = 1; round <= rounds; round += 1) {
+      const leave: LeaveUndoPoint = (ctx, { user }) => leaveUndoPoint(ctx, { user, isFinal })
+      const linked = await tryOnce(ctx, userId, profile, check, leave)
+      if (linked) return linked
+    }
+    throw new ServiceUnavailableError()
+  })
+  if (linked.isNew) ctx.events.emit('identity.linked', { userId, provider })
+  return linked
 }
 
 /** @throws UnauthorizedError (the account is gone), AccountInactiveError */
@@ -61,13 +68,19 @@ export function requireActive(user: UserRecord | null): asserts user is UserReco
   if (!user.isActive) throw new AccountInactiveError()
 }
 
-async function tryOnce(ctx: AuthContext, userId: string, profile: OAuthUser, check: LinkCheck): Promise<LinkedIdentity | null> {
+async function tryOnce(
+  ctx: AuthContext,
+  userId: string,
+  profile: OAuthUser,
+  check: LinkCheck,
+  leaveUndoPoint: LeaveUndoPoint,
+): Promise<LinkedIdentity | null> {
   try {
     return await unitOfWork(ctx, async (ctx) => {
       const owner = await ctx.store.users.lock(userId)
       await check(ctx, owner)
       if (!owner) throw new UnauthorizedError()
-      return link(ctx, owner, profile)
+      return link(ctx, owner, profile, leaveUndoPoint)
     })
   } catch (error) {
     if (error instanceof DuplicateRecordError) return null
@@ -75,12 +88,14 @@ async function tryOnce(ctx: AuthContext, userId: string, profile: OAuthUser, che
   }
 }
 
-async function link(ctx: AuthContext, owner: UserRecord, profile: OAuthUser): Promise<LinkedIdentity> {
+async function link(ctx: AuthContext, owner: UserRecord, profile: OAuthUser, leaveUndoPoint: LeaveUndoPoint): Promise<LinkedIdentity> {
   const { provider, subject } = profile
   const known = await identitiesOf(ctx).findWithUser(provider, subject)
-  if (known && known.user.id !== owner.id) throw new OAuthIdentityTakenError({ details: { provider } })
+  if (known && !known.user) throw new UnauthorizedError()
+  if (known?.user && known.user.id !== owner.id) throw new OAuthIdentityTakenError({ details: { provider } })
   if (known) return { identity: known.identity, isNew: false, owner }
   const own = await identitiesOf(ctx).listForUser(owner.id)
   if (own.some((identity) => identity.provider === provider)) throw new OAuthProviderAlreadyLinkedError({ details: { provider } })
+  await leaveUndoPoint(ctx, { user: owner })
   return { identity: await identitiesOf(ctx).insert(identityRecord(owner.id, profile, ctx.now())), isNew: true, owner }
 }

@@ -1,7 +1,15 @@
 import type { Request, Response } from 'express'
 import Joi from 'joi'
 import type { AuthContext } from '../context'
-import { AccountInactiveError, OAuthProviderNotConfiguredError, OAuthStateMismatchError, UnauthorizedError } from '../errors'
+import {
+  AccountInactiveError,
+  OAuthIdentityTakenError,
+  OAuthProviderAlreadyLinkedError,
+  OAuthProviderNotConfiguredError,
+  OAuthStateMismatchError,
+  UnauthorizedError,
+} from '../errors'
+import { acceptFinalCode, finalCode, finalCodeRefusals } from '../factor/final-code'
 import { getAuth } from '../guards/current-auth'
 import type { Guards } from '../guards/guards'
 import { routeBudget } from '../guards/route-budget'
@@ -10,26 +18,34 @@ import { type Description, shape, string } from '../http/description'
 import { localeOf } from '../http/locale'
 import { type Route, withBody } from '../http/routes'
 import { sendJson, sendRedirect } from '../http/send'
-import { passwordText } from '../http/validate'
+import { text } from '../http/validate'
 import type { OAuthUser } from '../providers/provider-client'
-import { accountDigest, isAccountDigest } from '../session/account-digest'
+import { isAccountDigest } from '../session/account-digest'
+import { isApp, successTarget } from '../session/destination'
+import { type DeliveryLine, perDelivery } from '../session/per-delivery'
 import { refuseSupersededToken } from '../session/superseded-token'
-import { findActiveUser } from '../step-up/find-active-user'
-import { reauthenticate } from '../step-up/reauthenticate'
-import { beginAttempt } from './attempts'
+import { aliveSession, freshSession, holdSession, sessionOf } from '../step-up/fresh-session'
+import { provenAddress } from '../step-up/require-proven-address'
+import { beginBoundAttempt, isInSameSession, ticketOwner } from './bound-attempt'
+import { redirectThrottled, throttledAnswers } from './error-redirect'
 import { identityBody, identitySchema } from './identity-body'
 import { linkIdentity, requireActive } from './link-identity'
+import { issueLinkTicket, redeemLinkTicket, requireSession } from './link-ticket'
+import { type DestinationBody, destinationFields, destinationOfBody } from './read-destination'
 import type { RedirectFlow } from './redirect-flow'
 import { linkRefusals, tokenRefusals } from './refusals'
 import { registeredProvider } from './registered-provider'
-import type { LinkAttempt } from './state-cookie'
+import { sendTicket } from './send-ticket'
+import type { BoundAttempt } from './state-cookie'
 import { linkWithToken } from './token-in-hand'
 import { accessTokenText } from './token-routes'
 
-interface LinkBody {
+interface LinkBody extends DestinationBody {
   access_token?: string
-  /** With `reauthenticate`. */
-  password?: string
+  /** Of an old factor: the change is final. */
+  code?: string
+  /** Names the session of the request, where the access token does not. */
+  refresh_token?: string
 }
 
 const describesLink: Description = {
@@ -42,7 +58,14 @@ const describesLink: Description = {
     },
     { status: 201, description: 'The identity, linked.', schema: identitySchema },
   ],
-  refuses: [UnauthorizedError, AccountInactiveError, ...linkRefusals, ...tokenRefusals, OAuthProviderNotConfiguredError],
+  refuses: [
+    UnauthorizedError,
+    AccountInactiveError,
+    ...linkRefusals,
+    ...tokenRefusals,
+    OAuthProviderNotConfiguredError,
+    ...finalCodeRefusals,
+  ],
 }
 
 export function linkRoutes(ctx: AuthContext, guards: Guards, flow: RedirectFlow): Route[] {
@@ -50,50 +73,101 @@ export function linkRoutes(ctx: AuthContext, guards: Guards, flow: RedirectFlow)
     withBody({
       method: 'POST',
       path: '/oauth/:provider/link',
-      describes: describesLink,
-      before: [routeBudget(ctx, 'oauth_link'), guards.requireAuth(), sameSiteWhenByCookie(ctx)],
-      body: Joi.object<LinkBody>({ access_token: accessTokenText.optional(), password: passwordText().optional() }),
+      describes: { ...describesLink, answers: [...describesLink.answers, ...throttledAnswers(ctx)] },
+      before: [
+        routeBudget(ctx, 'oauth_link'),
+        guards.requireAuth(),
+        sameSiteWhenByCookie(ctx),
+        aliveSession(ctx),
+        provenAddress(ctx),
+        freshSession(ctx),
+      ],
+      body: Joi.object<LinkBody>({
+        access_token: accessTokenText.optional(),
+        code: finalCode,
+        refresh_token: text(4096).optional(),
+        ...destinationFields,
+      }),
       handle: (req, res, body) => (body.access_token === undefined ? startLink(ctx, flow, req, res, body) : linkToken(ctx, req, res, body)),
+      onError: redirectThrottled(ctx),
     }),
+    ...perDelivery(ctx, (line) => [redeemRoute(ctx, guards, line)]),
   ]
 }
 
 /** The browser is sent by the page that asked, not by us: a POST answered with a redirect to another site is no use to a script. */
-async function startLink(ctx: AuthContext, flow: RedirectFlow, req: Request, res: Response, { password }: LinkBody): Promise<void> {
+async function startLink(ctx: AuthContext, flow: RedirectFlow, req: Request, res: Response, body: LinkBody): Promise<void> {
   const { key } = registeredProvider(ctx, req)
+  const destination = destinationOfBody(ctx, body)
   const claims = getAuth(req)
   const user = await ctx.store.users.find(claims.sub)
   requireActive(user)
-  await refuseSupersededToken(ctx, claims, user)
-  await reauthenticate(ctx, user, password)
-  const intent = { purpose: 'link', userId: user.id, digest: accountDigest(ctx.keys.state[0], user) } as const
-  sendJson(res, 200, { authorize_url: await flow.authorizeUrl(beginAttempt(ctx, req, res, key, intent)) })
+  refuseSupersededToken(ctx, claims, user)
+  const isFinal = await acceptFinalCode(ctx, user.id, body.code)
+  const intent = { provider: key, purpose: 'link', user, session: sessionOf(req), isFinal, destination } as const
+  const attempt = beginBoundAttempt(ctx, req, res, intent)
+  sendJson(res, 200, { authorize_url: await flow.authorizeUrl(attempt) })
 }
 
-async function linkToken(ctx: AuthContext, req: Request, res: Response, { access_token: token = '', password }: LinkBody): Promise<void> {
+async function linkToken(ctx: AuthContext, req: Request, res: Response, { access_token: token = '', code }: LinkBody): Promise<void> {
   const { key } = registeredProvider(ctx, req)
   const claims = getAuth(req)
-  if (ctx.settings.reauthenticate) await reauthenticate(ctx, await findActiveUser(ctx, claims.sub), password)
+  const session = sessionOf(req)
   const given = { provider: key, accessToken: token }
+  const isFinal = await acceptFinalCode(ctx, claims.sub, code)
   const { identity, isNew } = await linkWithToken(ctx, claims.sub, given, {
     locale: localeOf(req, ctx.settings.defaultLocale),
+    isFinal,
     async check(ctx, user) {
       requireActive(user)
-      await refuseSupersededToken(ctx, claims, user)
+      refuseSupersededToken(ctx, claims, user)
+      await holdSession(ctx, session)
     },
   })
   sendJson(res, isNew ? 201 : 200, identityBody(identity))
 }
 
-/** The end of a link attempt: links to the account that began it, if that is still what it was. Nobody is logged in. */
-export async function finishLink(ctx: AuthContext, req: Request, res: Response, attempt: LinkAttempt, profile: OAuthUser): Promise<void> {
+/**
+ * The end of a link attempt. Links where the account and the session that began it are signed in here, if the account is still what it was;
+ * otherwise links nothing and hands out a ticket. Nobody is logged in.
+ */
+export async function finishLink(ctx: AuthContext, req: Request, res: Response, attempt: BoundAttempt, profile: OAuthUser): Promise<void> {
+  if (isApp(attempt.destination) || !(await isInSameSession(ctx, req, attempt)))
+    return sendTicket(ctx, res, 'link_ticket', await issueLinkTicket(ctx, attempt, profile), attempt)
   const { identity } = await linkIdentity(ctx, attempt.userId, profile, {
     locale: localeOf(req, ctx.settings.defaultLocale),
-    check(_ctx, user) {
+    isFinal: attempt.isFinal,
+    async check(ctx, user) {
       if (!user || !isAccountDigest(ctx.keys.state, user, attempt.digest)) throw new OAuthStateMismatchError()
+      await requireSession(ctx, attempt)
     },
   })
-  const { oauthSuccessRedirect } = ctx.settings
-  if (oauthSuccessRedirect === null) sendJson(res, 200, identityBody(identity))
-  else sendRedirect(res, oauthSuccessRedirect)
+  const target = successTarget(ctx.settings, attempt.destination)
+  if (target === null) sendJson(res, 200, identityBody(identity))
+  else sendRedirect(res, target)
+}
+
+interface RedeemBody {
+  ticket: string
+  refresh_token?: string
+}
+
+/** What the callback could not do, because nobody was signed in there. */
+function redeemRoute(ctx: AuthContext, guards: Guards, { base, before }: DeliveryLine): Route {
+  return withBody({
+    method: 'POST',
+    path: `${base}/oauth/link/redeem`,
+    describes: {
+      summary: 'Link the identity of a ticket that the callback of a link gave',
+      answers: [{ status: 200, description: 'The identity, linked.', schema: identitySchema }],
+      refuses: [OAuthStateMismatchError, OAuthIdentityTakenError, OAuthProviderAlreadyLinkedError],
+    },
+    before: [...before, routeBudget(ctx, 'oauth_link_redeem'), guards.requireAuth(), sameSiteWhenByCookie(ctx), aliveSession(ctx)],
+    body: Joi.object<RedeemBody>({ ticket: text(8192), refresh_token: text(4096).optional() }),
+    handle: async (req, res, { ticket }) => {
+      const locale = localeOf(req, ctx.settings.defaultLocale)
+      const { identity } = await redeemLinkTicket(ctx, { owner: ticketOwner(ctx, req), ticket, locale })
+      sendJson(res, 200, identityBody(identity))
+    },
+  })
 }

@@ -1,19 +1,28 @@
 import { type AuthContext, unitOfWork } from '../context'
 import type { OAuthUser } from '../providers/provider-client'
-import { finishLogin, type OpenSession, type TokenPair } from '../session/finish-login'
+import type { Destination } from '../session/destination'
+import { finishLogin, type OpenedSession, type OpenSession } from '../session/finish-login'
+import { withClaims } from '../session/host-claims'
+import { identityUsableAt } from '../step-up/young-credential'
+import type { UserRecord } from '../store/auth-store'
 import { identitiesOf } from './identities'
 import type { SocialLogin } from './log-in-with-identity'
 
-/** Null when the link or the account's activity ended since it was looked at. */
-export function logInLinked(
+/**
+ * Null when the link or the account's activity ended since it was looked at.
+ * @param linkedAt when the identity was linked: a young one signs in, and proves nothing
+ */
+export async function logInLinked<Session extends OpenedSession>(
   ctx: AuthContext,
-  userId: string,
+  seen: UserRecord,
   { provider, subject }: OAuthUser,
-  open: OpenSession<TokenPair>,
-): Promise<SocialLogin | null> {
+  { open, linkedAt, destination }: { open: OpenSession<Session>; linkedAt: Date; destination: Destination | null },
+): Promise<SocialLogin<Session> | null> {
+  const login = await withClaims(ctx, seen, { amr: ['ext'], provider, destination }, open)
   return unitOfWork(ctx, async (ctx) => {
-    const user = await identitiesOf(ctx).recordLogin({ userId, provider, subject }, ctx.now())
-    if (user?.id !== userId) return null // an adapter's near match is nobody
-    return { result: await finishLogin(ctx, user, { amr: ['ext'], provider }, open), did: 'logged_in' }
+    const user = await identitiesOf(ctx).recordLogin({ userId: seen.id, provider, subject }, ctx.now())
+    if (user?.id !== seen.id) return null // an adapter's near match is nobody
+    const isYoung = identityUsableAt(ctx, user, linkedAt) !== null
+    return { result: await finishLogin(ctx, user, { ...login, isYoung }, open), did: 'logged_in' }
   })
 }

@@ -1,87 +1,144 @@
 import type { AuthContext } from '../context'
-import { ServiceUnavailableError } from '../errors'
+import { ServiceUnavailableError, UnauthorizedError } from '../errors'
+import type { Evidence } from '../first-proof/evidence'
+import { announceTakeOver, type TakenOver } from '../first-proof/take-over'
 import type { Locale } from '../http/locale'
 import { normalizeProfile } from '../providers/normalize-profile'
 import type { OAuthUser } from '../providers/provider-client'
+import { type LoginAttempt, newLoginAttempt } from '../session/announce-failed-login'
 import { announceLogin } from '../session/announce-login'
-import type { LoginResult, OpenSession, TokenPair } from '../session/finish-login'
-import { DuplicateRecordError, type UserRecord } from '../store/auth-store'
+import type { Destination } from '../session/destination'
+import type { LoginChallenge, OpenedSession, OpenSession } from '../session/finish-login'
+import { openPostponed, type PostponedLogin } from '../session/host-claims'
+import { DuplicateRecordError, type IdentityRecord, type UserRecord } from '../store/auth-store'
 import { acceptProfile } from './accept-profile'
 import { createAccount } from './create-account'
-import { decideIdentity, type FoundAccounts } from './decide-identity'
+import { decideIdentity } from './decide-identity'
 import { identitiesOf } from './identities'
-import { linkByVerifiedEmail } from './link-by-verified-email'
+import { linkByVerifiedEmail, mayActivate } from './link-by-verified-email'
 import { logInLinked } from './log-in-linked'
 
 /** What happened beside the session; told to observers once it is committed. */
-export interface SocialLogin {
-  result: LoginResult
+export interface SocialLogin<Session extends OpenedSession> {
+  result: Session | LoginChallenge | PostponedLogin
   did: 'logged_in' | 'linked' | 'created'
   /** What the first registrant of an unproven address held, and lost. */
-  ended?: { providers: readonly string[]; factor: boolean } | undefined
+  takenOver?: { user: UserRecord; what: TakenOver }
+  /** The account waited for its activation until then. */
+  isActivated?: boolean
+}
+
+export interface IdentityLoginOptions {
+  /** Of mails. Default: `defaultLocale`. */
+  locale?: Locale
+  /** What tells that the owner is already in. Asked only where the provider's word is the first proof of the account's address. */
+  evidence?: () => Promise<Evidence>
+  /** Where the browser goes in the end, also after a second step. */
+  destination?: Destination | null
+  /** Told who this login is about, as soon as that is known. */
+  attempt?: LoginAttempt
 }
 
 const rounds = 4
 
 /**
- * Turns an external identity into a session: finds the account, or links or creates one, as the specification's
- * identity resolution says.
+ * Turns an external identity into a session: finds the account, or links or creates one, as `decideIdentity` says.
  *
  * Each round looks, decides, and acts in one unit of work that checks again what the decision stood on. A racer that
  * changed it meanwhile (the same first login in another tab, an unlink, a signup) makes this one look again.
  * @throws OAuthEmailMissingError, OAuthEmailTakenError, OAuthEmailUnverifiedError, OAuthProviderAlreadyLinkedError,
- *   OAuthAccountInactiveError, OAuthRegistrationDisabledError, OAuthError (an unusable profile)
+ *   OAuthAccountInactiveError, OAuthRegistrationDisabledError, OAuthError (an unusable profile), UnauthorizedError (the
+ *   identity's account is gone)
  */
-export async function logInWithIdentity(
+export async function logInWithIdentity<Session extends OpenedSession>(
   ctx: AuthContext,
   given: OAuthUser,
-  open: OpenSession<TokenPair>,
-  options: { locale?: Locale } = {},
-): Promise<LoginResult> {
+  open: OpenSession<Session>,
+  options: IdentityLoginOptions = {},
+): Promise<Session | LoginChallenge> {
   const profile = normalizeProfile(given.provider, given)
+  const locale = options.locale ?? ctx.settings.defaultLocale
   for (let round = 1; round <= rounds; round += 1) {
-    const login = await tryOnce(ctx, profile, open, options.locale ?? ctx.settings.defaultLocale)
+    const login = await tryOnce(ctx, profile, open, {
+      locale,
+      destination: options.destination ?? null,
+      evidence: options.evidence ?? (async () => ({})),
+      attempt: options.attempt ?? newLoginAttempt(null),
+    })
     if (!login) continue
-    announce(ctx, profile, login)
-    return login.result
+    announce(ctx, profile, login, locale)
+    const result = await openPostponed(ctx, login.result, open)
+    announceLogin(ctx, result, { provider: profile.provider })
+    return login.takenOver ? withoutPassword(ctx, result) : result
   }
   throw new ServiceUnavailableError()
 }
 
-async function tryOnce(ctx: AuthContext, given: OAuthUser, open: OpenSession<TokenPair>, locale: Locale): Promise<SocialLogin | null> {
+async function tryOnce<Session extends OpenedSession>(
+  ctx: AuthContext,
+  given: OAuthUser,
+  open: OpenSession<Session>,
+  about: Required<IdentityLoginOptions>,
+): Promise<SocialLogin<Session> | null> {
   const linked = await findLinked(ctx, given)
   // Of an identity that is linked the address decides nothing: it is not looked at.
   const profile = linked ? given : acceptProfile(given)
-  const decision = decideIdentity(ctx.settings, profile, linked ? { linked, emailOwner: null } : await findByEmail(ctx, profile))
+  const { emailOwner, link } = linked ? { emailOwner: null, link: linked } : await findByEmail(ctx, profile)
+  const account = link?.user ?? emailOwner
+  about.attempt.userId = account?.id ?? null
+  about.attempt.email = account?.email ?? profile.email
+  const isEmailOwnerPending = emailOwner !== null && !emailOwner.isActive && (await mayActivate(ctx, emailOwner))
+  const decision = decideIdentity(ctx.settings, profile, { linked: link?.user ?? null, emailOwner, isEmailOwnerPending })
   try {
-    if (decision.kind === 'log_in') return await logInLinked(ctx, decision.user.id, profile, open)
-    if (decision.kind === 'link') return await linkByVerifiedEmail(ctx, decision.user, profile, open, locale)
-    return await createAccount(ctx, decision.email, profile, open, locale)
+    if (decision.kind === 'log_in') {
+      const linkedAt = link?.identity.createdAt ?? ctx.now()
+      return await logInLinked(ctx, decision.user, profile, { open, linkedAt, destination: about.destination })
+    }
+    if (decision.kind === 'link') return await linkByVerifiedEmail(ctx, decision.user, profile, open, about)
+    return await createAccount(ctx, decision.email, profile, open, about.locale)
   } catch (error) {
     if (error instanceof DuplicateRecordError) return null
     throw error
   }
 }
 
+/** The person may choose a password again, where there are any. */
+function withoutPassword<Session extends OpenedSession>(ctx: AuthContext, result: Session | LoginChallenge): Session | LoginChallenge {
+  return result.kind === 'session' && ctx.settings.localAccountsEnabled ? { ...result, passwordRequired: true } : result
+}
+
 /**
  * After a look for the identity. Two looks are not one: a first login in another tab may have committed between them, and
  * whoever holds the address is then this identity's own account.
  */
-async function findByEmail(ctx: AuthContext, profile: OAuthUser): Promise<FoundAccounts> {
-  if (profile.email === null) return { linked: null, emailOwner: null }
+async function findByEmail(ctx: AuthContext, profile: OAuthUser): Promise<{ emailOwner: UserRecord | null; link: Link | null }> {
+  if (profile.email === null) return { link: null, emailOwner: null }
   const emailOwner = await ctx.store.users.findByEmail(profile.email)
-  return { linked: emailOwner && (await findLinked(ctx, profile)), emailOwner }
+  return { link: emailOwner && (await findLinked(ctx, profile)), emailOwner }
 }
 
-async function findLinked(ctx: AuthContext, { provider, subject }: OAuthUser): Promise<UserRecord | null> {
-  return (await identitiesOf(ctx).findWithUser(provider, subject))?.user ?? null
+interface Link {
+  readonly user: UserRecord
+  readonly identity: IdentityRecord
 }
 
-function announce(ctx: AuthContext, { provider }: OAuthUser, { result, did, ended }: SocialLogin): void {
+/** @throws UnauthorizedError when the account is gone and left its identity behind */
+async function findLinked(ctx: AuthContext, { provider, subject }: OAuthUser): Promise<Link | null> {
+  const found = await identitiesOf(ctx).findWithUser(provider, subject)
+  if (!found) return null
+  if (!found.user) throw new UnauthorizedError()
+  return { user: found.user, identity: found.identity }
+}
+
+function announce(
+  ctx: AuthContext,
+  { provider }: OAuthUser,
+  { result, did, takenOver, isActivated }: SocialLogin<OpenedSession>,
+  locale: Locale,
+): void {
   const { userId } = result
-  for (const unlinked of ended?.providers ?? []) ctx.events.emit('identity.unlinked', { userId, provider: unlinked })
-  if (ended?.factor) ctx.events.emit('mfa.disabled', { userId })
+  if (isActivated) ctx.events.emit('activation', { userId })
+  if (takenOver) announceTakeOver(ctx, takenOver.user, takenOver.what, { locale, ...(did === 'linked' && { provider }) })
   if (did === 'created') ctx.events.emit('signup', { userId, by: 'ext', provider })
   if (did !== 'logged_in') ctx.events.emit('identity.linked', { userId, provider })
-  announceLogin(ctx, result, { provider })
 }

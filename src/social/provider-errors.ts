@@ -1,32 +1,38 @@
 import type { AuthContext } from '../context'
 import { AppError, OAuthError, OAuthProviderUnavailableError } from '../errors'
+import type { CallPurpose } from '../http-client'
 import { inTime } from '../in-time'
 import { describeError } from '../logger'
 import { GitHubClient } from '../providers/github'
-import { type CallLimit, limitInFlight } from '../providers/in-flight'
+import { type CallLimits, limitInFlight } from '../providers/in-flight'
 import { OidcClient } from '../providers/oidc-client'
 import type { ProviderClient } from '../providers/provider-client'
+import { ProviderSaidNo } from '../providers/provider-said-no'
+import { clientRefused } from '../setup-notices/login-notices'
+
+/** The registration key, and what the call is for. */
+type ProviderCall = readonly [provider: string, purpose: CallPurpose]
 
 /**
  * A call of a provider client. What it throws becomes ours: its 502s name the registration key, and anything a custom
- * client throws that is no error of this library is a 502 too, never a 500 (contract section 12, provider answers).
+ * client throws that is no error of this library is a 502 too, never a 500.
  */
-export async function withProviderErrors<T>(ctx: AuthContext, provider: string, call: () => Promise<T>): Promise<T> {
+export async function withProviderErrors<T>(ctx: AuthContext, [provider, purpose]: ProviderCall, call: () => Promise<T>): Promise<T> {
   try {
-    return await limitOf(ctx.providers.get(provider)).run(() => inTime(call(), deadlineMs, late))
+    return await limitsOf(ctx.providers.get(provider)).run(purpose, () => inTime(call(), deadlineMs, late))
   } catch (thrown) {
     throw refusal(ctx, provider, thrown)
   }
 }
 
-const limits = new WeakMap<ProviderClient, CallLimit>()
-const unlimited: CallLimit = { run: (call) => call() }
+const limits = new WeakMap<ProviderClient, CallLimits>()
+const unlimited: CallLimits = { run: (_purpose, call) => call() }
 
 /**
  * A client of the host's own makes calls we do not see, so its operations are counted. Ours count their calls: with keys at
  * hand a token is verified without any, and must not wait behind a provider that hangs.
  */
-function limitOf(client: ProviderClient | undefined): CallLimit {
+function limitsOf(client: ProviderClient | undefined): CallLimits {
   if (!client || client instanceof OidcClient || client instanceof GitHubClient) return unlimited
   const limit =
     limits.get(client) ?? limitInFlight(() => new OAuthError({ cause: new Error('Too many calls of this client are under way.') }))
@@ -45,15 +51,20 @@ function late(): Error {
 function refusal(ctx: AuthContext, provider: string, thrown: unknown): AppError {
   const error = thrown instanceof AppError ? thrown : new OAuthError({ details: { status: null, body: null }, cause: thrown })
   if (!(error instanceof OAuthError)) return error
-  const { status, body } = error.details
-  // A custom client's own words go no further than ours would (contract section 10.7).
-  const details = {
-    provider,
-    status: typeof status === 'number' ? status : null,
-    body: typeof body === 'string' ? body.slice(0, 1024) : null,
-  }
-  ctx.events.emit('provider.failed', { provider, code: error.code, status: details.status })
-  ctx.logger.warn({ provider, status: details.status, cause: describeError(error.cause ?? error) }, 'doorward: a provider call failed')
+  const said = error.cause instanceof ProviderSaidNo ? error.cause : null
+  const { status, body } = told(error)
+  const details = { provider, status, body: said?.refusesClient ? null : body }
+  ctx.events.emit('provider.failed', { provider, code: error.code, status })
+  ctx.logger.warn(
+    { provider, status, error: said?.code ?? null, cause: describeError(error.cause ?? error) },
+    'doorward: a provider call failed',
+  )
+  if (said?.refusesClient) ctx.notices.tell(clientRefused(provider, { code: said.code, body }))
   const Refusal = error instanceof OAuthProviderUnavailableError ? OAuthProviderUnavailableError : OAuthError
   return new Refusal({ details, cause: error.cause })
+}
+
+/** A custom client's own words go no further than ours would. */
+function told({ details: { status, body } }: OAuthError): { status: number | null; body: string | null } {
+  return { status: typeof status === 'number' ? status : null, body: typeof body === 'string' ? body.slice(0, 1024) : null }
 }

@@ -1,10 +1,11 @@
-import { createHash, createHmac } from 'node:crypto'
+import { createHmac } from 'node:crypto'
 import type { Request, Response } from 'express'
 import { Passport } from 'passport'
 import OAuth2Strategy, { InternalOAuthError } from 'passport-oauth2'
 import type { AuthContext } from '../context'
 import { AppError, OAuthError } from '../errors'
 import type { KeyList } from '../keys'
+import { codeChallengeOf } from '../oauth-code/code-challenge'
 import type { OAuthTokens, ProviderClient } from '../providers/provider-client'
 import { type Attempt, keyOf } from './state-cookie'
 
@@ -26,7 +27,7 @@ export function createRedirectFlow(ctx: AuthContext): RedirectFlow {
 
   function run(attempt: Attempt, query: Record<string, string>): Promise<Outcome> {
     return new Promise((resolve, reject) => {
-      const options = { session: false, ...secretsOf(ctx, attempt) }
+      const options = { session: false, ...secretsOf(ctx, attempt), isNewSignIn: attempt.purpose === 'reauthenticate' }
       const settle = (error: unknown, tokens?: OAuthTokens | false | null) => (tokens ? resolve({ tokens }) : reject(unwrap(error)))
       // Passport sees the query we give it and nothing else: it would act on `code` and `error` at the login route too.
       const request = { query, headers: {}, method: 'GET', url: '/' } as unknown as Request
@@ -112,9 +113,11 @@ class ProviderStrategy extends OAuth2Strategy {
     Object.assign(this._oauth2, { getOAuthAccessToken })
   }
 
-  override authorizationParams(options: AttemptSecrets): object {
+  override authorizationParams(options: AttemptSecrets & { isNewSignIn: boolean }): object {
     const pkce = this.client.pkce === false ? {} : { code_challenge: codeChallengeOf(options.codeVerifier), code_challenge_method: 'S256' }
-    return { ...pkce, ...(this.hasOpenid() && { nonce: options.nonce }) }
+    // OpenID Connect Core section 3.1.2.1: the person signs in anew, and the id_token says when.
+    const anew = options.isNewSignIn ? { prompt: 'login', max_age: '0' } : {}
+    return { ...pkce, ...(this.hasOpenid() && { nonce: options.nonce }), ...anew }
   }
 
   override tokenParams(options: AttemptSecrets): object {
@@ -129,7 +132,7 @@ class ProviderStrategy extends OAuth2Strategy {
 
 /** Byte for byte what is registered at the provider. Never from the Host header. */
 export function redirectUriOf({ settings, prefix }: Pick<AuthContext, 'settings' | 'prefix'>, key: string, client: ProviderClient): string {
-  return client.redirectUri ?? `${settings.oauthRedirectBaseUrl}${prefix}/oauth/${key}/callback`
+  return client.redirectUri ?? `${settings.publicUrl}${prefix}/oauth/${key}/callback`
 }
 
 /** A key named `session` would otherwise replace Passport's own strategy. */
@@ -150,9 +153,4 @@ function redirectsTo(resolve: (outcome: Outcome) => void): Response {
 function unwrap(error: unknown): Error {
   const thrown: unknown = error instanceof InternalOAuthError ? error.oauthError : error
   return thrown instanceof AppError ? thrown : new OAuthError({ cause: thrown })
-}
-
-/** RFC 7636 section 4.2, S256. */
-export function codeChallengeOf(codeVerifier: string): string {
-  return createHash('sha256').update(codeVerifier).digest('base64url')
 }

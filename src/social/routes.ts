@@ -1,31 +1,45 @@
-import type { ErrorRequestHandler, Request, Response } from 'express'
+import type { Request, RequestHandler, Response } from 'express'
 import Joi from 'joi'
 import type { AuthContext } from '../context'
+import { openOnDevice, sendLogin, setLoginCookies } from '../device/send-login'
 import {
   AccountInactiveError,
+  CsrfValidationFailedError,
   LastLoginMethodError,
   OAuthAccountNotLinkedError,
   OAuthCodeMissingError,
   OAuthProviderNotConfiguredError,
   UnauthorizedError,
+  ValidationError,
 } from '../errors'
+import { acceptFinalCode, finalCode, finalCodeRefusals } from '../factor/final-code'
+import { evidenceOf } from '../first-proof/evidence'
 import { getAuth } from '../guards/current-auth'
 import type { Guards } from '../guards/guards'
 import { routeBudget } from '../guards/route-budget'
 import { sameSiteWhenByCookie } from '../guards/same-site'
 import { done } from '../http/description'
-import { readRefusal } from '../http/error-envelope'
 import { askedLocale, localeOf } from '../http/locale'
 import { type Route, withBody } from '../http/routes'
+import { refusingCrossSite } from '../http/same-site'
 import { sendEmpty, sendJson, sendRedirect } from '../http/send'
 import { text } from '../http/validate'
-import { sendChallengePage, wantsChallengePage } from '../pages/challenge-page'
+import { openByCode } from '../oauth-code/issue-code'
+import { sendChallengePage, wantsPage } from '../pages/challenge-page'
+import { provesSignIn } from '../providers/new-sign-in'
 import { normalizeProfile } from '../providers/normalize-profile'
-import { sendLogin, setLoginCookies } from '../session/delivery'
+import { type LoginAttempt, newLoginAttempt } from '../session/announce-failed-login'
+import { isApp, successTarget } from '../session/destination'
+import { clearEndedCookies } from '../session/ended-cookies'
 import { openTokens } from '../session/open-session'
 import { originOf } from '../session/session-cookie'
+import { otherHost } from '../setup-notices/login-notices'
+import { freshSession, sessionOf } from '../step-up/fresh-session'
+import { clientKey } from '../throttle/client-key'
 import { beginAttempt, takeAttempt } from './attempts'
 import { describesCallback } from './describes-callback'
+import { redirectErrors, redirectThrottled } from './error-redirect'
+import { exchangeRoutes } from './exchange-route'
 import { listIdentities, unlinkIdentity } from './identities'
 import { identityBody, identitySchema } from './identity-body'
 import { checkIssuerParameter } from './issuer-parameter'
@@ -33,8 +47,11 @@ import { finishLink, linkRoutes } from './link-routes'
 import { logInWithIdentity } from './log-in-with-identity'
 import { withProviderErrors } from './provider-errors'
 import { queryParameter } from './query-parameter'
-import { createRedirectFlow, type RedirectFlow } from './redirect-flow'
+import { destinationOfQuery, destinationQuery } from './read-destination'
+import { finishReauthentication, reauthenticationRoute } from './reauthentication'
+import { createRedirectFlow, type RedirectFlow, redirectUriOf } from './redirect-flow'
 import { registeredProvider } from './registered-provider'
+import { sendToApp } from './send-to-app'
 import { tellingFailures } from './telling-failures'
 import { tokenRoutes } from './token-routes'
 
@@ -46,14 +63,25 @@ export function socialRoutes(ctx: AuthContext, guards: Guards): Route[] {
       path: '/oauth/:provider/login',
       describes: {
         summary: 'Send the browser to the provider',
-        answers: [{ status: 302, description: 'To the provider, with the attempt in a cookie.' }],
-        refuses: [OAuthProviderNotConfiguredError],
+        query: destinationQuery(ctx.settings),
+        answers: [
+          {
+            status: 302,
+            description: 'To the provider, with the attempt in a cookie. Past the rate limit: to `oauthErrorRedirect`, if set.',
+          },
+        ],
+        refuses: [OAuthProviderNotConfiguredError, ValidationError],
       },
       refusesHead: true,
+      before: [navigationOnly, routeBudget(ctx, 'oauth_login')],
       handle: async (req, res) => {
-        const { key } = registeredProvider(ctx, req)
-        sendRedirect(res, await flow.authorizeUrl(beginAttempt(ctx, req, res, key, { purpose: 'login' })))
+        const { key, client } = registeredProvider(ctx, req)
+        const notice = otherHost(req, redirectUriOf(ctx, key, client))
+        if (notice) ctx.notices.tell(notice)
+        const destination = destinationOfQuery(ctx, req)
+        sendRedirect(res, await flow.authorizeUrl(beginAttempt(ctx, req, res, key, { purpose: 'login', destination })))
       },
+      onError: redirectThrottled(ctx),
     },
     {
       method: 'GET',
@@ -62,8 +90,11 @@ export function socialRoutes(ctx: AuthContext, guards: Guards): Route[] {
       loginShaped: true,
       refusesHead: true,
       before: [routeBudget(ctx, 'oauth_callback')],
-      handle: (req, res) => tellingFailures(ctx, String(req.params['provider']), () => callback(ctx, flow, req, res)),
-      onError: ctx.settings.oauthErrorRedirect === null ? undefined : redirectError(ctx, ctx.settings.oauthErrorRedirect),
+      handle: (req, res) => {
+        const attempt = newLoginAttempt(clientKey(req.ip))
+        return tellingFailures(ctx, String(req.params['provider']), attempt, () => callback(ctx, flow, req, res, attempt))
+      },
+      onError: redirectErrors(ctx),
     },
     {
       method: 'GET',
@@ -81,48 +112,65 @@ export function socialRoutes(ctx: AuthContext, guards: Guards): Route[] {
       describes: {
         summary: 'Unlink a provider from the account',
         answers: [done],
-        refuses: [UnauthorizedError, AccountInactiveError, OAuthAccountNotLinkedError, LastLoginMethodError],
+        refuses: [UnauthorizedError, AccountInactiveError, OAuthAccountNotLinkedError, LastLoginMethodError, ...finalCodeRefusals],
       },
-      before: [guards.requireAuth(), sameSiteWhenByCookie(ctx)],
-      body: Joi.object<{ provider: string }>({ provider: text(64) }),
+      before: [routeBudget(ctx, 'oauth_unlink'), guards.requireAuth(), sameSiteWhenByCookie(ctx), freshSession(ctx)],
+      body: Joi.object<{ provider: string; code?: string; refresh_token?: string }>({
+        provider: text(64),
+        code: finalCode,
+        refresh_token: text(4096).optional(),
+      }),
       handle: async (req, res, body) => {
-        await unlinkIdentity(ctx, getAuth(req).sub, body.provider, { locale: localeOf(req, ctx.settings.defaultLocale) })
+        const locale = localeOf(req, ctx.settings.defaultLocale)
+        const { sub: userId } = getAuth(req)
+        const isFinal = await acceptFinalCode(ctx, userId, body.code)
+        await unlinkIdentity(ctx, userId, body.provider, { locale, session: sessionOf(req), isFinal })
         sendEmpty(res)
       },
     }),
     ...tokenRoutes(ctx),
+    ...exchangeRoutes(ctx),
     ...linkRoutes(ctx, guards, flow),
+    reauthenticationRoute(ctx, guards, flow),
   ]
 }
 
-async function callback(ctx: AuthContext, flow: RedirectFlow, req: Request, res: Response): Promise<void> {
+/**
+ * An image or a script of another site could begin logins in a person's browser, and spend the person's rate limit. It costs nothing to
+ * refuse them, so they count in none.
+ */
+const navigationOnly: RequestHandler = refusingCrossSite(({ headers }) => {
+  const mode = headers['sec-fetch-mode']
+  if (mode !== undefined && mode !== 'navigate') throw new CsrfValidationFailedError({ details: { reason: 'site' } })
+})
+
+async function callback(ctx: AuthContext, flow: RedirectFlow, req: Request, res: Response, login: LoginAttempt): Promise<void> {
   const { key, client } = registeredProvider(ctx, req)
   const attempt = await takeAttempt(ctx, req, res, key)
   const code = queryParameter(req, 'code', 4096)
   if (code === null) throw new OAuthCodeMissingError()
-  await withProviderErrors(ctx, key, async () => checkIssuerParameter(client, req))
-  const tokens = await withProviderErrors(ctx, key, () => flow.exchange(attempt, code))
+  await withProviderErrors(ctx, [key, 'callback'], async () => checkIssuerParameter(client, req))
+  const tokens = await withProviderErrors(ctx, [key, 'callback'], () => flow.exchange(attempt, code))
   // Made safe in here: an unusable profile is the provider's failure, and is told as one.
-  const profile = await withProviderErrors(ctx, key, async () => normalizeProfile(key, await client.fetchUser(tokens)))
+  const profile = await withProviderErrors(ctx, [key, 'callback'], async () => normalizeProfile(key, await client.fetchUser(tokens)))
   if (attempt.purpose === 'link') return finishLink(ctx, req, res, attempt, profile)
-  const locale = askedLocale(req) ?? attempt.locale ?? localeOf(req, ctx.settings.defaultLocale)
-  const result = await logInWithIdentity(ctx, profile, openTokens(originOf(ctx, req)), { locale })
-  const { oauthSuccessRedirect, tokenDelivery } = ctx.settings
-  if (result.kind === 'challenge' && wantsChallengePage(ctx, req)) return sendChallengePage(ctx, req, res, result.mfaToken)
-  if (oauthSuccessRedirect === null || result.kind === 'challenge') return sendLogin(ctx, res, result, tokenDelivery)
-  setLoginCookies(ctx, res, result)
-  sendRedirect(res, oauthSuccessRedirect)
-}
-
-/** A person comes back to the host's page with the code; the rest of the refusal is for logs. */
-function redirectError(ctx: AuthContext, target: string): ErrorRequestHandler {
-  return (error, req, res, next) => {
-    if (res.headersSent) return next(error)
-    sendRedirect(res, withError(target, readRefusal(ctx.logger, req, error).code))
+  if (attempt.purpose === 'reauthenticate') {
+    const isProven = await withProviderErrors(ctx, [key, 'callback'], async () => provesSignIn(client, tokens, attempt.startedAt))
+    return finishReauthentication(ctx, req, res, attempt, { identity: profile, isProven })
   }
-}
-
-function withError(target: string, code: string): string {
-  const [page = '', fragment] = target.split('#', 2)
-  return `${page}${page.includes('?') ? '&' : '?'}error=${code}${fragment === undefined ? '' : `#${fragment}`}`
+  const locale = askedLocale(req) ?? attempt.locale ?? localeOf(req, ctx.settings.defaultLocale)
+  const { destination } = attempt
+  const options = { locale, evidence: () => evidenceOf(ctx, req), attempt: login, destination }
+  if (isApp(destination)) {
+    const result = await logInWithIdentity(ctx, profile, openByCode(destination), options)
+    await clearEndedCookies(ctx, req, res)
+    return sendToApp(ctx, req, res, destination, result)
+  }
+  const result = await logInWithIdentity(ctx, profile, openOnDevice(req, openTokens(originOf(ctx, req))), options)
+  await clearEndedCookies(ctx, req, res)
+  const target = successTarget(ctx.settings, destination)
+  if (target !== null && result.kind === 'challenge' && wantsPage(req)) return sendChallengePage(ctx, req, res, { ...result, target })
+  if (target === null || result.kind === 'challenge') return sendLogin(ctx, res, result, ctx.settings.tokenDelivery)
+  setLoginCookies(ctx, res, result)
+  sendRedirect(res, target)
 }

@@ -1,12 +1,12 @@
 import type { AuthContext } from '../context'
 import { OAuthAudienceUnverifiableError, OAuthTokenAudienceMismatchError, OAuthTokenRejectedError, ValidationError } from '../errors'
-import type { Locale } from '../http/locale'
 import { normalizeProfile } from '../providers/normalize-profile'
 import type { OAuthUser, ProviderClient, TokenProof } from '../providers/provider-client'
 import { isPlainObject } from '../providers/provider-request'
+import { newLoginAttempt } from '../session/announce-failed-login'
 import type { LoginResult, OpenSession, TokenPair } from '../session/finish-login'
-import { type LinkCheck, type LinkedIdentity, linkIdentity } from './link-identity'
-import { logInWithIdentity } from './log-in-with-identity'
+import { type LinkedIdentity, type LinkOptions, linkIdentity } from './link-identity'
+import { type IdentityLoginOptions, logInWithIdentity } from './log-in-with-identity'
 import { withProviderErrors } from './provider-errors'
 import { findProvider } from './registered-provider'
 import { tellingFailures } from './telling-failures'
@@ -30,9 +30,12 @@ export async function logInWithToken(
   ctx: AuthContext,
   given: TokenInHand,
   open: OpenSession<TokenPair>,
-  options: { locale?: Locale } = {},
+  options: IdentityLoginOptions = {},
 ): Promise<LoginResult> {
-  return tellingFailures(ctx, given.provider, async () => logInWithIdentity(ctx, await fetchUserInHand(ctx, given), open, options))
+  const attempt = options.attempt ?? newLoginAttempt(null)
+  return tellingFailures(ctx, given.provider, attempt, async () =>
+    logInWithIdentity(ctx, await fetchUserInHand(ctx, given), open, { ...options, attempt }),
+  )
 }
 
 /** @throws OAuthProviderNotConfiguredError, ValidationError, what `fetchUserInHand` and `linkIdentity` throw */
@@ -40,7 +43,7 @@ export async function linkWithToken(
   ctx: AuthContext,
   userId: string,
   given: TokenInHand,
-  options: { check?: LinkCheck; locale?: Locale | undefined } = {},
+  options: LinkOptions = {},
 ): Promise<LinkedIdentity> {
   return linkIdentity(ctx, userId, await fetchUserInHand(ctx, given), options)
 }
@@ -56,7 +59,7 @@ async function fetchUserInHand(ctx: AuthContext, { provider, accessToken }: Toke
   requireAccessToken(accessToken)
   const proof = await proveAudience(ctx, key, client, accessToken)
   const tokens = { accessToken, tokenType: 'bearer', refreshToken: null, idToken: null, expiresIn: null, scope: null, raw: {}, proof }
-  const profile = await withProviderErrors(ctx, key, async () => normalizeProfile(key, await client.fetchUser(tokens)))
+  const profile = await withProviderErrors(ctx, [key, 'token'], async () => normalizeProfile(key, await client.fetchUser(tokens)))
   const subject = Number.isSafeInteger(proof.subject) ? String(proof.subject) : proof.subject // as a profile's is written
   if (subject !== undefined && subject !== null && subject !== profile.subject) throw new OAuthTokenRejectedError()
   return profile
@@ -72,8 +75,8 @@ async function proveAudience(ctx: AuthContext, key: string, client: ProviderClie
   if (client.clientId === '' || typeof client.verifyTokenAudience !== 'function') {
     throw new OAuthAudienceUnverifiableError({ details: { provider: key } })
   }
-  const verdict: unknown = await withProviderErrors(ctx, key, async () => client.verifyTokenAudience?.(accessToken))
-  // The contract's clients throw; one written without types may say no in its own way.
+  const verdict: unknown = await withProviderErrors(ctx, [key, 'token'], async () => client.verifyTokenAudience?.(accessToken))
+  // Our clients throw; one written without types may say no in its own way.
   if (verdict === false) throw new OAuthTokenAudienceMismatchError()
   return isPlainObject(verdict) ? verdict : {}
 }

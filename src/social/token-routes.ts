@@ -1,13 +1,18 @@
 import Joi from 'joi'
 import type { AuthContext } from '../context'
+import { openOnDevice, sendLogin } from '../device/send-login'
 import { OAuthProviderNotConfiguredError } from '../errors'
+import { evidenceOf } from '../first-proof/evidence'
 import { routeBudget } from '../guards/route-budget'
 import { localeOf } from '../http/locale'
 import { type Route, withBody } from '../http/routes'
 import { sameSite } from '../http/same-site'
-import { loginAnswer, sendLogin } from '../session/delivery'
+import { newLoginAttempt } from '../session/announce-failed-login'
+import { loginAnswer } from '../session/delivery'
+import { clearEndedCookies } from '../session/ended-cookies'
 import { openTokens } from '../session/open-session'
 import { originOf } from '../session/session-cookie'
+import { clientKey } from '../throttle/client-key'
 import { accountRefusals, tokenRefusals } from './refusals'
 import { accessTokenPattern, logInWithToken } from './token-in-hand'
 
@@ -27,16 +32,17 @@ export function tokenRoutes(ctx: AuthContext): Route[] {
         refuses: [...accountRefusals, ...tokenRefusals, OAuthProviderNotConfiguredError],
       },
       loginShaped: true,
-      before: [...(setsCookies ? [sameSite(ctx.settings)] : []), routeBudget(ctx, 'oauth_token')],
+      before: [...(setsCookies ? [sameSite(ctx)] : []), routeBudget(ctx, 'oauth_token')],
       body: Joi.object<{ access_token: string }>({ access_token: accessTokenText }),
       handle: async (req, res, { access_token: accessToken }) => {
         const locale = localeOf(req, ctx.settings.defaultLocale)
         const result = await logInWithToken(
           ctx,
           { provider: String(req.params['provider']), accessToken },
-          openTokens(originOf(ctx, req)),
-          { locale },
+          openOnDevice(req, openTokens(originOf(ctx, req))),
+          { locale, evidence: () => evidenceOf(ctx, req), attempt: newLoginAttempt(clientKey(req.ip)) },
         )
+        await clearEndedCookies(ctx, req, res)
         sendLogin(ctx, res, result, tokenDelivery)
       },
     }),

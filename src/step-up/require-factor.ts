@@ -1,7 +1,12 @@
+import type { RequestHandler } from 'express'
 import { type AuthMethod, isSecondFactor } from '../amr'
 import type { AuthContext } from '../context'
 import { MfaRequiredError } from '../errors'
+import { findAuth } from '../guards/current-auth'
+import { describeStep } from '../http/description'
+import { step } from '../http/routes'
 import type { UserRecord } from '../store/auth-store'
+import { requestSessionOf } from './fresh-session'
 
 /**
  * A password alone is not enough where a second factor is active. `amr`: of the session that asks; undefined for a call
@@ -10,4 +15,10 @@ import type { UserRecord } from '../store/auth-store'
  */
 export function requireFactor({ settings }: AuthContext, user: UserRecord, amr: readonly AuthMethod[] | undefined): void {
   if (amr && settings.mfaEnabled && user.totpEnabledAt && !amr.some(isSecondFactor)) throw new MfaRequiredError()
+}
+
+/** The same as a step behind `aliveSession`, for a request by an access token. */
+export function factorShown(ctx: AuthContext): RequestHandler {
+  const check = step((req) => requireFactor(ctx, requestSessionOf(req).user, findAuth(req)?.amr))
+  return describeStep(check, { refuses: [MfaRequiredError] })
 }

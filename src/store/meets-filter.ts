@@ -1,8 +1,8 @@
 import type { UserFilter, UserFilterValue, UserRecord } from './auth-store'
 
 /** What a filter says of one record; what came back from a database is held to it. */
-export function meetsFilter(user: UserRecord, filter: UserFilter): boolean {
-  const held = user[filter.field]
+export function meetsFilter(user: Partial<UserRecord>, filter: UserFilter): boolean {
+  const held = user[filter.field] ?? null
   if (filter.operator === 'isnull') return (held === null) === filter.value
   return held !== null && meets(held, filter)
 }

@@ -45,14 +45,22 @@ function recheckWith(report: ReportMismatch): Recheck {
   }
 }
 
+const none = Promise.resolve({ deleted: 0, held: 0 })
+
 function usersOf(users: UserStore, { only, inserted }: Recheck): UserStore {
   return {
     fields: users.fields,
+    ...(users.ids && { ids: users.ids }),
+    ...(users.hostFields && { hostFields: users.hostFields }),
     find: async (id) => only('users.find', await users.find(id), (user) => user.id === id),
     findByEmail: async (email) => only('users.findByEmail', await users.findByEmail(email), (user) => user.email === email),
     // The hash too: "insert, or return who has the address" would sign a stranger in to that account.
-    insert: async (user) =>
-      inserted('users.insert', await users.insert(user), (row) => row.email === user.email && row.hashedPassword === user.hashedPassword),
+    insert: async (user, origin) =>
+      inserted(
+        'users.insert',
+        await users.insert(user, origin),
+        (row) => row.email === user.email && row.hashedPassword === user.hashedPassword,
+      ),
     update: (id, changes) => users.update(id, changes),
     recordLogin: async (seen, at, changes) =>
       only(
@@ -60,6 +68,7 @@ function usersOf(users: UserStore, { only, inserted }: Recheck): UserStore {
         await users.recordLogin(seen, at, changes),
         (user) => user.id === seen.id && user.isActive && user.hashedPassword === (changes?.hashedPassword ?? seen.hashedPassword),
       ),
+    ...(users.deleteAbandoned && { deleteAbandoned: (expired) => users.deleteAbandoned?.(expired) ?? none }),
     lock: async (id) => only('users.lock', await users.lock(id), (user) => user.id === id),
     advanceTotpStep: (id, step) => users.advanceTotpStep(id, step),
     async list(listing) {
@@ -83,7 +92,8 @@ function identitiesOf(identities: IdentityStore, { only, inserted }: Recheck): I
       only(
         'identities.findWithUser',
         await identities.findWithUser(provider, subject),
-        ({ identity, user }) => identity.provider === provider && identity.subject === subject && identity.userId === user.id,
+        ({ identity, user }) =>
+          identity.provider === provider && identity.subject === subject && (user === null || identity.userId === user.id),
       ),
     listForUser: async (userId) =>
       (await identities.listForUser(userId)).filter((row) => only('identities.listForUser', row, (identity) => identity.userId === userId)),
@@ -110,6 +120,10 @@ function userTokensOf(userTokens: UserTokenStore, { only }: Recheck): UserTokenS
         (token) => token.tokenHash === tokenHash && token.purpose === purpose,
       ),
     consumeAllForUser: (userId, at, purpose) => userTokens.consumeAllForUser(userId, at, purpose),
+    listOpen: async (userId, purpose, at) =>
+      (await userTokens.listOpen(userId, purpose, at)).filter((row) =>
+        only('userTokens.listOpen', row, (token) => token.userId === userId && token.purpose === purpose),
+      ),
     wasConsumed: (userId, purpose) => userTokens.wasConsumed(userId, purpose),
     deleteExpired: (expired) => userTokens.deleteExpired(expired),
   }
@@ -118,6 +132,7 @@ function userTokensOf(userTokens: UserTokenStore, { only }: Recheck): UserTokenS
 function sessionsOf(sessions: SessionStore, { only }: Recheck): SessionStore {
   return {
     insert: (session) => sessions.insert(session),
+    ...(sessions.insertWithin && { insertWithin: async (session, most) => (await sessions.insertWithin?.(session, most)) ?? 0 }),
     find: async (wanted) =>
       only('sessions.find', await sessions.find(wanted), ({ session, user }) => meets(session, wanted) && session.userId === user.id),
     lock: async (id, at) => only('sessions.lock', await sessions.lock(id, at), (session) => session.id === id),

@@ -47,7 +47,7 @@ export const IDENTITY_CASES: Cases = [
         owners.set(subject, id)
       }
       for (const subject of subjects) {
-        assert.equal((await store.identities.findWithUser('google', subject))?.user.id, owners.get(subject))
+        assert.equal((await store.identities.findWithUser('google', subject))?.user?.id, owners.get(subject))
       }
       assert.equal(await store.identities.findWithUser('Google', subjects[0] ?? ''), null)
       assert.equal(await store.identities.findWithUser('google', `AbC${tail}  `), null)

@@ -3,6 +3,7 @@ import { type AuthContext, unitOfWork } from '../context'
 import { type AuthRouter, testedContext } from '../create-auth-router'
 import { ConfigurationError } from '../errors'
 import type { Login } from '../session/finish-login'
+import { claimsToGoOn } from '../session/host-claims'
 import { openServerSession, openTokens } from '../session/open-session'
 import type { UserRecord } from '../store/auth-store'
 
@@ -40,7 +41,10 @@ export interface SignedInSession {
  */
 export async function loginAs(auth: AuthRouter, user: WhichUser, options: LoginAsOptions = {}): Promise<SignedIn> {
   const ctx = contextOf(auth)
-  const pair = await inUnit(ctx, user, (ctx, found) => openTokens()(ctx, found, loginOf(ctx, found, options)))
+  const seen = await findWanted(ctx, user)
+  const { amr } = loginOf(ctx, seen, options)
+  const claims = await claimsToGoOn(ctx, { userId: seen.id, session: null, amr })
+  const pair = await inUnit(ctx, seen, (ctx, found) => openTokens()(ctx, found, { ...loginOf(ctx, found, options), claims }))
   const { userId, accessToken, refreshToken } = pair
   const { accessCookieName, refreshCookieName } = ctx.settings
   const cookie = cookieHeader({ [accessCookieName]: accessToken, [refreshCookieName]: refreshToken })
@@ -56,7 +60,7 @@ export async function loginAs(auth: AuthRouter, user: WhichUser, options: LoginA
 export async function openSessionAs(auth: AuthRouter, user: WhichUser, options: LoginAsOptions = {}): Promise<SignedInSession> {
   const ctx = contextOf(auth)
   const open = openServerSession({ ip: '127.0.0.1', userAgent: 'doorward/testing' })
-  const session = await inUnit(ctx, user, (ctx, found) => open(ctx, found, loginOf(ctx, found, options)))
+  const session = await inUnit(ctx, await findWanted(ctx, user), (ctx, found) => open(ctx, found, loginOf(ctx, found, options)))
   const { userId, sessionId, sessionToken } = session
   return { userId, sessionId, cookies: { cookie: cookieHeader({ [ctx.settings.sessionCookieName]: sessionToken }) } }
 }
@@ -70,14 +74,23 @@ function contextOf(auth: AuthRouter): AuthContext {
 }
 
 /** Under the user's row, like every login: what ends sessions meanwhile waits, or wins. */
-function inUnit<T>(ctx: AuthContext, which: WhichUser, open: (ctx: AuthContext, user: UserRecord) => Promise<T>): Promise<T> {
+function inUnit<T>(ctx: AuthContext, { id }: UserRecord, open: (ctx: AuthContext, user: UserRecord) => Promise<T>): Promise<T> {
   return unitOfWork(ctx, async (ctx) => {
-    const id = 'id' in which ? which.id : (await ctx.store.users.findByEmail(which.email.toLowerCase()))?.id
-    const user = id === undefined ? null : await ctx.store.users.lock(id)
-    if (!user) throw new Error('loginAs(): there is no such account.')
+    const user = await ctx.store.users.lock(id)
+    if (!user) throw noSuchAccount()
     if (!user.isActive) throw new Error('loginAs(): the account is not active; activate it first.')
     return open(ctx, user)
   })
+}
+
+async function findWanted({ store: { users } }: AuthContext, which: WhichUser): Promise<UserRecord> {
+  const user = await ('id' in which ? users.find(which.id) : users.findByEmail(which.email.toLowerCase()))
+  if (!user) throw noSuchAccount()
+  return user
+}
+
+function noSuchAccount(): Error {
+  return new Error('loginAs(): there is no such account.')
 }
 
 function loginOf({ settings }: AuthContext, user: UserRecord, { amr }: LoginAsOptions): Login {

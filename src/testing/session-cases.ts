@@ -115,6 +115,36 @@ export const SESSION_CASES: Cases = [
     },
   ],
   [
+    'insertWithin inserts a session and ends the living ones of its user that were unused longest, where the store has it',
+    async (store) => {
+      const { insertWithin } = store.sessions
+      if (!insertWithin) return
+      const [mine, other] = [await withUser(store), await withUser(store)]
+      const used = (userId: string, age: number, fields: Partial<SessionRecord> = {}) =>
+        newSession(userId, { createdAt: later(age), lastSeenAt: later(-1_000 * age), ...fields })
+      const sessions = [used(mine.id, 2), used(mine.id, 1, { kind: 'session' }), used(mine.id, 3)]
+      const others = [used(mine.id, 9, { revokedAt: AT }), used(mine.id, 9, { expiresAt: later(5) }), used(other.id, 9)]
+      for (const session of [...sessions, ...others]) await store.sessions.insert(session)
+      const insert = async (most: number) => {
+        const session = newSession(mine.id, { createdAt: later(5), lastSeenAt: later(5) })
+        const ended = await insertWithin(session, most)
+        assert.deepEqual((await store.sessions.find({ id: session.id }))?.session, session)
+        return [ended, (await store.sessions.listForUser(mine.id, later(6))).map(({ id }) => id)] as const
+      }
+      const [second, newest, oldest] = sessions.map(({ id }) => id)
+      const isAlive = async (id: string | undefined, living: readonly string[]) => living.includes(String(id))
+      const [none, four] = await insert(4)
+      assert.deepEqual([none, four.length, await isAlive(oldest, four)], [0, 4, true])
+      const [one, three] = await insert(4)
+      assert.deepEqual([one, three.length, await isAlive(oldest, three), await isAlive(second, three)], [1, 4, false, true])
+      const [three_, last] = await insert(2)
+      assert.deepEqual([three_, last.length, await isAlive(newest, last)], [3, 2, false])
+      assert.equal((await store.sessions.listForUser(other.id, later(6))).length, 1)
+      const taken = newSession(mine.id, { tokenHash: sessions[0]?.tokenHash ?? '' })
+      await assert.rejects(insertWithin(taken, 2), DuplicateRecordError)
+    },
+  ],
+  [
     'revoke ends a session once, for its owner and kind where they are given',
     async (store) => {
       for (const fields of [FULL_SESSION, EMPTY_SESSION]) {

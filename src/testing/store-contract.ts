@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import type { AuthStore, CompleteStore } from '../store/auth-store'
+import { hostFieldCases } from './host-field-cases'
 import { IDENTITY_CASES } from './identity-cases'
 import { LOGIN_CASES } from './login-cases'
 import { RECOVERY_CODE_CASES } from './recovery-code-cases'
@@ -17,6 +18,13 @@ export interface StoreContractOptions {
   makeStore(): Promise<AuthStore>
   /** The optional tables your adapter leaves out; their cases are left out too. */
   without?: readonly OptionalTable[]
+  /** Where your adapter knows fields of the host (`users.hostFields`): a store that has two text fields, null in a row without them. */
+  hostFields?: {
+    /** A store without rows that has the two fields. */
+    makeStore(): Promise<AuthStore>
+    /** The names of the fields. */
+    names: readonly [string, string]
+  }
 }
 
 /** One promise of an AuthStore. `run` rejects with an AssertionError when it is not kept. */
@@ -29,10 +37,16 @@ export interface StoreCase {
  * What an AuthStore promises, as named cases for any test runner:
  * `for (const { name, run } of storeContract({ makeStore })) test(name, run)`.
  */
-export function storeContract({ makeStore, without = [] }: StoreContractOptions): readonly StoreCase[] {
-  return SECTIONS.filter(({ table }) => !table || !without.includes(table)).flatMap(({ table, cases }) =>
-    cases.map(([name, check]) => ({ name, run: async () => check(withTable(await makeStore(), table)) })),
-  )
+export function storeContract({ makeStore, without = [], hostFields }: StoreContractOptions): readonly StoreCase[] {
+  const sections = SECTIONS.filter(({ table }) => !table || !without.includes(table))
+  return [
+    ...sections.flatMap(({ table, cases }) => casesOf(cases, makeStore, table)),
+    ...(hostFields ? casesOf(hostFieldCases(hostFields.names), hostFields.makeStore, null) : []),
+  ]
+}
+
+function casesOf(cases: Cases, makeStore: () => Promise<AuthStore>, table: OptionalTable | null): StoreCase[] {
+  return cases.map(([name, check]) => ({ name, run: async () => check(withTable(await makeStore(), table)) }))
 }
 
 /** The name and what must hold. A case of a section may use the tables every store has, and the section's own. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { DuplicateRecordError } from '../store/auth-store'
-import { AT, EMPTY_USER, FULL_USER, later, NOBODY, newUser, STRANGE_IDS, withUser } from './records'
+import { AT, EMPTY_USER, FULL_USER, LONG_AGO, later, NOBODY, newIdentity, newUser, newUserToken, STRANGE_IDS, withUser } from './records'
 import type { Cases } from './store-contract'
 
 export const USER_CASES: Cases = [
@@ -193,6 +193,25 @@ export const USER_CASES: Cases = [
     'the fields of the table are known',
     async ({ users }) => {
       for (const field of ['id', 'email', 'name', 'totpLastStep', 'passwordSetAt'] as const) assert.ok(users.fields.has(field), field)
+    },
+  ],
+  [
+    'deleteAbandoned takes pending accounts whose last activation link expired, with what belongs to them',
+    async (store) => {
+      const { deleteAbandoned } = store.users
+      if (!deleteAbandoned || !store.users.fields.has('activatedAt')) return
+      const pending = { isActive: false, activatedAt: null, lastLoginAt: null }
+      const [gone, waiting, active] = [await withUser(store, pending), await withUser(store, pending), await withUser(store)]
+      const link = (id: string, expiresAt: Date) => store.userTokens.insert(newUserToken(id, { purpose: 'ACTIVATION', expiresAt }))
+      for (const { id } of [gone, waiting, active]) await link(id, LONG_AGO)
+      await link(waiting.id, later(1, LONG_AGO))
+      await store.identities?.insert(newIdentity(gone.id))
+      assert.deepEqual(await deleteAbandoned({ before: LONG_AGO, most: 10 }), { deleted: 1, held: 0 })
+      assert.equal(await store.users.find(gone.id), null)
+      assert.deepEqual(await store.identities?.listForUser(gone.id), [])
+      for (const { id } of [waiting, active]) assert.ok(await store.users.find(id))
+      for (let more = 0; more < 2; more += 1) await link((await withUser(store, pending)).id, LONG_AGO)
+      for (const deleted of [1, 1, 0]) assert.deepEqual(await deleteAbandoned({ before: LONG_AGO, most: 1 }), { deleted, held: 0 })
     },
   ],
 ]

@@ -58,6 +58,40 @@ export const USER_TOKEN_CASES: Cases = [
     },
   ],
   [
+    'consumeAllForUser spends the open tokens of several purposes, and an UNDO token only where it is named',
+    async (store) => {
+      const { id } = await withUser(store)
+      const insert = (purpose: UserTokenRecord['purpose']) => store.userTokens.insert(newUserToken(id, { purpose }))
+      const [change, ticket, undo] = [await insert('EMAIL_CHANGE'), await insert('LINK_TICKET'), await insert('UNDO')]
+      await insert('ACTIVATION')
+      const { consume, consumeAllForUser } = store.userTokens
+      assert.equal(await consumeAllForUser(id, AT, ['EMAIL_CHANGE', 'LINK_TICKET', 'REAUTH_TICKET']), 2)
+      assert.equal(await consumeAllForUser(id, AT, []), 0)
+      assert.equal(await consumeAllForUser(id, AT), 1)
+      for (const { tokenHash, purpose } of [change, ticket]) assert.equal(await consume(tokenHash, purpose, AT), null)
+      assert.ok(await consume(undo.tokenHash, 'UNDO', AT))
+      await insert('UNDO')
+      assert.equal(await consumeAllForUser(id, AT, 'UNDO'), 1)
+    },
+  ],
+  [
+    'listOpen returns the open tokens of one user and purpose, oldest first',
+    async (store) => {
+      const [mine, other] = [await withUser(store), await withUser(store)]
+      const insert = (userId: string, changes: Partial<UserTokenRecord>) =>
+        store.userTokens.insert(newUserToken(userId, { purpose: 'UNDO', expiresAt: later(100), ...changes }))
+      const second = await insert(mine.id, { createdAt: later(2) })
+      const first = await insert(mine.id, { createdAt: later(1), payload: 'what it was' })
+      await insert(mine.id, { purpose: 'PASSWORD_RESET' })
+      await insert(mine.id, { usedAt: AT })
+      await insert(mine.id, { expiresAt: later(3) }) // ends at expiresAt, not after it
+      await insert(other.id, {})
+      assert.deepEqual(await store.userTokens.listOpen(mine.id, 'UNDO', later(3)), [first, second])
+      assert.deepEqual(await store.userTokens.listOpen(mine.id, 'ACTIVATION', AT), [])
+      assert.deepEqual(await store.userTokens.listOpen('nobody', 'UNDO', AT), [])
+    },
+  ],
+  [
     'a one-shot token is found by its hash alone, whatever its purpose and state',
     async (store) => {
       const { id } = await withUser(store)
@@ -165,7 +199,7 @@ export const USER_TOKEN_CASES: Cases = [
       const forgotten = await insert(newUserToken(id, { purpose: 'ACTIVATION', expiresAt: LONG_AGO }))
       const reset = await insert(newUserToken(id, { expiresAt: LONG_AGO }))
       await consume(reset.tokenHash, 'PASSWORD_RESET', later(-1, LONG_AGO))
-      await store.userTokens.deleteExpired({ before: LONG_AGO, most: 10 })
+      await store.userTokens.deleteExpired({ before: later(8 * 86_400_000, LONG_AGO), most: 10 })
 
       const isKept = !store.users.fields.has('activatedAt')
       assert.equal(await store.userTokens.wasConsumed(id, 'ACTIVATION'), isKept)

@@ -1,14 +1,37 @@
 import { ConfigurationError } from '../errors'
 import type { Budget } from './counter-store'
 
-/** What one address may use, and what one client may. */
-export interface BudgetPair {
+/** What one client may use for one address, what one address may, and what one client may. */
+export interface SubjectBudgets {
+  readonly pair: Budget | false
   readonly email: Budget | false
   readonly client: Budget | false
 }
 
-/** One budget for both, one for each (left out: the default), or none. */
-export type BudgetPairInput = Budget | { email?: Budget | false; client?: Budget | false } | false
+/** A plain budget is that of `plain`, else of each; or one each (left out: the default), or none. */
+export type SubjectBudgetsInput = Budget | { pair?: Budget | false; email?: Budget | false; client?: Budget | false } | false
+
+/** What a known device of an account may use, apart from what strangers use up. */
+export interface DeviceBudgets {
+  readonly login: Budget | false
+  /** TOTP codes, and as many recovery codes. */
+  readonly codes: Budget | false
+  /** Requests for links, per purpose. */
+  readonly links: Budget | false
+  readonly mails: Budget | false
+}
+
+/** How many mails one address may get. */
+export interface MailBudgets {
+  /** Links that the person asked for: all of them hold. None: no limit. */
+  readonly links: readonly Budget[]
+  readonly notices: Budget | false
+  /** Mails that somebody else causes, such as a sign-up with an address that is taken. */
+  readonly strangers: Budget | false
+}
+
+/** A plain budget is that of the links. */
+export type MailBudgetsInput = false | Budget | { links?: readonly Budget[] | false; notices?: Budget | false; strangers?: Budget | false }
 
 /**
  * A budget as the host gave it, checked and frozen; the default when it gave none; `false` turns it off.
@@ -23,26 +46,61 @@ export function resolveBudget(option: string, given: Budget | false | undefined,
   return Object.freeze({ attempts: budget.attempts, windowSeconds: budget.windowSeconds })
 }
 
-/** @throws ConfigurationError naming the option. */
+/**
+ * The three budgets, as the host gave them.
+ * @param options.plain whose budget a plain one is; left out: that of all three
+ * @throws ConfigurationError naming the option.
+ */
 export function resolveBudgets(
   option: string,
-  given: BudgetPairInput | undefined,
-  fallback: { email: Budget; client: Budget },
-): BudgetPair {
-  const { email, client } = perSubject(option, given)
+  given: SubjectBudgetsInput | undefined,
+  fallback: Record<keyof SubjectBudgets, Budget>,
+  { plain }: { plain?: keyof SubjectBudgets } = {},
+): SubjectBudgets {
+  const chosen = perSubject(option, given, plain === undefined ? subjects : [plain])
+  const resolve = (name: keyof SubjectBudgets) => resolveBudget(`${option}.${name}`, chosen[name], fallback[name])
+  return Object.freeze({ pair: resolve('pair'), email: resolve('email'), client: resolve('client') })
+}
+
+/** @throws ConfigurationError naming the option. */
+export function resolveMailBudgets(option: string, given: MailBudgetsInput | undefined): MailBudgets {
+  const { links = mailDefaults.links, notices, strangers } = perMail(option, given)
+  if (links !== false && !Array.isArray(links))
+    throw new ConfigurationError(`Option ${option}.links must be false or a list of { attempts, windowSeconds }.`)
   return Object.freeze({
-    email: resolveBudget(`${option}.email`, email, fallback.email),
-    client: resolveBudget(`${option}.client`, client, fallback.client),
+    links: Object.freeze((links || []).flatMap((budget, index) => resolveBudget(`${option}.links[${index}]`, budget, budget) || [])),
+    notices: resolveBudget(`${option}.notices`, notices, mailDefaults.notices),
+    strangers: resolveBudget(`${option}.strangers`, strangers, mailDefaults.strangers),
   })
 }
 
-function perSubject(
-  option: string,
-  given: BudgetPairInput = {},
-): { email?: Budget | false | undefined; client?: Budget | false | undefined } {
-  if (given === false) return { email: false, client: false }
-  if (hasOnly(given, ['email', 'client'])) return given
-  if (hasOnly(given, ['attempts', 'windowSeconds'])) return { email: given, client: given }
+const day = 86_400
+const mailDefaults = {
+  links: [
+    { attempts: 5, windowSeconds: 3_600 },
+    { attempts: 20, windowSeconds: day },
+  ],
+  notices: { attempts: 20, windowSeconds: day },
+  strangers: { attempts: 1, windowSeconds: day },
+} satisfies MailBudgetsInput
+
+function perMail(option: string, given: MailBudgetsInput = {}): Exclude<MailBudgetsInput, false | Budget> {
+  if (given === false) return { links: false, notices: false, strangers: false }
+  if (hasOnly<Exclude<MailBudgetsInput, false | Budget>>(given, ['links', 'notices', 'strangers'])) return given
+  if (hasOnly<Budget>(given, ['attempts', 'windowSeconds'])) return { links: [given] }
+  throw new ConfigurationError(
+    `Option ${option} must be false, { attempts, windowSeconds } for the links, or { links: [...], notices, strangers }.`,
+  )
+}
+
+const subjects = ['pair', 'email', 'client'] as const satisfies readonly (keyof SubjectBudgets)[]
+
+type PerSubject = { [Subject in keyof SubjectBudgets]?: Budget | false | undefined }
+
+function perSubject(option: string, given: SubjectBudgetsInput = {}, plain: readonly (keyof SubjectBudgets)[]): PerSubject {
+  if (given === false) return { pair: false, email: false, client: false }
+  if (hasOnly<PerSubject>(given, subjects)) return given
+  if (hasOnly<Budget>(given, ['attempts', 'windowSeconds'])) return Object.fromEntries(plain.map((name) => [name, given]))
   throw new ConfigurationError(refusal(option))
 }
 
@@ -59,7 +117,7 @@ function hasOnly<T extends object>(given: unknown, names: readonly (keyof T & st
 }
 
 function refusal(option: string): string {
-  return `Option ${option} must be false, { attempts, windowSeconds }, or { email, client } with one of these each.`
+  return `Option ${option} must be false, { attempts, windowSeconds }, or { ${subjects.join(', ')} } with one of these each.`
 }
 
 function isWhole(value: unknown): value is number {

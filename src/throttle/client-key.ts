@@ -18,6 +18,15 @@ export function clientKey(ip: string | undefined): string {
   )
 }
 
+/** How many times the budget of one client the whole network of `networkOf` has. */
+export const networkTimes = 10
+
+/** Returns the /48 of a client that is named by its IPv6 /64; null for every other client. */
+export function networkOf(client: string): string | null {
+  const [, network] = /^((?:[0-9a-f]{1,4}:){2}[0-9a-f]{1,4}):[0-9a-f]{1,4}::\/64$/.exec(client) ?? []
+  return network === undefined ? null : `${network}::/48`
+}
+
 /** The eight groups of a valid address (RFC 4291 section 2.2). */
 function ipv6Groups(address: string): number[] {
   const [head = '', tail] = address.split('::')

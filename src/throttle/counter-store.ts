@@ -13,7 +13,10 @@ export interface CounterStore {
   reset(key: string): Promise<void>
 }
 
+/** A rate limit: so many attempts in so many seconds. */
 export interface Budget {
+  /** How many are allowed within a window. */
   attempts: number
+  /** Length of a window in seconds; it begins with the first attempt. */
   windowSeconds: number
 }

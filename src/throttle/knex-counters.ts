@@ -17,7 +17,7 @@ const graceMs = 60_000
 
 /**
  * Counters in the table `auth_counters`, made by `createAuthTables` and the migrations, shared by every process on that
- * database (contract section 12). Works on connections of its own from the pool, never inside a transaction.
+ * database. Works on connections of its own from the pool, never inside a transaction.
  *
  * Each verb is one statement and rejects with `ServiceUnavailableError` when the database is away or a conflict stays.
  * Rows of ended windows are deleted as new windows open; there is no timer.

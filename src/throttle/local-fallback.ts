@@ -15,7 +15,14 @@ interface GuardOptions {
   deadlineMs?: number
 }
 
-const guarded = new WeakMap<CounterStore, CounterStore>()
+/** Takes one unit in the shared store alone. Null: the store does not answer. */
+export type AskShared = (...given: Parameters<CounterStore['increment']>) => Promise<Answer | null>
+
+const guarded = new WeakMap<CounterStore, Guard>()
+
+interface Guard extends CounterStore {
+  readonly incrementThere: AskShared
+}
 
 /**
  * The same store with a local one behind it: when the shared one throws, is late, or answers nonsense, this process
@@ -37,7 +44,15 @@ export function withLocalFallback(shared: CounterStore, options: GuardOptions = 
   return guard
 }
 
-function createGuard(shared: CounterStore, options: GuardOptions): CounterStore {
+/**
+ * For what no two processes may both decide: the shared store's own answer, without a local one behind it.
+ * @returns null for a store of this process, or one that `withLocalFallback` was never asked for
+ */
+export function askShared(counters: CounterStore): AskShared | null {
+  return guarded.get(counters)?.incrementThere ?? null
+}
+
+function createGuard(shared: CounterStore, options: GuardOptions): Guard {
   const { logger = consoleLogger, now = () => performance.now(), deadlineMs = defaultDeadlineMs } = options
   const local = localCounters({ now })
   /** Keys the shared store has seen at their limit: asked only while it does not answer, since others may have given units back. */
@@ -50,9 +65,12 @@ function createGuard(shared: CounterStore, options: GuardOptions): CounterStore 
     local.hold(key, windowSeconds, { ...(await spentThere.increment(key, windowSeconds, limit)), limit })
   }
 
+  const incrementThere: AskShared = (...given) => ask(async () => plausible(await shared.increment(...given)), { isCount: true })
+
   return {
+    incrementThere,
     async increment(key, windowSeconds, limit) {
-      const there = await ask(async () => plausible(await shared.increment(key, windowSeconds, limit)), { isCount: true })
+      const there = await incrementThere(key, windowSeconds, limit)
       // Whoever can make the shared store late would otherwise buy a fresh budget by it.
       if (there && limit !== undefined && there.count >= limit) spentThere.hold(key, windowSeconds, { ...there, limit })
       if (there && !local.holds(key)) return there

@@ -1,11 +1,12 @@
 import { ConfigurationError } from '../errors'
 import type { CounterStore } from './counter-store'
 import { createHeldWindows, type Window } from './held-windows'
+import { createOverflowBuckets } from './overflow-buckets'
 
 /**
- * Counters of this process, bounded. When `maxKeys` are held, the one with the fewest units makes room; keys at their
- * limit never do, and when there are only such keys, newcomers of one window length share one overflow budget: a flood
- * of other keys cannot buy anyone fresh attempts. Expired keys go as calls come in; there is no timer.
+ * Counters of this process, bounded. When `maxKeys` are held, the one with the fewest units makes room. Keys at their limit never do,
+ * so that a flood of other keys buys no fresh attempts. When there are only such keys, new ones count in 65,536 buckets of 20 times
+ * their limit, so that a flood does not shut everybody else out either. Expired keys go as calls come in; there is no timer.
  *
  * `now` is in milliseconds and should not jump; the default is the monotonic clock.
  *
@@ -25,31 +26,33 @@ export interface LocalCounters extends CounterStore {
 
 /** `memoryCounters`, as the guard of a shared store needs them. */
 export function localCounters(options: { maxKeys?: number; now?: () => number } = {}): LocalCounters {
-  const { maxKeys = 100_000, now = () => performance.now() } = options
+  const { maxKeys = 100_000, now: clock = () => performance.now() } = options
   if (!Number.isSafeInteger(maxKeys) || maxKeys < 1) {
     throw new ConfigurationError('memoryCounters: maxKeys must be a whole number of at least 1.')
   }
+  // Whole milliseconds: a fraction would add a second to what is left of a window.
+  const now = () => Math.floor(clock())
   const held = createHeldWindows()
-  const overflow = new Map<number, Window>()
+  const overflow = createOverflowBuckets()
 
   function find(key: string, time: number): Window | undefined {
     const window = held.find(key)
     return window && window.endsAt > time ? window : undefined
   }
 
-  function open(key: string, seconds: number, time: number): Window {
+  /** Null: every place is taken by a key at its limit. */
+  function open(key: string, seconds: number, time: number): Window | null {
     held.drop(key) // its expired predecessor
-    if (held.size() >= maxKeys && !held.makeRoom()) return overflowOf(seconds, time)
-    const window = newWindow(key, seconds, time)
+    if (held.size() >= maxKeys && !held.makeRoom()) return null
+    const window = { key, seconds, endsAt: time + seconds * 1000, count: 0, limit: Number.POSITIVE_INFINITY }
     held.hold(window)
     return window
   }
 
-  /** Not among the keys, so it neither makes room nor takes any. */
-  function overflowOf(seconds: number, time: number): Window {
-    for (const [length, { endsAt }] of overflow) if (endsAt <= time) overflow.delete(length)
-    const window = overflow.get(seconds) ?? newWindow('', seconds, time)
-    overflow.set(seconds, window)
+  function countIn(window: Window, limit: number): Window {
+    window.count++
+    window.limit = limit
+    held.regrade(window)
     return window
   }
 
@@ -58,10 +61,8 @@ export function localCounters(options: { maxKeys?: number; now?: () => number } 
       const time = now()
       held.sweep(time)
       const window = find(key, time) ?? open(key, windowSeconds, time)
-      window.count++
-      window.limit = limit
-      held.regrade(window)
-      return { count: window.count, resetSeconds: Math.ceil((window.endsAt - time) / 1000) }
+      const { count, endsAt } = window ? countIn(window, limit) : overflow.increment(key, windowSeconds, limit, time)
+      return { count, resetSeconds: Math.ceil((endsAt - time) / 1000) }
     },
 
     async decrement(key) {
@@ -88,10 +89,6 @@ export function localCounters(options: { maxKeys?: number; now?: () => number } 
   }
   inProcess.add(store)
   return store
-}
-
-function newWindow(key: string, seconds: number, time: number): Window {
-  return { key, seconds, endsAt: time + seconds * 1000, count: 0, limit: Number.POSITIVE_INFINITY }
 }
 
 const inProcess = new WeakSet<CounterStore>()

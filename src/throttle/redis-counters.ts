@@ -20,7 +20,7 @@ export interface RedisCountersOptions {
 }
 
 /**
- * Counters in Redis, through the client you have: of `ioredis` or of `redis`, as it is configured (contract section 8).
+ * Counters in Redis, through the client you have: of `ioredis` or of `redis`, as it is configured.
  * Connecting it, listening to its `error` events and closing it stay yours.
  *
  * Each verb is one script, so it is atomic; windows are kept by Redis's clock, and keys end by themselves. A verb rejects

@@ -29,9 +29,15 @@ export async function giveBack(counters: CounterStore, budget: Budget | false, k
   if (budget !== false) await withLocalFallback(counters).decrement(key)
 }
 
-/** Forgets what was counted under the key. */
-export async function clear(counters: CounterStore, budget: Budget | false, key: string): Promise<void> {
-  if (budget !== false) await withLocalFallback(counters).reset(key)
+/**
+ * Forgets what was counted under the key, but for so many attempts whose end is not known yet: what is in flight when another one
+ * succeeds may still fail.
+ */
+export async function clear(counters: CounterStore, budget: Budget | false, key: string, inFlight = 0): Promise<void> {
+  if (budget === false) return
+  const guarded = withLocalFallback(counters)
+  await guarded.reset(key)
+  for (let left = inFlight; left > 0; left--) await guarded.increment(key, budget.windowSeconds, budget.attempts)
 }
 
 /** `login:email` and an address make `login:email:<SHA-256>`: of one length, and with nothing personal in a shared store. */

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { addIdentity } from '../social/accounts-at-hand'
 import { signIn } from '../support/app'
 import { appPerTest } from '../support/app-per-test'
 import { databases } from '../support/databases'
@@ -18,7 +19,7 @@ for (const database of await databases()) {
       return { mounted, mails, browser, person: { id: body.user_id, accessToken: body.access_token }, row }
     }
 
-    test('the link goes to the address, and redeemed, proves it; no session is needed, and none is given', async () => {
+    test('the link goes to the address, and redeemed with the password, proves it; no session is needed, and none is given', async () => {
       const { mounted, mails, browser, person, row } = await unproven()
       const heard: unknown[] = []
       mounted.auth.events.on('email.verified', (payload) => heard.push(payload))
@@ -31,7 +32,7 @@ for (const database of await databases()) {
       const confirm = await mounted
         .browser()
         .post('/auth/email-verify/confirm')
-        .send({ token: tokenOf(mail) })
+        .send({ token: tokenOf(mail), password })
       expect([confirm.status, Object.keys(confirm.body)]).toEqual([200, ['message']])
       expect(confirm.headers['set-cookie']).toBeUndefined()
       expect((await row()).email_verified_at).not.toBeNull()
@@ -41,13 +42,9 @@ for (const database of await databases()) {
       expect([again.status, again.body.code]).toEqual([401, 'INVALID_TOKEN'])
     })
 
-    test('13 (b) an identity that a stranger linked before the proof is gone, and observers hear of it', async () => {
+    test('an identity that a stranger linked before the first proof is gone, and observers hear of it', async () => {
       const { mounted, mails, browser, person } = await unproven()
-      const link = await browser.post('/auth/oauth/corp/link').set(as(person)).send({})
-      const { callbackQuery } = mounted.provider.authorize(link.body.authorize_url, {
-        profile: { sub: 'the-stranger', email: 'stranger@example.test', email_verified: true },
-      })
-      expect((await browser.get('/auth/oauth/corp/callback').query(callbackQuery)).status).toBe(200)
+      await addIdentity(mounted.knex, person.id, { subject: 'the-stranger', email: 'stranger@example.test', emailVerified: true })
       const heard: unknown[] = []
       mounted.auth.events.on('identity.unlinked', (payload) => heard.push(payload))
 

@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { type AuthEventName, createKnexStore } from '../../src'
+import { loginAs } from '../../src/testing'
 import { bearerOf, isAlive, mailsTo, newAddress, password, pending, post, settled, signedIn, tokenRows, userOf } from '../local/people'
+import { authenticator } from '../mfa/authenticator'
 import { challengeOf, enrolled, mfaSettings, onMfa, outcome, verify } from '../mfa/people'
 import { addUser, someTime } from '../social/accounts-at-hand'
 import { databases } from '../support/databases'
@@ -43,6 +45,9 @@ for (const database of await databases()) {
         ...{ email_verified_at: someTime.toISOString(), activated_at: someTime.toISOString() },
       })
       expect(whole.text).not.toMatch(/hash|secret|test\$old|password/i)
+
+      expect((await read(host, admin, `${query}&lang=pt-BR`)).body).toEqual(whole.body) // the language of errors, and no filter
+      expect((await read(host, admin, `?email__startswith=${String(mark).toUpperCase()}-`)).body).toEqual(whole.body)
 
       const first = await read(host, admin, `${query}&limit=2`)
       await addUser(host.knex, { email: `${mark}-new@example.test`, createdAt: new Date(someTime.getTime() - 1) })
@@ -90,7 +95,7 @@ for (const database of await databases()) {
       for (const [query, code, filter] of rows) {
         const statements = recordQueries(host.knex)
         const { status, body } = await read(host, admin, query)
-        expect(statements.stop(), query).toHaveLength(1) // the guard's own
+        expect(statements.stop(), query).toHaveLength(2) // the guard's own, and the session's
         expect([status, body.code, body.details.filter], query).toEqual([422, code, filter])
       }
       expect((await read(host, admin, `?is_admin=true&cursor=${cursor}`)).status).toBe(200)
@@ -171,6 +176,23 @@ for (const database of await databases()) {
       expect((await post(host, '/login', { email: waiting.email, password })).status).toBe(200)
     })
 
+    test('a stolen access token makes nobody an administrator by a factor that the thief adds', async () => {
+      const host = await start()
+      const [admin, mate] = [await adminOn(host), await signedIn(host)]
+      expect(outcome(await patch(host, admin, mate.userId, { is_admin: true }))).toBe('MFA_REQUIRED')
+      const enrolment = await post(host, '/mfa/enroll', {}, bearerOf(admin))
+      host.clock.advance(1)
+      const code = authenticator(enrolment.body.secret, host.clock).code()
+      const confirmed = await post(host, '/mfa/confirm', { code }, bearerOf(admin))
+      host.clock.advance(10)
+      const withFactor = { ...admin, token: confirmed.body.access_token }
+      expect(outcome(await patch(host, withFactor, mate.userId, { is_admin: true }))).toBe('REAUTHENTICATION_REQUIRED')
+
+      const shown = await post(host, '/reauthenticate', { password }, bearerOf(withFactor))
+      const owner = { ...admin, token: shown.body.access_token }
+      expect((await patch(host, owner, mate.userId, { is_admin: true })).status).toBe(200)
+    })
+
     test('with MFA on, the session must have shown its factor; reset-mfa takes a factor off, and all that hung on it', async () => {
       const host = await start()
       const events = heard(host, ['mfa.disabled'])
@@ -230,8 +252,11 @@ for (const database of await databases()) {
       const unnamed = { by: undefined } as unknown as { by: string } // a host in JavaScript
       await expect(service.deactivate(admin.userId, unnamed)).rejects.toThrow(TypeError)
       await service.resetMfa(admin.userId) // the host itself, say for the one administrator who lost the factor
+      expect(outcome(await read(host, admin, ''))).toBe('INVALID_TOKEN') // which ended the sessions
       await service.updateUser(admin.userId, { isAdmin: false })
-      expect(outcome(await read(host, admin, ''))).toBe('FORBIDDEN')
+      expect(outcome(await read(host, { ...admin, token: (await loginAs(host.auth, { id: admin.userId })).accessToken }, ''))).toBe(
+        'FORBIDDEN',
+      )
     })
 
     test('R-064: who is no administrator learns nothing; an administrator meets 404 for what nobody has', async () => {

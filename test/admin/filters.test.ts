@@ -31,7 +31,10 @@ const accepted: [query: string, field: string, operator: string, value: unknown]
   ['email__lte=a', 'email', 'lte', 'a'],
   ['email__between=a,b', 'email', 'between', ['a', 'b']],
   ['email__contains=%25_', 'email', 'contains', '%_'],
-  ['email__icontains=A', 'email', 'icontains', 'A'],
+  ['email=Ana@Example.TEST', 'email', 'eq', 'ana@example.test'],
+  ['email__in=ANA@example.test,bo@example.test', 'email', 'in', ['ana@example.test', 'bo@example.test']],
+  ['email__startswith=ANA', 'email', 'startswith', 'ana'],
+  ['email__icontains=A', 'email', 'icontains', 'a'],
   ['email__startswith=a', 'email', 'startswith', 'a'],
   ['email__endswith=a,b', 'email', 'endswith', 'a,b'], // no list
   ['name=', 'name', 'eq', ''],

@@ -143,7 +143,6 @@ const floods = {
   counters: 100_000,
   'rate-limit': 100_000,
   'remembered-tokens': 10_000,
-  'spent-states': 500_000,
   'unknown-kids': 20_000,
   idempotency: 10_000,
 }

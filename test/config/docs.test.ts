@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { environmentVariable, resolveSettings, type Settings } from '../../src/config/settings'
+import type { Settings } from '../../src/config/every-setting'
+import { environmentVariable, resolveSettings } from '../../src/config/settings'
 import { settingNames, settingsSchema } from '../../src/config/settings-schema'
 import type { AuthRouterOptions } from '../../src/options'
 
@@ -14,7 +15,7 @@ const rows = page
 /** What the table says where a default is no plain value; `settings.test.ts` proves what they mean. */
 const toldOtherwise: Partial<Record<keyof Settings, string>> = {
   jwtSecret: 'required',
-  oauthRedirectBaseUrl: 'empty',
+  publicUrl: 'empty',
   oauthAllowAccountCreation: 'as `signupEnabled`',
   sessionMaxSeconds: 'the greater of `2592000` and `sessionTtlSeconds`',
   openapiEnabled: '`false` in production, else `true`',
@@ -44,7 +45,11 @@ test('every option of the router is documented, and no other', () => {
     passwordHasher: true,
     passwordPolicy: true,
     refusesEmailLink: true,
+    accessTokenClaims: true,
     signup: true,
+    onTakeOver: true,
+    checkTables: true,
+    timingDefence: true,
     throttle: true,
     logger: true,
     now: true,

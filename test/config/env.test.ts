@@ -11,7 +11,7 @@ afterEach(() => {
   vi.unstubAllEnvs()
 })
 
-test('a variable is the setting in capitals behind AUTH_; the base URL alone has no prefix', () => {
+test('a variable is the setting in capitals behind AUTH_; the older name of publicUrl alone has no prefix', () => {
   expect(environmentVariable('oauthStateTtlSeconds')).toBe('AUTH_OAUTH_STATE_TTL_SECONDS')
   expect(environmentVariable('oauthRedirectBaseUrl')).toBe('OAUTH_REDIRECT_BASE_URL')
   expect(environmentVariable('cookieSamesite')).toBe('AUTH_COOKIE_SAMESITE')
@@ -55,11 +55,35 @@ test('what the environment says is checked like what code says', () => {
     oauthAllowAccountCreation: false,
     tokenDelivery: 'both',
     trustedOrigins: ['https://app.example.com'],
-    oauthRedirectBaseUrl: 'https://id.example.com',
+    publicUrl: 'https://id.example.com',
   })
   expect(() => resolveSettings(settingsFromEnv({ ...env, AUTH_ACCESS_TOKEN_TTL_SECONDS: '15m' }), { production: true })).toThrow(
     'AUTH_ACCESS_TOKEN_TTL_SECONDS',
   )
+})
+
+describe('publicUrl and its older name', () => {
+  const [ours, others] = ['https://app.example.com', 'https://api.example.com']
+  const resolved = (settings: object) => resolveSettings({ jwtSecret: secret, ...settings }, { production: true }).publicUrl
+
+  test('either name sets it, in code and in the environment', () => {
+    expect(resolved({ publicUrl: ours })).toBe(ours)
+    expect(resolved({ oauthRedirectBaseUrl: ours })).toBe(ours)
+    expect(resolved(settingsFromEnv({ AUTH_PUBLIC_URL: ours }))).toBe(ours)
+    expect(resolved(settingsFromEnv({ OAUTH_REDIRECT_BASE_URL: ours }))).toBe(ours)
+  })
+
+  test('equal values are one, and an empty one is unset', () => {
+    expect(resolved({ publicUrl: ours, oauthRedirectBaseUrl: ours })).toBe(ours)
+    expect(resolved({ publicUrl: '', oauthRedirectBaseUrl: ours })).toBe(ours)
+    expect(resolved({ publicUrl: ours, oauthRedirectBaseUrl: undefined })).toBe(ours)
+  })
+
+  test('different values are refused by both names', () => {
+    expect(() => resolved({ publicUrl: ours, oauthRedirectBaseUrl: others })).toThrow(
+      /^publicUrl \(AUTH_PUBLIC_URL\) and oauthRedirectBaseUrl \(OAUTH_REDIRECT_BASE_URL\) are two names of one setting/,
+    )
+  })
 })
 
 describe('production', () => {

@@ -1,6 +1,7 @@
 import { inspect } from 'node:util'
 import { describe, expect, test } from 'vitest'
-import { environmentVariable, resolveSettings, type Settings, type SettingsInput } from '../../src/config/settings'
+import type { RouterSettings, Settings } from '../../src/config/every-setting'
+import { environmentVariable, resolveSettings } from '../../src/config/settings'
 import { settingNames } from '../../src/config/settings-schema'
 import { ConfigurationError } from '../../src/errors'
 
@@ -10,7 +11,7 @@ const production = { production: true }
 
 /** Whatever a host might pass, checked types aside: the rules hold at run time. */
 function resolve(settings: Record<string, unknown>, environment = production): Settings {
-  return resolveSettings({ jwtSecret, ...settings } as SettingsInput, environment) // wrong types are what is tested
+  return resolveSettings({ jwtSecret, ...settings } as RouterSettings, environment) // wrong types are what is tested
 }
 
 interface Row {
@@ -154,6 +155,8 @@ const key = Buffer.from('00112233445566778899aabbccddeeff0123456789abcdef0011223
 /** Its shape; what PEM text has to be is told in session/jwt-keys.test.ts. */
 const jwtKey = { kid: '2026-03', alg: 'ES256', privateKey: 'pem' }
 
+const issuer = 'https://id.example.test/auth'
+
 const table: Record<keyof Settings, Row> = {
   jwtSecret: {
     byDefault: jwtSecret,
@@ -253,7 +256,7 @@ const table: Record<keyof Settings, Row> = {
     ],
   },
   oauthEnabled: flag(false),
-  oauthRedirectBaseUrl: {
+  publicUrl: {
     byDefault: '',
     good: [
       ['https://site.test'],
@@ -273,6 +276,43 @@ const table: Record<keyof Settings, Row> = {
   oauthKeepLastLoginMethod: flag(false),
   oauthSuccessRedirect: redirect,
   oauthErrorRedirect: redirect,
+  appRedirects: {
+    byDefault: [],
+    good: [
+      [['https://spa.example.test/signed-in', 'http://localhost:5173/', 'com.example.app:/signed-in', 'com.example.app://in?from=web']],
+      ['["https://spa.example.test/"]', ['https://spa.example.test/']],
+      ['[]', []],
+    ],
+    bad: [
+      ['https://spa.example.test'],
+      ['https://spa.example.test:443/in'],
+      ['https://SPA.example.test/in'],
+      ['https://user@spa.example.test/in'],
+      ['https://spa.example.test/in#top'],
+      ['https://spa.example.test/a/../in'],
+      ['https://spa.example.test\\in'],
+      ['https:spa.example.test/in'],
+      ['http://spa.example.test/in'],
+      ['/in'],
+      ['//spa.example.test/in'],
+      ['myapp:/in'],
+      ['myapp://in'],
+      ['com.example.app:'],
+      ['com.example.app:in'],
+      ['Com.Example.App:/in'],
+      ['javascript:alert(1)'],
+      ['data:text/html,x'],
+      [`https://spa.example.test/${'a'.repeat(500)}`],
+      ['https://spa.example.test/in', 'https://spa.example.test/in'],
+      'https://spa.example.test/in',
+      '{}',
+      [''],
+      [undefined],
+      [null],
+      null,
+    ],
+  },
+  localAccountsEnabled: flag(true),
   signupEnabled: flag(true),
   autoActivate: flag(false),
   returnTokenInResponse: flag(false),
@@ -285,11 +325,14 @@ const table: Record<keyof Settings, Row> = {
   passwordResetUrlTemplate: template,
   emailVerificationUrlTemplate: template,
   emailChangeUrlTemplate: template,
+  undoSeconds: whole(604_800, 0, 2_592_000),
+  undoUrlTemplate: template,
   singleActiveToken: flag(true),
   passwordMinLength: whole(12, 8, 64),
   passwordMaxBytes: whole(1_024, 64, 4_096),
   passwordRequireComplexity: flag(false),
   revealTakenEmail: flag(false),
+  activationBinding: { byDefault: 'lenient', good: [['lenient'], ['strict']], bad: ['loose', true, null] },
   mfaEnabled: flag(false, { mfaIssuer: 'Acme' }),
   mfaIssuer: { byDefault: null, good: [['Acme'], ['Ação & Cia'], [null]], bad: ['Acme:Dev', 'a\nb', 'a'.repeat(65), 5] },
   mfaRecoveryCodesCount: whole(10, 2, 50),
@@ -308,16 +351,33 @@ const table: Record<keyof Settings, Row> = {
       5,
     ],
   },
-  reauthenticate: flag(false),
+  freshSessionSeconds: whole(900, 60, 86_400),
+  accessTokenSessionClaims: flag(true),
+  accessTokenIssuer: {
+    byDefault: null,
+    good: [[issuer], ['https://id.example.test/'], ['http://localhost:3000/auth']],
+    bad: ['id.example.test', '/auth', 'http://id.example.test', `${issuer}?a=b`, `${issuer}#a`, 'https://ana@id.example.test', 1, [issuer]],
+    beside: { accessTokenAudience: 'api' },
+  },
+  accessTokenAudience: {
+    byDefault: null,
+    good: [['api'], ['["api","https://api.example.test"]', ['api', 'https://api.example.test']], [['api']]],
+    bad: ['two words', 'a'.repeat(201), [], ['api', 'api'], [''], [1], 7, {}],
+    beside: { accessTokenIssuer: issuer },
+  },
+  accessTokenClientId: { byDefault: null, good: [['shop'], [null]], bad: ['two words', 'a'.repeat(201), 7] },
+  acceptLegacyAccessTokens: flag(false),
   backendLinks: flag(false),
   loginUrl: { ...redirect, beside: {} },
   defaultLocale: { byDefault: 'en-US', good: [['en-US'], ['pt-BR']], bad: ['en', 'pt-br', 'fr-FR', null] },
   sessionTtlSeconds: whole(86_400, 1, 31_536_000),
   sessionMaxSeconds: whole(2_592_000, 1, 315_360_000, { sessionTtlSeconds: 1 }),
+  maxSessionsPerUser: whole(100, 0, 10_000),
   sessionCookieName: { ...cookieName('auth_session'), good: [['sid'], ['__Host-sid']] },
   openapiEnabled: flag(false),
   rememberedTokens: whole(10_000, 0, 100_000),
   unitTimeoutSeconds: whole(30, 1, 300),
+  timingGridMilliseconds: whole(500, 0, 5_000),
 }
 
 describe.each(Object.entries(table))('setting %s', (name, { byDefault, good, bad, beside }) => {
@@ -358,7 +418,9 @@ function refusalOf(settings: Record<string, unknown>, environment = production):
 }
 
 test('an unknown setting is refused with its name and the nearest known one', () => {
-  expect(refusalOf({ signUpEnabled: true })).toBe('Unknown setting "signUpEnabled"; the nearest known one is signupEnabled.')
+  expect(refusalOf({ signUpEnabled: true })).toBe(
+    'Unknown setting "signUpEnabled"; the nearest known one is signupEnabled. See docs/troubleshooting.md#unknown-names',
+  )
   expect(refusalOf({ acessTokenTtl: 1 })).toContain('accessTokenTtlSeconds')
   expect(refusalOf({ AUTH_MFA_ISSUER: 'Acme' })).toContain('the nearest known one is mfaIssuer')
   expect(refusalOf({ constructor: 1 })).toContain('Unknown setting "constructor"')
@@ -366,32 +428,37 @@ test('an unknown setting is refused with its name and the nearest known one', ()
 })
 
 test('a key named __proto__, as JSON can carry it, is an unknown setting', () => {
-  const settings: SettingsInput = JSON.parse(`{ "jwtSecret": "${jwtSecret}", "__proto__": { "oauthEnabled": true } }`)
+  const settings: RouterSettings = JSON.parse(`{ "jwtSecret": "${jwtSecret}", "__proto__": { "oauthEnabled": true } }`)
   expect(() => resolveSettings(settings, production)).toThrow('Unknown setting "__proto__"')
 })
 
 test('settings that are no object are refused', () => {
   for (const settings of [null, undefined, 'text', []]) {
     // wrong on purpose
-    expect(() => resolveSettings(settings as unknown as SettingsInput, production)).toThrow(ConfigurationError)
+    expect(() => resolveSettings(settings as unknown as RouterSettings, production)).toThrow(ConfigurationError)
   }
 })
 
 test('without a secret nothing is built, and the refusal says how to make one', () => {
-  expect(() => resolveSettings({}, production)).toThrow(/jwtSecret \(AUTH_JWT_SECRET\) must be at least 32 random bytes.*openssl rand/)
+  expect(() => resolveSettings({} as RouterSettings, production)).toThrow(
+    /jwtSecret \(AUTH_JWT_SECRET\) must be at least 32 random bytes.*openssl rand/,
+  )
   expect(() => resolveSettings({ jwtSecret: '' }, production)).toThrow(/AUTH_JWT_SECRET/)
 })
 
 test('a wrong entry of a list is named by its place, and never repeated', () => {
   const weak = 'a'.repeat(64)
   const message = refusalOf({ jwtSecret: [jwtSecret, weak, otherSecret, jwtSecret] })
-  expect(message).toMatch(/^Setting jwtSecret \(AUTH_JWT_SECRET\) must be at least 32 random bytes.* Wrong: entry 2, entry 4\.$/)
+  expect(message).toMatch(
+    /^Setting jwtSecret \(AUTH_JWT_SECRET\) must be at least 32 random bytes.* Wrong: entry 2, entry 4\. See docs\/troubleshooting\.md#secret$/,
+  )
   for (const secret of [jwtSecret, otherSecret, weak]) expect(message).not.toContain(secret)
 })
 
 test('every wrong setting is named in one go', () => {
   const message = refusalOf({ accessTokenTtlSeconds: 0, cookieSecure: 'perhaps', oauthRedirectBaseUrl: 'nowhere' })
   expect(message.split('\n')).toHaveLength(3)
+  for (const line of message.split('\n')) expect(line).toMatch(/ See docs\/troubleshooting\.md#a-wrong-setting$/)
   expect(message).toContain('AUTH_ACCESS_TOKEN_TTL_SECONDS')
   expect(message).toContain('AUTH_COOKIE_SECURE')
   expect(message).toContain('OAUTH_REDIRECT_BASE_URL')

@@ -52,7 +52,10 @@ describe('the demo, over HTTP against a real OpenID provider', () => {
     expect(identity).toMatchObject({ provider: 'acme', subject: maya, user_id: user?.id })
 
     expect((await visitor.call('POST', `${auth}/logout`)).status).toBe(204)
-    expect(visitor.jar.of('localhost')).toEqual([])
+    expect(
+      visitor.jar.of('localhost').map(({ name }) => name),
+      'the browser stays known; the cookie opens nothing',
+    ).toEqual(['auth_device'])
     expect((await visitor.call('GET', `${demo.url}/api/hello`)).status).toBe(401)
   })
 
@@ -66,12 +69,16 @@ describe('the demo, over HTTP against a real OpenID provider', () => {
     expect(request?.get('redirect_uri')).toBe(`${auth}/oauth/acme/callback`)
   })
 
-  test('the session is two HttpOnly cookies and no token appears in an address or a page', async () => {
+  test('the session is two HttpOnly cookies beside that of the known device, and no token appears in an address or a page', async () => {
     const visitor = new Visitor()
     const landing = await signIn(visitor, maya)
 
     const cookies = visitor.jar.of('localhost')
-    expect(cookies.map(({ name, path }) => `${name} ${path}`).sort()).toEqual(['access_token /', 'refresh_token /accounts/auth'])
+    expect(cookies.map(({ name, path }) => `${name} ${path}`).sort()).toEqual([
+      'access_token /',
+      'auth_device /accounts/auth',
+      'refresh_token /accounts/auth',
+    ])
     for (const cookie of cookies) {
       expect(cookie.attributes).toContain('HttpOnly')
       expect(landing.body).not.toContain(cookie.value)

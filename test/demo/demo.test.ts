@@ -58,7 +58,11 @@ describe.skipIf(!hasChromium)('the demo in Chromium', () => {
     await signOut(page)
     expect(await page.locator('#hello-status').textContent()).toBe('401 UNAUTHORIZED')
     expect(await guardedAnswer(page)).toBe(401)
-    expect(await inChromium.context.cookies(`${inChromium.demo.url}/accounts/auth`)).toEqual([])
+    const left = await inChromium.context.cookies(`${inChromium.demo.url}/accounts/auth`)
+    expect(
+      left.map(({ name }) => name),
+      'the browser stays known; the cookie opens nothing',
+    ).toEqual(['auth_device'])
   })
 
   test('the session cookies are HttpOnly: no script on the page can read them', async () => {
@@ -66,7 +70,7 @@ describe.skipIf(!hasChromium)('the demo in Chromium', () => {
     await signInWithAcme(page, 'Maya Okafor')
 
     const cookies = await inChromium.context.cookies(`${inChromium.demo.url}/accounts/auth`)
-    expect(cookies.map(({ name }) => name).sort()).toEqual(['access_token', 'refresh_token'])
+    expect(cookies.map(({ name }) => name).sort()).toEqual(['access_token', 'auth_device', 'refresh_token'])
     expect(cookies.every(({ httpOnly, sameSite }) => httpOnly && sameSite === 'Lax')).toBe(true)
     expect(await page.evaluate('document.cookie')).toBe('')
     expect(await page.evaluate('JSON.stringify({ ...localStorage, ...sessionStorage })')).toBe('{}')

@@ -1,15 +1,53 @@
 import { expect } from 'vitest'
 
 /** The first two are pages of the app, the others the library's. */
-const pages = { activate: 'activate', reset: 'reset', verify: 'accounts/auth/email-verify', change: 'accounts/auth/email-change' }
+const pages = {
+  activate: 'activate',
+  reset: 'reset',
+  verify: 'accounts/auth/email-verify',
+  change: 'accounts/auth/email-change',
+  undo: 'accounts/auth/security/undo',
+}
 
-/** The newest link of its kind in the demo's outbox; waits for it, since mails travel after the answer. */
-export async function newestLink(demo: { url: string }, kind: keyof typeof pages): Promise<{ url: string; token: string }> {
-  const find = async () => {
-    const outbox = await (await fetch(`${demo.url}/outbox`)).text()
-    return new RegExp(`href="(${demo.url}/${pages[kind]}/([\\w-]{43}))"`).exec(outbox)
+export interface MailedLink {
+  url: string
+  token: string
+}
+
+/** By the demo's address: tests run side by side. */
+const returned = new Map<string, Set<string>>()
+
+/**
+ * Returns the newest link of its kind in the demo's outbox, and waits for it: mails leave up to two seconds after the answer. Returns
+ * no link twice, so after a second request it waits for the second link.
+ */
+export async function newestLink(demo: { url: string }, kind: keyof typeof pages): Promise<MailedLink> {
+  const known = returned.get(demo.url) ?? new Set()
+  returned.set(demo.url, known)
+  const findNew = async () => {
+    const [newest] = await linksIn(demo, kind)
+    return newest && !known.has(newest.url) ? newest : null
   }
-  await expect.poll(find, { timeout: 5_000 }).not.toBeNull()
-  const [, url = '', token = ''] = (await find()) ?? []
-  return { url, token }
+  await expect.poll(findNew, { timeout: 5_000 }).not.toBeNull()
+  const link = await findNew()
+  if (!link) throw new Error(`The link (${kind}) is no longer the newest.`)
+  known.add(link.url)
+  return link
+}
+
+async function linksIn(demo: { url: string }, kind: keyof typeof pages): Promise<MailedLink[]> {
+  const outbox = await (await fetch(`${demo.url}/outbox`)).text()
+  const links = outbox.matchAll(new RegExp(`href="(${demo.url}/${pages[kind]}/([\\w-]{43}))"`, 'g'))
+  return [...links].map(([, url = '', token = '']) => ({ url, token }))
+}
+
+/** The newest first. */
+export async function subjectsIn(demo: { url: string }): Promise<string[]> {
+  const outbox = await (await fetch(`${demo.url}/outbox`)).text()
+  return [...outbox.matchAll(/<h2>([^<]+)<\/h2>/g)].map(([, subject = '']) => subject)
+}
+
+/** Waits for a mail with this in it. */
+export async function mailArrives(demo: { url: string }, text: string): Promise<void> {
+  await expect.poll(async () => (await fetch(`${demo.url}/outbox`)).text(), { timeout: 5_000 }).toContain(text)
 }

@@ -39,3 +39,16 @@ test('in the outbox only the link of the library is a link, and what a person wr
   expect(page.text).toContain(`<a href="${mail.url}">${mail.url}</a>`)
   expect(page.text).not.toMatch(/<img src=x|<b>|<i>|href="https:\/\/evil/)
 })
+
+test('the outbox loads itself again twice, since a mail takes up to two seconds, and says so; then it stays as it is', async () => {
+  const app = express().use('/outbox', createOutbox().router)
+  const look = async (address: string) => {
+    const { text } = await request(app).get(address)
+    const [, seconds = null, next = null] = /http-equiv="refresh" content="(\d); url=([^"]+)"/.exec(text) ?? []
+    return { seconds, next, saysSo: text.includes('Looking for new mail'), isEmpty: text.includes('No mail yet') }
+  }
+  expect(await look('/outbox')).toEqual({ seconds: '1', next: '/outbox?look=1', saysSo: true, isEmpty: false })
+  expect(await look('/outbox?look=1')).toEqual({ seconds: '2', next: '/outbox?look=2', saysSo: true, isEmpty: false })
+  for (const last of ['/outbox?look=2', '/outbox?look=99'])
+    expect(await look(last)).toEqual({ seconds: null, next: null, saysSo: false, isEmpty: true })
+})

@@ -1,3 +1,4 @@
+import { navigate } from '../support/navigate'
 import { CookieJar } from './cookie-jar'
 
 export interface Visit {
@@ -48,8 +49,10 @@ export class Visitor {
 
   async #send(url: URL, request: RequestInit): Promise<{ response: Response; text: string }> {
     const cookie = this.jar.headerFor(url)
-    const headers = { ...request.headers, ...(cookie ? { cookie } : {}) }
-    const response = await fetch(url, { ...request, headers, redirect: 'manual' })
+    const cookies = cookie ? { cookie } : {}
+    const isNavigation = request.method === 'GET' && request.headers === undefined
+    const headers = { ...request.headers, ...cookies }
+    const response = isNavigation ? await navigate(url, cookies) : await fetch(url, { ...request, headers, redirect: 'manual' })
     this.jar.store(url, response.headers.getSetCookie())
     return { response, text: await response.text() }
   }

@@ -63,7 +63,8 @@ test('F23: where the host brings no clock, budgets go by the monotonic one: a wa
     passwordHasher: fastHasher(),
     logger: logTap(),
   })
-  const guess = () => service.logIn({ email: 'ana@example.test', password }).catch(({ code }: { code: string }) => code)
+  const guess = () =>
+    service.logIn({ email: 'ana@example.test', password, client: '192.0.2.1' }).catch(({ code }: { code: string }) => code)
   for (let guesses = 0; guesses < 5; guesses++) expect(await guess()).toBe('UNAUTHORIZED')
   expect(await guess()).toBe('LOGIN_THROTTLED')
 

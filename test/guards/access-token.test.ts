@@ -169,12 +169,12 @@ test('R-100 R-105 a token is 401 TOKEN_EXPIRED from its exp on: the leeway is 0'
   expect(answer.headers['www-authenticate']).toBe('Bearer error="invalid_token"')
 })
 
-test('a claim called __proto__, or one nobody promised, goes nowhere', async () => {
+test('a claim called __proto__ goes nowhere', async () => {
   const mounted = await start({
     host: (app, auth) => app.get('/api', auth.guards.requireAuth(), (req, res) => void res.json({ admin: 'is_admin' in getAuth(req) })),
   })
   const claims = await claimsOf(mounted)
-  const payload = JSON.stringify(claims).replace('{', '{"__proto__":{"is_admin":true},"is_admin":true,')
+  const payload = JSON.stringify(claims).replace('{', '{"__proto__":{"is_admin":true},')
 
   const answer = await sendRaw(mounted.app, { method: 'GET', path: '/api', headers: { Authorization: `Bearer ${signed(payload)}` } })
 

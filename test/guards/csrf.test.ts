@@ -1,10 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import { createServer, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import express, { type RequestHandler } from 'express'
+import express, { type Request, type RequestHandler, type Response } from 'express'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { ConfigurationError, type CsrfGuardOptions, csrfGuard, csrfToken } from '../../src'
+import { ConfigurationError, type CsrfGuardOptions, createGuards, csrfGuard, csrfToken } from '../../src'
+import { deriveKeys, secretAccessKey } from '../../src/keys'
+import { signAccessToken } from '../../src/session/access-token'
 import { type RawAnswer, type RawRequest, sendRaw } from '../support/send-raw'
 
 const secret = randomBytes(32).toString('base64url')
@@ -43,15 +45,18 @@ describe('the double submit', () => {
   test('R-121 cookie and header with one value let POST, PUT, PATCH and DELETE through; GET, HEAD and OPTIONS need neither', async () => {
     for (const method of ['POST', 'PUT', 'PATCH', 'DELETE']) {
       expect((await post({}, pair(token), { method })).status, method).toBe(200)
-      expectRefused(await post({}, {}, { method }), 'token_missing', method)
+      expectRefused(await post({}, {}, { method }), 'no_cookie', method)
     }
     for (const method of ['GET', 'HEAD', 'OPTIONS']) expect((await post({}, {}, { method })).status, method).toBe(200)
   })
 
   test('R-121 D15 either side missing, empty, an object, sent twice or another is refused', async () => {
     const other = randomBytes(32).toString('base64url')
-    const missing: RawRequest['headers'][] = [
+    const noToken: RawRequest['headers'][] = [
       { Cookie: `csrf_token=${token}` },
+      { Cookie: `csrf_token=${token}`, 'X-CSRF-Token': [token, token] },
+    ]
+    const noCookie: RawRequest['headers'][] = [
       { 'X-CSRF-Token': token },
       { Cookie: 'csrf_token=', 'X-CSRF-Token': '' },
       { Cookie: 'csrf_token=""', 'X-CSRF-Token': '' },
@@ -60,13 +65,12 @@ describe('the double submit', () => {
       { Cookie: 'csrf_token=j%3A%7B%22a%22%3A1%7D', 'X-CSRF-Token': '[object Object]' },
       { Cookie: `csrf_token=${token}; csrf_token=${token}`, 'X-CSRF-Token': token },
       { Cookie: [`csrf_token=${token}`, `csrf_token=${other}`], 'X-CSRF-Token': token },
-      { Cookie: `csrf_token=${token}`, 'X-CSRF-Token': [token, token] },
       { Cookie: `CSRF_TOKEN=${token}`, 'X-CSRF-Token': token },
     ]
-    for (const headers of missing) expectRefused(await post({}, headers), 'token_missing', JSON.stringify(headers))
+    for (const headers of noCookie) expectRefused(await post({}, headers), 'no_cookie', JSON.stringify(headers))
+    for (const headers of noToken) expectRefused(await post({}, headers), 'no_token', JSON.stringify(headers))
     const unequal = [other, token.slice(1), `${token}x`, token.toLowerCase()]
-    for (const value of unequal)
-      expectRefused(await post({}, { Cookie: `csrf_token=${token}`, 'X-CSRF-Token': value }), 'token_mismatch', value)
+    for (const value of unequal) expectRefused(await post({}, { Cookie: `csrf_token=${token}`, 'X-CSRF-Token': value }), 'mismatch', value)
   })
 
   test('T05 values of unequal length are a refusal, not a failure', async () => {
@@ -83,9 +87,9 @@ describe('the double submit', () => {
       path: '/',
       headers: { 'X-HTTP-Method-Override': 'DELETE' },
     })
-    expectRefused(overridden, 'token_missing')
-    expectRefused(await post({}, { 'X-HTTP-Method-Override': 'GET' }), 'token_missing')
-    expectRefused(await post({}, {}, { method: 'PROPFIND' }), 'token_missing')
+    expectRefused(overridden, 'no_cookie')
+    expectRefused(await post({}, { 'X-HTTP-Method-Override': 'GET' }), 'no_cookie')
+    expectRefused(await post({}, {}, { method: 'PROPFIND' }), 'no_cookie')
   })
 
   test('csrfToken mints a cookie that script can read, keeps it, and keeps nothing else', async () => {
@@ -109,7 +113,7 @@ describe('the double submit', () => {
 describe('which page asks', () => {
   test('R-121 R-122 equal values do not help a page of another site; its own, and clients that say nothing, pass', async () => {
     const listed: CsrfGuardOptions = { trustedOrigins: ['https://admin.example.test'] }
-    const refused: RawRequest['headers'][] = [
+    const refused: Record<string, string | string[]>[] = [
       { Origin: 'https://evil.example' },
       { Origin: `https://evil.${host}` },
       { Origin: `https://${host}.evil.example` },
@@ -125,7 +129,10 @@ describe('which page asks', () => {
       { 'Sec-Fetch-Site': 'same-site' },
       { 'Sec-Fetch-Site': 'anything' },
     ]
-    for (const headers of refused) expectRefused(await post(listed, { ...pair(token), ...headers }), 'cross_site', JSON.stringify(headers))
+    for (const headers of refused) {
+      const reason = 'Sec-Fetch-Site' in headers ? 'site' : 'origin'
+      expectRefused(await post(listed, { ...pair(token), ...headers }), reason, JSON.stringify(headers))
+    }
     const passing: RawRequest['headers'][] = [
       {},
       { Origin: `https://${host}` },
@@ -141,66 +148,138 @@ describe('which page asks', () => {
 
 describe('signed tokens', () => {
   const signed: CsrfGuardOptions = { secret }
-  const jwtOf = (sub: unknown) => `h.${Buffer.from(JSON.stringify({ sub })).toString('base64url')}.s`
 
   test('R-121 D15 equal but unsigned values, or values signed under another secret, are refused', async () => {
-    expect((await post(signed, pair(await tokenFor(signed)))).status).toBe(200)
-    expectRefused(await post(signed, pair(token)), 'token_mismatch')
-    expectRefused(await post(signed, pair(await tokenFor({ secret: randomBytes(32).toString('base64url') }))), 'token_mismatch')
+    const { token: own, cookies } = await page(hostWith(signed))
+    expect((await post(signed, { Cookie: cookies, 'X-CSRF-Token': own })).status).toBe(200)
+    expectRefused(await post(signed, pair(token)), 'signature')
+    expectRefused(await post(signed, pair(await tokenFor({ secret: randomBytes(32).toString('base64url') }))), 'signature')
   })
 
-  test('D15 a token is good in the session it was made in, and in no other; a new login gets a new one', async () => {
-    const [mine, theirs, none] = [`access_token=${jwtOf('user-of-mine')}`, `access_token=${jwtOf('them')}`, 'theme=dark']
-    const inSession = (cookie: string, value: string) => post(signed, { Cookie: `${cookie}; csrf_token=${value}`, 'X-CSRF-Token': value })
-    const [ofMine, ofTheirs, ofNobody] = await Promise.all([mine, theirs, none].map((cookie) => tokenFor(signed, cookie)))
+  /** A host whose guard names the session by a header, as an access token does; the CSRF guard stands before it or behind it. */
+  function sessions(order: 'guard first' | 'csrf first' | 'token behind, check before', more: CsrfGuardOptions = {}) {
+    const guards = createGuards({ settings: { jwtSecret: secret, tokenDelivery: 'cookie' } })
+    const csrf = { secret, ...more }
+    const [token, check, guard] = [csrfToken({ ...csrf, secure: false }), csrfGuard(csrf), guards.optionalAuth()]
+    const orders = {
+      'guard first': [guard, token, check],
+      'csrf first': [token, check, guard],
+      'token behind, check before': [check, guard, token],
+    }
+    return express().use(orders[order], (_req: Request, res: Response) => void res.json({ token: res.locals['csrfToken'] }))
+  }
 
-    expect((await inSession(mine, String(ofMine))).status).toBe(200)
-    expectRefused(await inSession(mine, String(ofTheirs)), 'token_mismatch')
-    expectRefused(await inSession(mine, String(ofNobody)), 'token_mismatch')
-    expect((await inSession(none, String(ofMine))).status, 'an access cookie that ran out is for the guard behind').toBe(200)
-    expect(await tokenFor(signed, `${mine}; csrf_token=${ofMine}`)).toBe(ofMine)
-    expect(await tokenFor(signed, `${none}; csrf_token=${ofMine}`)).toBe(ofMine)
-    expect(await tokenFor(signed, `${mine}; csrf_token=${ofNobody}`)).not.toBe(ofNobody)
-    expect(String(ofMine)).not.toContain('user-of-mine')
-  })
+  const sessionOf = (sid: string | null, sub = 'ana') =>
+    `access_token=${signAccessToken(tokenContext, { id: sub, email: 'ana@example.test' }, { amr: ['pwd'], sessionId: sid, authenticatedAt: null, at: new Date(), claims: {} })}`
+  const tokenContext = {
+    settings: { accessTokenTtlSeconds: 900, accessTokenSessionClaims: true, accessTokenIssuer: null, accessTokenAudience: null },
+    accessKeys: [secretAccessKey(deriveKeys(secret).access)],
+  } as unknown as Parameters<typeof signAccessToken>[0]
 
-  test('D15 the session is auth_session and the access token’s subject together, or what the host says; nonsense is none', async () => {
-    const both = `access_token=${jwtOf('me')}; auth_session=one`
-    const value = await tokenFor(signed, both)
-    expectRefused(
-      await post(signed, { Cookie: `access_token=${jwtOf('me')}; auth_session=two; csrf_token=${value}`, 'X-CSRF-Token': value }),
-      'token_mismatch',
+  /** What one GET with these cookies gives: the token, and the cookies a browser then has beside its session. */
+  async function page(app: express.Express, cookie = ''): Promise<{ token: string; cookies: string }> {
+    const answer = await sendRaw(app, { method: 'GET', path: '/', headers: { Host: host, ...(cookie && { Cookie: cookie }) } })
+    const set = (answer.headers['set-cookie'] ?? []).map((line) => line.split(';')[0])
+    return { token: String(answer.body['token']), cookies: set.join('; ') }
+  }
+
+  const send = (app: express.Express, cookies: string[], value: string) =>
+    sendRaw(app, {
+      path: '/orders',
+      headers: { Host: host, Cookie: cookies.filter((text) => text !== '').join('; '), 'X-CSRF-Token': value },
+    })
+
+  test('D15 behind a guard, a token is good in the session that the guard found, and in no other', async () => {
+    const app = sessions('guard first')
+    const [mine, theirs] = [sessionOf('session-a'), sessionOf('session-b')]
+    const { token: ofMine, cookies } = await page(app, mine)
+
+    expect((await send(app, [mine, cookies], ofMine)).status).toBe(200)
+    expect((await send(app, [mine, `csrf_token=${ofMine}`], ofMine)).status, 'the session is enough').toBe(200)
+    expectRefused(await send(app, [theirs, cookies], ofMine), 'signature')
+    expect((await send(app, [cookies], ofMine)).status, 'a session that ran out is for the guard behind').toBe(200)
+    expect((await send(app, [`csrf_token=${ofMine}`], ofMine)).status, 'without a session and a binding there is nothing to ride on').toBe(
+      200,
     )
-    // Planted by a sibling host, before the token was fetched there and beside the victim's own cookies here.
-    for (const planted of ['auth_session=whatever', `access_token=${jwtOf('them')}`]) {
-      const theirs = await tokenFor(signed, planted)
-      const cookies = `access_token=${jwtOf('me')}; ${planted}; csrf_token=${theirs}`
-      expectRefused(await post(signed, { Cookie: cookies, 'X-CSRF-Token': theirs }), 'token_mismatch', planted)
-    }
-    const renamed: CsrfGuardOptions = { secret, accessCookieName: 'at', sessionCookieName: 'sid' }
-    for (const cookie of [`at=${jwtOf('me')}`, 'sid=one']) {
-      const anonymous = await tokenFor(renamed)
-      expectRefused(
-        await post(renamed, { Cookie: `${cookie}; csrf_token=${anonymous}`, 'X-CSRF-Token': anonymous }),
-        'token_mismatch',
-        cookie,
-      )
-    }
-    for (const cookie of ['access_token=nonsense', `access_token=${jwtOf(42)}`, 'access_token=a.bnVsbA.c'])
-      expect((await tokenFor(signed, cookie)).split('.')[1], cookie).toBe('')
+    expectRefused(await send(sessions('csrf first'), [mine, `csrf_token=${ofMine}`], ofMine), 'signature')
+    expect((await page(app, `${mine}; ${cookies}`)).token, 'a good one is kept').toBe(ofMine)
+    expect((await page(app, `${theirs}; ${cookies}`)).token).not.toBe(ofMine)
+    const refreshed = sessionOf('session-a')
+    expect((await send(app, [refreshed, cookies], ofMine)).status, 'a refreshed access token is the same session').toBe(200)
+    const [stateless, other] = [sessionOf(null), sessionOf(null, 'bob')]
+    const ofUser = await page(app, stateless)
+    expect((await send(app, [stateless, ofUser.cookies], ofUser.token)).status).toBe(200)
+    expectRefused(await send(app, [other, ofUser.cookies], ofUser.token), 'signature')
+  })
 
+  test('D15 before a guard, a token is good in the browser it was made for; an access token is never read', async () => {
+    const app = sessions('csrf first')
+    const [mine, planted] = [await page(app, sessionOf('session-a')), await page(app)]
+
+    for (const session of [sessionOf('session-a'), sessionOf('session-b'), 'access_token=junk', ''])
+      expect([200, 401], session).toContain((await send(app, [session, mine.cookies], mine.token)).status)
+    const binding = String(mine.cookies.split('; ').find((text) => text.startsWith('csrf_binding')))
+    const forged = `access_token=h.${Buffer.from(JSON.stringify({ sub: 'ana', sid: 'session-a' })).toString('base64url')}.s`
+    for (const session of [sessionOf('session-a'), forged, ''])
+      expectRefused(await send(app, [session, binding, `csrf_token=${planted.token}`], planted.token), 'signature')
+    expect(mine.token.split('.')[1], 'bound to no session').toBe('')
+  })
+
+  test('D15 a token that was made behind a guard passes a check before it, in the same browser', async () => {
+    const app = sessions('token behind, check before')
+    const [mine, other] = [await page(app, sessionOf('session-a')), await page(app)]
+    expect((await send(app, [sessionOf('session-a'), mine.cookies], mine.token)).status).toBe(200)
+    expectRefused(await send(app, [sessionOf('session-a'), other.cookies.replace(other.token, mine.token)], mine.token), 'signature')
+  })
+
+  test('X20 with Secure cookies the browser is named by a __Host- cookie, and a plain one beside it counts for nothing', async () => {
+    const secured = express().use(
+      csrfToken({ secret }),
+      csrfGuard({ secret }),
+      (_req, res) => void res.json({ token: res.locals['csrfToken'] }),
+    )
+    const answer = await sendRaw(secured, { method: 'GET', path: '/', headers: { Host: host } })
+    const [binding = '', csrf = ''] = answer.headers['set-cookie'] ?? []
+    expect(binding).toMatch(/^__Host-csrf_binding=[\w.-]+; Max-Age=2592000; Path=\/; Expires=[^;]+; HttpOnly; Secure; SameSite=Lax$/)
+    const [value, own] = [binding.split(/[=;]/)[1], csrf.split(/[=;]/)[1]]
+    const token = String(own)
+    expect((await send(secured, [`__Host-csrf_binding=${value}`, `csrf_token=${token}`], token)).status).toBe(200)
+    expectRefused(await send(secured, [`csrf_binding=${value}`, `csrf_token=${token}`], token), 'signature')
+    const plain = await page(
+      express().use(csrfToken({ secret, secure: false }), (_req, res) => void res.json({ token: res.locals['csrfToken'] })),
+    )
+    expectRefused(
+      await send(secured, [`__Host-csrf_binding=${plain.cookies.split(/[=;]/)[1]}`, `csrf_token=${plain.token}`], plain.token),
+      'signature',
+    )
+  })
+
+  test('X20 a binding that came twice is none, and the next page gets a new one', async () => {
+    const app = sessions('csrf first')
+    const [mine, planted] = [await page(app), await page(app)]
+    const both = `${mine.cookies}; ${planted.cookies.split('; ').find((text) => text.startsWith('csrf_binding'))}`
+    expectRefused(await send(app, [both], mine.token), 'signature')
+    const next = await page(app, both)
+    expect(next.token).not.toBe(mine.token)
+    expect((await send(app, [next.cookies.split('; ').slice(-2).join('; ')], next.token)).status).toBe(200)
+  })
+
+  test('D15 the session may be what the host says, at once', async () => {
     const own: CsrfGuardOptions = { secret, session: (req) => req.get('x-session') }
     const bound = (await sendRaw(hostWith(own), { method: 'GET', path: '/', headers: { 'X-Session': 'a' } })).body['token'] as string
     expect((await post(own, { ...pair(bound), 'X-Session': 'a' })).status).toBe(200)
-    expectRefused(await post(own, { ...pair(bound), 'X-Session': 'b' }), 'token_mismatch')
+    expectRefused(await post(own, { ...pair(bound), 'X-Session': 'b' }), 'signature')
     const late = { secret, session: async () => 'anybody' } as unknown as CsrfGuardOptions // JavaScript
     expect((await post(late, pair(bound))).status).toBe(500)
+    expect(() => csrfGuard({ secret, accessCookieName: 'at', sessionCookieName: 'sid' }), 'names of cookies are taken').not.toThrow()
   })
 
   test('D15 no change of a token is a token (property)', async () => {
-    const value = await tokenFor(signed, `access_token=${jwtOf('me')}`)
     const app = hostWith(signed)
-    await withServer(app, async (send) => {
+    const { token: value, cookies } = await page(app)
+    const binding = String(cookies.split('; ').find((text) => text.startsWith('csrf_binding')))
+    expect((await send(app, [cookies], value)).status).toBe(200)
+    await withServer(app, async (ask) => {
       const forged = fc.oneof(
         fc
           .tuple(fc.nat(value.length - 1), fc.constantFrom(...'AZaz09-_.'))
@@ -212,7 +291,7 @@ describe('signed tokens', () => {
       await fc.assert(
         fc.asyncProperty(forged, async (text) => {
           fc.pre(text !== value)
-          expect(await send('POST', '/', { ...pair(text) }), text).toBe(403)
+          expect(await ask('POST', '/', { Cookie: `${binding}; csrf_token=${text}`, 'X-CSRF-Token': text }), text).toBe(403)
         }),
         { numRuns: 200 },
       )

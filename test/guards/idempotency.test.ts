@@ -5,6 +5,7 @@ import express, { type Express, type RequestHandler } from 'express'
 import { Redis } from 'ioredis'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { ConfigurationError, errorHandler, errors, type IdempotencyOptions, idempotency, type ResponseCache } from '../../src'
+import { rememberAuth } from '../../src/guards/current-auth'
 import { memoryResponses } from '../../src/guards/idempotency/memory-responses'
 import { type RawRequest, sendRaw } from '../support/send-raw'
 import { hasRedis, startRedis } from '../throttle/redis-server'
@@ -35,9 +36,10 @@ function hostWith({ options, handle, before = [express.json()], after = [] }: Ho
 
 const key = { 'Idempotency-Key': '8e03978e-40d5-43e8-bc93-6f539c0c8f1b' }
 const json = { 'Content-Type': 'application/json' }
+const ana = { Authorization: 'Bearer ana' }
 
 const order = (app: Express, headers: RawRequest['headers'] = {}, more: Partial<RawRequest> = {}) =>
-  sendRaw(app, { path: '/orders', body: '{"item":1}', ...more, headers: { ...json, ...key, ...headers } })
+  sendRaw(app, { path: '/orders', body: '{"item":1}', ...more, headers: { ...json, ...key, ...ana, ...headers } })
 
 afterEach(() => {
   vi.useRealTimers()
@@ -75,13 +77,7 @@ describe('a repetition', () => {
       [{ 'Idempotency-Key': 'another' }],
       [{ Authorization: 'Bearer a' }],
       [{ Authorization: 'Bearer b' }],
-      [{ Cookie: 'access_token=a' }],
-      [{ Cookie: 'access_token=b' }],
-      [{ 'X-Token': 'a' }],
-      [{ Authorization: 'a', Cookie: '' }],
-      [{ Cookie: 'a', Authorization: '' }],
-      [{ 'X-Forwarded-For': '192.0.2.1' }],
-      [{ 'X-Forwarded-For': '192.0.2.2' }],
+      [{ Authorization: 'Basic YTpi' }],
     ]
     for (const [headers, more] of distinct) {
       expect(
@@ -94,12 +90,51 @@ describe('a repetition', () => {
     expect(host.runs).toBe(distinct.length)
   })
 
-  test('D17 callers who show themselves in a header of the host’s own are told apart, whatever it is called', async () => {
+  test('is found by the user that a guard verified, though the access token was refreshed; other cookies say nothing', async () => {
+    const signedIn: RequestHandler = (req, _res, next) => {
+      const sub = String(req.get('x-user'))
+      rememberAuth(req, { claims: { amr: [], email: '', exp: 0, iat: 0, sub, typ: 'access' }, user: null })
+      next()
+    }
+    const host = hostWith({ before: [express.json(), signedIn] })
+    await order(host.app, { 'X-User': 'ann', Authorization: 'Bearer old', Cookie: 'theme=dark' })
+    const again = await order(host.app, { 'X-User': 'ann', Authorization: 'Bearer new', Cookie: 'theme=light' })
+
+    expect([host.runs, again.headers['idempotency-replayed']]).toEqual([1, 'true'])
+    await order(host.app, { 'X-User': 'bob', Authorization: 'Bearer old' })
+    expect(host.runs).toBe(2)
+  })
+
+  test('of somebody nobody can name runs again, says that it was not stored, and the log says so once', async () => {
+    const warn = vi.spyOn(console, 'warn').mockImplementation(() => undefined)
     const host = hostWith()
-    for (const header of ['X-Api-Key', 'X-User', 'Tenant-Id', 'X-Auth-Request-Email', 'Client-Cert']) {
-      const before = host.runs
-      for (const who of ['alice', 'bob', 'alice']) await order(host.app, { [header]: who })
-      expect([header, host.runs - before]).toEqual([header, 2])
+    for (const cookie of ['connect.sid=a', 'connect.sid=a', '']) {
+      const { headers, status } = await order(host.app, { Authorization: '', Cookie: cookie })
+      expect([status, headers['idempotency-stored'], headers['idempotency-replayed']]).toEqual([201, 'false', undefined])
+    }
+    const lines = warn.mock.calls.map(([message]) => String(message))
+    warn.mockRestore()
+
+    expect(host.runs).toBe(3)
+    expect(lines).toEqual([expect.stringMatching(/cannot tell who sent.*pass `caller`.*#idempotency-without-a-caller$/)])
+  })
+
+  test('of an answer that set a cookie gets it without the cookie', async () => {
+    const handlers: RequestHandler[] = [
+      (_req, res) => void res.cookie('session', 'x').json({ run: 1 }),
+      (_req, res) => void res.writeHead(200, { 'set-cookie': 'session=x' }).end('x'),
+      (_req, res) => void res.writeHead(200, ['Set-Cookie', 'session=x']).end('x'),
+    ]
+    for (const handle of handlers) {
+      const host = hostWith({ handle })
+      const [first, again] = [await order(host.app), await order(host.app)]
+      expect(first.headers['set-cookie']).toHaveLength(1)
+      expect([host.runs, again.text, again.headers['set-cookie'], again.headers['idempotency-replayed']]).toEqual([
+        1,
+        first.text,
+        undefined,
+        'true',
+      ])
     }
   })
 
@@ -191,7 +226,7 @@ describe('requests at once', () => {
 })
 
 describe('what is not kept', () => {
-  test('D17 failures, answers that ask to be tried again, cookies and more than 1 MiB: the request runs again', async () => {
+  test('D17 failures, answers that ask to be tried again, and more than 1 MiB: the request runs again', async () => {
     const handlers: Record<string, RequestHandler> = {
       'a 500': (_req, res) => void res.status(500).json({}),
       'a thrown error': () => {
@@ -201,9 +236,6 @@ describe('what is not kept', () => {
       'a 429': (_req, res) => void res.status(429).json({}),
       'a 408': (_req, res) => void res.status(408).json({}),
       'a 409 with Retry-After': (_req, res) => void res.status(409).set('Retry-After', '5').json({}),
-      'a cookie': (_req, res) => void res.cookie('session', 'x').json({}),
-      'a cookie by writeHead': (_req, res) => void res.writeHead(200, { 'set-cookie': 'session=x' }).end('x'),
-      'a cookie by writeHead, as a list': (_req, res) => void res.writeHead(200, ['Set-Cookie', 'session=x']).end('x'),
       'more than 1 MiB': (_req, res) => void res.send('x'.repeat(1024 * 1024 + 1)),
       'more than 1 MiB in chunks': (_req, res) => {
         for (let chunk = 0; chunk < 20; chunk++) res.write(Buffer.alloc(64 * 1024))
@@ -399,7 +431,7 @@ describe('a caller that hangs up', () => {
     })
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
     const { port } = server.address() as AddressInfo // a TCP server's address is never a string
-    const headers = { Host: `127.0.0.1`, ...json, ...key, 'Content-Length': '10' }
+    const headers = { Host: `127.0.0.1`, ...json, ...key, ...ana, 'Content-Length': '10' }
     const outgoing = request({ host: '127.0.0.1', port, method: 'POST', path: '/orders', headers })
     outgoing.on('error', () => undefined)
     if (complete) outgoing.end('{"item":1}')

@@ -61,6 +61,29 @@ test('R-121 R-122 D15 D17 they stand one behind another in a host with cookies: 
   expect((await order(csrf)).body).toEqual(first.body) // the subject's, whichever access token shows it
 })
 
+test('X20 a token and a binding that were planted before the login are good for nothing after it', async () => {
+  const mounted = await start({ settings: { tokenDelivery: 'cookie' }, host: host({ before: [], behind: [] }) })
+  const [victim, attacker] = [mounted.browser(), mounted.browser()]
+  const page = await attacker.get('/api/page')
+  const binding = String(setCookieOf(page, 'csrf_binding')?.value)
+  victim.jar.setCookie(`csrf_binding=${binding}; Path=/`, '127.0.0.1')
+  const kept = await victim.get('/api/page')
+  expect(setCookieOf(kept, 'csrf_binding')).toBeNull() // planted, and taken for the browser's own
+  const login = await signIn(mounted, victim)
+
+  expect(setCookieOf(login, 'csrf_binding')?.value).toBe('')
+  const refused = await victim.post('/api/orders').set('X-CSRF-Token', kept.body.csrf).send({})
+  expect(refused.body).toMatchObject({ code: 'CSRF_VALIDATION_FAILED', details: { reason: 'signature' } })
+  expect(
+    (
+      await victim
+        .post('/api/orders')
+        .set('X-CSRF-Token', await tokenOf(victim))
+        .send({})
+    ).status,
+  ).toBe(201)
+})
+
 test('R-123 none of them sets a CORS header or writes on the request', async () => {
   const seen = { before: [] as string[], behind: [] as string[] }
   const mounted = await start({ settings: { tokenDelivery: 'cookie' }, host: host(seen) })

@@ -70,6 +70,15 @@ describe('a limit', () => {
     for (const address of ['192.0.2.7', '::ffff:192.0.2.7']) expect((await get(behindProxy, from(address))).status).toBe(200)
     expect((await get(behindProxy, from('::ffff:c000:207'))).status).toBe(429)
 
+    const crowd = hostWith({ limit: 2 }, proxied)
+    const fromHost = (host: number) => get(crowd, from(`2001:db8:1:${host.toString(16)}::1`))
+    for (let host = 0; host < 20; host++) expect((await fromHost(host)).status).toBe(200)
+    const refused = await fromHost(20)
+    expect([refused.status, refused.headers['ratelimit-remaining'], refused.headers['retry-after']]).toEqual([429, '0', '60'])
+    expect((await get(crowd, from('2001:db8:2::1'))).status).toBe(200)
+    const named = hostWith({ limit: 1, key: () => '2001:db8:1:2::/64' })
+    expect([(await get(named)).status, (await get(named)).status], 'a key of the host is no network').toEqual([200, 429])
+
     const alone = hostWith({ limit: 2 })
     for (const [address, status] of [
       ['192.0.2.1', 200],

@@ -13,6 +13,8 @@ import { claimsAt, makeKey, tokenUnder } from '../support/signing-keys'
 
 const key = makeKey('k', 'ES256')
 
+const withoutProfile = { accessTokenIssuer: null, accessTokenAudience: null, accessTokenClientId: null, acceptLegacyAccessTokens: false }
+
 /** A guard's verifier that tells how often a token got past its memory. */
 function watched({ remember = 10_000, isCurrent = () => true }: { remember?: number; isCurrent?: TokenKeys['isCurrent'] } = {}) {
   const clock = testClock()
@@ -22,7 +24,10 @@ function watched({ remember = 10_000, isCurrent = () => true }: { remember?: num
     verified++
     return own.find(header)
   }
-  const verify = verifyOnce({ settings: { rememberedTokens: remember }, now: clock.now }, { find, isCurrent })
+  const verify = verifyOnce(
+    { settings: { ...withoutProfile, rememberedTokens: remember }, now: clock.now, notices: { tell: () => undefined } },
+    { find, isCurrent },
+  )
   return { clock, verify, verified: () => verified, token: (changes: object = {}) => tokenUnder(key, claimsAt(clock.now(), changes)) }
 }
 
@@ -197,7 +202,9 @@ describe('the memory', () => {
           ? { cookie }
           : { authorization: Buffer.from(`Bearer${' '.repeat(count % 4 === 1 ? 1 : 12_000)}${count}.${one}`).toString('latin1') }
       const req = { headers, rawHeaders: [] as string[] } as unknown as Request // all that is read of it
-      remembered.keep(String(readCredential(delivery, req)?.token), { auth: { claims: JSON.parse(JSON.stringify(longest)), user: null } })
+      remembered.keep(String(readCredential({ settings: delivery }, req)?.token), {
+        auth: { claims: JSON.parse(JSON.stringify(longest)), user: null },
+      })
     }
     const each = (heap() - before) / entries
 

@@ -40,7 +40,7 @@ describe('requireSession', () => {
     const { id, ip } = row ?? {}
     expect([session.status, session.body]).toEqual([
       200,
-      { id, userId: ana.userId, amr: ['pwd'], createdAt, lastSeenAt, expiresAt, ip, userAgent: 'phone' },
+      { id, userId: ana.userId, kind: 'session', amr: ['pwd'], provider: null, createdAt, lastSeenAt, expiresAt, ip, userAgent: 'phone' },
     ])
     const { body } = await get(host.app, '/api/user', by(ana))
     expect(body).toMatchObject({ user: { id: ana.userId, email: ana.email, isActive: true }, own: [], auth: null })

@@ -28,6 +28,7 @@ const pendingShape = {
   activation_url: null,
   access_token: null,
   refresh_token: null,
+  signup_token: expect.stringMatching(/^[\w-]{43}$/),
 }
 
 // The table "Account states" of the specification, row by row.
@@ -42,7 +43,7 @@ describe.each(await databases())('account states, on $name', (database) => {
 
     expect([status, Object.keys(body)]).toEqual([
       201,
-      ['user_id', 'activation_required', 'activation_url', 'access_token', 'refresh_token'],
+      ['user_id', 'activation_required', 'activation_url', 'access_token', 'refresh_token', 'signup_token'],
     ])
     expect([body.activation_required, body.activation_url]).toEqual([false, null])
     expect(await userOf(host, email)).toMatchObject({ id: body.user_id, isActive: true, activatedAt: host.clock.now(), lastLoginAt: null })
@@ -104,6 +105,25 @@ describe.each(await databases())('account states, on $name', (database) => {
     expect(await tokenRows(host, userId)).toMatchObject([{ isSpent: true }])
     const refreshed = await post(host, '/refresh', { refresh_token: body.refresh_token })
     expect(amrOf(refreshed.body.access_token)).toEqual(['email'])
+  })
+
+  test('refuses_email_link is asked before the state of the account and the password: 403 with the link spent', async () => {
+    const host = await start()
+    const strict = await start({ options: refusing })
+    const { email, userId } = await signedIn(host)
+    const activation = await pending(host)
+    const reset = await resetLink(host, email)
+    await host.knex('auth_users').where({ id: userId }).update({ is_active: false })
+    await host.knex('auth_users').where({ id: activation.userId }).update({ is_active: true })
+
+    const answers = [
+      await post(strict, '/password-reset/confirm', { token: reset, new_password: 'short' }),
+      await post(strict, `/activate/${activation.link}`),
+    ]
+
+    expect(answers.map(({ status, body }) => [status, body.code])).toEqual(Array(2).fill([403, 'EMAIL_LINK_FORBIDDEN']))
+    const spent = [...(await tokenRows(host, userId)), ...(await tokenRows(host, activation.userId))]
+    expect(spent.map(({ isSpent }) => isSpent)).toEqual([true, true])
   })
 
   test('(none), social callback, unknown identity: active with a generated password; AUTH_AUTO_ACTIVATE not consulted', async () => {
@@ -187,15 +207,5 @@ describe.each(await databases())('account states, on $name', (database) => {
     expect(await tokenRows(host, userId)).toMatchObject([{ isSpent: true }])
     expect(await userOf(host, email)).toEqual(before)
     expect((await post(host, `/activate/${link}`)).status).toBe(401)
-  })
-
-  test('R-082 a reset with a password the policy refuses is 422 before the refusal, and spends nothing', async () => {
-    const host = await start()
-    const { email, userId } = await signedIn(host)
-    const token = await resetLink(host, email)
-    const strict = await start({ options: refusing })
-
-    expect((await post(strict, '/password-reset/confirm', { token, new_password: 'short' })).status).toBe(422)
-    expect(await tokenRows(host, userId)).toMatchObject([{ isSpent: false }])
   })
 })

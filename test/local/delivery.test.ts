@@ -98,14 +98,14 @@ describe('delivery of the local routes', () => {
     }
   })
 
-  test('a pending signup sets no cookie in any delivery', async () => {
+  test('a pending signup sets no login cookie in any delivery, and only the cookie that binds it to its browser', async () => {
     for (const [tokenDelivery, base] of [
       ['cookie', ''],
       ['both', '/cookie'],
     ] as const) {
       const host = await start({ settings: { tokenDelivery } })
       const { status, headers, body } = await post(host, `${base}/signup`, { email: newAddress(), password })
-      expect([status, headers['set-cookie'], body.access_token]).toEqual([201, undefined, null])
+      expect([status, headers['set-cookie'], body.access_token]).toEqual([201, [expect.stringMatching(/^signup_binding=/)], null])
     }
     expect((await pending(await start())).link).toMatch(/^[\w-]{43}$/)
   })

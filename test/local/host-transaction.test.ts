@@ -27,6 +27,7 @@ const names: AuthEventName[] = [
   'account.deactivated',
   'session.revoked',
   'identity.unlinked',
+  'account.taken_over',
 ]
 
 function listen(host: LocalHost): string[] {
@@ -71,8 +72,8 @@ const operations: Operation[] = [
       await addIdentity(host.knex, userId, { provider: 'attic' })
       return { email, run: (service) => service.activate(link) }
     },
-    events: ['activation', 'identity.unlinked', 'login'],
-    mails: [],
+    events: ['account.taken_over', 'activation', 'identity.unlinked', 'login'],
+    mails: ['notice'],
   },
   {
     what: 'requestActivation',
@@ -141,7 +142,7 @@ describe.each(await databases())('inside the host’s own transaction, on $name'
   }
 
   test.each(operations)('$what: the host’s rollback leaves no row, no event and no mail', async ({ prepare }) => {
-    const host = await start()
+    const host = await start({ settings: { activationBinding: 'strict' } })
     const { email, run } = await prepare(host)
     await new Promise((resolve) => setImmediate(resolve))
     const told = listen(host)
@@ -160,7 +161,7 @@ describe.each(await databases())('inside the host’s own transaction, on $name'
   })
 
   test.each(operations)('$what: events and mails wait for the host’s commit, and follow it', async ({ prepare, events, mails }) => {
-    const host = await start()
+    const host = await start({ settings: { activationBinding: 'strict' } })
     const { email, run } = await prepare(host)
     await new Promise((resolve) => setImmediate(resolve))
     const told = listen(host)
@@ -206,7 +207,7 @@ describe.each(await databases())('inside the host’s own transaction, on $name'
   })
 
   test('a signup and a row of the host are one: after the commit the mailed link works, beside the host’s row', async () => {
-    const host = await start()
+    const host = await start({ settings: { activationBinding: 'strict' } })
     const store = createKnexStore({ knex: host.knex })
     const email = newAddress()
     await host.knex.schema.dropTableIfExists('tenants')
@@ -223,7 +224,7 @@ describe.each(await databases())('inside the host’s own transaction, on $name'
   })
 
   test('what a refusal would have kept is the host’s to commit: a link spent under EMAIL_LINK_FORBIDDEN', async () => {
-    const host = await start()
+    const host = await start({ settings: { activationBinding: 'strict' } })
     const strict = await start({ options: { refusesEmailLink: () => true } })
     const store = createKnexStore({ knex: host.knex })
     const { userId, email } = await signedIn(host)
@@ -256,7 +257,7 @@ describe.each(await databases())('inside the host’s own transaction, on $name'
   })
 
   test('a session issued inside is alive after the commit, and its token is unknown after a rollback', async () => {
-    const host = await start()
+    const host = await start({ settings: { activationBinding: 'strict' } })
     const store = createKnexStore({ knex: host.knex })
     const { email } = await signedIn(host)
     const tokens: string[] = []

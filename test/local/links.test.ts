@@ -207,7 +207,7 @@ describe('one-shot tokens', () => {
 
     for (const { status, body } of answers) expect([401, 422], JSON.stringify(body)).toContain(status)
     expect(faulty.calls).toEqual([])
-    expect(host.logs.entries).toEqual([])
+    expect(host.logs.entries.filter(({ level }) => level !== 'info')).toEqual([])
   })
 
   test.each<{ token?: unknown }>([{}, { token: null }, { token: '' }, { token: 7 }, { token: {} }, { token: ['a'.repeat(43)] }])(

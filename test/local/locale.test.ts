@@ -17,6 +17,9 @@ describe('mails and answers speak the reader’s language', () => {
     ['lang in another case', '?lang=PT-br', {}, 'en-US', 'pt-BR'],
     ['a language we do not speak, then Accept-Language', '?lang=fr', { 'Accept-Language': 'pt' }, 'en-US', 'pt-BR'],
     ['languages we do not speak', '?lang=fr', { 'Accept-Language': 'fr, de' }, 'pt-BR', 'pt-BR'],
+    ['any language', '', { 'Accept-Language': '*' }, 'pt-BR', 'pt-BR'],
+    ['a language we do not speak, then any', '', { 'Accept-Language': 'fr, *;q=0.5' }, 'pt-BR', 'pt-BR'],
+    ['a region we do not have', '', { 'Accept-Language': 'pt-PT' }, 'en-US', 'pt-BR'],
     ['lang sent twice', '?lang=pt&lang=en', {}, 'en-US', 'en-US'],
   ]
 

@@ -62,7 +62,7 @@ async function answers(send: Mailer['send']): Promise<{ answers: unknown[]; aske
       .post(`/auth${path}`)
       .set(accessToken ? { Authorization: `Bearer ${accessToken}` } : {})
       .send(body)
-    const { user_id, access_token, refresh_token, ...rest } = response.body
+    const { user_id, access_token, refresh_token, signup_token: _random, ...rest } = response.body
     seen.push([
       path,
       body,

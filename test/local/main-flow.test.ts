@@ -17,7 +17,14 @@ for (const database of await databases()) {
       const signup = await browser.post('/auth/signup').send({ email: 'Ana@Example.test', password, name: 'Ana' })
       expect([signup.status, signup.body]).toEqual([
         201,
-        { user_id: expect.any(String), activation_required: true, activation_url: null, access_token: null, refresh_token: null },
+        {
+          user_id: expect.any(String),
+          activation_required: true,
+          activation_url: null,
+          access_token: null,
+          refresh_token: null,
+          signup_token: expect.any(String),
+        },
       ])
       expect((await browser.post('/auth/login').send({ email: 'ana@example.test', password })).status).toBe(401)
 

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import supertest from 'supertest'
 import { afterEach } from 'vitest'
 import { type Mounted, type MountOptions, mount } from '../support/app'
@@ -29,6 +30,8 @@ export function countingHasher(): CountingHasher {
 
 export interface ManyClients extends Mounted {
   hasher: CountingHasher
+  /** Where it listens. */
+  address(): { port: number }
   /** As the client with this address. */
   post(path: string, body: object, from?: string, headers?: Record<string, string>): Promise<supertest.Response>
   logIn(email: string, password: string, from?: string): Promise<supertest.Response>
@@ -69,6 +72,7 @@ export function manyClients(): (given?: Given) => Promise<ManyClients> {
     return {
       ...mounted,
       hasher,
+      address: () => server.address() as AddressInfo, // it listens on a port
       post,
       logIn: (email, password, from) => post('/auth/login', { email, password }, from),
       async signUp(email) {

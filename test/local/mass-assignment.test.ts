@@ -147,6 +147,7 @@ describe('mass assignment', () => {
     for (const { access_token } of [activated.body, login.body, confirmed.body, active.body])
       expect(Object.keys(JSON.parse(Buffer.from(access_token.split('.')[1], 'base64url').toString())).sort()).toEqual([
         'amr',
+        'auth_time',
         'email',
         'exp',
         'iat',

@@ -98,7 +98,8 @@ async function startHost(knex: Knex, settings: object, throttle: AuthRouterOptio
   return { auth, origin: `http://127.0.0.1:${port}`, close: () => void server.close().closeAllConnections() }
 }
 
-const startCounting = (knex: Knex) => startHost(knex, {}, { routes: false, counters: knexCounters(knex) })
+const startCounting = (knex: Knex) =>
+  startHost(knex, {}, { routes: false, counters: knexCounters(knex), login: { email: { attempts: 5, windowSeconds: 900 } } })
 
 async function post({ origin }: Host, { path, body, from }: HttpRequest): Promise<HttpAnswer> {
   const headers = { 'Content-Type': 'application/json', ...(from && { 'X-Forwarded-For': from }) }

@@ -12,13 +12,13 @@ const newPassword = 'another quiet harbour'
 /**
  * What each operation costs: statements on the wire, BEGIN and COMMIT included. The contract asks for at most 5 at a login and
  * 2 at its refusal on PostgreSQL; the rest is what was measured, so that nobody adds one without noticing. MariaDB has
- * SET TRANSACTION before BEGIN, and no write that returns rows. SQLite, which is in this process, sends two statements more at
+ * SET TRANSACTION before BEGIN, no write that returns rows, and a query that counts the person's sessions. SQLite, which is in this process, sends two statements more at
  * either end of a unit.
  */
 const costs = {
-  sqlite: { login: 9, rehashingLogin: 9, refusal: 1, signup: 9, activation: 14, reset: 15, change: 12 },
-  postgres: { login: 5, rehashingLogin: 5, refusal: 1, signup: 5, activation: 10, reset: 11, change: 8 },
-  mariadb: { login: 7, rehashingLogin: 7, refusal: 1, signup: 6, activation: 12, reset: 13, change: 9 },
+  sqlite: { login: 9, rehashingLogin: 9, refusal: 1, signup: 9, activation: 14, reset: 15, change: 15 },
+  postgres: { login: 5, rehashingLogin: 5, refusal: 1, signup: 5, activation: 10, reset: 11, change: 11 },
+  mariadb: { login: 8, rehashingLogin: 8, refusal: 1, signup: 6, activation: 13, reset: 14, change: 12 },
 }
 
 describe.each(await databases())('on $name', (database) => {
@@ -65,25 +65,23 @@ describe.each(await databases())('on $name', (database) => {
 
   test('signup, activation, reset and password change cost what was measured', async () => {
     const mounted = await host()
-    const { email, accessToken } = await member(mounted)
+    const { email } = await member(mounted)
     const fresh = newEmail()
     let signedUp: HttpResponse | undefined
     const signup = await statementsOf(mounted, async () => (signedUp = await post(mounted, '/signup', { email: fresh, password })), 201)
-    const taken = await statementsOf(mounted, () => post(mounted, '/signup', { email: fresh, password }), 201)
+    const taken = await statementsOf(mounted, () => post(mounted, '/signup', { email, password }), 201)
     const token = tokenIn(signedUp?.body.activation_url)
     const activation = await statementsOf(mounted, () => post(mounted, '/activate', { token }), 200)
     const request = await post(mounted, '/password-reset/request', { email })
-    const reset = await statementsOf(
-      mounted,
-      () => post(mounted, '/password-reset/confirm', { token: tokenIn(request.body.reset_url), new_password: newPassword }),
-      200,
-    )
+    let signedIn: HttpResponse | undefined
+    const body = { token: tokenIn(request.body.reset_url), new_password: newPassword }
+    const reset = await statementsOf(mounted, async () => (signedIn = await post(mounted, '/password-reset/confirm', body)), 200)
     const change = await statementsOf(
       mounted,
       () =>
         post(mounted, '/password-change', { current_password: newPassword, new_password: password }).set(
           'Authorization',
-          `Bearer ${accessToken}`,
+          `Bearer ${signedIn?.body.access_token}`,
         ),
       204,
     )
@@ -118,14 +116,15 @@ describe.each(await databases())('on $name', (database) => {
       return work()
     }
 
-    const { email, accessToken } = await member(mounted)
+    const { email } = await member(mounted)
     expect((await post(mounted, '/login', { email, password })).status).toBe(200)
     expect((await post(mounted, '/login', { email: newEmail(), password })).status).toBe(401)
     const request = await post(mounted, '/password-reset/request', { email })
     const body = { token: tokenIn(request.body.reset_url), new_password: newPassword }
-    expect((await post(mounted, '/password-reset/confirm', body)).status).toBe(200)
+    const reset = await post(mounted, '/password-reset/confirm', body)
+    expect(reset.status).toBe(200)
     const change = { current_password: newPassword, new_password: password }
-    expect((await post(mounted, '/password-change', change).set('Authorization', `Bearer ${accessToken}`)).status).toBe(204)
+    expect((await post(mounted, '/password-change', change).set('Authorization', `Bearer ${reset.body.access_token}`)).status).toBe(204)
     // Signup; login with a better hash; the dummy hash and its verification; reset; change.
     expect(seen).toEqual(['hash', 'verify', 'hash', 'hash', 'verify', 'hash', 'verify', 'hash'])
   })

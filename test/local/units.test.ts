@@ -42,10 +42,11 @@ const operations: Operation[] = [
       const email = newAddress()
       return { email, run: () => post(host, '/signup', { email, password }) }
     },
-    verbs: ['sessions.insert', 'transaction', 'users.insert'],
+    verbs: ['sessions.insertWithin', 'transaction', 'users.insert'],
   },
   {
     what: 'activation',
+    settings: { activationBinding: 'strict' },
     async prepare(host) {
       const { email, userId, link } = await pending(host)
       await addIdentity(host.knex, userId, { provider: 'attic' })
@@ -53,7 +54,7 @@ const operations: Operation[] = [
     },
     verbs: [
       'identities.deleteForUser',
-      'sessions.insert',
+      'sessions.insertWithin',
       'userTokens.consume',
       'userTokens.consumeAllForUser',
       'users.lock',
@@ -67,19 +68,19 @@ const operations: Operation[] = [
       host.clock.advance(1)
       return { email, run: () => post(host, '/login', { email, password }) }
     },
-    verbs: ['sessions.insert', 'transaction', 'users.recordLogin'],
+    verbs: ['sessions.insertWithin', 'transaction', 'users.recordLogin'],
   },
   {
     what: 'reset',
     async prepare(host) {
-      const { email, userId } = await signedIn(host)
+      const { email, userId } = await signedIn(host, { emailVerifiedAt: null })
       await addIdentity(host.knex, userId, { provider: 'attic' })
       const token = await resetLink(host, email)
       return { email, run: () => post(host, '/password-reset/confirm', { token, new_password: otherPassword }) }
     },
     verbs: [
       'identities.deleteForUser',
-      'sessions.insert',
+      'sessions.insertWithin',
       'sessions.revokeForUser',
       'userTokens.consume',
       'userTokens.consumeAllForUser',

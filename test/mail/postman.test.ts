@@ -131,6 +131,24 @@ describe('the postman', () => {
     expect(asked).toHaveLength(1_001)
   })
 
+  test('in a hurry tries at once what waits, twice if it must, and from then on each mail once', async () => {
+    const { postman, wait, asked, failures } = office(async () => {
+      throw new Error('canary: no server')
+    })
+    postman.post(mail, 'user-1')
+    await vi.advanceTimersByTimeAsync(1)
+    expect([asked.length, failures.length]).toEqual([1, 0])
+    postman.hurry()
+    await vi.advanceTimersByTimeAsync(1)
+    await vi.advanceTimersByTimeAsync(1)
+    expect([asked.length, failures.length]).toEqual([3, 1])
+    expect(postman.ended()).toBeNull()
+
+    postman.post(mail, 'user-1')
+    await wait(20)
+    expect([asked.length, failures.length]).toEqual([4, 2])
+  })
+
   test('a listener of mail.failed that throws changes nothing', async () => {
     const logs = logTap()
     const events = createEvents(logs)
@@ -145,5 +163,35 @@ describe('the postman', () => {
     process.off('unhandledRejection', unhandled)
     expect(unhandled).not.toHaveBeenCalled()
     expect(logs.entries).toHaveLength(2)
+  })
+})
+
+describe('a place kept at the postman', () => {
+  test('a thousand places and no more; one that is released, or whose mail is sent, makes room; other mails take none', async () => {
+    const { postman, wait, asked } = office(async () => undefined)
+    for (let number = 0; number < 1_000; number++) postman.post(mail, 'user-1')
+    const places = Array.from({ length: 1_000 }, () => postman.reserve())
+    expect(places.every((place) => place !== null)).toBe(true)
+    expect(postman.reserve()).toBeNull()
+    places[0]?.release()
+    places[0]?.release()
+    places[0]?.post(mail, 'user-1')
+    const again = postman.reserve()
+    expect([again === null, postman.reserve()]).toEqual([false, null])
+    places[1]?.post(mail, 'user-1')
+    places[1]?.post(mail, 'user-1')
+    places[1]?.release()
+    expect(postman.reserve()).toBeNull()
+    await wait(1)
+    expect([postman.reserve() === null, postman.reserve()]).toEqual([false, null])
+    expect(asked).toHaveLength(1_001)
+  })
+
+  test('a mail in a place is tried as often as another, and is waited for', async () => {
+    const { postman, wait, asked, failures } = office(() => Promise.reject(new Error('no server')))
+    postman.reserve()?.post(mail, 'user-1')
+    expect(postman.ended()).not.toBeNull()
+    await wait(20)
+    expect([asked, failures, postman.ended()]).toEqual([[0, 1, 11], [{ kind: 'activation', userId: 'user-1', reason: 'refused' }], null])
   })
 })

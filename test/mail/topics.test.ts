@@ -6,7 +6,7 @@ import { logTap } from '../support/log-tap'
 
 const issuedAt = new Date('2026-03-01T12:00:00.000Z')
 const locales = ['en-US', 'pt-BR'] as const
-const linked = ['activation', 'password_reset', 'email_verification', 'email_change']
+const linked = ['activation', 'password_reset', 'email_verification', 'email_change', 'account_restored']
 const hostile = `<script>alert("1")</script>&'`
 
 function parts(changes: Partial<MailParts>): MailParts {
@@ -175,3 +175,31 @@ describe('templates of the host', () => {
 function escaped(words: string): string {
   return words.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;').replaceAll("'", '&#39;')
 }
+
+describe.each(locales)('a notice in %s', (locale) => {
+  const expiresAt = new Date(issuedAt.getTime() + 7 * 86_400_000)
+  const notice = (changes: Partial<MailParts>) => composeMail(parts({ topic: 'mfa_disabled', locale, ...changes }))
+  const plainNotice = notice({})
+
+  test('that can be undone holds the link instead of the advice, and says how long it is valid', () => {
+    const mail = notice({ url: 'https://app.example.test/undo/TOKEN', expiresAt, issuedAt })
+    expect(mail.text).toContain('\nhttps://app.example.test/undo/TOKEN\n')
+    expect(mail.html.match(/href="https:\/\/app\.example\.test\/undo\/TOKEN"/g)).toHaveLength(2)
+    expect(mail.text).toContain(locale === 'pt-BR' ? '7 dias' : '7 days')
+    expect(mail.subject).toBe(plainNotice.subject)
+    expect(mail.text.split('\n\n').slice(0, 2)).toEqual(plainNotice.text.split('\n\n').slice(0, 2))
+    expect(mail.text).not.toContain(plainNotice.text.trim().split('\n\n').at(-1))
+  })
+
+  test('of a final change says that no link can undo it', () => {
+    const said = locale === 'pt-BR' ? 'nenhum link pode desfazê-la' : 'no link can undo it'
+    expect(notice({ isFinal: true }).text).toContain(said)
+    expect(plainNotice.text).not.toContain(said)
+  })
+
+  test('lists what was removed or is left, escaped', () => {
+    const mail = notice({ items: ['<b>corp</b>', 'GitHub'] })
+    expect(mail.text).toContain('\n\n- <b>corp</b>\n- GitHub\n\n')
+    expect(mail.html).toMatch(/<li[^>]*>&lt;b&gt;corp&lt;\/b&gt;<\/li>\s*<li[^>]*>GitHub<\/li>/)
+  })
+})

@@ -2,9 +2,10 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { RequestHandler } from 'express'
 import type supertest from 'supertest'
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { OidcClient } from '../../src'
 import type { Route } from '../../src/http/routes'
+import { codeChallengeOf } from '../../src/oauth-code/code-challenge'
 import { amrOf, bearerOf, isAlive, type LocalHost, type LocalMember, newAddress, password, post, signedIn } from '../local/people'
 import { addIdentity } from '../social/accounts-at-hand'
 import { begin, callBack, newPerson, setCookies } from '../social/redirect-steps'
@@ -13,8 +14,6 @@ import type { FakeProvider } from '../support/fake-provider'
 import { mountedRoutes } from '../support/mounted-routes'
 import { authenticator } from './authenticator'
 import { challengeOf, enrolled, onMfa, verify } from './people'
-
-vi.mock('../../src/http/routes', async (original) => (await import('../support/mounted-routes')).watchMounting(await original()))
 
 interface Door {
   /** Of the first step. */
@@ -35,6 +34,9 @@ const activation: Door = {
     return path.endsWith(':token') ? post(host, path.replace(':token', token)) : post(host, path, { token })
   },
 }
+
+const appRedirects = ['com.example.app:/signed-in'] as const
+const exchange = 'POST /oauth/exchange'
 
 /** Every login-shaped route that is a first step, below `/cookie` or not; a new one has to join here, or be a later step. */
 const doors: Record<string, Door> = {
@@ -57,6 +59,19 @@ const doors: Record<string, Door> = {
       await addIdentity(host.knex, userId, { subject, email })
       const { query, cookie } = await begin(host, { profile: { sub: subject, email } })
       return callBack(host, query, { cookie })
+    },
+  },
+  [exchange]: {
+    amr: ['ext'],
+    provider: 'corp',
+    async open(host, path, { userId, email }) {
+      const subject = `subject-of-${userId}`
+      await addIdentity(host.knex, userId, { subject, email })
+      const verifier = 'v'.repeat(43)
+      const app = { redirect_to: appRedirects[0], code_challenge: codeChallengeOf(verifier) }
+      const { query, cookie } = await begin(host, { profile: { sub: subject, email }, query: app })
+      const code = String((await callBack(host, query, { cookie })).headers['location']).split('code=')[1]
+      return post(host, path, { code, code_verifier: verifier })
     },
   },
   'POST /oauth/:provider/token': {
@@ -87,10 +102,13 @@ describe.each(['bearer', 'cookie', 'both'] as const)('R-096: the doors in delive
 
   test('every login-shaped route that is mounted answers an enrolled account with a challenge, and sets no cookie', async () => {
     mountedRoutes.length = 0
-    const host = await start({ settings: { tokenDelivery }, options: { throttle: { mail: false } }, providers })
+    const isOfApps = tokenDelivery !== 'cookie'
+    const settings = { tokenDelivery, appRedirects: isOfApps ? appRedirects : [] }
+    const host = await start({ settings, options: { throttle: { mail: false } }, providers })
     const [routes = []] = mountedRoutes
     const shaped = routes.filter(({ loginShaped }) => loginShaped)
-    expect(new Set(shaped.map(nameOf))).toEqual(new Set([...Object.keys(doors), ...laterSteps]))
+    const firstSteps = Object.keys(doors).filter((name) => isOfApps || name !== exchange)
+    expect(new Set(shaped.map(nameOf))).toEqual(new Set([...firstSteps, ...laterSteps]))
 
     for (const route of shaped.filter((line) => !laterSteps.includes(nameOf(line)))) {
       const door = doors[nameOf(route)]
@@ -103,7 +121,7 @@ describe.each(['bearer', 'cookie', 'both'] as const)('R-096: the doors in delive
       expect(response.body).toEqual({ user_id: person.userId, access_token: null, refresh_token: null, mfa_required: true, mfa_token })
       expect(setCookies(response).filter((line) => !line.startsWith('oauth_state=;'))).toEqual([])
       const rows: { kind: string }[] = await host.knex('auth_sessions').where({ user_id: person.userId })
-      expect(rows.map(({ kind }) => kind)).toEqual(['tokens', 'tokens']) // the login's and confirm's
+      expect(rows.map(({ kind }) => kind)).toEqual(['tokens', 'tokens', 'tokens']) // of before the factor, of confirming it, of a day later
       const session = await host.auth.service.verifyMfa({ mfaToken: response.body.mfa_token, code: person.app.nextCode() })
       expect([route.path, session.kind, session.amr]).toEqual([route.path, 'session', [...(door?.amr ?? []), 'otp']])
     }
@@ -117,11 +135,13 @@ describe.each(['bearer', 'cookie', 'both'] as const)('R-096: the doors in delive
       const person = await signedIn(host)
       const { secret } = await host.auth.service.enrollTotp(person.userId)
       const app = authenticator(secret, host.clock)
-      const confirmed = await post(host, `${base}/mfa/confirm`, { code: app.code() }, bearerOf(person))
+      const confirmed = await post(host, `${base}/mfa/confirm`, { code: app.code(), refresh_token: person.refreshToken }, bearerOf(person))
       const verified = await post(host, `${base}/mfa/verify`, { mfa_token: await challengeOf(host, person), code: app.nextCode() })
-      for (const { status, headers, body } of [confirmed, verified]) {
+      for (const response of [confirmed, verified]) {
+        const { status, headers, body } = response
         const cookies = ((headers['set-cookie'] ?? []) as unknown as string[]).map((line) => line.split('=')[0]) // Node gives a list
-        expect([status, cookies]).toEqual([200, inCookies ? ['access_token', 'refresh_token'] : []])
+        const device = response === verified ? ['auth_device'] : [] // a session that goes on is no login
+        expect([status, cookies]).toEqual([200, inCookies ? [...device, 'access_token', 'refresh_token'] : []])
         expect([typeof body.access_token, body.mfa_required]).toEqual([inCookies ? 'object' : 'string', false])
       }
       if (inCookies) continue
@@ -142,7 +162,7 @@ describe('a session says where it was opened, and by which provider', async () =
     next()
   }
   const throughDoors = () =>
-    start({ settings: { autoActivate: true }, options: { throttle: { mail: false } }, providers, before: [onThatDevice] })
+    start({ settings: { autoActivate: true, appRedirects }, options: { throttle: { mail: false } }, providers, before: [onThatDevice] })
   const kindOf = (name: string) => (name.includes('/session/') ? 'session' : 'tokens')
 
   /** The one living session that is younger than those of before. */
@@ -178,7 +198,7 @@ describe('a session says where it was opened, and by which provider', async () =
     expect(await opened(host, person.userId, before)).toEqual({ kind: kindOf(verify), ...device, provider, amr: methods })
   })
 
-  test('signup where accounts are born active, a first login by a provider, and the confirmation of a factor', async () => {
+  test('signup where accounts are born active, a first login by a provider; the confirmation of a factor opens none', async () => {
     const host = await throughDoors()
     const signup = await post(host, '/signup', { email: newAddress(), password })
     expect(await opened(host, signup.body.user_id)).toEqual({ kind: 'tokens', ...device, provider: null, amr: 'pwd' })
@@ -191,7 +211,7 @@ describe('a session says where it was opened, and by which provider', async () =
     const { secret } = await host.auth.service.enrollTotp(person.userId)
     const before = await idsOf(host, person.userId)
     expect((await post(host, '/mfa/confirm', { code: authenticator(secret, host.clock).code() }, bearerOf(person))).status).toBe(200)
-    expect(await opened(host, person.userId, before)).toEqual({ kind: 'tokens', ...device, provider: null, amr: 'pwd otp' })
+    expect(await idsOf(host, person.userId)).toEqual(before)
   })
 })
 
@@ -209,26 +229,40 @@ describe('no session is made beside the door', () => {
       'local/login-routes.ts',
       'local/signup-routes.ts',
       'mfa/challenge-form.ts',
-      'mfa/enrolment-routes.ts',
       'mfa/verify-routes.ts',
       'service.ts',
+      'social/exchange-route.ts',
       'social/routes.ts',
       'social/token-routes.ts',
     ])
     expect(callersOf(/(?<!function )\bstartSession\(/)).toEqual(['session/open-session.ts'])
-    expect(callersOf(/sessionsOf\(\S+\)\.insert\(|\bsessions\??\.insert\(/)).toEqual([
-      'session/start-session.ts',
+    expect(callersOf(/(?<!function )\binsertWithinLimit\(/)).toEqual(['session/start-session.ts'])
+    expect(callersOf(/sessionsOf\(\S+\)\.insert(Within)?\(|\bsessions\??\.insert(Within)?\(/)).toEqual([
+      'session/limit-sessions.ts',
       'store/rechecked-store.ts',
     ])
-    expect(callersOf(/\bopen\(ctx/)).toEqual(['session/finish-login.ts'])
+    // The second is handed to finishLogin, and adds the device to what it opens.
+    expect(callersOf(/\bopen\(ctx/)).toEqual(['device/send-login.ts', 'session/finish-login.ts'])
   })
 
   test('R-096: only finishLogin and refresh sign access tokens and make refresh tokens', () => {
-    expect(callersOf(/(?<!function )\bsignAccessToken\(/)).toEqual(['session/open-session.ts', 'session/refresh.ts'])
-    expect(callersOf(/(?<!function )\bmakeSessionToken\(/)).toEqual(['session/start-session.ts', 'session/successor.ts'])
-    expect(callersOf(/(?<!function )\bsuccessorOf\(/)).toEqual(['session/refresh.ts'])
+    expect(callersOf(/(?<!function )\bsignAccessToken\(/)).toEqual([
+      'session/keep-session.ts',
+      'session/open-session.ts',
+      'session/refresh.ts',
+    ])
+    expect(callersOf(/(?<!function )\bmakeSessionToken\(/)).toEqual([
+      'session/keep-session.ts',
+      'session/start-session.ts',
+      'session/successor.ts',
+    ])
+    expect(callersOf(/(?<!function )\bsuccessorOf\(/)).toEqual(['session/keep-session.ts', 'session/refresh.ts'])
     expect(callersOf(/(?<!function )\bissueStatelessToken\(/)).toEqual(['session/open-session.ts'])
-    expect(callersOf(/(?<!function )\bsignStatelessToken\(/)).toEqual(['session/refresh.ts', 'session/stateless-refresh-token.ts'])
+    expect(callersOf(/(?<!function )\bsignStatelessToken\(/)).toEqual([
+      'session/keep-session.ts',
+      'session/refresh.ts',
+      'session/stateless-refresh-token.ts',
+    ])
   })
 })
 

@@ -1,4 +1,6 @@
 import type supertest from 'supertest'
+import { createKnexStore } from '../../src'
+import { loginAs } from '../../src/testing'
 import { bearerOf, type LocalHost, type LocalMember, type LocalOptions, onLocal, password, post, signedIn } from '../local/people'
 import type { Database } from '../support/databases'
 import { authenticator } from './authenticator'
@@ -26,14 +28,24 @@ export interface EnrolledMember extends LocalMember {
 
 type Changes = Parameters<typeof signedIn>[1]
 
-/** An active account with `password` and a factor, in the session that confirmed it. The next fresh code is `app.nextCode()`. */
-export async function enrolled(host: LocalHost, changes: Changes = {}): Promise<EnrolledMember> {
+/** An active account with `password` and a factor of yesterday (`isYoung`: of now), in a fresh session that showed it. The next fresh code is `app.nextCode()`. */
+export async function enrolled(host: LocalHost, changes: Changes = {}, { isYoung = false } = {}): Promise<EnrolledMember> {
   const member = await signedIn(host, changes)
   const { secret, recoveryCodes } = await host.auth.service.enrollTotp(member.userId)
   const app = authenticator(secret, host.clock)
   const confirmed = await host.auth.service.confirmTotp({ userId: member.userId, amr: ['pwd'], code: app.code() })
   if (confirmed.kind !== 'session') throw new Error('confirming ends in a session')
-  return { ...member, app, secret, recoveryCodes, token: confirmed.accessToken, refreshToken: confirmed.refreshToken }
+  if (!isYoung) await ageFactor(host, member)
+  const { accessToken: token, refreshToken } = await loginAs(host.auth, { id: member.userId })
+  return { ...member, app, secret, recoveryCodes, token, refreshToken }
+}
+
+/** As if the factor had been confirmed a day ago: it proves something. */
+export async function ageFactor(host: LocalHost, { email }: Pick<LocalMember, 'email'>): Promise<void> {
+  const { users } = createKnexStore({ knex: host.knex })
+  const user = await users.findByEmail(email)
+  if (!user?.totpEnabledAt) throw new Error('no factor is active')
+  await users.update(user.id, { totpEnabledAt: new Date(user.totpEnabledAt.getTime() - 86_400_000) })
 }
 
 /** The first step: the challenge of a login by password. */

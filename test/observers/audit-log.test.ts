@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
+import { createHash } from 'node:crypto'
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { auditLog, createAuthTables } from '../../src'
+import { auditLog, createAuthTables, createKnexStore, purgeExpired } from '../../src'
 import { createEvents } from '../../src/events'
 import { signIn } from '../support/app'
 import { appPerTest } from '../support/app-per-test'
@@ -54,7 +55,7 @@ describe('the audit log', () => {
       ['login', body.user_id],
     ])
     expect(rows.map(({ payload }) => JSON.parse(payload))).toEqual([
-      { reason: 'UNAUTHORIZED' },
+      { reason: 'UNAUTHORIZED', userId: null, addressDigest: expect.stringMatching(/^[\w-]{43}$/), clientKey: '127.0.0.1' },
       { userId: body.user_id, by: 'ext', provider: 'corp' },
       { userId: body.user_id, provider: 'corp' },
       { userId: body.user_id, amr: ['ext'], provider: 'corp' },
@@ -158,7 +159,127 @@ describe('the audit log', () => {
 
     expect(() => auditLog(undefined as never)).toThrow(/needs the instance/)
     expect(() => auditLog(knex, { capacity: 0 })).toThrow(/capacity must be a whole number/)
+    for (const keepDays of [0, 1.5, 36_501]) expect(() => auditLog(knex, { keepDays })).toThrow(/keepDays must be a whole number/)
     expect(() => auditLog(knex, { requestId: 'id' as never })).toThrow(/requestId must be a function/)
     await knex.transaction(async (trx) => expect(() => auditLog(trx)).toThrow(/not a transaction/))
+  })
+})
+
+describe('24.7: refusals in the audit log', () => {
+  const start = appPerTest()
+  const refusal = (keyDigest: string, retryAfterSeconds = 60) => ({
+    code: 'TOO_MANY_REQUESTS',
+    route: 'refresh',
+    keyDigest,
+    retryAfterSeconds,
+  })
+  const payloadsOf = (rows: { payload: string }[]): { count: number; keyDigest: string | null }[] =>
+    rows.map(({ payload }) => JSON.parse(payload))
+
+  test('10,000 refused requests of one client leave one row a window, which says how many there were since the row before', async () => {
+    const clock = testClock()
+    const { events, log, rows } = await startLog({ now: clock.now })
+    const refuse = async (times: number) => {
+      for (let request = 0; request < times; request++) events.emit('throttled', refusal('one'))
+      await told()
+    }
+    await refuse(10_000)
+    expect(log.waiting).toBeLessThanOrEqual(1)
+    clock.advance(59)
+    await refuse(1)
+    clock.advance(1)
+    await refuse(10)
+    await log.flush()
+
+    expect(payloadsOf(await rows().orderBy('created_at'))).toEqual([
+      { ...refusal('one'), count: 1 },
+      { ...refusal('one'), count: 10_001 },
+      { code: 'TOO_MANY_REQUESTS', route: 'refresh', keyDigest: null, count: 9 }, // what flush() found counted
+    ])
+    await log.flush()
+    expect(await rows(), 'nothing is written twice').toHaveLength(3)
+  })
+
+  test('requests to a route: 1,000 refused ones leave one row, and the sum of `count` is their number', async () => {
+    const mounted = await start({ options: { throttle: { routes: { attempts: 1, windowSeconds: 60 } } } })
+    const log = auditLog(mounted.knex)
+    log.watch(mounted.auth.events)
+    const request = () => mounted.browser().get('/auth/oauth/corp/callback').query({ code: 'a', state: 'unknown' })
+    expect((await request()).status).toBe(401)
+    for (let round = 0; round < 50; round++) {
+      const answers = await Promise.all(Array.from({ length: 20 }, request))
+      expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([429]))
+    }
+    await told()
+    const rows = () => mounted.knex('auth_audit_log').where({ name: 'throttled' })
+    await vi.waitFor(async () => expect(await rows()).toHaveLength(1))
+    await log.flush()
+
+    const counts = payloadsOf(await rows()).map(({ count }) => count)
+    expect(counts.sort((one, other) => one - other)).toEqual([1, 999])
+  })
+
+  test('30,000 keys take the memory and the rows of 10,000, and no refusal is lost from the counts', async () => {
+    const clock = testClock()
+    const { events, log, rows } = await startLog({ now: clock.now, capacity: 20_000 })
+    for (let key = 0; key < 30_000; key++) events.emit('throttled', refusal(`key-${key}`))
+    await log.flush()
+    clock.advance(60)
+    events.emit('throttled', refusal('after the window'))
+    await log.flush()
+
+    const payloads = payloadsOf(await rows())
+    expect(payloads.length).toBeGreaterThan(10_000)
+    expect(payloads.length).toBeLessThan(10_010)
+    expect(payloads.reduce((sum, { count }) => sum + count, 0)).toBe(30_001)
+  })
+
+  test.each(everyDatabase)('rows older than keepDays go with purgeExpired, no others, on $name', async (database) => {
+    const clock = testClock()
+    const { knex, events, log, rows } = await startLog({ now: clock.now, keepDays: 30 }, database)
+    for (let event = 0; event < 250; event++) events.emit('mfa.failed', { userId: 'old' })
+    await log.flush()
+    clock.advance(30 * 86_400)
+    events.emit('mfa.failed', { userId: 'new' })
+    await log.flush()
+    const purge = (auditLog: { purge(): Promise<number> }) => purgeExpired(createKnexStore({ knex }), { before: clock.now(), auditLog })
+
+    expect(await purge(auditLogOf(knex, clock.now))).toMatchObject({ auditLog: 0 })
+    expect(await purge(log)).toMatchObject({ auditLog: 250 })
+    expect((await rows()).map(({ user_id: userId }) => userId)).toEqual(['new'])
+  })
+
+  /** One that keeps everything. */
+  const auditLogOf = (knex: OpenDatabase['knex'], now: () => Date) => auditLog(knex, { now })
+})
+
+describe('24.7: what the row of a failed login says', () => {
+  const start = appPerTest()
+
+  test('the account where there is one, the same digest for the same address, and the client', async () => {
+    const mounted = await start({ options: { throttle: { login: false } } })
+    const log = auditLog(mounted.knex)
+    log.watch(mounted.auth.events)
+    const logIn = (email: string) => mounted.browser().post('/auth/login').send({ email, password: 'not the password' })
+    const { body } = await mounted
+      .browser()
+      .post('/auth/signup')
+      .send({ email: 'ana@example.test', password: 'a quiet harbour', name: 'Ana' })
+    await logIn('ana@example.test')
+    await logIn('ANA@example.test')
+    await logIn('nobody@example.test')
+    await log.flush()
+
+    const rows = await mounted.knex('auth_audit_log').where({ name: 'login.failed' }).orderBy('created_at')
+    const payloads = rows.map(({ payload }) => JSON.parse(payload))
+    const [known, again, unknown] = payloads.map(({ addressDigest }) => addressDigest)
+    expect(rows.map(({ user_id: userId }) => userId)).toEqual([body.user_id, body.user_id, null])
+    expect(payloads.map(({ clientKey }) => clientKey)).toEqual(Array(3).fill('127.0.0.1'))
+    expect(known).toMatch(/^[\w-]{43}$/)
+    expect([again === known, unknown === known]).toEqual([true, false])
+    expect(known, 'no digest that anybody can make without the secret').not.toBe(
+      createHash('sha256').update('ana@example.test').digest('base64url'),
+    )
+    expect(JSON.stringify(payloads)).not.toContain('example.test')
   })
 })

@@ -32,10 +32,11 @@ describe('metrics', () => {
     const [one, other] = [createEvents(logTap()), createEvents(logTap())]
     const stop = metrics(register).watch(one)
     metrics(register).watch(other)
-    for (const events of [one, other]) events.emit('throttled', { code: 'TOO_MANY_REQUESTS', route: 'signup' })
+    const refusal = { code: 'TOO_MANY_REQUESTS', route: 'signup', keyDigest: 'digest', retryAfterSeconds: 60 }
+    for (const events of [one, other]) events.emit('throttled', refusal)
     await told()
     stop()
-    one.emit('throttled', { code: 'TOO_MANY_REQUESTS', route: 'signup' })
+    one.emit('throttled', refusal)
     await told()
 
     expect(await register.metrics()).toContain('{event="throttled",code="TOO_MANY_REQUESTS",route="signup"} 2')
@@ -46,7 +47,8 @@ describe('metrics', () => {
     const events = createEvents(logTap())
     metrics(register).watch(events)
     for (let provider = 0; provider < 300; provider++) events.emit('identity.linked', { userId: 'ana', provider: `corp-${provider}` })
-    events.emit('login.failed', { reason: 'a sentence about ana@example.com' })
+    const unknown = { userId: null, addressDigest: null, clientKey: null }
+    events.emit('login.failed', { reason: 'a sentence about ana@example.com', ...unknown })
     await told()
 
     const text = await register.metrics()

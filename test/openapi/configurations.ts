@@ -1,4 +1,4 @@
-import type { MountOptions } from '../support/app'
+import { baseUrl, type MountOptions } from '../support/app'
 import { makeKey } from '../support/signing-keys'
 
 type Options = Omit<MountOptions, 'knex'>
@@ -11,8 +11,11 @@ export const everything: Options = {
     mfaEnabled: true,
     mfaIssuer: 'Example',
     jwtKeys: [makeKey('k1', 'ES256')],
+    accessTokenIssuer: `${baseUrl}/auth`,
+    accessTokenAudience: 'https://api.example.test',
     oauthSuccessRedirect: '/in',
     oauthErrorRedirect: '/out',
+    appRedirects: ['com.example.app:/signed-in'],
   },
 }
 
@@ -20,5 +23,6 @@ export const configurations: Readonly<Record<string, Options>> = {
   'no setting': {},
   'everything on': everything,
   'delivery cookie': { settings: { tokenDelivery: 'cookie', backendLinks: true, oauthSuccessRedirect: '/in' } },
+  'no local accounts': { settings: { localAccountsEnabled: false, mfaEnabled: true, mfaIssuer: 'Example', tokenDelivery: 'both' } },
   'no social login and no signup': { settings: { oauthEnabled: false, signupEnabled: false } },
 }

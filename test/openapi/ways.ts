@@ -1,4 +1,5 @@
 import type supertest from 'supertest'
+import { codeChallengeOf } from '../../src/oauth-code/code-challenge'
 import { actions, adminOn } from '../admin/people'
 import { bearerOf, type LocalHost, newAddress, otherPassword, password, pending, post, resetLink, signedIn } from '../local/people'
 import { challengeOf, type EnrolledMember, enrolled, signedInAgain } from '../mfa/people'
@@ -7,6 +8,7 @@ import { addIdentity } from '../social/accounts-at-hand'
 import { begin, callBack, newPerson } from '../social/redirect-steps'
 import { setCookieOf } from '../support/app'
 import { tokenOf } from '../support/mailbox'
+import { changePassword, undoTokenOf } from '../undo/people'
 
 /** Uses one operation as somebody would for whom it is there. */
 export type Way = (host: LocalHost) => PromiseLike<supertest.Response>
@@ -32,10 +34,26 @@ async function resetToken(host: LocalHost): Promise<string> {
   return resetLink(host, (await signedIn(host)).email)
 }
 
+async function undoToken(host: LocalHost): Promise<string> {
+  const person = await signedIn(host)
+  await changePassword(host, person)
+  return undoTokenOf(host, person.email)
+}
+
 async function unconfirmed(host: LocalHost) {
   const person = await signedIn(host)
   const { secret } = await host.auth.service.enrollTotp(person.userId)
   return { person, secret }
+}
+
+/** Links by a redirect, in a browser that nobody is signed in for. */
+async function redeemed(host: LocalHost, path: string) {
+  const person = await signedIn(host)
+  const started = await post(host, '/oauth/corp/link', {}, bearerOf(person))
+  const { callbackQuery } = host.provider.authorize(started.body.authorize_url, { profile: newPerson() })
+  const answer = await callBack(host, callbackQuery, { cookie: `oauth_state=${setCookieOf(started, 'oauth_state')?.value}` })
+  const ticket = answer.body.link_ticket ?? String(answer.headers['location']).split('#link_ticket=')[1]
+  return post(host, path, { ticket }, bearerOf(person))
 }
 
 const social: Readonly<Record<string, Way>> = {
@@ -49,6 +67,14 @@ const social: Readonly<Record<string, Way>> = {
     await addIdentity(host.knex, person.userId)
     return get(host, '/oauth/accounts', bearerOf(person))
   },
+  async 'post /oauth/{provider}/reauthenticate'(host) {
+    const person = await signedIn(host)
+    await addIdentity(host.knex, person.userId)
+    await host.knex('auth_identities').where({ user_id: person.userId }).update({ created_at: 0 })
+    return post(host, '/oauth/corp/reauthenticate', {}, bearerOf(person))
+  },
+  'post /oauth/link/redeem': (host) => redeemed(host, '/oauth/link/redeem'),
+  'post /cookie/oauth/link/redeem': (host) => redeemed(host, '/cookie/oauth/link/redeem'),
   async 'post /oauth/accounts/unlink'(host) {
     const person = await signedIn(host)
     await addIdentity(host.knex, person.userId)
@@ -56,6 +82,13 @@ const social: Readonly<Record<string, Way>> = {
   },
   'post /oauth/{provider}/token': (host) =>
     post(host, '/oauth/corp/token', { access_token: host.provider.issueAccessToken({ profile: newPerson() }) }),
+  async 'post /oauth/exchange'(host) {
+    const verifier = 'v'.repeat(43)
+    const app = { redirect_to: 'com.example.app:/signed-in', code_challenge: codeChallengeOf(verifier) }
+    const { query, cookie } = await begin(host, { profile: newPerson(), query: app })
+    const code = String((await callBack(host, query, { cookie })).headers['location']).split('code=')[1]
+    return post(host, '/oauth/exchange', { code, code_verifier: verifier })
+  },
   async 'post /oauth/{provider}/link'(host) {
     const person = await signedIn(host)
     const redirect = await post(host, '/oauth/corp/link', {}, bearerOf(person))
@@ -84,12 +117,21 @@ function delivered(base: '' | '/cookie'): Record<string, Way> {
     },
     [`post ${base}/logout`]: async (host) =>
       post(host, `${base}/logout`, inCookie ? {} : { refresh_token: (await signedIn(host)).refreshToken }),
+    [`post ${base}/password/first`]: async (host) => {
+      const person = await signedIn(host)
+      await host
+        .knex('auth_users')
+        .where({ id: person.userId })
+        .update({ hashed_password: `!${'a'.repeat(43)}`, password_set_at: null })
+      return post(host, `${base}/password/first`, { new_password: otherPassword }, bearerOf(person))
+    },
     [`post ${base}/password-change`]: async (host) =>
       post(host, `${base}/password-change`, { current_password: password, new_password: otherPassword }, bearerOf(await signedIn(host))),
     [`post ${base}/password-change/mfa`]: async (host) => {
       const person = await insider(host)
       return post(host, `${base}/password-change/mfa`, { code: person.app.nextCode(), new_password: otherPassword }, bearerOf(person))
     },
+    [`post ${base}/reauthenticate`]: async (host) => post(host, `${base}/reauthenticate`, { password }, bearerOf(await signedIn(host))),
     [`post ${base}/mfa/verify`]: async (host) => {
       const person = await enrolled(host)
       return post(host, `${base}/mfa/verify`, { mfa_token: await challengeOf(host, person), code: person.app.nextCode() })
@@ -106,13 +148,20 @@ const accounts: Readonly<Record<string, Way>> = {
   'post /activation/request': (host) => post(host, '/activation/request', { email: newAddress() }),
   'post /password-reset/request': (host) => post(host, '/password-reset/request', { email: newAddress() }),
   'get /me': async (host) => get(host, '/me', bearerOf(await signedIn(host))),
+  'patch /me': async (host) =>
+    host
+      .browser()
+      .patch(`${host.prefix}/me`)
+      .set(bearerOf(await signedIn(host)))
+      .send({ name: 'Ana' }),
   'post /email-verify/request': async (host) => post(host, '/email-verify/request', {}, bearerOf(await signedIn(host))),
   'post /email-verify/confirm': async (host) =>
     post(host, '/email-verify/confirm', { token: await mailedLink(host, '/email-verify/request') }),
   'post /email-change/request': async (host) =>
     post(host, '/email-change/request', { new_email: newAddress(), current_password: password }, bearerOf(await signedIn(host))),
+  'post /security/undo': async (host) => post(host, '/security/undo', { token: await undoToken(host) }),
   'post /email-change/confirm': async (host) =>
-    post(host, '/email-change/confirm', { token: await mailedLink(host, '/email-change/request') }),
+    post(host, '/email-change/confirm', { token: await mailedLink(host, '/email-change/request'), password }),
 }
 
 const pages: Readonly<Record<string, Way>> = {
@@ -121,9 +170,13 @@ const pages: Readonly<Record<string, Way>> = {
   'post /password-reset/{token}': async (host) =>
     form(host, `/password-reset/${await resetToken(host)}`, { new_password: otherPassword, confirm_password: otherPassword }),
   'get /email-verify/{token}': async (host) => get(host, `/email-verify/${await mailedLink(host, '/email-verify/request')}`),
-  'post /email-verify/{token}': async (host) => form(host, `/email-verify/${await mailedLink(host, '/email-verify/request')}`),
+  'post /email-verify/{token}': async (host) =>
+    form(host, `/email-verify/${await mailedLink(host, '/email-verify/request')}`, { password }),
   'get /email-change/{token}': async (host) => get(host, `/email-change/${await mailedLink(host, '/email-change/request')}`),
-  'post /email-change/{token}': async (host) => form(host, `/email-change/${await mailedLink(host, '/email-change/request')}`),
+  'get /security/undo/{token}': async (host) => get(host, `/security/undo/${await undoToken(host)}`),
+  'post /security/undo/{token}': async (host) => form(host, `/security/undo/${await undoToken(host)}`),
+  'post /email-change/{token}': async (host) =>
+    form(host, `/email-change/${await mailedLink(host, '/email-change/request')}`, { password }),
 }
 
 const factor: Readonly<Record<string, Way>> = {
@@ -144,6 +197,15 @@ const sessions: Readonly<Record<string, Way>> = {
     const person = await enrolled(host)
     return post(host, '/session/mfa/verify', { mfa_token: await challengeOf(host, person), code: person.app.nextCode() })
   },
+  async 'get /sessions'(host) {
+    return get(host, '/sessions', bearerOf(await signedIn(host)))
+  },
+  async 'delete /sessions/{id}'(host) {
+    const person = await signedIn(host)
+    const { body } = await get(host, '/sessions', bearerOf(person))
+    return host.browser().delete(`${host.prefix}/sessions/${body[0].id}`).set(bearerOf(person))
+  },
+  'post /sessions/revoke-others': async (host) => post(host, '/sessions/revoke-others', {}, bearerOf(await signedIn(host))),
   'get /session/me': async (host) => get(host, '/session/me', sessionOf(await device(host))),
   'get /session/list': async (host) => get(host, '/session/list', sessionOf(await device(host))),
   'post /session/logout': async (host) => post(host, '/session/logout', {}, sessionOf(await device(host))),
@@ -187,6 +249,8 @@ export const ways: Readonly<Record<string, Way>> = {
   ...factor,
   ...sessions,
   ...administration,
+  'get /.well-known/oauth-authorization-server': (host) => get(host, '/.well-known/oauth-authorization-server'),
+  'get /.well-known/openid-configuration': (host) => get(host, '/.well-known/openid-configuration'),
   'get /.well-known/jwks.json': (host) => get(host, '/.well-known/jwks.json'),
   'get /openapi.json': (host) => get(host, '/openapi.json'),
 }

@@ -1,8 +1,23 @@
 import { execFileSync } from 'node:child_process'
-import { existsSync, readdirSync, statSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 
 export const root = join(import.meta.dirname, '../..')
+
+/** Our package.json. */
+export const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as Record<
+  'dependencies' | 'devDependencies' | 'peerDependencies',
+  Record<string, string>
+>
+
+/** Packs the package into a folder. `dist` has to be fresh, because `prepack` would build it under the feet of other tests. @returns the tarball */
+export function pack(folder: string): string {
+  const args = ['pack', '--ignore-scripts', '--json', '--pack-destination', folder]
+  const [packed] = JSON.parse(execFileSync('npm', args, { cwd: root, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] })) as [
+    { filename: string },
+  ]
+  return join(folder, packed.filename)
+}
 
 /** Builds `dist` unless it is newer than every source file. `npm run test:all` has built it already; one file run alone may not have. */
 export function ensureBuilt(): void {

@@ -16,7 +16,8 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import ts from 'typescript'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { ensureBuilt, root } from './built-package'
+import { ensureBuilt, manifest, pack, root } from './built-package'
+import { typeErrorsIn } from './type-errors'
 
 /**
  * The tarball in a stranger's project. By default it is unpacked and its declared dependencies are links into our own
@@ -26,10 +27,6 @@ const fromRegistry = process.env.DOORWARD_PACK === 'registry'
 const major = process.env.EXPRESS === '4' ? '4' : '5'
 const express = major === '4' ? 'express4' : 'express'
 
-const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as Record<
-  'dependencies' | 'devDependencies',
-  Record<string, string>
->
 const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as {
   packages: Record<string, { dev?: boolean; hasInstallScript?: boolean; dependencies?: Record<string, string> }>
 }
@@ -51,10 +48,9 @@ interface Report {
 
 beforeAll(() => {
   ensureBuilt()
-  // dist is fresh: `prepack` would only build it again, under the feet of the other test files.
-  const [packed] = JSON.parse(npm(['pack', '--ignore-scripts', '--json', '--pack-destination', scratch], root)) as [{ filename: string }]
-  if (fromRegistry) installFromRegistry(packed.filename)
-  else installFromHere(packed.filename)
+  const tarball = pack(scratch)
+  if (fromRegistry) installFromRegistry(tarball)
+  else installFromHere(tarball)
   for (const type of ['commonjs', 'module']) {
     cpSync(join(import.meta.dirname, 'fixtures'), join(scratch, type), { recursive: true })
     writeFileSync(join(scratch, type, 'package.json'), JSON.stringify({ private: true, type }))
@@ -119,15 +115,26 @@ describe('the packed package', () => {
     expect(typeErrors(['module/wrong.mts'])).toEqual([expect.stringContaining('/module/wrong.mts')])
   }, 60_000)
 
-  test('holds the build, the licence, the changelog and the readme, and nothing else', () => {
+  test('holds the build, the licence, the changelog, the readme, the docs and the examples, and nothing else', () => {
     const files = filesOf(installed)
     const required = ['README.md', 'LICENSE', 'CHANGELOG.md', 'dist/index.js', 'dist/index.d.ts', 'dist/index.mjs', 'dist/index.d.mts']
     const expected =
-      /^(package\.json|README\.md|LICENSE|CHANGELOG\.md|dist\/(index|testing)\.(js|mjs|d\.mts)|dist\/bundle\.js|dist\/[\w/-]+\.d\.ts)$/
+      /^(package\.json|README\.md|LICENSE|CHANGELOG\.md|dist\/(index|testing)\.(js|mjs|d\.mts)|dist\/bundle\.js|dist\/[\w/-]+\.d\.ts|docs\/[\w-]+\.md|examples\/(?!demo\/)[\w./-]+)$/
 
     expect(files.filter((file) => !expected.test(file))).toEqual([])
     expect(required.filter((file) => !files.includes(file))).toEqual([])
     expect(files.filter((file) => file.endsWith('.d.ts') && !existsSync(sourceOf(file)))).toEqual([])
+  })
+
+  test('its pages link only to files that are in it', () => {
+    const pages = filesOf(installed).filter((file) => file.endsWith('.md'))
+    const links = pages.flatMap((page) =>
+      [...readFileSync(join(installed, page), 'utf8').matchAll(/\]\(([^)\s#]+)/g)].map(([, link = '']) => ({ page, link })),
+    )
+    const inside = links.filter(({ link }) => !/^[a-z]+:/.test(link))
+
+    expect(inside.filter(({ page }) => page === 'README.md').length).toBeGreaterThan(20)
+    expect(inside.filter(({ page, link }) => !existsSync(join(installed, dirname(page), link)))).toEqual([])
   })
 
   test('names no path of the machine it was built on', () => {
@@ -157,7 +164,7 @@ describe('the packed package', () => {
 
 function installFromHere(tarball: string): void {
   mkdirSync(installed, { recursive: true })
-  execFileSync('tar', ['-xzf', join(scratch, tarball), '--strip-components=1', '-C', installed])
+  execFileSync('tar', ['-xzf', tarball, '--strip-components=1', '-C', installed])
   for (const name of Object.keys(manifest.dependencies)) link(name)
   link(express, 'express')
   link(`@types/${express}`, '@types/express')
@@ -174,7 +181,7 @@ function link(name: string, as = name): void {
 function installFromRegistry(tarball: string): void {
   const peers = [express, `@types/${express}`, 'knex', 'better-sqlite3', '@types/node'].map(specifier)
   writeFileSync(join(scratch, 'package.json'), JSON.stringify({ private: true }))
-  npm(['install', '--no-audit', '--no-fund', join(scratch, tarball), ...peers], scratch)
+  npm(['install', '--no-audit', '--no-fund', tarball, ...peers], scratch)
 }
 
 /** `name@version`, or for an alias of ours the package it stands for. */
@@ -198,25 +205,7 @@ function run(app: string): Report {
 }
 
 function typeErrors(files: string[]): string[] {
-  const program = ts.createProgram(
-    files.map((file) => join(scratch, file)),
-    {
-      module: ts.ModuleKind.Node16,
-      moduleResolution: ts.ModuleResolutionKind.Node16,
-      target: ts.ScriptTarget.ES2022,
-      lib: ['lib.es2022.d.ts'],
-      types: ['node'],
-      typeRoots: [join(scratch, 'node_modules/@types')],
-      strict: true,
-      exactOptionalPropertyTypes: true,
-      noUncheckedIndexedAccess: true,
-      esModuleInterop: true,
-      noEmit: true,
-    },
-  )
-  return ts
-    .getPreEmitDiagnostics(program)
-    .map(({ file, messageText }) => `${file?.fileName.slice(scratch.length)}: ${ts.flattenDiagnosticMessageText(messageText, ' ')}`)
+  return typeErrorsIn(scratch, files, 'node16')
 }
 
 function foreignImports(declaration: string): string[] {

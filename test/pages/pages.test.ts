@@ -67,7 +67,8 @@ for (const database of await databases()) {
       await browser.post('/auth/email-change/request').set(as(person)).send(change)
       const changing = pathOf((await mails.next({ kind: 'email_change' })).url)
       await scan(changing)
-      expect((await form(browser, changing)).status).toBe(200)
+      expect((await form(browser, changing)).status).toBe(400)
+      expect((await form(browser, changing, { password: 'a harbour in the spring' })).status).toBe(200)
       expect((await mounted.knex('auth_users').first()).email).toBe('ana@new.example.test')
     })
 
@@ -92,6 +93,34 @@ for (const database of await databases()) {
 
 describe('the pages behind mailed links', () => {
   const start = appPerTest()
+
+  test('a browser that signed nobody up is asked for the password of the sign-up; the Enter key does not drop it', async () => {
+    const { mounted, mails, browser } = await withPages(start, { activationBinding: 'strict' })
+    const activation = await signedUp(browser, mails)
+    const { text } = await mounted.browser().get(activation)
+    expect(text).toContain('The one you chose when you signed up.')
+    expect(text).toContain('aria-describedby="hint"')
+    // Enter presses the first button of a form.
+    expect([...text.matchAll(/<button type="submit"([^>]*)>/g)].map(([, attributes]) => attributes)).toEqual([
+      '',
+      ' name="forgot" value="1" class="second" formnovalidate',
+    ])
+    const refused = await form(mounted.browser(), activation, { password: 'not this one' })
+    expect([refused.status, refused.text.includes('aria-describedby="hint problem" aria-invalid="true"')]).toEqual([400, true])
+    expect((await form(mounted.browser(), activation, { password })).status).toBe(200)
+  })
+
+  test('the page of a change of address leads to the sign-in where the account has no password to ask for', async () => {
+    const { mounted, mails, browser } = await withPages(start, { loginUrl: 'https://app.example/login' })
+    const person = await activePerson(mounted, mails, 'ana@example.test')
+    await browser.post('/auth/email-change/request').set(as(person)).send({ new_email: 'ana@new.example.test' })
+    const changing = pathOf((await mails.next({ kind: 'email_change' })).url)
+    await mounted.knex('auth_users').update({ hashed_password: `!${'x'.repeat(43)}` })
+    const { text } = await mounted.browser().get(changing)
+    expect(text).toContain('Sign in to your account in this browser first')
+    expect(text).toContain('<a class="button second" href="https://app.example/login">')
+    expect(text).not.toContain('type="password"')
+  })
 
   test('a bad, spent, expired or foreign link is a page with status 400, and so is its form', async () => {
     const { mounted, mails, browser } = await withPages(start)

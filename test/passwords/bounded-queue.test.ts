@@ -75,3 +75,18 @@ test('work that fails, or throws before its first await, gives its place back', 
   expect((await Promise.allSettled(failing)).map(({ status }) => status)).toEqual(['rejected', 'rejected'])
   expect(await run(async () => 'next')).toBe('next')
 })
+
+test('work that is aborted while it waits never runs and leaves its place; work that runs already goes on', async () => {
+  const run = createBoundedQueue({ concurrency: 1, queue: 1 })
+  const { work, endNext } = heldWork()
+  const first = run(work(1))
+  const gone = new AbortController()
+  const aborted = run(async () => 'ran', gone.signal)
+  gone.abort()
+  await expect(aborted).rejects.toThrow(ServiceUnavailableError)
+  const next = run(async () => 'next')
+  await settle()
+  endNext()
+  expect([await first, await next]).toEqual([1, 'next'])
+  await expect(run(async () => 'ran', gone.signal)).rejects.toThrow(ServiceUnavailableError)
+})

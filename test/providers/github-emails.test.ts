@@ -140,3 +140,31 @@ describe('through the callback', () => {
     if (verified) expect(response.body.user_id).toBe(user.id)
   })
 })
+
+describe('GitHubClient without verifiedEmails', () => {
+  const logInPlainly = (options: Partial<GitHubClientOptions> = {}) => logIn({ verifiedEmails: false, ...options })
+
+  test('takes the primary address, if GitHub verified it, where the profile shows none; its word does not count', async () => {
+    provider.githubProfile['email'] = null
+    emails([other, primary])
+    await expect(logInPlainly()).resolves.toMatchObject({ email: primary.email, emailVerified: null })
+    emails([other, { ...primary, verified: false }])
+    await expect(logInPlainly()).resolves.toMatchObject({ email: null, emailVerified: null })
+  })
+
+  test('asks for nothing where the profile shows an address, or the scopes do not allow it', async () => {
+    emails([primary])
+    await expect(logInPlainly()).resolves.toMatchObject({ email: 'ana@example.com' })
+    provider.githubProfile['email'] = null
+    await expect(logInPlainly({ scopes: ['read:user'] })).resolves.toMatchObject({ email: null })
+    expect(provider.requestsTo('elsewhere')).toEqual([])
+  })
+
+  test('a list that GitHub does not show us is no address; one that cannot be had is a failed login', async () => {
+    provider.githubProfile['email'] = null
+    emails({ message: 'Resource not accessible by integration' }, 403)
+    await expect(logInPlainly()).resolves.toMatchObject({ subject: '583231', email: null })
+    emails({ message: 'busy' }, 503)
+    await expect(logInPlainly()).rejects.toMatchObject({ code: 'OAUTH_ERROR' })
+  })
+})

@@ -211,6 +211,8 @@ describe('outcomes of a tokeninfo endpoint', () => {
       [200, { aud: 'other' }, 'OAUTH_TOKEN_AUDIENCE_MISMATCH'],
       [200, {}, 'OAUTH_TOKEN_AUDIENCE_MISMATCH'],
       [200, { ...own, exp: String(seconds() - 1) }, 'OAUTH_TOKEN_REJECTED'],
+      [200, { ...own, active: true }, 'ok'],
+      [200, { ...own, active: false }, 'OAUTH_TOKEN_REJECTED'],
       ...[400, 401, 403, 404, 422, 429].map((status): [number, unknown, string] => [status, own, 'OAUTH_TOKEN_REJECTED']),
       ...[500, 502, 503].map((status): [number, unknown, string] => [status, own, 'OAUTH_PROVIDER_UNAVAILABLE']),
       [200, 'aud=client-1', 'OAUTH_PROVIDER_UNAVAILABLE'],

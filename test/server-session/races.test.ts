@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type AuthService, createAuthTables, createKnexStore, type KnexStore } from '../../src'
 import { addUser } from '../social/accounts-at-hand'
+import { newSession } from '../store/contract'
 import { databases, type OpenDatabase } from '../support/databases'
 import { fastHasher } from '../support/fast-hasher'
 import { raceTimeout } from '../support/torture'
@@ -63,6 +64,24 @@ for (const database of await databases()) {
         expect(login?.said).toMatch(/^([\w-]{112}|UNAUTHORIZED)$/)
         expect(await alive(userId)).toEqual(['tokens email']) // the reset's own
       })
+    })
+
+    test('24.7: two logins at once leave maxSessionsPerUser sessions, the newest among them, and end the one unused longest', async () => {
+      await repeat(async () => {
+        const { id: userId, email } = await member()
+        const ids: string[] = []
+        for (let session = 0; session < 99; session++) {
+          const [lastSeenAt, endsAt] = [new Date(Date.now() - (99 - session) * 1000), new Date(Date.now() + 86_400_000)]
+          const row = newSession(userId, { createdAt: lastSeenAt, lastSeenAt, expiresAt: endsAt, endsAt })
+          await store.sessions.insert(row)
+          ids.push(row.id)
+        }
+        const logIn: Task = { verb: 'logIn', email, password }
+        for (const { said } of await race(logIn, logIn)) expect(await service.findSession(said)).not.toBeNull()
+        const living = new Set((await store.sessions.listForUser(userId, new Date())).map(({ id }) => id))
+        expect(living.size).toBe(100)
+        expect(ids.filter((id) => !living.has(id))).toEqual([ids[0]])
+      }, 5)
     })
 
     test('two logouts of one session are both content, and one is told; a request that moves it on meanwhile revives nothing', async () => {

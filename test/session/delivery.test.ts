@@ -1,5 +1,5 @@
 import type supertest from 'supertest'
-import { beforeEach, describe, expect, test, vi } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import type { ProviderClient } from '../../src'
 import type { Route } from '../../src/http/routes'
 import { bearerOf, type LocalHost, type LocalMember, otherPassword, password, post, resetLink, signedIn } from '../local/people'
@@ -11,7 +11,6 @@ import { baseUrl, setCookieOf } from '../support/app'
 import { databases } from '../support/databases'
 import { mountedRoutes } from '../support/mounted-routes'
 
-vi.mock('../../src/http/routes', async (original) => (await import('../support/mounted-routes')).watchMounting(await original()))
 beforeEach(() => {
   mountedRoutes.length = 0
 })
@@ -46,7 +45,7 @@ const routes: Record<string, Open> = {
   },
   'POST /mfa/confirm': async (host, path, person) => {
     const { secret } = await host.auth.service.enrollTotp(person.userId)
-    return post(host, path, { code: authenticator(secret, host.clock).code() }, bearerOf(person))
+    return post(host, path, { code: authenticator(secret, host.clock).code(), refresh_token: person.refreshToken }, bearerOf(person))
   },
   'GET /oauth/:provider/callback': async (host, _path, { userId, email }) => {
     await addIdentity(host.knex, userId, { subject: `subject-of-${userId}`, email })
@@ -82,7 +81,9 @@ const inHand: ProviderClient = {
 const deliveryOf = new WeakMap<LocalHost, 'bearer' | 'cookie' | 'both'>()
 const inCookies = (host: LocalHost, path: string) => deliveryOf.get(host) === 'cookie' || path.startsWith('/cookie/')
 const nameOf = ({ method, path }: Pick<Route, 'method' | 'path'>) => `${method} ${path.replace(/^\/cookie(?=\/)/, '')}`
-const sessionCookies = (response: supertest.Response) => setCookies(response).filter((line) => !line.startsWith('oauth_state='))
+const sessionCookies = (response: supertest.Response) => setCookies(response).filter((line) => !/^(?:oauth_state|auth_device)=/.test(line))
+/** A session that goes on is no login: its browser is remembered already. */
+const goesOn: ReadonlySet<string> = new Set(['POST /refresh', 'POST /mfa/confirm'])
 
 async function startDelivering(tokenDelivery: 'bearer' | 'cookie' | 'both', settings: object = {}) {
   const host = await start({
@@ -114,6 +115,8 @@ describe.each(['bearer', 'cookie', 'both'] as const)('delivery %s', (tokenDelive
       expect([route.path, rest]).toEqual([route.path, { user_id: expect.any(String), mfa_required: false, mfa_token: null }])
       expect([route.path, access_token !== null, refresh_token !== null]).toEqual([route.path, hasBody, hasBody])
       expect([route.path, sessionCookies(response).length]).toEqual([route.path, hasCookies ? 2 : 0])
+      const remembers = hasCookies && !goesOn.has(nameOf(route))
+      expect([route.path, setCookieOf(response, 'auth_device') !== null]).toEqual([route.path, remembers])
       if (!hasCookies) continue
       const [access, refresh] = [cookieAttributes(response, 'access_token'), cookieAttributes(response, 'refresh_token')]
       const scope = { httponly: '', samesite: 'Lax', expires: expect.any(String) }
@@ -148,7 +151,15 @@ test('below /cookie are the twins of the contract and no others, in delivery bot
   expect(twinsOf(both.mounted)).toEqual(
     [
       ...['/activate', '/activate/:token', '/login', '/logout', '/mfa/confirm', '/mfa/verify', '/password-change'],
-      ...['/password-change/mfa', '/password-reset/confirm', '/refresh', '/signup'],
+      ...[
+        '/password-change/mfa',
+        '/password-reset/confirm',
+        '/password/first',
+        '/reauthenticate',
+        '/refresh',
+        '/signup',
+        '/oauth/link/redeem',
+      ],
     ].sort(),
   )
   for (const delivery of ['bearer', 'cookie'] as const) {
@@ -164,9 +175,10 @@ test('signup in delivery cookie, and its twin, set cookies when the account is b
   ] as const) {
     const { host } = await startDelivering(delivery, { autoActivate: true })
     const signup = await post(host, path, { email: `${delivery}@example.test`, password })
-    expect([signup.status, sessionCookies(signup).length, signup.body.access_token, signup.body.refresh_token]).toEqual([
+    const names = setCookies(signup).map((line) => line.split('=')[0])
+    expect([signup.status, names.sort(), signup.body.access_token, signup.body.refresh_token]).toEqual([
       201,
-      2,
+      ['access_token', 'auth_device', 'refresh_token'],
       null,
       null,
     ])

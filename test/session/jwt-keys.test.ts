@@ -3,7 +3,15 @@ import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { createRemoteJWKSet, jwtVerify } from 'jose'
 import { describe, expect, test } from 'vitest'
-import { ConfigurationError, createAuthRouter, createGuards, createKnexStore, type JwtKey, settingsFromEnv } from '../../src'
+import {
+  ConfigurationError,
+  createAuthRouter,
+  createGuards,
+  createKnexStore,
+  type JwtKey,
+  type SettingsInput,
+  settingsFromEnv,
+} from '../../src'
 import { deriveKey } from '../../src/keys'
 import { type Mounted, signIn, testSecret } from '../support/app'
 import { appPerTest } from '../support/app-per-test'
@@ -96,7 +104,8 @@ describe('settings.jwtKeys at boot', () => {
 
   test('the router refuses the same, and still needs its secret', async () => {
     const { knex } = await start()
-    const boot = (settings: object) => () => createAuthRouter({ settings, store: createKnexStore({ knex }), environment: 'test' })
+    const boot = (settings: object) => () =>
+      createAuthRouter({ settings: settings as SettingsInput, store: createKnexStore({ knex }), environment: 'test' })
     const base = { oauthRedirectBaseUrl: 'https://app.example.test' }
 
     expect(boot({ ...base, jwtSecret: testSecret, jwtKeys: [retired(ec)] })).toThrow(/key 1 signs/)
@@ -145,7 +154,7 @@ describe('a router with jwtKeys', () => {
     const [header, claims] = partsOf(body.access_token)
 
     expect(header).toEqual({ alg: key.alg, typ: 'JWT', kid: key.kid })
-    expect(Object.keys(claims).sort()).toEqual(['amr', 'email', 'exp', 'iat', 'sid', 'sub', 'typ'])
+    expect(Object.keys(claims).sort()).toEqual(['amr', 'auth_time', 'email', 'exp', 'iat', 'sid', 'sub', 'typ'])
     expect((await me(mounted, body.access_token)).status).toBe(200)
     const refreshed = await mounted.browser().post('/auth/refresh').send({ refresh_token: body.refresh_token })
     expect(partsOf(refreshed.body.access_token)[0]).toEqual(header)

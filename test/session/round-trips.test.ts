@@ -47,13 +47,14 @@ describe.each(await databases())('on $name', (database) => {
     const host = await start()
     const { refreshToken, userId } = await signedIn(host)
     const store = createKnexStore({ knex: host.knex })
-    const { service } = createAuthRouter({
+    const { service, ready } = createAuthRouter({
       settings: { jwtSecret: testSecret, oauthRedirectBaseUrl: baseUrl },
       store,
       environment: 'test',
       logger: host.logs,
       now: host.clock.now,
     })
+    await ready() // the look at the tables is over
     const trx = await host.knex.transaction(database.name === 'sqlite' ? {} : { isolationLevel: 'read committed' })
     const statements = recordQueries(host.knex)
     const result = await service.using(store.using(trx)).refresh(refreshToken)

@@ -112,9 +112,9 @@ const carriers: Record<string, Carrier> = {
   },
   'a CSRF token': {
     async make(host) {
-      const cookies = 'auth_session=the-value-of-a-session'
-      const { text } = await host.browser().get('/form').set('Cookie', cookies)
-      const headers = { Cookie: `${cookies}; csrf_token=${text}`, 'X-CSRF-Token': text }
+      const page = await host.browser().get('/form')
+      const binding = `csrf_binding=${setCookieOf(page, 'csrf_binding')?.value}`
+      const headers = { Cookie: `${binding}; csrf_token=${page.text}`, 'X-CSRF-Token': page.text }
       return async (at) => outcome(await at.browser().post('/form').set(headers))
     },
     refused: [403, 'CSRF_VALIDATION_FAILED'],

@@ -50,7 +50,7 @@ describe.each(await databases())('on $name', (database) => {
       expect(jwt.decode(token)).toMatchObject({ amr: ['ext'], sub: first.user_id })
   })
 
-  test('R-105 access token claims are exactly amr, email, exp, iat, sid, sub and typ, for 15 minutes', async () => {
+  test('R-105 access token claims are exactly amr, auth_time, email, exp, iat, sid, sub and typ, for 15 minutes', async () => {
     const mounted = await start()
     const { access_token, user_id } = await pairOf(mounted)
     const iat = mounted.clock.now().getTime() / 1000
@@ -59,7 +59,7 @@ describe.each(await databases())('on $name', (database) => {
 
     expect(claims.header).toEqual({ alg: 'HS256', typ: 'JWT' })
     const [session] = await mounted.knex('auth_sessions')
-    const own = { amr: ['ext'], email: 's-1@example.test', sid: session.id, sub: user_id, typ: 'access' }
+    const own = { amr: ['ext'], auth_time: iat, email: 's-1@example.test', sid: session.id, sub: user_id, typ: 'access' }
     expect(claims.payload).toEqual({ ...own, exp: iat + 900, iat })
   })
 

@@ -55,6 +55,7 @@ describe('stateless refresh tokens', async () => {
     expect(jwt.decode(refreshToken, { complete: true })?.header).toEqual(header)
     expect(jwt.verify(refreshToken, key, { clockTimestamp: iat })).toEqual({
       amr: ['pwd'],
+      auth_time: iat,
       dig: expect.stringMatching(/^[\w-]{43}$/),
       end: iat + 30 * day,
       exp: iat + 7 * day,
@@ -67,7 +68,7 @@ describe('stateless refresh tokens', async () => {
     expect(answers.map(({ outcome }) => outcome)).toEqual([fine, fine])
     for (const { token, access } of answers) {
       expect(claimsOf(token)).toMatchObject({ amr: ['pwd'], iat: iat + 1, exp: iat + 1 + 7 * day, end: iat + 30 * day })
-      expect(claimsOf(access)).toMatchObject({ amr: ['pwd'], sub: userId, typ: 'access' })
+      expect(claimsOf(access)).toMatchObject({ amr: ['pwd'], auth_time: iat, sub: userId, typ: 'access' })
     }
     expect(await host.knex('auth_sessions')).toEqual([])
   })

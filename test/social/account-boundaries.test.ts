@@ -100,11 +100,9 @@ describe.each(await databases())('on $name', (database) => {
 
     const begun = await post('/auth/oauth/acme/link', {})
     expect([begun.status, Object.keys(begun.body)]).toEqual([200, ['authorize_url']])
-    await finishLink(
-      host,
-      ana.browser,
-      host.provider.authorize(begun.body.authorize_url, { profile: newPerson({ sub: 'linked-one' }) }).callbackQuery,
-    )
+    const { callbackQuery } = host.provider.authorize(begun.body.authorize_url, { profile: newPerson({ sub: 'linked-one' }) })
+    const { body } = await finishLink(host, ana.browser, callbackQuery)
+    expect((await post('/auth/oauth/link/redeem', { ticket: body.link_ticket })).status).toBe(200)
     expect((await host.auth.service.listIdentities(ana.userId)).map(({ subject }) => subject).sort()).toEqual(
       ['linked-one', ana.profile.sub].sort(),
     )

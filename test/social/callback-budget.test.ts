@@ -1,4 +1,3 @@
-import supertest from 'supertest'
 import { describe, expect, test } from 'vitest'
 import { memoryCounters } from '../../src/throttle/memory-counters'
 import type { Mounted, MountOptions } from '../support/app'
@@ -60,6 +59,24 @@ describe('the budget of the callback', () => {
     expect((await from(host, '2001:db8:0:2::1')).status).toBe(401)
   })
 
+  test('24.7: a /48 has ten times the budget: its 31st call is refused whichever /64 it comes from, and takes no unit', async () => {
+    const host = await behindProxy({ options: { throttle: { routes: { attempts: 3, windowSeconds: 60 } } } })
+    for (let network = 0; network < 10; network += 1) await use(host, `2001:db8:0:${network}::1`, 3)
+    expectThrottled(await from(host, '2001:db8:0:5::1'), 60)
+    expectThrottled(await from(host, '2001:db8:0:ffff::1'), 60)
+    expect((await from(host, '2001:db8:1::1')).status).toBe(401)
+    for (let index = 0; index < 40; index += 1) expectThrottled(await from(host, '2001:db8:0:ffff::1'), 60)
+    host.clock.advance(60)
+    expect((await from(host, '2001:db8:0:ffff::1')).status).toBe(401)
+  })
+
+  test('24.7: one /64 that is refused takes nothing from its neighbours in the /48', async () => {
+    const host = await behindProxy({ options: { throttle: { routes: { attempts: 3, windowSeconds: 60 } } } })
+    await use(host, '2001:db8:0:1::1', 3)
+    for (let index = 0; index < 40; index += 1) expectThrottled(await from(host, '2001:db8:0:1::1'), 60)
+    expect((await from(host, '2001:db8:0:2::1')).status).toBe(401)
+  })
+
   test('without a trusted proxy X-Forwarded-For is nobody', async () => {
     const host = await start({ options: { throttle: { routes: { attempts: 2, windowSeconds: 60 } } } })
     await use(host, '192.0.2.1', 1)
@@ -79,11 +96,6 @@ describe('the budget of the callback', () => {
     expect((await callBack(host, query, { cookie, headers })).status).toBe(200)
   })
 
-  test('login has none: it costs nothing and keeps nothing', async () => {
-    const host = await start({ options: { throttle: { routes: { attempts: 1, windowSeconds: 60 } } } })
-    for (let call = 0; call < 5; call += 1) expect((await supertest(host.app).get('/auth/oauth/corp/login')).status).toBe(302)
-  })
-
   test('is one for all processes that share a counter store, and is told to observers', async () => {
     const throttle = { counters: memoryCounters(), routes: { attempts: 1, windowSeconds: 60 } }
     const [one, two] = [await behindProxy({ options: { throttle } }), await behindProxy({ options: { throttle } })]
@@ -91,7 +103,7 @@ describe('the budget of the callback', () => {
     two.auth.events.on('throttled', (payload) => told.push(payload))
     await use(one, '192.0.2.1', 1)
     expect((await from(two, '192.0.2.1')).status).toBe(429)
-    expect(told).toEqual([{ code: 'TOO_MANY_REQUESTS', route: 'oauth_callback' }])
+    expect(told).toEqual([{ code: 'TOO_MANY_REQUESTS', route: 'oauth_callback', keyDigest: expect.any(String), retryAfterSeconds: 60 }])
   })
 
   test('with an error redirect the browser is sent there with the code', async () => {

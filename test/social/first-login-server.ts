@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import express from 'express'
 import knex, { type Knex } from 'knex'
-import { createAuthRouter, createKnexStore, knexCounters, OidcClient } from '../../src'
+import { createAuthRouter, createKnexStore, knexCounters, OidcClient, type SettingsInput } from '../../src'
 import { withLocalFallback } from '../../src/throttle/local-fallback'
 import { withoutFsync } from '../support/databases'
 import { fastHasher } from '../support/fast-hasher'
@@ -11,7 +11,7 @@ import { fastHasher } from '../support/fast-hasher'
 export interface ServerOrder {
   config: Knex.Config
   client: ConstructorParameters<typeof OidcClient>[0]
-  settings: Record<string, string | boolean>
+  settings: SettingsInput
 }
 
 process.once('message', (order: ServerOrder) => {

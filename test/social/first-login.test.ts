@@ -7,6 +7,7 @@ import { createAuthTables } from '../../src'
 import { baseUrl, testSecret } from '../support/app'
 import { databases, type OpenDatabase } from '../support/databases'
 import { type FakeProvider, startFakeProvider } from '../support/fake-provider'
+import { navigate } from '../support/navigate'
 import { raceRounds, raceTimeout, raceZones } from '../support/torture'
 import type { ServerOrder } from './first-login-server'
 import { newPerson } from './redirect-steps'
@@ -118,13 +119,13 @@ describe.each(await databases())('two processes on $name', { timeout: raceTimeou
 
   /** Everything up to the callback. */
   async function openTab(origin: string, profile: Record<string, unknown>, cookie = ''): Promise<Tab> {
-    const login = await fetch(`${origin}/auth/oauth/corp/login`, { redirect: 'manual', headers: { cookie } })
+    const login = await navigate(`${origin}/auth/oauth/corp/login`, { cookie })
     const { callbackQuery: query } = provider.authorize(String(login.headers.get('location')), { profile })
     return { query, cookie: String(login.headers.getSetCookie()[0]?.split(';')[0]) }
   }
 
   async function callBack(origin: string, { query, cookie }: Tab) {
-    const response = await fetch(`${origin}/auth/oauth/corp/callback?${new URLSearchParams(query)}`, { headers: { cookie } })
+    const response = await navigate(`${origin}/auth/oauth/corp/callback?${new URLSearchParams(query)}`, { cookie })
     return { status: response.status, body: (await response.json()) as Record<string, unknown> } // an object in every delivery
   }
 

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { GoogleClient, OidcClient, type ProviderClient } from '../../src'
 import { type Mounted, startLogin } from '../support/app'
 import { appPerTest } from '../support/app-per-test'
+import { testClock } from '../support/clock'
 import { answer, type FakeProvider, startFakeProvider } from '../support/fake-provider'
 import { beginLink, member } from './link-steps'
 import { newPerson } from './redirect-steps'
@@ -78,7 +79,7 @@ describe('R-028: the iss parameter of the callback', () => {
   })
 
   test('where the issuer is not known it is not looked at', async () => {
-    const provider = await startFakeProvider()
+    const provider = await startFakeProvider({ now: testClock().now })
     try {
       const { issuer: _unknown, ...options } = provider.oidcOptions({ providerName: 'corp' })
       const host = await start({ providers: { corp: new OidcClient(options) } })
@@ -90,7 +91,7 @@ describe('R-028: the iss parameter of the callback', () => {
 
   describe('where discovery says that the provider always sends it', () => {
     async function discovered(promise: unknown, play: (host: Mounted, client: OidcClient) => Promise<void>): Promise<void> {
-      const provider: FakeProvider = await startFakeProvider()
+      const provider: FakeProvider = await startFakeProvider({ now: testClock().now })
       const { issuer, authorizeUrl, tokenUrl, userinfoUrl, jwksUri, clientId, clientSecret } = provider
       const endpoints = {
         authorization_endpoint: authorizeUrl,

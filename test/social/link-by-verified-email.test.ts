@@ -65,7 +65,7 @@ describe.each(await databases())('on $name', (database) => {
     const user = await addUser(host.knex, { ...factor, emailVerifiedAt: null })
     const { refreshToken } = await everyWayIn(host, user)
     const heard: [AuthEventName, object][] = []
-    for (const name of ['identity.unlinked', 'mfa.disabled', 'identity.linked', 'login', 'challenge'] as const)
+    for (const name of ['account.taken_over', 'identity.unlinked', 'mfa.disabled', 'identity.linked', 'login', 'challenge'] as const)
       host.auth.events.on(name, (payload) => heard.push([name, payload]))
 
     const owner = newPerson({ email: user.email })
@@ -75,8 +75,9 @@ describe.each(await databases())('on $name', (database) => {
     expect(response.body.user_id).toBe(user.id)
     const userId = user.id
     expect(heard).toEqual([
-      ['identity.unlinked', { userId, provider: 'acme' }],
+      ['account.taken_over', { userId }],
       ['mfa.disabled', { userId }],
+      ['identity.unlinked', { userId, provider: 'acme' }],
       ['identity.linked', { userId, provider: 'corp' }],
       ['login', { userId, amr: ['ext'], provider: 'corp' }],
     ])
@@ -105,7 +106,7 @@ describe.each(await databases())('on $name', (database) => {
   test('R-060: where the unit fails in the middle, nothing was taken and nothing was linked', async () => {
     const user = { emailVerifiedAt: null }
     let victim: UserRecord | null = null
-    const store = brokenAt('sessions.insert', () => createKnexStore({ knex: host.knex }))
+    const store = brokenAt('sessions.insertWithin', () => createKnexStore({ knex: host.knex }))
     const host: Mounted = await start({ settings: linking, providers: { corp: {}, acme: {} } })
     victim = await addUser(host.knex, user)
     const { refreshToken } = await everyWayIn(host, victim)
@@ -227,13 +228,13 @@ describe.each(await databases())('on $name', (database) => {
 })
 
 /** A store whose unit fails at its last write. */
-function brokenAt(verb: 'sessions.insert', make: () => AuthStore): () => AuthStore {
+function brokenAt(verb: 'sessions.insertWithin', make: () => AuthStore): () => AuthStore {
   const broken = (store: AuthStore): AuthStore => {
     if (!store.sessions) throw new Error('no sessions')
-    const insert = () => Promise.reject(new Error(`${verb} failed`))
+    const insertWithin = () => Promise.reject(new Error(`${verb} failed`))
     return {
       ...store,
-      sessions: { ...store.sessions, insert },
+      sessions: { ...store.sessions, insertWithin },
       transaction: (work) => store.transaction((inside) => work(broken(inside))),
     }
   }

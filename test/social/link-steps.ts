@@ -38,6 +38,7 @@ export async function requestLink(
   const { key = 'acme', body, token: other = token } = step
   const request = browser.post(`${host.prefix}/oauth/${key}/link`)
   if (other !== null) request.set('Authorization', `Bearer ${other}`)
+  if (other !== null) tokens.set(browser, other)
   return body === undefined ? request : request.send(body)
 }
 
@@ -48,9 +49,25 @@ export async function beginLink(host: Mounted, who: Pick<Member, 'browser' | 'to
   return { response, profile, query: host.provider.authorize(response.body.authorize_url, { profile }).callbackQuery }
 }
 
+/** The callback; where it gave a ticket, because nobody is signed in at the callback, whoever began redeems it. */
 export async function finishLink(host: Mounted, browser: Browser, query: Record<string, string>, key = 'acme'): Promise<HttpResponse> {
-  return browser.get(`${host.prefix}/oauth/${key}/callback`).query(query)
+  return redeemed(host, browser, await browser.get(`${host.prefix}/oauth/${key}/callback`).query(query))
 }
+
+export async function redeemed(host: Mounted, browser: Browser, callback: HttpResponse): Promise<HttpResponse> {
+  const token = tokens.get(browser)
+  if (typeof callback.body?.link_ticket !== 'string' || token === undefined) return callback
+  return redeem(host, browser, callback.body.link_ticket, token)
+}
+
+export async function redeem(host: Mounted, browser: Browser, ticket: unknown, token: string | null): Promise<HttpResponse> {
+  const request = browser.post(`${host.prefix}/oauth/link/redeem`)
+  if (token !== null) request.set('Authorization', `Bearer ${token}`)
+  return request.send({ ticket })
+}
+
+/** Who began the last link in a browser. */
+const tokens = new WeakMap<Browser, string>()
 
 /** The whole dance. */
 export async function link(

@@ -9,7 +9,7 @@ import { type Mounted, type MountOptions, setCookieOf, signIn } from '../support
 import { databases } from '../support/databases'
 import { answer } from '../support/fake-provider'
 import { addUser, rowCounts, userById } from './accounts-at-hand'
-import { beginLink, finishLink, link, type Member, member, requestLink } from './link-steps'
+import { beginLink, finishLink, link, type Member, member, redeemed, requestLink } from './link-steps'
 import { callBack, cookiePair, isCleared, newPerson, onDatabase, providerCalls } from './redirect-steps'
 
 const two = { providers: { corp: {}, acme: {} } }
@@ -44,7 +44,9 @@ describe.each(await databases())('POST /oauth/:provider/link, on $name', (databa
       expect(url.searchParams.get('code_challenge_method')).toBe('S256')
       expect(setCookieOf(response, 'oauth_state')?.attributes).toMatch(/HttpOnly; SameSite=Lax/)
 
-      const callback = await finishLink(host, ana.browser, query)
+      const given = await ana.browser.get('/auth/oauth/acme/callback').query(query)
+      expect([given.status, Object.keys(given.body), isCleared(given)]).toEqual([200, ['link_ticket'], true])
+      const callback = await redeemed(host, ana.browser, given)
 
       const now = host.clock.now().toISOString()
       expect(callback.status, callback.text).toBe(200)
@@ -58,9 +60,12 @@ describe.each(await databases())('POST /oauth/:provider/link, on $name', (databa
         created_at: now,
         last_login_at: now,
       })
-      expect(isCleared(callback)).toBe(true)
-      // One identity more, and nothing else: no session, no account.
-      expect(await rowCounts(host.knex)).toEqual({ ...before, auth_identities: Number(before['auth_identities']) + 1 })
+      // One identity more, and the used ticket: no session, no account.
+      expect(await rowCounts(host.knex)).toEqual({
+        ...before,
+        auth_identities: Number(before['auth_identities']) + 1,
+        auth_user_tokens: Number(before['auth_user_tokens']) + 1,
+      })
       expect(linked.at(-1)).toEqual({ userId: ana.userId, provider: 'acme' })
       expect((await signIn(host, host.browser(), { key: 'acme', profile })).body.user_id).toBe(ana.userId)
     })
@@ -262,8 +267,9 @@ describe.each(await databases())('POST /oauth/:provider/link, on $name', (databa
       const { callbackQuery } = host.provider.authorize(begun.body.authorize_url, { profile: newPerson() })
       host.clock.advance(120)
 
-      const cookie = `${cookiePair(begun)}; ${cookiePair(login, 'access_token')}`
-      expect((await callBack(host, callbackQuery, { key: 'acme', cookie })).status).toBe(200)
+      const cookie = [cookiePair(begun), cookiePair(login, 'access_token'), cookiePair(login, 'refresh_token')].join('; ')
+      const answered = await callBack(host, callbackQuery, { key: 'acme', cookie })
+      expect([answered.status, answered.body.provider]).toEqual([200, 'acme'])
     })
 
     test('R-020, R-022: it is good for one callback, for ten minutes, at its own provider', async () => {
@@ -288,15 +294,18 @@ describe.each(await databases())('POST /oauth/:provider/link, on $name', (databa
       const [ana, mallory] = [await member(host), await member(host)]
       const { response, query } = await beginLink(host, mallory)
       const sealed = String(setCookieOf(response, 'oauth_state')?.value).split('.')
-      const [purpose, provider, random, expiry, locale, user, digest, seal] = sealed
-      expect([sealed.length, purpose, provider]).toEqual([8, 'link', 'acme'])
+      const [purpose, provider, random, expiry, locale, user, digest, session, begun, final, seal] = sealed
+      expect([sealed.length, purpose, provider]).toEqual([11, 'link', 'acme'])
       const other = Buffer.from(ana.userId).toString('base64url')
       const forged = [
-        ['login', provider, random, expiry, locale, user, digest, seal],
+        ['login', provider, random, expiry, locale, user, digest, session, begun, final, seal],
+        ['reauthenticate', provider, random, expiry, locale, user, digest, session, begun, final, seal],
         ['login', provider, random, expiry, locale, seal],
-        [purpose, provider, random, expiry, locale, other, digest, seal],
-        [purpose, provider, random, expiry, locale, user, `${digest}x`, seal],
-        [purpose, provider, random, expiry, locale, user, digest, '', seal],
+        [purpose, provider, random, expiry, locale, other, digest, session, begun, final, seal],
+        [purpose, provider, random, expiry, locale, user, `${digest}x`, session, begun, final, seal],
+        [purpose, provider, random, expiry, locale, user, digest, '', begun, final, seal],
+        [purpose, provider, random, expiry, locale, user, digest, session, '0', final, seal],
+        [purpose, provider, random, expiry, locale, user, digest, session, begun, 'final', seal],
         [purpose, provider, random, expiry, locale, seal],
       ]
       for (const fields of forged) {
@@ -466,20 +475,18 @@ describe.each(await databases())('POST /oauth/:provider/link, on $name', (databa
       }
     })
 
-    test('with reauthenticate the password comes before the provider is asked', async () => {
+    test('a session that is not fresh is refused before the provider is asked', async () => {
       const { client, calls } = native(
-        () => email,
+        () => 'x',
         async () => undefined,
       )
-      const [email, password] = [newPerson().email, 'a quiet harbour in winter']
-      const host = await mountNative(client, { settings: { reauthenticate: true, autoActivate: true } })
-      const { body } = await host.browser().post('/auth/signup').send({ email, password })
-      const ask = (more: object) =>
-        requestLink(host, { browser: host.browser(), token: body.access_token }, { body: { access_token: 'in-hand', ...more } })
+      const host = await mountNative(client)
+      const ana = await member(host)
+      host.clock.advance(901)
+      const { body } = await ana.browser.post('/auth/refresh').send({ refresh_token: ana.refreshToken })
+      const response = await requestLink(host, { ...ana, token: body.access_token }, { body: { access_token: 'in-hand' } })
 
-      for (const more of [{}, { password: 'wrong' }]) expect((await ask(more)).body.code).toBe('UNAUTHORIZED')
-      expect(calls).toEqual([])
-      expect((await ask({ password })).status).toBe(201)
+      expect([response.status, response.body.code, calls]).toEqual([403, 'REAUTHENTICATION_REQUIRED', []])
     })
 
     test('a client that cannot check the audience is 501 OAUTH_AUDIENCE_UNVERIFIABLE before any call', async () => {
@@ -690,11 +697,13 @@ test('an account id of any characters goes through the cookie and back', () => {
     keys: deriveKeys('a secret of more than thirty-two bytes'),
     now: () => new Date(0),
   } as unknown as AuthContext // all it reads
-  const core = { provider: 'acme', random: 'r', expiresAt: 600, secret: 0, locale: null }
+  const core = { provider: 'acme', random: 'r', expiresAt: 600, secret: 0, locale: null, destination: null }
   const attempts: Attempt[] = [
-    { ...core, purpose: 'link', userId: 'a.b~c%20é;"𝄞=', digest: 'd' },
+    { ...core, purpose: 'link', userId: 'a.b~c%20é;"𝄞=', digest: 'd', sessionId: null, startedAt: 1, isFinal: false },
     { ...core, purpose: 'login', locale: 'pt-BR' },
-    { ...core, purpose: 'link', userId: '42', digest: 'd' },
+    { ...core, purpose: 'login', destination: { returnTo: '/a.b~c?q="\\"' } },
+    { ...core, purpose: 'link', userId: '7', digest: 'd', sessionId: null, startedAt: 1, isFinal: false, destination: { returnTo: '/x' } },
+    { ...core, purpose: 'reauthenticate', userId: '42', digest: 'd', sessionId: 's-1', startedAt: 2, isFinal: true },
   ]
   let value = ''
   const response = { cookie: (_name: string, text: string) => (value = text), getHeader: () => undefined } // all it calls

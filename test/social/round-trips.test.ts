@@ -13,7 +13,9 @@ describe.each(await databases())('on $name', (database) => {
   // Two statements more at either end of a unit.
   const fiveMore = database.name === 'sqlite' ? 5 : 0
   // SET TRANSACTION before BEGIN, and no write that returns rows: recordLogin holds two rows, then stamps them.
-  const knownMore = database.name === 'mariadb' ? 2 : fiveMore
+  // And a query that counts the person's sessions, which elsewhere the insert returns.
+  const knownMore = database.name === 'mariadb' ? 3 : fiveMore
+  const newMore = database.name === 'mariadb' ? 1 : fiveMore
 
   /** Every statement of the callback as it went over the wire, BEGIN and COMMIT included. */
   async function statementsOf(host: Mounted, profile: Record<string, unknown>): Promise<string[]> {
@@ -24,7 +26,7 @@ describe.each(await databases())('on $name', (database) => {
     return statements.stop()
   }
 
-  test('a callback of a known identity costs at most 5 database round trips, five more on SQLite, two on MariaDB', async () => {
+  test('a callback of a known identity costs at most 5 database round trips, five more on SQLite, three on MariaDB', async () => {
     const host = await start()
     const person = newPerson()
     await signIn(host, host.browser(), { profile: person })
@@ -36,14 +38,14 @@ describe.each(await databases())('on $name', (database) => {
     expect(statements.length, statements.join('\n')).toBeLessThanOrEqual(5 + knownMore)
   })
 
-  test('a callback of a new identity costs at most 8 database round trips, five more on SQLite', async () => {
+  test('a callback of a new identity costs at most 8 database round trips, five more on SQLite, one on MariaDB', async () => {
     const host = await start()
     const statements = await statementsOf(host, newPerson())
     expect(
       statements.some((sql) => /^commit/i.test(sql)),
       statements.join('\n'),
     ).toBe(true)
-    expect(statements.length, statements.join('\n')).toBeLessThanOrEqual(8 + fiveMore)
+    expect(statements.length, statements.join('\n')).toBeLessThanOrEqual(8 + newMore)
   })
 
   test('login, a refused callback and the bearer guard ask the database nothing', async () => {

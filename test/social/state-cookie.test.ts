@@ -8,6 +8,7 @@ import { memoryCounters } from '../../src/throttle/memory-counters'
 import { type Mounted, setCookieOf } from '../support/app'
 import { databases } from '../support/databases'
 import { answer } from '../support/fake-provider'
+import { navigate } from '../support/navigate'
 import {
   begin,
   callBack,
@@ -97,13 +98,13 @@ describe('the cookie of GET login', () => {
 
 describe('the state', () => {
   test('R-020: it is 256 random bits, new for every attempt', async () => {
-    const host = await start()
+    const host = await start({ options: { throttle: { routes: false } } })
     const server = createServer(host.app).listen(0, '127.0.0.1')
     await new Promise((resolve) => server.once('listening', resolve))
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/auth/oauth/corp/login` // a TCP server's address
     const states = new Set<string | null>()
     for (let attempt = 0; attempt < 1000; attempt += 1) {
-      const { headers } = await fetch(url, { redirect: 'manual' })
+      const { headers } = await navigate(url)
       states.add(new URL(String(headers.get('location'))).searchParams.get('state'))
     }
     await new Promise((resolve) => server.close(resolve))
@@ -219,7 +220,7 @@ describe('single use', () => {
   test.each([
     ['a denial', 'error=access_denied'],
     ['a mismatch', 'code=c&state=another'],
-  ])('R-022: after %s the cookie is cleared and every attempt in it is dead', async (_case, badQuery) => {
+  ])('R-022: %s clears the cookie of this browser, so that its attempts are over', async (_case, badQuery) => {
     const host = await start()
     const first = await begin(host, { profile: newPerson() })
     const second = await begin(host, { cookie: first.cookie, profile: newPerson() })
@@ -228,9 +229,33 @@ describe('single use', () => {
     expect(refused.status).toBe(401)
     expect(isCleared(refused)).toBe(true)
 
-    expectMismatch(await callBack(host, first.query, second))
-    expectMismatch(await callBack(host, second.query, second))
+    const left = cookiePair(refused)
+    expectMismatch(await callBack(host, first.query, { cookie: left }))
+    expectMismatch(await callBack(host, second.query, { cookie: left }))
     expect(providerCalls(host)).toBe(0)
+  })
+
+  test('only a callback whose state matched marks it as used: denials, mismatches and logouts write nothing', async () => {
+    const counters = memoryCounters()
+    const stored: string[] = []
+    const shared: CounterStore = {
+      ...counters,
+      increment(...given) {
+        stored.push(given[0])
+        return counters.increment(...given)
+      },
+    }
+    const host = await start({ options: { throttle: { counters: shared, routes: false } } })
+    const { query, cookie } = await begin(host, { profile: newPerson() })
+
+    for (const bad of ['error=access_denied', 'code=c&state=another', 'code=c']) await callBack(host, bad, { cookie })
+    const logout = await supertest(host.app).post('/auth/logout').set('Cookie', cookie).send({ refresh_token: 'x' })
+    expect([logout.status, isCleared(logout)]).toEqual([204, true])
+    expect(stored).toEqual([])
+
+    expect((await callBack(host, query, { cookie })).status).toBe(200)
+    expect(stored).toEqual([expect.stringMatching(/^oauth-state:[\w-]{43}$/)])
+    expect(stored[0]).not.toContain(query['state'])
   })
 
   test.each<[string, (host: Mounted, query: Record<string, string>) => Record<string, string>, number]>([

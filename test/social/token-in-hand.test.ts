@@ -121,8 +121,8 @@ describe('POST /oauth/:provider/token', () => {
         .map((line) => line.replace(/=[^;]*/, '').replace(/Expires=[^;]*/, '')),
     })
     expect(shape(fromToken)).toEqual(shape(fromCallback))
-    expect(setCookies(fromToken)).toHaveLength(tokenDelivery === 'bearer' ? 0 : 2)
-    if (tokenDelivery === 'both') expect(setCookies(fromToken)[0]).toContain(`at=${fromToken.body.access_token};`)
+    expect(setCookies(fromToken)).toHaveLength(tokenDelivery === 'bearer' ? 0 : 3)
+    if (tokenDelivery === 'both') expect(setCookies(fromToken)[1]).toContain(`at=${fromToken.body.access_token};`)
     expect((await host.browser().post('/auth/cookie/oauth/introspection/token').send({})).body).not.toHaveProperty('code')
   })
 
@@ -349,12 +349,13 @@ describe('from the profile on it is the callback', () => {
     await inHand(host, 'introspection', { access_token: 'unknown' })
 
     const [provider, userId] = ['introspection', login.body.user_id]
+    const unknown = { userId: null, addressDigest: null, clientKey: '127.0.0.1' }
     expect(told).toEqual([
       ['signup', { userId, by: 'ext', provider }],
       ['login', expect.objectContaining({ userId, provider })],
-      ['login.failed', { reason: 'OAUTH_TOKEN_REJECTED', provider }],
+      ['login.failed', { reason: 'OAUTH_TOKEN_REJECTED', provider, ...unknown }],
       ['provider.failed', { provider, code: 'OAUTH_ERROR', status: 401 }],
-      ['login.failed', { reason: 'OAUTH_ERROR', provider }],
+      ['login.failed', { reason: 'OAUTH_ERROR', provider, ...unknown }],
     ])
   })
 

@@ -102,12 +102,11 @@ test('opaque tokens by introspection: our app’s, in either way of authenticati
 })
 
 test('JWT access tokens (RFC 9068) offline: our app’s, not another’s, no id_token; and a rotated key is picked up', async () => {
-  const time = { now: Date.now() }
   const tokenVerifier = createTokenVerifier({
     issuer: provider.issuer,
     jwksUri: `${provider.issuer}/jwks`,
     algorithms: ['RS256'],
-    now: () => new Date(time.now),
+    now: () => new Date(), // the provider's, not the host's test clock
   })
   const { authorizeUrl, tokenUrl } = await OidcClient.discover(provider.issuer, { clientId: 'web', clientSecret })
   const corp = new OidcClient({ clientId: 'our-app-jwt', clientSecret: '', authorizeUrl, tokenUrl, tokenVerifier })
@@ -124,8 +123,6 @@ test('JWT access tokens (RFC 9068) offline: our app’s, not another’s, no id_
 
   provider.use({ jwks: { keys: [newKey('second')] } })
   const { accessToken } = await tokensOf('our-app-jwt')
-  expect(await inHand(host, 'corp', accessToken)).toEqual({ ...refused, outcome: 'OAUTH_TOKEN_REJECTED' })
-  time.now += 60_000
   expect(await inHand(host, 'corp', accessToken)).toEqual({ ...first, asked: ['/jwks'] })
   expect(await inHand(host, 'corp', ours.accessToken)).toEqual({ ...refused, outcome: 'OAUTH_TOKEN_REJECTED' })
 })

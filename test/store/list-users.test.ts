@@ -36,3 +36,44 @@ for (const database of (await databases()).filter(({ name }) => name !== 'sqlite
     })
   })
 }
+
+describe.each(await databases())('24.7: filters among many users on $name', (database) => {
+  let opened: OpenDatabase | undefined
+  afterEach(() => opened?.close())
+
+  test('startswith finds what begins with the value byte for byte, at the ends of the alphabet too', async () => {
+    opened = await database.open()
+    const { knex } = opened
+    await createAuthTables(knex)
+    const { users } = createKnexStore({ knex })
+    const names = ['', 'a', 'ab', 'aB', 'a\ud7ffz', 'a\ue000z', 'a\u{10ffff}z', 'b', '%', '_']
+    for (const [index, name] of names.entries()) await users.insert(newUser({ name, createdAt: new Date(1_700_000_000_000 + index) }))
+    const found = async (value: string) => {
+      const page = await users.list({ filters: [{ field: 'name', operator: 'startswith', value }], after: null, limit: 50 })
+      return page.users.map(({ name }) => name)
+    }
+    for (const value of [...names, 'a\u{10ffff}', 'a\ud7ff', 'A', 'zz'])
+      expect(await found(value), JSON.stringify(value)).toEqual(names.filter((name) => name.startsWith(value)))
+  })
+
+  test('a filtered list is whole rows, in order, page by page, and says where it ends', async () => {
+    opened = await database.open()
+    const { knex } = opened
+    await createAuthTables(knex)
+    const { users } = createKnexStore({ knex })
+    const made = []
+    for (let index = 0; index < 7; index++)
+      made.push(await users.insert(newUser({ isAdmin: index !== 3, createdAt: new Date(1_700_000_000_000 - 1000 * index) })))
+    const expected = made.filter(({ isAdmin }) => isAdmin).toReversed()
+    const pages = []
+    for (let after: string | null = null; pages.length < 9; ) {
+      const page = await users.list({ filters: [{ field: 'isAdmin', operator: 'eq', value: true }], after, limit: 2 })
+      pages.push(page.users)
+      after = page.next
+      if (after === null) break
+    }
+    expect(pages).toEqual([expected.slice(0, 2), expected.slice(2, 4), expected.slice(4)])
+    const none = { filters: [{ field: 'email', operator: 'eq', value: 'nobody@example.test' } as const], after: null, limit: 2 }
+    expect(await users.list(none)).toEqual({ users: [], next: null })
+  })
+})

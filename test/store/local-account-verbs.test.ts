@@ -47,6 +47,7 @@ test.each([
   ['users', 'recordLogin'],
   ['userTokens', 'find'],
   ['userTokens', 'consumeAllForUser'],
+  ['userTokens', 'listOpen'],
   ['userTokens', 'wasConsumed'],
 ] as const)('an adapter without %s.%s is refused at boot', (table, verb) => {
   const real = memoryStore()

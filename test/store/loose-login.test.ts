@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { createAuthTables, createKnexStore, type HostTables, type KnexStore } from '../../src'
 import type { UserRecord } from '../../src/store/auth-store'
 import { type DatabaseName, databases } from '../support/databases'
@@ -31,7 +31,6 @@ async function createMembers(knex: Knex, database: DatabaseName): Promise<void> 
 describe.each(await databases())('a users table on $name that ignores letter case', (database) => {
   async function withMember(run: (store: KnexStore, user: UserRecord, knex: Knex) => Promise<void>): Promise<void> {
     const opened = await database.open()
-    vi.spyOn(opened.knex.client.logger, 'warn').mockImplementation(() => {})
     try {
       await createMembers(opened.knex, database.name)
       await createAuthTables(opened.knex, { users: MEMBERS })

@@ -5,7 +5,15 @@ import { memoryStore } from './memory-store'
 
 describe('an adapter in memory keeps the contract', () => {
   const store = memoryStore()
-  for (const { name, run } of storeContract({ makeStore: async () => store })) test(name, run)
+  const rules = { readOnly: false, private: false }
+  const withFields = memoryStore(
+    new Map([
+      ['one', rules],
+      ['other', rules],
+    ]),
+  )
+  const hostFields = { makeStore: async () => withFields, names: ['one', 'other'] } as const
+  for (const { name, run } of storeContract({ makeStore: async () => store, hostFields })) test(name, run)
 })
 
 describe('an adapter without the optional tables keeps the rest of it', () => {

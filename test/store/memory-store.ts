@@ -1,15 +1,17 @@
 import { randomUUID } from 'node:crypto'
-import { ServiceUnavailableError } from '../../src/errors'
+import { ServiceUnavailableError, ValidationError } from '../../src/errors'
 import { inTime } from '../../src/in-time'
 import {
   type AuthStore,
   type CompleteStore,
   DuplicateRecordError,
   type Expired,
+  type HostFields,
   type IdentityRecord,
   type RecoveryCodeRecord,
   type SessionRecord,
   type UserRecord,
+  type UserStore,
   type UserTokenRecord,
 } from '../../src/store/auth-store'
 import { meetsFilter } from '../../src/store/meets-filter'
@@ -18,7 +20,7 @@ import { meetsFilter } from '../../src/store/meets-filter'
  * A second adapter, to see that the contract asks for nothing only knex can give. Every unit has the whole store for
  * itself, a verb outside a unit is a unit of its own, and a unit that fails leaves the rows it found.
  */
-export function memoryStore(): CompleteStore {
+export function memoryStore(hostFields?: UserStore['hostFields']): CompleteStore {
   let rows: Rows = { users: [], identities: [], userTokens: [], recoveryCodes: [], sessions: [] }
   let last: Promise<unknown> = Promise.resolve()
 
@@ -40,6 +42,7 @@ export function memoryStore(): CompleteStore {
         },
         (error) => failures.push(error),
         (work) => work(inside),
+        hostFields,
       )
       try {
         const result = await inTime(work(inside), deadlineMs, () => new ServiceUnavailableError())
@@ -57,6 +60,7 @@ export function memoryStore(): CompleteStore {
     (verb) => alone(async () => verb(rows)),
     () => {},
     unit,
+    hostFields,
   )
 }
 
@@ -71,7 +75,22 @@ interface Rows {
 /** Runs a verb on the rows; a verb checks before it writes, so that alone it is all or nothing. */
 type Perform = <T>(verb: (rows: Rows) => T) => Promise<T>
 
-function storeOn(perform: Perform, onFailure: (error: unknown) => void, transaction: AuthStore['transaction']): CompleteStore {
+function storeOn(
+  perform: Perform,
+  onFailure: (error: unknown) => void,
+  transaction: AuthStore['transaction'],
+  hostFields: UserStore['hostFields'],
+): CompleteStore {
+  /** Refuses what is no field of the host, or no single value. */
+  const checked = (fields: HostFields = {}): HostFields => {
+    const bad = Object.entries(fields).filter(([name, value]) => !hostFields?.has(name) || (typeof value === 'object' && value !== null))
+    if (bad.length > 0)
+      throw new ValidationError({ details: { errors: bad.map(([name]) => ({ path: `fields.${name}`, rule: 'unstorable' })) } })
+    return fields
+  }
+  const allFields = (fields?: HostFields): { fields?: HostFields } =>
+    hostFields ? { fields: { ...Object.fromEntries([...hostFields.keys()].map((name) => [name, null])), ...checked(fields) } } : {}
+
   const run: Perform = async (verb) => {
     try {
       return structuredClone(await perform(verb))
@@ -86,16 +105,18 @@ function storeOn(perform: Perform, onFailure: (error: unknown) => void, transact
 
     users: {
       fields: new Set(USER_FIELDS),
+      ...(hostFields && { hostFields }),
       find: (id) => run(({ users }) => users.find((user) => user.id === id) ?? null),
       findByEmail: (email) => run(({ users }) => users.find((user) => user.email === email) ?? null),
       lock: (id) => run(({ users }) => users.find((user) => user.id === id) ?? null),
-      insert: (user) => run(({ users }) => add(users, { ...user, id: randomUUID() }, ['email'])),
+      insert: (user) => run(({ users }) => add(users, { ...user, ...allFields(user.fields), id: randomUUID() }, ['email'])),
       update: (id, changes) =>
         run(({ users }) => {
           const user = users.find((candidate) => candidate.id === id)
           if (!user) return false
           refuseDuplicate(users, { ...user, ...changes }, ['email'])
-          Object.assign(user, structuredClone(changes))
+          const fields = { ...user.fields, ...checked(changes.fields) }
+          Object.assign(user, structuredClone(changes), hostFields && { fields })
           return true
         }),
       recordLogin: ({ id, hashedPassword }, at, changes = {}) =>
@@ -137,15 +158,21 @@ function storeOn(perform: Perform, onFailure: (error: unknown) => void, transact
         }),
       consumeAllForUser: (userId, at, purpose) =>
         run(({ userTokens }) => {
-          const open = userTokens.filter(
-            (token) => token.userId === userId && !token.usedAt && token.purpose === (purpose ?? token.purpose),
-          )
+          const isMeant = (token: UserTokenRecord) =>
+            purpose === undefined ? token.purpose !== 'UNDO' : [purpose].flat().includes(token.purpose)
+          const open = userTokens.filter((token) => token.userId === userId && !token.usedAt && isMeant(token))
           for (const token of open) {
             token.usedAt = at
             if (token.expiresAt > at) token.expiresAt = at
           }
           return open.length
         }),
+      listOpen: (userId, purpose, at) =>
+        run(({ userTokens }) =>
+          userTokens
+            .filter((token) => token.userId === userId && token.purpose === purpose && !token.usedAt && token.expiresAt > at)
+            .sort((one, other) => one.createdAt.getTime() - other.createdAt.getTime()),
+        ),
       wasConsumed: (userId, purpose) =>
         run(({ userTokens }) =>
           userTokens.some(

@@ -80,17 +80,32 @@ for (const database of await databases()) {
         'doorward_0003_users_by_age',
         'doorward_0004_audit_log',
         'doorward_0005_sessions',
+        'doorward_0006_user_filters',
       ])
       await createAuthTables(knex) // finds it there
       expect((await users.list({ filters: [], after: null, limit: 2 })).users).toEqual(made)
       const dropIndex = () => knex.schema.alterTable('auth_users', (table) => table.dropIndex([], 'auth_users_created'))
       await dropIndex() // it was there
       await createAuthTables(knex)
-      for (const _ of ['the sessions', 'the audit log', 'the index'])
+      for (const _ of ['the filters', 'the sessions', 'the audit log', 'the index'])
         await knex.migrate.down({ migrationSource, tableName: 'auth_migrations' })
       await expect(dropIndex()).rejects.toThrow()
       await createAuthTables(knex)
       await dropIndex()
+    })
+
+    test('24.7: filters of users go along indexes, which the migration takes back', async () => {
+      opened = await database.open()
+      const { knex } = opened
+      const config = { migrationSource, tableName: 'auth_migrations' }
+      await knex.migrate.latest(config)
+      await createKnexStore({ knex }).users.insert(newUser())
+      const indexes = ['auth_users_admins', database.name === 'postgres' ? 'auth_users_email_bytes' : 'auth_users_list']
+      const drop = (index: string) => knex.schema.alterTable('auth_users', (table) => table.dropIndex([], index))
+      for (const index of indexes) await drop(index) // it was there
+      await createAuthTables(knex) // and is again, on a table with rows
+      await knex.migrate.down(config)
+      for (const index of indexes) await expect(drop(index)).rejects.toThrow()
     })
 
     test('counters are found by their whole key, byte for byte, and the ended ones by an index', async () => {
@@ -155,7 +170,13 @@ for (const database of await databases()) {
         const rotation = rotationOf(session.tokenHash)
         expect(await store.sessions.rotate(rotation)).toEqual({
           user: { id: user.id, email: user.email },
-          session: { id: session.id, userId: user.id, amr: session.amr, expiresAt: rotation.expiresAt },
+          session: {
+            id: session.id,
+            userId: user.id,
+            amr: session.amr,
+            authenticatedAt: session.authenticatedAt,
+            expiresAt: rotation.expiresAt,
+          },
         })
         expect((await store.sessions.find({ id: session.id }))?.session).toMatchObject({ generation: 1, rotatedAt: rotation.at })
         expect(await store.identities.recordLogin(identity, later(3))).toEqual({ ...user, lastLoginAt: later(3) })

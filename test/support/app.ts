@@ -21,7 +21,7 @@ export const baseUrl = 'https://app.example.test'
 
 export interface MountOptions {
   knex: Knex
-  settings?: AuthRouterOptions['settings']
+  settings?: Partial<AuthRouterOptions['settings']>
   /** What else createAuthRouter gets. */
   options?: Partial<AuthRouterOptions>
   prefix?: string
@@ -66,7 +66,7 @@ export async function mount({
   const clock = testClock()
   const logs = logTap()
   const hasher = fastHasher()
-  const provider = await startFakeProvider()
+  const provider = await startFakeProvider({ now: options?.now ?? clock.now })
   if (!withTables.has(knex)) await createAuthTables(knex)
   withTables.add(knex)
   const auth = createAuthRouter({
@@ -80,6 +80,8 @@ export async function mount({
     now: clock.now,
     ...options,
   })
+  // As a host does before it listens; tests of broken tables see them in the answers.
+  await auth.ready().catch(() => undefined)
   const app = express()
   app.disable('x-powered-by')
   for (const middleware of before) app.use(middleware)

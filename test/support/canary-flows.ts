@@ -59,6 +59,7 @@ export async function moreFlows(mounted: Mounted, run: CanaryRun, mails: Mailbox
   const { token, code } = await secondFactor(mounted, run, ask, String(first.body.access_token))
   await linking(mounted, run, ask, token)
   await administration(mounted, run, ask, { userId, token })
+  await owners(mounted, run, ask, mails, token)
   await addresses(run, ask, mails, token)
   await ask('signup, the mail bounces', '/signup', { email: 'canary-bounce@example.test', password })
   await ask('reset request, the mail bounces', '/password-reset/request', { email: 'canary-bounce@example.test' })
@@ -87,6 +88,7 @@ async function secondFactor(mounted: Mounted, run: CanaryRun, ask: Ask, access: 
   }
   await ask('confirm, a wrong code', '/mfa/confirm', { code: wrong.code }, { token: access })
   const confirmed = await ask('confirm', '/mfa/confirm', { code: code() }, { token: access, issues: true })
+  mounted.clock.advance(86_401) // a young factor opens no fresh session
   const challenge = async (asked: string) => String((await ask(asked, '/login', { email, password }, { issues: true })).body.mfa_token)
   const waiting = await challenge('login to a challenge')
   await ask('verify, a wrong code', '/mfa/verify', { mfa_token: waiting, code: wrong.code })
@@ -128,12 +130,12 @@ async function addresses(run: CanaryRun, ask: Ask, mails: Mailbox, token: string
   const verification = tokenOf(await mails.next({ kind: 'email_verification', to: email }))
   await ask('verification', '/email-verify/confirm', { token: verification })
   await ask('verification again', '/email-verify/confirm', { token: verification })
-  const change = { new_email: 'canary-changed@example.test', current_password: password }
-  await ask('change of address, a wrong password', '/email-change/request', { ...change, current_password: `${password} not` }, { token })
+  const change = { new_email: 'canary-changed@example.test' }
   await ask('change of address', '/email-change/request', change, { token })
   const changing = tokenOf(await mails.next({ kind: 'email_change', to: change.new_email }))
   keep(run, 'link token of an address', verification, changing)
-  await ask('change of address confirmed', '/email-change/confirm', { token: changing })
+  await ask('change of address confirmed, a wrong password', '/email-change/confirm', { token: changing, password: `${password} not` })
+  await ask('change of address confirmed', '/email-change/confirm', { token: changing }, { token })
 }
 
 async function linking(mounted: Mounted, run: CanaryRun, ask: Ask, token: string): Promise<void> {
@@ -152,7 +154,11 @@ async function linking(mounted: Mounted, run: CanaryRun, ask: Ask, token: string
   keep(run, 'code', code)
   keep(run, 'state cookie', decodeURIComponent(/oauth_state=([^;]+)/.exec(String(begun.headers['set-cookie']))?.[1] ?? ''))
   run.issued.push(state)
-  note(run, 'link by redirect', await browser.get('/auth/oauth/corp/callback').query(callbackQuery))
+  const brought = await browser.get('/auth/oauth/corp/callback').query(callbackQuery)
+  note(run, 'link by redirect', brought, true)
+  run.issued.push(brought.body.link_ticket)
+  await ask('link ticket', '/oauth/link/redeem', { ticket: brought.body.link_ticket }, { token })
+  await ask('link ticket again', '/oauth/link/redeem', { ticket: brought.body.link_ticket }, { token })
   await ask('link by token', '/oauth/introspecting/link', { access_token: hand }, { token })
   await ask(
     'link by token of another application',
@@ -187,6 +193,65 @@ async function administration(
   await ask('oneself deactivated', `/admin/users/${userId}/deactivate`, {}, { token })
 }
 
+/** Who owns an account: administrators come and go, a first proof takes over, and links of notices undo changes. */
+async function owners({ knex, clock }: Mounted, run: CanaryRun, ask: Ask, mails: Mailbox, admin: string): Promise<void> {
+  const own = 'canary-owner@example.test'
+  const next = 'canary-owner-next@example.test'
+  const passwords = ['canary-owner-password one', 'canary-owner-password two', 'canary-owner-password three']
+  const [first = '', second = '', third = ''] = passwords
+  run.personal.push(own, next)
+  keep(run, 'password of an owner', ...passwords)
+  const mailed = async (kind: 'activation' | 'password_reset' | 'email_verification' | 'email_change', to: string) => {
+    const token = tokenOf(await mails.next({ kind, to }))
+    keep(run, 'link token of an owner', token)
+    return token
+  }
+  const undoToken = async () => {
+    for (;;) {
+      const mail = await mails.next({ kind: 'notice', to: own })
+      if (mail.url === null) continue
+      keep(run, 'undo token', tokenOf(mail))
+      return tokenOf(mail)
+    }
+  }
+  const session = async (asked: string, path: string, body: object) => {
+    clock.advance(1) // a token of the second of a change is refused
+    return String((await ask(asked, path, body, { issues: true })).body.access_token)
+  }
+
+  await ask('signup of an owner', '/signup', { email: own, password: first })
+  const opened = await session('activate an owner', '/activate', { token: await mailed('activation', own) })
+  const { id } = await knex('auth_users').where({ email: own }).first()
+  for (const is of [true, false])
+    await ask(`an administrator: ${is}`, `/admin/users/${id}`, { is_admin: is }, { token: admin, method: 'patch' })
+
+  await ask('change by an owner', '/password-change', { current_password: first, new_password: second }, { token: opened })
+  const token = await undoToken()
+  await ask('undo', '/security/undo', { token })
+  await ask('undo again', '/security/undo', { token })
+  const back = await session('reset after an undo', '/password-reset/confirm', {
+    token: await mailed('password_reset', own),
+    new_password: second,
+  })
+
+  await knex('auth_users').where({ id }).update({ email_verified_at: null })
+  await ask('verification request of an owner', '/email-verify/request', {}, { token: back })
+  const proof = { token: await mailed('email_verification', own) }
+  const taken = await ask('verification that takes over', '/email-verify/confirm', proof, { issues: true })
+  run.issued.push(taken.body.reset_token)
+  const anew = await session('reset after a take-over', '/password-reset/confirm', { token: taken.body.reset_token, new_password: third })
+
+  await ask('change of an owner’s address', '/email-change/request', { new_email: next }, { token: anew })
+  await ask(
+    'change of an owner’s address confirmed',
+    '/email-change/confirm',
+    { token: await mailed('email_change', next) },
+    { token: anew },
+  )
+  await ask('signup with an owner’s former address', '/signup', { email: own, password: first })
+  await ask('undo without the address', '/security/undo', { token: await undoToken() })
+}
+
 /** The store fails with all that it was asked to write, where a second factor, an administrator or a session is concerned. */
 export async function moreFailures(mounted: Mounted, run: CanaryRun, faulty: FaultyStore, code: () => string): Promise<void> {
   const ask = asking(mounted, run)
@@ -197,7 +262,7 @@ export async function moreFailures(mounted: Mounted, run: CanaryRun, faulty: Fau
     ['recoveryCodes.consume', '/mfa/verify', { mfa_token: challenge.body.mfa_token, code: unknownCode }],
     ['users.find', '/mfa/verify', { mfa_token: challenge.body.mfa_token, code: wrong.code }],
     ['userTokens.find', '/email-change/confirm', { token: 'canary-unknown-token-of-43-characters-length'.slice(0, 43) }],
-    ['sessions.insert', '/session/login', { email: 'canary-person@example.test', password }],
+    ['sessions.insertWithin', '/session/login', { email: 'canary-person@example.test', password }],
   ] as const) {
     faulty.break(verb, () => {
       const statement = `canary-store-message ${JSON.stringify(body)} ${hostile}`

@@ -274,7 +274,6 @@ async function localAccounts(mounted: Mounted, run: CanaryRun, mails: Mailbox): 
 
   await post('signup', '/signup', { email, password: chosen, name })
   const activation = await mailed('activation')
-  await post('signup, taken', '/signup', { email, password: wrong, name: hostile })
   await post('signup, a short password', '/signup', { email, password: short })
   await post('signup, its own address for a password', '/signup', { email, password: email })
   await post('signup, no address', '/signup', { email: `${email} ${hostile}`, password: chosen })
@@ -285,6 +284,7 @@ async function localAccounts(mounted: Mounted, run: CanaryRun, mails: Mailbox): 
   await post('reset by an activation link', '/password-reset/confirm', { token: activation, new_password: next })
   await post('activate', `/activate/${activation}`, {}, { issues: true })
   await post('activate again', `/activate/${activation}`, {})
+  await post('signup, taken', '/signup', { email, password: wrong, name: hostile })
   await post('login', '/login', { email, password: chosen }, { issues: true })
   await post('login, wrong', '/login', { email, password: wrong })
   await post('login, unknown', '/login', { email: 'canary-nobody@example.test', password: wrong })
@@ -302,7 +302,7 @@ async function localAccounts(mounted: Mounted, run: CanaryRun, mails: Mailbox): 
   for (const line of (cookie.headers['set-cookie'] ?? []) as unknown as string[]) run.issued.push(String(/=([^;]+)/.exec(line)?.[1]))
   const headersOf = { 'User-Agent': 'canary-device' }
   const session = await mounted.browser().post('/auth/session/login').set(headersOf).send({ email, password: last })
-  const kept = String(/=([^;]+)/.exec(String(session.headers['set-cookie']))?.[1])
+  const kept = String(/auth_session=([^;]+)/.exec(String(session.headers['set-cookie']))?.[1])
   keep(run, 'session cookie', kept)
   run.personal.push(headersOf['User-Agent'])
   note(run, 'login into a session', session)
@@ -395,7 +395,7 @@ async function tokensInHand(mounted: Mounted, run: CanaryRun): Promise<void> {
 async function storeFailures(mounted: Mounted, run: CanaryRun, faulty: ReturnType<typeof faultyStore>): Promise<void> {
   keep(run, 'store message', 'canary-store-message')
   const pair = await callback(mounted, run, 'login before the store fails')
-  for (const verb of ['identities.findWithUser', 'sessions.insert', 'identities.recordLogin']) {
+  for (const verb of ['identities.findWithUser', 'sessions.insertWithin', 'identities.recordLogin']) {
     faulty.break(verb, () =>
       Promise.reject(
         Object.assign(new Error(`canary-store-message\n    at canary-store-message ${hostile}`), {

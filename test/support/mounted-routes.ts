@@ -1,16 +1,16 @@
-import type { Route } from '../../src/http/routes'
+import type { Router } from 'express'
+import * as real from '../../src/http/routes'
 
-/** The tables as they are mounted since the file began: what a router gets, so that no route can be left out. */
-export const mountedRoutes: Route[][] = []
+/** The tables as they were mounted since the file began: what a router gets, so that no route can be left out. */
+export const mountedRoutes: real.Route[][] = []
+
+export * from '../../src/http/routes'
 
 /**
- * `src/http/routes` watched, for `vi.mock`:
- * `vi.mock('../../src/http/routes', async (original) => (await import('../support/mounted-routes')).watchMounting(await original()))`
+ * Stands in front of src/http/routes.ts in the project `watching` of vitest.config.mts.
+ * @public Called by the sources, which import it by another name: knip cannot see that.
  */
-export function watchMounting(real: typeof import('../../src/http/routes')): typeof real {
-  const mountRoutes: typeof real.mountRoutes = (router, routes) => {
-    mountedRoutes.push([...routes])
-    real.mountRoutes(router, routes)
-  }
-  return { ...real, mountRoutes }
+export function mountRoutes(router: Router, routes: readonly real.Route[]): void {
+  if (routes.length > 0) mountedRoutes.push([...routes]) // what belongs at the root of the site is mounted apart, and is often empty
+  real.mountRoutes(router, routes)
 }

@@ -216,7 +216,7 @@ const ALL: Readonly<Record<string, readonly Mutant[]>> = {
     ...answerMutants('sessions', 'find', SESSION_READ, 'users', ['user']),
   ],
   'the answer of sessions.rotate': [
-    ...rotatedMutants('sessions', 'session', ['id', 'userId', 'amr', 'expiresAt']),
+    ...rotatedMutants('sessions', 'session', ['id', 'userId', 'amr', 'authenticatedAt', 'expiresAt']),
     ...rotatedMutants('users', 'user', ['id', 'email']),
   ],
   'users.update': [

@@ -47,6 +47,24 @@ export const VERB_MUTANTS: readonly Mutant[] = [
   users('an update without a change that says the row was not there', /^update changes the given/, ({ users }) => ({
     update: async (id, changes) => Object.keys(changes).length > 0 && users.update(id, changes),
   })),
+  users('a purge of abandoned accounts that only says it took one', /^deleteAbandoned/, () => ({
+    deleteAbandoned: async () => ({ deleted: 1, held: 0 }),
+  })),
+  users('a purge that takes an account whose newest link still works', /^deleteAbandoned/, ({ users }) => ({
+    deleteAbandoned: async (expired) =>
+      (await users.deleteAbandoned?.({ ...expired, before: later(2, expired.before) })) ?? { deleted: 0, held: 0 },
+  })),
+  users('a purge that takes an active account with an old link', /^deleteAbandoned/, ({ users }, knex) => ({
+    async deleteAbandoned(expired) {
+      const taken = await users.deleteAbandoned?.(expired)
+      await knex('auth_user_tokens').delete()
+      await knex('auth_users').where({ is_active: true }).delete()
+      return taken ?? { deleted: 0, held: 0 }
+    },
+  })),
+  users('a purge that takes more abandoned accounts than it may', /^deleteAbandoned/, ({ users }) => ({
+    deleteAbandoned: async (expired) => (await users.deleteAbandoned?.({ ...expired, most: 1_000 })) ?? { deleted: 0, held: 0 },
+  })),
   users('a login that does not look at the hash', /^a login/, ({ users }) => ({
     recordLogin: async ({ id }, at, changes) => {
       const user = await users.find(id)
@@ -165,6 +183,17 @@ export const VERB_MUTANTS: readonly Mutant[] = [
   })),
   userTokens('superseded tokens of every purpose', /^consumeAllForUser/, ({ userTokens }) => ({
     consumeAllForUser: (userId, at) => userTokens.consumeAllForUser(userId, at),
+  })),
+  userTokens('UNDO tokens that every change spends', /^consumeAllForUser .*UNDO/, ({ userTokens }) => ({
+    consumeAllForUser: async (userId, at, purpose) =>
+      (await userTokens.consumeAllForUser(userId, at, purpose)) +
+      (purpose === undefined ? await userTokens.consumeAllForUser(userId, at, 'UNDO') : 0),
+  })),
+  userTokens('open tokens with the newest first', /^listOpen/, ({ userTokens }) => ({
+    listOpen: async (userId, purpose, at) => (await userTokens.listOpen(userId, purpose, at)).reverse(),
+  })),
+  userTokens('expired tokens among the open ones', /^listOpen/, ({ userTokens }) => ({
+    listOpen: (userId, purpose) => userTokens.listOpen(userId, purpose, new Date(0)),
   })),
   userTokens('a superseded token that looks redeemed', /^wasConsumed tells/, () => ({
     wasConsumed: async (_id, purpose) => purpose === 'PASSWORD_RESET',
@@ -289,6 +318,15 @@ export const VERB_MUTANTS: readonly Mutant[] = [
       await knex('auth_sessions').where({ user_id: userId }).update({ revoked_at: null })
       return sessions.listForUser(userId, at)
     },
+  })),
+  sessions('an insert within a limit that ends nothing', /^insertWithin/, ({ sessions }) => ({
+    insertWithin: async (session) => {
+      await sessions.insert(session)
+      return 1
+    },
+  })),
+  sessions('an insert within a limit that leaves one too few', /^insertWithin/, ({ sessions }) => ({
+    insertWithin: async (session, most) => (await sessions.insertWithin?.(session, most - 1)) ?? 0,
   })),
   sessions('a revocation that ignores the owner', /^revoke ends/, ({ sessions }) => ({
     revoke: ({ userId: _, ...wanted }, at) => sessions.revoke(wanted, at),

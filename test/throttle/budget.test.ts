@@ -1,28 +1,36 @@
 import { describe, expect, test } from 'vitest'
 import { ConfigurationError } from '../../src/errors'
-import { type BudgetPairInput, resolveBudgets } from '../../src/throttle/budget'
+import { resolveBudgets, resolveMailBudgets, type SubjectBudgetsInput } from '../../src/throttle/budget'
 
-const fallback = { email: { attempts: 5, windowSeconds: 900 }, client: { attempts: 20, windowSeconds: 900 } }
+const fallback = {
+  pair: { attempts: 5, windowSeconds: 900 },
+  email: { attempts: 50, windowSeconds: 900 },
+  client: { attempts: 100, windowSeconds: 900 },
+}
 const two = { attempts: 2, windowSeconds: 10 }
 
 function resolve(given: unknown) {
-  return resolveBudgets('throttle.login', given as BudgetPairInput, fallback) // wrong shapes are part of what is tested
+  return resolveBudgets('throttle.login', given as SubjectBudgetsInput, fallback, { plain: 'pair' }) // wrong shapes are part of what is tested
 }
 
-describe('a pair of budgets', () => {
+describe('budgets whose plain one is that of the pair', () => {
   test.each<[string, unknown, object]>([
     ['left out: the defaults', undefined, fallback],
     ['empty: the defaults', {}, fallback],
-    ['false: none', false, { email: false, client: false }],
-    ['one for both', two, { email: two, client: two }],
-    ['one each', { email: two, client: { attempts: 3, windowSeconds: 7 } }, { email: two, client: { attempts: 3, windowSeconds: 7 } }],
-    ['one of them', { client: two }, { email: fallback.email, client: two }],
-    ['one of them, the other undefined', { email: undefined, client: two }, { email: fallback.email, client: two }],
-    ['none for the address', { email: false, client: two }, { email: false, client: two }],
+    ['false: none', false, { pair: false, email: false, client: false }],
+    ['a plain one: of the pair, the defaults for the others', two, { ...fallback, pair: two }],
+    [
+      'one each',
+      { pair: two, email: { attempts: 3, windowSeconds: 7 } },
+      { ...fallback, pair: two, email: { attempts: 3, windowSeconds: 7 } },
+    ],
+    ['one of them', { client: two }, { ...fallback, client: two }],
+    ['one of them, the other undefined', { email: undefined, client: two }, { ...fallback, client: two }],
+    ['none for the address', { email: false, client: two }, { ...fallback, email: false, client: two }],
   ])('%s', (_what, given, expected) => {
-    const pair = resolve(given)
-    expect(pair).toEqual(expected)
-    expect([pair, pair.email, pair.client].every(Object.isFrozen)).toBe(true)
+    const budgets = resolve(given)
+    expect(budgets).toEqual(expected)
+    expect([budgets, budgets.pair, budgets.email, budgets.client].every(Object.isFrozen)).toBe(true)
   })
 
   test.each<[unknown, string]>([
@@ -35,12 +43,12 @@ describe('a pair of budgets', () => {
     [{ email: two, clients: two }, 'throttle.login'],
     [{ ...two, email: two }, 'throttle.login'],
     [{ ...two, window: 5 }, 'throttle.login'],
-    [{ attempts: 5 }, 'throttle.login.email'],
-    [{ windowSeconds: 5 }, 'throttle.login.email'],
-    [{ attempts: 0, windowSeconds: 5 }, 'throttle.login.email'],
-    [{ attempts: 1.5, windowSeconds: 5 }, 'throttle.login.email'],
-    [{ attempts: '5', windowSeconds: 5 }, 'throttle.login.email'],
-    [{ attempts: Number.POSITIVE_INFINITY, windowSeconds: 5 }, 'throttle.login.email'],
+    [{ attempts: 5 }, 'throttle.login.pair'],
+    [{ windowSeconds: 5 }, 'throttle.login.pair'],
+    [{ attempts: 0, windowSeconds: 5 }, 'throttle.login.pair'],
+    [{ attempts: 1.5, windowSeconds: 5 }, 'throttle.login.pair'],
+    [{ attempts: '5', windowSeconds: 5 }, 'throttle.login.pair'],
+    [{ attempts: Number.POSITIVE_INFINITY, windowSeconds: 5 }, 'throttle.login.pair'],
     [{ email: two, client: true }, 'throttle.login.client'],
     [{ email: {}, client: two }, 'throttle.login.email'],
     [{ client: { attempts: 5, windowSeconds: -1 } }, 'throttle.login.client'],
@@ -48,5 +56,47 @@ describe('a pair of budgets', () => {
   ])('%j is refused, by the name of the option', (given, named) => {
     expect(() => resolve(given)).toThrow(ConfigurationError)
     expect(() => resolve(given)).toThrow(`Option ${named} must be`)
+  })
+})
+
+test('where no budget is named for it, a plain one is that of all three', () => {
+  expect(resolveBudgets('throttle.links', two, fallback)).toEqual({ pair: two, email: two, client: two })
+  expect(resolveBudgets('throttle.links', { pair: two }, fallback)).toEqual({ ...fallback, pair: two })
+})
+
+describe('budgets of mail', () => {
+  const usual = {
+    links: [
+      { attempts: 5, windowSeconds: 3_600 },
+      { attempts: 20, windowSeconds: 86_400 },
+    ],
+    notices: { attempts: 20, windowSeconds: 86_400 },
+    strangers: { attempts: 1, windowSeconds: 86_400 },
+  }
+
+  test.each<[string, Parameters<typeof resolveMailBudgets>[1], object]>([
+    ['left out: the defaults', undefined, usual],
+    ['false: none', false, { links: [], notices: false, strangers: false }],
+    ['a plain one is that of the links', two, { ...usual, links: [two] }],
+    ['no limit of links', { links: false }, { ...usual, links: [] }],
+    ['some of them', { links: [two, two], strangers: false }, { ...usual, links: [two, two], strangers: false }],
+  ])('%s', (_what, given, expected) => {
+    const budgets = resolveMailBudgets('throttle.mail', given)
+    expect(budgets).toEqual(expected)
+    expect([budgets, budgets.links].every(Object.isFrozen)).toBe(true)
+  })
+
+  test.each<[unknown, string]>([
+    [null, 'throttle.mail'],
+    [5, 'throttle.mail'],
+    [{ link: [two] }, 'throttle.mail'],
+    [{ links: two }, 'throttle.mail.links'],
+    [{ links: [two, { attempts: 0, windowSeconds: 1 }] }, 'throttle.mail.links[1]'],
+    [{ links: [null] }, 'throttle.mail.links[0]'],
+    [{ notices: true }, 'throttle.mail.notices'],
+    [{ strangers: { attempts: 1 } }, 'throttle.mail.strangers'],
+    [{ attempts: 1 }, 'throttle.mail.links[0]'],
+  ])('%j is refused, by the name of the option', (given, named) => {
+    expect(() => resolveMailBudgets('throttle.mail', given as never)).toThrow(`Option ${named} must be`)
   })
 })

@@ -29,6 +29,13 @@ describe('a window', () => {
     expect(await counters.increment('a', 900)).toEqual({ count: 3, resetSeconds: 800 })
   })
 
+  test('says the whole seconds that are left, whatever the fraction of a millisecond at which it began', async () => {
+    for (let fraction = 0; fraction < 1; fraction += 0.01) {
+      const counters = memoryCounters({ now: () => 86_400_000 + fraction })
+      expect(await counters.increment('a', 900)).toEqual({ count: 1, resetSeconds: 900 })
+    }
+  })
+
   test('starts at the first unit and is not extended by later ones', async () => {
     const { counters, advance } = withClock()
     await counters.increment('a', 900)
@@ -130,31 +137,54 @@ describe('when it is full', () => {
     expect(await countOf(counters, 'a', 5)).toBe(1)
   })
 
-  test('full of keys at their limit, newcomers share one overflow budget', async () => {
+  test('24.7: full of keys at their limit, a new key counts in one of 65,536 buckets of 20 times its limit', async () => {
     const { counters } = withClock({ maxKeys: 10 })
     for (let index = 0; index < 10; index++) await take(counters, `spent-${index}`, 5, 5)
     const counts: number[] = []
-    for (let index = 0; index < 8; index++) counts.push(await countOf(counters, `newcomer-${index}`, 5))
-    expect(counts).toEqual([1, 2, 3, 4, 5, 6, 7, 8])
+    for (let unit = 0; unit < 101; unit++) counts.push(await countOf(counters, 'newcomer', 5))
+    expect(counts.filter((count) => count <= 5)).toHaveLength(100)
+    expect(counts.at(-1)).toBe(6)
     for (let index = 0; index < 10; index++) expect(await countOf(counters, `spent-${index}`, 5)).toBe(6)
   })
 
-  test('the overflow budget is a window too, one for each length', async () => {
-    const { counters, advance } = withClock({ maxKeys: 1 })
-    await take(counters, 'spent', 1, 1, 10_000)
-    expect(await counters.increment('a', 900, 5)).toEqual({ count: 1, resetSeconds: 900 })
-    expect(await counters.increment('b', 60, 60)).toEqual({ count: 1, resetSeconds: 60 })
-    advance(60)
-    expect(await counters.increment('c', 60, 60)).toEqual({ count: 1, resetSeconds: 60 })
-    expect(await counters.increment('d', 900, 5)).toEqual({ count: 2, resetSeconds: 840 })
-    advance(840)
-    expect(await counters.increment('e', 900, 5)).toEqual({ count: 1, resetSeconds: 900 })
-  })
-
-  test('giving back or forgetting a newcomer opens nothing for the others', async () => {
+  test('24.7: a flood of new keys then shuts nobody out: of 1,000 other keys all get in', async () => {
     const { counters } = withClock({ maxKeys: 1 })
     await take(counters, 'spent', 1, 1)
-    await take(counters, 'newcomer', 5, 5)
+    for (let index = 0; index < 200_000; index++) await counters.increment(`flood-${index}`, 900, 5)
+    for (let person = 0; person < 1_000; person++) expect(await countOf(counters, `person-${person}`, 5)).toBe(1)
+  })
+
+  test('a key that a stranger floods fills its own bucket, which is another one in the next process', async () => {
+    const sameBucketAsVictim = async () => {
+      const { counters } = withClock({ maxKeys: 1 })
+      await take(counters, 'spent', 1, 1)
+      const others: string[] = []
+      await take(counters, 'victim', 101, 5)
+      for (let index = 0; index < 300_000; index++) if ((await countOf(counters, `k${index}`, 5)) > 5) others.push(`k${index}`)
+      return others
+    }
+    const [here, there] = [await sameBucketAsVictim(), await sameBucketAsVictim()]
+    expect(here.length).toBeGreaterThan(0)
+    expect(here.length).toBeLessThan(30) // 4.6 on average
+    expect(here).not.toEqual(there)
+  })
+
+  test('buckets have a window too, and each limit has buckets of its own', async () => {
+    const { counters, advance } = withClock({ maxKeys: 1 })
+    await take(counters, 'spent', 1, 1, 10_000)
+    expect(await take(counters, 'a', 100, 5)).toEqual({ count: 5, resetSeconds: 900 })
+    expect(await counters.increment('a', 900, 100)).toEqual({ count: 1, resetSeconds: 900 })
+    expect(await counters.increment('a', 60, 5)).toEqual({ count: 1, resetSeconds: 60 })
+    advance(60)
+    expect(await counters.increment('a', 900, 5)).toEqual({ count: 6, resetSeconds: 840 })
+    advance(840)
+    expect(await counters.increment('a', 900, 5)).toEqual({ count: 1, resetSeconds: 900 })
+  })
+
+  test('giving back or forgetting a key without a place opens nothing for the others of its bucket', async () => {
+    const { counters } = withClock({ maxKeys: 1 })
+    await take(counters, 'spent', 1, 1)
+    await take(counters, 'newcomer', 100, 5)
     await counters.decrement('newcomer')
     await counters.reset('newcomer')
     expect(await countOf(counters, 'newcomer', 5)).toBe(6)
@@ -164,13 +194,14 @@ describe('when it is full', () => {
     const { counters, advance } = withClock({ maxKeys: 2 })
     await take(counters, 'short', 1, 1, 60)
     await take(counters, 'long', 1, 1, 900)
-    expect(await countOf(counters, 'a', 5)).toBe(1)
-    expect(await countOf(counters, 'b', 5)).toBe(2)
+    await take(counters, 'a', 20, 5)
+    expect(await countOf(counters, 'a', 5), 'in a bucket, which 20 units are one of').toBe(2)
     advance(60)
-    expect(await countOf(counters, 'c', 5)).toBe(1)
+    await take(counters, 'c', 4, 5)
+    expect(await countOf(counters, 'c', 5), 'in the place of "short"').toBe(5)
     await counters.decrement('long')
-    expect(await countOf(counters, 'd', 5)).toBe(1)
-    expect(await countOf(counters, 'c', 5)).toBe(2)
+    await take(counters, 'd', 4, 5)
+    expect(await countOf(counters, 'd', 5), 'in the place of "long"').toBe(5)
   })
 
   test('a key named without a limit can always make room', async () => {

@@ -1,13 +1,11 @@
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { databases } from '../support/databases'
 import { mountedRoutes } from '../support/mounted-routes'
 import { type FuzzHost, openFuzzHost, plans } from './fuzz/fuzz-host'
 import { type FuzzReport, runFuzz } from './fuzz/run-fuzz'
 
-vi.mock('../../src/http/routes', async (original) => (await import('../support/mounted-routes')).watchMounting(await original()))
-
 const seed = Number(process.env.DOORWARD_FUZZ_SEED ?? 20_260)
-const requests = Number(process.env.DOORWARD_FUZZ_REQUESTS ?? 2_400)
+const requests = Number(process.env.DOORWARD_FUZZ_REQUESTS ?? 4_200)
 const isLong = requests >= 50_000
 const isTold = process.env.DOORWARD_FUZZ_REQUESTS !== undefined
 

@@ -6,5 +6,6 @@ export const raceTests: readonly string[] = [
   'test/session/races.test.ts',
   'test/social/first-login.test.ts',
   'test/social/link-races.test.ts',
+  'test/social/state-races.test.ts',
   'test/store/races.test.ts',
 ]

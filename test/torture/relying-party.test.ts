@@ -13,7 +13,9 @@ import { clientSecret, type OpenidProvider, person, startOpenidProvider } from '
  */
 const [database] = await databases()
 if (!database) throw new Error('no database')
-const { start } = onDatabase(database, { memory: true })
+const host = onDatabase(database, { memory: true })
+/** The provider knows no clock but the system's. */
+const start = (given: Parameters<typeof host.start>[0]) => host.start({ ...given, options: { now: () => new Date() } })
 
 const authentications = ['client_secret_post', 'client_secret_basic'] as const
 const algorithms = ['RS256', 'ES256', 'PS256'] as const
@@ -123,7 +125,7 @@ describe.each(authentications)('with %s', (authentication) => {
     },
   )
 
-  test('a wrong secret is a 502 that says so, and nobody is signed in', async () => {
+  test('a wrong secret is a 502 that tells the visitor nothing of it, and nobody is signed in', async () => {
     const clientId = idOf(authentication, 'RS256')
     const host = await start({
       providers: { corp: await named(clientId, { clientAuthentication: authentication, clientSecret: 'wrong' }) },
@@ -131,7 +133,9 @@ describe.each(authentications)('with %s', (authentication) => {
     const response = await signInThrough(host)
 
     expect(response.status).toBe(502)
-    expect(response.body).toMatchObject({ ...refused, details: { status: 401, body: expect.stringContaining('invalid_client') } })
+    expect(response.body).toMatchObject({ ...refused, details: { status: 401, body: null } })
+    const [line] = host.logs.entries.filter(({ message }) => message.endsWith('#client-refused'))
+    expect(line?.fields).toMatchObject({ provider: 'corp', error: 'invalid_client' })
     expect(setCookieOf(response, 'access_token')).toBeNull()
   })
 

@@ -8,6 +8,8 @@ const texts = {
     demoOnly: 'Demo only.',
     warning:
       'These are the mails the app would have sent. Nothing leaves this machine, and everybody here can read everybody’s mail: a real app has no such page.',
+    looking: 'Looking for new mail. It can take two seconds to arrive.',
+    looked: (time: string) => `Looked at ${time}.`,
     empty: 'No mail yet. Sign up, or ask for a new password.',
     to: 'To',
     other: { language: 'pt-BR', name: 'Português' },
@@ -18,21 +20,33 @@ const texts = {
     demoOnly: 'Só na demonstração.',
     warning:
       'Estes são os e-mails que o aplicativo teria enviado. Nada sai desta máquina, e aqui todos podem ler os e-mails de todos: um aplicativo de verdade não tem uma página assim.',
+    looking: 'Procurando novos e-mails. Eles podem levar dois segundos para chegar.',
+    looked: (time: string) => `Última consulta às ${time}.`,
     empty: 'Nenhum e-mail ainda. Cadastre-se ou peça uma nova senha.',
     to: 'Para',
     other: { language: 'en-US', name: 'English' },
   },
 }
 
-/** The newest mail first. Its text, not its HTML: what is shown here was written by somebody else. */
-export function outboxPage(mails: readonly SentMail[], language: Language): string {
-  const { title, lookAgain, demoOnly, warning, empty, other } = texts[language]
+export interface NextLook {
+  seconds: number
+  path: string
+}
+
+/**
+ * The newest mail first. Its text, not its HTML: what is shown here was written by somebody else.
+ * @param nextLook when the page loads itself again, without script; null: it stays as it is
+ */
+export function outboxPage(mails: readonly SentMail[], language: Language, nextLook: NextLook | null): string {
+  const { title, lookAgain, demoOnly, warning, looking, looked, empty, other } = texts[language]
+  const articles = mails.map((mail) => mailArticle(mail, language)).join('\n      ')
   return `<!doctype html>
 <html lang="${language}">
   <head>
     <meta charset="utf-8">
     <meta name="viewport" content="width=device-width, initial-scale=1">
     <meta name="color-scheme" content="light dark">
+    ${nextLook ? `<meta http-equiv="refresh" content="${nextLook.seconds}; url=${nextLook.path}">` : ''}
     <title>${title} · Doorward demo</title>
     <link rel="icon" href="/mark.svg">
     <link rel="stylesheet" href="/style.css">
@@ -51,7 +65,8 @@ export function outboxPage(mails: readonly SentMail[], language: Language): stri
         <a class="button" href="/outbox">${lookAgain}</a>
       </div>
       <p class="notice"><strong>${demoOnly}</strong> ${warning}</p>
-      ${mails.length === 0 ? `<p class="quieter">${empty}</p>` : mails.map((mail) => mailArticle(mail, language)).join('\n      ')}
+      <p class="quieter${nextLook ? ' under-way' : ''}">${nextLook ? looking : looked(clockTime(new Date()))}</p>
+      ${mails.length > 0 ? articles : nextLook ? '' : `<p class="quieter">${empty}</p>`}
     </main>
   </body>
 </html>
@@ -61,7 +76,7 @@ export function outboxPage(mails: readonly SentMail[], language: Language): stri
 function mailArticle(mail: SentMail, language: Language): string {
   return `<article class="card mail" lang="${escapeHtml(mail.locale)}">
         <h2>${escapeHtml(mail.subject)}</h2>
-        <p class="quieter" lang="${language}">${texts[language].to} ${escapeHtml(mail.to)}, <time datetime="${mail.sentAt.toISOString()}">${mail.sentAt.toLocaleTimeString('en-GB')}</time></p>
+        <p class="quieter" lang="${language}">${texts[language].to} ${escapeHtml(mail.to)}, <time datetime="${mail.sentAt.toISOString()}">${clockTime(mail.sentAt)}</time></p>
         <div class="text">${textWithLink(mail)}</div>
       </article>`
 }
@@ -71,6 +86,10 @@ function textWithLink({ text, url }: SentMail): string {
   if (url === null) return escapeHtml(text.trim())
   const anchor = `<a href="${escapeHtml(url)}">${escapeHtml(url)}</a>`
   return text.trim().split(url).map(escapeHtml).join(anchor)
+}
+
+function clockTime(instant: Date): string {
+  return instant.toLocaleTimeString('en-GB')
 }
 
 function escapeHtml(text: string): string {

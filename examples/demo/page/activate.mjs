@@ -13,7 +13,8 @@ onSubmit(element('activate-form'), async () => {
     element('again').hidden = answer.body?.code !== 'INVALID_TOKEN'
     return refusal(answer)
   }
-  leave('arrival', 'activated')
+  // Somebody else may have chosen the password: the app drops it where several people signed up with this address.
+  leave('arrival', answer.body.password_required ? 'activated_without_password' : 'activated')
   location.replace('/')
 })
 

@@ -27,15 +27,20 @@ export function onSubmit(form, work) {
 /** Empty, and nothing left to read over a shoulder. */
 export function clear(form) {
   form.reset()
+  clearProblems(form)
   reveal(form, false)
 }
 
 export async function whileBusy(button, work) {
+  const isFocused = document.activeElement === button
   button.disabled = true
   try {
     await work()
   } finally {
     button.disabled = false
+    // A disabled button loses the focus. It gets it back unless the work has put it elsewhere.
+    const holder = document.activeElement
+    if (isFocused && (holder === document.body || !holder.checkVisibility())) button.focus()
   }
 }
 

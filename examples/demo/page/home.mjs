@@ -1,4 +1,4 @@
-import { showAccount, showIdentities } from './account.mjs'
+import { clearAccount, showAccount, showIdentities, showPassword } from './account.mjs'
 import { clearAddress, showAddress } from './address.mjs'
 import { auth, call, renewSession, send, sendInTurn } from './api.mjs'
 import { element, say, whileBusy } from './form.mjs'
@@ -7,8 +7,14 @@ import { explain, providers } from './messages.mjs'
 import { clearProtection, showProtection } from './protection.mjs'
 import { askForCode, isChallenged, serveSignIn } from './sign-in.mjs'
 import { texts } from './texts.mjs'
+import { redeemTicket } from './ticket.mjs'
 
-const arrivals = { activated: texts.activated, reset: texts.reset, reset_challenged: texts.resetChallenged }
+const arrivals = {
+  activated: texts.activated,
+  activated_without_password: texts.activatedWithoutPassword,
+  reset: texts.reset,
+  reset_challenged: texts.resetChallenged,
+}
 const forPeople = ['account', 'identities', 'address', 'password', 'protection', 'guarded', 'sign-out']
 const forStrangers = ['signed-out', 'guarded', 'ways']
 const forChallenged = ['challenge', 'guarded', 'ways']
@@ -21,13 +27,15 @@ for (const anchor of document.querySelectorAll('a[data-provider]'))
 addEventListener('pageshow', (event) => event.persisted && show())
 addEventListener('account-changed', () => show())
 
-showRedirectError()
 say('done', arrivals[take('arrival')])
+showWayBack()
 arrive(take('challenge'))
 
 /** `challenge`: of a page whose link was a right first step. */
-function arrive(challenge) {
-  return challenge ? askForCode(challenge, show) : show()
+async function arrive(challenge) {
+  if (challenge) return askForCode(challenge, show)
+  await redeemTicket()
+  await show()
 }
 
 async function show() {
@@ -41,6 +49,7 @@ async function show() {
     if (me.ok) showAccount(me.body)
     if (identities?.ok) showIdentities(identities.body)
     if (identities?.ok && account?.ok) showAddress(account.body, identities.body)
+    if (account?.ok) showPassword(account.body)
     if (account?.ok) showProtection(me.body, account.body)
     if (!me.ok) clearProtection()
     showHello(hello)
@@ -57,6 +66,7 @@ async function signOut() {
   say('done', null)
   say('notice', answer?.ok ? null : answer ? texts.unexpected : texts.unreachable)
   if (!answer?.ok) return
+  clearAccount()
   clearAddress()
   clearProtection()
   await show()
@@ -78,10 +88,12 @@ function showHello({ ok, status, body }) {
 }
 
 /** The library sends people back to this page with `?error=CODE`; the address bar need not keep it. */
-function showRedirectError() {
+function showWayBack() {
   const code = new URLSearchParams(location.search).get('error')
-  // Where this tab sent the person last.
-  const provider = providers[take('asked')]
+  // Where this tab sent the person last, and what for.
+  const [provider, purpose] = [providers[take('asked')], take('purpose')]
+  const [{ type }] = performance.getEntriesByType('navigation')
+  if (!code && purpose === 'confirm' && !location.hash && type === 'navigate') say('done', texts.confirmedIt)
   if (!code) return
   say('notice', explain({ code }, provider))
   history.replaceState(null, '', location.pathname)

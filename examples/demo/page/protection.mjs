@@ -1,5 +1,7 @@
 /** The second factor of the account: setting it up in three steps, new recovery codes, and turning it off. */
+import { offerVerification } from './address.mjs'
 import { auth, call, callWithProof } from './api.mjs'
+import { confirmed } from './confirm.mjs'
 import { clear, element, onSubmit, say, whileBusy } from './form.mjs'
 import { refusal, refusalOfProof } from './messages.mjs'
 import { texts } from './texts.mjs'
@@ -38,10 +40,11 @@ export function clearProtection() {
   part = null
   forget()
   for (const id of ['protection-problem', 'protection-done']) say(id, null)
+  offerVerification('protection')
 }
 
 async function enrol() {
-  const answer = await call('POST', `${auth}/mfa/enroll`, {})
+  const answer = await confirmed(() => call('POST', `${auth}/mfa/enroll`, {}))
   if (!answer.ok) return refuse(answer)
   const { secret, provisioning_uri, qr_svg, recovery_codes } = answer.body
   element('qr').replaceChildren(qrCode(qr_svg))
@@ -59,14 +62,14 @@ async function confirm({ code }) {
 }
 
 async function newCodes({ code }) {
-  const answer = await callWithProof('POST', `${auth}/mfa/recovery-codes`, { code })
+  const answer = await confirmed(() => callWithProof('POST', `${auth}/mfa/recovery-codes`, { code }))
   if (!answer.ok) return refuseForm(answer, 'new-codes-form')
   showCodes(answer.body.recovery_codes, 'on')
   go('codes')
 }
 
 async function disable({ current_password, code }) {
-  const answer = await callWithProof('POST', `${auth}/mfa/disable`, { password: current_password, code })
+  const answer = await confirmed(() => callWithProof('POST', `${auth}/mfa/disable`, { password: current_password, code }))
   if (!answer.ok) return refuseForm(answer, 'disable-form')
   leave('off', texts.unprotected)
 }
@@ -109,6 +112,7 @@ function qrCode(svg) {
 /** To a step, where a screen reader goes on. */
 function go(step) {
   for (const id of ['protection-problem', 'protection-done', 'codes-copied']) say(id, null)
+  offerVerification('protection')
   show(step)
   element(`protection-${step}`).querySelector('h3').focus()
 }
@@ -147,6 +151,7 @@ function refuse(answer) {
   dispatchEvent(new Event('account-changed'))
   const text = answer.sessionEnded ? texts.signedOut : refusal(answer, { own: { INVALID_TOKEN: texts.unexpected } }).text
   say('protection-problem', text)
+  offerVerification('protection', answer)
 }
 
 function onClick(id, work) {

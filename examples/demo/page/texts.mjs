@@ -11,6 +11,7 @@ export const english = {
   // One sentence for a wrong password, an unknown address and an account that waits for its activation: the app does not say which.
   notLoggedIn: 'That email and password do not open an account. Signed up just now? Then open the link in your mail first.',
   activated: 'Your account is active, and you are signed in.',
+  activatedWithoutPassword: 'Your account is active, and you are signed in. It has no password any more: please choose one below.',
   reset: 'Your new password is set, and you are signed in. Every other browser is signed out.',
   resetChallenged: 'Your new password is set, and every browser is signed out. Now the code.',
   sentAgain: 'Sent again. Only the newest link works.',
@@ -24,6 +25,10 @@ export const english = {
   notYourPassword: 'This is not your current password.',
   passwordChanged: 'Your password is changed. This browser stays signed in; every other one is signed out within a minute.',
 
+  changePassword: { title: 'Change your password', button: 'Change password' },
+  firstPassword: { title: 'Choose a password', button: 'Set password' },
+  passwordSet: 'Your password is set. You can sign in with it from now on.',
+
   wrongCode: 'This code is not right, or it was used already. Wait for the next one.',
   challengeOver: 'That took too long. Please sign in again.',
   qrCode: 'QR code of the key below',
@@ -33,6 +38,9 @@ export const english = {
   unprotected: 'The protection is off. Signing in takes no code any more, and the recovery codes are gone.',
   newCodes: 'Only the new recovery codes work from now on.',
   changedElsewhere: 'This was changed in another window meanwhile.',
+
+  confirmBy: (provider) => `Confirm with ${provider}`,
+  confirmedIt: 'Thank you, you have confirmed that it is you. Now you can make the change.',
 
   device: (browser, system) => `${browser} on ${system}`,
   unknownDevice: 'Something that does not say what it is',
@@ -71,8 +79,13 @@ export const english = {
     OAUTH_REGISTRATION_DISABLED: 'This app is not taking new accounts right now.',
     OAUTH_ERROR: `${provider} did not finish. Please try again.`,
     OAUTH_PROVIDER_UNAVAILABLE: `${provider} cannot be reached right now. Please try again in a moment.`,
+    REAUTHENTICATION_REQUIRED: 'Nothing has changed: you did not confirm that it is you.',
+    MFA_FACTOR_TOO_NEW: 'Your authenticator app is not a day old here, so its codes confirm nothing yet. Please come back tomorrow.',
+    EMAIL_NOT_VERIFIED: 'Please confirm your email address first.',
     MFA_ALREADY_ENROLLED: english.changedElsewhere,
     MFA_NOT_ENROLLED: english.changedElsewhere,
+    PASSWORD_ALREADY_SET: english.changedElsewhere,
+    LAST_LOGIN_METHOD: 'This is the only way into your account. Choose a password first, or link another provider.',
     INVALID_TOKEN: 'This link has been used already, or it is too old.',
     TOO_MANY_REQUESTS: 'That was a lot of attempts. Please wait a minute and try again.',
     SERVICE_UNAVAILABLE: 'The app is busy. Please try again in a moment.',
@@ -89,6 +102,7 @@ export const portuguese = {
 
   notLoggedIn: 'Este e-mail e esta senha não abrem nenhuma conta. Acabou de se cadastrar? Então abra primeiro o link que enviamos.',
   activated: 'Sua conta está ativa, e você já entrou.',
+  activatedWithoutPassword: 'Sua conta está ativa, e você já entrou. Ela não tem mais senha: escolha uma abaixo.',
   reset: 'Sua nova senha está valendo, e você já entrou. As sessões em outros navegadores foram encerradas.',
   resetChallenged: 'Sua nova senha está valendo, e todas as sessões foram encerradas. Agora, o código.',
   sentAgain: 'Enviado de novo. Só o link mais novo funciona.',
@@ -102,6 +116,10 @@ export const portuguese = {
   notYourPassword: 'Esta não é a sua senha atual.',
   passwordChanged: 'Sua senha foi alterada. Este navegador continua conectado; todos os outros serão desconectados em até um minuto.',
 
+  changePassword: { title: 'Altere sua senha', button: 'Alterar senha' },
+  firstPassword: { title: 'Escolha uma senha', button: 'Definir senha' },
+  passwordSet: 'Sua senha está definida. A partir de agora você pode entrar com ela.',
+
   wrongCode: 'Este código não confere ou já foi usado. Aguarde o próximo.',
   challengeOver: 'Demorou demais. Entre de novo.',
   qrCode: 'Código QR da chave abaixo',
@@ -111,6 +129,9 @@ export const portuguese = {
   unprotected: 'A proteção foi desativada. Para entrar não é mais preciso um código, e os códigos de recuperação foram apagados.',
   newCodes: 'A partir de agora, só os novos códigos de recuperação funcionam.',
   changedElsewhere: 'Isso foi alterado em outra janela nesse meio-tempo.',
+
+  confirmBy: (provider) => `Confirmar com ${provider}`,
+  confirmedIt: 'Obrigado, você confirmou que é você. Agora pode fazer a alteração.',
 
   device: (browser, system) => `${browser} no ${system}`,
   unknownDevice: 'Um aparelho que não diz o que é',
@@ -149,8 +170,14 @@ export const portuguese = {
     OAUTH_REGISTRATION_DISABLED: 'Este aplicativo não está aceitando contas novas no momento.',
     OAUTH_ERROR: `O ${provider} não concluiu o processo. Tente de novo.`,
     OAUTH_PROVIDER_UNAVAILABLE: `Não foi possível falar com o ${provider}. Tente de novo daqui a pouco.`,
+    REAUTHENTICATION_REQUIRED: 'Nada foi alterado: você não confirmou que é você.',
+    MFA_FACTOR_TOO_NEW:
+      'Seu aplicativo autenticador está aqui há menos de um dia, por isso os códigos dele ainda não confirmam nada. Volte amanhã.',
+    EMAIL_NOT_VERIFIED: 'Confirme primeiro o seu e-mail.',
     MFA_ALREADY_ENROLLED: portuguese.changedElsewhere,
     MFA_NOT_ENROLLED: portuguese.changedElsewhere,
+    PASSWORD_ALREADY_SET: portuguese.changedElsewhere,
+    LAST_LOGIN_METHOD: 'Este é o único jeito de entrar na sua conta. Escolha uma senha antes ou vincule outro provedor.',
     INVALID_TOKEN: 'Este link já foi usado ou é antigo demais.',
     TOO_MANY_REQUESTS: 'Foram muitas tentativas. Aguarde um minuto e tente de novo.',
     SERVICE_UNAVAILABLE: 'O aplicativo está ocupado. Tente de novo daqui a pouco.',

@@ -12,6 +12,14 @@ export const portuguese: Readonly<Record<string, string>> = {
   'Optional.': 'Opcional.',
   Email: 'E-mail',
   Password: 'Senha',
+  'Confirm it is you': 'Confirme que é você',
+  'Before anything changes about how you sign in, the app asks once more who is there.':
+    'Antes de qualquer mudança na forma de entrar, o aplicativo pergunta mais uma vez quem está aí.',
+  'The way you sign in cannot confirm it here. Please sign out and sign in again.':
+    'O jeito como você entra não serve para confirmar aqui. Saia e entre de novo.',
+  'Code of your authenticator app': 'Código do seu aplicativo autenticador',
+  Confirm: 'Confirmar',
+  'Not now': 'Agora não',
   'Current password': 'Senha atual',
   'New password': 'Nova senha',
   'At least 12 characters; a few words in a row are fine.': 'Pelo menos 12 caracteres; algumas palavras em sequência já servem.',
@@ -42,8 +50,8 @@ export const portuguese: Readonly<Record<string, string>> = {
   Unlink: 'Desvincular',
 
   'Your email address': 'Seu endereço de e-mail',
-  'The provider you came by does not say that it is yours. When you confirm it, that provider is unlinked: link it again after that.':
-    'O provedor pelo qual você entrou não garante que ele é seu. Quando você o confirmar, esse provedor será desvinculado: depois, vincule-o de novo.',
+  'The provider you came by does not say that it is yours. Confirm it in this browser: in another one, that provider would be unlinked.':
+    'O provedor pelo qual você entrou não garante que ele é seu. Confirme-o neste navegador: em outro, esse provedor seria desvinculado.',
   'Verify this address': 'Confirmar este endereço',
   'Change the address': 'Alterar o endereço',
   'New email': 'Novo e-mail',
@@ -52,8 +60,8 @@ export const portuguese: Readonly<Record<string, string>> = {
 
   'Change your password': 'Altere sua senha',
   'Change password': 'Alterar senha',
-  'Came in by a provider and never chose one? <a href="/forgot">Have a link mailed</a> to choose one.':
-    'Entrou por um provedor e nunca escolheu uma? <a href="/forgot">Receba um link por e-mail</a> para escolher.',
+  'This account has none yet. With one you can sign in by your email address, too.':
+    'Esta conta ainda não tem uma. Com uma senha, você também pode entrar pelo seu e-mail.',
 
   'One more step': 'Falta um passo',
   'Enter the code your authenticator app shows, or one of your recovery codes.':

@@ -1,13 +1,14 @@
-import type { RequestHandler } from 'express'
+import type { Request, RequestHandler } from 'express'
 import { ConfigurationError, CsrfValidationFailedError } from '../../errors'
+import type { CookieSite } from '../../http/doubled-cookies'
 import { onlyValue } from '../../http/header-values'
 import { isSafeMethod } from '../../http/safe-method'
 import { isObject, refuseUnknownOptions } from '../../options'
 import { refusing } from '../refusing'
 import { isSameText } from '../shared-secret'
 import { excludedPaths } from './excluded-paths'
-import { isFromHere, originsOf } from './is-from-here'
-import { readCsrfCookie } from './token-cookie'
+import { foreignBy, originsOf } from './foreign-by'
+import { anySite, readCsrfCookie } from './token-cookie'
 import { type SignerOptions, tokenSigner } from './token-signer'
 
 export interface CsrfGuardOptions extends SignerOptions {
@@ -20,7 +21,7 @@ export interface CsrfGuardOptions extends SignerOptions {
 }
 
 /**
- * Refuses requests that another site made a browser send (specification, Callers). Everything but GET, HEAD and OPTIONS needs
+ * Refuses requests that another site made a browser send. Everything but GET, HEAD and OPTIONS needs
  * the cookie `csrf_token` and the header `X-CSRF-Token` with one value, and where the browser says which page is asking
  * (`Origin`, `Sec-Fetch-Site`) that has to be one of ours; else 403 CSRF_VALIDATION_FAILED. The method is the one Express will
  * route by: put it behind a middleware that overrides methods.
@@ -31,21 +32,42 @@ export function csrfGuard(options: CsrfGuardOptions = {}): RequestHandler {
     throw new ConfigurationError(
       'csrfGuard() takes an object: { exclude, secret, session, sessionCookieName, accessCookieName, trustedOrigins }.',
     )
-  refuseUnknownOptions('csrfGuard', options, ['exclude', 'secret', 'session', 'sessionCookieName', 'accessCookieName', 'trustedOrigins'])
-  const isExcluded = excludedPaths(options.exclude)
-  const trustedOrigins = originsOf(options.trustedOrigins)
-  const signer = tokenSigner('csrfGuard', options)
-
-  return refusing((req) => {
-    if (isSafeMethod(req.method) || isExcluded(req)) return
-    if (!isFromHere(req, trustedOrigins)) throw refusal('cross_site')
-    const cookie = readCsrfCookie(req)
-    const header = onlyValue(req, 'x-csrf-token')
-    if (!cookie || !header) throw refusal('token_missing')
-    if (!isSameText(cookie, header) || !(signer === null || signer.accepts(cookie, req))) throw refusal('token_mismatch')
-  })
+  refuseUnknownOptions('csrfGuard', options, csrfOptionNames)
+  return refusing(csrfCheck('csrfGuard', options))
 }
 
-function refusal(reason: 'cross_site' | 'token_missing' | 'token_mismatch'): CsrfValidationFailedError {
+export const csrfOptionNames = ['exclude', 'secret', 'session', 'sessionCookieName', 'accessCookieName', 'trustedOrigins'] as const
+
+/** What `details.reason` of a refusal says. */
+export type CsrfReason = 'origin' | 'site' | 'no_cookie' | 'no_token' | 'mismatch' | 'signature'
+
+/** Returns the check itself, which throws a CsrfValidationFailedError. */
+export function csrfCheck(
+  where: string,
+  options: CsrfGuardOptions,
+  { tokenOf = headerToken, site = anySite }: { tokenOf?: (req: Request) => string | null; site?: CookieSite } = {},
+): (req: Request) => void {
+  const isExcluded = excludedPaths(options.exclude)
+  const trustedOrigins = originsOf(options.trustedOrigins)
+  const signer = tokenSigner(where, options)
+
+  return (req) => {
+    if (isSafeMethod(req.method) || isExcluded(req)) return
+    const foreign = foreignBy(req, trustedOrigins)
+    if (foreign) throw refusal(foreign)
+    const cookie = readCsrfCookie(site, req)
+    if (!cookie) throw refusal('no_cookie')
+    const token = tokenOf(req)
+    if (!token) throw refusal('no_token')
+    if (!isSameText(cookie, token)) throw refusal('mismatch')
+    if (signer && !signer.accepts(cookie, req)) throw refusal('signature')
+  }
+}
+
+export function headerToken(req: Request): string | null {
+  return onlyValue(req, 'x-csrf-token')
+}
+
+function refusal(reason: CsrfReason): CsrfValidationFailedError {
   return new CsrfValidationFailedError({ details: { reason } })
 }

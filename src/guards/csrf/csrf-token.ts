@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { Request, RequestHandler } from 'express'
 import { ConfigurationError } from '../../errors'
 import { isObject, refuseUnknownOptions } from '../../options'
-import { csrfCookieName, readCsrfCookie } from './token-cookie'
+import { anySite, csrfCookieName, readCsrfCookie } from './token-cookie'
 import { type SignerOptions, type TokenSigner, tokenSigner } from './token-signer'
 
 export interface CsrfTokenOptions extends SignerOptions {
@@ -23,11 +23,11 @@ export function csrfToken(options: CsrfTokenOptions = {}): RequestHandler {
   refuseUnknownOptions('csrfToken', options, ['secret', 'secure', 'session', 'sessionCookieName', 'accessCookieName'])
   const { secure = true } = options
   if (typeof secure !== 'boolean') throw new ConfigurationError('csrfToken: secure must be true or false.')
-  const signer = tokenSigner('csrfToken', options)
+  const signer = tokenSigner('csrfToken', { ...options, secure })
 
   return (req, res, next) => {
     const kept = reusable(signer, req)
-    const token = kept ?? (signer ? signer.mint(req) : randomBytes(32).toString('base64url'))
+    const token = kept ?? (signer ? signer.mint(req, res) : randomBytes(32).toString('base64url'))
     if (kept === null) {
       res.cookie(csrfCookieName, token, { path: '/', sameSite: 'lax', secure, httpOnly: false })
       res.setHeader('Cache-Control', 'private, no-store') // a shared cache would give one person's token to the next
@@ -40,8 +40,8 @@ export function csrfToken(options: CsrfTokenOptions = {}): RequestHandler {
 
 /** Only what looks like ours: anybody's text would end up in the host's pages. */
 function reusable(signer: TokenSigner | null, req: Request): string | null {
-  const token = readCsrfCookie(req)
+  const token = readCsrfCookie(anySite, req)
   if (token === null) return null
-  const isGood = signer ? signer.accepts(token, req) : /^[\w-]{43}$/.test(token)
+  const isGood = signer ? signer.isUpToDate(token, req) : /^[\w-]{43}$/.test(token)
   return isGood ? token : null
 }

@@ -1,10 +1,12 @@
 import type { Request } from 'express'
-import { countCookies, readCookie } from '../../http/cookies'
+import { readCookie } from '../../http/cookies'
+import type { CookieSite } from '../../http/doubled-cookies'
 
-/** Contract section 3. */
 export const csrfCookieName = 'csrf_token'
 
-/** Two cookies of that name are none: one of them was put there from another path or a sibling host. */
-export function readCsrfCookie(req: Request): string | null {
-  return countCookies(req, csrfCookieName) === 1 ? readCookie(req, csrfCookieName) : null
+/** Middleware that knows no router. */
+export const anySite: CookieSite = { settings: {} }
+
+export function readCsrfCookie(site: CookieSite, req: Request): string | null {
+  return readCookie(site, req, csrfCookieName)
 }

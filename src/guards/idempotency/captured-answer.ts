@@ -10,8 +10,20 @@ export interface Answer {
 /** More than this is not kept. */
 const maxBodyBytes = 1024 * 1024
 
-/** What belongs to one connection or one sending, not to the answer (RFC 9110 section 7.6.1). */
-const ofOneSending = new Set(['connection', 'keep-alive', 'transfer-encoding', 'trailer', 'upgrade', 'date', 'content-length'])
+/**
+ * What belongs to one connection or one sending, not to the answer (RFC 9110 section 7.6.1). A cookie is for the browser that got
+ * it: kept, it would lie in a store, and be handed out again when it may have ended.
+ */
+const ofOneSending = new Set([
+  'set-cookie',
+  'connection',
+  'keep-alive',
+  'transfer-encoding',
+  'trailer',
+  'upgrade',
+  'date',
+  'content-length',
+])
 
 /**
  * Listens to the answer as the handler gives it, before what stands in front of us (compression, say) makes something else of
@@ -80,7 +92,7 @@ interface Head {
 /** Headers that stood there before us will stand there before the repetition too. */
 function answerOf({ status, headers }: Head, inFront: Head, body: Buffer): Answer | null {
   const added = [...headers].filter(([name, value]) => String(value) !== String(inFront.headers.get(name)) && !ofOneSending.has(name))
-  if (!isFinal(status) || added.some(([name]) => name === 'set-cookie' || name === 'retry-after')) return null
+  if (!isFinal(status) || added.some(([name]) => name === 'retry-after')) return null
   return { status, headers: added, body }
 }
 

@@ -1,7 +1,9 @@
 import type { Request, RequestHandler, Response } from 'express'
 import { ConfigurationError, ConflictError, ValidationError } from '../../errors'
 import { isSafeMethod } from '../../http/safe-method'
+import { consoleLogger, safely } from '../../logger'
 import { hasMethods, isObject, refuseUnknownOptions } from '../../options'
+import { createSetupNotices, type Notice } from '../../setup-notices/notices'
 import { refuse } from '../refusing'
 import { type Answer, captureAnswer, replay } from './captured-answer'
 import { holdClaim } from './claim'
@@ -16,10 +18,17 @@ export interface IdempotencyOptions {
   /** Shared by several processes; default: in this process, at most 10,000 answers and 64 MiB. */
   cache?: ResponseCache
   /**
-   * Who asks, where you know it better than by the credentials: behind `requireAuth`, `(req) => getAuth(req).sub` finds the
-   * answer again although the access token was refreshed in between.
+   * Who asks, where no guard of ours and no `Authorization` header says it: the session of another library, say. It comes before
+   * both.
    */
   caller?: (req: Request) => string
+}
+
+const unknownCaller: Notice = {
+  level: 'warn',
+  entry: 'idempotency-without-a-caller',
+  message:
+    'idempotency() cannot tell who sent a request with an Idempotency-Key, so its answer is not stored and a repetition runs again. Put a guard in front of it, or pass `caller`.',
 }
 
 /** A process that died lets go of what it was running after this long. */
@@ -27,18 +36,22 @@ const claimSeconds = 600
 
 /**
  * A request with an `Idempotency-Key` runs once: its repetition, by the same caller and with the same body, gets the first
- * answer again, with `Idempotency-Replayed: true` (specification, Limits; draft-ietf-httpapi-idempotency-key-header-06). While
+ * answer again, with `Idempotency-Replayed: true` (draft-ietf-httpapi-idempotency-key-header-06). While
  * the first one runs: 409 CONFLICT with `Retry-After`; with another body: 422. Requests without the header, and GET, HEAD and
- * OPTIONS, pass. What is not kept, and so runs again: 5xx, 408, 425, 429, what has `Retry-After` or sets a cookie, more than
- * 1 MiB. Not for our own auth routes: an answer that signs somebody in must not be kept.
+ * OPTIONS, pass. The caller is `caller(req)`, else the user that a guard in front verified, else the `Authorization` header; a
+ * request of nobody known runs every time, with `Idempotency-Stored: false`. What is not kept, and so runs again: 5xx, 408, 425,
+ * 429, what has `Retry-After`, more than 1 MiB. Cookies are not kept. Not for our own auth routes.
  * @throws ConfigurationError for an option that is not what it has to be
  */
 export function idempotency(options: IdempotencyOptions = {}): RequestHandler {
   const { ttlSeconds, cache, caller } = complete(options)
+  const notices = createSetupNotices(safely(consoleLogger))
 
   /** What was answered before; null: this one runs, and its answer will be kept. */
   async function begin(req: Request, res: Response, key: string): Promise<Answer | null> {
-    const cacheKey = cacheKeyOf(req, key, callerOf(req, caller))
+    const asking = callerOf(req, caller)
+    if (asking === null) return passUnstored(res)
+    const cacheKey = cacheKeyOf(req, key, asking)
     const fingerprint = fingerprintOf(req)
     const before = await asked(
       () => cache.claim(cacheKey, entryOf({ fingerprint, answer: null }), claimSeconds),
@@ -48,6 +61,12 @@ export function idempotency(options: IdempotencyOptions = {}): RequestHandler {
     if (before !== null) return answerOf(res, fingerprint, before)
     const claim = holdClaim(res, { cache, cacheKey, claimSeconds })
     captureAnswer(req, res, (answer) => claim.settle(answer && { value: entryOf({ fingerprint, answer }), ttlSeconds }))
+    return null
+  }
+
+  function passUnstored(res: Response): null {
+    res.setHeader('Idempotency-Stored', 'false')
+    notices.tell(unknownCaller)
     return null
   }
 

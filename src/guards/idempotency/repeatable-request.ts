@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Request } from 'express'
 import { ValidationError } from '../../errors'
 import { headerValues } from '../../http/header-values'
-import { clientKey } from '../../throttle/client-key'
+import { findSubject } from '../current-auth'
 
 /**
  * What the client calls this request; null: nothing.
@@ -23,22 +23,17 @@ export function cacheKeyOf(req: Request, key: string, caller: readonly unknown[]
 }
 
 /**
- * Who asks: what the host says, or else all credentials that came along. Without any, the address is the least that tells
- * strangers apart who chose the same key.
+ * Returns who asks: the name the host gives, else the user that a guard of ours verified, else the Authorization header. Null: nobody
+ * can tell the caller from another one, since cookies change with every login and an address is shared.
  */
-export function callerOf(req: Request, caller: ((req: Request) => string) | undefined): readonly unknown[] {
+export function callerOf(req: Request, caller: ((req: Request) => string) | undefined): readonly unknown[] | null {
   const name: unknown = caller?.(req)
   if (typeof name === 'string' && name !== '') return ['named', name]
-  const shown = Object.keys(req.headers)
-    .filter((header) => saysWho.test(header) && !saysNothing.has(header))
-    .sort()
-    .map((header) => [header, headerValues(req, header)])
-  return shown.length > 0 ? ['shown', ...shown] : ['from', clientKey(req.ip)]
+  const subject = findSubject(req)
+  if (subject !== null) return ['user', subject]
+  const credentials = headerValues(req, 'authorization').filter((value) => value !== '')
+  return credentials.length > 0 ? ['credentials', credentials] : null
 }
-
-/** Hosts have headers of their own that say who is asking: whatever is called like one counts. */
-const saysWho = /auth|cookie|token|key|secret|session|credential|signature|jwt|api|user|account|tenant|customer|client|cert/
-const saysNothing = new Set(['idempotency-key', 'user-agent', 'sec-websocket-key', 'sec-ch-ua-platform', 'x-csrf-token'])
 
 /**
  * Of the body, as a parser before us has read it; of one not read yet, what the headers say.

@@ -1,6 +1,8 @@
+import type { Expired } from '../auth-store'
 import { canHold } from './column-values'
 import { poolConnection } from './connection'
 import type { HostKnex } from './counter-rows'
+import { deleteExpired } from './delete-expired'
 import { dialectOf } from './dialect-of'
 import { bindTable, type TableDefinition } from './table'
 
@@ -19,6 +21,8 @@ export interface AuditRecord {
 export interface AuditRows {
   /** One statement, on a connection of its own; rows that are there already stay as they are. */
   insert(records: readonly AuditRecord[]): Promise<void>
+  /** Deletes rows written at `before` or earlier, at most `most` of them. */
+  deleteOlder(older: Expired): Promise<number>
   /** The text, if its column can hold it. */
   fitting(column: 'userId' | 'requestId', text: unknown): string | null
 }
@@ -41,13 +45,14 @@ const definition: TableDefinition<AuditRecord> = {
 /** @throws ConfigurationError for a knex client other than `pg`, `mysql2` and `better-sqlite3` */
 export function bindAuditRows(knex: HostKnex): AuditRows {
   const dialect = dialectOf(knex)
-  const { statement } = poolConnection(knex, dialect)
+  const connection = poolConnection(knex, dialect)
   const table = bindTable(definition, {}, { knex, dialect, userIds: 'uuid' })
   return {
     async insert(records) {
       const rows = records.map((record) => table.newRow(record))
-      await statement('auditLog.insert', (db) => db(table.name).insert(rows).onConflict(table.bareColumn('id')).ignore())
+      await connection.statement('auditLog.insert', (db) => db(table.name).insert(rows).onConflict(table.bareColumn('id')).ignore())
     },
+    deleteOlder: (older) => deleteExpired(connection, 'auditLog.deleteOlder', table, 'createdAt', older),
     fitting(column, text) {
       const { maxLength } = definition.fields[column]
       return text !== null && canHold('text', text, maxLength) ? String(text) : null

@@ -4,13 +4,15 @@ import { ServiceUnavailableError } from '../../errors'
 import { inTime } from '../../in-time'
 import type { UnitOptions } from '../auth-store'
 import type { Dialect } from './dialect'
-import { isConflict, translateDriverError } from './driver-errors'
+import { type Advise, isConflict, translateDriverError } from './driver-errors'
 import type { Queryable } from './queryable'
 import { inTransaction } from './units'
 
 /** Where the verbs of a store run: on the host's pool, or inside one transaction. */
 export interface Connection {
   readonly dialect: Dialect
+  /** Absent: each verb runs on the pool. */
+  readonly transaction?: Queryable
   /** One statement. `verb` names it in errors. */
   statement<T>(verb: string, run: (db: Queryable) => PromiseLike<T>): Promise<T>
   /** `updateReturning`: one statement, or, where there is no RETURNING, two that belong together. */
@@ -23,17 +25,21 @@ export interface Connection {
   whole<T>(verb: string, work: () => Promise<T>): Promise<T>
 }
 
-/** Runs each verb by itself. What lost to a conflict is run again, a unit from its very start. */
-export function poolConnection(knex: Knex, dialect: Dialect): Connection {
+/**
+ * Runs each verb by itself. What lost to a conflict is run again, a unit from its very start.
+ *
+ * @param advise what errors say beside the verb and the code
+ */
+export function poolConnection(knex: Knex, dialect: Dialect, advise?: Advise): Connection {
   const connection: Connection = {
     dialect,
-    statement: (verb, run) => repeatAfterConflict(() => translating(verb, () => run(knex))),
+    statement: (verb, run) => repeatAfterConflict(() => translating(verb, () => run(knex), { advise })),
     guarded: (verb, run) => (dialect.returning ? connection.statement(verb, run) : connection.together(verb, run)),
     together: (verb, run) => connection.unit((inside) => inside.statement(verb, run)),
     unit(work, { deadlineMs } = {}) {
       const abandoned = new AbortController()
       const progress: Progress = { isCommitting: false }
-      const result = repeatAfterConflict(() => newUnit(knex, dialect, work, abandoned.signal, progress))
+      const result = repeatAfterConflict(() => newUnit(knex, dialect, work, { abandoned: abandoned.signal, progress, advise }))
       return deadlineMs === undefined ? result : untilDeadline(result, deadlineMs, progress, () => abandoned.abort())
     },
     whole: (_verb, work) => work(),
@@ -42,6 +48,7 @@ export function poolConnection(knex: Knex, dialect: Dialect): Connection {
 }
 
 interface InTransaction {
+  readonly advise?: Advise | undefined
   /** Throws where the transaction is over, and a statement would be in none. */
   readonly refuse?: () => void
   /** What failed in it, for its owner. */
@@ -54,7 +61,11 @@ interface InTransaction {
  * Runs verbs inside a transaction, one after the other: InnoDB ends a transaction that lost to another, and a statement that was
  * sent already would be kept. Nothing is repeated, because only the owner of the transaction can run it again.
  */
-export function transactionConnection(db: Queryable, dialect: Dialect, { refuse, failures, begun }: InTransaction = {}): Connection {
+export function transactionConnection(
+  db: Queryable,
+  dialect: Dialect,
+  { advise, refuse, failures, begun }: InTransaction = {},
+): Connection {
   let last: Promise<unknown> = Promise.resolve()
   const whole: Connection['whole'] = (verb, work) => kept(begun, verb, work())
   const statement: Connection['statement'] = (verb, run) => {
@@ -62,12 +73,13 @@ export function transactionConnection(db: Queryable, dialect: Dialect, { refuse,
       refuse?.()
       return run(db)
     }
-    const sent = last.then(() => translating(verb, send, failures))
+    const sent = last.then(() => translating(verb, send, { advise, failures }))
     last = sent.catch(() => undefined)
     return kept(begun, verb, sent)
   }
   const connection: Connection = {
     dialect,
+    transaction: db,
     statement,
     guarded: statement,
     together: statement,
@@ -100,8 +112,7 @@ async function newUnit<T>(
   knex: Knex,
   dialect: Dialect,
   work: (connection: Connection) => Promise<T>,
-  abandoned: AbortSignal,
-  progress: Progress,
+  { abandoned, progress, advise }: { abandoned: AbortSignal; progress: Progress; advise: Advise | undefined },
 ): Promise<T> {
   progress.isCommitting = false
   const failures: Error[] = []
@@ -116,7 +127,7 @@ async function newUnit<T>(
     try {
       if (abandoned.aborted) throw new ServiceUnavailableError()
       trx.on('query-error', (error: unknown) => refused.push(error))
-      const connection = transactionConnection(trx, dialect, { refuse, failures, begun })
+      const connection = transactionConnection(trx, dialect, { advise, refuse, failures, begun })
       const result = await Promise.race([work(connection), whenAborted(abandoned)])
       const [unended] = begun.values()
       if (unended) throw new Error(`A unit of work ended before its ${unended} did: wait for each verb`) // or half of one is kept
@@ -153,11 +164,15 @@ function kept<T>(begun: Map<Promise<unknown>, string> | undefined, verb: string,
   return work
 }
 
-async function translating<T>(verb: string, run: () => PromiseLike<T>, failures: Error[] = []): Promise<T> {
+async function translating<T>(
+  verb: string,
+  run: () => PromiseLike<T>,
+  { advise, failures = [] }: Pick<InTransaction, 'advise'> & { failures?: Error[] | undefined },
+): Promise<T> {
   try {
     return await run()
   } catch (error) {
-    const translated = translateDriverError(verb, error)
+    const translated = translateDriverError(verb, error, advise)
     if (translated !== error) failures.push(translated)
     throw translated
   }

@@ -1,12 +1,14 @@
 import { ConfigurationError } from '../../errors'
-import type { IdentityRecord, RecoveryCodeRecord, SessionRecord, UserRecord, UserTokenRecord } from '../auth-store'
+import { seeTroubleshooting } from '../../troubleshooting'
+import type { IdentityRecord, RecoveryCodeRecord, SessionRecord, UserTokenRecord } from '../auth-store'
 import type { Dialect } from './dialect'
 import type { Queryable } from './queryable'
 import { type Binding, bindTable, type Field, type FieldKind, type Table, type TableDefinition } from './table'
 import { checkTableOptions, type MappableTable, type TableOptions } from './table-options'
+import { bindUsersTable, checkUsersOptions, type OwnUserFields, type UsersTable, type UsersTableOptions } from './users-table'
 
 export interface Tables {
-  readonly users: Table<UserRecord>
+  readonly users: UsersTable
   readonly identities: Table<IdentityRecord>
   readonly userTokens: Table<UserTokenRecord>
   readonly recoveryCodes: Table<RecoveryCodeRecord>
@@ -15,10 +17,15 @@ export interface Tables {
 
 /** Tables of your own, field by field; `false`: you have no such table. */
 export interface HostTables {
-  users?: TableOptions<UserRecord>
+  /** The accounts. Default table: `auth_users`. */
+  users?: UsersTableOptions
+  /** Mailed links. Default table: `auth_user_tokens`. */
   userTokens?: TableOptions<UserTokenRecord>
+  /** Who is linked to which provider. Default table: `auth_identities`. `false`: you have no such table, and there is no social login. */
   identities?: TableOptions<IdentityRecord> | false
+  /** Recovery codes of the second factor. Default table: `auth_recovery_codes`. `false`: you have no such table. */
   recoveryCodes?: TableOptions<RecoveryCodeRecord> | false
+  /** One row per session. Default table: `auth_sessions`. `false`: stateless refresh tokens, and no server-side sessions. */
   sessions?: TableOptions<SessionRecord> | false
 }
 
@@ -29,7 +36,7 @@ export function bindTables(knex: Queryable, dialect: Dialect, tables: HostTables
   checkHostTables(tables)
   const binding: Binding = { knex, dialect, userIds: tables.users?.ids ?? 'uuid' }
   return {
-    users: bindTable(usersTable, tables.users ?? {}, binding),
+    users: bindUsersTable(usersTable, tables.users ?? {}, binding),
     identities: bindTable(identitiesTable, tables.identities || {}, binding),
     userTokens: bindTable(userTokensTable, tables.userTokens ?? {}, binding),
     recoveryCodes: bindTable(recoveryCodesTable, tables.recoveryCodes || {}, binding),
@@ -45,11 +52,12 @@ function checkHostTables(tables: HostTables): void {
     if (name === 'refreshTokens') throw new ConfigurationError(`createKnexStore(): ${refreshTokensAreGone(options)}`)
     if (!definition) {
       throw new ConfigurationError(
-        `createKnexStore(): ${name} is not an option; known are knex, ${[...definitions.keys()].join(', ')} and preparedStatements.`,
+        `createKnexStore(): ${name} is not an option; known are knex, ${[...definitions.keys()].join(', ')} and preparedStatements. ${seeTroubleshooting('unknown-names')}`,
       )
     }
     if (options === undefined || (options === false && optional.includes(name))) continue
-    checkTableOptions(name, options, definition)
+    if (name === 'users') checkUsersOptions(options, usersTable)
+    else checkTableOptions(name, options, definition)
   }
 }
 
@@ -59,7 +67,7 @@ function refreshTokensAreGone(options: unknown): string {
 }
 
 /** The tables `createAuthTables` makes: our field -> column, what it is, how long it may be. */
-const usersTable: TableDefinition<UserRecord> = {
+const usersTable: TableDefinition<OwnUserFields> = {
   table: 'auth_users',
   prefix: 'users',
   optional: {

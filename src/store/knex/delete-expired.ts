@@ -14,7 +14,7 @@ export function deleteExpired<R extends { id: string }>(
   connection: Connection,
   verb: string,
   table: Table<R>,
-  end: keyof R & 'expiresAt',
+  end: keyof R & ('expiresAt' | 'createdAt'),
   { before, most }: Expired,
   narrow: Narrow = (query) => query,
 ): Promise<number> {

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import { ConfigurationError, ServiceUnavailableError } from '../../errors'
+import { readMysqlTable } from './check/read-mysql'
 import type { Dialect } from './dialect'
 import type { Queryable } from './queryable'
 
@@ -32,7 +33,7 @@ export const mysql: Dialect = {
   withSchemaLock,
   tableOptions,
   columnType,
-  looseColumns,
+  readTable: readMysqlTable,
   indexesInTable: true,
   buildsIndexesConcurrently: false,
   async hasIndex(db, table, index) {
@@ -45,6 +46,7 @@ export const mysql: Dialect = {
     return found.length > 0
   },
   exactInstantExpression: "date_format(??, '%Y-%m-%d %H:%i:%s.%f')",
+  listsIdsFirst: true,
   comparesRows: false,
   text: {
     column: BYTES_OF_COLUMN,
@@ -99,17 +101,6 @@ async function columnType(db: Queryable, table: string, column: string): Promise
     .select({ type: 'column_type', charset: 'character_set_name', collation: 'collation_name' })
   if (!found) return null
   return found.charset ? `${found.type} character set ${found.charset} collate ${found.collation}` : found.type
-}
-
-// Other binary collations still take a text and the same with trailing blanks for equal.
-async function looseColumns(db: Queryable, table: string, columns: readonly string[]): Promise<string[]> {
-  const found: { name: string }[] = await columnsOf(db, table)
-    .whereIn('column_name', columns)
-    .whereNotNull('collation_name')
-    .whereNot('collation_name', 'like', '%\\_nopad\\_bin')
-    .whereNot('collation_name', 'like', '%\\_0900\\_bin')
-    .select({ name: 'column_name' })
-  return found.map(({ name }) => name)
 }
 
 function columnsOf(db: Queryable, table: string): Knex.QueryBuilder {

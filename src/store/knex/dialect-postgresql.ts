@@ -1,4 +1,6 @@
 import { asciiLowerCase } from '../meets-filter'
+import { quotedPath } from './check/quote'
+import { readPostgresqlTable } from './check/read-postgresql'
 import type { Dialect } from './dialect'
 import { rowsOf, runPrepared } from './run-prepared'
 
@@ -33,20 +35,12 @@ export const postgresql: Dialect = {
   async columnType(db, table, column) {
     const answer = await db.raw(
       'select format_type(atttypid, atttypmod) as type from pg_attribute where attrelid = to_regclass(?) and attname = ? and not attisdropped',
-      [quoted(table), column],
+      [quotedPath(table, '"'), column],
     )
     const [found] = rowsOf(answer)
     return found ? String(found['type']) : null
   },
-  // A collation made to ignore differences, and the type citext, which does so by itself.
-  async looseColumns(db, table, columns) {
-    const answer = await db.raw(
-      `select a.attname as name from pg_attribute a join pg_type t on t.oid = a.atttypid left join pg_collation c on c.oid = a.attcollation
-       where a.attrelid = to_regclass(?) and a.attname = any(?) and (t.typname = 'citext' or not c.collisdeterministic)`,
-      [quoted(table), [...columns]],
-    )
-    return rowsOf(answer).map(({ name }) => String(name))
-  },
+  readTable: readPostgresqlTable,
   indexesInTable: false,
   buildsIndexesConcurrently: true,
   async hasIndex(db, table, index) {
@@ -54,27 +48,23 @@ export const postgresql: Dialect = {
       `select 1 from pg_index i join pg_class c on c.oid = i.indexrelid
        where i.indrelid = to_regclass(?) and c.relname = ?
          and (i.indisvalid or exists (select 1 from pg_stat_progress_create_index p where p.index_relid = i.indexrelid))`,
-      [quoted(table), index],
+      [quotedPath(table, '"'), index],
     )
     return rowsOf(answer).length > 0
   },
   exactInstantExpression: `to_char(?? at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`,
+  listsIdsFirst: false,
   comparesRows: true,
   // Under "C" lower() knows ASCII only.
   text: {
     column: 'cast(:column: as text) collate "C"',
     value: 'cast(:value as text)',
     contains: 'strpos(cast(:column: as text) collate "C", :value) > 0',
-    startswith: 'strpos(cast(:column: as text) collate "C", :value) = 1',
+    // The range is what an index serves; it lets more through than the other condition where the value ends in U+10FFFF.
+    startswith:
+      'cast(:column: as text) collate "C" >= :value and (cast(:after as text) is null or cast(:column: as text) collate "C" < :after) and strpos(cast(:column: as text) collate "C", :value) = 1',
     endswith: 'right(cast(:column: as text) collate "C", length(cast(:value as text))) = cast(:value as text)',
     icontains: 'strpos(lower(cast(:column: as text) collate "C"), :value) > 0',
     foldedValue: asciiLowerCase,
   },
-}
-
-function quoted(table: string): string {
-  return table
-    .split('.')
-    .map((part) => `"${part.replaceAll('"', '""')}"`)
-    .join('.')
 }

@@ -1,4 +1,5 @@
 import { asciiLowerCase } from '../meets-filter'
+import { readSqliteTable } from './check/read-sqlite'
 import type { Dialect } from './dialect'
 
 export const sqlite: Dialect = {
@@ -27,14 +28,7 @@ export const sqlite: Dialect = {
     const [found] = await db.raw('select type from pragma_table_info(?) where name = ?', [table, column])
     return found ? found.type || 'blob' : null
   },
-  // Only the text of CREATE TABLE says which collation a column has.
-  async looseColumns(db, table, columns) {
-    const [found] = await db.raw("select sql from sqlite_master where type = 'table' and name = ?", [table])
-    return columns.filter((column) => {
-      const name = `["\`[]?${column.replace(/\W/g, '\\$&')}["\`\\]]?`
-      return new RegExp(`[(,\\s]${name}\\s[^,]*collate\\s+["\`]?(nocase|rtrim)`, 'i').test(String(found?.sql))
-    })
-  },
+  readTable: readSqliteTable,
   indexesInTable: false,
   buildsIndexesConcurrently: false,
   async hasIndex(db, table, index) {
@@ -42,6 +36,7 @@ export const sqlite: Dialect = {
     return found.length > 0
   },
   exactInstantExpression: null,
+  listsIdsFirst: true,
   comparesRows: true,
   // instr() and substr() know no collation; lower() knows ASCII only.
   text: {

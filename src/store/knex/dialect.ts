@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import type { TableFacts } from './check/table-facts'
 import type { Queryable, Row, Statement } from './queryable'
 
 /** Everything that differs between databases. */
@@ -40,8 +41,8 @@ export interface Dialect {
   tableOptions(db: Queryable): Promise<string>
   /** The column's type, as CREATE TABLE wants it for a foreign key that refers to it; null: there is no such column. */
   columnType(db: Queryable, table: string, column: string): Promise<string | null>
-  /** Which of the columns compare otherwise than byte for byte, as far as the database can tell. */
-  looseColumns(db: Queryable, table: string, columns: readonly string[]): Promise<string[]>
+  /** What the catalogue says of a table, in one query. The name is the database's own. */
+  readTable(db: Queryable, table: string): Promise<TableFacts>
   /** Secondary indexes as part of CREATE TABLE, which alone has IF NOT EXISTS everywhere. */
   readonly indexesInTable: boolean
   /** CREATE INDEX CONCURRENTLY, outside of a transaction. */
@@ -50,6 +51,8 @@ export interface Dialect {
   hasIndex(db: Queryable, table: string, index: string): Promise<boolean>
   /** How SELECT asks for an instant (`??`) as exact as the column has it, in a form WHERE takes; null: as it is. */
   readonly exactInstantExpression: string | null
+  /** A filtered list asks for ids first, which an index answers alone, and then for their rows. */
+  readonly listsIdsFirst: boolean
   /** `(a, b) > (x, y)` goes along an index; else it is written out. */
   readonly comparesRows: boolean
   readonly text: TextConditions

@@ -1,18 +1,30 @@
 import { AppError, ConfigurationError, ServiceUnavailableError } from '../../errors'
+import { withOwnMessage } from '../../logger'
 import { DuplicateRecordError } from '../auth-store'
+import { type Place, placeOf } from './named-place'
 
 /**
  * What a failed statement may say outside this folder. Drivers put bound values (addresses, hashes) into messages and
  * knex puts the whole statement in front of them, so nothing of the original goes on but its code.
  */
-export function translateDriverError(verb: string, error: unknown): Error {
+export function translateDriverError(verb: string, error: unknown, advise: Advise = adviseDefaultTables): Error {
   if (error instanceof AppError || error instanceof ConfigurationError || error instanceof DuplicateRecordError) return error
   const code = codeOf(error)
   if (DUPLICATE.has(code)) return new DuplicateRecordError(`${verb}: a record with these unique values exists (${code})`)
   if (isConflictCode(code) || isOutage(code) || isLostConnection(error) || isInHostTransaction(code, error)) {
-    return new ServiceUnavailableError({ cause: new DriverError(verb, code) })
+    const cause = new DriverError(verb, code)
+    return new ServiceUnavailableError({ message: cause.message, cause })
   }
-  return new DriverError(verb, code, isMissingTable(code, error) ? '; run createAuthTables() or the migrations' : '')
+  return new DriverError(verb, code, advise(verb, placeOf(code, error)))
+}
+
+/** What stands behind the code: which table and column it was, and how to mend it. */
+export type Advise = (verb: string, place: Place) => string
+
+/** Of tables that nobody but us makes. */
+function adviseDefaultTables(_verb: string, { problem, table }: Place): string {
+  const isMissing = problem === 'missing table' || problem === 'missing column'
+  return isMissing ? `${table === null ? '' : `: ${problem} of ${table}`}; run createAuthTables() or the migrations` : ''
 }
 
 /** True when the unit lost to another one and may win when it is run again. */
@@ -20,7 +32,31 @@ export function isConflict(error: unknown): boolean {
   return error instanceof ServiceUnavailableError && error.cause instanceof DriverError && isConflictCode(error.cause.code)
 }
 
-/** Stands for the driver's own error, which is dropped on purpose: `console.error` prints every `cause`. */
+/**
+ * True when the column's character set has no way to write the text that it was compared with, so that no row can hold it
+ * (MariaDB's `ascii`, `latin1` and `utf8mb3`; a PostgreSQL database that is not UTF8).
+ */
+export function isUnwritableText(error: unknown): boolean {
+  return error instanceof DriverError && /^(ER_CANT_AGGREGATE_2COLLATIONS|22P05)$/.test(error.code)
+}
+
+/** What keeps a table from being looked at. `other`: nothing that keeps the store from working, as far as is known. */
+export interface Trouble {
+  readonly kind: 'missing table' | 'no database' | 'refused login' | 'unreachable' | 'other'
+  readonly code: string
+}
+
+export function troubleOf(error: unknown): Trouble {
+  const code = codeOf(error)
+  if (code === '42P01' || code === 'ER_NO_SUCH_TABLE' || placeOf(code, error).problem === 'missing table')
+    return { kind: 'missing table', code }
+  if (/^(3D000|ER_BAD_DB_ERROR|ER_NO_DB_ERROR)$/.test(code)) return { kind: 'no database', code }
+  if (/^(28...|ER_(DB)?ACCESS_DENIED_ERROR)$/.test(code)) return { kind: 'refused login', code }
+  const isUnreachable = isLostConnection(error) || UNREACHABLE.some((pattern) => pattern.test(code))
+  return { kind: isUnreachable ? 'unreachable' : 'other', code }
+}
+
+/** Stands for the driver's own error, which is dropped on purpose: `console.error` prints every `cause`. Its message is ours, and safe to log. */
 class DriverError extends Error {
   override readonly name = 'DriverError'
   readonly code: string
@@ -28,6 +64,7 @@ class DriverError extends Error {
   constructor(verb: string, code: string, hint = '') {
     super(`The database failed at ${verb} (${code})${hint}`)
     this.code = code
+    withOwnMessage(this)
   }
 }
 
@@ -54,6 +91,15 @@ export const rolledBack: ReadonlySet<unknown> = new Set(['ER_LOCK_DEADLOCK', 'ER
 function isConflictCode(code: string): boolean {
   return CONFLICTS.has(code) || code.startsWith('SQLITE_LOCKED')
 }
+
+/** Of them, those that say that nobody answers: sockets, a full pool, a server that shuts down or has no room, a file that cannot be opened. */
+const UNREACHABLE = [
+  /^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_|EHOST|ENET|ENOENT|EACCES)/,
+  /^(KnexTimeoutError|PROTOCOL_CONNECTION_LOST)$/,
+  /^(08...|53...|57P..)$/,
+  /^SQLITE_(CANTOPEN|IOERR|NOTADB)/,
+  /^ER_(CON_COUNT_ERROR|HOST_IS_BLOCKED|HOST_NOT_PRIVILEGED|SERVER_SHUTDOWN|TOO_MANY_USER_CONNECTIONS|USER_LIMIT_REACHED)$/,
+]
 
 // Sockets and name resolution; knex's full pool; PostgreSQL classes 08 connection, 28 and 3D refused at the door,
 // 53 resources, 57P shutdown, and single codes: cancelled, read-only, a right taken away; a lock that did not come in the time
@@ -82,11 +128,6 @@ const LOST =
 
 function isLostConnection(error: unknown): boolean {
   return error instanceof Error && !('code' in error) && LOST.test(error.message)
-}
-
-function isMissingTable(code: string, error: unknown): boolean {
-  if (code === '42P01' || code === '42703' || code === 'ER_NO_SUCH_TABLE' || code === 'ER_BAD_FIELD_ERROR') return true
-  return error instanceof Error && / - (no such (table|column): \S+|table \S+ has no column named \S+)$/.test(error.message)
 }
 
 // Codes are short words of the driver; anything else that calls itself a code is not repeated.

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import type { IdentityStore } from '../auth-store'
+import type { IdentityStore, IdentityWithUser, UserRecord } from '../auth-store'
 import { compiledFor, compiledSelect, slotsOf } from './compiled-for'
 import type { Connection } from './connection'
 import type { Tables } from './default-tables'
@@ -16,11 +16,10 @@ export function identitiesStore(connection: Connection, tables: Tables): Identit
       const link = { provider, subject }
       const rows = await connection.statement('identities.findWithUser', (db) => linkWithUser(db, dialect, tables, link))
       // Compared again: 'AbC', 'abc' and 'AbC ' are three subjects whatever a host's collation says.
-      const found = rows.map((row) => ({ identity: identities.toRecord(row), user: users.toRecord(row) }))
-      return (
-        found.find(({ identity, user }) => identity.provider === provider && identity.subject === subject && identity.userId === user.id) ??
-        null
-      )
+      const found = rows.map((row) => ({ identity: identities.toRecord(row), user: joinedUser(row) }))
+      const isAsked = ({ identity, user }: IdentityWithUser) =>
+        identity.provider === provider && identity.subject === subject && (user === null || identity.userId === user.id)
+      return found.find(isAsked) ?? null
     },
 
     async listForUser(userId) {
@@ -55,6 +54,11 @@ export function identitiesStore(connection: Connection, tables: Tables): Identit
       if (!where) return 0
       return connection.statement<number>('identities.deleteForUser', (db) => db(identities.name).where(where).delete())
     },
+  }
+
+  function joinedUser(row: Row): UserRecord | null {
+    const isGone = (row[users.alias('id')] ?? null) === null
+    return isGone ? null : users.toRecord(row)
   }
 
   /** Where the first write holds everything, what it saw stays so. A user without the column is written too. */
@@ -97,7 +101,7 @@ type Link = Pick<Login, 'provider' | 'subject'>
 
 const linkWithUser = compiledSelect<Link>(['provider', 'subject'], (db, { identities, users }, link) =>
   db(identities.name)
-    .join(users.name, users.column('id'), identities.column('userId'))
+    .leftJoin(users.name, users.column('id'), identities.column('userId'))
     .where(identities.where(link))
     .select([...identities.selection, ...users.selection]),
 )

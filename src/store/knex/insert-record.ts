@@ -1,6 +1,8 @@
+import type { NewUser, UserOrigin, UserRecord } from '../auth-store'
 import type { Connection } from './connection'
 import type { Queryable } from './queryable'
 import type { Row, Table, Values } from './table'
+import type { UsersTable } from './users-table'
 
 /** One INSERT. The record as it would be read back, under the key it got. */
 export async function insertRecord<R extends { id: string }>(
@@ -12,6 +14,33 @@ export async function insertRecord<R extends { id: string }>(
   const row = table.newRow(values as unknown as Partial<R>) // all of R but the key
   const id = await connection.statement(verb, (db) => insertRow(db, connection.dialect.returning, table, row))
   return table.asStored({ ...values, id } as R) // the two parts of R
+}
+
+/** The same of a user. Where the host has fields, the row is read back, because the database may have filled some of them. */
+export async function insertUser(connection: Connection, users: UsersTable, user: NewUser, origin: UserOrigin): Promise<UserRecord> {
+  const row = users.newUserRow(user, origin)
+  const { returning } = connection.dialect
+  if (!users.hostFields || !returning) {
+    const id = await connection.statement('users.insert', (db) => insertRow(db, returning, users, row))
+    return users.hostFields ? readUser(connection, users, id) : users.asStored({ ...user, id })
+  }
+  const [inserted] = await connection.statement<Row[]>('users.insert', (db) =>
+    db(users.name)
+      .insert(row)
+      .returning([...users.selection]),
+  )
+  return users.toRecord(inserted ?? {})
+}
+
+async function readUser(connection: Connection, users: UsersTable, id: string): Promise<UserRecord> {
+  const rows = await connection.statement<Row[]>('users.insert', (db) =>
+    db(users.name)
+      .where(users.where({ id }))
+      .select([...users.selection]),
+  )
+  const user = rows.map(users.toRecord).find((found) => found.id === id)
+  if (!user) throw new Error(`The row that was just inserted into ${users.name} cannot be read`)
+  return user
 }
 
 async function insertRow<R extends { id: string }>(db: Queryable, returning: boolean, table: Table<R>, row: Values): Promise<string> {

@@ -2,15 +2,17 @@ import type { Knex } from 'knex'
 import { ConfigurationError } from '../../errors'
 import type { AuthStore, IdentityRecord, RecoveryCodeRecord, SessionRecord } from '../auth-store'
 import { afterCommitOf, refuseEnded } from './after-commit'
-import { announceLooseColumns } from './announce-loose-columns'
+import type { CheckedTables } from './check/check-store-tables'
 import { type Connection, poolConnection, transactionConnection } from './connection'
 import { bindTables, type HostTables, type Tables } from './default-tables'
 import type { Dialect } from './dialect'
 import { dialectOf } from './dialect-of'
 import { identitiesStore } from './identities'
+import type { Queryable } from './queryable'
 import { recoveryCodesStore } from './recovery-codes'
 import { neverPrepare } from './run-prepared'
 import { sessionsStore } from './sessions'
+import { adviceOn } from './table-advice'
 import type { TableOptions } from './table-options'
 import { userTokensStore } from './user-tokens'
 import { usersStore } from './users'
@@ -33,12 +35,12 @@ interface CompleteOptions extends KnexStoreOptions {
   sessions?: TableOptions<SessionRecord>
 }
 
-export interface KnexStore extends Required<Omit<AuthStore, 'afterCommit'>> {
+export interface KnexStore extends Required<Omit<AuthStore, 'afterCommit' | 'check'>> {
   /**
    * The same store inside the host's transaction, which the host commits or rolls back. Nothing is repeated there after
    * a conflict. Begin it at READ COMMITTED: PostgreSQL's default, not MariaDB's.
    */
-  using(trx: Knex.Transaction): Required<AuthStore>
+  using(trx: Knex.Transaction): Required<Omit<AuthStore, 'check'>>
 }
 
 /** A `KnexStore` some of whose optional tables are `false`. */
@@ -61,22 +63,40 @@ export function createKnexStore({ knex, preparedStatements = true, ...hostTables
   if (knex.isTransaction) throw new ConfigurationError('createKnexStore() needs the pool; inside a transaction call store.using(trx).')
   warnOfSeveralWriters(knex, dialect)
   const tables = bindTables(knex, dialect, hostTables)
-  const pool = announceLooseColumns(poolConnection(knex, dialect), knex, tables, hostTables)
-  return marked({
-    ...storeOn(pool, tables, hostTables),
+  const advise = adviceOn(knex, tables, hostTables)
+  const checked: CheckedTables = { knex, dialect, tables, hostTables }
+  const onPool = {
+    ...storeOn(poolConnection(knex, dialect, advise), tables, hostTables),
     using(trx: Knex.Transaction) {
       if (!trx?.isTransaction) throw new ConfigurationError('store.using() needs the transaction that knex.transaction() hands out.')
-      const connection = transactionConnection(trx, dialect, { refuse: () => refuseEnded(trx) })
-      return marked(storeOn(connection, tables, hostTables, afterCommitOf(trx)))
+      const connection = transactionConnection(trx, dialect, { advise, refuse: () => refuseEnded(trx) })
+      return marked(storeOn(connection, tables, hostTables, afterCommitOf(trx)), null)
     },
-  })
+  }
+  return marked(onPool, checked)
 }
 
-const ours = new WeakSet<object>()
+/** Null: it works inside a transaction of the host's. */
+const ours = new WeakMap<object, CheckedTables | null>()
 
-function marked<Store extends AuthStore>(store: Store): Store {
-  ours.add(store)
+function marked<Store extends AuthStore>(store: Store, checked: CheckedTables | null): Store {
+  ours.set(store, checked)
   return store
+}
+
+/** The tables behind a store that `createKnexStore` returned; null for every other store. */
+export function checkedTablesOf(store: AuthStore): CheckedTables | null {
+  return ours.get(store) ?? null
+}
+
+/** A transaction of the host's knex. */
+export type HostTransaction = Knex.Transaction
+
+const transactions = new WeakMap<AuthStore, Queryable>()
+
+/** The knex transaction that a store of ours works in; null: it works on the pool, or is an adapter of the host's. */
+export function transactionOf(store: AuthStore): HostTransaction | null {
+  return (transactions.get(store) as HostTransaction | undefined) ?? null // a connection inside a transaction has one
 }
 
 /** True for the very store that `createKnexStore` or its `using` returned, not for a wrapper or a copy of it. */
@@ -95,7 +115,7 @@ function warnOfSeveralWriters({ client }: Knex, { name }: Dialect): void {
 
 function storeOn(connection: Connection, tables: Tables, hostTables: HostTables, afterCommit?: AuthStore['afterCommit']): AuthStore {
   const store: AuthStore = {
-    users: usersStore(connection, tables),
+    users: usersStore(connection, tables, hostTables),
     userTokens: userTokensStore(connection, tables),
     ...(hostTables.identities !== false && { identities: identitiesStore(connection, tables) }),
     ...(hostTables.recoveryCodes !== false && { recoveryCodes: recoveryCodesStore(connection, tables) }),
@@ -105,5 +125,6 @@ function storeOn(connection: Connection, tables: Tables, hostTables: HostTables,
     transaction: (work, options) =>
       connection.unit((inside) => work(inside === connection ? store : storeOn(inside, tables, hostTables)), options),
   }
+  if (connection.transaction) transactions.set(store, connection.transaction)
   return store
 }

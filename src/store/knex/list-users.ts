@@ -4,34 +4,50 @@ import type { UserListing, UserPage, UserRecord } from '../auth-store'
 import { meetsFilter } from '../meets-filter'
 import type { Connection } from './connection'
 import type { Dialect } from './dialect'
-import type { Row, Table } from './table'
+import type { Row, Selected, Table } from './table'
+import type { UsersTable } from './users-table'
 import { whereFilter } from './where-filter'
 
 /** One word, as all aliases. */
 const AGE = 'usersage'
 
 /** Along (created_at, id): where a page ends, the next begins, so that the database walks over no row that was shown already. */
-export async function listUsers(
-  connection: Connection,
-  users: Table<UserRecord>,
-  { filters, after, limit }: UserListing,
-): Promise<UserPage> {
+export async function listUsers(connection: Connection, users: UsersTable, { filters, after, limit }: UserListing): Promise<UserPage> {
   const last = after === null ? null : positionOf(users, after)
-  const rows = await connection.statement<Row[]>('users.list', (db) => {
+  const { dialect } = connection
+  const whole = [...users.selection, users.selectExactly('createdAt', AGE)]
+  const isIdsFirst = dialect.listsIdsFirst && filters.length > 0
+  const found = await connection.statement<Row[]>('users.list', (db) => {
     const query = db(users.name)
-    for (const filter of filters) whereFilter(query, users, connection.dialect, filter)
-    if (last) whereLater(query, users, connection.dialect, last)
-    return query
-      .select([...users.selection, users.selectExactly('createdAt', AGE)])
-      .orderBy([users.column('createdAt'), users.column('id')])
-      .limit(limit + 1) // one more tells whether there is a next page
+    for (const filter of filters) whereFilter(query, users, dialect, filter)
+    if (last) whereLater(query, users, dialect, last)
+    return byAge(users, query.select(isIdsFirst ? users.select(['id']) : whole)).limit(limit + 1) // one more tells whether there is a next page
   })
+  const rows = isIdsFirst ? await wholeRows(connection, users, whole, found) : found
   const shown = rows.slice(0, limit)
   const end = shown.at(-1)
   // Compared again: a host's collation may have called two keys equal.
   const exact = filters.filter(({ field }) => field === 'id')
   const isAsked = (user: UserRecord) => exact.every((filter) => meetsFilter(user, filter))
-  return { users: shown.map(users.toRecord).filter(isAsked), next: end && rows.length > limit ? asText(users, end) : null }
+  return { users: shown.map(users.toRecord).filter(isAsked), next: end && found.length > limit ? asText(users, end) : null }
+}
+
+/** A row that went meanwhile is left out. */
+async function wholeRows(connection: Connection, users: UsersTable, whole: readonly Selected[], found: readonly Row[]): Promise<Row[]> {
+  if (found.length === 0) return []
+  const ids = found.map((row) => users.value('id', users.read(row, 'id')) as Knex.Value) // an id is never null
+  return connection.statement<Row[]>('users.list', (db) =>
+    byAge(
+      users,
+      db(users.name)
+        .whereIn(users.column('id'), ids)
+        .select([...whole]),
+    ),
+  )
+}
+
+function byAge(users: UsersTable, query: Knex.QueryBuilder): Knex.QueryBuilder {
+  return query.orderBy([users.column('createdAt'), users.column('id')])
 }
 
 /** The instant as the column has it: a host's may be finer than a Date, and would come again on the next page. */

@@ -13,8 +13,9 @@ const refreshTokenColumns = [
 ]
 
 /**
- * Two tables become one (contract section 14.5): each living refresh token and each living server-side session is a row of the new
- * `auth_sessions`, so that nobody is signed out. Processes of an earlier version have to be stopped before. Only tables of exactly the
+ * Two tables become one: each living refresh token and each living server-side session is a row of the new
+ * `auth_sessions`, so that nobody is signed out. Processes of an earlier version have to be stopped before. Only tables of
+ * exactly the
  * old columns are moved, and no row is dropped before it stands elsewhere.
  */
 export const moveSessions: Move = {
@@ -52,7 +53,10 @@ export const moveSessions: Move = {
   },
 }
 
-/** Whether it is our table of release 0.1.0. False for another one that has the name. @throws ConfigurationError where it is ours and more */
+/**
+ * Whether it is our table of release 0.1.0. False for another one that has the name. @throws ConfigurationError where it is
+ * ours and more
+ */
 async function isOld(db: Queryable, table: string, ours: readonly string[]): Promise<boolean> {
   const columns = await columnsOf(db, table)
   if (!ours.every((column) => columns.has(column))) return false

@@ -3,6 +3,9 @@ import type { Version } from './version'
 
 const ofUser = (users: string): string => `foreign key (user_id) references ${users} on delete cascade`
 
+const onUsers = { table: 'auth_users', record: 'users' } as const
+const listed = 'created_at, id, is_active, is_admin, updated_at, last_login_at, email_verified_at, activated_at, totp_enabled_at'
+
 export const VERSIONS: readonly Version[] = [
   {
     name: 'doorward_0001_tables',
@@ -201,5 +204,20 @@ export const VERSIONS: readonly Version[] = [
       },
     ],
     move: moveSessions,
+  },
+  {
+    name: 'doorward_0006_user_filters',
+    tables: [],
+    // What the filters of the admin list go along, among a million users.
+    indexes: [
+      { ...onUsers, name: 'auth_users_admins', columns: 'created_at, id', where: 'is_admin', on: ['postgresql'] },
+      { ...onUsers, name: 'auth_users_admins', columns: 'is_admin, created_at, id', on: ['sqlite', 'mysql'] },
+      // Exactly the expression of `TextConditions`, so that the comparisons and `startswith` can use it.
+      { ...onUsers, name: 'auth_users_email_bytes', columns: '(cast(email as text) collate "C")', on: ['postgresql'] },
+      // Holds what can be asked about, so that no row is read that does not match. PostgreSQL reads the whole table as fast, and an index
+      // on a column that each login writes would cost it more at each login.
+      { ...onUsers, name: 'auth_users_list', columns: `${listed}, email, name`, on: ['sqlite'] },
+      { ...onUsers, name: 'auth_users_list', columns: `${listed}, email`, on: ['mysql'] }, // a `longtext` has no place in an index
+    ],
   },
 ]

@@ -1,3 +1,5 @@
+import { randomInt } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Knex } from 'knex'
 import { ConfigurationError } from '../../errors'
 import { type Connection, poolConnection, transactionConnection } from './connection'
@@ -25,7 +27,7 @@ export async function createAuthTables(knex: Knex, hostTables: HostTables = {}):
     : poolConnection(knex, dialect)
   for (const version of VERSIONS) {
     await perform(connection, version, (db) => makeTables(db, dialect, withoutReplaced(version), hostTables))
-    for (const index of addedIndexes(version, hostTables))
+    for (const index of addedIndexes(version, hostTables, dialect))
       await addIndex(connection, index, { isInTransaction: knex.isTransaction === true })
   }
 }
@@ -72,13 +74,13 @@ async function up(knex: Knex, version: Version, hostTables: HostTables): Promise
   const dialect = dialectOf(knex)
   bindTables(knex, dialect, hostTables)
   await makeTables(knex, dialect, version, hostTables)
-  for (const index of addedIndexes(version, hostTables)) await buildIndex(knex, dialect, index)
+  for (const index of addedIndexes(version, hostTables, dialect)) await buildIndex(knex, dialect, index)
 }
 
 /** What a move replaced comes back empty: its sessions have ended. */
 async function down(knex: Knex, version: Version, hostTables: HostTables): Promise<void> {
   const dialect = dialectOf(knex)
-  for (const index of addedIndexes(version, hostTables)) await dropIndex(knex, dialect, index)
+  for (const index of addedIndexes(version, hostTables, dialect)) await dropIndex(knex, dialect, index)
   for (const { name } of ownTables(version, hostTables).toReversed()) await knex.schema.dropTableIfExists(name)
   const replaced = VERSIONS.slice(0, VERSIONS.indexOf(version)).flatMap(({ tables }) => tables)
   const tables = replaced.filter(({ name }) => version.move?.replaces.includes(name))
@@ -89,8 +91,8 @@ function ownTables({ tables }: Version, hostTables: HostTables): readonly TableS
   return tables.filter((table) => isOurs(table, hostTables))
 }
 
-function addedIndexes({ indexes = [] }: Version, hostTables: HostTables): readonly AddedIndex[] {
-  return indexes.filter((index) => isOurs(index, hostTables))
+function addedIndexes({ indexes = [] }: Version, hostTables: HostTables, { name }: Dialect): readonly AddedIndex[] {
+  return indexes.filter((index) => isOurs(index, hostTables) && (index.on?.includes(name) ?? true))
 }
 
 function isOurs({ record }: { readonly record: keyof HostTables | null }, hostTables: HostTables): boolean {
@@ -113,7 +115,12 @@ async function usersOf(db: Queryable, dialect: Dialect, { users }: HostTables): 
   const type = await dialect.columnType(db, databaseName(db, name), databaseName(db, key))
   const quoted = (identifier: string) => db.raw('??', [identifier]).toQuery()
   if (type) return { table: quoted(name), key: quoted(key), type }
-  throw new ConfigurationError(`createAuthTables(): there is no column ${name}.${key} yet; create your own users table first.`)
+  const { kind } = await dialect.readTable(db, databaseName(db, name))
+  const problem =
+    kind === 'missing'
+      ? `there is no table ${name} yet, so nothing can refer to ${name}.${key}; create your own users table first, or name it in \`users.table\``
+      : `the table ${name} has no column ${key}; name its key in \`users.columns.id\``
+  throw new ConfigurationError(`createAuthTables(): ${problem}.`)
 }
 
 function hostUsers(db: Queryable, dialect: Dialect, users: NonNullable<HostTables['users']>): { name: string; key: string } {
@@ -151,13 +158,31 @@ async function canBuildConcurrently(db: Queryable, dialect: Dialect, { table }: 
 }
 
 async function buildIndex(db: Queryable, dialect: Dialect, index: AddedIndex): Promise<void> {
-  const { name, table, columns } = index
+  const { name, table, columns, where } = index
   if (await dialect.hasIndex(db, table, name)) return
-  const concurrently = (await canBuildConcurrently(db, dialect, index, db.isTransaction === true)) ? 'concurrently ' : ''
+  if (await canBuildConcurrently(db, dialect, index, db.isTransaction === true)) return buildConcurrently(db, dialect, index)
   const ifMissing = dialect.indexesInTable ? '' : 'if not exists ' // MySQL does not know it, and has a lock
-  // A build that was interrupted leaves an index that is not used.
-  if (concurrently) await db.raw(`drop index concurrently if exists ${name}`)
-  await db.raw(`create index ${concurrently}${ifMissing}${name} on ${table} (${columns})`)
+  await db.raw(`create index ${ifMissing}${name} on ${table} (${columns})${conditionOf(where)}`)
+}
+
+const mostBuilds = 5
+
+/** Two processes that build one index at once keep each other from it, so the database ends one of them. That one looks again a moment later. */
+async function buildConcurrently(db: Queryable, dialect: Dialect, { name, table, columns, where }: AddedIndex): Promise<void> {
+  for (let builds = 1; !(await dialect.hasIndex(db, table, name)); builds++) {
+    try {
+      // A build that was interrupted leaves an index that is not used.
+      await db.raw(`drop index concurrently if exists ${name}`)
+      return await db.raw(`create index concurrently if not exists ${name} on ${table} (${columns})${conditionOf(where)}`)
+    } catch (error) {
+      if (builds === mostBuilds) throw error
+      await sleep(randomInt(100, 1_000))
+    }
+  }
+}
+
+function conditionOf(where: string | undefined): string {
+  return where ? ` where ${where}` : ''
 }
 
 async function dropIndex(db: Queryable, dialect: Dialect, { name, table }: AddedIndex): Promise<void> {

@@ -1,9 +1,10 @@
 import type { Knex } from 'knex'
 import type { SessionRecord, SessionStore, SessionWithUser } from '../auth-store'
-import { compiledFor, compiledSelect, slotsOf } from './compiled-for'
+import { compiledSelect } from './compiled-for'
 import type { Connection } from './connection'
 import type { Tables } from './default-tables'
 import { deleteExpired } from './delete-expired'
+import { insertSession, insertSessionWithin } from './insert-session'
 import type { Queryable } from './queryable'
 import { rotateSession } from './rotate-session'
 import type { Row } from './table'
@@ -21,13 +22,9 @@ export function sessionsStore(connection: Connection, tables: Tables): SessionSt
     )
 
   return {
-    async insert(session) {
-      const row = sessions.newRow(session) // refuses what no column can hold
-      const isAlwaysTheSame = dialect.returning && !sessions.hostFillsColumns
-      await connection.statement('sessions.insert', async (db) =>
-        isAlwaysTheSame ? dialect.run(db, insertSession(db, tables, session)) : db(sessions.name).insert(row),
-      )
-    },
+    insert: (session) => insertSession(connection, tables, session),
+
+    insertWithin: (session, most) => insertSessionWithin(connection, tables, session, most),
 
     async find(wanted) {
       if (!sessions.match(wanted)) return null
@@ -107,10 +104,6 @@ export function sessionsStore(connection: Connection, tables: Tables): SessionSt
 function alive(query: Knex.QueryBuilder, { sessions }: Tables, at: Date): Knex.QueryBuilder {
   return query.where(sessions.where({ revokedAt: null })).where(sessions.column('expiresAt'), '>', sessions.value('expiresAt', at))
 }
-
-const insertSession = compiledFor<SessionRecord>((db, { sessions }) =>
-  db(sessions.name).insert(sessions.newRow(slotsOf<SessionRecord>([...sessions.fields]))),
-)
 
 const byId = compiledSelect<Pick<SessionRecord, 'id'>>(['id'], withUser)
 const byToken = compiledSelect<Pick<SessionRecord, 'tokenHash' | 'kind'>>(['tokenHash', 'kind'], withUser)

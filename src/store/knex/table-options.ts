@@ -1,11 +1,15 @@
 import { ConfigurationError } from '../../errors'
+import { seeTroubleshooting } from '../../troubleshooting'
+
+/** Which of your columns holds which of our fields. `false`: you have none, for the fields that docs/store.md lists as optional. */
+export type ColumnMap<R> = { readonly [Field in keyof R]?: string | false }
 
 /** A table of the host's own. What is not given is as in the default table. */
 export interface TableOptions<R> {
   /** May name its schema: `app.people`. */
   table?: string
   /** Our field -> your column; `false`: you have none, for the fields docs/store.md lists as optional. */
-  columns?: { readonly [Field in keyof R]?: string | false }
+  columns?: ColumnMap<R>
   /** The key's type, 'uuid' by default. Integer keys are made by the database, the others by us, as UUID v4. */
   ids?: 'uuid' | 'integer' | 'text'
   /** Columns of your own that need a value in a new row; a key given here is used instead of a UUID. */
@@ -28,11 +32,15 @@ export interface MappableTable {
   readonly keyIsGiven?: boolean
 }
 
-/** @throws ConfigurationError in a sentence that names the option */
-export function checkTableOptions(name: string, options: unknown, definition: MappableTable): void {
+/**
+ * @param more other options of this table, which are checked elsewhere
+ * @throws ConfigurationError in a sentence that names the option
+ */
+export function checkTableOptions(name: string, options: unknown, definition: MappableTable, more: readonly string[] = []): void {
   if (typeof options !== 'object' || options === null || Array.isArray(options)) throw refusal(name, ' must be an object of table options.')
   for (const key of Object.keys(options))
-    if (!KEYS.has(key)) throw refusal(name, `.${key} is not an option; known are ${[...KEYS].join(', ')}.`)
+    if (!KEYS.has(key))
+      throw refusal(name, `.${key} is not an option; known are ${[...KEYS, ...more].join(', ')}. ${seeTroubleshooting('unknown-names')}`)
   const { table, columns = {}, ids, insertDefaults, instants } = options as Record<string, unknown> // an object, as checked
   if (table !== undefined && !isName(table)) throw refusal(name, '.table must be the name of a table.')
   if (ids !== undefined && !['uuid', 'integer', 'text'].includes(String(ids)))
@@ -43,21 +51,31 @@ export function checkTableOptions(name: string, options: unknown, definition: Ma
   if (insertDefaults !== undefined && typeof insertDefaults !== 'function') throw refusal(name, '.insertDefaults must be a function.')
   if (typeof columns !== 'object' || columns === null) throw refusal(name, '.columns must be an object: our field -> your column.')
   for (const [field, column] of Object.entries(columns)) checkColumn(`${name}.columns.${field}`, field, column, definition)
+  const needed = Object.keys(columns).filter((field) => Reflect.get(columns, field) === false && !Object.hasOwn(definition.optional, field))
+  if (needed.length > 0)
+    throw refusal(
+      needed.map((field) => `${name}.columns.${field}`).join(', '),
+      ` cannot be false: doorward does not work without ${needed.length === 1 ? 'this column' : 'these columns'}. ${fixOf(name, definition)}`,
+    )
+}
+
+function fixOf(name: string, { fields, optional }: MappableTable): string {
+  const may = Object.keys(fields).filter((field) => Object.hasOwn(optional, field))
+  return may.length === 0 ? `No column of ${name} may be missing.` : `Of ${name} only ${may.join(', ')} may be false.`
 }
 
 function refusal(name: string, problem: string): ConfigurationError {
   return new ConfigurationError(`createKnexStore(): ${name}${problem}`)
 }
 
-function checkColumn(path: string, field: string, column: unknown, { fields, optional }: MappableTable): void {
-  if (!Object.hasOwn(fields, field)) throw refusal(path, ` is no field; known are ${Object.keys(fields).join(', ')}.`)
+function checkColumn(path: string, field: string, column: unknown, { fields }: MappableTable): void {
+  if (!Object.hasOwn(fields, field))
+    throw refusal(path, ` is no field; known are ${Object.keys(fields).join(', ')}. ${seeTroubleshooting('unknown-names')}`)
   if (column === undefined) return
-  if (column === false && !Object.hasOwn(optional, field))
-    throw refusal(path, ` cannot be false: doorward does not work without this column.`)
   if (column !== false && (!isName(column) || column.includes('.'))) throw refusal(path, ` must be the name of a column, or false.`)
 }
 
 // knex reads more into a name: an alias, every column, or a place for a value.
-function isName(value: unknown): value is string {
+export function isName(value: unknown): value is string {
   return typeof value === 'string' && value.trim() !== '' && !/\sas\s|[*?]|\0/i.test(value)
 }

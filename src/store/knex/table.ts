@@ -36,6 +36,9 @@ export interface Table<R> {
   readonly name: string
   /** Those with a column. */
   readonly fields: ReadonlySet<keyof R>
+  readonly ids: NonNullable<TableOptions<R>['ids']>
+  /** Where each field lives. */
+  readonly columns: ReadonlyMap<keyof R, MappedColumn>
   /** The key of a new row is made by the database. */
   readonly databaseMakesKeys: boolean
   /** New rows have columns of the host's own, which may be others for each. */
@@ -59,6 +62,8 @@ export interface Table<R> {
   toRow(values: Partial<R>): Values
   /** A whole row for INSERT: the host's own columns too, and the key unless the database makes it. */
   newRow(values: Partial<R>): Values
+  /** The same of columns that are there already. What is `given` wins over `own`, which are the host's. */
+  completeRow(given: Values, own: Record<string, unknown> | undefined, id?: unknown): Values
   /** Like `selection`, of a few fields. */
   select(fields: readonly (keyof R)[]): readonly Selected[]
   /** An instant under `alias`, as exact as the column has it, in a form that WHERE takes again. */
@@ -67,8 +72,26 @@ export interface Table<R> {
   toRecord(row: Row): R
   /** The values as `selection` would return them. */
   asRow(values: Partial<R>): Row
-  /** The record as it would be read back: without what has no column. */
+  /** The record as it would be read back: without what has no column, and cut to the width of the columns. */
   asStored(record: R): R
+  /** Remembers that the database's column is narrower than ours: longer values are cut, or refused by `toRow`. */
+  narrow(field: keyof R, width: Width): void
+  /** The values, cut where `narrow` said so. */
+  fit<Values extends Partial<R>>(values: Values): Values
+}
+
+export interface Width {
+  /** In characters. */
+  readonly length: number
+  readonly isCut: boolean
+}
+
+export interface MappedColumn {
+  readonly name: string
+  /** What it is called in the default table. */
+  readonly defaultName: string
+  readonly kind: ColumnKind
+  readonly maxLength?: number
 }
 
 export interface Binding {
@@ -76,12 +99,6 @@ export interface Binding {
   readonly dialect: Dialect
   /** The type of the users' keys, which other tables refer to. */
   readonly userIds: NonNullable<TableOptions<unknown>['ids']>
-}
-
-interface Column {
-  readonly name: string
-  readonly kind: ColumnKind
-  readonly maxLength?: number
 }
 
 export function bindTable<R extends { id: string }>(
@@ -92,20 +109,21 @@ export function bindTable<R extends { id: string }>(
   const { optional, prefix } = definition
   const name = options.table ?? definition.table
   const names = Object.keys(definition.fields) as (keyof R & string)[] // a mapped type has exactly the keys of R
-  const columns: ReadonlyMap<keyof R, Column> = columnsOf(definition, options, userIds)
+  const columns: ReadonlyMap<keyof R, MappedColumn> = columnsOf(definition, options, userIds)
   const selected = new Map([...columns].map(([field, column]) => [field, selectedColumn(column, name, alias(prefix, String(field)))]))
 
   // Every record of every request comes this way: what is the same for all rows is made once.
   const readers = [...columns].map(([field, { kind }]) => ({ field: String(field), as: alias(prefix, String(field)), kind }))
   const missing = names.filter((field) => !columns.has(field))
+  const widths = new Map<keyof R, Width>()
 
-  function columnOf(field: keyof R): Column {
+  function columnOf(field: keyof R): MappedColumn {
     const column = columns.get(field)
     if (!column) throw new ConfigurationError(`The table ${name} has no column for ${String(field)}; map one in createKnexStore().`)
     return column
   }
 
-  function selectedColumn({ name: column, kind }: Column, from: string, as: string): Selected {
+  function selectedColumn({ name: column, kind }: MappedColumn, from: string, as: string): Selected {
     const expression = expressionOf(kind, dialect)
     return expression ? knex.raw(`${expression} as ??`, [`${from}.${column}`, as]) : `${from}.${column} as ${as}`
   }
@@ -113,6 +131,8 @@ export function bindTable<R extends { id: string }>(
   const table: Table<R> = {
     name,
     fields: new Set(columns.keys()),
+    ids: options.ids ?? 'uuid',
+    columns,
     databaseMakesKeys: options.ids === 'integer',
     hostFillsColumns: options.insertDefaults !== undefined,
     selection: [...selected.values()],
@@ -150,18 +170,19 @@ export function bindTable<R extends { id: string }>(
     toRow(values) {
       const row: Values = {}
       const bad: string[] = []
-      for (const [field, value] of entries(values)) {
+      for (const [field, value] of entries(table.fit(values))) {
         const column = columns.get(field)
         if (!column) continue
-        if (canHold(column.kind, value, column.maxLength)) row[column.name] = toColumn(column.kind, value, knex, dialect)
+        if (canHold(column.kind, value, widths.get(field)?.length ?? column.maxLength))
+          row[column.name] = toColumn(column.kind, value, knex, dialect)
         else bad.push(field)
       }
       if (bad.length > 0) throw new ValidationError({ details: { errors: bad.map((path) => ({ path, rule: 'unstorable' })) } })
       return row
     },
-    newRow({ id, ...values }) {
-      const own = options.insertDefaults?.() as Values | undefined // the host's words, which knex judges
-      const rest = { ...(own && withoutOurs(own)), ...table.toRow(values as unknown as Partial<R>) } // all of R but the key
+    newRow: ({ id, ...values }) => table.completeRow(table.toRow(values as unknown as Partial<R>), options.insertDefaults?.(), id), // all of R but the key
+    completeRow(given, own, id) {
+      const rest = { ...(own && withoutOurs(own as Values, given)), ...given } // the host's words, which knex judges
       if (table.databaseMakesKeys) return rest
       const key = id ?? own?.[table.bareColumn('id')] ?? randomUUID()
       const { name: column, kind } = columnOf('id')
@@ -182,13 +203,20 @@ export function bindTable<R extends { id: string }>(
       return completed(record as Partial<R>) // fields of R
     },
     asRow: (values) => Object.fromEntries(entries(values).map(([field, value]) => [table.alias(field), value])),
-    asStored: (record) => completed(Object.fromEntries(entries(record).filter(([field]) => columns.has(field))) as Partial<R>), // fields of R
+    asStored: (record) => completed(Object.fromEntries(entries(table.fit(record)).filter(([field]) => columns.has(field))) as Partial<R>), // fields of R
+    narrow: (field, width) => void widths.set(field, width),
+    fit(values) {
+      if (widths.size === 0) return values
+      const cut = entries<R>(values).map(([field, value]) => [field, fitted(value, widths.get(field))])
+      return { ...values, ...Object.fromEntries(cut) }
+    },
   }
   return table
 
   /** What we write wins in any spelling: to a database EMAIL and email are one column, and SQLite takes the first. */
-  function withoutOurs(own: Values): Values {
-    const ours = new Set([...columns].flatMap(([field, column]) => (field === 'id' ? [] : [column.name.toLowerCase()])))
+  function withoutOurs(own: Values, given: Values): Values {
+    const mapped = [...columns].flatMap(([field, column]) => (field === 'id' ? [] : [column.name]))
+    const ours = new Set([...mapped, ...Object.keys(given)].map((column) => column.toLowerCase()))
     return Object.fromEntries(Object.entries(own).filter(([column]) => !ours.has(column.toLowerCase())))
   }
 
@@ -204,8 +232,8 @@ function columnsOf<R>(
   { fields }: TableDefinition<R>,
   options: TableOptions<R>,
   userIds: Binding['userIds'],
-): Map<keyof R & string, Column> {
-  const columns = new Map<keyof R & string, Column>()
+): Map<keyof R & string, MappedColumn> {
+  const columns = new Map<keyof R & string, MappedColumn>()
   const kinds: Record<FieldKind, ColumnKind> = {
     id: keyKind(options.ids ?? 'uuid'),
     userId: keyKind(userIds),
@@ -221,10 +249,20 @@ function columnsOf<R>(
     const owner = owners.get(name)
     if (owner) throw new ConfigurationError(`createKnexStore(): the column ${name} is mapped twice, to ${owner} and ${field}.`)
     owners.set(name, field)
-    const { maxLength } = definition
-    columns.set(field as keyof R & string, { name, kind: kinds[definition.kind], ...(maxLength === undefined ? {} : { maxLength }) }) // as above
+    const { maxLength, column: defaultName } = definition
+    columns.set(field as keyof R & string, {
+      name,
+      defaultName,
+      kind: kinds[definition.kind],
+      ...(maxLength === undefined ? {} : { maxLength }),
+    }) // as above
   }
   return columns
+}
+
+function fitted(value: unknown, width: Width | undefined): unknown {
+  if (!width?.isCut || typeof value !== 'string' || value.length <= width.length) return value
+  return [...value].slice(0, width.length).join('')
 }
 
 function keyKind(ids: Binding['userIds']): ColumnKind {

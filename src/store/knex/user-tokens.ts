@@ -7,6 +7,7 @@ import { insertRecord } from './insert-record'
 import type { Row } from './table'
 import { updateReturning } from './update-returning'
 
+const abandonedAfterMs = 7 * 86_400_000
 const centuryMs = 36_525 * 86_400_000
 
 export function userTokensStore(connection: Connection, { users, userTokens }: Tables): UserTokenStore {
@@ -44,16 +45,31 @@ export function userTokensStore(connection: Connection, { users, userTokens }: T
 
     // Expired ones too: to a process whose clock is behind they are still open.
     async consumeAllForUser(userId, at, purpose) {
-      const open = userTokens.match(purpose === undefined ? { userId, usedAt: null } : { userId, usedAt: null, purpose })
+      const open = userTokens.match({ userId, usedAt: null })
       if (!open) return 0
+      const column = userTokens.column('purpose')
       const changes = userTokens.toRow({ usedAt: at })
       const [expiresAt, end] = [userTokens.column('expiresAt'), userTokens.value('expiresAt', at)]
       return connection.statement<number>('userTokens.consumeAllForUser', (db) => {
         const earlier = db.raw('case when ?? > ? then ? else ?? end', [expiresAt, end, end, expiresAt])
-        return db(userTokens.name)
-          .where(open)
-          .update({ ...changes, [userTokens.bareColumn('expiresAt')]: earlier })
+        const query = db(userTokens.name).where(open)
+        const meant = purpose === undefined ? query.whereNot(column, 'UNDO') : query.whereIn(column, [purpose].flat())
+        return meant.update({ ...changes, [userTokens.bareColumn('expiresAt')]: earlier })
       })
+    },
+
+    async listOpen(userId, purpose, at) {
+      const open = userTokens.match({ userId, purpose, usedAt: null })
+      if (!open) return []
+      const rows = await connection.statement<Row[]>('userTokens.listOpen', (db) =>
+        db(userTokens.name)
+          .where(open)
+          .where(userTokens.column('expiresAt'), '>', userTokens.value('expiresAt', at))
+          .orderBy([userTokens.column('createdAt'), userTokens.column('id')])
+          .select([...userTokens.selection]),
+      )
+      // Compared again: a host's collation may have called two keys equal.
+      return rows.map(userTokens.toRecord).filter((token) => token.userId === userId && token.purpose === purpose)
     },
 
     async wasConsumed(userId, purpose) {
@@ -72,11 +88,21 @@ export function userTokensStore(connection: Connection, { users, userTokens }: T
 
     deleteExpired: (expired) =>
       deleteExpired(connection, 'userTokens.deleteExpired', userTokens, 'expiresAt', expired, (query) =>
-        users.fields.has('activatedAt') ? query : query.whereNot(redeemedActivation),
+        users.fields.has('activatedAt') ? query.whereNot(recentActivation(expired.before)) : query.whereNot(redeemedActivation),
       ),
   }
 
-  /** Tells, where no column does, that the account was active once (contract section 10.4). */
+  /** Tells for a while when a pending account was abandoned (`users.deleteAbandoned`). */
+  function recentActivation(before: Date): (query: Knex.QueryBuilder) => void {
+    const since = new Date(before.getTime() - abandonedAfterMs)
+    return (query) =>
+      query
+        .where(userTokens.where({ purpose: 'ACTIVATION' }))
+        .whereNull(userTokens.column('usedAt'))
+        .where(userTokens.column('expiresAt'), '>', userTokens.value('expiresAt', since))
+  }
+
+  /** Tells, where no column does, that the account was active once. */
   function redeemedActivation(query: Knex.QueryBuilder): void {
     query
       .where(userTokens.where({ purpose: 'ACTIVATION' }))

@@ -2,17 +2,19 @@ import type { Knex } from 'knex'
 import type { UserRecord, UserStore } from '../auth-store'
 import { compiledSelect } from './compiled-for'
 import type { Connection } from './connection'
-import type { Tables } from './default-tables'
+import type { HostTables, Tables } from './default-tables'
+import { deleteAbandoned } from './delete-abandoned'
+import { isUnwritableText } from './driver-errors'
 import { holdAdmins } from './hold-admins'
 import { holdUser } from './hold-user'
-import { insertRecord } from './insert-record'
+import { insertUser } from './insert-record'
 import { listUsers } from './list-users'
 import type { Queryable } from './queryable'
 import { recordLogin } from './record-login'
 import type { Row } from './table'
 import { updateFound } from './update-found'
 
-export function usersStore(connection: Connection, tables: Tables): UserStore {
+export function usersStore(connection: Connection, tables: Tables, hostTables: HostTables): UserStore {
   const { users } = tables
   // What came back is compared again: a host's collation may have called two strings equal.
   const only = (rows: Row[], wanted: Partial<UserRecord>): UserRecord | null => {
@@ -31,12 +33,18 @@ export function usersStore(connection: Connection, tables: Tables): UserStore {
 
   return {
     fields: users.fields,
+    ids: users.ids,
+    ...(users.hostFields && { hostFields: users.hostFields.rules }),
 
     find: (id) => read('users.find', { id }),
 
-    findByEmail: (email) => read('users.findByEmail', { email }),
+    findByEmail: (email) =>
+      read('users.findByEmail', { email }).catch((error: unknown) => {
+        if (isUnwritableText(error)) return null // people type any text into a login
+        throw error
+      }),
 
-    insert: (newUser) => insertRecord(connection, 'users.insert', users, newUser),
+    insert: (newUser, origin = { by: 'command' }) => insertUser(connection, users, newUser, origin),
 
     async update(id, changes) {
       const where = users.match({ id })
@@ -67,12 +75,15 @@ export function usersStore(connection: Connection, tables: Tables): UserStore {
       return changed === 1
     },
 
+    deleteAbandoned: (expired) => deleteAbandoned(connection, tables, hostTables, expired),
+
     list: (listing) => listUsers(connection, users, listing),
 
     async lockAdmins() {
       if (!users.fields.has('isAdmin')) return []
       const rows = await connection.together('users.lockAdmins', (db) => holdAdmins(db, connection.dialect, users))
-      return rows.map(users.toRecord).toSorted((one, other) => (one.id < other.id ? -1 : 1))
+      const admins = rows.map(users.toRecord).filter((user) => user.isAdmin && user.isActive)
+      return admins.toSorted((one, other) => (one.id < other.id ? -1 : 1))
     },
   }
 }

@@ -25,6 +25,10 @@ export interface Move {
 }
 
 export interface AddedIndex extends IndexSchema {
+  /** Databases that need it; left out: all. */
+  readonly on?: readonly Dialect['name'][]
+  /** Of a partial index. */
+  readonly where?: string
   readonly table: string
   /** As in `TableSchema`. */
   readonly record: keyof HostTables | null

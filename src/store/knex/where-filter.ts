@@ -2,10 +2,15 @@ import type { Knex } from 'knex'
 import type { FilterableUserField, UserFilter, UserFilterValue, UserRecord } from '../auth-store'
 import type { Dialect } from './dialect'
 import type { Table } from './table'
+import type { UsersTable } from './users-table'
 
 /** Adds a filter to a query. Fields become columns by the table alone; values are always bound. */
-export function whereFilter(query: Knex.QueryBuilder, users: Table<UserRecord>, dialect: Dialect, filter: UserFilter): void {
+export function whereFilter(query: Knex.QueryBuilder, users: UsersTable, dialect: Dialect, filter: UserFilter): void {
   const { field } = filter
+  if (users.role && field === 'isAdmin') {
+    users.role.whereFilter(query, filter)
+    return
+  }
   const compare = (on: Knex.QueryBuilder, operator: Comparison, value: UserFilterValue) =>
     whereCompared(on, users, dialect, { field, operator, value })
   switch (filter.operator) {
@@ -71,8 +76,17 @@ function whereFound(query: Knex.QueryBuilder, users: Table<UserRecord>, dialect:
   if (!isText(field) || !canBe(users, field, value)) query.whereNull(users.column('id'))
   else {
     const needle = operator === 'icontains' ? dialect.text.foldedValue(value) : value
-    query.whereRaw(dialect.text[operator], { column: users.column(field), value: needle })
+    query.whereRaw(dialect.text[operator], { column: users.column(field), value: needle, after: textAfter(needle) })
   }
+}
+
+/** The first text behind all those that begin with this one, by code points; null: there is none that is simple to say. */
+function textAfter(text: string): string | null {
+  const characters = [...text]
+  const last = characters.pop()?.codePointAt(0)
+  if (last === undefined || last >= 0x10ffff) return null
+  const next = last + 1
+  return characters.join('') + String.fromCodePoint(next >= 0xd800 && next <= 0xdfff ? 0xe000 : next)
 }
 
 /** PostgreSQL fails at what a column cannot hold (a key of another form, NUL) where others just find nothing. */

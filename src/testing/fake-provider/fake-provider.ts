@@ -27,9 +27,13 @@ export interface FakeRequest {
 export type FakeHandler = (request: FakeRequest, response: ServerResponse) => void | Promise<void>
 
 export interface CodeOptions {
+  /** Who signs in. */
   profile?: FakeProfile
+  /** As the authorize URL had it. */
   redirectUri?: string
+  /** As the authorize URL had it: S256 (RFC 7636). */
   codeChallenge?: string
+  /** As the authorize URL had it. */
   nonce?: string
   /** Space separated; an id_token comes back when it has `openid`. Default `openid email profile`. */
   scope?: string

@@ -12,6 +12,8 @@ export interface Report {
   /** Their versions are told. */
   packages: readonly string[]
   options: BenchOptions
+  /** As it was called, where it takes other options. */
+  command?: string
 }
 
 export interface Goal {
@@ -24,9 +26,9 @@ export interface Goal {
 const page = join(import.meta.dirname, '../../../docs/benchmarks.md')
 
 /** Prints the table and what became of the goals; the exit code: 1 where one is missed. */
-export function report({ name, columns, rows, goals, packages, options }: Report): number {
+export function report({ name, columns, rows, goals, packages, options, command = commandOf(name, options) }: Report): number {
   const text = [
-    conditions(name, packages, options),
+    conditions(packages, command),
     table([columns, ...rows.map((row) => row.map((cell) => (typeof cell === 'number' ? rounded(cell) : cell)))]),
     goals.map((goal) => `- ${isMet(goal) ? '' : '**Missed**: '}${sentence(goal)}`).join('\n'),
   ].join('\n\n')
@@ -35,10 +37,13 @@ export function report({ name, columns, rows, goals, packages, options }: Report
   return goals.every(isMet) ? 0 : 1
 }
 
-function conditions(name: string, packages: readonly string[], { rounds, quick }: BenchOptions): string {
+function commandOf(name: string, { rounds, quick }: BenchOptions): string {
+  return `npm run bench -- ${name} --rounds ${rounds}${quick ? ' --quick' : ''}`
+}
+
+function conditions(packages: readonly string[], command: string): string {
   const cores = `${availableParallelism()} cores of ${cpus()[0]?.model.trim()}, ${(totalmem() / 2 ** 30).toFixed(0)} GiB`
   const versions = packages.map((item) => `${item} ${versionOf(item)}`).join(', ')
-  const command = `npm run bench -- ${name} --rounds ${rounds}${quick ? ' --quick' : ''}`
   return `${new Date().toISOString().slice(0, 10)}; ${cores}; Node ${process.version}; ${versions}. \`${command}\``
 }
 

@@ -53,8 +53,6 @@ const floods = {
   'rate-limit': (number) =>
     passed((next) => limit({ ip: `10.${number >> 16}.${(number >> 8) & 255}.${number & 255}` }, { setHeader() {} }, next)),
   'remembered-tokens': rememberedTokens,
-  // As many as a router holds of them; here the one option that is not the router's own default.
-  'spent-states': countersOf(memoryCounters({ maxKeys: 500_000 })),
   'unknown-kids': unknownKid,
 }
 

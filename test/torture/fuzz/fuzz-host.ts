@@ -11,6 +11,7 @@ import { type Mounted, mount, testSecret } from '../../support/app'
 import type { Database } from '../../support/databases'
 import type { FakeProvider } from '../../support/fake-provider'
 import { linkTemplates, type Mailbox, mailbox } from '../../support/mailbox'
+import { navigate } from '../../support/navigate'
 import type { LiveKind } from './wish'
 import type { FuzzedRoute } from './wishes'
 
@@ -206,7 +207,7 @@ function tokenInHand(provider: FakeProvider): string {
 
 /** A redirect that waits for its callback. */
 async function beginLogin(host: FuzzHost['mounted'], origin: string, email: string): Promise<Partial<Persona>> {
-  const response = await fetch(`${origin}/auth/oauth/corp/login`, { redirect: 'manual' })
+  const response = await navigate(`${origin}/auth/oauth/corp/login`)
   const profile = { sub: `subject-${email}`, email: `social-${email}`, email_verified: true }
   const { code, state } = host.provider.authorize(response.headers.get('location') ?? '', { profile })
   const cookie = /oauth_state=([^;]+)/.exec(response.headers.getSetCookie().join('\n'))?.[1] ?? ''

@@ -41,11 +41,22 @@ function isElsewhere({ parameters, quirk }: Wish): boolean {
   return quirk !== null || parameters.some(({ value, raw }) => raw || value === '' || (value instanceof Live && value.damage !== null))
 }
 
-const ourCookies = ['access_token', 'refresh_token', 'auth_session', 'oauth_state']
+const ourCookies = [
+  'access_token',
+  'refresh_token',
+  'auth_session',
+  'oauth_state',
+  'oauth_binding',
+  'signup_binding',
+  'csrf_binding',
+  'auth_device',
+]
+/** Browsers may hold a cookie without a name, which they send as one of ours. */
+const namelessExpiry = /^=none;.*; Expires=Thu, 01 Jan 1970 00:00:00 GMT$/
 
 function strangeCookie(headers: Answered['headers']): string | null {
   const lines = [headers['set-cookie'] ?? []].flat()
-  return lines.find((line) => !ourCookies.includes(line.split('=')[0] ?? '')) ?? null
+  return lines.find((line) => !ourCookies.includes(line.split('=')[0] ?? '') && !namelessExpiry.test(line)) ?? null
 }
 
 function complaintAboutPage({ path }: Wish, { status }: Answered): string | null {

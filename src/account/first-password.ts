@@ -1,0 +1,60 @@
+import type { AuthMethod } from '../amr'
+import { type AuthContext, unitOfWork } from '../context'
+import { InvalidTokenError, PasswordAlreadySetError, UnauthorizedError } from '../errors'
+import type { Locale } from '../http/locale'
+import { checkPassword } from '../passwords/check-password'
+import { hasPassword } from '../passwords/unusable-password'
+import { findActiveUser } from '../step-up/find-active-user'
+import { holdSession } from '../step-up/fresh-session'
+import { requireFactor } from '../step-up/require-factor'
+import type { SessionRecord, UserRecord } from '../store/auth-store'
+import { announceChange } from '../undo/announce-change'
+
+export interface FirstPassword {
+  userId: string
+  newPassword: string
+  /** How the session that asks began; left out: a call without one, whose caller answers for it. */
+  amr?: readonly AuthMethod[] | undefined
+  /** The session that asks: it must not end meanwhile. */
+  session?: SessionRecord | null | undefined
+  /** True: the person showed a code of an old factor, so no link undoes the change. */
+  isFinal?: boolean | undefined
+  /** Of the notice. Default: `defaultLocale`. */
+  locale?: Locale | undefined
+}
+
+/**
+ * Sets the password of an account that has none: one that a provider's sign-in made, or that the first proof of its address took over.
+ * @throws PasswordAlreadySetError, ValidationError (the password), UnauthorizedError (the account is gone), AccountInactiveError,
+ *   MfaRequiredError, InvalidTokenError (the session has ended), TooManyRequestsError
+ */
+export async function setFirstPassword(
+  ctx: AuthContext,
+  { userId, newPassword, amr, session, isFinal, locale }: FirstPassword,
+): Promise<void> {
+  const seen = await findActiveUser(ctx, userId)
+  requireFactor(ctx, seen, amr)
+  if (hasPassword(seen)) throw new PasswordAlreadySetError()
+  await checkPassword(ctx, newPassword, seen)
+  const hashedPassword = await ctx.hasher.hash(newPassword)
+  await announceChange(ctx, userId, { topic: 'password_changed', locale }, (leaveUndoPoint) =>
+    unitOfWork(ctx, async (ctx) => {
+      const user = await ctx.store.users.lock(userId)
+      if (!user?.isActive) throw new UnauthorizedError()
+      await holdSession(ctx, session)
+      // Something has ended what was before; without a table of sessions, this alone tells.
+      if (!hasPassword(user) && user.hashedPassword !== seen.hashedPassword) throw new InvalidTokenError()
+      await store(ctx, user, hashedPassword, () => leaveUndoPoint(ctx, { user, isFinal }))
+    }),
+  )
+  ctx.events.emit('password.changed', { userId, by: 'change' })
+}
+
+/** Of two at once, one is the first. */
+async function store(ctx: AuthContext, user: UserRecord, hashedPassword: string, leaveUndoPoint: () => Promise<void>): Promise<void> {
+  if (hasPassword(user)) throw new PasswordAlreadySetError()
+  const now = ctx.now()
+  await leaveUndoPoint()
+  await ctx.store.users.update(user.id, { hashedPassword, passwordSetAt: now, updatedAt: now })
+  await ctx.store.userTokens.consumeAllForUser(user.id, now, ['PASSWORD_RESET', 'EMAIL_CHANGE'])
+}

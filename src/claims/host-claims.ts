@@ -1,0 +1,95 @@
+import type { HostTypes } from '../store/host-types'
+
+/** What JSON can say. */
+export type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json }
+
+/** Claims of the host's own, as they stand at the top level of an access token. Frozen throughout, because many requests share them. */
+export type HostClaims = Readonly<Record<string, Json>>
+
+/** The claims that the host stated; without any, whatever names and values JSON has. */
+export type ClaimsOf<Host extends HostTypes> = Host extends { claims: infer Claims extends object }
+  ? Claims
+  : Readonly<Record<string, Json | undefined>>
+
+export const noClaims: HostClaims = Object.freeze({})
+
+/** The claims that a token's issuer alone may set, and a name that would set an object's prototype. */
+const reserved: ReadonlySet<string> = new Set([
+  ...['iss', 'sub', 'aud', 'exp', 'nbf', 'iat', 'jti', 'typ', 'amr', 'email', 'sid', 'client_id', 'auth_time', 'act', 'scope'],
+  '__proto__',
+])
+
+const maxBytes = 1024
+
+/** What a host's function returned is no set of claims. Its message names a claim, never a value. */
+export class ClaimRefusedError extends Error {
+  override readonly name = 'ClaimRefusedError'
+  /** Null: it is about no single claim. */
+  readonly claim: string | null
+
+  constructor(claim: string | null, message: string) {
+    super(message)
+    this.claim = claim
+  }
+}
+
+/**
+ * Copies what a host's function returned; `undefined` is no claims. Members that are `undefined` are left out, as JSON does.
+ * @throws ClaimRefusedError for anything but a plain object of JSON, for a reserved name, and for more than 1 KiB
+ */
+export function readHostClaims(given: unknown): HostClaims {
+  if (given === undefined) return noClaims
+  if (!isPlainObject(given)) throw new ClaimRefusedError(null, 'it must return a plain object of claims, or undefined')
+  const entries = Object.entries(given).filter(([, value]) => value !== undefined)
+  const claims = Object.freeze(Object.fromEntries(entries.map(([name, value]) => [name, readClaim(name, value)])))
+  if (bytesOf(claims) > maxBytes) throw new ClaimRefusedError(largest(claims), `all claims together may have ${maxBytes} bytes as JSON`)
+  return claims
+}
+
+function readClaim(name: string, value: unknown): Json {
+  if (reserved.has(name)) throw new ClaimRefusedError(name, 'the name is reserved')
+  const json = copyOfJson(value)
+  if (json === undefined) throw new ClaimRefusedError(name, 'its value is not JSON')
+  return json
+}
+
+/** Returns the host's claims of a token whose signature was checked. Reserved names are not among them. */
+export function hostClaimsOf(payload: object): HostClaims {
+  const own = Object.entries(payload).filter(([name]) => !reserved.has(name))
+  return own.length === 0 ? noClaims : Object.fromEntries(own.map(([name, value]) => [name, copyOfJson(value) ?? null]))
+}
+
+// No JSON of 1 KiB is deeper. What refers to itself is.
+const maxDepth = 512
+
+/** Returns a frozen copy; undefined for what JSON cannot say, or would say otherwise: a date, NaN, an object of a class. */
+function copyOfJson(value: unknown, depth = 0): Json | undefined {
+  if (value === null || typeof value === 'string' || typeof value === 'boolean') return value
+  if (typeof value === 'number') return Number.isFinite(value) ? value : undefined
+  if (depth > maxDepth || typeof value !== 'object') return undefined
+  if (Array.isArray(value)) return frozenIfWhole(Array.from(value, (item: unknown) => copyOfJson(item, depth + 1)))
+  if (!isPlainObject(value)) return undefined
+  const members = Object.entries(value).filter(([, member]) => member !== undefined)
+  const copies = members.map(([name, member]) => [name, copyOfJson(member, depth + 1)] as const)
+  return copies.some(([, copy]) => copy === undefined) ? undefined : Object.freeze(Object.fromEntries(copies) as Record<string, Json>)
+}
+
+function frozenIfWhole(items: readonly (Json | undefined)[]): Json | undefined {
+  return items.includes(undefined) ? undefined : Object.freeze(items as Json[]) // just looked at
+}
+
+/** Of another realm too, as in a test runner that gives each file its own. */
+function isPlainObject(value: unknown): value is Record<string, unknown> {
+  if (typeof value !== 'object' || value === null) return false
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype === null || Object.getPrototypeOf(prototype) === null
+}
+
+function largest(claims: HostClaims): string | null {
+  const [first] = Object.entries(claims).sort(([, one], [, other]) => bytesOf(other) - bytesOf(one))
+  return first?.[0] ?? null
+}
+
+function bytesOf(value: Json): number {
+  return Buffer.byteLength(JSON.stringify(value))
+}

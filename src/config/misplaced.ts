@@ -1,0 +1,19 @@
+import { ConfigurationError } from '../errors'
+import { seeTroubleshooting } from '../troubleshooting'
+
+/** @throws ConfigurationError for a setting that stands among the options, and for an option that stands among the settings */
+export function refuseMisplaced(
+  where: string,
+  options: object,
+  { optionNames, settingNames }: { optionNames: readonly string[]; settingNames: readonly string[] },
+): void {
+  const { settings } = options as { settings?: unknown } // looked at whatever it is
+  const setting = Object.keys(options).find((name) => settingNames.includes(name) && !optionNames.includes(name))
+  if (setting !== undefined)
+    throw new ConfigurationError(`${where}: ${setting} belongs into settings: ${where}({ settings: { ${setting}: … } }). ${see}`)
+  const option = Object.keys(Object(settings)).find((name) => optionNames.includes(name) && !settingNames.includes(name))
+  if (option !== undefined)
+    throw new ConfigurationError(`${where}: ${option} belongs beside settings: ${where}({ ${option}: …, settings: { … } }). ${see}`)
+}
+
+const see = seeTroubleshooting('misplaced-option')

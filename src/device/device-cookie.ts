@@ -1,0 +1,62 @@
+import { createHmac, type KeyObject, randomBytes } from 'node:crypto'
+import type { Request, Response } from 'express'
+import type { AuthContext } from '../context'
+import { isUnderAny } from '../keys'
+import type { Device } from '../session/finish-login'
+import { epochSeconds } from '../session/private-token'
+import { readProofCookie, setProofCookie } from '../session/proof-cookies'
+import type { UserRecord } from '../store/auth-store'
+
+type DeviceContext = Pick<AuthContext, 'keys' | 'now' | 'prefix' | 'settings'>
+
+const cookieName = 'auth_device'
+const lifetimeSeconds = 180 * 86_400
+const mostAccounts = 10
+
+/** Describes the browser of a login. Call it in the login's transaction, with the row that the login leaves behind. */
+export function newDevice(ctx: DeviceContext, user: UserRecord, sessionId: string | null): Device {
+  const [key] = ctx.keys.device
+  return {
+    address: addressDigest(key, user.email),
+    id: randomBytes(16).toString('base64url'),
+    sessionId,
+    digest: credentialDigest(key, user),
+    end: epochSeconds(ctx.now()) + lifetimeSeconds,
+  }
+}
+
+/** The devices that a request's cookie names, the newest first. */
+export function readDevices(ctx: DeviceContext, req: Request): Device[] {
+  const devices = JSON.parse(readProofCookie(ctx, req, cookieName) ?? '[]') as Device[] // under our MAC: what `writeDevices` wrote
+  return devices.filter(({ end }) => end > epochSeconds(ctx.now()))
+}
+
+/** Keeps the newest ten accounts. The cookie lives as long as the device that ends last. */
+export function writeDevices(ctx: DeviceContext, res: Response, devices: readonly Device[]): void {
+  const kept = devices.slice(0, mostAccounts)
+  const end = Math.max(...kept.map((device) => device.end))
+  setProofCookie(ctx, res, cookieName, JSON.stringify(kept), end - epochSeconds(ctx.now()))
+}
+
+export function isOfAddress({ keys }: DeviceContext, device: Device, email: string): boolean {
+  return isUnderAny(keys.device, (key) => addressDigest(key, email) === device.address)
+}
+
+/** True while the account has the password and the address that it had at the login. */
+export function isOfAccount({ keys }: DeviceContext, device: Device, user: UserRecord): boolean {
+  return isUnderAny(keys.device, (key) => credentialDigest(key, user) === device.digest)
+}
+
+function addressDigest(key: KeyObject, email: string): string {
+  return digestOf(key, ['address', email])
+}
+
+/** Under a key, because it travels through browsers and a host's password hashes may be weak. */
+function credentialDigest(key: KeyObject, { id, email, hashedPassword }: UserRecord): string {
+  return digestOf(key, ['credentials', id, email, hashedPassword])
+}
+
+/** 128 bits: ten devices fit into a cookie. */
+function digestOf(key: KeyObject, parts: readonly (string | null)[]): string {
+  return createHmac('sha256', key).update(JSON.stringify(parts)).digest().toString('base64url', 0, 16)
+}

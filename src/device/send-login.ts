@@ -1,0 +1,68 @@
+import type { Request, Response } from 'express'
+import type { AuthContext } from '../context'
+import { type Delivery, sendLogin as sendTokens, setLoginCookies as setTokenCookies } from '../session/delivery'
+import { isAlive } from '../session/find-session'
+import type { Device, LoginChallenge, LoginResult, OpenedSession, OpenSession, TokenPair } from '../session/finish-login'
+import type { OpenedServerSession, SessionLoginResult } from '../session/open-session'
+import { readSessionCookie, sendSessionLogin as sendSession } from '../session/session-cookie'
+import { readSessionToken } from '../session/session-token'
+import { isOfAddress, newDevice, readDevices, writeDevices } from './device-cookie'
+
+/** For `finishLogin` of a request: also notes what its browser is remembered by. The functions below set the cookie. */
+export function openOnDevice<Session extends TokenPair | OpenedServerSession>(
+  req: Request,
+  open: OpenSession<Session>,
+): OpenSession<Session> {
+  const remembering: OpenSession<Session> = async (ctx, user, login) => {
+    const others = readDevices(ctx, req).filter((device) => !isOfAddress(ctx, device, user.email))
+    const kept = await keepReplaced(ctx, req, others)
+    const session = await open(ctx, user, login)
+    return { ...session, devices: [newDevice(ctx, user, sessionIdOf(ctx, session)), ...kept] }
+  }
+  return Object.assign(remembering, { takesClaims: open.takesClaims })
+}
+
+/** The answer of every login-shaped route. A challenge sets no cookie. */
+export function sendLogin(ctx: AuthContext, res: Response, result: LoginResult, delivery: Delivery): void {
+  if (delivery !== 'bearer') rememberDevice(ctx, res, result)
+  sendTokens(ctx, res, result, delivery)
+}
+
+export function setLoginCookies(ctx: AuthContext, res: Response, result: LoginResult): void {
+  rememberDevice(ctx, res, result)
+  setTokenCookies(ctx, res, result)
+}
+
+/** The same for a server-side session. */
+export function sendSessionLogin(ctx: AuthContext, res: Response, result: SessionLoginResult): void {
+  rememberDevice(ctx, res, result)
+  sendSession(ctx, res, result)
+}
+
+/** A logout of this browser, and of this session alone, does not make its owner a stranger: the device goes on without a session. */
+export function keepDeviceAfterLogout(ctx: AuthContext, req: Request, res: Response, endedSessionId: string): void {
+  const devices = readDevices(ctx, req)
+  if (devices.some(({ sessionId }) => sessionId === endedSessionId)) writeDevices(ctx, res, withoutSession(devices, endedSessionId))
+}
+
+/** A login that takes the place of another account's living session logs that account out of this browser, no more. */
+async function keepReplaced(ctx: AuthContext, req: Request, devices: readonly Device[]): Promise<readonly Device[]> {
+  const cookie = devices.length === 0 ? null : readSessionCookie(ctx, req)
+  const replaced = cookie === null ? null : readSessionToken(ctx.keys['session-token'], 'session', cookie)
+  if (!replaced || !devices.some(({ sessionId }) => sessionId === replaced.id)) return devices
+  const found = await ctx.store.sessions?.find({ id: replaced.id })
+  return found && isAlive(found.session, ctx.now()) ? withoutSession(devices, replaced.id) : devices
+}
+
+function withoutSession(devices: readonly Device[], endedId: string): Device[] {
+  return devices.map((device) => (device.sessionId === endedId ? { ...device, sessionId: null } : device))
+}
+
+function rememberDevice(ctx: AuthContext, res: Response, result: OpenedSession | LoginChallenge): void {
+  if (result.kind === 'session' && result.devices) writeDevices(ctx, res, result.devices)
+}
+
+function sessionIdOf(ctx: AuthContext, session: TokenPair | OpenedServerSession): string | null {
+  if ('sessionId' in session) return session.sessionId
+  return readSessionToken(ctx.keys['session-token'], 'tokens', session.refreshToken)?.id ?? null
+}

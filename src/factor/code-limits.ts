@@ -1,0 +1,138 @@
+import type { AuthContext } from '../context'
+import type { KnownDevice } from '../device/known-device'
+import { MfaThrottledError, TooManyRequestsError } from '../errors'
+import { takeUnit } from '../limits/take-unit'
+import { tellThrottled } from '../limits/tell-throttled'
+import { attempt, counterKey } from '../throttle/throttle'
+import { isRecoveryCode } from './recovery-codes'
+
+/** A code as somebody typed it. */
+export interface TypedCode {
+  readonly userId: string
+  readonly code: string
+  /** The known device that it came from; null: a stranger. */
+  readonly device?: KnownDevice | null
+}
+
+/** What an attempt has taken before its code is looked at. Call one of the three. */
+export interface TakenCode {
+  succeed(): Promise<void>
+  /** @returns how many wrong codes there were since the last right one */
+  fail(): Promise<number>
+  /** What went wrong was no guess. */
+  giveBack(): Promise<void>
+}
+
+/** So many wrong codes since the last right one, and TOTP is refused for a day. */
+const mostWrong = 20
+const stopSeconds = 86_400
+/** How long wrong codes are remembered, from the first one on. A stop ends with the codes that it is about. */
+const memorySeconds = 30 * 86_400
+
+/**
+ * Takes one attempt before the code is looked at. A known device has five TOTP and five recovery codes per 900 s of its own; then, and for
+ * everybody else, there are those of the account, and the stop after twenty wrong ones, which is about TOTP alone.
+ * @throws MfaThrottledError
+ */
+export async function takeCode(ctx: AuthContext, typed: TypedCode): Promise<TakenCode> {
+  if (ctx.budgets.mfa === false) return { succeed: async () => undefined, fail: async () => 0, giveBack: async () => undefined }
+  return (await takeOfDevice(ctx, typed)) ?? (isRecoveryCode(typed.code) ? takeRecovery(ctx, typed) : takeTotp(ctx, typed))
+}
+
+/** Ends the stop, and all counts of the account begin anew. */
+export async function forgetWrongCodes(ctx: Pick<AuthContext, 'counters'>, userId: string): Promise<void> {
+  await forget(ctx, userId, [wrong, stopped, totp, recovery])
+}
+
+const [wrong, stopped, totp, recovery] = ['mfa:wrong', 'mfa:stopped', 'mfa:account', 'mfa:recovery'] as const
+
+async function takeTotp(ctx: AuthContext, { userId }: TypedCode): Promise<TakenCode> {
+  const unit = await takeUnit(ctx, ctx.budgets.mfa, [totp, userId], MfaThrottledError)
+  const { count, stopSecondsLeft } = await countCode(ctx, userId)
+  if (stopSecondsLeft > 0) {
+    await unit.giveBack()
+    throw stoppedError(ctx, userId, stopSecondsLeft)
+  }
+  return {
+    succeed: () => forget(ctx, userId, [wrong, totp]),
+    fail: () => noteWrong(ctx, userId, count),
+    giveBack: async () => void (await Promise.all([unit.giveBack(), ctx.counters.decrement(counterKey(wrong, userId))])),
+  }
+}
+
+function stoppedError(ctx: AuthContext, userId: string, retryAfterSeconds: number): MfaThrottledError {
+  tellThrottled(ctx, { code: MfaThrottledError.code, route: 'mfa', key: counterKey(stopped, userId), retryAfterSeconds })
+  return new MfaThrottledError({ details: { retry_after_seconds: retryAfterSeconds } })
+}
+
+async function takeRecovery(ctx: AuthContext, { userId }: TypedCode): Promise<TakenCode> {
+  const unit = await takeUnit(ctx, ctx.budgets.mfa, [recovery, userId], MfaThrottledError)
+  return {
+    succeed: () => forgetWrongCodes(ctx, userId),
+    fail: async () => noteWrong(ctx, userId, (await countCode(ctx, userId)).count),
+    giveBack: unit.giveBack,
+  }
+}
+
+/** Null: there is none, or its attempts are used up. */
+async function takeOfDevice(ctx: AuthContext, { userId, code, device }: TypedCode): Promise<TakenCode | null> {
+  const budget = ctx.budgets.device.codes
+  if (!device || budget === false) return null
+  const isRecovery = isRecoveryCode(code)
+  const key = counterKey(isRecovery ? 'mfa:device_recovery' : 'mfa:device', `${device.id} ${userId}`)
+  try {
+    await attempt(ctx.counters, budget, key, MfaThrottledError)
+  } catch (error) {
+    if (error instanceof TooManyRequestsError) return null
+    throw error
+  }
+  return {
+    succeed: async () => {
+      await ctx.counters.reset(key)
+      await (isRecovery ? forgetWrongCodes(ctx, userId) : forgetUnlessStopped(ctx, userId))
+    },
+    fail: async () => noteWrong(ctx, userId, (await countCode(ctx, userId)).count),
+    giveBack: () => ctx.counters.decrement(key),
+  }
+}
+
+/** A right TOTP code of a known device does not end the stop: each of the owner's logins would buy strangers twenty guesses. */
+async function forgetUnlessStopped(ctx: AuthContext, userId: string): Promise<void> {
+  const { stopSecondsLeft } = await countCode(ctx, userId)
+  if (stopSecondsLeft === 0) await forget(ctx, userId, [wrong, totp])
+}
+
+/** Counts a code as wrong until it turns out to be right. While TOTP is stopped nothing is counted. */
+async function countCode(ctx: AuthContext, userId: string): Promise<{ count: number; stopSecondsLeft: number }> {
+  const key = counterKey(wrong, userId)
+  const { count } = await ctx.counters.increment(key, memorySeconds, mostWrong)
+  if (count <= mostWrong) return { count, stopSecondsLeft: 0 }
+  const stopSecondsLeft = await stop(ctx, userId)
+  if (stopSecondsLeft > 0) {
+    await ctx.counters.decrement(key)
+    return { count, stopSecondsLeft }
+  }
+  await forget(ctx, userId, [wrong, stopped])
+  return countCode(ctx, userId)
+}
+
+/**
+ * The first call begins the stop, every other one says how long it lasts. The window is longer than the stop by the time that wrong codes
+ * are remembered: so a stop that is over differs from one that never began, because a process died or another one is about to begin it.
+ * @returns the seconds that are left; 0: it is over
+ */
+async function stop({ counters }: AuthContext, userId: string): Promise<number> {
+  const { resetSeconds } = await counters.increment(counterKey(stopped, userId), stopSeconds + memorySeconds, 1)
+  return Math.max(0, Math.ceil(resetSeconds) - memorySeconds)
+}
+
+/** @returns `count` */
+async function noteWrong(ctx: AuthContext, userId: string, count: number): Promise<number> {
+  if (count === 1) await forget(ctx, userId, [stopped]) // of codes that are remembered no more
+  if (count === mostWrong) await stop(ctx, userId)
+  return count
+}
+
+async function forget({ counters }: Pick<AuthContext, 'counters'>, userId: string, names: readonly string[]): Promise<void> {
+  for (const name of names) await counters.reset(counterKey(name, userId))
+}

@@ -1,0 +1,56 @@
+import type { AuthContext } from '../context'
+import { MfaCodeInvalidError, MfaThrottledError } from '../errors'
+import type { Locale } from '../http/locale'
+import { takeUnit } from '../limits/take-unit'
+import { mailNotice } from '../mailbox/send-mail'
+import { type TypedCode, takeCode } from './code-limits'
+
+/** After so many wrong codes the owner is told: whoever types them is past the first step. */
+const toldAt = 3
+
+/**
+ * One guess at an account's active second factor. It is counted before the code is looked at, for every route together; a success forgets
+ * the wrong ones, a new login does not. The owner gets a mail at the third wrong one.
+ * @throws MfaThrottledError, and what the attempt throws
+ */
+export async function guardedAttempt<T>(
+  ctx: AuthContext,
+  typed: TypedCode & { locale?: Locale | undefined },
+  attempt: () => Promise<T>,
+): Promise<T> {
+  const taken = await takeCode(ctx, typed)
+  try {
+    const result = await attempt()
+    await taken.succeed()
+    return result
+  } catch (error) {
+    // Whatever else went wrong was no guess.
+    if (!(error instanceof MfaCodeInvalidError)) await taken.giveBack()
+    else await announceWrongCode(ctx, typed, await taken.fail())
+    throw error
+  }
+}
+
+async function announceWrongCode(
+  ctx: AuthContext,
+  { userId, locale }: { userId: string; locale?: Locale | undefined },
+  count: number,
+): Promise<void> {
+  ctx.events.emit('mfa.failed', { userId })
+  const user = count === toldAt ? await ctx.store.users.find(userId) : null
+  if (user) mailNotice(ctx, user, 'wrong_codes', locale)
+}
+
+/** The same for a factor that is not active yet, with a limit of its own. */
+export async function guardedConfirmation<T>(ctx: AuthContext, userId: string, attempt: () => Promise<T>): Promise<T> {
+  const taken = await takeUnit(ctx, ctx.budgets.mfa, ['mfa_confirm:account', userId], MfaThrottledError)
+  try {
+    const result = await attempt()
+    await taken.clear()
+    return result
+  } catch (error) {
+    if (!(error instanceof MfaCodeInvalidError)) await taken.giveBack()
+    else ctx.events.emit('mfa.failed', { userId })
+    throw error
+  }
+}

@@ -1,0 +1,72 @@
+import type { AuthContext } from '../context'
+import { ConfigurationError, MfaCodeInvalidError } from '../errors'
+import type { Locale } from '../http/locale'
+import { mailNotice } from '../mailbox/send-mail'
+import { hasMatureFactor } from '../step-up/young-credential'
+import type { RecoveryCodeStore, UserRecord } from '../store/auth-store'
+import { hashRecoveryCode, readRecoveryCode, withoutSpaces } from './recovery-codes'
+import { openSecret } from './secret-box'
+import { findStep } from './totp'
+
+/** What a code turned out to be. */
+export type Factor = 'totp' | 'recovery_code'
+
+/**
+ * Accepts one TOTP or recovery code of an active factor, once: a step that was accepted, or one before it, is refused on
+ * every route, and so is a spent recovery code. Inside the unit of what it allows, which holds the user's row.
+ * @throws MfaCodeInvalidError
+ */
+export async function acceptSecondFactor(ctx: AuthContext, user: UserRecord, typed: string): Promise<Factor> {
+  const code = withoutSpaces(typed)
+  if (await acceptTotpCode(ctx, user, code)) return 'totp'
+  if (await acceptRecoveryCode(ctx, user, code)) return 'recovery_code'
+  throw new MfaCodeInvalidError()
+}
+
+/**
+ * True for a code of an authenticator app that was set up more than 24 hours ago: only the owner has that one, so what it confirms is
+ * final. A recovery code may have been read by whoever made the codes anew.
+ */
+export function isOldFactor(ctx: AuthContext, user: UserRecord, factor: Factor): boolean {
+  return factor === 'totp' && hasMatureFactor(ctx, user)
+}
+
+/** What the notice of a change says of the code that confirmed it. */
+export function confirmedBy(ctx: AuthContext, user: UserRecord, factor: Factor): { isFinal: boolean; usedRecoveryCode: boolean } {
+  return { isFinal: isOldFactor(ctx, user, factor), usedRecoveryCode: factor === 'recovery_code' }
+}
+
+/** Tells observers of a recovery code that was used. After the commit. */
+export function emitFactor({ events }: AuthContext, userId: string, factor: Factor): void {
+  if (factor === 'recovery_code') events.emit('recovery_code.used', { userId })
+}
+
+/** Tells the owner as well, where no other notice says it (`confirmedBy`). */
+export function announceFactor(ctx: AuthContext, user: UserRecord, factor: Factor, locale?: Locale): void {
+  emitFactor(ctx, user.id, factor)
+  if (factor === 'recovery_code') mailNotice(ctx, user, 'recovery_code_used', locale)
+}
+
+/** A TOTP code of the user's secret, active or pending, whose step was not accepted before. */
+export async function acceptTotpCode(ctx: AuthContext, user: UserRecord, typed: string): Promise<boolean> {
+  const step = stepOfCode(ctx, user, typed)
+  return step !== null && ctx.store.users.advanceTotpStep(user.id, step)
+}
+
+/** The 30-second step whose code this is, whether or not it was accepted before; null: it is no code of this secret. */
+export function stepOfCode(ctx: AuthContext, { id, totpSecret }: Pick<UserRecord, 'id' | 'totpSecret'>, typed: string): number | null {
+  const secret = totpSecret === null ? null : openSecret(ctx.mfaSecretKeys, id, totpSecret)
+  return secret === null ? null : findStep(secret, withoutSpaces(typed), { now: ctx.now(), window: ctx.settings.mfaVerifyWindow })
+}
+
+async function acceptRecoveryCode(ctx: AuthContext, user: UserRecord, typed: string): Promise<boolean> {
+  const code = readRecoveryCode(typed)
+  if (code === null || !ctx.store.recoveryCodes) return false
+  return ctx.store.recoveryCodes.consume(user.id, hashRecoveryCode(user.id, code), ctx.now())
+}
+
+export function recoveryCodesOf(ctx: AuthContext): RecoveryCodeStore {
+  const { recoveryCodes } = ctx.store
+  if (!recoveryCodes) throw new ConfigurationError('The store has no recovery codes; wire `recoveryCodes` in your AuthStore.')
+  return recoveryCodes
+}

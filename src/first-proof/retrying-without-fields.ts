@@ -1,0 +1,30 @@
+import type { AuthContext } from '../context'
+import { describeError, type Logger } from '../logger'
+import type { Clearing } from './take-over'
+
+/**
+ * Runs a transaction that empties the host's fields of an account, and once more without emptying them where one of their columns
+ * takes no null: a column of the host's must not lock the owner out.
+ */
+export async function retryingWithoutFields<T>(ctx: AuthContext, work: (clearing: Clearing) => Promise<T>): Promise<T> {
+  try {
+    return await work('name and fields')
+  } catch (error) {
+    if (!(error instanceof Error) || error.name !== 'DriverError') throw error
+    const result = await work('name')
+    warnOfKeptFields(ctx, error)
+    return result
+  }
+}
+
+const warned = new WeakSet<Logger>()
+
+/** Once for each router: it is the same for every account. */
+function warnOfKeptFields({ logger }: AuthContext, error: Error): void {
+  if (warned.has(logger)) return
+  warned.add(logger)
+  logger.error(
+    { error: describeError(error) },
+    'doorward: the name or your own fields of an earlier signup could not be emptied, because a column takes no null. They stay as they were: clear them in onTakeOver and onSignup, or let the columns be null.',
+  )
+}

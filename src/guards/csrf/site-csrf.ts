@@ -1,0 +1,40 @@
+import type { Request, RequestHandler } from 'express'
+import { CsrfValidationFailedError } from '../../errors'
+import { step } from '../../http/routes'
+import { isObject, refuseUnknownOptions } from '../../options'
+import { refusedOrigin } from '../../setup-notices/login-notices'
+import type { GuardContext } from '../guards'
+import { refuse } from '../refusing'
+import { type CsrfGuardOptions, csrfCheck, csrfOptionNames, headerToken } from './csrf-guard'
+
+/** The guard of a router: it knows the public origin, the trusted ones and the cookies' names, and tells the log of an origin. */
+export function siteCsrf(ctx: GuardContext, options: CsrfGuardOptions): RequestHandler {
+  const { settings, logger, notices } = ctx
+  if (isObject(options)) refuseUnknownOptions('guards.csrf', options, csrfOptionNames)
+  const { publicUrl, trustedOrigins, sessionCookieName, accessCookieName, defaultLocale } = settings
+  const known = [...(publicUrl === '' ? [] : [publicUrl]), ...trustedOrigins, ...(options.trustedOrigins ?? [])]
+  const check = csrfCheck(
+    'guards.csrf',
+    { sessionCookieName, accessCookieName, ...options, trustedOrigins: known },
+    { tokenOf: sentToken, site: ctx },
+  )
+  return step(check, (error, req, res, next) => {
+    const { origin } = req.headers
+    const isForeign = error instanceof CsrfValidationFailedError && error.details['reason'] === 'origin'
+    const notice = isForeign && origin !== undefined ? refusedOrigin(origin) : null
+    if (notice) notices.tell(notice)
+    refuse(req, res, next, error, { logger, defaultLocale })
+  })
+}
+
+/** A page without script has a hidden field in place of the header. */
+function sentToken(req: Request): string | null {
+  return headerToken(req) ?? formToken(req)
+}
+
+/** Of a form alone: a JSON body is sent by script, which can set the header. */
+function formToken(req: Request): string | null {
+  if (!/^(?:application\/x-www-form-urlencoded|multipart\/form-data)\b/i.test(req.headers['content-type'] ?? '')) return null
+  const { _csrf: token } = Object(req.body) as { _csrf?: unknown } // whatever a parser made of it
+  return typeof token === 'string' ? token : null
+}

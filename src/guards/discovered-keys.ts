@@ -1,0 +1,81 @@
+import { isAbsoluteAddress } from '../config/web-address'
+import { OAuthProviderUnavailableError } from '../errors'
+import { type HttpClient, HttpClientError } from '../http-client'
+import { createKeySet, type KeySet } from '../providers/key-set'
+import { callProvider, parseJsonObject } from '../providers/provider-request'
+
+interface DiscoveredKeysOptions {
+  readonly issuer: string
+  readonly httpClient: HttpClient
+  readonly now?: () => Date
+  readonly staleIfErrorSeconds?: number
+}
+
+/** After a failure nothing is asked for so long: each junk token would be a request to the issuer else. */
+const restSeconds = 10
+
+/**
+ * The keys of an issuer, from the metadata at its well-known addresses (RFC 8414 section 3, then OpenID Discovery 1.0 section 4). Nothing is
+ * fetched before the first token comes; callers at one moment share one look.
+ */
+export function discoveredKeys({ issuer, ...options }: DiscoveredKeysOptions): KeySet {
+  let keys: KeySet | null = null
+  let looking: Promise<KeySet> | null = null
+  let failedAt: number | null = null
+  const secondsLeft = () => (failedAt === null ? 0 : restSeconds - (performance.now() - failedAt) / 1000)
+
+  async function discover(): Promise<KeySet> {
+    try {
+      const jwksUri = await findKeySetAddress(issuer, options.httpClient)
+      keys = createKeySet({ jwksUri, ...options })
+      return keys
+    } catch (error) {
+      failedAt = performance.now()
+      throw error
+    }
+  }
+
+  function look(): Promise<KeySet> {
+    if (secondsLeft() > 0) return Promise.reject(new OAuthProviderUnavailableError())
+    looking ??= discover().finally(() => {
+      looking = null
+    })
+    return looking
+  }
+
+  return {
+    known: (header) => keys?.known(header) ?? null,
+    find: async (header) => (keys ?? (await look())).find(header),
+    secondsUntilRetry: () => keys?.secondsUntilRetry() ?? Math.max(1, Math.ceil(secondsLeft())),
+  }
+}
+
+async function findKeySetAddress(issuer: string, httpClient: HttpClient): Promise<string> {
+  for (const url of metadataAddresses(issuer)) {
+    const document = await fetchDocument(url, httpClient)
+    // Otherwise one issuer could speak for another (RFC 8414 section 3.3).
+    const { issuer: named, jwks_uri: address } = document ?? {}
+    if (named === issuer && typeof address === 'string' && isAbsoluteAddress(address)) return address
+  }
+  throw new OAuthProviderUnavailableError({ message: `no metadata of the issuer ${issuer} that names its keys` })
+}
+
+function metadataAddresses(issuer: string): string[] {
+  const { origin, pathname } = new URL(issuer)
+  const path = pathname.replace(/\/$/, '')
+  return [
+    `${origin}/.well-known/oauth-authorization-server${path}`,
+    `${origin}${path}/.well-known/oauth-authorization-server`,
+    `${origin}${path}/.well-known/openid-configuration`,
+  ]
+}
+
+async function fetchDocument(url: string, httpClient: HttpClient): Promise<Record<string, unknown> | null> {
+  try {
+    const { status, body } = await callProvider(httpClient, url, { headers: { accept: 'application/json' }, purpose: 'discovery' })
+    return status >= 200 && status < 300 ? parseJsonObject(body) : null
+  } catch (error) {
+    if (error instanceof HttpClientError) return null // the next address may answer
+    throw error
+  }
+}

@@ -1,0 +1,131 @@
+import { randomInt } from 'node:crypto'
+import type { Request, Response } from 'express'
+import type { Settings } from '../config/every-setting'
+
+/** Where our cookies live. Guards without a router know no prefix. */
+export interface CookieSite {
+  readonly settings: Partial<Pick<Settings, 'cookieDomain' | 'publicUrl' | 'tokenDelivery'>>
+  readonly prefix?: string
+}
+
+/**
+ * True when the request brings two cookies of one name. Another subdomain can put its own cookie beside ours
+ * (RFC 6265 section 8.6), and the Cookie header does not tell which of them is which.
+ */
+export function isDoubled(req: Request, name: string): boolean {
+  const header = req.headers.cookie ?? ''
+  if (header.indexOf(name) === header.lastIndexOf(name)) return false
+  const isIts = (pair: string) => pair.includes('=') && pair.slice(0, pair.indexOf('=')).trim() === name
+  return header.split(';').filter(isIts).length > 1
+}
+
+const end = 'Expires=Thu, 01 Jan 1970 00:00:00 GMT'
+const mostPaths = 8
+/** Together with the lines of one name they stay below `mostLines`. */
+const mostNamelessPaths = 5
+const mostParentDomains = 2
+/** Proxies limit the size of an answer's header, often to 4 KiB. Further names wait for the next answer. */
+const mostLines = 40
+
+/** The expiries of each answer, by the cookie's name. */
+const expiries = new WeakMap<Response, Map<string, readonly string[]>>()
+
+/**
+ * Makes the answer expire the name wherever a browser that sent it can have it: at every parent path of the request's path and at our
+ * paths, each without a domain and with each parent domain. They stand before every other cookie of the answer, so that a
+ * cookie which the answer sets itself stays.
+ *
+ * @param options.always also past the limit of lines: a login must not set its cookie beside another one
+ */
+export function expireEverywhere(
+  site: CookieSite,
+  req: Request,
+  res: Response,
+  name: string,
+  { always = false }: { always?: boolean } = {},
+): void {
+  const done = expiries.get(res) ?? new Map<string, readonly string[]>()
+  if (res.headersSent || done.has(name)) return
+  const lines = linesOf(site, req, name)
+  if (!always && [...done.values()].flat().length + lines.length > mostLines) return
+  const nameless = done.has('') || name.startsWith('__Host-') ? [] : namelessLines(site, req)
+  if (nameless.length > 0) done.set('', nameless)
+  expiries.set(res, done.set(name, lines))
+  res.setHeader('Set-Cookie', [...nameless, ...lines, ...setCookieLines(res)])
+  res.setHeader('Cache-Control', 'no-store') // a shared cache would sign the next person out
+}
+
+/** Whether a line of Set-Cookie is one of ours from `expireEverywhere`. */
+export function isExpiry(res: Response, name: string, line: string): boolean {
+  return expiries.get(res)?.get(name)?.includes(line) ?? false
+}
+
+export function setCookieLines(res: Response): string[] {
+  return [res.getHeader('Set-Cookie') ?? []].flat().map(String)
+}
+
+function linesOf(site: CookieSite, req: Request, name: string): string[] {
+  // Browsers hold such a cookie at Path=/ without a domain only (RFC 6265bis section 4.1.3.2).
+  if (name.startsWith('__Host-')) return [`${name}=; Path=/; ${end}; Secure`]
+  const secure = name.startsWith('__Secure-') ? '; Secure' : ''
+  return everywhere(site, req, mostPaths, (domain, path) => `${name}=;${domain} Path=${path}; ${end}${secure}`)
+}
+
+/**
+ * `Set-Cookie: =access_token=x` makes a cookie without a name, which the browser sends as `access_token=x` (RFC 6265bis section 5.8.3). No
+ * expiry of the name meets it, so the name would be doubled for as long as the cookie lives. Browsers make none that begins with `__Host-`.
+ */
+function namelessLines(site: CookieSite, req: Request): string[] {
+  return everywhere(site, req, mostNamelessPaths, (domain, path) => `=none;${domain} Path=${path}; ${end}`)
+}
+
+function everywhere(site: CookieSite, req: Request, most: number, line: (domain: string, path: string) => string): string[] {
+  const domains = ['', ...parentDomains(site, req).map((domain) => ` Domain=${domain};`)]
+  return pathsOf(site, req, most).flatMap((path) => domains.map((domain) => line(domain, path)))
+}
+
+/**
+ * At most so many: the shortest first, because they shut the most pages. When there are more, chance picks among the longer ones, so that the
+ * next answers reach the others.
+ */
+function pathsOf({ prefix, settings }: CookieSite, req: Request, most: number): string[] {
+  const { plain, slashed } = parentPaths(req)
+  const ours = prefix === undefined ? [] : [prefix, ...(settings.tokenDelivery === 'both' ? [`${prefix}/cookie`] : [])]
+  const all = [...new Set(['/', ...ours, ...plain, ...slashed])]
+  const chosen = all.splice(0, Math.ceil(most / 2))
+  while (chosen.length < most && all.length > 0) chosen.push(...all.splice(randomInt(all.length), 1))
+  return chosen
+}
+
+/** The paths that match the request's (RFC 6265 section 5.1.4). `Path=/orders` and `Path=/orders/` are two cookies. */
+function parentPaths(req: Request): { plain: string[]; slashed: string[] } {
+  const path = String(req.originalUrl ?? '').split('?', 1)[0] ?? ''
+  const ends = [...path].flatMap((letter, index) => (letter === '/' && index > 0 ? [index] : []))
+  return {
+    plain: [...ends.map((end) => path.slice(0, end)), path].filter(isCookiePath),
+    slashed: ends.map((end) => path.slice(0, end + 1)).filter(isCookiePath),
+  }
+}
+
+/** A path that Set-Cookie can name. Long ones would fill the header. */
+function isCookiePath(path: string): boolean {
+  return /^\/[\x21-\x3a\x3c-\x7e]{0,254}$/.test(path)
+}
+
+/** `cookieDomain`, then the shortest: a registrable domain is among the two shortest, and browsers refuse a public suffix. */
+function parentDomains({ settings }: CookieSite, req: Request): string[] {
+  const labels = hostOf(settings, req).split('.')
+  const parents = labels.map((_, index) => labels.slice(-index - 1).join('.')).slice(1)
+  return [...new Set([...(settings.cookieDomain ? [settings.cookieDomain] : []), ...parents])].slice(0, mostParentDomains)
+}
+
+/** A proxy may have put its own name for us into Host; then the public origin is what the browser sees. */
+function hostOf({ publicUrl = '' }: CookieSite['settings'], req: Request): string {
+  const hosts = [req.hostname, publicUrl === '' ? '' : new URL(publicUrl).hostname]
+  return hosts.find(isDomain)?.toLowerCase() ?? ''
+}
+
+/** A name with a dot; an IPv4 address has no parent domains. */
+function isDomain(host: string | undefined): boolean {
+  return host !== undefined && host.length <= 253 && /^(?:[a-z0-9_-]+\.)+[a-z][a-z0-9-]*$/i.test(host)
+}

@@ -1,0 +1,19 @@
+import { ConfigurationError } from '../errors'
+import { seeTroubleshooting } from '../troubleshooting'
+
+/**
+ * Rejects a request where options are expected: `app.get('/x', guards.requireUser)` hands the request to what makes the guard,
+ * nobody answers it, and it hangs for good.
+ * @throws ConfigurationError when one of the arguments is a request
+ */
+export function refuseRequest(maker: string, given: readonly unknown[]): void {
+  if (!given.some(isRequest)) return
+  const call = `${maker}()`
+  throw new ConfigurationError(
+    `${maker} stands in a route without its parentheses: write ${call}, which makes the handler. ${seeTroubleshooting('guard-without-parentheses')}`,
+  )
+}
+
+function isRequest(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && ['headers', 'method', 'url', 'socket'].every((name) => name in value)
+}

@@ -1,0 +1,77 @@
+import Joi from 'joi'
+
+/** An object schema of zod, valibot, arktype or any other library that speaks Standard Schema v1 (standardschema.dev). */
+export interface StandardSchema {
+  readonly '~standard': {
+    readonly version: 1
+    readonly vendor: string
+    readonly validate: (value: unknown) => StandardResult | Promise<StandardResult>
+  }
+}
+
+export type StandardResult =
+  | { readonly value: unknown; readonly issues?: undefined }
+  | {
+      readonly issues: readonly {
+        readonly message: string
+        readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined
+      }[]
+    }
+
+/** What `signup.schema` may be. */
+export type SignupSchema = Joi.ObjectSchema | StandardSchema
+
+/** Of which nothing but the place and the name of a rule leaves this file: messages hold the submitted values. */
+export interface SchemaIssue {
+  readonly path: readonly string[]
+  readonly rule: string
+}
+
+export interface SchemaAnswer {
+  readonly issues: readonly SchemaIssue[]
+  /** What the schema let through. Null: it has issues and says nothing more. */
+  readonly value: Readonly<Record<string, unknown>> | null
+}
+
+/** Asks a schema of the host's about a body. @throws what the schema throws; Error when it lets through something that is no object */
+export async function askSchema(schema: SignupSchema, body: object): Promise<SchemaAnswer> {
+  if (isJoiSchema(schema)) return askJoi(schema, body)
+  const result = await schema['~standard'].validate(body)
+  if (result.issues) return { issues: result.issues.map((issue) => ({ path: pathOf(issue.path), rule: 'invalid' })), value: null }
+  const { value } = result
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { issues: [], value: { ...value } }
+  throw new Error('signup.schema let something through that is no object.')
+}
+
+/** True for a schema of our own copy of Joi, or of another copy of the same version. */
+export function isJoiSchema(schema: SignupSchema): schema is Joi.ObjectSchema {
+  return joiVersionOf(schema) === Joi.version
+}
+
+/** Null: it is no Joi schema. */
+export function joiVersionOf(schema: unknown): string | null {
+  const { [Symbol.for('@hapi/joi/schema')]: mark } = Object(schema) as { [mark: symbol]: { version?: unknown } | undefined } // whatever was passed
+  return mark ? String(mark.version) : null
+}
+
+export function isStandardSchema(schema: unknown): schema is StandardSchema {
+  const { '~standard': standard } = Object(schema) as { '~standard'?: unknown } // whatever was passed
+  const { version, validate } = Object(standard) as { version?: unknown; validate?: unknown } // as above
+  return version === 1 && typeof validate === 'function'
+}
+
+/** The keys that a Joi object describes. */
+export function keysOf(schema: Joi.ObjectSchema): ReadonlySet<string> {
+  const { keys = {} } = schema.describe() as { keys?: object } // as Joi documents it
+  return new Set(Object.keys(keys))
+}
+
+function askJoi(schema: Joi.ObjectSchema, body: object): SchemaAnswer {
+  const options = { convert: false, abortEarly: false, stripUnknown: true, presence: 'optional', errors: { render: false } } as const
+  const { error, value } = schema.validate(body, options)
+  return { issues: error?.details.map(({ path, type }) => ({ path: path.map(String), rule: type })) ?? [], value: { ...value } }
+}
+
+function pathOf(path: readonly (PropertyKey | { readonly key: PropertyKey })[] = []): string[] {
+  return path.map((part) => String(typeof part === 'object' ? part.key : part))
+}

@@ -1,0 +1,27 @@
+import type { RequestHandler } from 'express'
+import type { Settings } from '../config/every-setting'
+import type { Notice, SetupNotices } from '../setup-notices/notices'
+import { otherMount, secureCookiesOverHttp, trustsEveryProxy, unparsedBody, untrustedProxy } from '../setup-notices/request-notices'
+
+interface Watched {
+  readonly settings: Pick<Settings, 'cookieSecure' | 'publicUrl'>
+  readonly prefix: string
+  readonly notices: SetupNotices
+}
+
+/** Tells the log what a request shows of a wrong set-up, and lets it pass. How we are mounted, the first request shows. */
+export function watchSetup({ settings, prefix, notices }: Watched): RequestHandler {
+  let isFirst = true
+  const tell = (notice: Notice | null) => notice && notices.tell(notice)
+  return (req, _res, next) => {
+    if (isFirst) {
+      isFirst = false
+      tell(otherMount(req, prefix))
+      tell(trustsEveryProxy(req))
+    }
+    tell(untrustedProxy(req))
+    tell(secureCookiesOverHttp(req, settings))
+    tell(unparsedBody(req))
+    next()
+  }
+}

@@ -1,0 +1,72 @@
+import { type AuthContext, unitOfWork } from '../context'
+import { markContested } from '../first-proof/contested'
+import { retryingWithoutFields } from '../first-proof/retrying-without-fields'
+import { type Clearing, emptyFields } from '../first-proof/take-over'
+import { isPending } from '../mailbox/is-pending'
+import { refusesEmailLink } from '../mailbox/refuses-email-link'
+import { mayMail } from '../mailbox/send-mail'
+import type { NewUser, UserRecord } from '../store/auth-store'
+
+/** What the newest signup of an address says. */
+export type NewestSignup = Pick<NewUser, 'email' | 'name' | 'hashedPassword' | 'fields'>
+
+/** The pending account, replaced; or what kept it as it was. */
+export type Repeat<T> = { kind: 'replaced'; made: T } | { kind: 'unchanged' | 'taken' }
+
+/**
+ * A signup with the address of an account that still waits for its activation: the newest password, name and fields replace the older
+ * ones, and the older links are spent. Whoever signed up first may be a stranger, so from here on the account counts as contested.
+ * Nothing changes when no mail may be sent, because nobody could activate the newer signup.
+ * @param signup null: it replaces nothing, and counts as taken
+ * @param complete what the signup does besides, in the same transaction
+ */
+export async function signUpAgain<T>(
+  ctx: AuthContext,
+  seen: UserRecord,
+  signup: NewestSignup | null,
+  complete: (ctx: AuthContext, user: UserRecord) => Promise<T>,
+): Promise<Repeat<T>> {
+  if (!(await isPending(ctx, seen))) return { kind: 'taken' }
+  const isHidden = signup !== null && !ctx.settings.autoActivate && !ctx.settings.revealTakenEmail
+  const mayReplace = isHidden && !(await refusesEmailLink(ctx, seen)) && (await mayMail(ctx, seen, 'ACTIVATION'))
+  if (!mayReplace) return { kind: (await contest(ctx, seen)) && isHidden ? 'unchanged' : 'taken' }
+  return retryingWithoutFields(ctx, (clearing) =>
+    unitOfWork(ctx, async (ctx) => {
+      const locked = await lockPending(ctx, seen)
+      if (!locked) return { kind: 'taken' }
+      const replaced = await replaceSignup(ctx, locked, signup, clearing)
+      return { kind: 'replaced', made: await complete(ctx, replaced) }
+    }),
+  )
+}
+
+/** Two signups were made all the same. False: the account is no longer pending. */
+function contest(ctx: AuthContext, seen: UserRecord): Promise<boolean> {
+  return unitOfWork(ctx, async (ctx) => {
+    const locked = await lockPending(ctx, seen)
+    if (locked) await markContested(ctx, locked)
+    return locked !== null
+  })
+}
+
+async function lockPending(ctx: AuthContext, seen: UserRecord): Promise<UserRecord | null> {
+  const locked = await ctx.store.users.lock(seen.id)
+  return locked?.email === seen.email && (await isPending(ctx, locked)) ? locked : null
+}
+
+async function replaceSignup(ctx: AuthContext, user: UserRecord, signup: NewestSignup, clearing: Clearing): Promise<UserRecord> {
+  const now = ctx.now()
+  const older = clearing === 'name and fields' ? emptyFields(ctx).fields : undefined
+  const fields = { ...older, ...signup.fields }
+  const { hashedPassword, name } = signup
+  await ctx.store.userTokens.consumeAllForUser(user.id, now, 'ACTIVATION')
+  await markContested(ctx, user)
+  await ctx.store.users.update(user.id, {
+    hashedPassword,
+    name,
+    passwordSetAt: now,
+    updatedAt: now,
+    ...(Object.keys(fields).length > 0 && { fields }),
+  })
+  return (await ctx.store.users.find(user.id)) ?? user
+}

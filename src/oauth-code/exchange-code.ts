@@ -1,0 +1,85 @@
+import { type AuthContext, unitOfWork } from '../context'
+import { OAuthCodeInvalidError } from '../errors'
+import { hashOpaqueToken, isOpaqueToken } from '../opaque-token'
+import { isAccountDigest } from '../session/account-digest'
+import { announceFailedLogin, type LoginAttempt, newLoginAttempt } from '../session/announce-failed-login'
+import { announceLogin } from '../session/announce-login'
+import { finishLogin, type Login, type LoginResult, type OpenSession, type TokenPair } from '../session/finish-login'
+import { withClaims } from '../session/host-claims'
+import type { UserTokenRecord } from '../store/auth-store'
+import { codeChallengeOf, isCodeVerifier } from './code-challenge'
+import { type Grant, readGrant } from './issue-code'
+import { endWhatItGave, leaveReceipt } from './receipt'
+
+export interface OAuthCodeExchange {
+  /** From the address that the browser brought to the app. */
+  code: string
+  /** The secret whose challenge the app sent with `redirect_to`. */
+  codeVerifier: string
+}
+
+/**
+ * Begins the session of a code, or answers with the challenge of a second factor. A code is used up, whoever shows it; one that is shown
+ * again ends what it gave.
+ * @throws OAuthCodeInvalidError for a code that is unknown, used or expired, for another verifier, and where the account has changed since
+ * @see RFC 6749 section 4.1.2, RFC 7636 section 4.6
+ */
+export async function exchangeCode(
+  ctx: AuthContext,
+  { code, codeVerifier }: OAuthCodeExchange,
+  open: OpenSession<TokenPair>,
+  attempt: LoginAttempt = newLoginAttempt(null),
+): Promise<LoginResult> {
+  const row = isOpaqueToken(code) ? await ctx.store.userTokens.find(hashOpaqueToken(code)) : null
+  attempt.userId = row?.userId ?? null
+  const exchanged = row && (await exchangeOnce(ctx, row, { code, codeVerifier }, open))
+  if (!exchanged) {
+    if (isOpaqueToken(code)) await endWhatItGave(ctx, code)
+    announceFailedLogin(ctx, attempt, { reason: OAuthCodeInvalidError.code })
+    throw new OAuthCodeInvalidError()
+  }
+  const { result, provider } = exchanged
+  // A challenge was announced when the first step was taken.
+  if (result.kind === 'session') announceLogin(ctx, result, provider === null ? {} : { provider })
+  return result
+}
+
+/** Null: refused, and the code is used up. The user's row first, as everything that ends a person's codes does. */
+async function exchangeOnce(
+  ctx: AuthContext,
+  row: UserTokenRecord,
+  { code, codeVerifier }: OAuthCodeExchange,
+  open: OpenSession<TokenPair>,
+): Promise<{ result: LoginResult; provider: string | null } | null> {
+  const { userId, tokenHash } = row
+  const claims = await claimsBeforeUse(ctx, row, codeVerifier, open)
+  return unitOfWork(ctx, async (ctx) => {
+    const user = await ctx.store.users.lock(userId)
+    const taken = await ctx.store.userTokens.consume(tokenHash, 'OAUTH_CODE', ctx.now())
+    const grant = taken && readGrant(taken)
+    if (!user?.isActive || !grant || !isAccountDigest(ctx.keys.state, user, grant.digest) || !isOfGrant(grant, codeVerifier)) return null
+    const { amr, provider, isYoung = false } = grant
+    const result = await finishLogin(ctx, user, { amr, provider, isYoung, ...claims }, open)
+    await leaveReceipt(ctx, code, result)
+    return { result, provider }
+  })
+}
+
+/** Nothing where the exchange will be refused: that uses the code up, whatever the host's function does. */
+async function claimsBeforeUse(
+  ctx: AuthContext,
+  row: UserTokenRecord,
+  codeVerifier: string,
+  open: OpenSession<TokenPair>,
+): Promise<Pick<Login, 'claims'>> {
+  if (!ctx.accessTokenClaims || row.purpose !== 'OAUTH_CODE' || row.usedAt !== null || row.expiresAt <= ctx.now()) return {}
+  const grant = readGrant(row)
+  const user = isOfGrant(grant, codeVerifier) ? await ctx.store.users.find(row.userId) : null
+  if (!user?.isActive || !isAccountDigest(ctx.keys.state, user, grant.digest)) return {}
+  const { claims } = await withClaims(ctx, user, { amr: grant.amr, provider: grant.provider }, open)
+  return claims ? { claims } : {}
+}
+
+function isOfGrant({ codeChallenge }: Grant, codeVerifier: string): boolean {
+  return isCodeVerifier(codeVerifier) && codeChallengeOf(codeVerifier) === codeChallenge
+}

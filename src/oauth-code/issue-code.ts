@@ -1,0 +1,78 @@
+import type { AuthMethod } from '../amr'
+import { type AuthContext, unitOfWork } from '../context'
+import { MfaTokenInvalidError } from '../errors'
+import { hashOpaqueToken, newOpaqueToken } from '../opaque-token'
+import { accountDigest } from '../session/account-digest'
+import { isStillMeant, readChallenge } from '../session/challenge'
+import type { AppDestination } from '../session/destination'
+import type { Login, OpenedSession, OpenSession } from '../session/finish-login'
+import { after } from '../session/instants'
+import type { UserRecord, UserTokenRecord } from '../store/auth-store'
+
+const codeSeconds = 60
+
+/** A login that is done in the browser. Its session begins when the app exchanges the code. */
+export interface IssuedCode extends OpenedSession {
+  hasBegun: false
+  /** The plaintext: handed out once, never stored. */
+  code: string
+}
+
+/** What the row of a code holds. */
+export interface Grant extends Pick<Login, 'amr' | 'provider' | 'isYoung'> {
+  readonly codeChallenge: string | null
+  /** `accountDigest` when the code was made. */
+  readonly digest: string
+}
+
+/** For `finishLogin`: the code of an app, in the place of a session. */
+export function openByCode(app: AppDestination): OpenSession<IssuedCode> {
+  return async (ctx, user, login) => ({
+    kind: 'session',
+    userId: user.id,
+    amr: login.amr,
+    hasBegun: false,
+    code: await issueCode(ctx, user, login, app),
+  })
+}
+
+/**
+ * Returns the code of a login whose second step the app takes itself: the exchange answers with a challenge.
+ * @throws MfaTokenInvalidError where the account has changed since
+ */
+export function codeOfChallenge(ctx: AuthContext, app: AppDestination, mfaToken: string): Promise<string> {
+  const challenge = readChallenge(ctx, mfaToken)
+  return unitOfWork(ctx, async (ctx) => {
+    const user = await ctx.store.users.lock(challenge.userId)
+    if (!isStillMeant(ctx, challenge, user)) throw new MfaTokenInvalidError()
+    return issueCode(ctx, user, challenge, app)
+  })
+}
+
+/** As `issueCode` wrote it. */
+export function readGrant({ payload }: Pick<UserTokenRecord, 'payload'>): Grant {
+  return JSON.parse(payload ?? '{}') as Grant
+}
+
+/** Inside a unit that holds the user's row. Only the hash is stored, bound to what lets people into the account. */
+async function issueCode(
+  ctx: AuthContext,
+  user: UserRecord,
+  { amr, provider, isYoung = false }: { amr: readonly AuthMethod[] } & Login,
+  { codeChallenge }: AppDestination,
+): Promise<string> {
+  const [now, code] = [ctx.now(), newOpaqueToken()]
+  // Compared with the row later, and a host's table may keep less of it than this login knows.
+  const stored = (await ctx.store.users.find(user.id)) ?? user
+  const grant: Grant = { amr, provider, isYoung, codeChallenge, digest: accountDigest(ctx.keys.state[0], stored) }
+  await ctx.store.userTokens.insert({
+    userId: user.id,
+    tokenHash: hashOpaqueToken(code),
+    purpose: 'OAUTH_CODE',
+    payload: JSON.stringify(grant),
+    expiresAt: after(now, codeSeconds),
+    usedAt: null,
+    createdAt: now,
+  })
+  return code
+}

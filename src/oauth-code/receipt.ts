@@ -1,0 +1,60 @@
+import type { AuthContext } from '../context'
+import { hashOpaqueToken } from '../opaque-token'
+import { readChallenge, spendChallenge } from '../session/challenge'
+import type { LoginResult } from '../session/finish-login'
+import { after } from '../session/instants'
+import { readSessionToken } from '../session/session-token'
+import { DuplicateRecordError } from '../store/auth-store'
+
+/** How long a second showing of a code is recognised. */
+const receiptSeconds = 86_400
+
+/** What a code gave: a session, or the challenge of one. */
+interface Receipt {
+  readonly sessionId?: string | null
+  readonly challenge?: { readonly idHash: string; readonly endsAt: number }
+}
+
+/** Notes what a code gave, in the unit of its exchange. Born used, and found by who has the code alone. */
+export async function leaveReceipt(ctx: AuthContext, code: string, result: LoginResult): Promise<void> {
+  const now = ctx.now()
+  await ctx.store.userTokens.insert({
+    userId: result.userId,
+    tokenHash: receiptHash(code),
+    purpose: 'OAUTH_CODE',
+    payload: JSON.stringify(receiptOf(ctx, result)),
+    expiresAt: after(now, receiptSeconds),
+    usedAt: now,
+    createdAt: now,
+  })
+}
+
+/** Somebody else may have the code of a session: two were shown it. A store without sessions keeps nothing to end. */
+export async function endWhatItGave(ctx: AuthContext, code: string): Promise<void> {
+  const row = await ctx.store.userTokens.find(receiptHash(code))
+  if (!row?.payload) return
+  const { sessionId, challenge } = JSON.parse(row.payload) as Receipt // as `leaveReceipt` wrote it
+  const { userId } = row
+  if (challenge) await endChallenge(ctx, { userId, idHash: challenge.idHash, expiresAt: new Date(challenge.endsAt) })
+  if (!sessionId || !(await ctx.store.sessions?.revoke({ id: sessionId }, ctx.now()))) return
+  ctx.events.emit('session.revoked', { userId, count: 1, reason: 'code_reused' })
+}
+
+async function endChallenge(ctx: AuthContext, challenge: Parameters<typeof spendChallenge>[1]): Promise<void> {
+  try {
+    await spendChallenge(ctx, challenge)
+  } catch (error) {
+    if (!(error instanceof DuplicateRecordError)) throw error // its person finished the login, with the second factor
+  }
+}
+
+function receiptOf(ctx: AuthContext, result: LoginResult): Receipt {
+  if (result.kind === 'session')
+    return { sessionId: readSessionToken(ctx.keys['session-token'], 'tokens', result.refreshToken)?.id ?? null }
+  const { idHash, expiresAt } = readChallenge(ctx, result.mfaToken)
+  return { challenge: { idHash, endsAt: expiresAt.getTime() } }
+}
+
+function receiptHash(code: string): string {
+  return hashOpaqueToken(`receipt of ${code}`)
+}

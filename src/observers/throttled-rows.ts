@@ -1,0 +1,85 @@
+import type { PayloadValue } from './watch-all'
+
+type Payload = Readonly<Record<string, PayloadValue>>
+
+/** What the audit log writes of the event `throttled`. */
+export interface ThrottledRows {
+  /** Returns the payloads to write now for one refusal: often none. */
+  add(refusal: Payload, time: number): Payload[]
+  /** Returns what was counted and not written yet, one payload per code and route, without a key. */
+  takeRest(): Payload[]
+}
+
+interface Refusals {
+  readonly payload: Payload
+  /** Milliseconds since 1970: until then further refusals of the key are only counted. */
+  endsAt: number
+  unwritten: number
+}
+
+/** About 300 bytes each. */
+const mostKeys = 10_000
+const sweepEveryMs = 60_000
+
+/**
+ * Turns refusals into few rows, because an attacker chooses how many there are. The first refusal of each key and window is a row; `count`
+ * is how many refusals the row stands for: itself, and those of the same key since its last row. So `count` adds up to all of them.
+ *
+ * At most 10,000 keys are held. Beyond that, refusals of other keys are counted per code and route, and written once a minute.
+ */
+export function createThrottledRows(): ThrottledRows {
+  const byKey = new Map<PayloadValue | undefined, Refusals>()
+  const rest = new Map<string, Refusals>()
+  let sweptAt = Number.NEGATIVE_INFINITY
+
+  /** A count without its key. */
+  function keepCount({ code = null, route = null }: Payload, count: number): void {
+    const name = JSON.stringify([code, route])
+    const kept = rest.get(name) ?? { payload: { code, route, keyDigest: null }, endsAt: 0, unwritten: 0 }
+    kept.unwritten += count
+    rest.set(name, kept)
+  }
+
+  function takeKept(): Payload[] {
+    const rows = [...rest.values()].map(({ payload, unwritten }) => ({ ...payload, count: unwritten }))
+    rest.clear()
+    return rows
+  }
+
+  function dropEnded(time: number): void {
+    for (const [key, { payload, endsAt, unwritten }] of byKey) {
+      if (endsAt > time) continue
+      if (unwritten > 0) keepCount(payload, unwritten)
+      byKey.delete(key)
+    }
+  }
+
+  function addWithoutRoom(refusal: Payload, time: number): Payload[] {
+    keepCount(refusal, 1)
+    if (Math.abs(time - sweptAt) < sweepEveryMs) return [] // the difference also where the clock was set back
+    sweptAt = time
+    dropEnded(time)
+    return takeKept()
+  }
+
+  return {
+    add(refusal, time) {
+      const key = refusal['keyDigest']
+      const held = byKey.get(key)
+      if (held && time < held.endsAt) {
+        held.unwritten++
+        return []
+      }
+      if (!held && byKey.size >= mostKeys) return addWithoutRoom(refusal, time)
+      byKey.set(key, { payload: refusal, endsAt: time + Number(refusal['retryAfterSeconds']) * 1000, unwritten: 0 })
+      return [{ ...refusal, count: (held?.unwritten ?? 0) + 1 }]
+    },
+    takeRest() {
+      for (const held of byKey.values()) {
+        if (held.unwritten > 0) keepCount(held.payload, held.unwritten)
+        held.unwritten = 0
+      }
+      return takeKept()
+    },
+  }
+}

@@ -1,0 +1,20 @@
+import type { AuthContext } from '../context'
+import type { StandardSchema } from '../http/host-schema'
+import { seeTroubleshooting } from '../troubleshooting'
+import { writableFields } from './writable-fields'
+
+const announced = new WeakMap<StandardSchema, Set<string>>()
+
+/** A Standard Schema cannot be asked which keys it knows, so the host hears of a dropped field when a person first sends it. */
+export function announceDroppedFields(ctx: AuthContext, schema: StandardSchema, sent: object, value: object): void {
+  const known = announced.get(schema) ?? new Set()
+  announced.set(schema, known)
+  const dropped = writableFields(ctx).filter((name) => Object.hasOwn(sent, name) && !Object.hasOwn(value, name) && !known.has(name))
+  for (const field of dropped) {
+    known.add(field)
+    ctx.logger.warn(
+      { field },
+      `doorward: a person sent the field ${field}, and signup.schema dropped it, so it is not written. Describe it in signup.schema, or map it as readOnly in users.fields. ${seeTroubleshooting('field-dropped-by-schema')}`,
+    )
+  }
+}

@@ -1,0 +1,43 @@
+import type { Knex } from 'knex'
+import type { RouterSettings } from '../config/every-setting'
+import { convertText } from '../config/settings'
+import { ConfigurationError } from '../errors'
+import type { PasswordHasher } from '../passwords/password-hasher'
+import type { ProviderClient } from '../providers/provider-client'
+import type { TableFinding } from '../store/auth-store'
+import { checkStoreTables } from '../store/knex/check/check-store-tables'
+import { tablesToCheck } from '../store/knex/check/tables-to-check'
+import type { HostTables } from '../store/knex/default-tables'
+import { tableNeeds } from './table-needs'
+import { withoutIgnored } from './without-ignored'
+
+/** The table options of `createKnexStore`, and what decides which columns are needed and how wide they must be. */
+export interface CheckTablesOptions extends HostTables {
+  /** The router's settings; without them the tables of every feature are looked at. */
+  settings?: Partial<RouterSettings>
+  /** The router's providers: their keys are written into `identities.provider`. */
+  providers?: Record<string, ProviderClient>
+  /** The router's hasher; without it the hash column must take an argon2id hash (97 characters). */
+  passwordHasher?: PasswordHasher
+  /** Keys of findings that are left out. */
+  ignore?: readonly string[]
+}
+
+/**
+ * Compares the tables with what the store writes, and returns what is wrong, errors first. `createAuthRouter` does the same at its start.
+ * Never throws for a finding; a database that cannot be reached is one.
+ *
+ * @param knex the instance that `createKnexStore` gets
+ * @throws ConfigurationError for a knex client other than `pg`, `mysql2` and `better-sqlite3`, and for options that cannot be meant
+ */
+export async function checkTables(knex: Knex, options: CheckTablesOptions = {}): Promise<TableFinding[]> {
+  const { settings, providers, passwordHasher, ignore = [], ...hostTables } = options
+  if (!isListOfKeys(ignore)) throw new ConfigurationError("checkTables(): ignore must be a list of keys such as 'users.email:unique'.")
+  const given = settings && convertText(settings)
+  const needs = tableNeeds({ settings: given ?? null, providers: providers ?? null, passwordHasher: passwordHasher ?? null })
+  return withoutIgnored(await checkStoreTables(tablesToCheck(knex, hostTables), needs), ignore)
+}
+
+export function isListOfKeys(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((key) => typeof key === 'string' && key !== '')
+}

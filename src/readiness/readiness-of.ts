@@ -1,0 +1,44 @@
+import type { Settings } from '../config/every-setting'
+import { describeError, type Logger } from '../logger'
+import type { PasswordHasher } from '../passwords/password-hasher'
+import type { ProviderClient } from '../providers/provider-client'
+import type { AuthStore, TableFinding } from '../store/auth-store'
+import { checkStoreTables } from '../store/knex/check/check-store-tables'
+import { checkedTablesOf } from '../store/knex/knex-store'
+import { createReadiness, type Readiness } from './readiness'
+import { tableNeeds } from './table-needs'
+import { withoutIgnored } from './without-ignored'
+
+/** Of the router's options, what decides whether its tables can serve. */
+interface Checked {
+  readonly store: AuthStore
+  readonly providers?: Record<string, ProviderClient>
+  readonly passwordHasher?: PasswordHasher
+  readonly checkTables?: false | { readonly ignore: readonly string[] }
+}
+
+/** Starts the check of the store's tables. Null: there is none to make. */
+export function readinessOf(options: Checked, settings: Settings, logger: Logger, now: () => Date): Readiness | null {
+  const { checkTables } = options
+  if (checkTables === false) return null
+  const check = checkOf(options, settings, logger)
+  const ignore = checkTables?.ignore ?? []
+  return check && createReadiness({ check: async () => withoutIgnored(await check(), ignore), logger, now })
+}
+
+function checkOf({ store, providers, passwordHasher }: Checked, settings: Settings, logger: Logger) {
+  const checked = checkedTablesOf(store)
+  const needs = tableNeeds({ settings: { ...settings }, providers: providers ?? {}, passwordHasher: passwordHasher ?? null })
+  if (checked) return () => checkStoreTables(checked, needs)
+  return typeof store.check === 'function' ? () => askAdapter(store, logger) : null
+}
+
+/** An adapter that cannot tell has said nothing against itself. */
+async function askAdapter(store: AuthStore, logger: Logger): Promise<TableFinding[]> {
+  try {
+    return (await store.check?.()) ?? []
+  } catch (error) {
+    logger.warn({ error: describeError(error) }, 'doorward: check() of the store failed; requests go on unchecked.')
+    return []
+  }
+}

@@ -1,0 +1,156 @@
+import type { AuthMethod } from '../amr'
+import type { HostClaims } from '../claims/host-claims'
+import { type AuthContext, unitOfWork } from '../context'
+import type { KnownDevice } from '../device/known-device'
+import {
+  AccountInactiveError,
+  InvalidCredentialsError,
+  InvalidTokenError,
+  MfaCodeInvalidError,
+  MfaNotEnrolledError,
+  MfaRequiredError,
+  UnauthorizedError,
+  ValidationError,
+} from '../errors'
+import { guardedAttempt } from '../factor/guarded-attempt'
+import { acceptTotpCode } from '../factor/second-factor'
+import { unusablePassword } from '../passwords/unusable-password'
+import { isAlive } from '../session/find-session'
+import { claimsToGoOn } from '../session/host-claims'
+import { addMethods, type KeptTokens, keepServerSession, keepStateless, keepTokens } from '../session/keep-session'
+import type { OpenedServerSession } from '../session/open-session'
+import type { TicketOwner } from '../session/tickets'
+import { findActiveUser } from '../step-up/find-active-user'
+import { holdSession } from '../step-up/fresh-session'
+import { needsFactor, takesPassword } from '../step-up/methods'
+import { takeConfirmationTicket } from '../step-up/provider-proof'
+import { withPassword } from '../step-up/with-password'
+import { refuseYoungFactor } from '../step-up/young-credential'
+import type { SessionRecord, UserRecord } from '../store/auth-store'
+
+/** What a person shows to confirm that it is them. At least one. */
+export interface ShownCredentials {
+  password?: string | undefined
+  /** Of the authenticator app; a recovery code signs in, and does not stand here. */
+  code?: string | undefined
+  /** That the person signed in anew at a provider. It is used up, whoever brings it; `owner` null: somebody who may use none. */
+  ticket?: { text: string; owner: TicketOwner | null } | undefined
+}
+
+/** Who confirms, in which session. */
+export interface Confirming {
+  readonly user: UserRecord
+  /** Null: the store keeps no sessions. */
+  readonly session: SessionRecord | null
+  /** The methods of the access token; of use where the session's row knows none. */
+  readonly amr: readonly AuthMethod[]
+  /** The refresh cookie, where it is to be replaced. */
+  readonly refreshToken: string | null
+  /** The known device of the request; left out or null: none. */
+  readonly device?: KnownDevice | null
+}
+
+export type Reauthenticated = KeptTokens | OpenedServerSession
+
+/**
+ * Makes a session fresh by a credential of its person. Moves no end of the session. Where a second factor is active for 24 hours, only its
+ * code counts.
+ *
+ * @throws MfaRequiredError, MfaFactorTooNewError, MfaNotEnrolledError (nothing is counted); InvalidCredentialsError, MfaCodeInvalidError,
+ *   TooManyRequestsError, MfaThrottledError; InvalidTokenError (the session has ended meanwhile)
+ */
+export async function reauthenticate(ctx: AuthContext, who: Confirming, shown: ShownCredentials): Promise<Reauthenticated> {
+  requireEnough(ctx, who.user, shown)
+  const { password, code, ticket } = shown
+  const { session, amr: asking, user } = who
+  // Before the ticket, which is used up whatever becomes of the rest.
+  const claims = await claimsToGoOn(ctx, { userId: user.id, session, amr: addMethods(session, asking, methodsShown(shown)) })
+  const isConfirmed = ticket && (await takeConfirmationTicket(ctx, ticket.owner, ticket.text))
+  const confirm = () => unitOfWork(ctx, (ctx) => makeFresh(ctx, { ...who, claims }, shown, isConfirmed))
+  const withCode =
+    code === undefined ? confirm : () => guardedAttempt(ctx, { userId: who.user.id, code, device: who.device ?? null }, confirm)
+  if (password === undefined) return withCode()
+  return withPassword(ctx, withoutUnusable(ctx, who.user), password, withCode, who.session)
+}
+
+/** What the credentials are worth at all, before one of them is looked at. */
+function requireEnough(ctx: AuthContext, user: UserRecord, { password, code, ticket }: ShownCredentials): void {
+  if (password === undefined && code === undefined && ticket === undefined)
+    throw new ValidationError({ details: { errors: [{ path: 'password', rule: 'object.missing' }] } })
+  if (code === undefined && needsFactor(ctx, user)) throw new MfaRequiredError()
+  if (code === undefined) return
+  if (user.totpEnabledAt === null) throw new MfaNotEnrolledError()
+  refuseYoungFactor(ctx, user)
+}
+
+/** No password counts where nobody knows one, or where passwords are off; the refusal takes as long. */
+function withoutUnusable(ctx: AuthContext, user: UserRecord): UserRecord {
+  return takesPassword(ctx, user) ? user : { ...user, hashedPassword: unusablePassword() }
+}
+
+async function makeFresh(
+  ctx: AuthContext,
+  { user: seen, session: asked, amr: asking, refreshToken, claims }: Confirming & { claims: HostClaims },
+  shown: ShownCredentials,
+  confirmByTicket?: (ctx: AuthContext, user: UserRecord) => Promise<void>,
+): Promise<Reauthenticated> {
+  const { password, code } = shown
+  const user = await lockAsSeen(ctx, seen, password)
+  const session = await holdSession(ctx, asked)
+  if (code !== undefined && !(await acceptTotpCode(ctx, user, code))) throw new MfaCodeInvalidError()
+  await confirmByTicket?.(ctx, user)
+  const now = ctx.now()
+  const amr = addMethods(session, asking, methodsShown(shown))
+  const renewal = { amr, authenticatedAt: now, tokenAuthenticatedAt: now, refreshToken, claims }
+  if (!session) return keepStateless(ctx, user, renewal, null)
+  return session.kind === 'session' ? keepServerSession(ctx, session, renewal) : keepTokens(ctx, user, session, renewal)
+}
+
+function methodsShown({ password, code, ticket }: ShownCredentials): AuthMethod[] {
+  const methods: [unknown, AuthMethod][] = [
+    [password, 'pwd'],
+    [code, 'otp'],
+    [ticket, 'ext'],
+  ]
+  return methods.filter(([given]) => given !== undefined).map(([, method]) => method)
+}
+
+/** What was shown was of this very password and factor: a reset in between ends what was begun before it. */
+async function lockAsSeen(ctx: AuthContext, seen: UserRecord, password: string | undefined): Promise<UserRecord> {
+  const user = await ctx.store.users.lock(seen.id)
+  if (!user) throw new UnauthorizedError()
+  if (!user.isActive) throw new AccountInactiveError()
+  if (password !== undefined && user.hashedPassword !== seen.hashedPassword) throw new InvalidCredentialsError()
+  if (user.totpEnabledAt?.getTime() !== seen.totpEnabledAt?.getTime()) throw new InvalidTokenError()
+  return user
+}
+
+/** For `auth.service`: by the session's id, without a request. */
+export interface ServiceReauthentication extends Omit<ShownCredentials, 'ticket'> {
+  /** From the callback of a reauthentication by a provider. */
+  ticket?: string | undefined
+  userId: string
+  /** `sid` of the access token, or the id of a server-side session. Left out only where the store keeps no sessions. */
+  sessionId?: string | undefined
+  /** How the session began, where the store keeps no sessions. */
+  amr?: readonly AuthMethod[] | undefined
+  /** The refresh token that the client holds in a cookie: it is replaced, and the old one is dead. */
+  refreshToken?: string | undefined
+}
+
+/** @throws as `reauthenticate`; InvalidTokenError for a session that is not alive, or not of this account */
+export async function reauthenticateById(
+  ctx: AuthContext,
+  { userId, sessionId, amr = [], refreshToken = undefined, ticket, ...shown }: ServiceReauthentication,
+): Promise<Reauthenticated> {
+  const user = await findActiveUser(ctx, userId)
+  const session = ctx.store.sessions ? await findOwnSession(ctx, userId, sessionId) : null
+  const brought = ticket === undefined ? undefined : { text: ticket, owner: { userId, sessionId: session?.id ?? null } }
+  return reauthenticate(ctx, { user, session, amr, refreshToken: refreshToken ?? null }, { ...shown, ticket: brought })
+}
+
+async function findOwnSession(ctx: AuthContext, userId: string, id: string | undefined): Promise<SessionRecord> {
+  const found = id === undefined ? null : await ctx.store.sessions?.find({ id })
+  if (found?.session.userId !== userId || !isAlive(found.session, ctx.now())) throw new InvalidTokenError()
+  return found.session
+}

@@ -1,0 +1,121 @@
+import type { Request } from 'express'
+import Joi from 'joi'
+import type { AuthContext } from '../context'
+import { NotFoundError, TooManyRequestsError } from '../errors'
+import type { Guards } from '../guards/guards'
+import { routeBudget } from '../guards/route-budget'
+import { sameSiteWhenByCookie } from '../guards/same-site'
+import { type Answer, done, flag, instant, shape, string, stringOrNull } from '../http/description'
+import { type Route, withBody } from '../http/routes'
+import { sendEmpty, sendJson } from '../http/send'
+import { text } from '../http/validate'
+import { clearEndedCookies } from '../session/ended-cookies'
+import type { PublicSession } from '../session/find-session'
+import { listSessions, revokeSession } from '../session/list-sessions'
+import { aliveSession, sessionOf } from '../step-up/fresh-session'
+import type { SessionRecord } from '../store/auth-store'
+import { revokeOtherSessions } from './revoke-other-sessions'
+
+/** Where the person is signed in, whatever the delivery. Nothing here without a table of sessions. */
+export function sessionListRoutes(ctx: AuthContext, guards: Guards): Route[] {
+  if (!ctx.store.sessions) return []
+  // The literal path first: it is no id.
+  return [list(ctx, guards), endOthers(ctx, guards), endOne(ctx, guards)]
+}
+
+function list(ctx: AuthContext, guards: Guards): Route {
+  return {
+    method: 'GET',
+    path: '/sessions',
+    describes: {
+      summary: 'Every living session of the account, the one used last first',
+      answers: [listedSessions],
+      refuses: [TooManyRequestsError],
+    },
+    before: [routeBudget(ctx, 'sessions'), guards.requireAuth(), aliveSession(ctx)],
+    handle: async (req, res) => {
+      const current = ownSession(req)
+      const sessions = await listSessions(ctx, current.userId)
+      sendJson(
+        res,
+        200,
+        sessions.map((session) => ({ ...sessionBody(session), is_current: session.id === current.id })),
+      )
+    },
+  }
+}
+
+function endOne(ctx: AuthContext, guards: Guards): Route {
+  return {
+    method: 'DELETE',
+    path: '/sessions/:id',
+    describes: { summary: 'End one session of the account', answers: [done], refuses: [NotFoundError, TooManyRequestsError] },
+    before: changing(ctx, guards),
+    handle: async (req, res) => {
+      await revokeSession(ctx, ownSession(req).userId, String(req.params['id']))
+      await clearEndedCookies(ctx, req, res)
+      sendEmpty(res)
+    },
+  }
+}
+
+function endOthers(ctx: AuthContext, guards: Guards): Route {
+  return withBody({
+    method: 'POST',
+    path: '/sessions/revoke-others',
+    describes: { summary: 'End every session of the account but this one', answers: [done], refuses: [TooManyRequestsError] },
+    before: changing(ctx, guards),
+    // A token without `sid` needs it to name the session that goes on.
+    body: Joi.object<{ refresh_token?: string }>({ refresh_token: text(4096).optional() }),
+    handle: async (req, res) => {
+      await revokeOtherSessions(ctx, ownSession(req))
+      await clearEndedCookies(ctx, req, res)
+      sendEmpty(res)
+    },
+  })
+}
+
+function changing(ctx: AuthContext, guards: Guards) {
+  return [routeBudget(ctx, 'sessions'), guards.requireAuth(), sameSiteWhenByCookie(ctx), aliveSession(ctx)]
+}
+
+/** The store keeps sessions, so `aliveSession` found one. */
+function ownSession(req: Request): SessionRecord {
+  const session = sessionOf(req)
+  if (!session) throw new Error('aliveSession() let a request in without a session')
+  return session
+}
+
+const listedSessions: Answer = {
+  status: 200,
+  description: 'The sessions. `kind` is `tokens` or `session`; `ip` and `user_agent` are of the login.',
+  schema: {
+    type: 'array',
+    items: shape('ListedSession', {
+      id: string,
+      kind: { enum: ['tokens', 'session'] },
+      created_at: instant,
+      last_seen_at: instant,
+      expires_at: instant,
+      ip: stringOrNull,
+      user_agent: stringOrNull,
+      amr: { type: 'array', items: string },
+      provider: stringOrNull,
+      is_current: flag,
+    }),
+  },
+}
+
+function sessionBody({ id, kind, createdAt, lastSeenAt, expiresAt, ip, userAgent, amr, provider }: PublicSession) {
+  return {
+    id,
+    kind,
+    created_at: createdAt.toISOString(),
+    last_seen_at: lastSeenAt.toISOString(),
+    expires_at: expiresAt.toISOString(),
+    ip,
+    user_agent: userAgent,
+    amr,
+    provider,
+  }
+}

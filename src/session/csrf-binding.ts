@@ -1,0 +1,61 @@
+import { randomBytes } from 'node:crypto'
+import type { Request, Response } from 'express'
+import { clearCookie } from '../http/cookies'
+import type { KeyList } from '../keys'
+import { type ProofCookieContext, placeOf, readProofCookie, setProofCookie } from './proof-cookies'
+
+const name = 'csrf_binding'
+export const csrfBindingNames: readonly string[] = [name, `__Host-${name}`]
+const maxAgeSeconds = 30 * 86_400
+
+/** Names the browser that a token of `csrfToken()` was made for. */
+export interface CsrfBinding {
+  /** Returns what a token made for this browser is bound to; sets the cookie where there is none. */
+  ensure(req: Request, res: Response): string
+  /** Returns what this request proves, by either form of the cookie: the guard is not told whether cookies are Secure. */
+  read(req: Request): readonly string[]
+}
+
+export function csrfBinding(keys: KeyList, cookieSecure: boolean): CsrfBinding {
+  const [chosen, other] = [contextOf(keys, cookieSecure), contextOf(keys, !cookieSecure)]
+  return {
+    ensure(req, res) {
+      const kept = bindingIn(chosen, req)
+      if (kept !== null) return kept
+      const value = randomBytes(32).toString('base64url')
+      setProofCookie(chosen, res, name, value, maxAgeSeconds)
+      return textOf(chosen, value)
+    },
+    read: (req) => [bindingIn(chosen, req), bindingIn(other, req)].filter((binding) => binding !== null),
+  }
+}
+
+/** For a login: tokens of before it are good no more, whoever planted them. `csrfToken()` sets another cookie. */
+export function forgetCsrfBinding(res: Response): void {
+  for (const cookieSecure of [true, false]) {
+    const { fullName, scope } = placeOf(formOf(cookieSecure), name)
+    const isThere = (res.req?.headers.cookie ?? '').split(';').some((pair) => pair.trim().startsWith(`${fullName}=`))
+    if (isThere) clearCookie(formOf(cookieSecure), res, fullName, scope)
+  }
+}
+
+type Form = ProofCookieContext
+
+function contextOf(keys: KeyList, cookieSecure: boolean): Form {
+  return { ...formOf(cookieSecure), keys: { 'proof-cookie': keys }, now: () => new Date() }
+}
+
+/** The pages of the host are behind it, so its path is `/` in both forms. */
+function formOf(cookieSecure: boolean) {
+  return { settings: { cookieSecure, cookieDomain: null }, prefix: '/' }
+}
+
+function bindingIn(form: Form, req: Request): string | null {
+  const value = readProofCookie(form, req, name)
+  return value === null ? null : textOf(form, value)
+}
+
+/** A token for the `__Host-` cookie is none for the plain one, which another subdomain can set. */
+function textOf({ settings }: Form, value: string): string {
+  return JSON.stringify([settings.cookieSecure, value])
+}

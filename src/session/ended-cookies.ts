@@ -1,0 +1,48 @@
+import type { Request, Response } from 'express'
+import type { AuthContext } from '../context'
+import { readCookie } from '../http/cookies'
+import { verifyAccessToken } from './access-token'
+import { clearLoginCookies, readRefreshCookie } from './delivery'
+import { isAlive } from './find-session'
+import { readQuietly } from './read-quietly'
+import { clearSessionCookie, readSessionCookie } from './session-cookie'
+import { readSessionToken } from './session-token'
+
+/**
+ * Clears the cookies that a request brought of sessions that have ended: a browser should not go on sending what opens nothing. Call it
+ * after an operation that may have ended them, and before the answer sets cookies of its own.
+ */
+export async function clearEndedCookies(ctx: AuthContext, req: Request, res: Response): Promise<void> {
+  const { sessions } = ctx.store
+  if (!sessions) return
+  for (const { id, clear } of namedByCookies(ctx, req)) {
+    const found = await sessions.find({ id })
+    if (!found || !isAlive(found.session, ctx.now())) clear(ctx, res)
+  }
+}
+
+interface NamedSession {
+  readonly id: string
+  readonly clear: (ctx: AuthContext, res: Response) => void
+}
+
+/** What the cookies say of themselves, under their MAC or signature; also of a session that has ended. */
+function namedByCookies(ctx: AuthContext, req: Request): NamedSession[] {
+  const ofTokens = ctx.settings.tokenDelivery === 'bearer' ? null : (idOfAccessCookie(ctx, req) ?? idOfRefreshCookie(ctx, req))
+  const cookie = readSessionCookie(ctx, req)
+  const ofCookie = cookie === null ? null : (readSessionToken(ctx.keys['session-token'], 'session', cookie)?.id ?? null)
+  return [
+    ...(ofTokens === null ? [] : [{ id: ofTokens, clear: clearLoginCookies }]),
+    ...(ofCookie === null ? [] : [{ id: ofCookie, clear: clearSessionCookie }]),
+  ]
+}
+
+function idOfAccessCookie(ctx: AuthContext, req: Request): string | null {
+  const token = readCookie(ctx, req, ctx.settings.accessCookieName)
+  return token === null ? null : (readQuietly(() => verifyAccessToken(ctx, token))?.sid ?? null)
+}
+
+function idOfRefreshCookie(ctx: AuthContext, req: Request): string | null {
+  const token = readRefreshCookie(ctx, req)
+  return token === null ? null : (readSessionToken(ctx.keys['session-token'], 'tokens', token)?.id ?? null)
+}

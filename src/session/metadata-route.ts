@@ -1,0 +1,58 @@
+import type { AuthContext } from '../context'
+import { shape, string } from '../http/description'
+import type { Route } from '../http/routes'
+import { sendJson } from '../http/send'
+
+type MetadataContext = Pick<AuthContext, 'accessKeys' | 'settings' | 'prefix'>
+
+const metadataSchema = shape('AuthorizationServerMetadata', {
+  issuer: string,
+  jwks_uri: string,
+  response_types_supported: { type: 'array', items: string },
+  grant_types_supported: { type: 'array', items: string },
+})
+
+/**
+ * Where the keys of our tokens are, for verifiers that are given the issuer alone (RFC 8414, and the address of OpenID Discovery 1.0). Only
+ * with `accessTokenIssuer` and `jwtKeys`: a shared secret is published nowhere.
+ */
+export function metadataRoutes(ctx: MetadataContext): Route[] {
+  return isPublished(ctx)
+    ? ['/.well-known/oauth-authorization-server', '/.well-known/openid-configuration'].map((path) => metadata(ctx, path))
+    : []
+}
+
+/** The same at the root of the site, where RFC 8414 section 3.1 looks first: for `auth.wellKnown`. */
+export function rootMetadataRoutes(ctx: MetadataContext): Route[] {
+  const { accessTokenIssuer } = ctx.settings
+  if (accessTokenIssuer === null || !isPublished(ctx)) return []
+  const path = new URL(accessTokenIssuer).pathname.replace(/\/$/, '')
+  const paths = [`/.well-known/oauth-authorization-server${path}`, `${path}/.well-known/openid-configuration`]
+  return paths.filter((one) => one.startsWith('/.well-known/')).map((one) => metadata(ctx, one))
+}
+
+function isPublished({ accessKeys, settings }: MetadataContext): boolean {
+  return settings.accessTokenIssuer !== null && accessKeys.some(({ kid }) => kid !== null)
+}
+
+function metadata(ctx: MetadataContext, path: string): Route {
+  return {
+    method: 'GET',
+    path,
+    describes: {
+      summary: 'Who issues the access tokens, and where their keys are (RFC 8414)',
+      answers: [{ status: 200, description: 'The metadata; may be kept for five minutes.', schema: metadataSchema }],
+    },
+    handle: (_req, res) => {
+      res.setHeader('Cache-Control', 'public, max-age=300')
+      res.removeHeader('Pragma')
+      sendJson(res, 200, metadataOf(ctx))
+    },
+  }
+}
+
+function metadataOf({ settings, prefix }: MetadataContext): object {
+  const issuer = String(settings.accessTokenIssuer)
+  const origin = settings.publicUrl || new URL(issuer).origin
+  return { issuer, jwks_uri: `${origin}${prefix}/.well-known/jwks.json`, response_types_supported: [], grant_types_supported: [] }
+}

@@ -1,0 +1,58 @@
+import { createHmac, type KeyObject, timingSafeEqual } from 'node:crypto'
+import type { Request, Response } from 'express'
+import type { AuthContext } from '../context'
+import { clearCookie, readCookie, setCookie } from '../http/cookies'
+import { findKey, type Keys } from '../keys'
+
+/**
+ * Cookies that prove something to us, such as which browser signed up. Another subdomain can set a cookie for the whole site, so
+ * each value is under a MAC, and the `__Host-` prefix (RFC 6265bis section 4.1.3.2) keeps other subdomains from setting it at all.
+ * The MAC covers the cookie's name and the time of its end: a value says nothing in another cookie, and nothing later.
+ */
+export interface ProofCookieContext extends Pick<AuthContext, 'prefix' | 'now'> {
+  readonly settings: Pick<AuthContext['settings'], 'cookieDomain' | 'cookieSecure'>
+  readonly keys: Pick<Keys, 'proof-cookie'>
+}
+
+/**
+ * Sets the cookie `__Host-<name>` with Path=/, or `<name>` below the prefix where `cookieSecure` is off.
+ * @param value any text; the browser can read it, so it holds no secret that the browser may not have
+ */
+export function setProofCookie(ctx: ProofCookieContext, res: Response, name: string, value: string, maxAgeSeconds: number): void {
+  const { fullName, scope } = placeOf(ctx, name)
+  const encoded = Buffer.from(value, 'utf8').toString('base64url')
+  const end = String(Math.floor(ctx.now().getTime() / 1000) + maxAgeSeconds)
+  const sealed = [encoded, end, macOf(ctx.keys['proof-cookie'][0], fullName, encoded, end)].join('.')
+  setCookie(ctx, res, fullName, sealed, { ...scope, maxAgeSeconds })
+}
+
+/** Returns the value that we set. Null: there is none, it is not ours, it has ended, or the name came twice. */
+export function readProofCookie(ctx: ProofCookieContext, req: Request, name: string): string | null {
+  const { fullName } = placeOf(ctx, name)
+  const [encoded, end, mac, ...rest] = (readCookie(ctx, req, fullName) ?? '').split('.')
+  if (encoded === undefined || end === undefined || mac === undefined || rest.length > 0) return null
+  const isOurs = findKey(ctx.keys['proof-cookie'], (key) => isSame(macOf(key, fullName, encoded, end), mac)) !== -1
+  return isOurs && Number(end) * 1000 > ctx.now().getTime() ? Buffer.from(encoded, 'base64url').toString('utf8') : null
+}
+
+export function clearProofCookie(ctx: ProofCookieContext, res: Response, name: string): void {
+  const { fullName, scope } = placeOf(ctx, name)
+  clearCookie(ctx, res, fullName, scope)
+}
+
+/** Lax: some of them come back by a link in a mail. Of this host alone, whatever `cookieDomain` says. */
+export function placeOf({ settings, prefix }: Pick<ProofCookieContext, 'settings' | 'prefix'>, name: string) {
+  const path = settings.cookieSecure ? '/' : prefix
+  return { fullName: settings.cookieSecure ? `__Host-${name}` : name, scope: { path, sameSite: 'lax', hostOnly: true } as const }
+}
+
+function macOf(key: KeyObject, fullName: string, encoded: string, end: string): string {
+  return createHmac('sha256', key)
+    .update(JSON.stringify([fullName, encoded, end]))
+    .digest('base64url')
+}
+
+function isSame(expected: string, given: string): boolean {
+  const [one, other] = [Buffer.from(expected), Buffer.from(given)]
+  return one.length === other.length && timingSafeEqual(one, other)
+}

@@ -1,0 +1,60 @@
+import { randomBytes } from 'node:crypto'
+import type { Settings } from '../config/every-setting'
+import { InvalidTokenError } from '../errors'
+
+/** Who issues access tokens and whom they are for: the JWT profile of RFC 9068. */
+export interface TokenProfile {
+  readonly issuer: string
+  readonly audiences: readonly string[]
+  readonly clientId: string
+  /** Tokens from before the profile are valid until they expire. */
+  readonly acceptsLegacy: boolean
+}
+
+/** What RFC 9068 section 2.2 adds to the claims. */
+export interface ProfileClaims {
+  readonly iss: string
+  readonly aud: string | readonly string[]
+  readonly client_id: string
+  /** Names the token. */
+  readonly jti: string
+}
+
+export type ProfileSettings = Pick<
+  Settings,
+  'accessTokenIssuer' | 'accessTokenAudience' | 'accessTokenClientId' | 'acceptLegacyAccessTokens'
+>
+
+/** Null: tokens name neither. */
+export function tokenProfileOf(settings: ProfileSettings): TokenProfile | null {
+  const { accessTokenIssuer: issuer, accessTokenAudience: given, accessTokenClientId, acceptLegacyAccessTokens: acceptsLegacy } = settings
+  if (issuer === null || given === null) return null
+  const audiences = typeof given === 'string' ? [given] : given
+  return { issuer, audiences, clientId: accessTokenClientId ?? String(audiences[0]), acceptsLegacy }
+}
+
+export function newProfileClaims({ issuer: iss, audiences, clientId: client_id }: TokenProfile): ProfileClaims {
+  const aud = audiences.length === 1 ? String(audiences[0]) : audiences
+  return { iss, aud, client_id, jti: randomBytes(16).toString('base64url') }
+}
+
+/**
+ * The profile's claims of a payload whose signature was checked; none of a token that has no profile.
+ * @param typ of the token's header
+ * @throws InvalidTokenError where the token is of another issuer, for another audience, or of the other form than asked for
+ */
+export function readProfileClaims(
+  profile: TokenProfile | null,
+  typ: 'JWT' | 'at+jwt',
+  { iss, aud, client_id, jti }: Record<string, unknown>,
+): ProfileClaims | null {
+  if (typ === 'JWT') {
+    if (profile && !profile.acceptsLegacy) throw new InvalidTokenError()
+    return null
+  }
+  if (!profile || iss !== profile.issuer || typeof client_id !== 'string' || typeof jti !== 'string') throw new InvalidTokenError()
+  const named: unknown[] = [aud].flat()
+  if (!profile.audiences.some((audience) => named.includes(audience))) throw new InvalidTokenError()
+  if (!named.every((audience) => typeof audience === 'string')) throw new InvalidTokenError()
+  return { iss, aud: typeof aud === 'string' ? aud : Object.freeze(named as string[]), client_id, jti } // each of them was looked at
+}

@@ -1,0 +1,58 @@
+import type { Notice } from './notices'
+import type { SeenRequest } from './request-notices'
+
+/** The state cookie belongs to the host where a login begins, and the callback comes to the host of the redirect URI. */
+export function otherHost({ headers, app }: Pick<SeenRequest, 'headers' | 'app'>, redirectUri: string): Notice | null {
+  const forwarded = app.get('trust proxy') ? [headers['x-forwarded-host'] ?? []].flat()[0]?.split(',')[0]?.trim() : undefined
+  const { protocol, host: expected } = new URL(redirectUri)
+  const seen = hostOf(protocol, forwarded ?? headers.host)
+  if (seen === null || seen === expected) return null
+  return {
+    level: 'warn',
+    entry: 'other-host',
+    message: `a social login began at the host ${seen}, and the provider sends people back to ${expected}, where their cookie is missing (401 OAUTH_STATE_MISMATCH). Open the app at ${expected}, or set publicUrl (AUTH_PUBLIC_URL) to the address in use.`,
+    fields: { host: seen, expected },
+  }
+}
+
+/** In its normal form; null for what is no host name. */
+function hostOf(protocol: string, host: string | undefined): string | null {
+  if (host === undefined || !/^[\w.:[\]-]{1,255}$/.test(host) || !URL.canParse(`${protocol}//${host}`)) return null
+  return new URL(`${protocol}//${host}`).host
+}
+
+/** Null for what is no origin: `null`, or text that no browser sends. */
+export function refusedOrigin(origin: string): Notice | null {
+  if (origin.length > 255 || !/^https?:\/\/[\w.:[\]-]+$/.test(origin)) return null
+  return {
+    level: 'warn',
+    entry: 'origin-not-trusted',
+    message: `a request from the origin ${origin} was refused (403 CSRF_VALIDATION_FAILED). If that page is yours, add the origin to trustedOrigins (AUTH_TRUSTED_ORIGINS).`,
+    fields: { origin },
+    about: origin,
+  }
+}
+
+/** RFC 6749 section 5.2: the provider refused this application, not the person. */
+export function clientRefused(provider: string, { code, body }: { code: string | null; body: string | null }): Notice {
+  return {
+    level: 'error',
+    entry: 'client-refused',
+    message: `provider ${provider} refuses this application (${code ?? 'no error code'}): check clientSecret and clientAuthentication, and that the redirect URI is registered there.`,
+    fields: { provider, error: code, body },
+    about: provider,
+  }
+}
+
+/** Our tokens are never dated ahead, so one clock of the two is wrong. */
+export function tokenFromTheFuture(issuedAt: number, now: Date): Notice | null {
+  const secondsAhead = issuedAt - Math.floor(now.getTime() / 1000)
+  if (!(secondsAhead > 60)) return null
+  return {
+    level: 'warn',
+    entry: 'clock',
+    message:
+      'an access token is from the future. The clock of the process that issued it, or of this one, is wrong, so tokens end too early or too late. Synchronize the clocks (NTP).',
+    fields: { secondsAhead },
+  }
+}

@@ -1,0 +1,83 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Notice } from './notices'
+
+/** What these read of a request; Express's `Request` has it all. */
+export interface SeenRequest {
+  readonly headers: IncomingHttpHeaders
+  readonly secure: boolean
+  /** Where Express mounted the router that looks at it. */
+  readonly baseUrl: string
+  readonly body?: unknown
+  readonly readableDidRead: boolean
+  readonly app: { get(name: string): unknown }
+}
+
+export function untrustedProxy({ headers, app }: SeenRequest): Notice | null {
+  const header = headers['x-forwarded-for'] !== undefined ? 'X-Forwarded-For' : headers['forwarded'] !== undefined ? 'Forwarded' : null
+  if (header === null || app.get('trust proxy')) return null
+  return {
+    level: 'warn',
+    entry: 'behind-a-proxy',
+    message: `a request has the header ${header}, but Express trusts no proxy. If a proxy of yours sent it, every visitor has the proxy's address and all share one rate limit: one visitor can use it up, and then everybody gets 429, for logins too. Name your proxies: app.set('trust proxy', 'loopback').${header === 'Forwarded' ? ' Express reads X-Forwarded-For and never Forwarded, so let the proxy send that too.' : ''}`,
+  }
+}
+
+export function trustsEveryProxy({ app }: SeenRequest): Notice | null {
+  if (app.get('trust proxy') !== true) return null
+  return {
+    level: 'warn',
+    entry: 'trust-every-proxy',
+    message:
+      "the app trusts every proxy ('trust proxy' is true), so clients choose their own address and escape every rate limit; name your proxies instead.",
+  }
+}
+
+/** Behind a proxy that is not trusted every request looks like plain http, so only what is known to be is told. */
+export function secureCookiesOverHttp(
+  request: SeenRequest,
+  { cookieSecure, publicUrl }: { cookieSecure: boolean; publicUrl: string },
+): Notice | null {
+  if (!cookieSecure || request.secure || !(publicUrl.startsWith('http:') || cameThroughTrustedProxy(request))) return null
+  return {
+    level: 'warn',
+    entry: 'cookies-over-http',
+    message:
+      'a request came over plain http, and cookieSecure is true, so browsers drop our cookies. Set cookieSecure (AUTH_COOKIE_SECURE) to false while you develop, or serve the app over https.',
+  }
+}
+
+/** A health check that asks this process itself says nothing of how people come. */
+function cameThroughTrustedProxy({ headers, app }: SeenRequest): boolean {
+  const isForwarded = headers['x-forwarded-proto'] !== undefined || headers['x-forwarded-for'] !== undefined
+  return isForwarded && Boolean(app.get('trust proxy'))
+}
+
+/** A proxy before us may have taken the first part of the public path away; Express ignores letter case here. */
+export function otherMount({ baseUrl }: SeenRequest, prefix: string): Notice | null {
+  if (baseUrl !== '' && prefix.toLowerCase().endsWith(baseUrl.toLowerCase())) return null
+  // The path of a mount such as /:tenant/auth is the client's text: what cannot be a prefix is not repeated.
+  const mountedAt = /^(?:\/[A-Za-z0-9._~-]{1,64}){0,8}$/.test(baseUrl) ? baseUrl || '/' : null
+  return {
+    level: 'warn',
+    entry: 'mount-and-prefix',
+    message: `the router is mounted elsewhere than option prefix says; redirect URIs and cookie paths follow the option. ${mountFix(mountedAt, prefix)}`,
+    fields: { prefix, mountedAt },
+  }
+}
+
+function mountFix(mountedAt: string | null, prefix: string): string {
+  return mountedAt === null || mountedAt === '/'
+    ? `Mount it with app.use('${prefix}', auth).`
+    : `Pass prefix: '${mountedAt}' to createAuthRouter(), or mount it with app.use('${prefix}', auth).`
+}
+
+/** Only an object is of use to us, and only a parser of JSON or of forms leaves one. */
+export function unparsedBody({ body, readableDidRead }: SeenRequest): Notice | null {
+  const left = Buffer.isBuffer(body) ? 'a Buffer' : typeof body === 'string' ? 'a string' : null
+  if (left === null || !readableDidRead) return null
+  return {
+    level: 'warn',
+    entry: 'body-parser',
+    message: `a body parser in front of the router left ${left}, which the routes refuse with 422. Mount the router before express.raw() or express.text(), or give those a path of their own.`,
+  }
+}

@@ -1,0 +1,71 @@
+import type { Request, Response } from 'express'
+import type { AuthContext } from '../context'
+import { OAuthStateMismatchError } from '../errors'
+import { readCredential } from '../guards/credentials'
+import { accountDigest } from '../session/account-digest'
+import { readProofCookie, setProofCookie } from '../session/proof-cookies'
+import { type TicketOwner, ticketSeconds } from '../session/tickets'
+import { requestSessionOf } from '../step-up/fresh-session'
+import { findRequestSession } from '../step-up/request-session'
+import type { SessionRecord, UserRecord } from '../store/auth-store'
+import { beginAttempt, signedInAs } from './attempts'
+import type { Attempt, BoundAttempt } from './state-cookie'
+
+const cookieName = 'oauth_binding'
+
+interface BoundIntent extends Pick<BoundAttempt, 'provider' | 'purpose' | 'destination'> {
+  readonly user: UserRecord
+  readonly session: SessionRecord | null
+  readonly isFinal?: boolean
+}
+
+/**
+ * Begins an attempt for the account and the session that ask. With `cookieSecure` the browser also gets a cookie that no other subdomain can
+ * set: an attempt that was planted in somebody else's browser, together with a session cookie, is not taken for that browser's own.
+ */
+export function beginBoundAttempt(
+  ctx: AuthContext,
+  req: Request,
+  res: Response,
+  { provider, purpose, user, session, isFinal = false, destination }: BoundIntent,
+): Attempt {
+  const { tokenDelivery, cookieSecure, oauthStateTtlSeconds } = ctx.settings
+  const sessionId = session?.id ?? null
+  if (tokenDelivery !== 'bearer' && cookieSecure)
+    setProofCookie(ctx, res, cookieName, sessionId ?? user.id, oauthStateTtlSeconds + ticketSeconds)
+  const startedAt = Math.floor(ctx.now().getTime() / 1000)
+  return beginAttempt(ctx, req, res, provider, {
+    purpose,
+    userId: user.id,
+    sessionId,
+    digest: accountDigest(ctx.keys.state[0], user),
+    startedAt,
+    isFinal,
+    destination,
+  })
+}
+
+/**
+ * True when the browser of a callback is signed in, by cookies, as the account and in the session that began the attempt. In delivery
+ * `bearer` a browser shows nothing of that, whoever it belongs to.
+ * @throws OAuthStateMismatchError where somebody else is signed in
+ */
+export async function isInSameSession(ctx: AuthContext, req: Request, attempt: BoundAttempt): Promise<boolean> {
+  const { userId, sessionId } = attempt
+  if (ctx.settings.tokenDelivery === 'bearer') return false
+  if (!ctx.store.sessions) return signedInAs(ctx, req) === userId && hasBinding(ctx, req, userId)
+  const session = await findRequestSession(ctx, req)
+  if (session && session.userId !== userId) throw new OAuthStateMismatchError()
+  return session !== null && session.id === sessionId && hasBinding(ctx, req, session.id)
+}
+
+/** Who redeems a ticket. Null: the access cookie came to a browser that began nothing, because somebody planted it there. */
+export function ticketOwner(ctx: AuthContext, req: Request): TicketOwner | null {
+  const { user, session } = requestSessionOf(req)
+  const owner = { userId: user.id, sessionId: session?.id ?? null }
+  return readCredential(ctx, req)?.from === 'header' || hasBinding(ctx, req, owner.sessionId ?? owner.userId) ? owner : null
+}
+
+function hasBinding(ctx: AuthContext, req: Request, value: string): boolean {
+  return !ctx.settings.cookieSecure || readProofCookie(ctx, req, cookieName) === value
+}

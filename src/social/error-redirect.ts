@@ -1,0 +1,50 @@
+import type { ErrorRequestHandler, Request } from 'express'
+import type { AuthContext } from '../context'
+import { TooManyRequestsError } from '../errors'
+import type { Answer } from '../http/description'
+import { readRefusal } from '../http/error-envelope'
+import { sendRedirect } from '../http/send'
+import { withParameter } from '../http/with-parameter'
+import { type AppDestination, isApp } from '../session/destination'
+import { findAttempt } from './attempts'
+
+/**
+ * Sends a person back with the code of any refusal: to the app that the attempt of this callback names, else to the host's page. The rest of
+ * the refusal is for logs. Undefined: there is neither.
+ */
+export function redirectErrors(ctx: AuthContext): ErrorRequestHandler | undefined {
+  const { oauthErrorRedirect, appRedirects } = ctx.settings
+  if (oauthErrorRedirect === null && appRedirects.length === 0) return undefined
+  return redirecting(ctx, (_error, req) => appOfCallback(ctx, req)?.redirectTo ?? oauthErrorRedirect)
+}
+
+/** The same for a navigation past the rate limit of its route, and for nothing else: a script gets the envelope. */
+export function redirectThrottled(ctx: AuthContext): ErrorRequestHandler | undefined {
+  const { oauthErrorRedirect } = ctx.settings
+  if (oauthErrorRedirect === null) return undefined
+  return redirecting(ctx, (error, req) => (error instanceof TooManyRequestsError && isNavigation(req) ? oauthErrorRedirect : null))
+}
+
+function redirecting(ctx: AuthContext, targetOf: (error: unknown, req: Request) => string | null): ErrorRequestHandler {
+  return (error, req, res, next) => {
+    const target = res.headersSent ? null : targetOf(error, req)
+    if (target === null) return next(error)
+    sendRedirect(res, withParameter(target, 'error', readRefusal(ctx.logger, req, error).code))
+  }
+}
+
+function appOfCallback(ctx: AuthContext, req: Request): AppDestination | null {
+  const destination = findAttempt(ctx, req, String(req.params['provider']))?.destination ?? null
+  return isApp(destination) ? destination : null
+}
+
+/** What a line with `redirectThrottled` answers besides. */
+export function throttledAnswers({ settings }: AuthContext): Answer[] {
+  if (settings.oauthErrorRedirect === null) return []
+  return [{ status: 302, description: 'A navigation past the rate limit: to `oauthErrorRedirect`, with `error`.' }]
+}
+
+/** What a browser says of itself; one that says nothing navigates when it sends a GET. */
+function isNavigation({ method, headers }: Request): boolean {
+  return (headers['sec-fetch-mode'] ?? (method === 'GET' ? 'navigate' : undefined)) === 'navigate'
+}

@@ -1,0 +1,42 @@
+import Joi from 'joi'
+import type { AuthContext } from '../context'
+import { openOnDevice, sendLogin } from '../device/send-login'
+import { OAuthCodeInvalidError } from '../errors'
+import { routeBudget } from '../guards/route-budget'
+import { type Route, withBody } from '../http/routes'
+import { text } from '../http/validate'
+import { exchangeCode } from '../oauth-code/exchange-code'
+import { newLoginAttempt } from '../session/announce-failed-login'
+import { loginAnswer } from '../session/delivery'
+import { openTokens } from '../session/open-session'
+import { originOf } from '../session/session-cookie'
+import { clientKey } from '../throttle/client-key'
+
+interface ExchangeBody {
+  code: string
+  code_verifier: string
+}
+
+/** Where an app turns its code into tokens. In the body alone: no cookie is read or set, so it does not matter which site asks. */
+export function exchangeRoutes(ctx: AuthContext): Route[] {
+  if (ctx.settings.appRedirects.length === 0) return []
+  return [
+    withBody({
+      method: 'POST',
+      path: '/oauth/exchange',
+      describes: {
+        summary: 'Finish the login of an app that keeps its own tokens',
+        answers: [loginAnswer('bearer')],
+        refuses: [OAuthCodeInvalidError],
+      },
+      loginShaped: true,
+      before: [routeBudget(ctx, 'oauth_exchange')],
+      body: Joi.object<ExchangeBody>({ code: text(512), code_verifier: text(512) }),
+      handle: async (req, res, { code, code_verifier: codeVerifier }) => {
+        const open = openOnDevice(req, openTokens(originOf(ctx, req)))
+        const result = await exchangeCode(ctx, { code, codeVerifier }, open, newLoginAttempt(clientKey(req.ip)))
+        sendLogin(ctx, res, result, 'bearer')
+      },
+    }),
+  ]
+}

@@ -1,0 +1,65 @@
+import { type AuthContext, unitOfWork } from '../context'
+import { OAuthStateMismatchError } from '../errors'
+import type { Locale } from '../http/locale'
+import type { OAuthUser } from '../providers/provider-client'
+import { isAccountDigest } from '../session/account-digest'
+import { issueTicket, type TicketOwner, takeTicket } from '../session/tickets'
+import type { SessionRecord } from '../store/auth-store'
+import { acceptProfile } from './accept-profile'
+import { type LinkedIdentity, linkIdentity, requireActive } from './link-identity'
+import type { BoundAttempt } from './state-cookie'
+
+/**
+ * Returns what the browser of a callback gets where nobody is signed in: the identity is linked only when the account and the session
+ * that began the link bring the ticket.
+ * @throws OAuthStateMismatchError where the account has changed since
+ */
+export function issueLinkTicket(ctx: AuthContext, { userId, sessionId, digest, isFinal }: BoundAttempt, given: OAuthUser): Promise<string> {
+  const { provider, subject, email, emailVerified, name, picture } = acceptProfile(given)
+  return unitOfWork(ctx, async (ctx) => {
+    const user = await ctx.store.users.lock(userId)
+    if (!user || !isAccountDigest(ctx.keys.state, user, digest)) throw new OAuthStateMismatchError()
+    const identity = JSON.stringify({ provider, subject, email, emailVerified, name, picture, isFinal })
+    return issueTicket(ctx, 'LINK_TICKET', { user, sessionId }, identity)
+  })
+}
+
+export interface LinkRedemption {
+  /** Null: somebody who may use no ticket. */
+  owner: TicketOwner | null
+  ticket: string
+  locale?: Locale | undefined
+}
+
+/**
+ * Links the identity of a ticket. The ticket is used up, whoever brings it.
+ * @throws OAuthStateMismatchError for anybody but the account and session that began the link; InvalidTokenError for a session that has
+ *   ended; what `linkIdentity` throws
+ */
+export async function redeemLinkTicket(ctx: AuthContext, { ticket, locale, owner }: LinkRedemption): Promise<LinkedIdentity> {
+  const taken = await takeTicket(ctx, 'LINK_TICKET', ticket, owner)
+  if (!owner) throw new OAuthStateMismatchError()
+  const { isFinal, ...identity } = JSON.parse(taken.carries ?? '{}') as Omit<OAuthUser, 'raw'> & { isFinal: boolean } // as it was issued
+  return linkIdentity(
+    ctx,
+    owner.userId,
+    { ...identity, raw: {} },
+    {
+      locale,
+      isFinal,
+      async check(ctx, user) {
+        requireActive(user)
+        taken.requireSameAccount(user)
+        await requireSession(ctx, owner)
+      },
+    },
+  )
+}
+
+/** Inside a unit that has locked the user's row: the session is alive still, and stays so until the unit ends. */
+export async function requireSession(ctx: AuthContext, { userId, sessionId }: TicketOwner): Promise<SessionRecord | null> {
+  if (!ctx.store.sessions) return null
+  const held = sessionId === null ? null : await ctx.store.sessions.lock(sessionId, ctx.now())
+  if (held?.userId !== userId) throw new OAuthStateMismatchError()
+  return held
+}

@@ -1,0 +1,61 @@
+import type { Request } from 'express'
+import type { Settings } from '../config/every-setting'
+import type { AuthContext } from '../context'
+import { ValidationError } from '../errors'
+import { type QueryParameter, string } from '../http/description'
+import { longestReturnTo, readReturnTo } from '../http/return-to'
+import { text } from '../http/validate'
+import { isCodeChallenge } from '../oauth-code/code-challenge'
+import type { Destination } from '../session/destination'
+import { queryValues } from './query-parameter'
+
+/** Of a body that begins a redirect. */
+export interface DestinationBody {
+  return_to?: string
+  redirect_to?: string
+}
+
+export const destinationFields = { return_to: text(longestReturnTo).optional(), redirect_to: text(512).optional() } as const
+
+export function destinationQuery({ tokenDelivery, appRedirects }: Settings): QueryParameter[] {
+  const page = { name: 'return_to', description: 'Where the browser goes after the login.', schema: string }
+  const app: QueryParameter[] = [
+    { name: 'redirect_to', description: 'The app that the browser brings a code to: one of `appRedirects`.', schema: string },
+    { name: 'code_challenge', description: 'With `redirect_to`: of the app’s secret, S256 (RFC 7636).', schema: string },
+  ]
+  return [...(tokenDelivery === 'bearer' ? [] : [page]), ...(appRedirects.length === 0 ? [] : app)]
+}
+
+/** Every value of a parameter, by its name. */
+type Given = (name: string) => readonly string[]
+
+/** Of a login. @throws ValidationError */
+export function destinationOfQuery(ctx: AuthContext, req: Request): Destination | null {
+  const given: Given = (name) => queryValues(req, name)
+  const destination = destinationOf(ctx, given)
+  if (!destination || !('redirectTo' in destination)) return destination
+  const [codeChallenge = '', ...others] = given('code_challenge')
+  if (others.length > 0 || !isCodeChallenge(codeChallenge)) throw refusal('code_challenge')
+  if (given('code_challenge_method').some((method) => method !== 'S256')) throw refusal('code_challenge_method')
+  return { ...destination, codeChallenge }
+}
+
+/** Of a link or a reauthentication. @throws ValidationError */
+export function destinationOfBody(ctx: AuthContext, body: DestinationBody): Destination | null {
+  return destinationOf(ctx, (name) => {
+    const value = body[name as keyof DestinationBody] // one of the two
+    return value === undefined ? [] : [value]
+  })
+}
+
+function destinationOf({ settings }: AuthContext, given: Given): Destination | null {
+  const returnTo = readReturnTo(settings, given('return_to'))
+  const [redirectTo, ...others] = given('redirect_to')
+  if (redirectTo === undefined) return returnTo === null ? null : { returnTo }
+  if (returnTo !== null || others.length > 0 || !settings.appRedirects.includes(redirectTo)) throw refusal('redirect_to')
+  return { redirectTo, codeChallenge: null }
+}
+
+function refusal(path: string): ValidationError {
+  return new ValidationError({ details: { errors: [{ path, rule: 'any.only' }] } })
+}

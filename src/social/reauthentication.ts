@@ -1,0 +1,143 @@
+import type { Request, Response } from 'express'
+import Joi from 'joi'
+import type { HostClaims } from '../claims/host-claims'
+import { type AuthContext, unitOfWork } from '../context'
+import {
+  AccountInactiveError,
+  MfaFactorTooNewError,
+  MfaRequiredError,
+  OAuthAccountNotLinkedError,
+  OAuthProviderNotConfiguredError,
+  OAuthStateMismatchError,
+  ReauthenticationRequiredError,
+  UnauthorizedError,
+} from '../errors'
+import type { Guards } from '../guards/guards'
+import { routeBudget } from '../guards/route-budget'
+import { sameSiteWhenByCookie } from '../guards/same-site'
+import { shape, string } from '../http/description'
+import { type Route, withBody } from '../http/routes'
+import { sendJson, sendRedirect } from '../http/send'
+import { text } from '../http/validate'
+import { canProveSignIn } from '../providers/new-sign-in'
+import { isAccountDigest } from '../session/account-digest'
+import { readRefreshCookie } from '../session/delivery'
+import { isApp, successTarget } from '../session/destination'
+import { claimsToGoOn } from '../session/host-claims'
+import { addMethods, keepServerSession, keepStateless, keepTokens } from '../session/keep-session'
+import { type ContinuedSession, sendKept, setKeptCookies } from '../session/send-kept'
+import { aliveSession, requestSessionOf } from '../step-up/fresh-session'
+import { methodsOf, needsFactor } from '../step-up/methods'
+import { issueConfirmationTicket, type ProvenIdentity, requireConfirming } from '../step-up/provider-proof'
+import { identityUsableAt } from '../step-up/young-credential'
+import type { UserRecord } from '../store/auth-store'
+import { beginBoundAttempt, isInSameSession } from './bound-attempt'
+import { listIdentities } from './identities'
+import { requireSession } from './link-ticket'
+import { type DestinationBody, destinationFields, destinationOfBody } from './read-destination'
+import type { RedirectFlow } from './redirect-flow'
+import { registeredProvider } from './registered-provider'
+import { sendTicket } from './send-ticket'
+import type { BoundAttempt } from './state-cookie'
+
+/** A signed-in person confirms that it is them by signing in anew at a provider. */
+export function reauthenticationRoute(ctx: AuthContext, guards: Guards, flow: RedirectFlow): Route {
+  return withBody({
+    method: 'POST',
+    path: '/oauth/:provider/reauthenticate',
+    describes: {
+      summary: 'Confirm that it is you at a linked provider: where to send the browser',
+      answers: [{ status: 200, description: 'Where to send the browser.', schema: shape('AuthorizeUrl', { authorize_url: string }) }],
+      refuses: [
+        UnauthorizedError,
+        AccountInactiveError,
+        MfaRequiredError,
+        MfaFactorTooNewError,
+        ReauthenticationRequiredError,
+        OAuthAccountNotLinkedError,
+        OAuthProviderNotConfiguredError,
+      ],
+    },
+    before: [routeBudget(ctx, 'oauth_reauthenticate'), guards.requireAuth(), sameSiteWhenByCookie(ctx), aliveSession(ctx)],
+    body: Joi.object<DestinationBody & { refresh_token?: string }>({ refresh_token: text(4096).optional(), ...destinationFields }),
+    handle: async (req, res, body) => {
+      const { key } = registeredProvider(ctx, req)
+      const { user, session } = requestSessionOf(req)
+      const destination = destinationOfBody(ctx, body)
+      await requireMethod(ctx, user, key)
+      const attempt = beginBoundAttempt(ctx, req, res, { provider: key, purpose: 'reauthenticate', user, session, destination })
+      sendJson(res, 200, { authorize_url: await flow.authorizeUrl(attempt) })
+    },
+  })
+}
+
+/** Refused before the browser is sent away: nothing that came back could confirm anybody. */
+async function requireMethod(ctx: AuthContext, user: UserRecord, provider: string): Promise<void> {
+  if (needsFactor(ctx, user)) throw new MfaRequiredError()
+  const identity = (await listIdentities(ctx, user.id)).find((linked) => linked.provider === provider)
+  if (!identity) throw new OAuthAccountNotLinkedError({ details: { provider } })
+  const usable = identityUsableAt(ctx, user, identity.createdAt)
+  if (usable) throw new MfaFactorTooNewError({ details: { usable_at: usable.toISOString() } })
+  const client = ctx.providers.get(provider)
+  if (!client || !canProveSignIn(client)) throw await required(ctx, user)
+}
+
+async function required(ctx: AuthContext, user: UserRecord): Promise<ReauthenticationRequiredError> {
+  const { freshSessionSeconds: maxAgeSeconds } = ctx.settings
+  return new ReauthenticationRequiredError({ details: { methods: await methodsOf(ctx, user) }, maxAgeSeconds })
+}
+
+/**
+ * The end at the callback. The session that began is made fresh where it is signed in here, by cookies; everybody else gets a ticket, which
+ * that very session redeems at `POST /reauthenticate`.
+ * @param isProven whether the provider's answer proves a new sign-in
+ * @throws ReauthenticationRequiredError where it does not, and what `requireConfirming` throws
+ */
+export async function finishReauthentication(
+  ctx: AuthContext,
+  req: Request,
+  res: Response,
+  attempt: BoundAttempt,
+  { identity, isProven }: { identity: ProvenIdentity; isProven: boolean },
+): Promise<void> {
+  if (!isProven) throw await refusal(ctx, attempt)
+  if (isApp(attempt.destination) || !(await isInSameSession(ctx, req, attempt)))
+    return sendTicket(ctx, res, 'reauthentication_ticket', await issueConfirmationTicket(ctx, attempt, identity), attempt)
+  const kept = await makeFresh(ctx, attempt, identity, readRefreshCookie(ctx, req))
+  const target = successTarget(ctx.settings, attempt.destination)
+  if (target === null) return sendKept(ctx, res, kept, ctx.settings.tokenDelivery)
+  setKeptCookies(ctx, res, kept)
+  sendRedirect(res, target)
+}
+
+async function refusal(ctx: AuthContext, { userId }: BoundAttempt): Promise<Error> {
+  const user = await ctx.store.users.find(userId)
+  return user ? required(ctx, user) : new OAuthStateMismatchError()
+}
+
+async function makeFresh(
+  ctx: AuthContext,
+  attempt: BoundAttempt,
+  identity: ProvenIdentity,
+  refreshToken: string | null,
+): Promise<ContinuedSession> {
+  const claims = await claimsOf(ctx, attempt)
+  return unitOfWork(ctx, async (ctx) => {
+    const user = await ctx.store.users.lock(attempt.userId)
+    if (!user || !isAccountDigest(ctx.keys.state, user, attempt.digest)) throw new OAuthStateMismatchError()
+    if (needsFactor(ctx, user)) throw new MfaRequiredError()
+    await requireConfirming(ctx, user, identity)
+    const session = await requireSession(ctx, attempt)
+    const now = ctx.now()
+    const renewal = { amr: addMethods(session, [], ['ext']), authenticatedAt: now, tokenAuthenticatedAt: now, refreshToken, claims }
+    if (!session) return keepStateless(ctx, user, renewal, null)
+    return session.kind === 'session' ? keepServerSession(ctx, session, renewal) : keepTokens(ctx, user, session, renewal)
+  })
+}
+
+/** The host's own, for the new access token. */
+async function claimsOf(ctx: AuthContext, { userId, sessionId }: BoundAttempt): Promise<HostClaims> {
+  const found = ctx.accessTokenClaims && sessionId !== null ? await ctx.store.sessions?.find({ id: sessionId }) : null
+  const session = found?.session ?? null
+  return claimsToGoOn(ctx, { userId, session, amr: addMethods(session, [], ['ext']) })
+}

@@ -1,0 +1,22 @@
+import type { Request, Response } from 'express'
+import type { AuthContext } from '../context'
+import { sendRedirect } from '../http/send'
+import { withParameter } from '../http/with-parameter'
+import { codeOfChallenge, type IssuedCode } from '../oauth-code/issue-code'
+import { sendChallengePage, wantsPage } from '../pages/challenge-page'
+import type { AppDestination } from '../session/destination'
+import type { LoginChallenge } from '../session/finish-login'
+
+/** Ends a login that an app began: the browser asks for the second factor, or brings the app its code. No cookie of a session is set. */
+export async function sendToApp(
+  ctx: AuthContext,
+  req: Request,
+  res: Response,
+  app: AppDestination,
+  result: IssuedCode | LoginChallenge,
+): Promise<void> {
+  const target = app.redirectTo
+  if (result.kind === 'challenge' && wantsPage(req)) return sendChallengePage(ctx, req, res, { ...result, target })
+  const code = result.kind === 'challenge' ? await codeOfChallenge(ctx, app, result.mfaToken) : result.code
+  sendRedirect(res, withParameter(target, 'code', code))
+}

@@ -1,0 +1,103 @@
+import type { Request, RequestHandler } from 'express'
+import { isSecondFactor } from '../amr'
+import {
+  AccountInactiveError,
+  AppError,
+  ConfigurationError,
+  InvalidTokenError,
+  ServiceUnavailableError,
+  UnauthorizedError,
+} from '../errors'
+import { findRequestAuth, rememberAuth } from '../guards/current-auth'
+import { type BaseGuards, type GuardContext, type Guards, guarding } from '../guards/guards'
+import { refuseRequest } from '../http/forgotten-call'
+import { isAlive } from '../session/find-session'
+import { isSuperseded } from '../session/superseded-token'
+import type { UserRecord } from '../store/auth-store'
+import { toPublicUser } from '../store/public-user'
+import { ageOf, refuseStale, type SessionOfRequest, sinceFactor } from './fresh-session'
+import { findNamedSession } from './request-session'
+
+/** Adds the guards that look at the session of the request. */
+export function withSessionGuards(ctx: GuardContext, guards: BaseGuards): Guards {
+  return {
+    ...guards,
+    requireLiveSession: (...given: []) => {
+      refuseRequest('guards.requireLiveSession', given)
+      if (!ctx.store?.sessions)
+        throw new ConfigurationError(
+          'requireLiveSession() reads the session table: pass a `store` that has `sessions`; createKnexStore({ knex }) does.',
+        )
+      return behindAuth(ctx, guards, async () => undefined)
+    },
+    requireFresh: (...given: [{ maxAgeSeconds?: number }?]) => {
+      refuseRequest('guards.requireFresh', given)
+      const maxAgeSeconds = maxAgeOf(ctx, given[0])
+      if (!ctx.store) throw new ConfigurationError('requireFresh() reads the user row: pass `store` to createGuards().')
+      return behindAuth(ctx, guards, (found, req) => refuseStale(ctx, isByFactor(req) ? sinceFactor(ctx, found) : found, maxAgeSeconds))
+    },
+  }
+}
+
+function maxAgeOf({ settings }: GuardContext, { maxAgeSeconds = settings.freshSessionSeconds }: { maxAgeSeconds?: number } = {}): number {
+  if (Number.isSafeInteger(maxAgeSeconds) && maxAgeSeconds >= 1) return maxAgeSeconds
+  throw new ConfigurationError('requireFresh: maxAgeSeconds must be a whole number of seconds, at least 1.')
+}
+
+/** Behind `requireSession`, its session counts; otherwise an access token is asked for, as `requireAuth` does. */
+function behindAuth(
+  ctx: GuardContext,
+  guards: BaseGuards,
+  judge: (found: SessionOfRequest, req: Request) => Promise<void>,
+): RequestHandler {
+  const authenticate = guards.requireAuth()
+  const check = guarding(ctx, async (req) => {
+    const found = await findAlive(ctx, req)
+    await judge(found, req)
+    remember(req, found.user)
+  })
+  return (req, res, next) => {
+    if (findRequestAuth(req)?.session) check(req, res, next)
+    else authenticate(req, res, (error?: unknown) => (error ? next(error) : check(req, res, next)))
+  }
+}
+
+/** `requireMfa` lets it in: whoever holds a stolen access token could have added the factor to a session that was fresh before. */
+function isByFactor(req: Request): boolean {
+  const auth = findRequestAuth(req)
+  return (auth?.claims?.amr ?? auth?.session?.amr ?? []).some(isSecondFactor)
+}
+
+function remember(req: Request, user: UserRecord): void {
+  const auth = findRequestAuth(req)
+  if (auth) rememberAuth(req, { ...auth, user: toPublicUser(user) })
+}
+
+/** One query. An adapter that fails tells us nothing about the session: closed, and worth trying again. */
+async function findAlive(ctx: GuardContext, req: Request): Promise<SessionOfRequest> {
+  try {
+    return await findSessionAndUser(ctx, req)
+  } catch (error) {
+    throw error instanceof AppError ? error : new ServiceUnavailableError({ cause: error })
+  }
+}
+
+async function findSessionAndUser(ctx: GuardContext, req: Request): Promise<SessionOfRequest> {
+  const claims = findRequestAuth(req)?.claims ?? null
+  const { users, sessions } = ctx.store ?? {}
+  if (!sessions) {
+    const user = requireActive(await users?.find(claims?.sub ?? ''))
+    if (!users || !claims || isSuperseded({ store: { users } }, claims, user)) throw new InvalidTokenError()
+    return { session: null, user, ageSeconds: ageOf(ctx.now(), claims, null) }
+  }
+  const found = await findNamedSession({ ...ctx, sessions }, req, claims, req.body)
+  if (found) requireActive(found.user)
+  if (!found || !isAlive(found.session, ctx.now())) throw new InvalidTokenError()
+  return { ...found, ageSeconds: ageOf(ctx.now(), claims, found.session) }
+}
+
+function requireActive(user: UserRecord | null | undefined): UserRecord {
+  if (!user) throw new UnauthorizedError()
+  if (!user.isActive) throw new AccountInactiveError()
+  return user
+}

@@ -1,0 +1,52 @@
+import type { HostTables } from '../default-tables'
+import type { ColumnTypes } from '../dialect'
+import { VERSIONS } from '../schema-versions'
+import type { TableSchema } from '../version'
+
+/** What `createAuthTables` makes of a table, by the names of its own columns. */
+export interface ExpectedTable {
+  readonly columns: ReadonlyMap<string, ExpectedColumn>
+  /** Unique rules, keys included. */
+  readonly unique: readonly (readonly string[])[]
+  readonly indexes: readonly (readonly string[])[]
+  readonly refersToUsers: boolean
+}
+
+export interface ExpectedColumn {
+  readonly type: string
+  readonly isNotNull: boolean
+}
+
+/** Reads it off the statements themselves, so that the two can never differ. */
+export function expectedTable(record: keyof HostTables, types: ColumnTypes): ExpectedTable {
+  const schema = lastSchema(record)
+  const lines = schema.columns(types, types.id).map(readLine)
+  const constraints = schema.constraints('users')
+  // An index of some databases makes filters quick; a users table of the host works without it, and docs/admin.md names it.
+  const added = VERSIONS.flatMap(({ indexes = [] }) => indexes).filter(({ table, on }) => table === schema.name && on === undefined)
+  return {
+    columns: new Map(lines.map(({ name, type, isNotNull }) => [name, { type, isNotNull }])),
+    unique: [
+      ...lines.filter(({ isUnique }) => isUnique).map(({ name }) => [name]),
+      ...constraints.flatMap((constraint) => /^unique \((.*)\)$/.exec(constraint)?.slice(1).map(namesIn) ?? []),
+    ],
+    indexes: [...schema.indexes, ...added].map(({ columns }) => namesIn(columns)),
+    refersToUsers: constraints.some((constraint) => constraint.startsWith('foreign key')),
+  }
+}
+
+/** A later version may have replaced a table. */
+function lastSchema(record: keyof HostTables): TableSchema {
+  const schema = VERSIONS.flatMap(({ tables }) => tables).findLast((table) => table.record === record)
+  if (!schema) throw new Error(`No version of the schema makes a table for ${record}`)
+  return schema
+}
+
+function readLine(line: string): ExpectedColumn & { name: string; isUnique: boolean } {
+  const [, name = '', type = '', rest = ''] = /^(\S+) (.+?)((?: not null| primary key| unique)*)$/.exec(line) ?? []
+  return { name, type, isNotNull: rest.includes('not null'), isUnique: /primary key|unique/.test(rest) }
+}
+
+function namesIn(list: string): string[] {
+  return list.split(', ')
+}

@@ -1,0 +1,61 @@
+import { seeTroubleshooting } from '../../../troubleshooting'
+import type { TableFinding } from '../../auth-store'
+import { databaseName } from '../database-name'
+import type { HostTables } from '../default-tables'
+import type { Queryable } from '../queryable'
+import { finding, type Subject, spelling } from './subject'
+
+/** What the host's options say of columns of its own. Names are those of the database. */
+export interface HostColumns {
+  /** Filled by `insertDefaults`; null: nobody knows. */
+  readonly defaults: readonly string[] | null
+  readonly fields: readonly HostColumn[]
+}
+
+interface HostColumn {
+  readonly field: string
+  readonly column: string
+  /** Filled by a signup. */
+  readonly isWritable: boolean
+}
+
+/** `insertDefaults` is called once for it. */
+export function hostColumnsOf(knex: Queryable, hostTables: HostTables, { record }: Subject): HostColumns {
+  const fields = Object.entries((record === 'users' && hostTables.users?.fields) || {}).map(([field, option]): HostColumn => {
+    const { column, readOnly = false } = typeof option === 'string' ? { column: option } : option
+    return { field, column: databaseName(knex, column), isWritable: !readOnly }
+  })
+  try {
+    const made: unknown = defaultsOf(hostTables, record)
+    return { defaults: Object.keys(Object(made)).map((column) => databaseName(knex, column)), fields }
+  } catch {
+    return { defaults: null, fields } // it may need what only a request has
+  }
+}
+
+function defaultsOf(hostTables: HostTables, record: Subject['record']): unknown {
+  if (record === 'users') return hostTables.users?.insertDefaults?.({ by: 'signup', email: 'check@doorward.invalid', name: null })
+  const options = hostTables[record]
+  return options === false ? undefined : options?.insertDefaults?.()
+}
+
+/** Columns that the options name, and that are not there. */
+export function missingHostColumns(subject: Subject, { defaults, fields }: HostColumns): TableFinding[] {
+  const known = new Set(subject.facts.columns.map(({ name }) => spelling(subject.dialect, name)))
+  // What `insertDefaults` says of a column of ours, in any spelling, is never sent.
+  const ours = new Set(subject.columns.map(({ name }) => name.toLowerCase()))
+  const named = [
+    ...fields.map(({ field, column }) => ({ column, option: `users.fields.${field}` })),
+    ...(defaults ?? [])
+      .filter((column) => !ours.has(column.toLowerCase()))
+      .map((column) => ({ column, option: `${subject.record}.insertDefaults` })),
+  ]
+  return named
+    .filter(({ column }) => !known.has(spelling(subject.dialect, column)))
+    .map(({ column, option }) => missing(subject, column, option))
+}
+
+function missing(subject: Subject, column: string, option: string): TableFinding {
+  const message = `The table ${subject.table} has no column ${column}, which \`${option}\` of createKnexStore() names, so statements with it fail. Add the column, or correct the option. ${seeTroubleshooting('a-column-is-missing')}`
+  return finding(subject, column, { level: 'error', message })
+}

@@ -1,0 +1,47 @@
+import { seeTroubleshooting } from '../../../troubleshooting'
+import type { TableFinding } from '../../auth-store'
+import type { HostTables } from '../default-tables'
+import { changeType } from './mend'
+import { textTypeOf } from './narrow-columns'
+import { type CheckedColumn, finding, type Subject } from './subject'
+import type { ColumnFacts } from './table-facts'
+import type { TableNeeds } from './table-needs'
+
+/** Fields by which rows are looked up, whose column should compare byte for byte. */
+const IDENTIFIERS: { readonly [T in keyof HostTables]-?: readonly string[] } = {
+  users: ['id', 'email'],
+  identities: ['userId', 'provider', 'subject'],
+  userTokens: ['userId', 'tokenHash'],
+  recoveryCodes: ['userId', 'codeHash'],
+  sessions: ['id', 'userId', 'tokenHash'],
+}
+
+/** Columns whose collation takes different texts for equal. What is read is compared again in code, so nobody signs in as another. */
+export function looseColumns(subject: Subject, needs: TableNeeds): TableFinding[] {
+  return subject.columns.flatMap((column) => {
+    const { field, facts } = column
+    if (!facts || facts.looseness === 'none' || !IDENTIFIERS[subject.record].includes(field)) return []
+    // Addresses are lower-cased already.
+    return field === 'email' && facts.looseness === 'case' ? [] : [loose(subject, column, facts, needs)]
+  })
+}
+
+function loose(subject: Subject, column: CheckedColumn, facts: ColumnFacts, needs: TableNeeds): TableFinding {
+  const { field, name } = column
+  const message = `The collation of ${subject.table}.${name} may take different texts for equal (letter case, accents or trailing blanks). Rows are compared again byte for byte, but give the column a binary collation. ${seeTroubleshooting('a-collation-is-not-byte-exact')}`
+  const isKey = field === 'id' || field === 'userId' // both ends of a foreign key change together, by hand
+  return finding(subject, name, { what: 'collation', level: 'warning', message, sql: isKey ? null : exact(subject, column, facts, needs) })
+}
+
+/** Repeats the width that the column should have: the statement about the width comes first, and would be undone. */
+function exact(subject: Subject, column: CheckedColumn, facts: ColumnFacts, needs: TableNeeds): string | null {
+  const wide = textTypeOf(subject, column, facts, needs)
+  if (subject.dialect.name === 'mysql') return changeType(subject, facts, `${wide} ${nopad(facts)}`)
+  const type = facts.looseness === 'case' ? 'text' : wide
+  return changeType(subject, facts, `${type} collate "C"`)
+}
+
+/** MySQL calls it otherwise (utf8mb4_0900_bin). */
+function nopad({ charset }: ColumnFacts): string {
+  return /0900/.test(charset) ? 'character set utf8mb4 collate utf8mb4_0900_bin' : 'character set utf8mb4 collate utf8mb4_nopad_bin'
+}

@@ -1,0 +1,49 @@
+import { seeTroubleshooting } from '../../../troubleshooting'
+import type { TableFinding } from '../../auth-store'
+import { addColumn } from './mend'
+import { type CheckedColumn, finding, type Subject } from './subject'
+
+/** Columns that every statement names, and that are not there. */
+export function missingColumns(subject: Subject): TableFinding[] {
+  return subject.columns.flatMap((column) => (column.facts ? [] : [missing(subject, column)]))
+}
+
+function missing(subject: Subject, column: CheckedColumn): TableFinding {
+  const { record, table, isMapped } = subject
+  const fix = isMapped
+    ? `Add it, or name yours in \`${record}.columns.${column.field}\` of createKnexStore()`
+    : 'Add it; createAuthTables() and the migrations leave a table alone that is there'
+  const message = `The table ${table} has no column ${column.name}, so every statement on it fails. ${fix}. ${seeTroubleshooting('a-column-is-missing')}`
+  const definition = definitionOf(subject, column)
+  return finding(subject, column.name, { level: 'error', message, sql: definition && addColumn(subject, column.name, definition) })
+}
+
+/** Null: no value would be right for the rows that are there. */
+function definitionOf(subject: Subject, column: CheckedColumn): string | null {
+  const type = typeOf(column)
+  if (!column.isNotNull) return type
+  const value = valueFor(subject, column)
+  return value && `${type} not null default ${value}`
+}
+
+function typeOf({ kind, type }: CheckedColumn): string {
+  if (kind === 'epoch_ms') return 'bigint'
+  return kind === 'iso' ? 'varchar(24)' : type
+}
+
+/** What the rows that are there get. An account of before is active, and nobody knows a password of its. */
+function valueFor({ dialect, record }: Subject, { field, kind }: CheckedColumn): string | null {
+  const isPostgresql = dialect.name === 'postgresql'
+  if (kind === 'boolean') {
+    const value = field === 'isActive'
+    return isPostgresql ? String(value) : String(Number(value))
+  }
+  if (kind === 'integer') return '0'
+  if (record === 'users' && field === 'hashedPassword') return dialect.name === 'mysql' ? "('!')" : "'!'"
+  const now = new Date()
+  if (kind === 'epoch_ms') return String(now.getTime())
+  if (kind === 'iso') return `'${now.toISOString()}'`
+  if (kind !== 'native') return null
+  if (dialect.name === 'sqlite') return String(now.getTime())
+  return isPostgresql ? 'now()' : '(utc_timestamp(3))'
+}

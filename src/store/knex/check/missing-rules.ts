@@ -1,0 +1,71 @@
+import { seeTroubleshooting } from '../../../troubleshooting'
+import type { TableFinding } from '../../auth-store'
+import { addForeignKey, addIndex, addUniqueRule } from './mend'
+import { type CheckedColumn, columnsNamed, finding, type Subject, spelling } from './subject'
+import type { IndexFacts } from './table-facts'
+
+/** Unique rules that decide races, and that the table lacks. */
+export function missingUniqueRules(subject: Subject): TableFinding[] {
+  return subject.expected.unique.flatMap((rule) => {
+    const columns = columnsNamed(subject, rule)
+    return columns ? missingUniqueRule(subject, rule.join(), columns) : []
+  })
+}
+
+/** Without these two accounts have one address, or one token, identity or session is two people's. */
+const VITAL: ReadonlySet<string> = new Set(['email', 'provider,subject', 'token_hash'])
+
+function missingUniqueRule(subject: Subject, rule: string, columns: readonly CheckedColumn[]): TableFinding[] {
+  const serving = subject.facts.indexes.filter((index) => index.isUnique && isRuleOf(subject, index, columns))
+  if (serving.some(({ isPartial }) => !isPartial)) return []
+  const isVital = VITAL.has(rule)
+  const names = columns.map(({ name }) => name)
+  const isPartial = serving.length > 0
+  const lack = isPartial
+    ? `has a unique index that leaves rows out, so two of them can have the same`
+    : `has no unique rule, so two requests at once can store the same twice`
+  const message = `${subject.table} (${names.join(', ')}) ${lack}. Add a unique index; where rows share a value already, decide by hand which stays. ${seeTroubleshooting('a-unique-rule-is-missing')}`
+  const level = isVital && !isPartial ? 'error' : 'warning'
+  return [finding(subject, names, { what: 'unique', level, message, sql: addUniqueRule(subject, names) })]
+}
+
+/** Over fewer of the columns it is a stronger rule. */
+function isRuleOf(subject: Subject, { keys }: IndexFacts, columns: readonly CheckedColumn[]): boolean {
+  return keys.length > 0 && keys.every((key) => columns.some((column) => isKey(subject, key, column)))
+}
+
+function isKey({ dialect, facts }: Subject, key: IndexFacts['keys'][number], column: CheckedColumn): boolean {
+  if (key.column === null) return false
+  const same = (one: string) => spelling(dialect, one) === spelling(dialect, column.name)
+  const generated = facts.columns.find(({ name }) => spelling(dialect, name) === spelling(dialect, key.column ?? ''))?.lowerOf
+  const isLowered = key.isLowered || generated != null
+  return (!isLowered || column.field === 'email') && same(generated ?? key.column)
+}
+
+/** Indexes along which rows are looked up, listed and purged. */
+export function missingIndexes(subject: Subject): TableFinding[] {
+  const { facts, record, columns } = subject
+  const isListed = record !== 'users' || columns.some(({ field }) => field === 'isAdmin') // only administrators see a list
+  if (!isListed) return []
+  return subject.expected.indexes.flatMap((index) => {
+    const wanted = columnsNamed(subject, index)
+    const [first] = wanted ?? []
+    if (!wanted || !first) return []
+    if (facts.indexes.some(({ isPartial, keys }) => !isPartial && keys[0] && isKey(subject, keys[0], first))) return []
+    const names = wanted.map(({ name }) => name)
+    const message = `${subject.table} has no index that begins with ${first.name}, so looking rows up by it reads the whole table. ${seeTroubleshooting('an-index-is-missing')}`
+    return [finding(subject, first.name, { what: 'index', level: 'warning', message, sql: addIndex(subject, names) })]
+  })
+}
+
+/** Rows of an account that is deleted would stay. */
+export function missingForeignKeys(subject: Subject, users: Subject): TableFinding[] {
+  const userId = subject.columns.find(({ field }) => field === 'userId')
+  const key = users.columns.find(({ field }) => field === 'id')
+  if (!subject.expected.refersToUsers || !userId?.facts || !key || users.facts.kind !== 'table') return []
+  const same = (name: string) => spelling(subject.dialect, name) === spelling(subject.dialect, userId.name)
+  if (subject.facts.references.some((columns) => columns.some(same))) return []
+  const message = `${subject.table}.${userId.name} has no foreign key to ${users.table}, so rows of a deleted account stay. ${seeTroubleshooting('a-foreign-key-is-missing')}`
+  const sql = addForeignKey(subject, userId.name, { table: users.table, key: key.name })
+  return [finding(subject, userId.name, { what: 'foreign-key', level: 'warning', message, sql })]
+}

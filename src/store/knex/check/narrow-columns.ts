@@ -1,0 +1,122 @@
+import { seeTroubleshooting } from '../../../troubleshooting'
+import type { SessionKind, TableFinding, UserTokenPurpose } from '../../auth-store'
+import type { HostTables } from '../default-tables'
+import { changeType } from './mend'
+import { type CheckedColumn, finding, type Subject } from './subject'
+import type { ColumnFacts } from './table-facts'
+import type { TableNeeds } from './table-needs'
+
+/** A column that is narrower than the longest value we may write, and that is no fault: a value is cut or refused. */
+export interface NarrowColumn {
+  readonly field: string
+  readonly length: number
+  readonly isCut: boolean
+}
+
+/** Columns that are too narrow for what we write. */
+export function narrowColumns(subject: Subject, needs: TableNeeds): TableFinding[] {
+  return subject.columns.flatMap((column) => narrow(subject, column, needs) ?? [])
+}
+
+/** The columns to whose width the store keeps. */
+export function boundedColumns(subject: Subject, needs: TableNeeds): NarrowColumn[] {
+  return subject.columns.flatMap((column) => {
+    const length = column.facts?.length ?? null
+    const use = useOf(subject.record, column.field)
+    return length === null || use === null || length >= (lengthOf(subject, column, needs) ?? 0)
+      ? []
+      : [{ field: column.field, length, isCut: use === 'cut' }]
+  })
+}
+
+function narrow(subject: Subject, column: CheckedColumn, needs: TableNeeds): TableFinding | null {
+  const { facts } = column
+  if (!facts || facts.isGenerated) return null
+  const bytes = bytesOf(column)
+  if (facts.bytes !== null && bytes !== null && facts.bytes < bytes) return tooSmall(subject, column)
+  const length = lackedLength(subject, column, needs)
+  if (length === null) return null
+  const use = useOf(subject.record, column.field)
+  const consequence = use === null ? 'so writing it fails' : `so a longer value is ${use}`
+  const message = `${subject.table}.${column.name} is ${facts.type} and needs ${length} characters, ${consequence}. Make it wider. ${seeTroubleshooting('a-column-is-too-narrow')}`
+  return finding(subject, column.name, {
+    what: 'width',
+    level: use === null ? 'error' : 'warning',
+    message,
+    sql: changeType(subject, facts, wideType(column, length)),
+  })
+}
+
+/** The type that a column of text should have: a wider one, where it is too narrow. */
+export function textTypeOf(subject: Subject, column: CheckedColumn, facts: ColumnFacts, needs: TableNeeds): string {
+  const length = lackedLength(subject, column, needs)
+  return length === null ? facts.type : wideType(column, length)
+}
+
+function wideType({ kind, type }: CheckedColumn, length: number): string {
+  if (kind === 'uuid' || kind === 'text key') return `varchar(${length})`
+  return kind === 'iso' ? 'varchar(24)' : type
+}
+
+/** The length in characters that a column must have and has not; null: it is wide enough. */
+function lackedLength(subject: Subject, column: CheckedColumn, needs: TableNeeds): number | null {
+  const length = lengthOf(subject, column, needs)
+  const isNarrow = length !== null && typeof column.facts?.length === 'number' && column.facts.length < length
+  return isNarrow ? length : null
+}
+
+function tooSmall(subject: Subject, column: CheckedColumn): TableFinding {
+  const type = column.kind === 'epoch_ms' ? 'bigint' : 'integer'
+  const message = `${subject.table}.${column.name} is ${column.facts?.type} and too small for the numbers we write, so writing them fails. Make it ${type}. ${seeTroubleshooting('a-column-is-too-narrow')}`
+  return finding(subject, column.name, {
+    what: 'width',
+    level: 'error',
+    message,
+    sql: column.facts ? changeType(subject, column.facts, type) : null,
+  })
+}
+
+function bytesOf({ kind }: CheckedColumn): number | null {
+  if (kind === 'epoch_ms') return 8
+  return kind === 'integer' ? 4 : null
+}
+
+/** What becomes of a value that does not fit; null: writing it is an error of the database. */
+function useOf(record: keyof HostTables, field: string): 'cut' | 'refused with 422' | null {
+  if (field === 'email' || field === 'payload') return 'refused with 422'
+  const isCut = (record === 'users' && field === 'name') || ['name', 'picture', 'ip', 'userAgent'].includes(field)
+  return isCut ? 'cut' : null
+}
+
+const longestPurpose = 'EMAIL_VERIFICATION' satisfies UserTokenPurpose
+const longestKind = 'session' satisfies SessionKind
+/** Of a provider's key, by the rule for keys at boot. */
+const longestProvider = 50
+
+/** In characters; null: not known, or no limit. */
+function lengthOf({ record }: Subject, { field, kind, maxLength }: CheckedColumn, needs: TableNeeds): number | null {
+  if (kind === 'uuid') return 36
+  if (kind === 'text key') return record === 'sessions' && field === 'id' ? 36 : null // a key of the host's may be of any length
+  if (kind === 'iso') return 24
+  if (kind !== 'text') return null
+  switch (field) {
+    case 'hashedPassword':
+      return needs.hashLength
+    case 'totpSecret':
+      return needs.secretLength
+    case 'provider':
+      return needs.providers ? Math.max(0, ...needs.providers.map((key) => key.length)) : longestProvider
+    case 'purpose':
+      return longestPurpose.length
+    case 'kind':
+      return longestKind.length
+    case 'payload':
+      return needs.payloadLength
+    case 'userAgent':
+      return 512
+    case 'name':
+      return 200
+    default:
+      return maxLength
+  }
+}

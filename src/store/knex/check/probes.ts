@@ -1,0 +1,102 @@
+import type { Knex } from 'knex'
+import { inTime } from '../../../in-time'
+import { seeTroubleshooting } from '../../../troubleshooting'
+import type { TableFinding } from '../../auth-store'
+import type { Row } from '../queryable'
+import { rowsOf } from '../run-prepared'
+import { name, table } from './mend'
+import { columnOf, finding, type Subject } from './subject'
+import type { TableNeeds } from './table-needs'
+
+const probeMs = 2_000
+/** Counting stops here. */
+const most = 1_000
+/** SQLite has no timeout for a statement, and stops the process while one runs: it looks at so many rows. */
+const sqliteRows = 100_000
+
+/** What rows alone can tell. A probe that fails, or takes too long, says nothing. */
+export async function probeUsers(knex: Knex, users: Subject, needs: TableNeeds): Promise<TableFinding[]> {
+  const found = [await quietly(() => upperCaseAddresses(knex, users))]
+  if (needs.linksByVerifiedEmail) found.push(await quietly(() => unverifiedAddresses(knex, users)))
+  return found.flatMap((one) => one ?? [])
+}
+
+async function quietly(probe: () => Promise<TableFinding | null>): Promise<TableFinding | null> {
+  try {
+    return await inTime(probe(), probeMs + 500, () => new Error('The probe is late'))
+  } catch {
+    return null // dropped in silence, by design: the tables are right, and a look at their rows is a service
+  }
+}
+
+/** Addresses are looked up in lower case, so their owners cannot sign in. */
+async function upperCaseAddresses(knex: Knex, users: Subject): Promise<TableFinding | null> {
+  const email = columnOf(users, 'email')
+  if (!email?.facts) return null
+  const column = name(users, email.name)
+  const condition = differs(users, column)
+  const rows = users.dialect.name === 'sqlite' ? `(select ${column} from ${table(users)} limit ${sqliteRows}) as looked` : table(users)
+  const count = await ask(
+    knex,
+    users,
+    `select count(*) as found from (select 1 as one from ${rows} where ${condition} limit ${most}) as counted`,
+  )
+  if (count === 0) return null
+  const many = count === most ? '1,000 or more addresses have' : count === 1 ? '1 address has' : `${count} addresses have`
+  const message = `${many} upper-case letters in ${users.table}.${email.name}. We look addresses up in lower case, so their owners cannot sign in, and others can register the same address. Lower-case them; where two rows collide, decide by hand. ${seeTroubleshooting('addresses-with-upper-case-letters')}`
+  const sql = `update ${table(users)} set ${column} = ${lowered(users, column)} where ${condition}`
+  return finding(users, email.name, { what: 'lower-case', level: 'warning', message, sql })
+}
+
+/** Byte for byte, whatever the collation. */
+function differs({ dialect }: Subject, column: string): string {
+  if (dialect.name === 'postgresql') return `cast(${column} as text) collate "C" ~ '[A-Z]'`
+  if (dialect.name === 'sqlite') return `${column} collate binary <> lower(${column})`
+  return `cast(${column} as binary) <> cast(lower(${column}) as binary)`
+}
+
+/** A to Z alone, as we do: lower() of PostgreSQL may turn another letter into one of these, and so one address into another. */
+function lowered({ dialect }: Subject, column: string): string {
+  if (dialect.name !== 'postgresql') return `lower(${column})`
+  return `translate(cast(${column} as text), 'ABCDEFGHIJKLMNOPQRSTUVWXYZ', 'abcdefghijklmnopqrstuvwxyz')`
+}
+
+/** Linking takes the password off an account whose address nobody verified: of an imported table, off every one. */
+async function unverifiedAddresses(knex: Knex, users: Subject): Promise<TableFinding | null> {
+  const verified = columnOf(users, 'emailVerifiedAt')
+  if (!verified?.facts) return null
+  const column = name(users, verified.name)
+  const rows = users.dialect.name === 'sqlite' ? `(select ${column} from ${table(users)} limit ${sqliteRows}) as looked` : table(users)
+  const any = `select 1 from ${rows}`
+  const count = await ask(
+    knex,
+    users,
+    `select case when exists (${any}) and not exists (${any} where ${column} is not null) then 1 else 0 end as found`,
+  )
+  if (count === 0) return null
+  const message = `No address in ${users.table} is verified (${verified.name} is null in every row), and oauthLinkByVerifiedEmail takes the password off such an account when a provider verifies its address. If your service verified these addresses, set ${verified.name} in the rows concerned. ${seeTroubleshooting('linking-over-unverified-addresses')}`
+  return finding(users, verified.name, { what: 'unverified', level: 'warning', message })
+}
+
+/** Sends a statement that has two seconds, and returns the number it finds. */
+async function ask(knex: Knex, { dialect }: Subject, statement: string): Promise<number> {
+  if (dialect.name === 'sqlite') return numberIn(await knex.raw(statement))
+  if (dialect.name === 'mysql') return numberIn((await knex.raw(await limited(knex, statement)))[0])
+  return knex.transaction(async (trx) => {
+    await trx.raw(`set local statement_timeout = ${probeMs}`)
+    return numberIn(rowsOf(await trx.raw(statement)))
+  })
+}
+
+/** MariaDB and MySQL have their own words for it. */
+async function limited(knex: Knex, statement: string): Promise<string> {
+  const [found] = await knex.queryBuilder().select({ version: knex.raw('version()') })
+  const isMariadb = /mariadb/i.test(String(found?.version))
+  return isMariadb
+    ? `set statement max_statement_time = ${probeMs / 1_000} for ${statement}`
+    : statement.replace('select', `select /*+ max_execution_time(${probeMs}) */`)
+}
+
+function numberIn(rows: readonly Row[]): number {
+  return Number(rows[0]?.['found'])
+}

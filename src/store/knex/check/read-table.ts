@@ -1,0 +1,32 @@
+import type { Knex } from 'knex'
+import type { Dialect } from '../dialect'
+import { troubleOf } from '../driver-errors'
+import { quotedPath } from './quote'
+import { noFacts, type TableFacts } from './table-facts'
+
+/**
+ * Asks the catalogue about a table, and the table itself where the catalogue knows nothing.
+ *
+ * @throws what the driver threw, where the database cannot be used at all
+ */
+export async function readTable(knex: Knex, dialect: Dialect, table: string): Promise<TableFacts> {
+  const facts = await orUnreadable(() => dialect.readTable(knex, table))
+  return facts.kind === 'missing' ? orUnreadable(() => confirmMissing(knex, dialect, table)) : facts
+}
+
+/** A role may use a table of which the catalogue tells it nothing. */
+async function confirmMissing(knex: Knex, dialect: Dialect, table: string): Promise<TableFacts> {
+  await knex.raw(`select 1 from ${quotedPath(table, dialect.name === 'mysql' ? '`' : '"')} where 1 = 0`)
+  return noFacts('unreadable')
+}
+
+async function orUnreadable(read: () => Promise<TableFacts>): Promise<TableFacts> {
+  try {
+    return await read()
+  } catch (error) {
+    const { kind } = troubleOf(error)
+    if (kind === 'missing table') return noFacts('missing')
+    if (kind === 'other') return noFacts('unreadable')
+    throw error
+  }
+}

@@ -1,0 +1,86 @@
+import type { TableFinding } from '../../auth-store'
+import type { ColumnKind } from '../column-values'
+import { databaseName } from '../database-name'
+import type { HostTables } from '../default-tables'
+import type { Dialect } from '../dialect'
+import type { Queryable } from '../queryable'
+import type { MappedColumn } from '../table'
+import { type ExpectedColumn, type ExpectedTable, expectedTable } from './expected-table'
+import type { ColumnFacts, TableFacts } from './table-facts'
+
+/** A table under check: what it should be, and what the database says it is. Names are those of the database. */
+export interface Subject {
+  /** The name of its option. */
+  readonly record: keyof HostTables
+  readonly table: string
+  /** The host described it; else it is one of ours. */
+  readonly isMapped: boolean
+  readonly dialect: Dialect
+  readonly columns: readonly CheckedColumn[]
+  readonly expected: ExpectedTable
+  readonly facts: TableFacts
+}
+
+/** A column that holds a field of ours. */
+export interface CheckedColumn extends ExpectedColumn {
+  readonly field: string
+  readonly name: string
+  readonly defaultName: string
+  readonly kind: ColumnKind
+  readonly maxLength: number | null
+  /** Undefined: it is not there. */
+  readonly facts: ColumnFacts | undefined
+}
+
+/** Of `Table`, what is asked here of every record alike. */
+export interface AnyTable {
+  readonly name: string
+  readonly columns: ReadonlyMap<string, MappedColumn>
+}
+
+export function subjectOf(
+  db: Queryable,
+  dialect: Dialect,
+  record: keyof HostTables,
+  { table, isMapped, isRole, facts }: { table: AnyTable; isMapped: boolean; isRole: boolean; facts: TableFacts },
+): Subject {
+  const expected = expectedTable(record, dialect.types)
+  const byName = new Map(facts.columns.map((column) => [spelling(dialect, column.name), column]))
+  const columns = [...table.columns].map(([field, { name, defaultName, kind, maxLength }]): CheckedColumn => {
+    const known = databaseName(db, name)
+    const { type = dialect.types.text, isNotNull = false } = expected.columns.get(defaultName) ?? {}
+    const found = byName.get(spelling(dialect, known))
+    if (isRole && field === 'isAdmin')
+      return { field, name: known, defaultName, kind: 'text', maxLength: null, type: dialect.types.text, isNotNull, facts: found }
+    return { field, name: known, defaultName, kind, maxLength: maxLength ?? null, type, isNotNull, facts: found }
+  })
+  return { record, table: databaseName(db, table.name), isMapped, dialect, columns, expected, facts }
+}
+
+/** PostgreSQL alone tells `Email` from `email` where a name is quoted, as Knex quotes each. */
+export function spelling({ name }: Dialect, column: string): string {
+  return name === 'postgresql' ? column : column.toLowerCase()
+}
+
+export function columnOf({ columns }: Subject, field: string): CheckedColumn | undefined {
+  return columns.find((column) => column.field === field)
+}
+
+/** The columns under which ours are known there; null where the host has no such column, or the database lacks it. */
+export function columnsNamed({ columns }: Subject, defaultNames: readonly string[]): CheckedColumn[] | null {
+  const found = defaultNames.flatMap((name) => columns.find(({ defaultName, facts }) => defaultName === name && facts) ?? [])
+  return found.length === defaultNames.length ? found : null
+}
+
+type Told = Pick<TableFinding, 'level' | 'message'> & { what?: string; sql?: string | null }
+
+/** A finding about a column of the table, or, as null, about the table. */
+export function finding(
+  { record, table }: Subject,
+  column: string | readonly string[] | null,
+  { what, level, message, sql = null }: Told,
+): TableFinding {
+  const names = column === null ? [] : [column].flat()
+  const key = [[record, ...(names.length > 0 ? [names.join(',')] : [])].join('.'), ...(what === undefined ? [] : [what])].join(':')
+  return { key, level, table, column: names.length === 1 ? (names[0] ?? null) : null, message, sql }
+}

@@ -1,0 +1,45 @@
+import { seeTroubleshooting } from '../../../troubleshooting'
+import type { TableFinding } from '../../auth-store'
+import { troubleOf } from '../driver-errors'
+import { finding, type Subject } from './subject'
+
+export function missingTable(subject: Subject): TableFinding {
+  const { record, table, isMapped } = subject
+  const fix = isMapped
+    ? `Name yours in \`${record}.table\` of createKnexStore(), with its schema if it is in one (\`app.people\`)`
+    : `Run createAuthTables() or the migrations, or describe a table of yours as \`${record}\` in createKnexStore()`
+  const message = `There is no table ${table}, or this role may not see it. ${fix}. ${seeTroubleshooting('a-table-is-missing')}`
+  return finding(subject, null, { level: 'error', message })
+}
+
+/** A view has no rules of its own; what stands behind it is the host's to know. */
+export function viewInstead(subject: Subject): TableFinding {
+  const message = `${subject.table} is no table but a view or the like, so nobody looked at its columns and rules. ${seeTroubleshooting('a-table-cannot-be-looked-at')}`
+  return finding(subject, null, { what: 'view', level: 'warning', message })
+}
+
+export function unreadable(subject: Subject): TableFinding {
+  const message = `The catalogue of the database says nothing about ${subject.table}, so nobody looked at its columns and rules. ${seeTroubleshooting('a-table-cannot-be-looked-at')}`
+  return finding(subject, null, { what: 'unreadable', level: 'warning', message })
+}
+
+/** About the database as a whole. Its message holds the driver's code, never an address or a name. */
+export function unusableDatabase(error: unknown): TableFinding {
+  const { kind, code } = troubleOf(error)
+  const what = {
+    'no database': 'The database does not exist. Create it, or correct its name in the connection of your knex instance',
+    'refused login': 'The database refuses the user or the password of your knex instance. Correct its connection',
+  }
+  const message =
+    kind === 'no database' || kind === 'refused login'
+      ? what[kind]
+      : 'The database cannot be reached. Start it, or correct the connection of your knex instance'
+  return {
+    key: 'database',
+    level: 'error',
+    table: '',
+    column: null,
+    message: `${message} (${code}). It is asked again. ${seeTroubleshooting('the-database-cannot-be-used')}`,
+    sql: null,
+  }
+}

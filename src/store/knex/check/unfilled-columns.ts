@@ -1,0 +1,79 @@
+import { seeTroubleshooting } from '../../../troubleshooting'
+import type { TableFinding } from '../../auth-store'
+import type { HostColumns } from './host-columns'
+import { dropNotNull } from './mend'
+import { type CheckedColumn, finding, type Subject, spelling } from './subject'
+import type { ColumnFacts } from './table-facts'
+import type { TableNeeds } from './table-needs'
+
+/** NOT NULL columns that an INSERT of ours leaves empty. */
+export function unfilledColumns(subject: Subject, host: HostColumns, needs: TableNeeds): TableFinding[] {
+  return [...columnsOfTheHost(subject, host, needs), ...nulledColumns(subject), ...keyWithoutValue(subject, host)]
+}
+
+function columnsOfTheHost(subject: Subject, { defaults, fields }: HostColumns, needs: TableNeeds): TableFinding[] {
+  if (defaults === null) return [unknownDefaults(subject)]
+  const { dialect, columns, facts } = subject
+  const among = (names: readonly string[], wanted: string) => names.some((name) => spelling(dialect, name) === spelling(dialect, wanted))
+  const ours = columns.map(({ name }) => name)
+  return facts.columns
+    .filter(({ name, isNotNull, isFilled, isGenerated }) => isNotNull && !isFilled && !isGenerated && !among([...ours, ...defaults], name))
+    .flatMap(({ name }) => {
+      const field = fields.find(({ column, isWritable }) => isWritable && among([column], name))
+      if (!field) return [unfilled(subject, name)]
+      return needs.makesAccountsOtherwise ? [filledBySignupOnly(subject, name, field.field)] : []
+    })
+}
+
+function filledBySignupOnly(subject: Subject, column: string, field: string): TableFinding {
+  const message = `${subject.table}.${column} is NOT NULL, and only a signup fills it (\`users.fields.${field}\`), so no account can be made by a provider. Return a value for it from \`users.insertDefaults\` of createKnexStore() as well, or give the column a default. ${seeTroubleshooting('a-not-null-column-that-nobody-fills')}`
+  return finding(subject, column, { level: 'error', message })
+}
+
+function unfilled(subject: Subject, column: string): TableFinding {
+  const { record, table } = subject
+  const message = `${table}.${column} is NOT NULL, and nothing fills it, so every INSERT fails. Return a value for it from \`${record}.insertDefaults\` of createKnexStore(), or give the column a default; if a trigger fills it, ignore this finding. ${seeTroubleshooting('a-not-null-column-that-nobody-fills')}`
+  return finding(subject, column, { level: 'error', message })
+}
+
+function unknownDefaults(subject: Subject): TableFinding {
+  const message = `\`${subject.record}.insertDefaults\` threw when it was called for the check, so nobody looked for NOT NULL columns of ${subject.table} that stay empty. ${seeTroubleshooting('a-not-null-column-that-nobody-fills')}`
+  return finding(subject, null, { what: 'insertDefaults', level: 'warning', message })
+}
+
+/** Fields that only some rows lack. */
+const SOMETIMES_NULL: ReadonlySet<string> = new Set([
+  'name',
+  'passwordSetAt',
+  'authenticatedAt',
+  'ip',
+  'userAgent',
+  'provider',
+  'email',
+  'emailVerified',
+  'picture',
+])
+
+/** Columns of ours that are null in a new row. */
+function nulledColumns(subject: Subject): TableFinding[] {
+  return subject.columns.flatMap((column) => {
+    const { facts, isNotNull } = column
+    return facts?.isNotNull && !facts.isGenerated && !isNotNull ? [nulled(subject, column, facts)] : []
+  })
+}
+
+function nulled(subject: Subject, { field, name }: CheckedColumn, facts: ColumnFacts): TableFinding {
+  const isAlways = !SOMETIMES_NULL.has(field)
+  const message = `${subject.table}.${name} is NOT NULL, and we write null into it ${isAlways ? 'in every new row, so every INSERT fails' : 'where we do not know the value, so that INSERT fails'}. Let it be null. ${seeTroubleshooting('a-not-null-column-that-nobody-fills')}`
+  return finding(subject, name, { what: 'not-null', level: isAlways ? 'error' : 'warning', message, sql: dropNotNull(subject, facts) })
+}
+
+/** An integer key that the database does not make. */
+function keyWithoutValue(subject: Subject, { defaults }: HostColumns): TableFinding[] {
+  const id = subject.columns.find(({ field }) => field === 'id')
+  if (id?.kind !== 'integer key' || !id.facts?.isNotNull || id.facts.isFilled || defaults === null) return []
+  if (defaults.some((name) => spelling(subject.dialect, name) === spelling(subject.dialect, id.name))) return []
+  const { record, table } = subject
+  const message = `${table}.${id.name} is an integer key that the database does not make by itself, so every INSERT fails. Make it auto-increment (on SQLite: INTEGER PRIMARY KEY AUTOINCREMENT), or return it from \`${record}.insertDefaults\`. ${seeTroubleshooting('a-not-null-column-that-nobody-fills')}`
+  return [finding(subject, id.name, { level: 'error', message })]
+}

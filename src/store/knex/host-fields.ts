@@ -1,0 +1,153 @@
+import { ConfigurationError, ValidationError } from '../../errors'
+import type { HostFieldRules, HostFields } from '../auth-store'
+import { canHold, fromColumn } from './column-values'
+import type { Row, Values } from './table'
+import { isName } from './table-options'
+
+/** One column of your own in the users table. */
+export interface HostFieldOptions {
+  /** The name of the column. */
+  column: string
+  /** True: signup and `PATCH /me` never write it; your code may. Default false. */
+  readOnly?: boolean
+  /** True: it is in user records on the server and in no response. Default false. */
+  private?: boolean
+  /** Reads 0 and 1 as false and true, since SQLite and MariaDB have no boolean type. Default: the value is what the driver returns. */
+  type?: 'boolean'
+}
+
+/** Your own fields of a user: the name in `user.fields` -> its column. */
+export type HostFieldMap = Readonly<Record<string, string | HostFieldOptions>>
+
+/** The host's fields of one users table. */
+export interface BoundHostFields {
+  readonly rules: ReadonlyMap<string, HostFieldRules>
+  /** For SELECT and RETURNING. */
+  readonly selection: readonly string[]
+  read(row: Row): HostFields
+  /** For INSERT and SET. @throws ValidationError for a value that no column can hold, and for a field that does not exist */
+  toRow(fields: HostFields): Values
+  /** The values as `selection` would return them. */
+  asRow(fields: HostFields): Row
+}
+
+interface BoundField {
+  readonly name: string
+  readonly column: string
+  readonly alias: string
+  readonly isBoolean: boolean
+}
+
+/** @param table qualifies the columns; @param mapped the columns that hold fields of ours */
+export function bindHostFields(map: HostFieldMap, table: string, mapped: ReadonlyMap<string, string>): BoundHostFields {
+  const fields = Object.entries(map).map(([name, option], index) => boundField(name, completed(option), index))
+  refuseSharedColumns(fields, mapped)
+  const byName = new Map(fields.map((field) => [field.name, field]))
+  return {
+    rules: new Map(Object.entries(map).map(([name, option]) => [name, rulesOf(completed(option))])),
+    selection: fields.map(({ column, alias }) => `${table}.${column} as ${alias}`),
+    read: (row) => Object.freeze(Object.fromEntries(fields.map((field) => [field.name, readValue(field, row[field.alias])]))),
+    toRow(values) {
+      const given = Object.entries(values).filter(([, value]) => value !== undefined)
+      const bad = given.flatMap(([name, value]) => (byName.has(name) && isSingleValue(value) ? [] : [name]))
+      if (bad.length > 0)
+        throw new ValidationError({ details: { errors: bad.map((name) => ({ path: `fields.${name}`, rule: 'unstorable' })) } })
+      return Object.fromEntries(given.map(([name, value]) => [byName.get(name)?.column ?? name, value])) as Values // scalars, as checked
+    },
+    asRow: (values) => Object.fromEntries(fields.flatMap(({ name, alias }) => (name in values ? [[alias, values[name]]] : []))),
+  }
+}
+
+function completed(option: string | HostFieldOptions): HostFieldOptions {
+  return typeof option === 'string' ? { column: option } : option
+}
+
+function rulesOf({ readOnly = false, private: isPrivate = false }: HostFieldOptions): HostFieldRules {
+  return Object.freeze({ readOnly, private: isPrivate })
+}
+
+function boundField(name: string, { column, type }: HostFieldOptions, index: number): BoundField {
+  return { name, column, alias: `usersown${letters(index)}`, isBoolean: type === 'boolean' }
+}
+
+/** Lower-case letters alone survive the name mappers of a host (snake_case <-> camelCase). */
+function letters(index: number): string {
+  const rest = Math.floor(index / 26)
+  return (rest > 0 ? letters(rest - 1) : '') + String.fromCharCode(97 + (index % 26))
+}
+
+function readValue({ isBoolean }: BoundField, value: unknown): unknown {
+  return isBoolean ? fromColumn('boolean', value) : (value ?? null)
+}
+
+/**
+ * A driver of MySQL makes SQL of an object or a list (`a = 1`), so only single values pass. Text that the databases would keep in
+ * different ways (NUL, lone surrogates) is refused as in our own columns.
+ */
+export function isSingleValue(value: unknown): boolean {
+  if (value === null || typeof value === 'bigint') return true
+  if (typeof value === 'number') return Number.isFinite(value)
+  return typeof value === 'boolean' || canHold('text', value) || canHold('native', value)
+}
+
+/** @throws ConfigurationError */
+function refuseSharedColumns(fields: readonly BoundField[], mapped: ReadonlyMap<string, string>): void {
+  const owners = new Map(mapped)
+  for (const { name, column } of fields) {
+    const owner = owners.get(column.toLowerCase())
+    if (owner) throw refusal(`.${name}: the column ${column} is mapped already, to ${owner}; a column belongs to one field.`)
+    owners.set(column.toLowerCase(), `fields.${name}`)
+  }
+}
+
+const KEYS = ['column', 'readOnly', 'private', 'type']
+
+/** Names that a signup's body, a record or every JavaScript object has already. */
+const TAKEN: ReadonlySet<string> = new Set(['password', 'fields', 'token', ...Object.getOwnPropertyNames(Object.prototype)])
+
+/**
+ * @param ours the names of our own fields
+ * @throws ConfigurationError in a sentence that names the option
+ */
+export function checkHostFields(map: unknown, ours: readonly string[]): void {
+  if (map === undefined) return
+  if (typeof map !== 'object' || map === null || Array.isArray(map))
+    throw refusal(" must be an object: the name of your field -> your column, for example { firstName: 'first_name' }.")
+  const taken = new Set([...TAKEN, ...ours].map(spelling))
+  for (const [name, option] of Object.entries(map)) {
+    if (!/^[A-Za-z][A-Za-z0-9_]{0,63}$/.test(name))
+      throw refusal(`: ${JSON.stringify(name.slice(0, 64))} must be 1 to 64 letters, digits or _, beginning with a letter.`)
+    if (taken.has(spelling(name))) throw refusal(`.${name}: this name is taken; choose another name for your field.`)
+    checkOption(name, option)
+  }
+}
+
+/** `is_admin` and `isAdmin` are one name. */
+function spelling(name: string): string {
+  return name.replaceAll('_', '').toLowerCase()
+}
+
+function checkOption(name: string, option: unknown): void {
+  if (isColumn(option)) return
+  if (typeof option !== 'object' || option === null || Array.isArray(option))
+    throw refusal(`.${name} must be the name of a column, or { column, readOnly, private }.`)
+  for (const key of Object.keys(option))
+    if (!KEYS.includes(key)) throw refusal(`.${name}.${key} is not an option; known are ${KEYS.join(', ')}.`)
+  const { column, readOnly, private: isPrivate, type } = option as Record<string, unknown> // an object, as checked
+  if (!isColumn(column)) throw refusal(`.${name}.column must be the name of a column.`)
+  if (!isFlag(readOnly)) throw refusal(`.${name}.readOnly must be true or false.`)
+  if (!isFlag(isPrivate)) throw refusal(`.${name}.private must be true or false.`)
+  if (type !== undefined && type !== 'boolean') throw refusal(`.${name}.type must be 'boolean', or left out.`)
+}
+
+function isColumn(value: unknown): boolean {
+  return isName(value) && !value.includes('.')
+}
+
+function isFlag(value: unknown): boolean {
+  return value === undefined || typeof value === 'boolean'
+}
+
+function refusal(problem: string): ConfigurationError {
+  return new ConfigurationError(`createKnexStore(): users.fields${problem}`)
+}

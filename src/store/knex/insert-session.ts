@@ -1,0 +1,84 @@
+import type { Knex } from 'knex'
+import type { SessionRecord } from '../auth-store'
+import { compiledFor, slotsOf } from './compiled-for'
+import type { Connection } from './connection'
+import type { Tables } from './default-tables'
+import type { Queryable, Row } from './queryable'
+
+export async function insertSession(connection: Connection, tables: Tables, session: SessionRecord): Promise<void> {
+  const { sessions } = tables
+  const row = sessions.newRow(session) // refuses what no column can hold
+  await connection.statement('sessions.insert', async (db) =>
+    isAlwaysTheSame(connection, tables)
+      ? connection.dialect.run(db, insertOne(db, tables, sessions.fit(session)))
+      : db(sessions.name).insert(row),
+  )
+}
+
+/**
+ * Where an INSERT returns something, it returns how many other sessions the user has, and only a user with too many costs a second
+ * statement. MySQL counts them by a query.
+ */
+export async function insertSessionWithin(connection: Connection, tables: Tables, session: SessionRecord, most: number): Promise<number> {
+  const { sessions } = tables
+  if (!isAlwaysTheSame(connection, tables)) {
+    await insertSession(connection, tables, session)
+    return endUnused(connection, tables, session, most)
+  }
+  sessions.newRow(session) // as above
+  const [row] = await connection.statement('sessions.insertWithin', (db) =>
+    connection.dialect.run(db, insertAndCount(db, tables, sessions.fit(session))),
+  )
+  return Number(row?.[OTHERS]) < most ? 0 : endUnused(connection, tables, session, most)
+}
+
+function isAlwaysTheSame({ dialect }: Connection, { sessions }: Tables): boolean {
+  return dialect.returning && !sessions.hostFillsColumns
+}
+
+/** One word, as all aliases. */
+const OTHERS = 'othersessions'
+
+const allSlots = ({ sessions }: Tables) => slotsOf<SessionRecord>([...sessions.fields])
+
+const insertOne = compiledFor<SessionRecord>((db, tables) => db(tables.sessions.name).insert(tables.sessions.newRow(allSlots(tables))))
+
+const insertAndCount = compiledFor<SessionRecord>((db, tables) => {
+  const { sessions } = tables
+  const slots = allSlots(tables)
+  const others = othersOf(db, tables, slots).count('*')
+  return db(sessions.name)
+    .insert(sessions.newRow(slots))
+    .returning(db.raw('(?) as ??', [others, OTHERS]))
+})
+
+/** The other living sessions of the user. */
+function othersOf(db: Queryable, { sessions }: Tables, { id, userId, createdAt }: SessionRecord): Knex.QueryBuilder {
+  return db(sessions.name)
+    .where(sessions.where({ userId, revokedAt: null }))
+    .where(sessions.column('expiresAt'), '>', sessions.value('expiresAt', createdAt))
+    .whereNot(sessions.where({ id }))
+}
+
+/** MySQL has no LIMIT in a subquery of IN: there the ids are read first. */
+async function endUnused({ statement, dialect }: Connection, tables: Tables, session: SessionRecord, most: number): Promise<number> {
+  const { sessions } = tables
+  const id = sessions.column('id')
+  const newestFirst = (['lastSeenAt', 'createdAt', 'id'] as const).map((field) => ({ column: sessions.column(field), order: 'desc' }))
+  const beyond = (db: Queryable) =>
+    othersOf(db, tables, session)
+      .select(id)
+      .orderBy(newestFirst)
+      .offset(most - 1)
+  const end = (ids: (db: Queryable) => Knex.QueryBuilder | readonly string[]) =>
+    statement<number>('sessions.insertWithin', (db) =>
+      db(sessions.name)
+        .whereIn(id, ids(db) as Knex.QueryBuilder) // either, as whereIn takes it
+        .where(sessions.where({ revokedAt: null }))
+        .update(sessions.toRow({ revokedAt: session.createdAt, expiresAt: session.createdAt })),
+    )
+  if (dialect.returning) return end(beyond)
+  const found = await statement<Row[]>('sessions.insertWithin', beyond)
+  const ids = found.map((row) => String(row[sessions.bareColumn('id')]))
+  return ids.length === 0 ? 0 : end(() => ids)
+}

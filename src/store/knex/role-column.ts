@@ -1,0 +1,73 @@
+import type { Knex } from 'knex'
+import { ConfigurationError } from '../../errors'
+import type { UserFilter } from '../auth-store'
+import { meetsFilter } from '../meets-filter'
+import type { Dialect } from './dialect'
+import type { Queryable, Row } from './queryable'
+import type { Selected } from './table'
+import { isName } from './table-options'
+
+/** A text column that says who is an administrator. Any other value of it means: not an administrator. */
+export interface RoleColumnOptions {
+  /** The name of the column. */
+  column: string
+  /** The value of an administrator, compared byte for byte. */
+  admin: string
+  /** The value for a new account, and for somebody who stops being an administrator. */
+  others: string
+}
+
+/** `isAdmin` over a column of roles. */
+export interface RoleColumn {
+  readonly column: string
+  isAdmin(row: Row): boolean
+  /** The value for INSERT, and under which a row is read. */
+  roleOf(isAdmin: boolean): string
+  /** For SET: a role that is neither of the two stays, unless its person becomes an administrator. */
+  change(isAdmin: boolean): Knex.Value | Selected
+  where(query: Knex.QueryBuilder, isAdmin: boolean): Knex.QueryBuilder
+  whereFilter(query: Knex.QueryBuilder, filter: UserFilter): void
+}
+
+/** @param alias under which SELECT returns the column */
+export function bindRoleColumn(
+  { column, admin, others }: RoleColumnOptions,
+  { table, alias, knex, dialect }: { table: string; alias: string; knex: Queryable; dialect: Dialect },
+): RoleColumn {
+  const qualified = `${table}.${column}`
+  // A collation may take 'Admin' for 'admin'.
+  const isAdminExactly = `${dialect.text.column} = ${dialect.text.value}`
+  const exact = { column: qualified, value: admin }
+  const role: RoleColumn = {
+    column,
+    isAdmin: (row) => row[alias] === admin,
+    roleOf: (isAdmin) => (isAdmin ? admin : others),
+    change: (isAdmin) => (isAdmin ? admin : knex.raw(`case when ${isAdminExactly} then :others else :column: end`, { ...exact, others })),
+    where: (query, isAdmin) =>
+      isAdmin
+        ? query.where(qualified, admin).whereRaw(isAdminExactly, exact)
+        : query.where((other) => void other.whereNull(qualified).orWhereRaw(`not (${isAdminExactly})`, exact)),
+    whereFilter(query, filter) {
+      const wanted = [true, false].filter((isAdmin) => meetsFilter({ isAdmin }, filter))
+      if (wanted.length === 0) query.whereRaw('1 = 0')
+      if (wanted.length === 1) role.where(query, wanted[0] === true)
+    },
+  }
+  return role
+}
+
+/** @throws ConfigurationError in a sentence that names the option */
+export function checkRoleColumn(option: object): void {
+  for (const key of Object.keys(option))
+    if (!['column', 'admin', 'others'].includes(key)) throw refusal(`.${key} is not an option; known are column, admin, others.`)
+  const { column, admin, others } = option as Record<string, unknown> // an object, as its type says
+  if (!isName(column) || column.includes('.')) throw refusal('.column must be the name of a column.')
+  for (const [key, value] of Object.entries({ admin, others }))
+    if (typeof value !== 'string' || value === '')
+      throw refusal(`.${key} must be a role, for example '${key === 'admin' ? 'admin' : 'member'}'.`)
+  if (admin === others) throw refusal(': admin and others must differ, or everybody would be an administrator.')
+}
+
+function refusal(problem: string): ConfigurationError {
+  return new ConfigurationError(`createKnexStore(): users.columns.isAdmin${problem}`)
+}

@@ -1,0 +1,46 @@
+import { createHash } from 'node:crypto'
+import type { CounterStore } from './counter-store'
+import { askShared } from './local-fallback'
+import { createLocalMarkers, type LocalMarkers } from './local-markers'
+
+/** Remembers which single-use values were used, until they expire. */
+export interface Markers {
+  /**
+   * Marks a value as used. Resolves with true for exactly one caller, and with false for every other.
+   * @param expiresAt seconds since 1970; the same for every call with this value
+   */
+  claim(value: string, expiresAt: number): Promise<boolean>
+}
+
+/**
+ * Markers in the counter store that the processes share, else in this process.
+ *
+ * While the shared store answers, its one increment decides between processes. Only the caller it answers 1 marks the value here too,
+ * so that the losers of a race cannot beat the winner in this process. While the store does not answer, each process decides for itself.
+ *
+ * @param name in front of the stored keys
+ * @param counters what the host shares between processes; null: nothing
+ * @param now milliseconds since 1970
+ */
+export function createMarkers(name: string, { counters, now }: { counters: CounterStore | null; now: () => number }): Markers {
+  const shared = counters && askShared(counters)
+  const local = localMarkersOf(counters, now)
+  return {
+    async claim(value, expiresAt) {
+      const seconds = Math.max(1, expiresAt - Math.floor(now() / 1000))
+      const digest = createHash('sha256').update(value, 'utf8').digest()
+      const there = shared && (await shared(`${name}:${digest.toString('base64url')}`, seconds, 1))
+      if (there && there.count > 1) return false
+      return local.claim(digest, expiresAt)
+    },
+  }
+}
+
+const known = new WeakMap<CounterStore, LocalMarkers>()
+
+/** Two routers that share one `memoryCounters()` also share what was used. */
+function localMarkersOf(counters: CounterStore | null, now: () => number): LocalMarkers {
+  const markers = (counters && known.get(counters)) ?? createLocalMarkers(now)
+  if (counters) known.set(counters, markers)
+  return markers
+}

@@ -1,0 +1,68 @@
+import type { Request, Response } from 'express'
+import Joi from 'joi'
+import type { AuthContext } from '../context'
+import { InvalidTokenError, type LocalizedText } from '../errors'
+import { routeBudget } from '../guards/route-budget'
+import { type Answer, flag, shape, string } from '../http/description'
+import { localeOf } from '../http/locale'
+import { type Route, withBody } from '../http/routes'
+import { sendJson } from '../http/send'
+import { text } from '../http/validate'
+import { linkPage } from '../pages/link-page'
+import { clearEndedCookies } from '../session/ended-cookies'
+import { canUndo } from './announce-change'
+import { previewUndo, type UndoResult, undoChanges } from './undo-changes'
+
+/** The links of notices: what takes an account back. Nothing here where no notice has such a link. */
+export function undoRoutes(ctx: AuthContext): Route[] {
+  if (!canUndo(ctx)) return []
+  const before = [routeBudget(ctx, 'security_undo')]
+  return [
+    withBody({
+      method: 'POST',
+      path: '/security/undo',
+      describes: { summary: 'Undo changes to an account, by the link of a notice', answers: [undoAnswer], refuses: [InvalidTokenError] },
+      before,
+      body: Joi.object<{ token: string }>({ token: text(512) }),
+      handle: (req, res, { token }) => undo(ctx, req, res, token),
+    }),
+    ...linkPage(ctx, {
+      path: '/security/undo/:token',
+      summary: 'Undo changes to an account',
+      before,
+      form: 'undo',
+      done: 'undone',
+      look: async (token, { locale }) => ({ items: await previewUndo(ctx, token, locale) }),
+      redeem: async ({ token, locale, req, res }) => {
+        const result = await undoChanges(ctx, { token, locale })
+        await clearEndedCookies(ctx, req, res)
+        return pageOf(result)
+      },
+    }),
+  ]
+}
+
+const undoAnswer: Answer = {
+  status: 200,
+  description: 'Done. `address_restored` is false where another account has the address by now; then this account is closed.',
+  schema: shape('Undone', { message: string, address_restored: flag }),
+}
+
+async function undo(ctx: AuthContext, req: Request, res: Response, token: string): Promise<void> {
+  const locale = localeOf(req, ctx.settings.defaultLocale)
+  const result = await undoChanges(ctx, { token, locale })
+  await clearEndedCookies(ctx, req, res)
+  sendJson(res, 200, { message: messages[result.isOpen ? 'open' : 'closed'][locale], address_restored: result.addressRestored })
+}
+
+function pageOf({ isOpen, left }: UndoResult) {
+  return isOpen ? { page: 'undone' as const, items: left } : { page: 'undone_without_address' as const }
+}
+
+const messages: Record<'open' | 'closed', LocalizedText> = {
+  open: { 'en-US': 'The changes were undone.', 'pt-BR': 'As alterações foram desfeitas.' },
+  closed: {
+    'en-US': 'The changes were undone, and the account is closed until our support has looked at it.',
+    'pt-BR': 'As alterações foram desfeitas, e a conta fica fechada até que o nosso suporte a verifique.',
+  },
+}

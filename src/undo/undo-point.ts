@@ -1,0 +1,73 @@
+import type { AuthContext } from '../context'
+import type { NoticeTopic } from '../mail/topics'
+import type { UserRecord, UserTokenRecord } from '../store/auth-store'
+
+/** A change that its notice can undo, by the topic of that notice. */
+export type UndoableChange = Extract<
+  NoticeTopic,
+  | 'password_changed'
+  | 'email_changed'
+  | 'identity_linked'
+  | 'identity_unlinked'
+  | 'mfa_enabled'
+  | 'mfa_replaced'
+  | 'mfa_disabled'
+  | 'recovery_codes_regenerated'
+>
+
+/** The second factor as a user's row holds it; the secret stays sealed. */
+export type FactorState = Pick<UserRecord, 'totpSecret' | 'totpEnabledAt' | 'totpLastStep'>
+
+export const noFactor: FactorState = { totpSecret: null, totpEnabledAt: null, totpLastStep: null }
+
+/** What an account was just before a change. It is the payload of an UNDO row. */
+export interface UndoPoint {
+  readonly change: UndoableChange
+  /** The proven address that the notice went to. */
+  readonly email: string
+  readonly factor: FactorState
+  /** The provider of a change to identities, by its registration key. */
+  readonly provider: string | null
+  /** True: a second factor that was older than a day confirmed the change, so no link undoes it. */
+  readonly isFinal: boolean
+  /** Later changes have higher ones. Clocks do not tell: two changes share an instant, and two processes do not share a clock. */
+  readonly order: number
+}
+
+/** One UNDO row of an account. */
+export interface StoredUndoPoint extends UndoPoint {
+  readonly tokenHash: string
+  readonly createdAt: Date
+}
+
+/** @param earlier the account's open points, read after its row was locked */
+export function pointBefore(
+  user: UserRecord,
+  change: Pick<UndoPoint, 'change' | 'provider' | 'isFinal'>,
+  earlier: readonly UndoPoint[],
+): UndoPoint {
+  const factor = user.totpEnabledAt === null ? noFactor : factorOf(user) // an enrolment that was only begun is no factor
+  return { ...change, email: user.email, factor, order: Math.max(0, ...earlier.map(({ order }) => order)) + 1 }
+}
+
+/** The account's open points, the oldest first. */
+export async function openPoints({ store, now }: Pick<AuthContext, 'store' | 'now'>, userId: string): Promise<readonly StoredUndoPoint[]> {
+  const points = (await store.userTokens.listOpen(userId, 'UNDO', now())).map(readPoint)
+  return points.sort((one, other) => one.order - other.order)
+}
+
+export function factorOf({ totpSecret, totpEnabledAt, totpLastStep }: UserRecord): FactorState {
+  return { totpSecret, totpEnabledAt, totpLastStep }
+}
+
+export function writePoint(point: UndoPoint): string {
+  return JSON.stringify(point)
+}
+
+/** Reads what `writePoint` wrote. */
+function readPoint({ tokenHash, createdAt, payload }: UserTokenRecord): StoredUndoPoint {
+  const point = JSON.parse(payload ?? '') as UndoPoint // a row of ours: every UNDO row is written by `writePoint`
+  const { totpSecret, totpEnabledAt, totpLastStep } = point.factor
+  const factor = { totpSecret, totpEnabledAt: totpEnabledAt && new Date(totpEnabledAt), totpLastStep }
+  return { ...point, factor, tokenHash, createdAt }
+}

@@ -1,0 +1,85 @@
+import { spawn } from 'node:child_process'
+import { join } from 'node:path'
+import { afterEach, describe, expect, test, vi } from 'vitest'
+import type { AuthMail } from '../src'
+import { createBackground } from '../src/background'
+import { drainer } from '../src/drain'
+import { appPerTest } from './support/app-per-test'
+import { logTap } from './support/log-tap'
+import { linkTemplates } from './support/mailbox'
+
+const start = appPerTest()
+const password = 'a quiet harbour in winter'
+
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+/** A mailer that fails so often, and then sends. */
+function failing(times: number) {
+  const sent: AuthMail[] = []
+  let asked = 0
+  const mailer = {
+    async send(mail: AuthMail) {
+      asked++
+      if (asked <= times) throw new Error('canary: no server')
+      sent.push(mail)
+    },
+  }
+  return { mailer, sent, asked: () => asked }
+}
+
+describe('auth.drain()', () => {
+  test('sends at once the mail that waits for another attempt, and resolves when it is sent', async () => {
+    const { mailer, sent } = failing(1)
+    const host = await start({ settings: linkTemplates, options: { mailer } })
+    await host.browser().post('/auth/signup').send({ email: 'ana@example.test', password })
+    const before = performance.now()
+    await host.auth.drain()
+
+    expect(performance.now() - before).toBeLessThan(900) // the second attempt would come after a second
+    expect(sent).toHaveLength(1)
+  })
+
+  test('a mail that comes after it is tried once', async () => {
+    const { mailer, asked } = failing(9)
+    const host = await start({ settings: linkTemplates, options: { mailer } })
+    await host.auth.drain()
+    await host.browser().post('/auth/signup').send({ email: 'ana@example.test', password })
+    await vi.waitFor(() => expect(host.logs.entries.some(({ message }) => message.startsWith('doorward: a mail was not sent.'))).toBe(true))
+
+    expect(asked()).toBe(1)
+  })
+
+  test('resolves at once where nothing waits, without a mailer too; a second call waits for the same end', async () => {
+    const { auth } = await start()
+    expect(auth.drain()).toBe(auth.drain())
+    await auth.drain()
+  })
+
+  test('resolves after ten seconds whatever hangs', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    const background = createBackground(logTap(), { isDelayed: false })
+    background.run('a hook that hangs', () => new Promise(() => undefined))
+    const drain = drainer({ background, postman: null })
+    let isDone = false
+    void drain().then(() => {
+      isDone = true
+    })
+    await vi.advanceTimersByTimeAsync(9_900)
+    expect(isDone).toBe(false)
+    await vi.advanceTimersByTimeAsync(200)
+    expect(isDone).toBe(true)
+  })
+
+  test('afterwards nothing of ours keeps the process alive', async () => {
+    const child = spawn(process.execPath, ['--import', 'tsx', join(import.meta.dirname, 'support/drained-child.ts')], { stdio: 'pipe' })
+    let said = ''
+    child.stdout.on('data', (chunk) => {
+      said += String(chunk)
+    })
+    const code = await new Promise((resolve) => child.once('exit', resolve))
+
+    expect([code, said.trim()]).toEqual([0, 'drained; exit within a second: true'])
+  }, 30_000)
+})

@@ -1,0 +1,3 @@
+import { mountedRoutes } from './mounted-routes'
+
+mountedRoutes.length = 0
