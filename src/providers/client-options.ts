@@ -1,11 +1,8 @@
 import { ConfigurationError } from '../errors'
 import type { HttpClient } from '../http-client'
+import { type ClientCredentials, checkClientCredentials } from './client-authentication'
 
-export interface OAuthClientOptions {
-  /** Empty: the client can be built, but no token can be proven to be for this application. */
-  clientId: string
-  /** As the provider gave it to you; empty for a public client. */
-  clientSecret: string
+export interface OAuthClientOptions extends ClientCredentials {
   /** Default: `{publicUrl}{prefix}/oauth/{key}/callback`. */
   redirectUri?: string
   /** The project's other client ids (mobile apps), accepted beside `clientId` for a token in hand. */
@@ -56,6 +53,8 @@ export interface ProviderEndpoints {
 export const COMMON_OPTIONS = [
   'clientId',
   'clientSecret',
+  'clientAuthentication',
+  'clientKey',
   'redirectUri',
   'extraAudiences',
   'scopes',
@@ -76,6 +75,7 @@ export function checkClientOptions(owner: string, options: OAuthClientOptions, a
   for (const [name, isRight, fix] of RULES) {
     if (!isRight(options[name])) throw new ConfigurationError(`${owner}: ${name} must be ${fix}.`)
   }
+  checkClientCredentials(owner, options)
   if (options.redirectUri !== undefined) requireEndpoint(owner, 'redirectUri', options.redirectUri)
 }
 
@@ -90,7 +90,6 @@ function optional(isRight: (value: unknown) => boolean): (value: unknown) => boo
 
 const RULES: readonly (readonly [keyof OAuthClientOptions, (value: unknown) => boolean, string])[] = [
   ['clientId', isText, 'a string (empty only where no provider is to be asked)'],
-  ['clientSecret', isText, 'a string (empty for a public client)'],
   // A plain string would match by substring (CVE-2022-39231): a list, compared element by element.
   ['extraAudiences', optional(isTextList), 'an array of non-empty client ids'],
   ['scopes', optional(isScopeList), 'an array of scope names, each without blanks'],

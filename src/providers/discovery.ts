@@ -17,7 +17,7 @@ export interface DiscoveredEndpoints {
   jwksUri: string
   userinfoUrl?: string
   introspectionUrl?: string
-  clientAuthentication: 'client_secret_post' | 'client_secret_basic'
+  clientAuthentication: 'client_secret_basic' | 'client_secret_post'
 }
 
 /**
@@ -86,8 +86,7 @@ function endpoint(document: Record<string, unknown>, name: string): string {
   return value
 }
 
-/** In the body, unless the provider lists only the header. */
-function authenticationOf(supported: unknown): DiscoveredEndpoints['clientAuthentication'] {
-  const isBasicOnly = Array.isArray(supported) && supported.includes('client_secret_basic') && !supported.includes('client_secret_post')
-  return isBasicOnly ? 'client_secret_basic' : 'client_secret_post'
+/** Section 3: in the header where nothing is listed. */
+function authenticationOf(supported: unknown = ['client_secret_basic']): DiscoveredEndpoints['clientAuthentication'] {
+  return Array.isArray(supported) && supported.includes('client_secret_basic') ? 'client_secret_basic' : 'client_secret_post'
 }

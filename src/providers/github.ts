@@ -6,6 +6,7 @@ import {
   OAuthTokenAudienceMismatchError,
 } from '../errors'
 import { createHttpClient } from '../http-client'
+import { createAuthenticate } from './client-authentication'
 import { COMMON_OPTIONS, checkClientOptions, mergeEndpoints, type OAuthClientOptions } from './client-options'
 import { checkApplication } from './inspect-token'
 import { normalizeProfile, requireSubject } from './normalize-profile'
@@ -49,7 +50,7 @@ export class GitHubClient implements ProviderClient {
   constructor(options: GitHubClientOptions) {
     checkClientOptions('GitHubClient', options, [...COMMON_OPTIONS, 'endpoints', 'verifiedEmails'])
     const { authorizeUrl, tokenUrl, apiUrl } = mergeEndpoints('GitHubClient', ENDPOINTS, options.endpoints)
-    const { clientId, clientSecret, providerName = 'github', httpClient = createHttpClient() } = options
+    const { clientId, clientSecret = '', providerName = 'github', httpClient = createHttpClient() } = options
     this.providerName = providerName
     this.clientId = clientId
     this.authorizeUrl = authorizeUrl
@@ -59,7 +60,8 @@ export class GitHubClient implements ProviderClient {
     this.pkce = options.pkce ?? true
     this.reauthenticates = options.reauthenticates === true
     this.extraAudiences = Object.freeze([...(options.extraAudiences ?? [])])
-    this.#connection = connectTo({ providerName, clientId, clientSecret, tokenUrl, httpClient, clientAuthentication: 'client_secret_post' })
+    const authenticate = createAuthenticate(options, { owner: 'GitHubClient', audience: tokenUrl, now: () => new Date() })
+    this.#connection = connectTo({ providerName, clientId, clientSecret, authenticate, tokenUrl, httpClient })
     this.#apiUrl = apiUrl.replace(/\/$/, '')
     this.#userUrl = `${this.#apiUrl}/user`
     this.#verifiedEmails = readsEmails(options.verifiedEmails, this.scopes)
@@ -91,12 +93,13 @@ export class GitHubClient implements ProviderClient {
 
   /**
    * Asks GitHub, as this application, whether the token is one of its own (`POST {apiUrl}/applications/{client_id}/token`).
-   * `extraAudiences` count for nothing here: GitHub answers for one application, to its secret.
+   * `extraAudiences` count for nothing here: GitHub answers for one application, to its secret. Without a secret nobody can be asked.
    *
    * @throws OAuthTokenAudienceMismatchError, OAuthTokenRejectedError, OAuthError (our credentials), OAuthProviderUnavailableError
    */
   async verifyTokenAudience(accessToken: string): Promise<TokenProof> {
-    if (this.clientId === '') throw new OAuthAudienceUnverifiableError({ details: { provider: this.providerName } })
+    if (this.clientId === '' || this.#connection.clientSecret === '')
+      throw new OAuthAudienceUnverifiableError({ details: { provider: this.providerName } })
     const { app, user } = await checkApplication(this.#connection, this.#apiUrl, accessToken)
     // The 200 is the answer; where GitHub also says whose token it is, it has to be the same.
     const named = isPlainObject(app) ? app['client_id'] : undefined

@@ -1,14 +1,7 @@
 import { AppError, OAuthError } from '../errors'
+import { SIGNATURE_ALGORITHMS } from './jws'
 import type { KeySet } from './key-set'
-import {
-  checkClaims,
-  readHeader,
-  readUnverifiedClaims,
-  refused,
-  SIGNATURE_ALGORITHMS,
-  type TokenClaims,
-  verifySignature,
-} from './signed-token'
+import { checkClaims, readHeader, readUnverifiedClaims, refused, type TokenClaims, verifySignature } from './signed-token'
 
 export interface IdTokenRules {
   clientId: string

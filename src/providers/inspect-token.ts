@@ -1,7 +1,7 @@
 import { type AppError, OAuthTokenAudienceMismatchError, OAuthTokenRejectedError } from '../errors'
 import type { HttpRequest } from '../http-client'
 import { refuseOtherKinds } from './access-token-kind'
-import { askProvider, authenticatedForm, basicCredentials, isSuccess, type ProviderConnection } from './oauth2-request'
+import { askProvider, isSuccess, type ProviderConnection } from './oauth2-request'
 import { providerRefusal, providerUnavailable } from './provider-refusal'
 import { type ProviderAnswer, parseJsonObject } from './provider-request'
 import { refused } from './signed-token'
@@ -18,9 +18,9 @@ type Claims = Record<string, unknown>
  */
 export async function introspect(connection: ProviderConnection, url: string, accessToken: string, now: Date): Promise<Claims> {
   const form = new URLSearchParams({ token: accessToken, token_type_hint: 'access_token' })
-  const secrets = [accessToken, connection.clientSecret, basicCredentials(connection)]
-  const claims = await ask(connection, url, authenticatedForm(connection, form), (answer) =>
-    providerRefusal(connection.providerName, answer, secrets),
+  const { request, secrets } = connection.authenticate(form)
+  const claims = await ask(connection, url, request, (answer) =>
+    providerRefusal(connection.providerName, answer, [accessToken, ...secrets]),
   )
   if (claims['active'] !== true) throw refused('the token is not active')
   requireTimely(claims, now)

@@ -1,5 +1,6 @@
 import type { CallPurpose, HttpClient, HttpRequest } from '../http-client'
 import { HttpClientError } from '../http-client'
+import type { Authenticate } from './client-authentication'
 import { type CallLimits, limitInFlight } from './in-flight'
 import type { CodeExchange, OAuthTokens } from './provider-client'
 import { providerRefusal, providerUnavailable, tokenRefusal } from './provider-refusal'
@@ -9,8 +10,10 @@ import { callProvider, type ProviderAnswer, parseJsonList, parseJsonObject } fro
 export interface ProviderConnection {
   readonly providerName: string
   readonly clientId: string
+  /** Empty where there is none. Shown to nobody, whichever endpoint repeats it. */
   readonly clientSecret: string
-  readonly clientAuthentication: 'client_secret_post' | 'client_secret_basic'
+  /** Puts the credentials of this application into a form. */
+  readonly authenticate: Authenticate
   readonly tokenUrl: string
   readonly httpClient: HttpClient
   readonly limits: CallLimits
@@ -28,13 +31,10 @@ export function connectTo(known: Omit<ProviderConnection, 'limits'>): ProviderCo
  * @throws OAuthError unless the answer is 2xx and a JSON object with a bearer access token and no `error`
  */
 export async function requestTokens(connection: ProviderConnection, input: CodeExchange): Promise<OAuthTokens> {
-  const secrets = [connection.clientSecret, basicCredentials(connection), input.code, input.codeVerifier]
-  const { answer, failure } = await askProvider(connection, connection.tokenUrl, {
-    ...tokenRequest(connection, input),
-    purpose: 'callback',
-  })
+  const { request, secrets } = connection.authenticate(tokenForm(input))
+  const { answer, failure } = await askProvider(connection, connection.tokenUrl, { ...request, purpose: 'callback' })
   const tokens = answer && isSuccess(answer) ? readTokens(parseJsonObject(answer.body)) : null
-  if (!tokens) throw tokenRefusal(connection.providerName, answer, secrets, failure)
+  if (!tokens) throw tokenRefusal(connection.providerName, answer, [...secrets, input.code, input.codeVerifier], failure)
   return tokens
 }
 
@@ -104,32 +104,10 @@ export function isSuccess({ status }: ProviderAnswer): boolean {
   return status >= 200 && status < 300
 }
 
-function tokenRequest(connection: ProviderConnection, input: CodeExchange): HttpRequest {
-  const form = new URLSearchParams({ grant_type: 'authorization_code', code: input.code, redirect_uri: input.redirectUri })
-  if (input.codeVerifier !== undefined) form.set('code_verifier', input.codeVerifier)
-  return authenticatedForm(connection, form)
-}
-
-/** A POST of this form with the client's credentials, where `clientAuthentication` says (RFC 6749 section 2.3.1). */
-export function authenticatedForm(connection: ProviderConnection, form: URLSearchParams): HttpRequest {
-  const headers: Record<string, string> = { accept: 'application/json', 'content-type': 'application/x-www-form-urlencoded' }
-  if (connection.clientAuthentication === 'client_secret_basic') {
-    headers['authorization'] = `Basic ${basicCredentials(connection)}`
-  } else {
-    form.set('client_id', connection.clientId)
-    // RFC 6749 section 2.3.1: a client without a secret may leave the parameter out.
-    if (connection.clientSecret !== '') form.set('client_secret', connection.clientSecret)
-  }
-  return { method: 'POST', headers, body: form.toString() }
-}
-
-/** RFC 6749 section 2.3.1: id and secret are form-encoded before they are joined. */
-export function basicCredentials({ clientId, clientSecret }: ProviderConnection): string {
-  return Buffer.from([clientId, clientSecret].map(formEncode).join(':')).toString('base64')
-}
-
-function formEncode(value: string): string {
-  return new URLSearchParams({ v: value }).toString().slice(2)
+function tokenForm({ code, redirectUri, codeVerifier }: CodeExchange): URLSearchParams {
+  const form = new URLSearchParams({ grant_type: 'authorization_code', code, redirect_uri: redirectUri })
+  if (codeVerifier !== undefined) form.set('code_verifier', codeVerifier)
+  return form
 }
 
 /** RFC 6749 section 5.1; null when the answer is not what it says. */

@@ -8,8 +8,9 @@ import {
 } from '../errors'
 import { createHttpClient } from '../http-client'
 import { requireAudience } from './audience'
+import { type ClientAuthentication, type ClientCredentials, createAuthenticate } from './client-authentication'
 import { checkClientOptions, KEY_SET_OPTIONS, type KeySetClientOptions, requireEndpoint, requireStaleSeconds } from './client-options'
-import { readDiscovery } from './discovery'
+import { type DiscoveredEndpoints, readDiscovery } from './discovery'
 import { verifyIdToken } from './id-token'
 import { limitInFlight } from './in-flight'
 import { introspect, readTokeninfo } from './inspect-token'
@@ -38,8 +39,6 @@ export interface OidcClientOptions extends Omit<KeySetClientOptions, 'endpoints'
   issuer?: string
   /** The provider's keys; with it the signature of every id_token is checked. */
   jwksUri?: string
-  /** Default `client_secret_post`. */
-  clientAuthentication?: 'client_secret_post' | 'client_secret_basic'
 }
 
 type Claims = Record<string, unknown>
@@ -87,7 +86,7 @@ export class OidcClient implements ProviderClient {
     if (options.issuer !== undefined) this.issuer = options.issuer
     this.extraAudiences = Object.freeze([...(options.extraAudiences ?? [])])
     this.#options = Object.freeze({ ...options })
-    this.#connection = connectionOf(this, options)
+    this.#connection = this.#connect(options)
     this.#keySet = this.#keySetOf(options)
   }
 
@@ -109,7 +108,7 @@ export class OidcClient implements ProviderClient {
     const httpClient = options.httpClient ?? createHttpClient()
     // `this` is the subclass the host wrote: its parseUser must not be lost.
     const { endpoints, sendsIssuerParameter } = await readDiscovery(issuer, httpClient, options.providerName ?? 'oidc')
-    const client = new this({ ...options, httpClient, ...endpoints })
+    const client = new this({ ...options, httpClient, ...endpoints, ...authenticationOf(options, endpoints) })
     client.#requiresIssuerParameter = sendsIssuerParameter
     return client
   }
@@ -188,6 +187,12 @@ export class OidcClient implements ProviderClient {
     return this.#options.issuer === undefined || issuer === this.#options.issuer
   }
 
+  #connect(options: OidcClientOptions): ProviderConnection {
+    const { clientId, clientSecret = '', issuer, tokenUrl, httpClient = createHttpClient() } = options
+    const authenticate = createAuthenticate(options, { owner: this.constructor.name, audience: issuer ?? tokenUrl, now: () => this.#now() })
+    return connectTo({ providerName: this.providerName, clientId, clientSecret, authenticate, tokenUrl, httpClient })
+  }
+
   #keySetOf({ jwksUri, staleIfErrorSeconds }: OidcClientOptions): KeySet | null {
     if (jwksUri === undefined) return null
     const stale = staleIfErrorSeconds === undefined ? {} : { staleIfErrorSeconds }
@@ -237,6 +242,14 @@ export class OidcClient implements ProviderClient {
   }
 }
 
+/** What the host says; a client without a secret has nothing for a header. */
+function authenticationOf(
+  { clientSecret, clientAuthentication }: ClientCredentials,
+  discovered: DiscoveredEndpoints,
+): { clientAuthentication: ClientAuthentication } {
+  return { clientAuthentication: clientAuthentication ?? (clientSecret === '' ? 'none' : discovered.clientAuthentication) }
+}
+
 const OIDC_OPTIONS = [
   ...KEY_SET_OPTIONS,
   'authorizeUrl',
@@ -247,7 +260,6 @@ const OIDC_OPTIONS = [
   'tokenVerifier',
   'issuer',
   'jwksUri',
-  'clientAuthentication',
 ]
 
 function checkOidcOptions(owner: string, options: OidcClientOptions): void {
@@ -263,12 +275,4 @@ function checkOidcOptions(owner: string, options: OidcClientOptions): void {
   if (options.tokenVerifier !== undefined && typeof options.tokenVerifier?.verify !== 'function') {
     throw new ConfigurationError(`${owner}: tokenVerifier must be what createTokenVerifier() returns.`)
   }
-  if (!['client_secret_post', 'client_secret_basic', undefined].includes(options.clientAuthentication)) {
-    throw new ConfigurationError(`${owner}: clientAuthentication must be 'client_secret_post' or 'client_secret_basic'.`)
-  }
-}
-
-function connectionOf({ providerName }: OidcClient, options: OidcClientOptions): ProviderConnection {
-  const { clientId, clientSecret, tokenUrl, clientAuthentication = 'client_secret_post', httpClient = createHttpClient() } = options
-  return connectTo({ providerName, clientId, clientSecret, clientAuthentication, tokenUrl, httpClient })
 }

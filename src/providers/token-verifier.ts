@@ -2,8 +2,9 @@ import { ConfigurationError } from '../errors'
 import { createHttpClient, type HttpClient } from '../http-client'
 import { refuseOtherKinds } from './access-token-kind'
 import { requireEndpoint, requireStaleSeconds } from './client-options'
+import { SIGNATURE_ALGORITHMS, type SignatureAlgorithm } from './jws'
 import { createKeySet } from './key-set'
-import { checkClaims, readHeader, SIGNATURE_ALGORITHMS, type SignatureAlgorithm, type TokenClaims, verifySignature } from './signed-token'
+import { checkClaims, readHeader, type TokenClaims, verifySignature } from './signed-token'
 
 export interface TokenVerifier {
   /**

@@ -1,6 +1,6 @@
 import { createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto'
+import type { SignatureAlgorithm } from './jws'
 import { isPlainObject } from './provider-request'
-import type { SignatureAlgorithm } from './signed-token'
 
 /** A public key fit to check signatures, and the algorithms it may check. */
 export interface VerificationKey {
@@ -41,9 +41,9 @@ function isOfSaneSize(jwk: Record<string, unknown>): boolean {
 
 function importKey(jwk: Record<string, unknown>): KeyObject | null {
   const { kty, n, e, crv, x, y } = jwk
-  if (kty !== 'RSA' && kty !== 'EC') return null
+  if (kty !== 'RSA' && kty !== 'EC' && kty !== 'OKP') return null
   try {
-    const wanted = kty === 'RSA' ? { kty, n, e } : { kty, crv, x, y }
+    const wanted = kty === 'RSA' ? { kty, n, e } : { kty, crv, x, ...(kty === 'EC' && { y }) }
     return createPublicKey({ key: wanted as JsonWebKey, format: 'jwk' }) // wrong member types are the import's to refuse
   } catch {
     return null // not a key: the set's other keys may be
@@ -56,6 +56,7 @@ const CURVES: Readonly<Record<string, SignatureAlgorithm>> = { prime256v1: 'ES25
 /** What a public key of sound size may check; none when it may check nothing. */
 export function algorithmsFor(key: KeyObject): readonly SignatureAlgorithm[] {
   const { modulusLength = 0, publicExponent = 0n, namedCurve = '' } = key.asymmetricKeyDetails ?? {}
+  if (key.asymmetricKeyType === 'ed25519') return ['EdDSA']
   if (key.asymmetricKeyType === 'ec') return CURVES[namedCurve] ? [CURVES[namedCurve]] : []
   if (key.asymmetricKeyType !== 'rsa') return []
   const isStrong = modulusLength >= 2048 && modulusLength <= 8192 && publicExponent >= 65_537n && publicExponent <= 0xffff_ffffn

@@ -49,7 +49,7 @@ describe.each(['post', 'basic'] as const)('with a provider of another make, auth
 })
 
 test('discover reads its description: a login without naming any endpoint', async () => {
-  const client = await OidcClient.discover(issuer, { ...clientOptions, clientId: 'post' })
+  const client = await OidcClient.discover(issuer, { ...clientOptions, clientId: 'basic' })
   const tokens = await client.exchangeCode({ code: await approve(client), redirectUri, codeVerifier, nonce })
   await expect(client.fetchUser(tokens)).resolves.toMatchObject({ subject: 'account-7' })
 })

@@ -151,7 +151,6 @@ describe('the settings of a generic provider client', () => {
     ['an unknown option', { userInfoUrl: 'https://idp.example/userinfo' }, /unknown option userInfoUrl/],
     ['the endpoints of the built-ins', { endpoints: {} }, /unknown option endpoints/],
     ['a missing client id', { clientId: undefined }, /clientId/],
-    ['a missing client secret', { clientSecret: undefined }, /clientSecret/],
     ['plain http beyond loopback', { tokenUrl: 'http://idp.example/token' }, /tokenUrl.*https/],
     ['a host that only looks like loopback', { tokenUrl: 'http://127.0.0.1.evil.example/token' }, /tokenUrl/],
     ['a relative URL', { authorizeUrl: '/authorize' }, /authorizeUrl/],
@@ -165,7 +164,6 @@ describe('the settings of a generic provider client', () => {
     ['scopes as one string', { scopes: 'openid email' }, /scopes/],
     ['a blank inside a scope', { scopes: ['openid email'] }, /scopes/],
     ['a verifier that verifies nothing', { tokenVerifier: {} }, /tokenVerifier/],
-    ['an unknown authentication', { clientAuthentication: 'private_key_jwt' }, /clientAuthentication/],
     ['an HTTP client that is not a function', { httpClient: {} }, /httpClient/],
     ['pkce as text', { pkce: 'false' }, /pkce/],
     ['trustEmail as text', { trustEmail: 'false' }, /trustEmail/],
@@ -387,13 +385,6 @@ describe('discover', () => {
   ])('a description that %s makes the provider unavailable', async (_what, handler) => {
     provider.on('discovery', handler)
     await expect(OidcClient.discover(provider.issuer, options())).rejects.toBeInstanceOf(OAuthProviderUnavailableError)
-  })
-
-  test('a provider that lists only the header for client authentication gets it', async () => {
-    provider.on('discovery', answer(200, { ...description(), token_endpoint_auth_methods_supported: ['client_secret_basic'] }))
-    const client = await OidcClient.discover(provider.issuer, options())
-    await client.exchangeCode({ code: provider.issueCode(), redirectUri })
-    expect(provider.requestsTo('token')[0]?.headers.authorization).toMatch(/^Basic /)
   })
 
   test('an insecure issuer is refused before any call', async () => {

@@ -39,7 +39,7 @@ describe('options', () => {
     ['algorithms', { algorithms: undefined }],
     ['algorithms', { algorithms: 'RS256' }],
     ['algorithms', { algorithms: ['none', 'HS256'] }],
-    ['algorithms', { algorithms: ['RS256', 'EdDSA'] }],
+    ['algorithms', { algorithms: ['RS256', 'ES256K'] }],
     ['requiredClaims', { requiredClaims: 'scope' }],
     ['lifespanSeconds', { lifespanSeconds: 0 }],
     ['minRefreshIntervalSeconds', { minRefreshIntervalSeconds: Number.NaN }],

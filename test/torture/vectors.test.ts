@@ -2,7 +2,8 @@ import { createPublicKey, createSecretKey } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { base32, findStep } from '../../src/factor/totp'
 import { codeChallengeOf } from '../../src/oauth-code/code-challenge'
-import { readHeader, SIGNATURE_ALGORITHMS, verifySignature } from '../../src/providers/signed-token'
+import { isSignedBy, SIGNATURE_ALGORITHMS } from '../../src/providers/jws'
+import { readHeader, verifySignature } from '../../src/providers/signed-token'
 import { readVerificationKey } from '../../src/providers/verification-key'
 import { readTokenHeader } from '../../src/session/access-token'
 import { readSigned } from '../../src/session/signature'
@@ -67,6 +68,18 @@ const tampered = (token: string) =>
       .join('.'),
   )
 const turned = (text: string) => `${text.slice(0, 20)}${text[20] === 'A' ? 'B' : 'A'}${text.slice(21)}`
+
+test('RFC 8037 appendix A.5: the Ed25519 signature is valid, and a changed one is not', () => {
+  const jwk = { kty: 'OKP', crv: 'Ed25519', x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo' }
+  const signed = 'eyJhbGciOiJFZERTQSJ9.RXhhbXBsZSBvZiBFZDI1NTE5IHNpZ25pbmc'
+  const signature = 'hgyY0il_MGCjP0JzlnLWG1PPOt7-09PGcvMg3AIbQR6dWbhijcNR4ki4iylGjg5BhVsPt9g7sVvpAr_MuM0KAg'
+  const key = readVerificationKey({ ...jwk, kid: 'a' })
+
+  expect(key?.algorithms).toEqual(['EdDSA'])
+  if (!key) throw new Error('no key')
+  expect(isSignedBy(`${signed}.${signature}`, key.key, 'EdDSA')).toBe(true)
+  expect(isSignedBy(`${signed}.${signature.replace('h', 'i')}`, key.key, 'EdDSA')).toBe(false)
+})
 
 describe('RFC 7515 appendix A and RFC 7519 section 3.1', () => {
   test('A.1: HS256, what signs our access tokens, takes the vector and nothing beside it', () => {

@@ -39,7 +39,6 @@ function configurationFor(client: RegisteredClient): Configuration {
         redirect_uris: [client.redirectUri],
         grant_types: ['authorization_code'],
         response_types: ['code'],
-        token_endpoint_auth_method: 'client_secret_post',
         id_token_signed_response_alg: 'RS256',
       },
     ],

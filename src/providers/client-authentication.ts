@@ -1,0 +1,141 @@
+import { createPrivateKey, createPublicKey, KeyObject, randomUUID } from 'node:crypto'
+import { ConfigurationError } from '../errors'
+import type { HttpRequest } from '../http-client'
+import { type SignatureAlgorithm, signJwt } from './jws'
+import { algorithmsFor } from './verification-key'
+
+/** OpenID Connect Core section 9. `none` is for a public client, which PKCE protects. */
+export const CLIENT_AUTHENTICATIONS = ['client_secret_basic', 'client_secret_post', 'private_key_jwt', 'none'] as const
+export type ClientAuthentication = (typeof CLIENT_AUTHENTICATIONS)[number]
+
+/** The key of `private_key_jwt`. Register its public half at the provider. */
+export interface ClientKey {
+  /** PEM without a passphrase, or a KeyObject: RSA of 2048 to 8192 bits, EC on P-256, P-384 or P-521, or Ed25519. */
+  privateKey: string | KeyObject
+  /** Which of your keys this is, where you registered several. */
+  kid?: string
+  /** Default: RS256 of an RSA key, ES256, ES384 or ES512 of an EC key by its curve, EdDSA of an Ed25519 key. */
+  alg?: SignatureAlgorithm
+}
+
+/** How this application proves at a provider that it is itself. */
+export interface ClientCredentials {
+  /** Empty: the client can be built, but no token can be proven to be for this application. */
+  clientId: string
+  /** As the provider gave it to you; empty for a public client. Left out with `private_key_jwt` and `none`. */
+  clientSecret?: string
+  /**
+   * How the token endpoint, introspection and pushed requests are told who asks. By `discover()`: `client_secret_basic` where the provider
+   * lists it or lists nothing, else `client_secret_post`. Otherwise `client_secret_post`.
+   */
+  clientAuthentication?: ClientAuthentication
+  /** With `private_key_jwt`, and only there. */
+  clientKey?: ClientKey
+}
+
+/** A POST that says who asks, and the secrets in it: an answer that repeats one is not shown. */
+export interface AuthenticatedRequest {
+  request: HttpRequest & { method: 'POST' }
+  secrets: readonly string[]
+}
+
+export type Authenticate = (form: URLSearchParams) => AuthenticatedRequest
+
+/** @throws ConfigurationError naming the option and the fix; never its value */
+export function checkClientCredentials(owner: string, { clientSecret, clientAuthentication, clientKey }: ClientCredentials): void {
+  const wrong = (what: string) => new ConfigurationError(`${owner}: ${what}.`)
+  if (clientAuthentication !== undefined && !CLIENT_AUTHENTICATIONS.includes(clientAuthentication))
+    throw wrong(`clientAuthentication must be one of ${CLIENT_AUTHENTICATIONS.join(', ')}`)
+  if (clientAuthentication === 'private_key_jwt') readClientKey(owner, clientKey)
+  else if (clientKey !== undefined) throw wrong("clientKey needs clientAuthentication: 'private_key_jwt'")
+  if (clientAuthentication === 'private_key_jwt' || clientAuthentication === 'none') {
+    if (clientSecret !== undefined && clientSecret !== '')
+      throw wrong(`leave clientSecret out beside clientAuthentication: '${clientAuthentication}'`)
+  } else if (typeof clientSecret !== 'string') {
+    throw wrong("clientSecret must be a string; without one say clientAuthentication: 'none' (a public client) or 'private_key_jwt'")
+  }
+}
+
+/**
+ * Returns what puts the client's credentials into a form (RFC 6749 section 2.3.1, RFC 7523 section 2.2).
+ * @param audience of an assertion: the issuer, or the token endpoint where no issuer is known
+ */
+export function createAuthenticate(
+  credentials: ClientCredentials,
+  { owner, audience, now }: { owner: string; audience: string; now: () => Date },
+): Authenticate {
+  const { clientId, clientSecret = '', clientAuthentication = 'client_secret_post', clientKey } = credentials
+  const basic = basicCredentials(clientId, clientSecret)
+  const secrets = [clientSecret, basic]
+  if (clientAuthentication === 'client_secret_basic')
+    return (form) => ({ request: formRequest(form, { authorization: `Basic ${basic}` }), secrets })
+  const key = clientAuthentication === 'private_key_jwt' ? readClientKey(owner, clientKey) : null
+  return (form) => {
+    form.set('client_id', clientId)
+    if (key) {
+      const assertion = signJwt(assertionClaims({ clientId, audience, now: now() }), key)
+      form.set('client_assertion_type', 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer')
+      form.set('client_assertion', assertion)
+      return { request: formRequest(form), secrets: [assertion] }
+    }
+    // RFC 6749 section 2.3.1: a client without a secret may leave the parameter out.
+    if (clientSecret !== '') form.set('client_secret', clientSecret)
+    return { request: formRequest(form), secrets }
+  }
+}
+
+function formRequest(form: URLSearchParams, headers: Record<string, string> = {}): AuthenticatedRequest['request'] {
+  const known = { accept: 'application/json', 'content-type': 'application/x-www-form-urlencoded' }
+  return { method: 'POST', headers: { ...known, ...headers }, body: form.toString() }
+}
+
+/** RFC 6749 section 2.3.1: id and secret are form-encoded before they are joined. */
+function basicCredentials(clientId: string, clientSecret: string): string {
+  return Buffer.from([clientId, clientSecret].map(formEncode).join(':')).toString('base64')
+}
+
+function formEncode(value: string): string {
+  return new URLSearchParams({ v: value }).toString().slice(2)
+}
+
+const ASSERTION_SECONDS = 60
+
+/** RFC 7523 section 3. One request each: a provider refuses a `jti` that it saw before. */
+function assertionClaims({ clientId, audience, now }: { clientId: string; audience: string; now: Date }): object {
+  const iat = Math.floor(now.getTime() / 1000)
+  return { iss: clientId, sub: clientId, aud: audience, jti: randomUUID(), iat, exp: iat + ASSERTION_SECONDS }
+}
+
+interface SigningKey {
+  key: KeyObject
+  alg: SignatureAlgorithm
+  kid: string | null
+}
+
+/** @throws ConfigurationError */
+function readClientKey(owner: string, clientKey: ClientKey | undefined): SigningKey {
+  const wrong = (what: string) => new ConfigurationError(`${owner}: ${what}.`)
+  if (typeof clientKey !== 'object' || clientKey === null)
+    throw wrong("clientAuthentication: 'private_key_jwt' needs clientKey: { privateKey: PEM or KeyObject, kid?, alg? }")
+  const unknown = Object.keys(clientKey).find((name) => !['privateKey', 'kid', 'alg'].includes(name))
+  if (unknown !== undefined) throw wrong(`unknown option clientKey.${unknown}`)
+  const { privateKey, kid, alg } = clientKey
+  if (kid !== undefined && (typeof kid !== 'string' || kid === '')) throw wrong('clientKey.kid must be a string that is not empty')
+  const key = importPrivateKey(privateKey)
+  if (!key) throw wrong('clientKey.privateKey must be a private key without a passphrase, in PEM or as a KeyObject')
+  const possible = algorithmsFor(createPublicKey(key))
+  const chosen = alg === undefined ? possible[0] : possible.find((candidate) => candidate === alg)
+  if (possible.length === 0) throw wrong('clientKey.privateKey must be RSA of 2048 to 8192 bits, EC on P-256, P-384 or P-521, or Ed25519')
+  if (chosen === undefined) throw wrong(`clientKey.alg must be one that the key is for: ${possible.join(', ')}`)
+  return { key, alg: chosen, kid: kid ?? null }
+}
+
+function importPrivateKey(given: unknown): KeyObject | null {
+  if (given instanceof KeyObject) return given.type === 'private' ? given : null
+  if (typeof given !== 'string') return null
+  try {
+    return createPrivateKey({ key: given, format: 'pem' })
+  } catch {
+    return null // OpenSSL's message is about the value, and tells nobody what to do
+  }
+}
