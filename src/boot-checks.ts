@@ -5,7 +5,7 @@ import { isAbsoluteAddress } from './config/web-address'
 import { ConfigurationError } from './errors'
 import { isJoiSchema, keysOf } from './http/host-schema'
 import type { Logger } from './logger'
-import { type AuthRouterOptions, hasMethods } from './options'
+import { type AuthRouterOptions, hasMethods, requirePrefix } from './options'
 import { writableFields } from './profile/writable-fields'
 import type { ProviderClient } from './providers/provider-client'
 import type { AuthStore } from './store/auth-store'
@@ -48,11 +48,7 @@ const requirements: readonly ((boot: Boot) => void)[] = [
 ]
 
 function checkPrefix({ prefix }: Boot): void {
-  if (!/^(?:\/[A-Za-z0-9._~-]+)+$/.test(prefix)) {
-    throw new ConfigurationError(
-      `Option prefix must be the full public path of the mount: it starts with '/' and does not end with one, for example '/auth'. ${seeTroubleshooting('prefix-with-a-slash-at-its-end')}`,
-    )
-  }
+  requirePrefix(prefix)
 }
 
 function checkProviderKeys({ providers }: Boot): void {

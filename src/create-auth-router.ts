@@ -1,5 +1,6 @@
 import type { Router } from 'express'
 import express from 'express'
+import { continueRoutes } from './account/continue-routes'
 import { accountRoutes } from './account/routes'
 import { serverSessionRoutes } from './account/session-routes'
 import { adminRoutes } from './admin/routes'
@@ -116,7 +117,7 @@ function chaptersOf(ctx: AuthContext, guards: Guards): Chapter[] {
       about: 'OAuth 2.0 and OpenID Connect, and the identities linked to an account.',
       routes: ctx.settings.oauthEnabled ? socialRoutes(ctx, guards) : [],
     },
-    { name: 'Tokens', about: 'A session of tokens goes on, and ends.', routes: sessionRoutes(ctx, logout) },
+    { name: 'Tokens', about: 'A session of tokens goes on, and ends.', routes: [...sessionRoutes(ctx, logout), ...continueRoutes(ctx)] },
     { name: 'Local accounts', about: 'Email and password: signup, activation, login, reset.', routes: localRoutes(ctx) },
     {
       name: 'The signed-in person',

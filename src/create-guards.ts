@@ -7,7 +7,7 @@ import { ownKeys, publishedKeys, type TokenKeys } from './guards/token-keys'
 import { createHttpClient, type HttpClient } from './http-client'
 import { deriveKeyList, secretAccessKey } from './keys'
 import { consoleLogger, type Logger, safely } from './logger'
-import { hasMethods, isObject, refuseUnknownOptions } from './options'
+import { hasMethods, isObject, refuseUnknownOptions, requirePrefix } from './options'
 import { requireEndpoint, requireStaleSeconds } from './providers/client-options'
 import { createKeySet } from './providers/key-set'
 import { readJwtKeys } from './session/access-keys'
@@ -24,6 +24,8 @@ export interface GuardsOptions {
   settings: GuardSettingsInput
   /** Needed by `requireUser`, `requireAdmin`, `requireSession`, `requireLiveSession` and `requireFresh` only. */
   store?: AuthStore
+  /** The router's, where it is on the same origin as these pages. `requireLogin` needs it. */
+  prefix?: string
   /** Fetches the keys of `jwksUri` or of the issuer; default: one of its own (10 s, circuit breaker off). */
   httpClient?: HttpClient
   /** How long the last good key set serves while it cannot be read again, in seconds since it was read. Default 86400; 0: off. */
@@ -50,6 +52,7 @@ export function createGuards<Host extends HostTypes = HostTypes>(options: Guards
     now: options.now ?? (() => new Date()),
     logger,
     notices: createSetupNotices(logger),
+    ...(options.prefix !== undefined && { prefix: options.prefix }),
   }
   return withSessionGuards(ctx, guardsFor(ctx)) as Guards<Host> // what the host says of its own data
 }
@@ -67,13 +70,14 @@ function tokenKeysOf(source: KeySource, { httpClient, now, staleIfErrorSeconds }
   return publishedKeys(createKeySet({ jwksUri: source.jwksUri, ...fetching }), source.algorithms)
 }
 
-const optionNames = ['settings', 'store', 'httpClient', 'staleIfErrorSeconds', 'now', 'logger']
+const optionNames = ['settings', 'store', 'prefix', 'httpClient', 'staleIfErrorSeconds', 'now', 'logger']
 
 function checkOptions(options: GuardsOptions): void {
   if (!isObject(options)) throw new ConfigurationError('createGuards() needs options: { settings }.')
   refuseMisplaced('createGuards', options, { optionNames, settingNames: guardSettingNames })
   refuseUnknownOptions('createGuards', options, optionNames)
-  const { store, httpClient, now, logger } = options
+  const { store, prefix, httpClient, now, logger } = options
+  if (prefix !== undefined) requirePrefix(prefix)
   if (store !== undefined && !hasMethods('find')(store?.users)) {
     throw new ConfigurationError('createGuards: store must be an AuthStore; createKnexStore({ knex }) makes one.')
   }

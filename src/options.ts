@@ -204,6 +204,14 @@ export function refuseUnknownOptions(where: string, given: object, names: readon
   }
 }
 
+/** @throws ConfigurationError for what is no path of a mount */
+export function requirePrefix(prefix: unknown): void {
+  if (typeof prefix === 'string' && /^(?:\/[A-Za-z0-9._~-]+)+$/.test(prefix)) return
+  throw new ConfigurationError(
+    `Option prefix must be the full public path of the mount: it starts with '/' and does not end with one, for example '/auth'. ${seeTroubleshooting('prefix-with-a-slash-at-its-end')}`,
+  )
+}
+
 type Rule = (value: unknown) => boolean
 
 /** Found here, a forgotten method is a sentence at boot instead of a TypeError at somebody's login. */

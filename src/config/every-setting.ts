@@ -230,7 +230,10 @@ export interface Settings {
   readonly acceptLegacyAccessTokens: boolean
   /** Serves the pages that mailed links lead to. Default false. `AUTH_BACKEND_LINKS`. */
   readonly backendLinks: boolean
-  /** Where those pages send people to log in: an absolute URL, or a path. Default null. `AUTH_LOGIN_URL`. */
+  /**
+   * Where people sign in: an absolute URL, or a path. Those pages lead there, and `guards.requireLogin()` sends people there. Default null.
+   * `AUTH_LOGIN_URL`.
+   */
   readonly loginUrl: string | null
   /** The language where neither `?lang` nor `Accept-Language` decides. Default `en-US`. `AUTH_DEFAULT_LOCALE`. */
   readonly defaultLocale: 'en-US' | 'pt-BR'

@@ -26,6 +26,7 @@ import { siteCsrf } from './csrf/site-csrf'
 import { getUser, rememberAuth, type TokenAuth } from './current-auth'
 import { refuse } from './refusing'
 import { type ClaimCheck, type ClaimName, claimCheck, type ExpectedClaim, type RoleOf, roleCheck } from './require-claim'
+import { redirectToLogin } from './require-login'
 import { requireSession } from './require-session'
 import type { TokenKeys } from './token-keys'
 import { verifyOnce } from './verify-once'
@@ -34,7 +35,13 @@ import { verifyOnce } from './verify-once'
 export interface Guards<Host extends HostTypes = HostTypes> {
   /** A valid access token, from the header or (where delivery includes cookies) the cookie. No database. */
   requireAuth(): RequestHandler
-  /** The same, but a request without a token passes as anonymous; a bad token is refused. */
+  /**
+   * requireAuth for pages, in deliveries with cookies: a GET or HEAD whose `Accept` names `text/html` is sent to `loginUrl` with `return_to`,
+   * instead of the 401. Nobody signs in while the refresh cookie works.
+   * @throws ConfigurationError in delivery `bearer`, and without `loginUrl`
+   */
+  requireLogin(): RequestHandler
+  /** requireAuth, but a request without a token passes as anonymous; a bad token is refused. */
   optionalAuth(): RequestHandler
   /** requireAuth, and a second factor was shown in this session; else 403 MFA_REQUIRED. */
   requireMfa(): RequestHandler
@@ -80,7 +87,7 @@ export interface Guards<Host extends HostTypes = HostTypes> {
 }
 
 export type GuardContext = Pick<AuthContext, 'now' | 'logger' | 'notices'> & {
-  /** Of the router; guards without one know none. */
+  /** Of the router; guards without one may know none. */
   readonly prefix?: string
   readonly settings: GuardSettings
   /** What an access token may be signed with. */
@@ -97,14 +104,13 @@ export type BaseGuards = Omit<Guards, 'requireLiveSession' | 'requireFresh'>
 
 export function guardsFor(ctx: GuardContext): BaseGuards {
   const find = authFinder(ctx)
-  const authenticated = (check: (req: Request, auth: TokenAuth) => Promise<void> | void, ...refuses: readonly Refusal[]) => {
-    const guard = guarding(ctx, (req) => {
-      const auth = find(req)
-      if (!auth) throw new UnauthorizedError()
-      return auth instanceof Promise ? auth.then((found) => check(req, found)) : check(req, auth)
-    })
-    return describeStep(guard, { refuses: [...tokenRefusals, ...refuses], credential: 'access_token' })
+  const asking = (check: AuthCheck) => (req: Request) => {
+    const auth = find(req)
+    if (!auth) throw new UnauthorizedError()
+    return auth instanceof Promise ? auth.then((found) => check(req, found)) : check(req, auth)
   }
+  const authenticated = (check: AuthCheck, ...refuses: readonly Refusal[]) =>
+    describeStep(guarding(ctx, asking(check)), { refuses: [...tokenRefusals, ...refuses], credential: 'access_token' })
   const claiming = (check: ClaimCheck) =>
     authenticated((req, auth) => {
       check(auth.claims)
@@ -112,6 +118,7 @@ export function guardsFor(ctx: GuardContext): BaseGuards {
     }, ForbiddenError)
   const makers = withParentheses({
     requireAuth: () => authenticated(rememberAuth),
+    requireLogin: () => guarding(ctx, asking(rememberAuth), redirectToLogin(ctx)),
     optionalAuth: () =>
       guarding(ctx, (req) => {
         const auth = find(req)
@@ -149,6 +156,8 @@ export function guardsFor(ctx: GuardContext): BaseGuards {
   return { ...makers, getUser }
 }
 
+type AuthCheck = (req: Request, auth: TokenAuth) => Promise<void> | void
+
 type GuardMakers = Omit<BaseGuards, 'getUser'>
 
 /** A guard whose parentheses were forgotten is handed a request, and says so: it would hang otherwise. */
@@ -175,9 +184,17 @@ function authFinder(ctx: GuardContext): (req: Request) => TokenAuth | Promise<To
   }
 }
 
-/** Closed on any failure: whatever is thrown in the check is an answer, and the handler behind is not reached. */
-export function guarding(ctx: GuardContext, check: (req: Request, res: Response) => Promise<void> | void): RequestHandler {
+/**
+ * Closed on any failure: whatever is thrown in the check is an answer, and the handler behind is not reached.
+ * @param answer true where it answered a refusal itself, instead of the envelope
+ */
+export function guarding(
+  ctx: GuardContext,
+  check: (req: Request, res: Response) => Promise<void> | void,
+  answer: (error: unknown, req: Request, res: Response) => boolean = () => false,
+): RequestHandler {
   return step(check, (error, req, res, next) => {
+    if (!res.headersSent && answer(error, req, res)) return
     const challenge = res.headersSent ? null : challengeOf(ctx, req, error)
     if (challenge !== null) res.setHeader('WWW-Authenticate', challenge)
     refuse(req, res, next, error, { logger: ctx.logger, defaultLocale: ctx.settings.defaultLocale })

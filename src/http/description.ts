@@ -46,6 +46,7 @@ export interface QueryParameter {
   readonly name: string
   readonly description: string
   readonly schema: JsonSchema
+  readonly required?: true
 }
 
 /** JSON Schema, draft 2020-12, which is what OpenAPI 3.1 speaks. One with a `title` is told once, by that name. */

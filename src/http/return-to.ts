@@ -27,7 +27,8 @@ export function locationOf(returnTo: string): string {
   return returnTo.startsWith('/') ? returnTo : new URL(returnTo).href
 }
 
-function isReturnTo(settings: ReturnToSettings, value: string): boolean {
+/** Whether a text is a `return_to` that we follow. */
+export function isReturnTo(settings: ReturnToSettings, value: string): boolean {
   if (value.length > longestReturnTo || !/^[\x21-\x7e]+$/.test(value)) return false
   // Browsers read a backslash before the query as a slash; other software reads what stands before it as the host.
   if (/^[^?#]*\\/.test(value)) return false

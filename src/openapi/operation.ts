@@ -41,9 +41,9 @@ function pathParameters(path: string): object[] {
 function queryParameters(lines: readonly Route[]): object[] {
   return lines.flatMap((line) =>
     (line.describes.query ?? []).map((parameter) => ({
-      ...parameter,
       in: 'query',
       required: false,
+      ...parameter,
       ...(parameter.schema['type'] === 'object' && { style: 'form', explode: true }),
     })),
   )

@@ -3,11 +3,6 @@ import type { AuthContext } from '../context'
 import { wrongCode } from './page-texts'
 import { sendPage } from './send-page'
 
-/** Whether the request is a browser's that shows its answer to a person: no script is there to read JSON. */
-export function wantsPage(req: Request): boolean {
-  return /\btext\/html\b/i.test(req.headers.accept ?? '')
-}
-
 interface ChallengePage {
   mfaToken: string
   /** Where the browser goes once the code is right. */

@@ -44,8 +44,8 @@ export interface SessionLookUp {
   readonly sessionTokenKeys: KeyList | null
 }
 
-export type SessionContext = Pick<AuthContext, 'now'> &
-  SessionLookUp & { readonly settings: Pick<AuthContext['settings'], 'sessionTtlSeconds'> }
+export type SessionContext = LiveContext & { readonly settings: Pick<AuthContext['settings'], 'sessionTtlSeconds'> }
+type TokensContext = LiveContext & { readonly settings: Pick<AuthContext['settings'], 'refreshTokenTtlSeconds'> }
 
 const slideAfterSeconds = 60
 
@@ -54,13 +54,31 @@ const slideAfterSeconds = 60
  * unknown, expired or ended, or its account is gone or inactive.
  */
 export async function findLiveSession(ctx: SessionContext, token: string): Promise<LiveSession | null> {
-  const found = await findBySessionCookie(ctx, token)
+  return findLive(ctx, { kind: 'session', token, idleSeconds: ctx.settings.sessionTtlSeconds })
+}
+
+/** The same for a refresh token, which is not used up. */
+export async function findLiveTokens(ctx: TokensContext, token: string): Promise<LiveSession | null> {
+  return findLive(ctx, { kind: 'tokens', token, idleSeconds: ctx.settings.refreshTokenTtlSeconds })
+}
+
+interface Wanted {
+  readonly kind: SessionKind
+  readonly token: string
+  /** From one use to the end. */
+  readonly idleSeconds: number
+}
+
+type LiveContext = SessionLookUp & Pick<AuthContext, 'now'>
+
+async function findLive(ctx: LiveContext, { kind, token, idleSeconds }: Wanted): Promise<LiveSession | null> {
+  const found = await findByToken(ctx, kind, token)
   if (!found || !isAlive(found.session, ctx.now()) || !found.user.isActive) return null
   if (ctx.now() < after(found.session.lastSeenAt, slideAfterSeconds)) return { ...found, hasSlid: false }
-  const session = await slide(ctx, found.session)
+  const session = await slide(ctx, found.session, idleSeconds)
   if (session) return { session, user: found.user, hasSlid: true }
   // Ended since it was read, which nothing revives; or a request beside this one was first to move it on.
-  const again = await findBySessionCookie(ctx, token)
+  const again = await findByToken(ctx, kind, token)
   return again?.user.isActive && isAlive(again.session, ctx.now()) ? { ...again, hasSlid: false } : null
 }
 
@@ -92,9 +110,9 @@ export function isAlive({ revokedAt, expiresAt }: Pick<SessionRecord, 'revokedAt
   return revokedAt === null && expiresAt > now
 }
 
-async function slide({ sessions, settings, now }: SessionContext, session: SessionRecord): Promise<SessionRecord | null> {
+async function slide({ sessions, now }: LiveContext, session: SessionRecord, idleSeconds: number): Promise<SessionRecord | null> {
   const lastSeenAt = now()
-  const slid = { lastSeenAt, expiresAt: earlier(after(lastSeenAt, settings.sessionTtlSeconds), session.endsAt) }
+  const slid = { lastSeenAt, expiresAt: earlier(after(lastSeenAt, idleSeconds), session.endsAt) }
   return (await sessions.touch(session.id, after(lastSeenAt, -slideAfterSeconds), slid)) ? { ...session, ...slid } : null
 }
 

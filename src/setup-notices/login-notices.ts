@@ -56,3 +56,12 @@ export function tokenFromTheFuture(issuedAt: number, now: Date): Notice | null {
     fields: { secondsAhead },
   }
 }
+
+/** A page that sends people to itself opens for nobody. */
+export function guardedSignInPage(page: string): Notice {
+  return {
+    level: 'error',
+    entry: 'sign-in-page-behind-a-login',
+    message: `the sign-in page ${page} (loginUrl, AUTH_LOGIN_URL) is behind requireLogin(), so nobody can open it. Mount that page before requireLogin(), or use the guard only on pages that need a login.`,
+  }
+}

@@ -4,10 +4,10 @@ import type { AuthContext } from '../context'
 import { OAuthProviderDeniedError, OAuthStateMismatchError, UnauthorizedError } from '../errors'
 import { readCredential } from '../guards/credentials'
 import { askedLocale } from '../http/locale'
+import { queryParameter, queryValues } from '../http/query-parameter'
 import { verifyAccessToken } from '../session/access-token'
 import { isAccountDigest } from '../session/account-digest'
 import type { Destination } from '../session/destination'
-import { queryParameter, queryValues } from './query-parameter'
 import { type Attempt, type Intent, parallelAttempts, readAttempts, sameText, writeAttempts } from './state-cookie'
 
 const longestState = 512

@@ -1,7 +1,7 @@
 import type { Request } from 'express'
 import { OAuthError } from '../errors'
+import { queryValues } from '../http/query-parameter'
 import type { ProviderClient } from '../providers/provider-client'
-import { queryValues } from './query-parameter'
 
 /**
  * RFC 9207 section 2.4: an authorization response that names another issuer than the one asked came from there (a

@@ -3,11 +3,11 @@ import type { Settings } from '../config/every-setting'
 import type { AuthContext } from '../context'
 import { ValidationError } from '../errors'
 import { type QueryParameter, string } from '../http/description'
+import { queryValues } from '../http/query-parameter'
 import { longestReturnTo, readReturnTo } from '../http/return-to'
 import { text } from '../http/validate'
 import { isCodeChallenge } from '../oauth-code/code-challenge'
 import type { Destination } from '../session/destination'
-import { queryValues } from './query-parameter'
 
 /** Of a body that begins a redirect. */
 export interface DestinationBody {

@@ -1,9 +1,10 @@
 import type { Request, Response } from 'express'
 import type { AuthContext } from '../context'
 import { sendRedirect } from '../http/send'
+import { wantsPage } from '../http/wants-page'
 import { withParameter } from '../http/with-parameter'
 import { codeOfChallenge, type IssuedCode } from '../oauth-code/issue-code'
-import { sendChallengePage, wantsPage } from '../pages/challenge-page'
+import { sendChallengePage } from '../pages/challenge-page'
 import type { AppDestination } from '../session/destination'
 import type { LoginChallenge } from '../session/finish-login'
 

@@ -16,13 +16,14 @@ export const everything: Options = {
     oauthSuccessRedirect: '/in',
     oauthErrorRedirect: '/out',
     appRedirects: ['com.example.app:/signed-in'],
+    loginUrl: '/login',
   },
 }
 
 export const configurations: Readonly<Record<string, Options>> = {
   'no setting': {},
   'everything on': everything,
-  'delivery cookie': { settings: { tokenDelivery: 'cookie', backendLinks: true, oauthSuccessRedirect: '/in' } },
+  'delivery cookie': { settings: { tokenDelivery: 'cookie', backendLinks: true, oauthSuccessRedirect: '/in', loginUrl: '/login' } },
   'no local accounts': { settings: { localAccountsEnabled: false, mfaEnabled: true, mfaIssuer: 'Example', tokenDelivery: 'both' } },
   'no social login and no signup': { settings: { oauthEnabled: false, signupEnabled: false } },
 }

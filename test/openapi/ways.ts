@@ -192,6 +192,8 @@ const factor: Readonly<Record<string, Way>> = {
 }
 
 const sessions: Readonly<Record<string, Way>> = {
+  'get /cookie/continue': async (host) =>
+    get(host, '/cookie/continue?return_to=/orders', { Cookie: `refresh_token=${(await signedIn(host)).refreshToken}` }),
   'post /session/login': async (host) => post(host, '/session/login', { email: (await signedIn(host)).email, password }),
   async 'post /session/mfa/verify'(host) {
     const person = await enrolled(host)

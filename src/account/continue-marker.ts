@@ -1,0 +1,33 @@
+import { createHash } from 'node:crypto'
+import type { Request, Response } from 'express'
+import type { AuthContext } from '../context'
+import { epochSeconds } from '../session/private-token'
+import { readProofCookie, setProofCookie } from '../session/proof-cookies'
+
+/** A page, and until when a browser that comes again counts as sent back to it just now. In seconds since 1970. */
+type Mark = readonly [page: string, end: number]
+
+const cookieName = 'auth_continue'
+const seconds = 10
+/** Of several tabs. */
+const mostPages = 10
+
+/** True where this browser was sent back to the page less than 10 seconds ago, so that its new access cookie did not help. */
+export function wasSentBack(ctx: AuthContext, req: Request, page: string): boolean {
+  return readMarks(ctx, req).some(([marked]) => marked === digestOf(page))
+}
+
+export function markPage(ctx: AuthContext, req: Request, res: Response, page: string): void {
+  const mark: Mark = [digestOf(page), epochSeconds(ctx.now()) + seconds]
+  setProofCookie(ctx, res, cookieName, JSON.stringify([mark, ...readMarks(ctx, req)].slice(0, mostPages)), seconds)
+}
+
+function readMarks(ctx: AuthContext, req: Request): Mark[] {
+  const marks = JSON.parse(readProofCookie(ctx, req, cookieName) ?? '[]') as Mark[] // under our MAC: what `markPage` wrote
+  return marks.filter(([, end]) => end > epochSeconds(ctx.now()))
+}
+
+/** A page's address can be longer than a cookie. */
+function digestOf(page: string): string {
+  return createHash('sha256').update(page).digest('base64url')
+}

@@ -1,0 +1,54 @@
+import type { Request, RequestHandler, Response } from 'express'
+import type { AuthContext } from '../context'
+import { CsrfValidationFailedError, ValidationError } from '../errors'
+import { routeBudget } from '../guards/route-budget'
+import { string } from '../http/description'
+import { queryValues } from '../http/query-parameter'
+import { locationOf, readReturnTo } from '../http/return-to'
+import type { Route } from '../http/routes'
+import { refusingCrossSite } from '../http/same-site'
+import { sendRedirect } from '../http/send'
+import { continuePath, signInLocation } from '../http/sign-in-page'
+import { continueTokens } from '../session/continue-tokens'
+import { readRefreshCookie, setTokenCookies } from '../session/delivery'
+import { markPage, wasSentBack } from './continue-marker'
+
+/** Where `requireLogin` sends browsers. It opens no session, so nobody can be signed in by a link to it. Nothing here without `loginUrl`. */
+export function continueRoutes(ctx: AuthContext): Route[] {
+  const { loginUrl } = ctx.settings
+  const path = continuePath(ctx.settings)
+  if (path === null || loginUrl === null) return []
+  return [
+    {
+      method: 'GET',
+      path,
+      describes: {
+        summary: 'Renew the access cookie on the way to a page',
+        query: [{ name: 'return_to', description: 'The page: a path, or a URL of a trusted origin.', schema: string, required: true }],
+        answers: [{ status: 302, description: 'To the page, with a new access cookie; without a living session to the sign-in page.' }],
+        credential: 'refresh_cookie',
+      },
+      before: [noForeignImages, routeBudget(ctx, 'continue')],
+      handle: async (req, res) => sendRedirect(res, await nextStop(ctx, req, res, loginUrl)),
+    },
+  ]
+}
+
+/** An image of another site could use up a person's rate limit. It costs nothing to refuse it, so it counts in none. */
+const noForeignImages: RequestHandler = refusingCrossSite(({ headers }) => {
+  const mode = headers['sec-fetch-mode']
+  const isOurs = mode === undefined || mode === 'navigate' || headers['sec-fetch-site'] === 'same-origin'
+  if (!isOurs) throw new CsrfValidationFailedError({ details: { reason: 'site' } })
+})
+
+async function nextStop(ctx: AuthContext, req: Request, res: Response, signInPage: string): Promise<string> {
+  const returnTo = readReturnTo(ctx.settings, queryValues(req, 'return_to'))
+  if (returnTo === null) throw new ValidationError({ details: { errors: [{ path: 'return_to', rule: 'any.required' }] } })
+  const presented = readRefreshCookie(ctx, req)
+  // A browser that comes again at once does not show the page our cookie, for whatever reason: it must not go round without end.
+  const tokens = presented === null || wasSentBack(ctx, req, returnTo) ? null : await continueTokens(ctx, presented)
+  if (tokens === null) return signInLocation(ctx.settings, signInPage, returnTo)
+  setTokenCookies(ctx, res, tokens)
+  markPage(ctx, req, res, returnTo)
+  return locationOf(returnTo)
+}

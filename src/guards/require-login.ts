@@ -1,0 +1,55 @@
+import type { Request, Response } from 'express'
+import { ConfigurationError, UnauthorizedError } from '../errors'
+import { isReturnTo } from '../http/return-to'
+import { sendRedirect, setSecurityHeaders } from '../http/send'
+import { continuePath, isSignInPage, signInLocation } from '../http/sign-in-page'
+import { wantsPage } from '../http/wants-page'
+import { guardedSignInPage } from '../setup-notices/login-notices'
+import type { GuardContext } from './guards'
+
+/**
+ * Returns what answers a page request without a valid login: it sends the browser to the sign-in page, and from there back. With an access
+ * cookie the way leads by `/continue`, which needs no sign-in while the refresh cookie works. It returns false for what gets the envelope.
+ * @throws ConfigurationError in delivery `bearer`, without a sign-in page, and where the router's prefix is needed and not known
+ */
+export function redirectToLogin(ctx: GuardContext): (error: unknown, req: Request, res: Response) => boolean {
+  const { settings, notices } = ctx
+  const { page, passage } = wayOf(ctx)
+  return (error, req, res) => {
+    if (!(error instanceof UnauthorizedError) || !isPageRequest(req)) return false
+    if (isSignInPage(settings, page, req)) {
+      notices.tell(guardedSignInPage(page)) // it would be sent to itself without end
+      return false
+    }
+    const asked = isReturnTo(settings, req.originalUrl) ? req.originalUrl : null
+    setSecurityHeaders(res)
+    sendRedirect(res, asked === null || passage === null ? signInLocation(settings, page, asked) : passage + encodeURIComponent(asked))
+    return true
+  }
+}
+
+interface Way {
+  /** Where people sign in. */
+  readonly page: string
+  /** The address of `/continue` up to the value of `return_to`. Null: the way leads to the sign-in page at once. */
+  readonly passage: string | null
+}
+
+function wayOf({ settings, prefix }: GuardContext): Way {
+  if (settings.tokenDelivery === 'bearer')
+    throw new ConfigurationError(
+      "requireLogin() is for browsers with cookies: set tokenDelivery (AUTH_TOKEN_DELIVERY) to 'cookie' or 'both', or use requireAuth().",
+    )
+  if (settings.loginUrl === null)
+    throw new ConfigurationError('requireLogin() needs a page where people sign in: set loginUrl (AUTH_LOGIN_URL) to its path or URL.')
+  const path = continuePath(settings)
+  if (path !== null && prefix === undefined)
+    throw new ConfigurationError(
+      "requireLogin() needs to know where the router is: pass its `prefix`, for example '/auth', to createGuards().",
+    )
+  return { page: settings.loginUrl, passage: path === null ? null : `${prefix}${path}?return_to=` }
+}
+
+function isPageRequest(req: Request): boolean {
+  return (req.method === 'GET' || req.method === 'HEAD') && wantsPage(req)
+}

@@ -1,0 +1,36 @@
+import type { Request } from 'express'
+import type { Settings } from '../config/every-setting'
+import { isReturnTo, type ReturnToSettings } from './return-to'
+import { withParameter } from './with-parameter'
+
+/**
+ * Returns the `Location` that sends a browser to the sign-in page, and from there back to `returnTo`: a path where the sign-in page is on
+ * the public origin, else an absolute URL. Nothing is added where that would be no valid `return_to`.
+ */
+export function signInLocation(settings: ReturnToSettings, page: string, returnTo: string | null): string {
+  const back = returnTo === null ? null : seenFrom(settings, page, returnTo)
+  return back !== null && isReturnTo(settings, back) ? withParameter(page, 'return_to', encodeURIComponent(back)) : page
+}
+
+function seenFrom({ publicUrl }: ReturnToSettings, page: string, returnTo: string): string | null {
+  const isOnOurOrigin = page.startsWith('/') || new URL(page).origin === publicUrl
+  if (isOnOurOrigin || !returnTo.startsWith('/')) return returnTo
+  return publicUrl === '' ? null : `${publicUrl}${returnTo}`
+}
+
+/** Whether a request is for the sign-in page itself. Without a public origin the Host header says which origin is ours. */
+export function isSignInPage({ publicUrl }: Pick<Settings, 'publicUrl'>, page: string, req: Request): boolean {
+  const asked = req.originalUrl.split('?', 1)[0]
+  if (page.startsWith('/')) return asked === page.split(/[?#]/, 1)[0]
+  const { origin, host, pathname } = new URL(page)
+  return asked === pathname && (publicUrl === '' ? host === req.headers.host : origin === publicUrl)
+}
+
+/**
+ * Returns the path, below the prefix, of the route that renews the access cookie on the way back to a page. Null: the delivery has no
+ * access cookie.
+ */
+export function continuePath({ tokenDelivery }: Pick<Settings, 'tokenDelivery'>): string | null {
+  if (tokenDelivery === 'cookie') return '/continue'
+  return tokenDelivery === 'both' ? '/cookie/continue' : null // browsers send the refresh cookie below `/cookie` alone
+}

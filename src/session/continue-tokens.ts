@@ -1,0 +1,46 @@
+import { amrFromText } from '../amr'
+import { askForClaims } from '../claims/ask-for-claims'
+import type { AuthContext } from '../context'
+import { AccountInactiveError, InvalidTokenError } from '../errors'
+import { signAccessToken } from './access-token'
+import { findLiveTokens } from './find-session'
+import type { KeptTokens } from './keep-session'
+import { refresh } from './refresh'
+
+/**
+ * Gives a living session a new access token on the way to a page. It neither uses the refresh token up nor ends anything, so two tabs that
+ * open at once both get one. It counts as use of the session, at most once a minute; then the result has the same refresh token with its
+ * new end, for the cookie to live as long.
+ *
+ * The access token says what the account allowed before the host was asked for its claims: `iat` is that instant.
+ * @returns null where the token names no living session of an active account
+ * @throws ServiceUnavailableError where the host's claims cannot be had
+ */
+export async function continueTokens(ctx: AuthContext, presented: string): Promise<KeptTokens | null> {
+  const { sessions } = ctx.store
+  if (!sessions) return refreshStateless(ctx, presented)
+  const at = ctx.now()
+  const live = await findLiveTokens({ ...ctx, sessions, sessionTokenKeys: ctx.keys['session-token'] }, presented)
+  if (!live) return null
+  const { session, user, hasSlid } = live
+  const amr = amrFromText(session.amr)
+  const claims = await askForClaims(ctx, user, amr)
+  return {
+    kind: 'session',
+    userId: user.id,
+    amr,
+    accessToken: signAccessToken(ctx, user, { amr, sessionId: session.id, authenticatedAt: session.authenticatedAt ?? null, at, claims }),
+    refreshToken: hasSlid ? presented : null,
+    refreshTokenExpiresAt: hasSlid ? session.expiresAt : null,
+  }
+}
+
+/** Where the store keeps no sessions, a refresh uses nothing up either. */
+async function refreshStateless(ctx: AuthContext, presented: string): Promise<KeptTokens | null> {
+  try {
+    return await refresh(ctx, presented)
+  } catch (error) {
+    if (error instanceof InvalidTokenError || error instanceof AccountInactiveError) return null
+    throw error
+  }
+}
