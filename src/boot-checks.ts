@@ -7,7 +7,7 @@ import { isJoiSchema, keysOf } from './http/host-schema'
 import type { Logger } from './logger'
 import { type AuthRouterOptions, hasMethods, requirePrefix } from './options'
 import { writableFields } from './profile/writable-fields'
-import type { ProviderClient } from './providers/provider-client'
+import { isPassportProvider, type Provider } from './providers/passport-provider'
 import type { AuthStore } from './store/auth-store'
 import { seeTroubleshooting } from './troubleshooting'
 
@@ -17,7 +17,7 @@ export interface Boot {
   settings: Settings
   production: boolean
   prefix: string
-  providers: ReadonlyMap<string, ProviderClient>
+  providers: ReadonlyMap<string, Provider>
   store: AuthStore
   logger: Logger
 }
@@ -66,12 +66,13 @@ function checkProviderClients({ providers }: Boot): void {
     const lack = lackOf(client)
     if (lack === null) continue
     throw new ConfigurationError(
-      `Provider ${key}: ${lack}; register an OidcClient, GoogleClient or GitHubClient, or an object that implements ProviderClient.`,
+      `Provider ${key}: ${lack}; register an OidcClient, GoogleClient or GitHubClient, a Passport strategy by passportProvider(), or an object that implements ProviderClient.`,
     )
   }
 }
 
-function lackOf(client: ProviderClient): string | null {
+function lackOf(client: Provider): string | null {
+  if (isPassportProvider(client)) return null // its strategy is tried where the routes are made
   if (!hasMethods('exchangeCode', 'fetchUser')(client)) return 'the client has no exchangeCode() or no fetchUser()'
   const { providerName, clientId, authorizeUrl, tokenUrl, scopes } = client
   if (![providerName, clientId].every((value) => typeof value === 'string')) return 'providerName and clientId must be strings'
@@ -138,12 +139,13 @@ function checkSessionClaims({ settings, store }: Boot): void {
 function checkRedirectUris({ settings, providers }: Boot): void {
   if (!settings.oauthEnabled) return
   for (const [key, client] of providers) {
-    if (client.redirectUri === undefined && settings.publicUrl === '') {
+    const own = isPassportProvider(client) ? undefined : client.redirectUri
+    if (own === undefined && settings.publicUrl === '') {
       throw new ConfigurationError(
         `${publicUrlNames} is empty but provider ${key} has no redirectUri of its own; set it to the public origin of this service, for example https://app.example.com. ${seeTroubleshooting('no-public-url')}`,
       )
     }
-    if (client.redirectUri !== undefined && !isEndpoint(client.redirectUri)) {
+    if (own !== undefined && !isEndpoint(own)) {
       throw new ConfigurationError(
         `Provider ${key}: redirectUri must be an absolute https URL (http on loopback only), without credentials and fragment.`,
       )

@@ -1,5 +1,6 @@
 import type { Boot } from './boot-checks'
 import { leadsSomewhere } from './mailbox/email-link'
+import { isPassportProvider } from './providers/passport-provider'
 import { redirectUriOf } from './social/redirect-flow'
 import { seeTroubleshooting } from './troubleshooting'
 
@@ -50,7 +51,7 @@ function warnOfLegacyOverrides({ options, logger }: Boot): void {
 
 function warnOfRenamedProviders({ providers, logger }: Boot): void {
   for (const [key, client] of providers) {
-    if (client.providerName === key) continue
+    if (isPassportProvider(client) || client.providerName === key) continue
     logger.warn(
       { provider: key },
       `doorward: the client registered as ${key} calls itself otherwise; ${key} is what is stored with every identity and used in routes.`,

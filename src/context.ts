@@ -7,7 +7,7 @@ import type { Logger } from './logger'
 import type { Postman } from './mail/postman'
 import type { SignupOptions, TakeOverHook, Templates } from './options'
 import type { PasswordHasher, PasswordPolicy } from './passwords/password-hasher'
-import type { ProviderClient } from './providers/provider-client'
+import type { Provider } from './providers/passport-provider'
 import type { Readiness } from './readiness/readiness'
 import type { SetupNotices } from './setup-notices/notices'
 import type { AuthStore, UserRecord } from './store/auth-store'
@@ -30,7 +30,7 @@ export interface AuthContext {
   /** Null: nobody looks at the tables. */
   readonly readiness: Readiness | null
   /** Registration key -> client. */
-  readonly providers: ReadonlyMap<string, ProviderClient>
+  readonly providers: ReadonlyMap<string, Provider>
   readonly hasher: PasswordHasher
   /** A hash of current parameters that nobody's password has: verified for addresses nobody has. */
   readonly dummyHash: () => Promise<string>

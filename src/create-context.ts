@@ -15,6 +15,7 @@ import { type AuthRouterOptions, checkOptions, type Templates } from './options'
 import { createDummyHash } from './passwords/dummy-hash'
 import { argon2idHasher } from './passwords/hasher'
 import type { PasswordHasher, PasswordPolicy } from './passwords/password-hasher'
+import { isPassportProvider } from './providers/passport-provider'
 import { guardedStore } from './readiness/guarded-store'
 import { readinessOf } from './readiness/readiness-of'
 import { readSigningKeys } from './session/access-keys'
@@ -41,7 +42,7 @@ export function createContext(options: AuthRouterOptions): AuthContext {
   const boot: Boot = { options, settings, production, prefix, providers, store: options.store, logger }
   runBootChecks(boot)
   warnAtBoot(boot)
-  for (const client of providers.values()) client.useClock?.(now)
+  for (const client of providers.values()) if (!isPassportProvider(client)) client.useClock?.(now)
   const keys = deriveKeys(settings.jwtSecret)
   const readiness = readinessOf(options, settings, logger, now)
   const store = trustedStore(options.store, logger)

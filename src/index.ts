@@ -54,6 +54,18 @@ export { providersFromEnv } from './providers/from-env'
 export { GitHubClient, type GitHubClientOptions } from './providers/github'
 export { GoogleClient } from './providers/google'
 export { OidcClient, type OidcClientOptions } from './providers/oidc-client'
+export {
+  type MappedProfile,
+  type PassportBase,
+  type PassportProfile,
+  type PassportProvider,
+  type PassportProviderOptions,
+  type PassportStateStore,
+  type PassportStrategy,
+  type PassportVerify,
+  type Provider,
+  passportProvider,
+} from './providers/passport-provider'
 export type { CodeExchange, OAuthTokens, ProviderClient, TokenProof } from './providers/provider-client'
 export { createTokenVerifier, type TokenVerifier, type TokenVerifierOptions } from './providers/token-verifier'
 export { type CheckTablesOptions, checkTables } from './readiness/check-tables'

@@ -12,7 +12,7 @@ import type { Logger } from './logger'
 import { type Mailer, type MailTemplates, mailTopics } from './mailer'
 import { type PageTemplates, pageNames } from './page-templates'
 import type { PasswordHasher, PasswordPolicy } from './passwords/password-hasher'
-import type { ProviderClient } from './providers/provider-client'
+import type { Provider } from './providers/passport-provider'
 import type { AuthStore, UserRecord } from './store/auth-store'
 import type { HostTypes, WithFields } from './store/host-types'
 import type { HostTransaction } from './store/knex/knex-store'
@@ -29,7 +29,7 @@ export interface AuthRouterOptions<Host extends HostTypes = HostTypes> {
   /** The full public path of the mount; part of redirect URIs and cookie paths. Default `/auth`. */
   prefix?: string
   /** Registration key -> client. The key is what routes use and what `identities.provider` stores. */
-  providers?: Record<string, ProviderClient>
+  providers?: Record<string, Provider>
   /** Whose rules hold; without it NODE_ENV says, and unset counts as production. */
   environment?: Environment
   /** Sends the mails: `smtpMailer({ … })`, or an object of yours with `send`. Default: none; in production local accounts need one. */

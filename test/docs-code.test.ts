@@ -22,7 +22,9 @@ interface Block {
   continues: boolean
 }
 
-const pages = ['README.md', ...readdirSync(join(root, 'docs')).map((name) => `docs/${name}`)].filter((path) => path.endsWith('.md'))
+const pages = ['README.md', ...readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' }).map((name) => `docs/${name}`)].filter(
+  (path) => path.endsWith('.md'),
+)
 const blocks = pages.flatMap((page) => blocksOf(page, read(page)))
 
 describe('the code in README.md and docs', () => {

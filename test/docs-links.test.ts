@@ -4,7 +4,9 @@ import { describe, expect, test } from 'vitest'
 
 const root = join(import.meta.dirname, '..')
 const read = (path: string) => readFileSync(join(root, path), 'utf8')
-const pages = ['README.md', 'CHANGELOG.md', ...readdirSync(join(root, 'docs')).map((name) => `docs/${name}`)]
+const inDocs = readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.md'))
+const pages = ['README.md', 'CHANGELOG.md', ...inDocs.map((name) => `docs/${name}`)]
+const subPages = pages.filter((page) => page.split('/').length > 2)
 
 describe('the pages', () => {
   test('link only to files and headings that are there', () => {
@@ -13,9 +15,13 @@ describe('the pages', () => {
 
   test('are all on both maps: README.md and docs/README.md', () => {
     for (const map of ['README.md', 'docs/README.md']) {
-      const linked = linksOf(read(map)).map((link) => normalize(join(dirname(map), link.replace(/#.*$/, ''))))
-      expect(pages.filter((page) => !page.endsWith('README.md') && !linked.includes(page))).toEqual([])
+      const linked = linkedFrom(map)
+      expect(pages.filter((page) => !page.endsWith('README.md') && !subPages.includes(page) && !linked.includes(page))).toEqual([])
     }
+  })
+
+  test('of a folder are all on the page of its name', () => {
+    expect(subPages.filter((page) => !linkedFrom(`${dirname(page)}.md`).includes(page))).toEqual([])
   })
 
   test('a link to nowhere, and one to a missing heading, would be seen', () => {
@@ -35,6 +41,10 @@ describe('README.md', () => {
     expect(app).not.toMatch(/oauth|providers/i)
   })
 })
+
+function linkedFrom(page: string): string[] {
+  return linksOf(read(page)).map((link) => normalize(join(dirname(page), link.replace(/#.*$/, ''))))
+}
 
 function deadLinks(page: string, text: string): string[] {
   return linksOf(text)

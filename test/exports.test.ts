@@ -36,6 +36,7 @@ test('the package exports these names and no others', () => {
     'metrics',
     'migrationSource',
     'migrationSourceFor',
+    'passportProvider',
     'providersFromEnv',
     'purgeExpired',
     'rateLimit',

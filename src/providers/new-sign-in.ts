@@ -1,8 +1,10 @@
-import type { OAuthTokens, ProviderClient } from './provider-client'
+import { isPassportProvider, type Provider } from './passport-provider'
+import type { OAuthTokens } from './provider-client'
 import { CLOCK_SKEW_SECONDS } from './signed-token'
 
 /** True where what comes back from this provider can prove that the person signed in anew. */
-export function canProveSignIn(client: ProviderClient): boolean {
+export function canProveSignIn(client: Provider): boolean {
+  if (isPassportProvider(client)) return false // a profile does not say when the person signed in
   return client.reauthenticates === true || (typeof client.authTimeOf === 'function' && client.scopes.includes('openid'))
 }
 
@@ -13,7 +15,8 @@ export function canProveSignIn(client: ProviderClient): boolean {
  * person was at the provider just then.
  * @param since seconds since 1970
  */
-export function provesSignIn(client: ProviderClient, tokens: OAuthTokens, since: number): boolean {
+export function provesSignIn(client: Provider, tokens: OAuthTokens, since: number): boolean {
+  if (isPassportProvider(client)) return false
   const authTime: unknown = client.authTimeOf?.(tokens) ?? null
   return typeof authTime === 'number' ? authTime >= since - CLOCK_SKEW_SECONDS : client.reauthenticates === true
 }

@@ -3,7 +3,7 @@ import type { RouterSettings } from '../config/every-setting'
 import { convertText } from '../config/settings'
 import { ConfigurationError } from '../errors'
 import type { PasswordHasher } from '../passwords/password-hasher'
-import type { ProviderClient } from '../providers/provider-client'
+import type { Provider } from '../providers/passport-provider'
 import type { TableFinding } from '../store/auth-store'
 import { checkStoreTables } from '../store/knex/check/check-store-tables'
 import { tablesToCheck } from '../store/knex/check/tables-to-check'
@@ -16,7 +16,7 @@ export interface CheckTablesOptions extends HostTables {
   /** The router's settings; without them the tables of every feature are looked at. */
   settings?: Partial<RouterSettings>
   /** The router's providers: their keys are written into `identities.provider`. */
-  providers?: Record<string, ProviderClient>
+  providers?: Record<string, Provider>
   /** The router's hasher; without it the hash column must take an argon2id hash (97 characters). */
   passwordHasher?: PasswordHasher
   /** Keys of findings that are left out. */

@@ -1,7 +1,7 @@
 import type { Settings } from '../config/every-setting'
 import { describeError, type Logger } from '../logger'
 import type { PasswordHasher } from '../passwords/password-hasher'
-import type { ProviderClient } from '../providers/provider-client'
+import type { Provider } from '../providers/passport-provider'
 import type { AuthStore, TableFinding } from '../store/auth-store'
 import { checkStoreTables } from '../store/knex/check/check-store-tables'
 import { checkedTablesOf } from '../store/knex/knex-store'
@@ -12,7 +12,7 @@ import { withoutIgnored } from './without-ignored'
 /** Of the router's options, what decides whether its tables can serve. */
 interface Checked {
   readonly store: AuthStore
-  readonly providers?: Record<string, ProviderClient>
+  readonly providers?: Record<string, Provider>
   readonly passwordHasher?: PasswordHasher
   readonly checkTables?: false | { readonly ignore: readonly string[] }
 }

@@ -1,11 +1,11 @@
 import type { PasswordHasher } from '../passwords/password-hasher'
-import type { ProviderClient } from '../providers/provider-client'
+import type { Provider } from '../providers/passport-provider'
 import type { TableNeeds } from '../store/knex/check/table-needs'
 
 interface Features {
   /** Null: nobody says which features are on. */
   readonly settings: { readonly [setting: string]: unknown } | null
-  readonly providers: Record<string, ProviderClient> | null
+  readonly providers: Record<string, Provider> | null
   /** Null: the default hasher. */
   readonly passwordHasher: PasswordHasher | null
 }

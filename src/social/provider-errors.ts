@@ -6,7 +6,7 @@ import { describeError } from '../logger'
 import { GitHubClient } from '../providers/github'
 import { type CallLimits, limitInFlight } from '../providers/in-flight'
 import { OidcClient } from '../providers/oidc-client'
-import type { ProviderClient } from '../providers/provider-client'
+import type { Provider } from '../providers/passport-provider'
 import { ProviderSaidNo } from '../providers/provider-said-no'
 import { clientRefused } from '../setup-notices/login-notices'
 
@@ -25,14 +25,14 @@ export async function withProviderErrors<T>(ctx: AuthContext, [provider, purpose
   }
 }
 
-const limits = new WeakMap<ProviderClient, CallLimits>()
+const limits = new WeakMap<Provider, CallLimits>()
 const unlimited: CallLimits = { run: (_purpose, call) => call() }
 
 /**
  * A client of the host's own makes calls we do not see, so its operations are counted. Ours count their calls: with keys at
  * hand a token is verified without any, and must not wait behind a provider that hangs.
  */
-function limitsOf(client: ProviderClient | undefined): CallLimits {
+function limitsOf(client: Provider | undefined): CallLimits {
   if (!client || client instanceof OidcClient || client instanceof GitHubClient) return unlimited
   const limit =
     limits.get(client) ?? limitInFlight(() => new OAuthError({ cause: new Error('Too many calls of this client are under way.') }))

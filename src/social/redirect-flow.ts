@@ -6,8 +6,11 @@ import type { AuthContext } from '../context'
 import { AppError, OAuthError } from '../errors'
 import type { KeyList } from '../keys'
 import { codeChallengeOf } from '../oauth-code/code-challenge'
+import { isPassportProvider, type PassportProvider, type Provider } from '../providers/passport-provider'
 import type { OAuthTokens, ProviderClient } from '../providers/provider-client'
+import { withProviderErrors } from './provider-errors'
 import { type Attempt, keyOf } from './state-cookie'
+import { createStrategyFlow } from './strategy-flow'
 
 /** The redirect dance of one provider: where to send the browser, and what its code is worth. */
 export interface RedirectFlow {
@@ -16,14 +19,38 @@ export interface RedirectFlow {
   exchange(attempt: Attempt, code: string): Promise<OAuthTokens>
 }
 
+/** A client's dance is Passport's with a strategy of ours; a strategy of the host's has a flow of its own. */
+export function createRedirectFlow(ctx: AuthContext): RedirectFlow {
+  const clients = new Map<string, ProviderClient>()
+  const flows = new Map<string, RedirectFlow>()
+  for (const [key, provider] of ctx.providers) {
+    if (isPassportProvider(provider)) flows.set(key, flowOfStrategy(ctx, key, provider))
+    else clients.set(key, provider)
+  }
+  const ofClients = flowOfClients(ctx, clients)
+  const flowOf = ({ provider }: Attempt) => flows.get(provider) ?? ofClients
+  return {
+    authorizeUrl: (attempt) => flowOf(attempt).authorizeUrl(attempt),
+    exchange: (attempt, code) => flowOf(attempt).exchange(attempt, code),
+  }
+}
+
+function flowOfStrategy(ctx: AuthContext, key: string, provider: PassportProvider): RedirectFlow {
+  const flow = createStrategyFlow(key, provider, redirectUriOf(ctx, key, provider))
+  return {
+    authorizeUrl: (attempt) => withProviderErrors(ctx, [key, 'callback'], async () => flow.authorizeUrl(secretsOf(ctx, attempt))),
+    exchange: (attempt, code) => flow.exchange(secretsOf(ctx, attempt), code),
+  }
+}
+
 /**
  * Passport stays in this file. An instance of our own, never the singleton, and requests of our own: the host's `req`
  * keeps its user, session and `_sessionManager`. Strategies are registered and called by name, because Passport writes
  * `success` and `fail` onto a strategy *object* it is given, where two requests in flight would answer each other.
  */
-export function createRedirectFlow(ctx: AuthContext): RedirectFlow {
+function flowOfClients(ctx: AuthContext, clients: ReadonlyMap<string, ProviderClient>): RedirectFlow {
   const passport = new Passport()
-  for (const [key, client] of ctx.providers) passport.use(strategyName(key), new ProviderStrategy(ctx, key, client))
+  for (const [key, client] of clients) passport.use(strategyName(key), new ProviderStrategy(ctx, key, client))
 
   function run(attempt: Attempt, query: Record<string, string>): Promise<Outcome> {
     return new Promise((resolve, reject) => {
@@ -53,7 +80,7 @@ export function createRedirectFlow(ctx: AuthContext): RedirectFlow {
 type Outcome = { url: string } | { tokens: OAuthTokens }
 
 /** What an attempt's random value stands for: none of it is stored, and the verifier and nonce never reach the browser. */
-interface AttemptSecrets {
+export interface AttemptSecrets {
   state: string
   /** RFC 7636 section 4.1: 43 characters. */
   codeVerifier: string
@@ -131,8 +158,9 @@ class ProviderStrategy extends OAuth2Strategy {
 }
 
 /** Byte for byte what is registered at the provider. Never from the Host header. */
-export function redirectUriOf({ settings, prefix }: Pick<AuthContext, 'settings' | 'prefix'>, key: string, client: ProviderClient): string {
-  return client.redirectUri ?? `${settings.publicUrl}${prefix}/oauth/${key}/callback`
+export function redirectUriOf({ settings, prefix }: Pick<AuthContext, 'settings' | 'prefix'>, key: string, client: Provider): string {
+  const own = isPassportProvider(client) ? undefined : client.redirectUri
+  return own ?? `${settings.publicUrl}${prefix}/oauth/${key}/callback`
 }
 
 /** A key named `session` would otherwise replace Passport's own strategy. */

@@ -1,13 +1,13 @@
 import type { Request } from 'express'
 import type { AuthContext } from '../context'
 import { OAuthProviderNotConfiguredError } from '../errors'
-import type { ProviderClient } from '../providers/provider-client'
+import type { Provider } from '../providers/passport-provider'
 
 /**
  * The client of the route's `:provider`.
  * @throws OAuthProviderNotConfiguredError
  */
-export function registeredProvider(ctx: AuthContext, req: Request): { key: string; client: ProviderClient } {
+export function registeredProvider(ctx: AuthContext, req: Request): { key: string; client: Provider } {
   return findProvider(ctx, String(req.params['provider']))
 }
 
@@ -15,7 +15,7 @@ export function registeredProvider(ctx: AuthContext, req: Request): { key: strin
  * A Map behind it: `__proto__` and `constructor` are registered nowhere.
  * @throws OAuthProviderNotConfiguredError
  */
-export function findProvider(ctx: AuthContext, key: string): { key: string; client: ProviderClient } {
+export function findProvider(ctx: AuthContext, key: string): { key: string; client: Provider } {
   const client = ctx.providers.get(key)
   if (!client) throw new OAuthProviderNotConfiguredError({ details: { provider: String(key).slice(0, 50) } })
   return { key, client }

@@ -1,7 +1,8 @@
 import type { AuthContext } from '../context'
 import { OAuthAudienceUnverifiableError, OAuthTokenAudienceMismatchError, OAuthTokenRejectedError, ValidationError } from '../errors'
 import { normalizeProfile } from '../providers/normalize-profile'
-import type { OAuthUser, ProviderClient, TokenProof } from '../providers/provider-client'
+import { isPassportProvider, type Provider } from '../providers/passport-provider'
+import type { OAuthUser, TokenProof } from '../providers/provider-client'
 import { isPlainObject } from '../providers/provider-request'
 import { newLoginAttempt } from '../session/announce-failed-login'
 import type { LoginResult, OpenSession, TokenPair } from '../session/finish-login'
@@ -71,8 +72,8 @@ function requireAccessToken(accessToken: unknown): void {
   throw new ValidationError({ details: { errors: [{ path: 'access_token', rule: 'string.pattern.base' }] } })
 }
 
-async function proveAudience(ctx: AuthContext, key: string, client: ProviderClient, accessToken: string): Promise<TokenProof> {
-  if (client.clientId === '' || typeof client.verifyTokenAudience !== 'function') {
+async function proveAudience(ctx: AuthContext, key: string, client: Provider, accessToken: string): Promise<TokenProof> {
+  if (isPassportProvider(client) || client.clientId === '' || typeof client.verifyTokenAudience !== 'function') {
     throw new OAuthAudienceUnverifiableError({ details: { provider: key } })
   }
   const verdict: unknown = await withProviderErrors(ctx, [key, 'token'], async () => client.verifyTokenAudience?.(accessToken))

@@ -1,7 +1,7 @@
 import type { Settings } from '../config/every-setting'
 import { hasPassword } from '../passwords/unusable-password'
 import { canProveSignIn } from '../providers/new-sign-in'
-import type { ProviderClient } from '../providers/provider-client'
+import type { Provider } from '../providers/passport-provider'
 import type { IdentityStore, UserRecord, UserStore } from '../store/auth-store'
 import { hasMatureFactor, identityUsableAt } from './young-credential'
 
@@ -12,7 +12,7 @@ export interface MethodContext {
   readonly settings: Pick<Settings, 'localAccountsEnabled' | 'mfaEnabled'>
   readonly now: () => Date
   /** By registration key; absent for guards without a router. */
-  readonly providers?: ReadonlyMap<string, ProviderClient>
+  readonly providers?: ReadonlyMap<string, Provider>
   readonly store: { readonly users: Pick<UserStore, 'fields'>; readonly identities?: IdentityStore } | null
 }
 

@@ -8,8 +8,9 @@ import {
   createAuthTables,
   createKnexStore,
   OidcClient,
-  type ProviderClient,
+  type Provider,
 } from '../../src'
+import { isPassportProvider } from '../../src/providers/passport-provider'
 import { type TestClock, testClock } from './clock'
 import { type FakeProvider, startFakeProvider } from './fake-provider'
 import { fastHasher } from './fast-hasher'
@@ -26,7 +27,7 @@ export interface MountOptions {
   options?: Partial<AuthRouterOptions>
   prefix?: string
   /** Registration key -> overrides of that provider's client, a client, or what makes one for the fake provider; default `{ corp: {} }`. */
-  providers?: Record<string, object | ProviderClient | ((provider: FakeProvider) => ProviderClient)>
+  providers?: Record<string, object | Provider | ((provider: FakeProvider) => Provider)>
   /** Middleware the host mounts before us. */
   before?: RequestHandler[]
   /** Called with the app after our router is mounted. */
@@ -97,9 +98,9 @@ export async function mount({
   return { app, auth, knex, prefix, clock, logs, hasher, provider, browser: () => supertest.agent(app), close }
 }
 
-function clientOf(provider: FakeProvider, key: string, given: object | ProviderClient): ProviderClient {
-  if (typeof given === 'function') return given(provider) as ProviderClient // told apart by being one
-  if ('exchangeCode' in given) return given as ProviderClient // told apart by its method
+function clientOf(provider: FakeProvider, key: string, given: object | Provider): Provider {
+  if (typeof given === 'function') return given(provider) as Provider // told apart by being one
+  if ('exchangeCode' in given || isPassportProvider(given as Provider)) return given as Provider // told apart by its method
   return new OidcClient({ ...provider.oidcOptions({ providerName: key, ...given }) })
 }
 

@@ -1,0 +1,171 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { isAbsoluteAddress } from '../config/web-address'
+import { AppError, ConfigurationError, OAuthError } from '../errors'
+import { codeChallengeOf } from '../oauth-code/code-challenge'
+import type { PassportProvider, PassportStateStore, PassportStrategy } from '../providers/passport-provider'
+import type { OAuthTokens } from '../providers/provider-client'
+import { ProviderSaidNo } from '../providers/provider-said-no'
+import type { AttemptSecrets } from './redirect-flow'
+
+/** What a strategy does for one attempt. */
+export interface StrategyFlow {
+  /** @throws OAuthError where the strategy does not redirect */
+  authorizeUrl(secrets: AttemptSecrets): string
+  /** @throws OAuthError where the strategy refuses. Settles whenever the strategy does, which may be never. */
+  exchange(secrets: AttemptSecrets, code: string): Promise<OAuthTokens>
+}
+
+/**
+ * Runs a Passport strategy on requests of our own, so that the host's `req` stays as it is. The strategy gets `state` and the PKCE verifier from
+ * our state store. It makes a challenge of a verifier of its own: ours is put in its place, because ours follows from the state cookie.
+ * @throws ConfigurationError where one redirect of the strategy, asked for here, has not our `state` and `redirect_uri`
+ */
+export function createStrategyFlow(key: string, provider: PassportProvider, redirectUri: string): StrategyFlow {
+  const secretsOf = new WeakMap<object, AttemptSecrets>()
+  let usesPkce = false
+  const store = {
+    // passport-oauth2 tells by the number of parameters what to call these with.
+    store(request: object, _verifier: unknown, _state: unknown, _meta: unknown, done: (error: null, state?: string) => void) {
+      done(null, secretsOf.get(request)?.state)
+    },
+    verify(request: object, _state: unknown, _meta: unknown, done: (error: null, verifier: string | boolean) => void) {
+      done(null, usesPkce ? (secretsOf.get(request)?.codeVerifier ?? false) : secretsOf.has(request))
+    },
+  }
+  const strategy = makeStrategy(key, provider, redirectUri, store)
+  containThrows(strategy)
+
+  function begin(secrets: AttemptSecrets, query: Record<string, string>, actions: Actions): void {
+    const request = { query, headers: {}, method: 'GET', url: '/' }
+    secretsOf.set(request, secrets)
+    // As Passport calls a strategy: the actions are there for one request alone.
+    const own = Object.assign(Object.create(strategy), { ...actions, pass: actions.fail })
+    giveUp.run(actions.error, () => own.authenticate(request, { session: false }))
+  }
+
+  function redirect(secrets: AttemptSecrets): string | null {
+    let location: string | null = null
+    const ignore = () => undefined
+    begin(secrets, {}, { success: ignore, fail: ignore, error: ignore, redirect: (url) => (location = String(url)) })
+    return location
+  }
+
+  const dry: AttemptSecrets = { state: 'state-of-a-dry-run', codeVerifier: 'v'.repeat(43), nonce: '' }
+  usesPkce = checkRedirect(key, strategy, { location: tryTo(() => redirect(dry)), state: dry.state, redirectUri })
+
+  return {
+    authorizeUrl(secrets) {
+      const location = refusing(() => redirect(secrets))
+      if (location === null) throw new OAuthError()
+      return usesPkce ? withChallenge(location, codeChallengeOf(secrets.codeVerifier)) : location
+    },
+    exchange: (secrets, code) =>
+      new Promise<OAuthTokens>((resolve, reject) => {
+        const error = (thrown: unknown) => reject(refusalOf(thrown))
+        const fail = () => error(undefined)
+        refusing(() => begin(secrets, { code }, { success: resolve, fail, error, redirect: fail }))
+      }),
+  }
+}
+
+/** What a strategy ends a request with (passport-strategy). */
+interface Actions {
+  success(tokens: OAuthTokens): void
+  fail(): void
+  error(thrown: unknown): void
+  redirect(url: unknown): void
+}
+
+function makeStrategy(key: string, provider: PassportProvider, callbackURL: string, store: PassportStateStore): PassportStrategy {
+  let strategy: unknown
+  try {
+    strategy = provider.strategy({ callbackURL, store })
+  } catch (cause) {
+    throw new ConfigurationError(
+      `Provider ${key}: the function given to passportProvider threw an error, which is the cause of this one.`,
+      { cause },
+    )
+  }
+  if (typeof Object(strategy).authenticate === 'function') return strategy as PassportStrategy // just looked
+  throw new ConfigurationError(`Provider ${key}: the function given to passportProvider must return the strategy it makes.`)
+}
+
+/**
+ * Without our state another browser's answer would be taken for this one's.
+ * @returns whether the strategy sends a PKCE challenge
+ */
+function checkRedirect(
+  key: string,
+  { name }: PassportStrategy,
+  { location, state, redirectUri }: { location: string | null; state: string; redirectUri: string },
+): boolean {
+  const strategy = `Provider ${key}: the Passport strategy ${JSON.stringify(String(name ?? 'without a name').slice(0, 64))}`
+  const hint =
+    'passportProvider takes strategies that extend passport-oauth2; give the constructor all of `base`, after options of yours: new Strategy({ clientID, …, ...base }, base.verify). See docs/providers/passport.md.'
+  if (location === null || !URL.canParse(location) || !isAbsoluteAddress(location))
+    throw new ConfigurationError(`${strategy} does not redirect to an https address (http on loopback only) at once. ${hint}`)
+  const query = new URL(location).searchParams
+  const isOurs = (parameter: string, value: string) => query.getAll(parameter).join(' ') === value
+  if (!isOurs('state', state)) throw new ConfigurationError(`${strategy} does not send the state it is given. ${hint}`)
+  if (!isOurs('redirect_uri', redirectUri))
+    throw new ConfigurationError(`${strategy} does not send ${redirectUri} as redirect_uri. ${hint}`)
+  return query.has('code_challenge')
+}
+
+function tryTo<Result>(call: () => Result): Result | null {
+  try {
+    return call()
+  } catch {
+    return null // the caller has a sentence for it
+  }
+}
+
+/** Everything else of the address stays byte for byte: providers differ in how they read blanks. */
+function withChallenge(location: string, challenge: string): string {
+  return location.replace(/([?&]code_challenge=)[^&#]*/, `$1${challenge}`).replace(/([?&]code_challenge_method=)[^&#]*/, '$1S256')
+}
+
+/** What ends the request that is under way. */
+const giveUp = new AsyncLocalStorage<(thrown: unknown) => void>()
+
+/**
+ * `oauth`, underneath, and many strategies throw in a callback of the network for an answer such as `null`. Nobody could catch that, and it would end
+ * the process. passport-oauth2 calls `_oauth2` "protected"; where it is missing, nothing is changed.
+ */
+function containThrows(strategy: PassportStrategy): void {
+  const transport: unknown = Reflect.get(strategy, '_oauth2')
+  const execute: unknown = Object(transport)._executeRequest
+  if (typeof execute !== 'function') return
+  Object.assign(Object(transport), {
+    _executeRequest(this: unknown, library: unknown, options: unknown, body: unknown, callback: (...answer: unknown[]) => unknown) {
+      const end = giveUp.getStore()
+      const contained = (...answer: unknown[]) => {
+        try {
+          callback(...answer)
+        } catch (thrown) {
+          if (!end) throw thrown
+          end(thrown)
+        }
+      }
+      return execute.call(this, library, options, body, contained)
+    },
+  })
+}
+
+function refusing<Result>(call: () => Result): Result {
+  try {
+    return call()
+  } catch (thrown) {
+    throw refusalOf(thrown)
+  }
+}
+
+/** The classes of passport-oauth2, by what they hold: a strategy may bring its own copy. The provider's own words stay out. */
+function refusalOf(thrown: unknown): AppError {
+  if (thrown instanceof AppError) return thrown
+  const { name, code, oauthError } = Object(thrown)
+  const { statusCode } = Object(oauthError)
+  const isSaid = name === 'TokenError' || name === 'AuthorizationError'
+  const cause = isSaid ? new ProviderSaidNo(code, { isCredentialStatus: false }) : thrown
+  return new OAuthError({ details: { status: Number.isInteger(statusCode) ? statusCode : null, body: null }, cause })
+}
