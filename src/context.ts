@@ -5,7 +5,7 @@ import type { EventEmitter } from './events'
 import type { AccessKey, Keys } from './keys'
 import type { Logger } from './logger'
 import type { Postman } from './mail/postman'
-import type { SignupOptions, TakeOverHook, Templates } from './options'
+import type { ProviderTokensHook, SignupOptions, TakeOverHook, Templates } from './options'
 import type { PasswordHasher, PasswordPolicy } from './passwords/password-hasher'
 import type { Provider } from './providers/passport-provider'
 import type { Readiness } from './readiness/readiness'
@@ -52,6 +52,7 @@ export interface AuthContext {
   readonly accessTokenClaims: AccessTokenClaimsHook | null
   readonly signup: SignupOptions
   readonly onTakeOver: TakeOverHook | null
+  readonly onProviderTokens: ProviderTokensHook | null
   /** What goes on after an answer. */
   readonly background: Background
   /** The grid that answers about an account are sent on, in milliseconds; 0: they are sent at once. */

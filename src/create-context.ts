@@ -68,6 +68,7 @@ export function createContext(options: AuthRouterOptions): AuthContext {
     accessTokenClaims: options.accessTokenClaims ?? null,
     signup: options.signup ?? {},
     onTakeOver: options.onTakeOver ?? null,
+    onProviderTokens: options.onProviderTokens ?? null,
     background: createBackground(logger, { isDelayed: defendsTiming }),
     gridMs: defendsTiming ? settings.timingGridMilliseconds : 0,
     events,

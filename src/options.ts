@@ -13,9 +13,11 @@ import { type Mailer, type MailTemplates, mailTopics } from './mailer'
 import { type PageTemplates, pageNames } from './page-templates'
 import type { PasswordHasher, PasswordPolicy } from './passwords/password-hasher'
 import type { Provider } from './providers/passport-provider'
+import type { OAuthTokens } from './providers/provider-client'
 import type { AuthStore, UserRecord } from './store/auth-store'
 import type { HostTypes, WithFields } from './store/host-types'
 import type { HostTransaction } from './store/knex/knex-store'
+import type { PublicUser } from './store/public-user'
 import type { MailBudgetsInput, SubjectBudgetsInput } from './throttle/budget'
 import type { Budget, CounterStore } from './throttle/counter-store'
 import { seeTroubleshooting } from './troubleshooting'
@@ -48,6 +50,12 @@ export interface AuthRouterOptions<Host extends HostTypes = HostTypes> {
    * gets a token (503).
    */
   accessTokenClaims?: AccessTokenClaimsHook<Host>
+  /**
+   * Gets the provider's tokens at a login or link by redirect, so that you may call the provider's API: `(user, provider, tokens) => …`. We never
+   * store them; seal them by `sealer(key)` before you do. Runs outside of our transactions, within 5 seconds; where it fails, the login
+   * stands. Not for a token in hand, nor where a link ends with a ticket.
+   */
+  onProviderTokens?: ProviderTokensHook<Host>
   /** Your own fields of a signup, and what else a signup does. */
   signup?: SignupOptions<Host>
   /**
@@ -139,6 +147,13 @@ export type TakeOverHook<Host extends HostTypes = HostTypes> = (
   unit: Pick<SignupUnit, 'trx'>,
 ) => void | Promise<void>
 
+/** `provider` is the registration key; `tokens.raw` is the whole answer of the token endpoint. */
+export type ProviderTokensHook<Host extends HostTypes = HostTypes> = (
+  user: WithFields<PublicUser, Host>,
+  provider: string,
+  tokens: OAuthTokens,
+) => void | Promise<void>
+
 /** The transaction in which `onSignup` runs. */
 export interface SignupUnit {
   /** For rows in tables of your own; never commit it or roll it back. Null: the store is not from `createKnexStore`. */
@@ -168,6 +183,7 @@ const known = {
   accessTokenClaims: true,
   signup: true,
   onTakeOver: true,
+  onProviderTokens: true,
   checkTables: true,
   timingDefence: true,
   throttle: true,
@@ -273,6 +289,7 @@ const rules: readonly (readonly [keyof AuthRouterOptions, Rule, string])[] = [
   ['accessTokenClaims', optional((value) => typeof value === 'function'), 'a function of a user that returns an object of claims'],
   ['signup', optional(isObject), 'an object: { schema, admit, onSignup }'],
   ['onTakeOver', optional((value) => typeof value === 'function'), 'a function of a user and the store of the transaction'],
+  ['onProviderTokens', optional((value) => typeof value === 'function'), 'a function of a user, a provider and its tokens'],
   ['timingDefence', optional((value) => typeof value === 'boolean'), 'true or false'],
   ['throttle', optional(isObject), 'an object: { counters, routes, login, signup, mfa, links, mail }'],
   ['logger', optional(hasMethods('info', 'warn', 'error')), 'an object with the methods info, warn and error, as pino has'],

@@ -6,8 +6,8 @@ import { describe, expect, test } from 'vitest'
 
 /** Rooms by floor (docs/architecture.md). A file imports its own room or a lower floor; never up, never sideways. */
 const floors: readonly (readonly string[])[] = [
-  ['errors', 'amr', 'mailer', 'logger', 'keys', 'in-time', 'opaque-token', 'troubleshooting'],
-  ['config', 'store', 'events', 'http-client', 'background', 'page-templates', 'setup-notices'],
+  ['errors', 'amr', 'mailer', 'logger', 'keys', 'in-time', 'opaque-token', 'sealing', 'troubleshooting'],
+  ['config', 'store', 'events', 'http-client', 'background', 'page-templates', 'sealer', 'setup-notices'],
   ['http', 'providers', 'passwords', 'throttle', 'claims'],
   ['mail', 'options', 'observers', 'readiness'],
   ['context'],

@@ -42,6 +42,7 @@ test('the package exports these names and no others', () => {
     'rateLimit',
     'redisCounters',
     'requireInternalToken',
+    'sealer',
     'settingsFromEnv',
     'smtpMailer',
   ])

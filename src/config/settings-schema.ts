@@ -1,4 +1,5 @@
 import Joi from 'joi'
+import { areSealingKeys } from '../sealing'
 import type { JwtKey, Settings } from './every-setting'
 import { isPlaceholderSecret } from './placeholder-secret'
 import { isAbsoluteAddress, isAppRedirect, isLinkTemplate, isOrigin, isRedirectTarget } from './web-address'
@@ -103,7 +104,7 @@ const rules: Joi.StrictSchemaMap<Checked> = {
   mfaRecoveryCodesCount: whole(10, 2, 50),
   mfaTokenTtlSeconds: whole(300, 30, 900),
   mfaVerifyWindow: whole(1, 0, 2),
-  mfaSecretKey: optional('32 random bytes in base64; several, separated by commas: the first encrypts, all decrypt', areEncryptionKeys),
+  mfaSecretKey: optional('32 random bytes in base64; several, separated by commas: the first encrypts, all decrypt', areSealingKeys),
   freshSessionSeconds: whole(900, 60, 86_400),
   accessTokenSessionClaims: flag(true),
   accessTokenIssuer: optional(
@@ -226,8 +227,4 @@ function isTokenName(name: string): boolean {
 
 function isHostName(domain: string): boolean {
   return domain.length <= 253 && /^(?!-)[a-z0-9-]{1,63}(?<!-)(\.(?!-)[a-z0-9-]{1,63}(?<!-))*$/i.test(domain)
-}
-
-function areEncryptionKeys(keys: string): boolean {
-  return keys.split(',').every((key) => /^[A-Za-z0-9+/]{43}=?$/.test(key.trim()) && new Set(Buffer.from(key, 'base64')).size > 4)
 }

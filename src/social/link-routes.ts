@@ -19,7 +19,7 @@ import { localeOf } from '../http/locale'
 import { type Route, withBody } from '../http/routes'
 import { sendJson, sendRedirect } from '../http/send'
 import { text } from '../http/validate'
-import type { OAuthUser } from '../providers/provider-client'
+import type { OAuthTokens, OAuthUser } from '../providers/provider-client'
 import { isAccountDigest } from '../session/account-digest'
 import { isApp, successTarget } from '../session/destination'
 import { type DeliveryLine, perDelivery } from '../session/per-delivery'
@@ -28,6 +28,7 @@ import { aliveSession, freshSession, holdSession, sessionOf } from '../step-up/f
 import { provenAddress } from '../step-up/require-proven-address'
 import { beginBoundAttempt, isInSameSession, ticketOwner } from './bound-attempt'
 import { redirectThrottled, throttledAnswers } from './error-redirect'
+import { handOverTokens } from './hand-over-tokens'
 import { identityBody, identitySchema } from './identity-body'
 import { linkIdentity, requireActive } from './link-identity'
 import { issueLinkTicket, redeemLinkTicket, requireSession } from './link-ticket'
@@ -131,7 +132,13 @@ async function linkToken(ctx: AuthContext, req: Request, res: Response, { access
  * The end of a link attempt. Links where the account and the session that began it are signed in here, if the account is still what it was;
  * otherwise links nothing and hands out a ticket. Nobody is logged in.
  */
-export async function finishLink(ctx: AuthContext, req: Request, res: Response, attempt: BoundAttempt, profile: OAuthUser): Promise<void> {
+export async function finishLink(
+  ctx: AuthContext,
+  req: Request,
+  res: Response,
+  attempt: BoundAttempt,
+  { profile, tokens }: { profile: OAuthUser; tokens: OAuthTokens },
+): Promise<void> {
   if (isApp(attempt.destination) || !(await isInSameSession(ctx, req, attempt)))
     return sendTicket(ctx, res, 'link_ticket', await issueLinkTicket(ctx, attempt, profile), attempt)
   const { identity } = await linkIdentity(ctx, attempt.userId, profile, {
@@ -142,6 +149,7 @@ export async function finishLink(ctx: AuthContext, req: Request, res: Response, 
       await requireSession(ctx, attempt)
     },
   })
+  await handOverTokens(ctx, attempt.userId, attempt.provider, tokens)
   const target = successTarget(ctx.settings, attempt.destination)
   if (target === null) sendJson(res, 200, identityBody(identity))
   else sendRedirect(res, target)

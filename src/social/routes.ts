@@ -43,6 +43,7 @@ import { beginAttempt, takeAttempt } from './attempts'
 import { describesCallback } from './describes-callback'
 import { redirectErrors, redirectThrottled } from './error-redirect'
 import { exchangeRoutes } from './exchange-route'
+import { handOverTokens } from './hand-over-tokens'
 import { listIdentities, unlinkIdentity } from './identities'
 import { identityBody, identitySchema } from './identity-body'
 import { checkIssuerParameter } from './issuer-parameter'
@@ -155,7 +156,7 @@ async function callback(ctx: AuthContext, flow: RedirectFlow, req: Request, res:
   const tokens = await withProviderErrors(ctx, [key, 'callback'], () => flow.exchange(attempt, code))
   // Made safe in here: an unusable profile is the provider's failure, and is told as one.
   const profile = await withProviderErrors(ctx, [key, 'callback'], async () => normalizeProfile(key, await client.fetchUser(tokens)))
-  if (attempt.purpose === 'link') return finishLink(ctx, req, res, attempt, profile)
+  if (attempt.purpose === 'link') return finishLink(ctx, req, res, attempt, { profile, tokens })
   if (attempt.purpose === 'reauthenticate') {
     const isProven = await withProviderErrors(ctx, [key, 'callback'], async () => provesSignIn(client, tokens, attempt.startedAt))
     return finishReauthentication(ctx, req, res, attempt, { identity: profile, isProven })
@@ -165,10 +166,12 @@ async function callback(ctx: AuthContext, flow: RedirectFlow, req: Request, res:
   const options = { locale, evidence: () => evidenceOf(ctx, req), attempt: login, destination }
   if (isApp(destination)) {
     const result = await logInWithIdentity(ctx, profile, openByCode(destination), options)
+    await handOverTokens(ctx, result.userId, key, tokens)
     await clearEndedCookies(ctx, req, res)
     return sendToApp(ctx, req, res, destination, result)
   }
   const result = await logInWithIdentity(ctx, profile, openOnDevice(req, openTokens(originOf(ctx, req))), options)
+  await handOverTokens(ctx, result.userId, key, tokens)
   await clearEndedCookies(ctx, req, res)
   const target = successTarget(ctx.settings, destination)
   if (target !== null && result.kind === 'challenge' && wantsPage(req)) return sendChallengePage(ctx, req, res, { ...result, target })

@@ -48,6 +48,7 @@ test('every option of the router is documented, and no other', () => {
     accessTokenClaims: true,
     signup: true,
     onTakeOver: true,
+    onProviderTokens: true,
     checkTables: true,
     timingDefence: true,
     throttle: true,
