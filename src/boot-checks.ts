@@ -37,6 +37,7 @@ const requirements: readonly ((boot: Boot) => void)[] = [
   checkNameColumn,
   checkGraceWindow,
   checkSessionClaims,
+  checkSessionDelivery,
   checkRedirectUris,
   checkProvenEmails,
   checkLinksStayOutOfBodies,
@@ -136,6 +137,14 @@ function checkSessionClaims({ settings, store }: Boot): void {
 }
 
 /** Never taken from the Host header, so it has to be said (RFC 6749 section 3.1.2; RFC 9700 section 4.1). */
+function checkSessionDelivery({ settings, store }: Boot): void {
+  if (settings.tokenDelivery === 'session' && !store.sessions) {
+    throw new ConfigurationError(
+      "tokenDelivery (AUTH_TOKEN_DELIVERY) is 'session' but the store keeps no sessions; wire `sessions` in your store, or choose another delivery.",
+    )
+  }
+}
+
 function checkRedirectUris({ settings, providers }: Boot): void {
   if (!settings.oauthEnabled) return
   for (const [key, client] of providers) {

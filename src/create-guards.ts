@@ -1,3 +1,4 @@
+import type { AccessTokenClaimsHook } from './claims/ask-for-claims'
 import { type GuardSettingsInput, guardSettingNames, type KeySource, resolveGuardSettings } from './config/guard-settings'
 import { refuseMisplaced } from './config/misplaced'
 import { ConfigurationError } from './errors'
@@ -18,14 +19,19 @@ import type { HostTypes } from './store/host-types'
 
 export interface GuardsOptions {
   /**
-   * Exactly one of `jwtSecret`, `jwtKeys` and `jwksUri`, or `accessTokenIssuer` with `accessTokenAudience` alone; `tokenDelivery` and
-   * `accessCookieName` as the issuing router has them.
+   * Exactly one of `jwtSecret`, `jwtKeys` and `jwksUri`, or `accessTokenIssuer` with `accessTokenAudience` alone, or
+   * `tokenDelivery: 'session'` with a `store`; `tokenDelivery` and the cookies' names as the issuing router has them.
    */
   settings: GuardSettingsInput
-  /** Needed by `requireUser`, `requireAdmin`, `requireSession`, `requireLiveSession` and `requireFresh` only. */
+  /**
+   * Needed by `requireUser`, `requireAdmin`, `requireSession`, `requireLiveSession` and `requireFresh`, and by every guard with
+   * `tokenDelivery: 'session'`.
+   */
   store?: AuthStore
   /** The router's, where it is on the same origin as these pages. `requireLogin` needs it. */
   prefix?: string
+  /** For `requireClaim` and `requireRole` with `tokenDelivery: 'session'`, where no token carries them: as the router has it. */
+  accessTokenClaims?: AccessTokenClaimsHook
   /** Fetches the keys of `jwksUri` or of the issuer; default: one of its own (10 s, circuit breaker off). */
   httpClient?: HttpClient
   /** How long the last good key set serves while it cannot be read again, in seconds since it was read. Default 86400; 0: off. */
@@ -49,6 +55,7 @@ export function createGuards<Host extends HostTypes = HostTypes>(options: Guards
     tokenKeys: tokenKeysOf(source, options),
     sessionTokenKeys: 'jwtSecret' in source ? deriveKeyList(source.jwtSecret, 'session-token') : null,
     store: options.store ?? null,
+    accessTokenClaims: options.accessTokenClaims ?? null,
     now: options.now ?? (() => new Date()),
     logger,
     notices: createSetupNotices(logger),
@@ -65,12 +72,13 @@ function tokenKeysOf(source: KeySource, { httpClient, now, staleIfErrorSeconds }
     ...(now && { now }),
     ...(staleIfErrorSeconds !== undefined && { staleIfErrorSeconds }),
   }
+  if ('none' in source) return ownKeys([])
   if ('issuer' in source) return publishedKeys(discoveredKeys({ issuer: source.issuer, ...fetching }), source.algorithms)
   requireEndpoint('createGuards', 'settings.jwksUri', source.jwksUri)
   return publishedKeys(createKeySet({ jwksUri: source.jwksUri, ...fetching }), source.algorithms)
 }
 
-const optionNames = ['settings', 'store', 'prefix', 'httpClient', 'staleIfErrorSeconds', 'now', 'logger']
+const optionNames = ['settings', 'store', 'prefix', 'accessTokenClaims', 'httpClient', 'staleIfErrorSeconds', 'now', 'logger']
 
 function checkOptions(options: GuardsOptions): void {
   if (!isObject(options)) throw new ConfigurationError('createGuards() needs options: { settings }.')
@@ -78,6 +86,7 @@ function checkOptions(options: GuardsOptions): void {
   refuseUnknownOptions('createGuards', options, optionNames)
   const { store, prefix, httpClient, now, logger } = options
   if (prefix !== undefined) requirePrefix(prefix)
+  checkClaimsHook(options)
   if (store !== undefined && !hasMethods('find')(store?.users)) {
     throw new ConfigurationError('createGuards: store must be an AuthStore; createKnexStore({ knex }) makes one.')
   }
@@ -91,4 +100,14 @@ function checkOptions(options: GuardsOptions): void {
   if (logger !== undefined && !hasMethods('info', 'warn', 'error')(logger)) {
     throw new ConfigurationError('createGuards: logger must be an object with the methods info, warn and error.')
   }
+}
+
+/** A token that was verified carries its claims already. */
+function checkClaimsHook({ accessTokenClaims, settings }: GuardsOptions): void {
+  if (accessTokenClaims === undefined) return
+  if (typeof accessTokenClaims !== 'function') throw new ConfigurationError('createGuards: accessTokenClaims must be a function.')
+  if (settings?.tokenDelivery !== 'session')
+    throw new ConfigurationError(
+      "createGuards: accessTokenClaims is for tokenDelivery 'session'; an access token carries its claims itself.",
+    )
 }

@@ -38,10 +38,10 @@ import type { OAuthUser } from './providers/provider-client'
 import { guardedTransaction } from './readiness/guarded-store'
 import { type Reauthenticated, reauthenticateById, type ServiceReauthentication } from './reauthentication/reauthenticate'
 import { findLiveSession, type PublicSession, sessionsOf, toPublicSession } from './session/find-session'
-import type { LoginResult } from './session/finish-login'
+import type { LoginResult, OpenSession, TokenPair } from './session/finish-login'
 import { listSessions, revokeSession } from './session/list-sessions'
 import { logOut, logOutSession } from './session/log-out'
-import { openServerSession, openTokens, type SessionLoginResult } from './session/open-session'
+import { type LoginResultOf, openDelivered, openServerSession, openTokens, type SessionLoginResult } from './session/open-session'
 import { refresh } from './session/refresh'
 import type { SessionOrigin } from './session/start-session'
 import { revokeOtherSessions } from './session-list/revoke-other-sessions'
@@ -76,7 +76,11 @@ export interface ProofOfPresence {
   locale?: Locale | undefined
 }
 
-/** The routes' operations without HTTP, for the host's jobs and transactions. They throw the same errors. */
+/**
+ * The routes' operations without HTTP, for the host's jobs and transactions. They throw the same errors. A verb that logs somebody in returns
+ * tokens, or with `tokenDelivery: 'session'` a server-side session (`createAuthRouter<{ delivery: 'session' }>` says so to the compiler); it
+ * takes the `ip` and the `userAgent` that the person knows the session by, and `sessionToken`, the session that it takes the place of.
+ */
 export interface AuthService<Host extends HostTypes = HostTypes> {
   /**
    * The second item: the activation link, `ACTIVATION_WITHHELD` (`refusesEmailLink` matched: no link, and no active
@@ -85,23 +89,23 @@ export interface AuthService<Host extends HostTypes = HostTypes> {
    */
   signUp(input: SignUpInput): Promise<[WithFields<UserRecord, Host>, LinkToken | typeof ACTIVATION_WITHHELD | null]>
   /** Counts the address, and `client` when given. */
-  logIn(input: LoginInput): Promise<LoginResult>
+  logIn(input: LoginInput & SessionOrigin): Promise<LoginResultOf<Host>>
   /** `passwordRequired` in the result: the signup's password is gone, because nothing told that the signup was the owner's. */
-  activate(token: string, options?: ProofOfPresence): Promise<LoginResult>
+  activate(token: string, options?: ProofOfPresence & SessionOrigin): Promise<LoginResultOf<Host>>
   /** Null: no such account, or none that waits for its activation. */
   requestActivation(email: string, options?: { locale?: Locale }): Promise<LinkToken | typeof ACTIVATION_WITHHELD | null>
   /** Null: no such account, or none that may have such a link. */
   requestPasswordReset(email: string, options?: { locale?: Locale }): Promise<LinkToken | null>
-  resetPassword(input: ResetInput): Promise<LoginResult>
+  resetPassword(input: ResetInput & SessionOrigin): Promise<LoginResultOf<Host>>
   changePassword(input: PasswordChange): Promise<void>
   /** For an account that has no password. The session is yours to check. */
   setFirstPassword(input: FirstPassword): Promise<void>
   /** What `PATCH /me` does: the name, and writable fields of yours as `signup.schema` lets them through. */
   updateProfile(input: ProfileUpdate): Promise<WithFields<PublicUser, Host>>
   /** `profile.provider` is the registration key. Believes the profile: verify it first. */
-  logInWithIdentity(profile: OAuthUser, options?: { locale?: Locale }): Promise<LoginResult>
+  logInWithIdentity(profile: OAuthUser, options?: { locale?: Locale } & SessionOrigin): Promise<LoginResultOf<Host>>
   /** With a provider's access token: after the provider said that it was issued to this application, and to whom. */
-  logInWithToken(input: TokenInHand, options?: { locale?: Locale }): Promise<LoginResult>
+  logInWithToken(input: TokenInHand, options?: { locale?: Locale } & SessionOrigin): Promise<LoginResultOf<Host>>
   /** Begins the session of an app's code from `redirect_to`, or answers with a challenge. */
   exchangeOAuthCode(input: OAuthCodeExchange): Promise<LoginResult>
   refresh(refreshToken: string): Promise<LoginResult>
@@ -127,8 +131,8 @@ export interface AuthService<Host extends HostTypes = HostTypes> {
    * decide yourself who may call them (docs/fresh-sessions.md).
    */
   reauthenticate(input: ServiceReauthentication): Promise<Reauthenticated>
-  confirmTotp(input: Confirmation): Promise<LoginResult>
-  verifyMfa(input: Verification): Promise<LoginResult>
+  confirmTotp(input: Confirmation & SessionOrigin): Promise<LoginResultOf<Host>>
+  verifyMfa(input: Verification & SessionOrigin): Promise<LoginResultOf<Host>>
   disableTotp(input: Disabling): Promise<void>
   regenerateRecoveryCodes(input: Regeneration): Promise<string[]>
   /** A link to the account's own address; null: nothing was sent. */
@@ -181,6 +185,8 @@ export interface AuthService<Host extends HostTypes = HostTypes> {
 
 export function createService(ctx: AuthContext): AuthService {
   const localeOf = (options?: { locale?: Locale | undefined }) => options?.locale ?? ctx.settings.defaultLocale
+  // What the host says of its delivery.
+  const open = (origin: SessionOrigin) => openDelivered(ctx, origin) as OpenSession<TokenPair>
   const ownerOf = (email: string) => findByAddress(ctx, readTypedAddress(email))
   return {
     async signUp(input) {
@@ -189,19 +195,19 @@ export function createService(ctx: AuthContext): AuthService {
       if (signup.kind === 'refused') throw signup.error
       return [signup.user, await sendFirstLink(ctx, signup, localeOf(input))]
     },
-    logIn: (input) => logIn(ctx, input, openTokens()),
-    activate: (token, options = {}) => activate(ctx, token, openTokens(), { evidence: evidenceFrom(options), locale: options.locale }),
+    logIn: (input) => logIn(ctx, input, open(input)),
+    activate: (token, options = {}) => activate(ctx, token, open(options), { evidence: evidenceFrom(options), locale: options.locale }),
     requestActivation: async (email, options) => sendActivation(ctx, await ownerOf(email), localeOf(options)),
     requestPasswordReset: async (email, options) => sendPasswordReset(ctx, await ownerOf(email), localeOf(options)),
-    resetPassword: (input) => resetPassword(ctx, input, openTokens()),
+    resetPassword: (input) => resetPassword(ctx, input, open(input)),
     changePassword: (input) => changePassword(ctx, input),
     setFirstPassword: (input) => setFirstPassword(ctx, input),
     updateProfile: (input) => updateProfile(ctx, input),
     changePasswordWithMfa: (input) => changePasswordWithMfa(ctx, input),
     enrollTotp: (userId, { code, locale } = {}) => enrollTotp(ctx, userId, { code, locale }),
     reauthenticate: (input) => reauthenticateById(ctx, input),
-    confirmTotp: (input) => confirmTotp(ctx, input, openTokens()),
-    verifyMfa: (input) => verifyMfa(ctx, input, openTokens()),
+    confirmTotp: (input) => confirmTotp(ctx, input, open(input)),
+    verifyMfa: (input) => verifyMfa(ctx, input, open(input)),
     disableTotp: (input) => disableTotp(ctx, input),
     regenerateRecoveryCodes: (input) => regenerateRecoveryCodes(ctx, input),
     requestEmailVerification: async (userId, options) => sendEmailVerification(ctx, await findActiveUser(ctx, userId), localeOf(options)),
@@ -217,8 +223,8 @@ export function createService(ctx: AuthContext): AuthService {
     listUsers: (query) => listUsers(ctx, query),
     findUser: (userId) => findUser(ctx, userId),
     updateUser: async (userId, changes, acting) => updateUser(ctx, userId, changes, requireNamed(acting)),
-    logInWithIdentity: (profile, options) => logInWithIdentity(ctx, profile, openTokens(), options),
-    logInWithToken: (input, options) => logInWithToken(ctx, input, openTokens(), options),
+    logInWithIdentity: (profile, options = {}) => logInWithIdentity(ctx, profile, open(options), { locale: localeOf(options) }),
+    logInWithToken: (input, options = {}) => logInWithToken(ctx, input, open(options), { locale: localeOf(options) }),
     exchangeOAuthCode: (input) => exchangeCode(ctx, input, openTokens()),
     refresh: (refreshToken) => refresh(ctx, refreshToken),
     logOut: async (refreshToken, options) => void (await logOut(ctx, refreshToken, options)),

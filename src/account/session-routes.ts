@@ -1,17 +1,17 @@
 import type { Request, Response } from 'express'
-import Joi from 'joi'
 import type { AuthContext } from '../context'
 import { NotFoundError } from '../errors'
 import { getSession, getUser } from '../guards/current-auth'
 import type { Guards } from '../guards/guards'
 import { type Description, done, flag, instant, shape, string, stringOrNull } from '../http/description'
-import { type Route, withBody } from '../http/routes'
+import type { Route } from '../http/routes'
 import { sameSite } from '../http/same-site'
 import { sendEmpty, sendJson } from '../http/send'
 import type { PublicSession } from '../session/find-session'
 import { listSessions, revokeSession } from '../session/list-sessions'
-import { type LogoutRules, logOutRequest, logoutLimit } from '../session/log-out-request'
-import { clearSessionCookie, readSessionCookie } from '../session/session-cookie'
+import type { LogoutRules } from '../session/log-out-request'
+import { logoutByCookie } from '../session/logout-by-cookie'
+import { clearSessionCookie } from '../session/session-cookie'
 
 /**
  * Sessions kept in rows, for browsers; their logins are with the other logins. Nothing here without a table for them.
@@ -30,24 +30,7 @@ export function serverSessionRoutes(ctx: AuthContext, guards: Guards, rules: Log
       handle: (req, res) => sendJson(res, 200, meBody(req)),
     },
     { method: 'GET', path: '/session/list', describes: describesList, before: [signedIn], handle: (req, res) => list(ctx, req, res) },
-    withBody({
-      method: 'POST',
-      path: '/session/logout',
-      describes: {
-        summary: 'End this browser’s session, or all of the account’s',
-        answers: [done],
-        credential: 'session_cookie',
-        limit: logoutLimit,
-      },
-      before: [ownSite],
-      body: Joi.object<{ all_sessions: boolean }>({ all_sessions: Joi.boolean().optional().default(false) }),
-      handle: async (req, res, body) => {
-        const token = readSessionCookie(ctx, req)
-        await logOutRequest(ctx, rules, [req, res], { kind: 'session', token, allSessions: body.all_sessions })
-        clearSessionCookie(ctx, res)
-        sendEmpty(res)
-      },
-    }),
+    logoutByCookie(ctx, '/session/logout', rules),
     // After the literal paths, which are no ids.
     {
       method: 'DELETE',

@@ -2,9 +2,8 @@ import type { AuthMethod } from '../amr'
 import { ServiceUnavailableError } from '../errors'
 import { inTime } from '../in-time'
 import { describeError, type Logger, withOwnMessage } from '../logger'
-import type { UserRecord } from '../store/auth-store'
 import type { HostTypes, WithFields } from '../store/host-types'
-import { type PublicUser, toPublicUser } from '../store/public-user'
+import type { PublicUser } from '../store/public-user'
 import { seeTroubleshooting } from '../troubleshooting'
 import { ClaimRefusedError, type ClaimsOf, type HostClaims, noClaims, readHostClaims } from './host-claims'
 
@@ -38,13 +37,13 @@ const deadlineMs = 5_000
  */
 export async function askForClaims(
   { accessTokenClaims: hook, logger }: ClaimsSource,
-  user: UserRecord,
+  user: PublicUser,
   amr: readonly AuthMethod[],
 ): Promise<HostClaims> {
   if (!hook) return noClaims
   try {
     // An async arrow: a function that throws at once is like one that rejects.
-    const answer = (async (): Promise<unknown> => hook(toPublicUser(user), { amr: Object.freeze([...amr]) }))()
+    const answer = (async (): Promise<unknown> => hook(user, { amr: Object.freeze([...amr]) }))()
     return readHostClaims(await inTime(answer, deadlineMs, late))
   } catch (error) {
     logger.error(

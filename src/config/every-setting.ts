@@ -30,10 +30,11 @@ export interface Settings {
    */
   readonly refreshReuseGraceSeconds: number
   /**
-   * How clients get tokens. `bearer`: in the JSON body. `cookie`: in cookies. `both`: `/login` returns tokens, `/cookie/login`
-   * sets cookies. Default `bearer`. `AUTH_TOKEN_DELIVERY`.
+   * What a login gives to the client. `bearer`: tokens in the JSON body. `cookie`: tokens in cookies. `both`: `/login` returns tokens,
+   * `/cookie/login` sets cookies. `session`: no tokens, but a session in the database and its cookie. Default `bearer`.
+   * `AUTH_TOKEN_DELIVERY`.
    */
-  readonly tokenDelivery: 'bearer' | 'cookie' | 'both'
+  readonly tokenDelivery: 'bearer' | 'cookie' | 'both' | 'session'
   /** Whether cookies are sent over https only. False only to develop over plain http. Default true. `AUTH_COOKIE_SECURE`. */
   readonly cookieSecure: boolean
   /** The `SameSite` attribute of cookies. `none` needs `cookieSecure`. Default `lax`. `AUTH_COOKIE_SAMESITE`. */

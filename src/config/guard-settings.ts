@@ -13,8 +13,8 @@ export type GuardSettings = Omit<Settings, KeySetting>
 type KeySetting = 'jwtSecret' | 'jwtKeys'
 
 /**
- * Exactly one of `jwtSecret`, `jwtKeys` and `jwksUri`, or none of them with `accessTokenIssuer`, whose metadata is read; `tokenDelivery` and the cookies' names and flags as the issuing router
- * has them. Its other settings are checked and not used, so that both can be given one object.
+ * Exactly one of `jwtSecret`, `jwtKeys` and `jwksUri`; none of them with `accessTokenIssuer`, whose metadata is read, or with
+ * `tokenDelivery: 'session'`. `tokenDelivery` and the cookies' names and flags as the issuing router has them. Its other settings are checked and not used, so that both can be given one object.
  */
 export interface GuardSettingsInput extends Partial<RouterSettings> {
   /** Where the issuing router publishes its keys: `https://…/auth/.well-known/jwks.json`; http on the loopback only. */
@@ -30,6 +30,8 @@ export type KeySource =
   | { readonly jwksUri: string; readonly algorithms: readonly JwtAlgorithm[] }
   /** Its metadata says where they are. */
   | { readonly issuer: string; readonly algorithms: readonly JwtAlgorithm[] }
+  /** Delivery `session` has no tokens to check. */
+  | { readonly none: true }
 
 const sources = ['jwtSecret', 'jwtKeys', 'jwksUri'] as const
 export const guardSettingNames: readonly string[] = [...inputNames, 'jwksUri', 'algorithms']
@@ -43,7 +45,8 @@ export function resolveGuardSettings(input: GuardSettingsInput): { settings: Gua
   if (typeof input !== 'object' || input === null || Array.isArray(input)) throw new ConfigurationError('settings must be an object.')
   refuseForeign(Object.keys(input))
   const given = sources.filter((name) => input[name] !== undefined && input[name] !== null && input[name] !== '')
-  if (given.length !== 1 && !(given.length === 0 && input.accessTokenIssuer)) throw new ConfigurationError(oneSource(given))
+  const needsNone = input.accessTokenIssuer || input.tokenDelivery === 'session'
+  if (given.length !== 1 && !(given.length === 0 && needsNone)) throw new ConfigurationError(oneSource(given))
   // A default that depends on production is none of a guard's.
   const { value, error } = settingsSchema
     .fork('jwtSecret', (rule) => rule.optional())
@@ -52,7 +55,7 @@ export function resolveGuardSettings(input: GuardSettingsInput): { settings: Gua
   const conflicts = settingsConflicts(value)
   if (conflicts.length > 0) throw new ConfigurationError(explained(conflicts))
   const { jwtSecret, jwtKeys, ...settings } = frozen(value)
-  return { settings: Object.freeze(settings), source: sourceOf(input, { jwtSecret, jwtKeys }, settings.accessTokenIssuer) }
+  return { settings: Object.freeze(settings), source: sourceOf(input, { jwtSecret, jwtKeys }, settings) }
 }
 
 /** A source that is null is none, and the schema need not look at it. */
@@ -70,15 +73,16 @@ function refuseForeign(given: readonly string[]): void {
 
 function oneSource(given: readonly string[]): string {
   const found = given.length === 0 ? 'none is given' : `${given.join(' and ')} are given`
-  return `createGuards: settings need exactly one key source, and ${found}; pass jwtSecret (of a router that signs with it), jwtKeys, jwksUri (where a router with jwtKeys publishes them), or accessTokenIssuer and accessTokenAudience alone.`
+  return `createGuards: settings need exactly one key source, and ${found}; pass jwtSecret (of a router that signs with it), jwtKeys, jwksUri (where a router with jwtKeys publishes them), or accessTokenIssuer and accessTokenAudience alone. With tokenDelivery 'session' none is needed.`
 }
 
 function sourceOf(
   { jwksUri, algorithms }: GuardSettingsInput,
   { jwtSecret, jwtKeys }: Pick<Settings, KeySetting>,
-  issuer: string | null,
+  { accessTokenIssuer: issuer, tokenDelivery }: GuardSettings,
 ): KeySource {
   if (jwksUri) return { jwksUri, algorithms: closedList(algorithms) }
+  if (tokenDelivery === 'session' && !jwtKeys && !jwtSecret) return { none: true }
   if (issuer !== null && !jwtKeys && !jwtSecret) return { issuer, algorithms: closedList(algorithms) }
   if (algorithms !== undefined && algorithms !== '')
     throw new ConfigurationError('createGuards: algorithms is for jwksUri and for accessTokenIssuer alone; every other key has its own.')

@@ -11,6 +11,7 @@ export function settingsConflicts(settings: Settings): string[] {
     ...grace(settings),
     ...sessionEnds(settings),
     ...tokenProfile(settings),
+    ...sessionDelivery(settings),
   ]
 }
 
@@ -43,7 +44,9 @@ function cookieNames(settings: Settings): string[] {
 function redirects({ tokenDelivery, oauthSuccessRedirect, oauthErrorRedirect }: Settings): string[] {
   if (tokenDelivery !== 'bearer') return []
   const given = Object.entries({ oauthSuccessRedirect, oauthErrorRedirect }).filter(([, target]) => target !== null)
-  return given.map(([name]) => `${name} needs tokenDelivery 'cookie' or 'both': with 'bearer' the redirect would lose the tokens.`)
+  return given.map(
+    ([name]) => `${name} needs tokenDelivery 'cookie', 'both' or 'session': with 'bearer' the redirect would lose the tokens.`,
+  )
 }
 
 function appRedirects({ tokenDelivery, appRedirects }: Settings): string[] {
@@ -76,4 +79,10 @@ function tokenProfile({ accessTokenIssuer, accessTokenAudience }: Settings): str
       ? 'accessTokenAudience (AUTH_ACCESS_TOKEN_AUDIENCE) needs accessTokenIssuer (AUTH_ACCESS_TOKEN_ISSUER), who issues the tokens.'
       : 'accessTokenIssuer (AUTH_ACCESS_TOKEN_ISSUER) needs accessTokenAudience (AUTH_ACCESS_TOKEN_AUDIENCE), whom the tokens are for.',
   ]
+}
+
+/** In that delivery nobody gets an access token, so nobody has to be told who issues them. */
+function sessionDelivery({ tokenDelivery, accessTokenIssuer }: Settings): string[] {
+  if (tokenDelivery !== 'session' || accessTokenIssuer === null) return []
+  return ["accessTokenIssuer (AUTH_ACCESS_TOKEN_ISSUER) cannot be used with tokenDelivery 'session', which issues no access tokens."]
 }

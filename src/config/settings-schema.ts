@@ -43,7 +43,7 @@ const rules: Joi.StrictSchemaMap<Checked> = {
   refreshTokenTtlSeconds: whole(604_800, 1, 31_536_000),
   refreshFamilyTtlSeconds: whole(2_592_000, 1, 315_360_000),
   refreshReuseGraceSeconds: whole(0, 0, 60),
-  tokenDelivery: oneOf('bearer', 'cookie', 'both'),
+  tokenDelivery: oneOf('bearer', 'cookie', 'both', 'session'),
   cookieSecure: flag(true),
   cookieSamesite: oneOf('lax', 'strict', 'none'),
   cookieDomain: optional('a host name without scheme, port or leading dot', isHostName),

@@ -1,18 +1,20 @@
 import type { Request, Response } from 'express'
 import type { AuthContext } from '../context'
-import { type Delivery, sendLogin as sendTokens, setLoginCookies as setTokenCookies } from '../session/delivery'
+import { type Delivery, sendLogin as send, sendSessionLogin as sendSession, setLoginCookies as setCookies } from '../session/delivery'
 import { isAlive } from '../session/find-session'
-import type { Device, LoginChallenge, LoginResult, OpenedSession, OpenSession, TokenPair } from '../session/finish-login'
-import type { OpenedServerSession, SessionLoginResult } from '../session/open-session'
-import { readSessionCookie, sendSessionLogin as sendSession } from '../session/session-cookie'
+import type { Device, LoginChallenge, OpenedSession, OpenSession } from '../session/finish-login'
+import { type AnyLoginResult, type AnySession, openDelivered, type SessionLoginResult } from '../session/open-session'
+import { originOf, readSessionCookie } from '../session/session-cookie'
 import { readSessionToken } from '../session/session-token'
 import { isOfAddress, newDevice, readDevices, writeDevices } from './device-cookie'
 
-/** For `finishLogin` of a request: also notes what its browser is remembered by. The functions below set the cookie. */
-export function openOnDevice<Session extends TokenPair | OpenedServerSession>(
-  req: Request,
-  open: OpenSession<Session>,
-): OpenSession<Session> {
+/** For `finishLogin` of a request: the session that `tokenDelivery` names, on the device that asks. */
+export function openFor(ctx: AuthContext, req: Request): OpenSession<AnySession> {
+  return openOnDevice(req, openDelivered(ctx, originOf(ctx, req)))
+}
+
+/** The same for a session of either kind: also notes what its browser is remembered by. The functions below set the cookie. */
+export function openOnDevice<Session extends AnySession>(req: Request, open: OpenSession<Session>): OpenSession<Session> {
   const remembering: OpenSession<Session> = async (ctx, user, login) => {
     const others = readDevices(ctx, req).filter((device) => !isOfAddress(ctx, device, user.email))
     const kept = await keepReplaced(ctx, req, others)
@@ -23,14 +25,14 @@ export function openOnDevice<Session extends TokenPair | OpenedServerSession>(
 }
 
 /** The answer of every login-shaped route. A challenge sets no cookie. */
-export function sendLogin(ctx: AuthContext, res: Response, result: LoginResult, delivery: Delivery): void {
+export function sendLogin(ctx: AuthContext, res: Response, result: AnyLoginResult, delivery: Delivery): void {
   if (delivery !== 'bearer') rememberDevice(ctx, res, result)
-  sendTokens(ctx, res, result, delivery)
+  send(ctx, res, result, delivery)
 }
 
-export function setLoginCookies(ctx: AuthContext, res: Response, result: LoginResult): void {
+export function setLoginCookies(ctx: AuthContext, res: Response, result: AnyLoginResult): void {
   rememberDevice(ctx, res, result)
-  setTokenCookies(ctx, res, result)
+  setCookies(ctx, res, result)
 }
 
 /** The same for a server-side session. */
@@ -62,7 +64,7 @@ function rememberDevice(ctx: AuthContext, res: Response, result: OpenedSession |
   if (result.kind === 'session' && result.devices) writeDevices(ctx, res, result.devices)
 }
 
-function sessionIdOf(ctx: AuthContext, session: TokenPair | OpenedServerSession): string | null {
+function sessionIdOf(ctx: AuthContext, session: AnySession): string | null {
   if ('sessionId' in session) return session.sessionId
   return readSessionToken(ctx.keys['session-token'], 'tokens', session.refreshToken)?.id ?? null
 }

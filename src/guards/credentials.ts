@@ -12,17 +12,21 @@ const bearerScheme = /^Bearer(?![\w!#$%&'*+.^`|~-])/i
 
 export type Credential = { token: string; from: 'header' | 'cookie' }
 
-type DeliverySite = CookieSite & { readonly settings: Pick<Settings, 'tokenDelivery' | 'accessCookieName'> }
+type DeliverySite = CookieSite & { readonly settings: Pick<Settings, 'tokenDelivery' | 'accessCookieName' | 'sessionCookieName'> }
 
 /**
  * The access token of a request: the header, and where delivery includes cookies the cookie behind it. Never the query
- * or the body (RFC 6750 section 2.3). Null: none was sent.
- * @throws InvalidTokenError for a Bearer header without a token, and for an Authorization header sent twice
+ * or the body (RFC 6750 section 2.3). In delivery `session` the value of the session cookie. Null: none was sent.
+ * @throws InvalidTokenError for a Bearer header without a token, for an Authorization header sent twice, and in delivery `session` for every
+ *   Bearer header
  */
 export function readCredential(site: DeliverySite, req: Request): Credential | null {
+  const { tokenDelivery, accessCookieName, sessionCookieName } = site.settings
   const token = bearerToken(req)
+  if (token !== null && tokenDelivery === 'session') throw new InvalidTokenError()
   if (token !== null) return { token, from: 'header' }
-  const cookie = site.settings.tokenDelivery === 'bearer' ? null : readCookie(site, req, site.settings.accessCookieName)
+  if (tokenDelivery === 'bearer') return null
+  const cookie = readCookie(site, req, tokenDelivery === 'session' ? sessionCookieName : accessCookieName)
   return cookie === null ? null : { token: copyOf(cookie), from: 'cookie' }
 }
 

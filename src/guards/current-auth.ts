@@ -7,15 +7,21 @@ import { seeTroubleshooting } from '../troubleshooting'
 
 /** What a guard found out about one request. */
 export interface CurrentAuth {
-  /** Null behind requireSession: there is no token. */
+  /** Null behind requireSession. In delivery `session` they are those of the session. */
   readonly claims: AccessTokenClaims | null
   readonly user: PublicUser | null
   readonly session?: PublicSession
 }
 
-/** By an access token. */
-export interface TokenAuth extends CurrentAuth {
+/** By an access token, or by the session cookie in delivery `session`. */
+export interface KnownAuth extends CurrentAuth {
   readonly claims: AccessTokenClaims
+}
+
+/** By the session cookie: its row was read, and that of its user. */
+export interface SessionAuth extends KnownAuth {
+  readonly user: PublicUser
+  readonly session: PublicSession
 }
 
 // On globalThis under a registered symbol: two copies of the package in one process agree on who is signed in. A WeakMap,

@@ -17,13 +17,14 @@ import { describeStep, type Refusal } from '../http/description'
 import { refuseRequest } from '../http/forgotten-call'
 import { step } from '../http/routes'
 import type { KeyList } from '../keys'
-import type { UserRecord, UserStore } from '../store/auth-store'
+import type { UserStore } from '../store/auth-store'
 import type { HostTypes, WithFields } from '../store/host-types'
 import { type PublicUser, toPublicUser } from '../store/public-user'
+import { hostClaimsOfSession, sessionFinder } from './by-session-cookie'
 import { readCredential } from './credentials'
 import type { CsrfGuardOptions } from './csrf/csrf-guard'
 import { siteCsrf } from './csrf/site-csrf'
-import { getUser, rememberAuth, type TokenAuth } from './current-auth'
+import { getUser, type KnownAuth, rememberAuth } from './current-auth'
 import { refuse } from './refusing'
 import { type ClaimCheck, type ClaimName, claimCheck, type ExpectedClaim, type RoleOf, roleCheck } from './require-claim'
 import { redirectToLogin } from './require-login'
@@ -93,6 +94,8 @@ export type GuardContext = Pick<AuthContext, 'now' | 'logger' | 'notices'> & {
   /** What an access token may be signed with. */
   readonly tokenKeys: TokenKeys
   readonly store: Pick<AuthContext['store'], 'users' | 'sessions' | 'identities'> | null
+  /** What the host adds in delivery `session`, where no token carries it. Left out: nothing. */
+  readonly accessTokenClaims?: AuthContext['accessTokenClaims']
   /** Of the router, by registration key. */
   readonly providers?: AuthContext['providers']
   /** Null: guards without the secret, which ask the database about junk as well. */
@@ -104,45 +107,53 @@ export type BaseGuards = Omit<Guards, 'requireLiveSession' | 'requireFresh'>
 
 export function guardsFor(ctx: GuardContext): BaseGuards {
   const find = authFinder(ctx)
-  const asking = (check: AuthCheck) => (req: Request) => {
-    const auth = find(req)
-    if (!auth) throw new UnauthorizedError()
+  const looking = (check: (req: Request, auth: KnownAuth | null) => Promise<void> | void) => (req: Request, res: Response) => {
+    const auth = find(req, res)
     return auth instanceof Promise ? auth.then((found) => check(req, found)) : check(req, auth)
   }
+  const asking = (check: AuthCheck) =>
+    looking((req, auth) => {
+      if (!auth) throw new UnauthorizedError()
+      return check(req, auth)
+    })
   const authenticated = (check: AuthCheck, ...refuses: readonly Refusal[]) =>
     describeStep(guarding(ctx, asking(check)), { refuses: [...tokenRefusals, ...refuses], credential: 'access_token' })
-  const claiming = (check: ClaimCheck) =>
-    authenticated((req, auth) => {
+  const remember: AuthCheck = (req, auth) => rememberAuth(req, requireActive(auth))
+  const hostClaims = ctx.settings.tokenDelivery === 'session' ? hostClaimsOfSession(ctx) : null
+  const claiming = (check: ClaimCheck) => {
+    const judge = (req: Request, auth: KnownAuth) => {
       check(auth.claims)
       rememberAuth(req, auth)
-    }, ForbiddenError)
+    }
+    return authenticated(
+      (req, auth) => (hostClaims ? hostClaims(req, requireActive(auth)).then((known) => judge(req, known)) : judge(req, auth)),
+      ForbiddenError,
+    )
+  }
   const makers = withParentheses({
-    requireAuth: () => authenticated(rememberAuth),
-    requireLogin: () => guarding(ctx, asking(rememberAuth), redirectToLogin(ctx)),
+    requireAuth: () => authenticated(remember),
+    requireLogin: () => guarding(ctx, asking(remember), redirectToLogin(ctx)),
     optionalAuth: () =>
-      guarding(ctx, (req) => {
-        const auth = find(req)
-        if (auth === null) return
-        return auth instanceof Promise ? auth.then((found) => rememberAuth(req, found)) : rememberAuth(req, auth)
-      }),
+      guarding(
+        ctx,
+        looking((req, auth) => (auth ? remember(req, auth) : undefined)),
+      ),
     requireMfa: () =>
       authenticated((req, auth) => {
-        if (!auth.claims.amr.some(isSecondFactor)) throw new MfaRequiredError()
+        if (!requireActive(auth).claims.amr.some(isSecondFactor)) throw new MfaRequiredError()
         rememberAuth(req, auth)
       }, MfaRequiredError),
     requireUser: () => {
       const users = usersOf(ctx, 'requireUser')
-      return authenticated(async (req, { claims }) => {
-        rememberAuth(req, { claims, user: toPublicUser(await loadUser(users, claims.sub)) })
-      }, AccountInactiveError)
+      return authenticated(async (req, auth) => rememberAuth(req, { ...auth, user: await loadUser(users, auth) }), AccountInactiveError)
     },
     requireAdmin: () => {
       const users = adminsOf(ctx)
       return authenticated(
-        async (req, { claims }) => {
-          const user = await loadUser(users, claims.sub)
+        async (req, auth) => {
+          const user = await loadUser(users, auth)
           if (user.isAdmin !== true) throw new ForbiddenError()
-          rememberAuth(req, { claims, user: toPublicUser(user) })
+          rememberAuth(req, { ...auth, user })
         },
         AccountInactiveError,
         ForbiddenError,
@@ -156,7 +167,7 @@ export function guardsFor(ctx: GuardContext): BaseGuards {
   return { ...makers, getUser }
 }
 
-type AuthCheck = (req: Request, auth: TokenAuth) => Promise<void> | void
+type AuthCheck = (req: Request, auth: KnownAuth) => Promise<void> | void
 
 type GuardMakers = Omit<BaseGuards, 'getUser'>
 
@@ -175,8 +186,12 @@ function withParentheses(guards: GuardMakers): GuardMakers {
 
 const tokenRefusals: readonly Refusal[] = [UnauthorizedError, InvalidTokenError, TokenExpiredError]
 
-/** Null: no token was sent. A promise only where a key has to be fetched: one for each request is most of what a guard would cost. */
-function authFinder(ctx: GuardContext): (req: Request) => TokenAuth | Promise<TokenAuth> | null {
+/** Null: nobody is signed in. */
+type FindAuth = (req: Request, res: Response) => KnownAuth | null | Promise<KnownAuth | null>
+
+/** For a token a promise only where a key has to be fetched: one for each request is most of what a guard would cost. */
+function authFinder(ctx: GuardContext): FindAuth {
+  if (ctx.settings.tokenDelivery === 'session') return sessionFinder(ctx)
   const verify = verifyOnce(ctx, ctx.tokenKeys)
   return (req) => {
     const credential = readCredential(ctx, req)
@@ -205,6 +220,8 @@ export function guarding(
 function challengeOf(ctx: GuardContext, req: Request, error: unknown): string | null {
   if (error instanceof MfaRequiredError) return 'Bearer error="insufficient_user_authentication"'
   if (!(error instanceof UnauthorizedError)) return null
+  // A session that is over counts as no cookie.
+  if (ctx.settings.tokenDelivery === 'session') return error instanceof InvalidTokenError ? 'Bearer error="invalid_token"' : 'Bearer'
   return wasTokenSent(ctx, req) ? 'Bearer error="invalid_token"' : 'Bearer'
 }
 
@@ -230,18 +247,25 @@ function adminsOf(ctx: GuardContext): UserStore {
   )
 }
 
-async function loadUser(users: UserStore, id: string): Promise<UserRecord> {
-  const user = await findUser(users, id)
+/** A session comes with its user. */
+async function loadUser(users: UserStore, { claims, user: known }: KnownAuth): Promise<PublicUser> {
+  const user = known ?? (await findUser(users, claims.sub))
   if (!user) throw new UnauthorizedError()
   if (!user.isActive) throw new AccountInactiveError()
   return user
 }
 
+/** A token says nothing of that, and its account is not looked at. */
+function requireActive(auth: KnownAuth): KnownAuth {
+  if (auth.user?.isActive === false) throw new UnauthorizedError()
+  return auth
+}
+
 /** An adapter that fails tells us nothing about the user: closed, and worth trying again. */
-async function findUser(users: UserStore, id: string): Promise<UserRecord | null> {
+async function findUser(users: UserStore, id: string): Promise<PublicUser | null> {
   try {
     const user = await users.find(id)
-    return user?.id === id ? user : null // another's row, from a host's own adapter, is nobody's
+    return user?.id === id ? toPublicUser(user) : null // another's row, from a host's own adapter, is nobody's
   } catch (error) {
     throw error instanceof AppError ? error : new ServiceUnavailableError({ cause: error })
   }

@@ -4,13 +4,13 @@ import type { VerifyingKey } from '../session/signature'
 import { type ProfileSettings, tokenProfileOf } from '../session/token-profile'
 import { tokenFromTheFuture } from '../setup-notices/login-notices'
 import type { SetupNotices } from '../setup-notices/notices'
-import type { TokenAuth } from './current-auth'
+import type { KnownAuth } from './current-auth'
 import { rememberedTokens } from './remembered-tokens'
 import { seenBefore } from './seen-before'
 import type { TokenKeys } from './token-keys'
 
 interface Verified {
-  readonly auth: TokenAuth
+  readonly auth: KnownAuth
   /** The very key that checked the signature. */
   readonly key: VerifyingKey
 }
@@ -28,13 +28,13 @@ export function verifyOnce(
     notices,
   }: { settings: Pick<GuardSettings, 'rememberedTokens'> & ProfileSettings; now: () => Date; notices: SetupNotices },
   keys: TokenKeys,
-): (token: string) => TokenAuth | Promise<TokenAuth> {
+): (token: string) => KnownAuth | Promise<KnownAuth> {
   const remembered = rememberedTokens<Verified>(settings.rememberedTokens)
   const cameBefore = seenBefore(settings.rememberedTokens)
 
   const profile = tokenProfileOf(settings)
 
-  function verify(token: string, header: AccessTokenHeader, key: VerifyingKey): TokenAuth {
+  function verify(token: string, header: AccessTokenHeader, key: VerifyingKey): KnownAuth {
     const auth = { claims: verifyUnder(key, { token, header }, { now: now(), profile }), user: null }
     const notice = tokenFromTheFuture(auth.claims.iat, now())
     if (notice) notices.tell(notice)
@@ -42,13 +42,13 @@ export function verifyOnce(
     return auth
   }
 
-  async function verifyUnderFetched(token: string, header: AccessTokenHeader, key: Promise<VerifyingKey>): Promise<TokenAuth> {
+  async function verifyUnderFetched(token: string, header: AccessTokenHeader, key: Promise<VerifyingKey>): Promise<KnownAuth> {
     const fetched = await key
     const seen = remembered.find(token) // the set was read again, and its key is the same
     return seen?.key === fetched ? living(seen) : verify(token, header, fetched)
   }
 
-  function living({ auth }: Verified): TokenAuth {
+  function living({ auth }: Verified): KnownAuth {
     refuseExpired(auth.claims, now())
     return auth
   }

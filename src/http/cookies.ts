@@ -38,16 +38,19 @@ export interface CookieScope {
   hostOnly?: true
 }
 
-/** Every cookie of ours is HttpOnly. Where the request brought two of the name, both are expired first. */
+/**
+ * Every cookie of ours is HttpOnly. Where the request brought two of the name, both are expired first.
+ * @param maxAgeSeconds null: it ends with the browser
+ */
 export function setCookie(
   site: SettingSite,
   res: Response,
   name: string,
   value: string,
-  scope: CookieScope & { maxAgeSeconds: number },
+  { maxAgeSeconds, ...scope }: CookieScope & { maxAgeSeconds: number | null },
 ): void {
   dropEarlier(site, res, name)
-  res.cookie(name, value, { ...attributes(site.settings, scope), maxAge: scope.maxAgeSeconds * 1000 })
+  res.cookie(name, value, { ...attributes(site.settings, scope), ...(maxAgeSeconds !== null && { maxAge: maxAgeSeconds * 1000 }) })
 }
 
 /** The same attributes, or the browser keeps the cookie. Not `res.clearCookie`: Express 4 lets a Max-Age through. */

@@ -11,7 +11,7 @@ import { findLink, issueLink, type LinkToken, spendLink } from '../mailbox/email
 import { isPending } from '../mailbox/is-pending'
 import { refuseLink, refusesEmailLink } from '../mailbox/refuses-email-link'
 import { announceLogin } from '../session/announce-login'
-import type { LoginResult, OpenSession, TokenPair } from '../session/finish-login'
+import type { LoginChallenge, OpenedSession, OpenSession } from '../session/finish-login'
 import { finishOrPostpone, openPostponed } from '../session/host-claims'
 import type { UserRecord, UserTokenRecord } from '../store/auth-store'
 
@@ -26,12 +26,12 @@ export interface ActivationOptions {
  * Redeems an activation link: the account becomes active, and its address proven. A deactivated account is not revived.
  * @throws InvalidTokenError; InvalidCredentialsError for a wrong password; EmailLinkForbiddenError with the link spent
  */
-export async function activate(
+export async function activate<Session extends OpenedSession>(
   ctx: AuthContext,
   token: string,
-  open: OpenSession<TokenPair>,
+  open: OpenSession<Session>,
   options: ActivationOptions = {},
-): Promise<LoginResult> {
+): Promise<Session | LoginChallenge> {
   const { ended, takenOver } = await activateAnd(ctx, token, options, (ctx, user) =>
     finishOrPostpone(ctx, user, { amr: ['email'], provider: null }, open),
   )

@@ -1,7 +1,7 @@
 import type { Request, Response } from 'express'
 import Joi from 'joi'
 import type { AuthContext } from '../context'
-import { openOnDevice, sendLogin } from '../device/send-login'
+import { openFor, sendLogin } from '../device/send-login'
 import { EmailLinkForbiddenError, InvalidCredentialsError, InvalidTokenError, TokenExpiredError, TooManyRequestsError } from '../errors'
 import { type EvidenceBody, evidenceOf } from '../first-proof/evidence'
 import { routeBudget } from '../guards/route-budget'
@@ -11,9 +11,7 @@ import { type Route, withBody } from '../http/routes'
 import { passwordText, text } from '../http/validate'
 import { loginAnswer } from '../session/delivery'
 import { clearEndedCookies } from '../session/ended-cookies'
-import { openTokens } from '../session/open-session'
 import type { DeliveryLine } from '../session/per-delivery'
-import { originOf } from '../session/session-cookie'
 import { activate } from './activate'
 
 /** The token in the path, as specified, or in the body, where no log of the path keeps it. */
@@ -26,7 +24,7 @@ export function activationRoutes(ctx: AuthContext, { base, delivery, before }: D
   const evidence = { password: passwordText().allow('').optional(), signup_token: text(512).optional() }
   const redeem = async (req: Request, res: Response, token: string, body: EvidenceBody) => {
     const options = { evidence: await evidenceOf(ctx, req, body), locale: localeOf(req, ctx.settings.defaultLocale) }
-    const result = await activate(ctx, token, openOnDevice(req, openTokens(originOf(ctx, req))), options)
+    const result = await activate(ctx, token, openFor(ctx, req), options)
     await clearEndedCookies(ctx, req, res)
     sendLogin(ctx, res, result, delivery)
   }

@@ -20,6 +20,8 @@ export interface LoginInput {
   client?: string | undefined
   /** A refresh token that the client had. Of this account and not revoked: its attempts are counted apart from everybody else's. */
   previousToken?: string | undefined
+  /** False: the cookies of the session are to end with the browser. Default true. */
+  isPersistent?: boolean | undefined
 }
 
 /**
@@ -39,7 +41,7 @@ export async function logIn<Session extends OpenedSession>(
   const attempt = newLoginAttempt(input.client ?? null, email)
   const taken = await takeLogin(ctx, { email, client: input.client ?? null, shown: shown ?? tokenShown(input) })
   try {
-    const result = await checkPasswordAndLogIn(ctx, { email, password: input.password }, attempt, open)
+    const result = await checkPasswordAndLogIn(ctx, { ...input, email }, attempt, open)
     await taken.succeed()
     announceLogin(ctx, result)
     return result
@@ -53,7 +55,7 @@ export async function logIn<Session extends OpenedSession>(
 /** Another login may store a better hash of the same password between our look and our write: then we look again, once. */
 async function checkPasswordAndLogIn<Session extends OpenedSession>(
   ctx: AuthContext,
-  { email, password }: LoginInput,
+  { email, password, isPersistent = true }: LoginInput,
   attempt: LoginAttempt,
   open: OpenSession<Session>,
 ): Promise<Session | LoginChallenge> {
@@ -63,7 +65,7 @@ async function checkPasswordAndLogIn<Session extends OpenedSession>(
     const { matches, needsRehash } = await verifyPassword(ctx, user?.hashedPassword ?? null, password)
     if (!user?.isActive || !matches) break
     const rehashed = needsRehash ? await rehash(ctx, password) : null
-    const login = await withClaims(ctx, user, { amr: ['pwd'], provider: null }, open)
+    const login = await withClaims(ctx, user, { amr: ['pwd'], provider: null, isPersistent }, open)
     const finish: Finish<Session> = (ctx, user) => finishLogin(ctx, user, login, open)
     const result = rehashed === null ? await logInAsSeen(ctx, user, null, finish) : await logInAndRehash(ctx, user, rehashed, finish)
     if (result) return result

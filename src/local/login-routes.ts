@@ -2,7 +2,7 @@ import type { Request } from 'express'
 import Joi from 'joi'
 import type { AuthContext } from '../context'
 import { previousToken, shownDevice } from '../device/known-device'
-import { openOnDevice, sendLogin, sendSessionLogin } from '../device/send-login'
+import { openFor, openOnDevice, sendLogin, sendSessionLogin } from '../device/send-login'
 import {
   EmailLinkForbiddenError,
   InvalidCredentialsError,
@@ -19,12 +19,12 @@ import { localeOf } from '../http/locale'
 import { type Route, withBody } from '../http/routes'
 import { sameSite } from '../http/same-site'
 import { passwordText, text } from '../http/validate'
-import { loginAnswer } from '../session/delivery'
+import { loginAnswer, sessionLoginAnswer } from '../session/delivery'
 import { clearEndedCookies } from '../session/ended-cookies'
-import type { LoginChallenge, OpenSession, TokenPair } from '../session/finish-login'
-import { type OpenedServerSession, openServerSession, openTokens } from '../session/open-session'
+import type { LoginChallenge, OpenSession } from '../session/finish-login'
+import { type AnySession, openServerSession } from '../session/open-session'
 import type { DeliveryLine } from '../session/per-delivery'
-import { originOf, sessionLoginAnswer } from '../session/session-cookie'
+import { originOf } from '../session/session-cookie'
 import { clientKey } from '../throttle/client-key'
 import { logIn } from './log-in'
 import { resetPassword } from './reset-password'
@@ -33,6 +33,7 @@ interface LoginBody {
   email: string
   password: string
   previous_token?: string
+  remember: boolean
 }
 
 interface ResetBody {
@@ -43,7 +44,13 @@ interface ResetBody {
   refresh_token?: string
 }
 
-const credentials = Joi.object<LoginBody>({ email: typedAddress, password: passwordText(), ...previousToken })
+const credentials = Joi.object<LoginBody>({
+  email: typedAddress,
+  password: passwordText(),
+  ...previousToken,
+  // Cookies that end with the browser, or that stay as long as the session.
+  remember: Joi.boolean().optional().default(true),
+})
 
 /** Email and password, and the reset link that stands in for a forgotten one. */
 export function loginRoutes(ctx: AuthContext, { base, delivery, before }: DeliveryLine): Route[] {
@@ -59,7 +66,7 @@ export function loginRoutes(ctx: AuthContext, { base, delivery, before }: Delive
       loginShaped: true,
       before,
       body: credentials,
-      handle: async (ctx, req, res, body) => sendLogin(ctx, res, await logInBy(ctx, req, body, openTokens(originOf(ctx, req))), delivery),
+      handle: async (ctx, req, res, body) => sendLogin(ctx, res, await logInBy(ctx, req, body, openFor(ctx, req)), delivery),
     }),
     withBody({
       method: 'POST',
@@ -80,7 +87,7 @@ export function loginRoutes(ctx: AuthContext, { base, delivery, before }: Delive
       handle: async (req, res, { token, new_password: newPassword, ...body }) => {
         const locale = localeOf(req, ctx.settings.defaultLocale)
         const input = { token, newPassword, locale, evidence: await evidenceOf(ctx, req, body) }
-        const result = await resetPassword(ctx, input, openOnDevice(req, openTokens(originOf(ctx, req))))
+        const result = await resetPassword(ctx, input, openFor(ctx, req))
         await clearEndedCookies(ctx, req, res)
         sendLogin(ctx, res, result, delivery)
       },
@@ -104,17 +111,17 @@ export function sessionLoginRoute(ctx: AuthContext): Route[] {
       before: [sameSite(ctx)],
       body: credentials,
       handle: async (ctx, req, res, body) =>
-        sendSessionLogin(ctx, res, await logInBy(ctx, req, body, openServerSession(originOf(ctx, req)))),
+        sendSessionLogin(ctx, res, await logInBy(ctx, req, body, openOnDevice(req, openServerSession(originOf(ctx, req))))),
     }),
   ]
 }
 
-function logInBy<Session extends TokenPair | OpenedServerSession>(
+function logInBy<Session extends AnySession>(
   ctx: AuthContext,
   req: Request,
-  { email, password, ...body }: LoginBody,
+  { email, password, remember, ...body }: LoginBody,
   open: OpenSession<Session>,
 ): Promise<Session | LoginChallenge> {
-  const input = { email, password, client: clientKey(req.ip) }
-  return logIn(ctx, input, openOnDevice(req, open), shownDevice(ctx, req, body))
+  const input = { email, password, client: clientKey(req.ip), isPersistent: remember }
+  return logIn(ctx, input, open, shownDevice(ctx, req, body))
 }

@@ -10,7 +10,7 @@ import { refuseLink, refusesEmailLink } from '../mailbox/refuses-email-link'
 import { mailNotice } from '../mailbox/send-mail'
 import { checkPassword } from '../passwords/check-password'
 import { announceLogin } from '../session/announce-login'
-import type { LoginResult, OpenSession, TokenPair } from '../session/finish-login'
+import type { LoginChallenge, OpenedSession, OpenSession } from '../session/finish-login'
 import { finishOrPostpone, openPostponed } from '../session/host-claims'
 import { endOtherSessions } from '../session/log-out'
 import type { UserRecord, UserTokenRecord } from '../store/auth-store'
@@ -32,7 +32,11 @@ export interface ResetInput {
  * @throws InvalidTokenError, ValidationError (the password), InvalidCredentialsError (a wrong old one); EmailLinkForbiddenError with
  *   the link spent
  */
-export async function resetPassword(ctx: AuthContext, input: ResetInput, open: OpenSession<TokenPair>): Promise<LoginResult> {
+export async function resetPassword<Session extends OpenedSession>(
+  ctx: AuthContext,
+  input: ResetInput,
+  open: OpenSession<Session>,
+): Promise<Session | LoginChallenge> {
   const login = { amr: ['email'], provider: null } as const
   const ended = await resetAnd(ctx, input, (ctx, user) => finishOrPostpone(ctx, user, login, open))
   const result = await openPostponed(ctx, ended, open)

@@ -10,8 +10,9 @@ import { mailLink, mailNotice, mayMail } from '../mailbox/send-mail'
 import { checkPassword } from '../passwords/check-password'
 import { requireName } from '../profile/require-name'
 import { announceLogin } from '../session/announce-login'
-import type { LoginResult, OpenSession, TokenPair } from '../session/finish-login'
+import type { OpenSession } from '../session/finish-login'
 import { finishOrPostpone, openPostponed, type PostponedLogin } from '../session/host-claims'
+import type { AnyLoginResult, AnySession } from '../session/open-session'
 import { DuplicateRecordError, type HostFields, type NewUser, type UserRecord } from '../store/auth-store'
 import { isSingleValue } from '../store/knex/host-fields'
 import { transactionOf } from '../store/knex/knex-store'
@@ -36,7 +37,7 @@ export interface SignUpInput {
 }
 
 /** What became of a signup; a taken address is told to nobody by itself. */
-export type Signup<Session = LoginResult> =
+export type Signup<Session = AnyLoginResult> =
   | {
       kind: 'made'
       user: UserRecord
@@ -63,7 +64,7 @@ export type Signup<Session = LoginResult> =
  * @throws ValidationError (address, name, password), ServiceUnavailableError, ForbiddenError (`admit` said no), and what `admit` and
  *   `onSignup` throw
  */
-export async function signUp(ctx: AuthContext, input: SignUpInput, open: OpenSession<TokenPair> | null): Promise<Signup> {
+export async function signUp(ctx: AuthContext, input: SignUpInput, open: OpenSession<AnySession> | null): Promise<Signup> {
   const email = requireEmail(input.email)
   const name = requireName(input.name)
   const fields = requireFields(ctx, input)
@@ -106,7 +107,7 @@ export async function tellOwner(ctx: AuthContext, seen: UserRecord | null, addre
 /** What a signup does in its transaction, beside the row. */
 interface Making {
   body: object
-  open: OpenSession<TokenPair> | null
+  open: OpenSession<AnySession> | null
   mark: SignupMark
   mayRepeat: boolean
 }
@@ -133,7 +134,7 @@ async function replaceAccount(ctx: AuthContext, owner: UserRecord, signup: Newes
 }
 
 /** What the database says of our own row is looked into; what `onSignup` throws is the host's affair, and thrown as it is. */
-async function insertAccount(ctx: AuthContext, account: NewUser, making: Making): Promise<Signup<LoginResult | PostponedLogin>> {
+async function insertAccount(ctx: AuthContext, account: NewUser, making: Making): Promise<Signup<AnyLoginResult | PostponedLogin>> {
   const refusals = new Set<unknown>()
   const insert = async (ctx: AuthContext) => {
     try {
@@ -162,7 +163,7 @@ async function lookInto(ctx: AuthContext, { email, fields }: NewUser, error: unk
   return { kind: 'refused', error: isDuplicate ? new ConflictError({ cause: error }) : error }
 }
 
-type MadeSignup = Signup<LoginResult | PostponedLogin> & { kind: 'made' }
+type MadeSignup = Signup<AnyLoginResult | PostponedLogin> & { kind: 'made' }
 
 async function complete(ctx: AuthContext, inserted: UserRecord, { body, open, mark }: Making, isRepeat: boolean): Promise<MadeSignup> {
   await ctx.signup.onSignup?.(inserted, body, ctx.store, { trx: transactionOf(ctx.store), isRepeat })

@@ -2,11 +2,11 @@ import { randomUUID } from 'node:crypto'
 import type { Response } from 'express'
 import Joi from 'joi'
 import type { AuthContext } from '../context'
-import { openOnDevice, setLoginCookies } from '../device/send-login'
+import { openFor, setLoginCookies } from '../device/send-login'
 import { ConflictError, EmailTakenError, SignupThrottledError, ValidationError } from '../errors'
 import { newSignupId, setSignupBinding } from '../first-proof/signup-binding'
 import { onGrid } from '../guards/answer-grid'
-import { type Description, flag, shape, string, stringOrNull } from '../http/description'
+import { type Description, flag, instant, type JsonSchema, shape, string, stringOrNull } from '../http/description'
 import { emailAddress } from '../http/email-address'
 import { askSchema, isJoiSchema, type StandardSchema } from '../http/host-schema'
 import { readJsonBody } from '../http/json-body'
@@ -19,9 +19,9 @@ import { describeError } from '../logger'
 import { ACTIVATION_WITHHELD } from '../mailbox/refuses-email-link'
 import { announceDroppedFields } from '../profile/announce-dropped-fields'
 import { pickWritable } from '../profile/writable-fields'
-import { openTokens } from '../session/open-session'
+import { loginBody } from '../session/delivery'
+import type { AnySession } from '../session/open-session'
 import type { DeliveryLine } from '../session/per-delivery'
-import { originOf } from '../session/session-cookie'
 import type { HostFields, UserRecord } from '../store/auth-store'
 import { clientKey } from '../throttle/client-key'
 import { seeTroubleshooting } from '../troubleshooting'
@@ -41,24 +41,27 @@ const base = Joi.object<SignupBody>({
   name: text(120).allow(null, '').optional(),
 })
 
-const describesSignup: Description = {
+const waitingFields = { user_id: stringOrNull, activation_required: flag, activation_url: stringOrNull, signup_token: string }
+const signupSchema = shape('Signup', { ...waitingFields, access_token: stringOrNull, refresh_token: stringOrNull })
+const deliveredSignupSchema: JsonSchema = {
+  oneOf: [
+    shape('WaitingSignup', waitingFields),
+    shape('SignupSession', { user_id: string, expires_at: instant, mfa_required: { const: false }, activation_required: { const: false } }),
+  ],
+}
+
+const describesSignup = (delivery: DeliveryLine['delivery']): Pick<Description, 'summary' | 'answers'> => ({
   summary: 'Make an account with email and password',
   answers: [
     {
       status: 201,
       description: 'Made, or so it looks: a taken address gets the same answer, and its owner a mail.',
-      schema: shape('Signup', {
-        user_id: stringOrNull,
-        activation_required: flag,
-        activation_url: stringOrNull,
-        access_token: stringOrNull,
-        refresh_token: stringOrNull,
-        signup_token: string,
-      }),
+      schema: delivery === 'session' ? deliveredSignupSchema : signupSchema,
     },
   ],
-  refuses: [EmailTakenError, SignupThrottledError],
-}
+})
+
+const signupRefusals = [EmailTakenError, SignupThrottledError]
 
 export function signupRoutes(ctx: AuthContext, { base: path, delivery, before }: DeliveryLine): Route[] {
   return [
@@ -66,8 +69,8 @@ export function signupRoutes(ctx: AuthContext, { base: path, delivery, before }:
       method: 'POST',
       path: `${path}/signup`,
       describes: {
-        ...describesSignup,
-        refuses: [...(describesSignup.refuses ?? []), ...(ctx.store.users.hostFields ? [ConflictError] : [])],
+        ...describesSignup(delivery),
+        refuses: [...signupRefusals, ...(ctx.store.users.hostFields ? [ConflictError] : [])],
         hostsBody: ctx.signup.schema,
         hostRefuses: ctx.signup.onSignup !== undefined,
       },
@@ -77,11 +80,7 @@ export function signupRoutes(ctx: AuthContext, { base: path, delivery, before }:
         const input = await readSignup(ctx, await readJsonBody(req, res))
         await takeClientUnit(ctx, ctx.budgets.signup, ['signup:client', clientKey(req.ip)], SignupThrottledError)
         const locale = localeOf(req, ctx.settings.defaultLocale)
-        const signup = await signUp(
-          ctx,
-          { ...input, locale, userAgent: req.headers['user-agent'] },
-          openOnDevice(req, openTokens(originOf(ctx, req))),
-        )
+        const signup = await signUp(ctx, { ...input, locale, userAgent: req.headers['user-agent'] }, openFor(ctx, req))
         if (signup.kind === 'taken') refuseOrTellOwner(ctx, signup.owner, input.email, locale)
         if (signup.kind === 'refused') refuseOrHide(ctx, signup.error)
         const link = signup.kind === 'made' ? await linkToShow(ctx, signup, locale) : null
@@ -149,22 +148,30 @@ async function linkToShow(ctx: AuthContext, account: MadeAccount, locale: Locale
 /** Everything is made before the grid: a taken address needs more of it, and only sending is left for the moment of the answer. */
 function answerOf(ctx: AuthContext, res: Response, signup: Signup, link: string | null, delivery: DeliveryLine['delivery']): () => void {
   const session = signup.kind === 'made' && signup.session?.kind === 'session' ? signup.session : null
-  const tokens = delivery === 'cookie' ? null : session
   const signupToken = signup.kind === 'made' ? signup.mark.id : newSignupId()
-  const body = {
+  const account = {
     user_id: shownId(ctx, signup),
     activation_required: session === null,
     activation_url: link,
-    access_token: tokens?.accessToken ?? null,
-    refresh_token: tokens?.refreshToken ?? null,
     signup_token: signupToken,
   }
+  const body = delivery === 'session' ? deliveredBody(account, session) : { ...account, ...tokensOf(session, delivery) }
   return () => {
-    if (session && delivery === 'cookie') setLoginCookies(ctx, res, session)
+    if (session && delivery !== 'bearer') setLoginCookies(ctx, res, session)
     // Where nothing waits for a link, nothing has to be bound to it.
     if (session === null) setSignupBinding(ctx, res, signupToken)
     sendJson(res, 201, body)
   }
+}
+
+function tokensOf(session: AnySession | null, delivery: DeliveryLine['delivery']): object {
+  const shown = session && 'accessToken' in session && delivery === 'bearer' ? session : null
+  return { access_token: shown?.accessToken ?? null, refresh_token: shown?.refreshToken ?? null }
+}
+
+/** In delivery `session`, who is in gets the body of a login. */
+function deliveredBody(account: object, session: AnySession | null): object {
+  return session ? { ...loginBody(session, 'session'), activation_required: false } : account
 }
 
 /**

@@ -2,7 +2,7 @@ import type { ErrorRequestHandler, Request, Response } from 'express'
 import Joi from 'joi'
 import type { AuthContext } from '../context'
 import { shownDevice } from '../device/known-device'
-import { openOnDevice, setLoginCookies } from '../device/send-login'
+import { openFor, setLoginCookies } from '../device/send-login'
 import { MfaCodeInvalidError, MfaThrottledError, MfaTokenInvalidError, TooManyRequestsError, UnsupportedMediaTypeError } from '../errors'
 import { factorCode } from '../factor/factor-code'
 import { onGrid } from '../guards/answer-grid'
@@ -20,9 +20,7 @@ import { sendPage } from '../pages/send-page'
 import { destinationOfChallenge } from '../session/challenge'
 import { type AppDestination, isApp, successTarget } from '../session/destination'
 import type { LoginChallenge, OpenedSession, OpenSession } from '../session/finish-login'
-import { openTokens } from '../session/open-session'
 import type { DeliveryLine } from '../session/per-delivery'
-import { originOf } from '../session/session-cookie'
 import { type Verification, verifyMfa } from './verify-challenge'
 
 const fields = Joi.object<{ mfa_token: string; code: string }>({ mfa_token: text(4096), code: factorCode })
@@ -34,7 +32,7 @@ const fields = Joi.object<{ mfa_token: string; code: string }>({ mfa_token: text
 export function challengeForm(ctx: AuthContext, { base, delivery }: DeliveryLine): Route[] {
   const { oauthEnabled, tokenDelivery, appRedirects } = ctx.settings
   const leadsToApps = tokenDelivery === 'bearer' && appRedirects.length > 0
-  if (!oauthEnabled || !(delivery === 'cookie' || leadsToApps)) return []
+  if (!oauthEnabled || !(delivery !== 'bearer' || leadsToApps)) return []
   return [
     onGrid(ctx, {
       method: 'POST',
@@ -71,8 +69,7 @@ async function finish(ctx: AuthContext, req: Request, res: Response): Promise<((
   try {
     if (app) sendRedirect(res, withParameter(target, 'code', await codeAfter(ctx, req, { mfaToken, code }, app)))
     else {
-      const open = openOnDevice(req, openTokens(originOf(ctx, req)))
-      setLoginCookies(ctx, res, await verify(ctx, req, { mfaToken, code }, open))
+      setLoginCookies(ctx, res, await verify(ctx, req, { mfaToken, code }, openFor(ctx, req)))
       sendRedirect(res, target)
     }
     return undefined

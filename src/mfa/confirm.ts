@@ -6,10 +6,11 @@ import { guardedConfirmation } from '../factor/guarded-attempt'
 import type { Locale } from '../http/locale'
 import { type AccessTokenClaims, instantOfAuthTime } from '../session/access-token'
 import { announceLogin } from '../session/announce-login'
-import { finishLogin, type LoginResult, type OpenSession, type TokenPair } from '../session/finish-login'
+import { finishLogin, type LoginChallenge, type OpenedSession, type OpenSession } from '../session/finish-login'
 import { claimsToGoOn } from '../session/host-claims'
-import { addMethods, type KeptTokens, keepStateless, keepTokens, trustedStateless } from '../session/keep-session'
+import { addMethods, keepServerSession, keepStateless, keepTokens, trustedStateless } from '../session/keep-session'
 import { endOtherSessions } from '../session/log-out'
+import type { ContinuedSession } from '../session/send-kept'
 import { refuseSupersededToken } from '../session/superseded-token'
 import { holdSession } from '../step-up/fresh-session'
 import { methodsOf } from '../step-up/methods'
@@ -34,11 +35,11 @@ export interface Confirmation {
  * recovery codes. Every session ends by default, and so does every challenge. The answer is a session of its own, which is not fresh, because a new factor proves nothing yet.
  * @throws MfaNotEnrolledError (nothing pending), MfaCodeInvalidError, MfaThrottledError, UnauthorizedError (the account is gone or inactive)
  */
-export async function confirmTotp(
+export async function confirmTotp<Session extends OpenedSession>(
   ctx: AuthContext,
   { userId, code, amr = [], revokeSessions = true, locale }: Confirmation,
-  open: OpenSession<TokenPair>,
-): Promise<LoginResult> {
+  open: OpenSession<Session>,
+): Promise<Session | LoginChallenge> {
   const methods = [...new Set<AuthMethod>([...amr, 'otp'])]
   const claimsOf = () => claimsToGoOn(ctx, { userId, session: null, amr: methods })
   const result = await confirm(ctx, { userId, code, locale, claimsOf }, async (ctx, { activate, claims }) => {
@@ -69,11 +70,11 @@ export async function confirmInSession(
   ctx: AuthContext,
   { code, locale }: Pick<Confirmation, 'code' | 'locale'>,
   { session: asked, claims, refreshToken }: ConfirmingSession,
-): Promise<KeptTokens> {
+): Promise<ContinuedSession> {
   const { sub: userId } = claims
   const claimsOf = () => claimsToGoOn(ctx, { userId, session: asked, amr: addMethods(asked, claims.amr, ['otp']) })
   return confirm(ctx, { userId, code, locale, claimsOf }, async (ctx, { pending, activate, claims: hostClaims }) => {
-    refuseSupersededToken(ctx, claims, pending.user)
+    refuseSupersededToken(ctx, { claims, session: asked }, pending.user)
     const session = await holdSession(ctx, asked)
     const shown = session ? null : trustedStateless(ctx, pending.user, refreshToken) // judged before the change that ends it
     if (!(await finishEnrolment(ctx, userId, pending.secret, session))) throw await beginAgain(ctx, pending.user)
@@ -82,7 +83,8 @@ export async function confirmInSession(
     const amr = addMethods(session, claims.amr, ['otp'])
     const at = claims.auth_time === undefined ? (session?.authenticatedAt ?? null) : instantOfAuthTime(claims.auth_time)
     const renewal = { amr, tokenAuthenticatedAt: at, refreshToken, claims: hostClaims }
-    return session ? keepTokens(ctx, user, session, renewal) : keepStateless(ctx, user, renewal, shown)
+    if (!session) return keepStateless(ctx, user, renewal, shown)
+    return session.kind === 'session' ? keepServerSession(ctx, session, { amr }) : keepTokens(ctx, user, session, renewal)
   })
 }
 

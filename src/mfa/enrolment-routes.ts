@@ -12,9 +12,10 @@ import { localeOf } from '../http/locale'
 import { type Route, withBody } from '../http/routes'
 import { sendEmpty, sendJson } from '../http/send'
 import { passwordText } from '../http/validate'
-import { loginAnswer, readRefreshCookie, sendRefreshed } from '../session/delivery'
+import { loginAnswer, readRefreshCookie } from '../session/delivery'
 import { clearEndedCookies } from '../session/ended-cookies'
 import { type DeliveryLine, perDelivery } from '../session/per-delivery'
+import { sendKept } from '../session/send-kept'
 import { refuseSupersededToken } from '../session/superseded-token'
 import { aliveSession, freshSession, sessionOf } from '../step-up/fresh-session'
 import { provenAddress } from '../step-up/require-proven-address'
@@ -49,10 +50,10 @@ export function enrolmentRoutes(ctx: AuthContext, guards: Guards): Route[] {
       before: [...before, aliveSession(ctx), provenAddress(ctx), freshSession(ctx)],
       body: Joi.object<{ code?: string; refresh_token?: string }>({ code: finalCode, refresh_token: keptRefreshToken }),
       handle: async (req, res, body) => {
-        const claims = getAuth(req)
+        const [claims, session] = [getAuth(req), sessionOf(req)]
         const { secret, provisioningUri, qrSvg, recoveryCodes } = await enrollTotp(ctx, claims.sub, {
-          session: sessionOf(req),
-          check: (ctx, user) => refuseSupersededToken(ctx, claims, user),
+          session,
+          check: (ctx, user) => refuseSupersededToken(ctx, { claims, session }, user),
           code: body.code,
           locale: localeOf(req, ctx.settings.defaultLocale),
         })
@@ -119,7 +120,7 @@ function confirmRoute(ctx: AuthContext, guards: Guards, { base, delivery, before
       const locale = localeOf(req, ctx.settings.defaultLocale)
       const kept = await confirmInSession(ctx, { code: body.code, locale }, asking)
       await clearEndedCookies(ctx, req, res)
-      sendRefreshed(ctx, res, kept, delivery)
+      sendKept(ctx, res, kept, delivery)
     },
   })
 }

@@ -80,6 +80,6 @@ function withReturnTo<Session extends OpenedSession>(
 }
 
 /** A factor that was added within a day signs in, and proves nothing else. */
-function withCode(ctx: AuthContext, { amr, provider, isYoung = false }: Login, user: UserRecord): Login {
-  return { amr: [...new Set<AuthMethod>([...amr, 'otp'])], provider, isYoung: isYoung || hasYoungFactor(ctx, user) }
+function withCode(ctx: AuthContext, { amr, provider, isYoung = false, isPersistent = true }: Login, user: UserRecord): Login {
+  return { amr: [...new Set<AuthMethod>([...amr, 'otp'])], provider, isYoung: isYoung || hasYoungFactor(ctx, user), isPersistent }
 }

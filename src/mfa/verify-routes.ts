@@ -2,7 +2,7 @@ import type { Request } from 'express'
 import Joi from 'joi'
 import type { AuthContext } from '../context'
 import { previousToken, shownDevice } from '../device/known-device'
-import { openOnDevice, sendLogin, sendSessionLogin } from '../device/send-login'
+import { openFor, openOnDevice, sendLogin, sendSessionLogin } from '../device/send-login'
 import { MfaCodeInvalidError, MfaThrottledError, MfaTokenInvalidError } from '../errors'
 import { factorCode } from '../factor/factor-code'
 import { bodyOnGrid } from '../guards/answer-grid'
@@ -10,11 +10,11 @@ import { localeOf } from '../http/locale'
 import type { Route } from '../http/routes'
 import { sameSite } from '../http/same-site'
 import { text } from '../http/validate'
-import { loginAnswer } from '../session/delivery'
-import type { LoginChallenge, OpenSession, TokenPair } from '../session/finish-login'
-import { type OpenedServerSession, openServerSession, openTokens } from '../session/open-session'
+import { loginAnswer, sessionLoginAnswer } from '../session/delivery'
+import type { LoginChallenge, OpenSession } from '../session/finish-login'
+import { type AnySession, openServerSession } from '../session/open-session'
 import type { DeliveryLine } from '../session/per-delivery'
-import { originOf, sessionLoginAnswer } from '../session/session-cookie'
+import { originOf } from '../session/session-cookie'
 import { challengeForm } from './challenge-form'
 import { verifyMfa } from './verify-challenge'
 
@@ -42,7 +42,7 @@ export function verifyRoutes(ctx: AuthContext, line: DeliveryLine): Route[] {
       loginShaped: true,
       before,
       body: verification,
-      handle: async (ctx, req, res, body) => sendLogin(ctx, res, await verifyBy(ctx, req, body, openTokens(originOf(ctx, req))), delivery),
+      handle: async (ctx, req, res, body) => sendLogin(ctx, res, await verifyBy(ctx, req, body, openFor(ctx, req)), delivery),
     }),
   ]
 }
@@ -59,17 +59,17 @@ export function sessionVerifyRoutes(ctx: AuthContext): Route[] {
       before: [sameSite(ctx)],
       body: verification,
       handle: async (ctx, req, res, body) =>
-        sendSessionLogin(ctx, res, await verifyBy(ctx, req, body, openServerSession(originOf(ctx, req)))),
+        sendSessionLogin(ctx, res, await verifyBy(ctx, req, body, openOnDevice(req, openServerSession(originOf(ctx, req))))),
     }),
   ]
 }
 
-function verifyBy<Session extends TokenPair | OpenedServerSession>(
+function verifyBy<Session extends AnySession>(
   ctx: AuthContext,
   req: Request,
   { mfa_token: mfaToken, code, ...body }: VerificationBody,
   open: OpenSession<Session>,
 ): Promise<Session | LoginChallenge> {
   const locale = localeOf(req, ctx.settings.defaultLocale)
-  return verifyMfa(ctx, { mfaToken, code, locale }, openOnDevice(req, open), shownDevice(ctx, req, body))
+  return verifyMfa(ctx, { mfaToken, code, locale }, open, shownDevice(ctx, req, body))
 }

@@ -3,6 +3,7 @@ import type { Settings } from '../config/every-setting'
 import type { AuthContext } from '../context'
 import { type Credential, type JsonSchema, string } from '../http/description'
 import type { Route } from '../http/routes'
+import { setsTokenCookies } from '../session/delivery'
 import { operationOf } from './operation'
 import { NamedSchemas } from './schemas'
 
@@ -97,12 +98,16 @@ function schemesOf({
   sessionCookieName,
 }: Settings): Record<Credential, Record<string, object>> {
   const cookie = (name: string) => ({ type: 'apiKey', in: 'cookie', name })
+  const sessionCookie = { sessionCookie: cookie(sessionCookieName) }
   return {
-    access_token: {
-      accessToken: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' },
-      ...(tokenDelivery !== 'bearer' && { accessCookie: cookie(accessCookieName) }),
-    },
+    access_token:
+      tokenDelivery === 'session'
+        ? sessionCookie
+        : {
+            accessToken: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' },
+            ...(setsTokenCookies(tokenDelivery) && { accessCookie: cookie(accessCookieName) }),
+          },
     refresh_cookie: { refreshCookie: cookie(refreshCookieName) },
-    session_cookie: { sessionCookie: cookie(sessionCookieName) },
+    session_cookie: sessionCookie,
   }
 }

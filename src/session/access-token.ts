@@ -20,6 +20,8 @@ export interface AccessTokenClaims extends Partial<ProfileClaims> {
   /** Seconds since 1970 (RFC 7519 section 2, NumericDate). */
   readonly exp: number
   readonly iat: number
+  /** The same as `sid`, in delivery `session`; absent in the others. */
+  readonly sessionId?: string
   /** The session's id; absent where the store keeps no sessions, and with `accessTokenSessionClaims: false`. */
   readonly sid?: string
   /** The user's id. */

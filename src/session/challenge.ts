@@ -19,7 +19,8 @@ export interface Challenge extends Login {
   readonly destination: Destination | null
 }
 
-export function signChallenge(ctx: AuthContext, user: UserRecord, { amr, provider, isYoung = false, destination = null }: Login): string {
+export function signChallenge(ctx: AuthContext, user: UserRecord, login: Login): string {
+  const { amr, provider, isYoung = false, destination = null, isPersistent = true } = login
   const iat = epochSeconds(ctx.now())
   const [key] = ctx.keys.mfa
   return signPrivateToken(key, {
@@ -32,6 +33,7 @@ export function signChallenge(ctx: AuthContext, user: UserRecord, { amr, provide
     ...(provider !== null && { prv: provider }),
     ...(isYoung && { yng: true }),
     sub: user.id,
+    ...(!isPersistent && { tmp: true }),
     typ: 'mfa',
   })
 }
@@ -40,7 +42,7 @@ export function signChallenge(ctx: AuthContext, user: UserRecord, { amr, provide
 export function readChallenge(ctx: AuthContext, token: string): Challenge {
   const claims = readPrivateToken(ctx.keys.mfa, token, { typ: 'mfa', at: ctx.now() })
   if (!claims) throw new MfaTokenInvalidError()
-  const { amr, dig, dst = null, exp, jti, prv = null, sub, yng } = claims
+  const { amr, dig, dst = null, exp, jti, prv = null, sub, tmp, yng } = claims
   const isText = [dig, jti, sub].every((claim) => typeof claim === 'string' && claim.length > 0)
   if (!isText || !Array.isArray(amr) || !amr.every(isAuthMethod)) throw new MfaTokenInvalidError()
   return {
@@ -48,6 +50,7 @@ export function readChallenge(ctx: AuthContext, token: string): Challenge {
     amr,
     provider: prv === null ? null : String(prv),
     isYoung: yng === true,
+    isPersistent: tmp !== true,
     idHash: hashOpaqueToken(String(jti)),
     digest: String(dig),
     expiresAt: new Date(Number(exp) * 1000),

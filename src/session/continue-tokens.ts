@@ -2,8 +2,10 @@ import { amrFromText } from '../amr'
 import { askForClaims } from '../claims/ask-for-claims'
 import type { AuthContext } from '../context'
 import { AccountInactiveError, InvalidTokenError } from '../errors'
+import { toPublicUser } from '../store/public-user'
 import { signAccessToken } from './access-token'
 import { findLiveTokens } from './find-session'
+import { lasting } from './finish-login'
 import type { KeptTokens } from './keep-session'
 import { refresh } from './refresh'
 
@@ -24,7 +26,7 @@ export async function continueTokens(ctx: AuthContext, presented: string): Promi
   if (!live) return null
   const { session, user, hasSlid } = live
   const amr = amrFromText(session.amr)
-  const claims = await askForClaims(ctx, user, amr)
+  const claims = await askForClaims(ctx, toPublicUser(user), amr)
   return {
     kind: 'session',
     userId: user.id,
@@ -32,6 +34,7 @@ export async function continueTokens(ctx: AuthContext, presented: string): Promi
     accessToken: signAccessToken(ctx, user, { amr, sessionId: session.id, authenticatedAt: session.authenticatedAt ?? null, at, claims }),
     refreshToken: hasSlid ? presented : null,
     refreshTokenExpiresAt: hasSlid ? session.expiresAt : null,
+    ...lasting(session),
   }
 }
 

@@ -2,12 +2,14 @@ import type { Request, Response } from 'express'
 import type { Settings } from '../config/every-setting'
 import type { AuthContext } from '../context'
 import { clearCookie, readCookie, setCookie } from '../http/cookies'
-import { type Answer, flag, type JsonSchema, shape, string, stringOrNull } from '../http/description'
+import { type Answer, flag, instant, type JsonSchema, shape, string, stringOrNull } from '../http/description'
 import { locationOf } from '../http/return-to'
 import { sendJson } from '../http/send'
 import { forgetCsrfBinding } from './csrf-binding'
-import type { LoginResult, TokenPair } from './finish-login'
+import type { TokenPair } from './finish-login'
 import type { KeptTokens } from './keep-session'
+import type { AnyLoginResult, SessionLoginResult } from './open-session'
+import { setSessionCookie } from './session-cookie'
 
 const loginFields = shape('Login', {
   user_id: string,
@@ -17,13 +19,19 @@ const loginFields = shape('Login', {
   mfa_token: stringOrNull,
 })
 
+const deliveredSession = shape('DeliveredSession', { user_id: string, expires_at: instant, mfa_required: { const: false } })
+const deliveredChallenge = shape('DeliveredChallenge', { user_id: string, mfa_required: { const: true }, mfa_token: string })
+const sessionFields = shape('SessionLogin', { user_id: string, expires_at: instant })
+
 /**
  * `password_required` is there, and true, only where the first proof of the address removed the password; `return_to` where the login began
  * with one, and this answer opens the session.
  */
-export const loginSchema: JsonSchema = {
-  ...loginFields,
-  properties: { ...(loginFields['properties'] as object), password_required: { const: true }, return_to: string },
+const optionalFields = { password_required: { const: true }, return_to: string }
+export const loginSchema = withFields(loginFields, optionalFields)
+
+function withFields(schema: JsonSchema, fields: object): JsonSchema {
+  return { ...schema, properties: { ...(schema['properties'] as object), ...fields } }
 }
 
 /** What a line that ends in `sendLogin` answers. */
@@ -32,21 +40,45 @@ export function loginAnswer(delivery: Delivery): Answer {
     bearer: 'The session’s two tokens',
     cookie: 'The session, in two cookies; the tokens of the body are null',
     both: 'The session’s two tokens, in the body and in two cookies',
+    session: 'The session, in its cookie',
   }[delivery]
   return {
     status: 200,
     description: `${session}. Where a second factor is active: its challenge, and no session yet.`,
-    schema: loginSchema,
+    schema: delivery === 'session' ? { oneOf: [withFields(deliveredSession, optionalFields), deliveredChallenge] } : loginSchema,
   }
 }
 
-/** How a login's answer travels: in the body, in cookies with null body fields, or both. */
+/** How a login's answer travels: tokens in the body, in cookies with null body fields, or in both; or a session in its cookie. */
 export type Delivery = Settings['tokenDelivery']
 
+/** Whether some answer of this delivery sets cookies with tokens. */
+export function setsTokenCookies(delivery: Delivery): boolean {
+  return delivery === 'cookie' || delivery === 'both'
+}
+
 /** The answer of every login-shaped route. A challenge is always the body's, and sets no cookie. */
-export function sendLogin(ctx: AuthContext, res: Response, result: LoginResult, delivery: Delivery): void {
+export function sendLogin(ctx: AuthContext, res: Response, result: AnyLoginResult, delivery: Delivery): void {
   if (delivery !== 'bearer') setLoginCookies(ctx, res, result)
   sendJson(res, 200, loginBody(result, delivery))
+}
+
+/** What a line that ends in `sendSessionLogin` answers. */
+export const sessionLoginAnswer: Answer = {
+  status: 200,
+  description: 'The session, in its cookie. Where a second factor is active: its challenge, and no cookie yet.',
+  schema: { oneOf: [withFields(sessionFields, { return_to: string }), loginSchema] },
+}
+
+/** The answer of the routes below `/session`, whatever the delivery. */
+export function sendSessionLogin(ctx: AuthContext, res: Response, result: SessionLoginResult): void {
+  setLoginCookies(ctx, res, result)
+  const { userId: user_id } = result
+  const body =
+    result.kind === 'challenge'
+      ? loginBody(result, 'bearer')
+      : { user_id, expires_at: result.expiresAt.toISOString(), ...returnToOf(result) }
+  sendJson(res, 200, body)
 }
 
 /**
@@ -58,23 +90,25 @@ export function sendRefreshed(ctx: AuthContext, res: Response, pair: TokenPair |
   sendJson(res, 200, loginBody(pair, delivery))
 }
 
-export function setLoginCookies(ctx: AuthContext, res: Response, result: LoginResult): void {
+export function setLoginCookies(ctx: AuthContext, res: Response, result: AnyLoginResult): void {
   if (result.kind !== 'session') return
   forgetCsrfBinding(res)
-  setTokenCookies(ctx, res, result)
+  if ('sessionToken' in result) setSessionCookie(ctx, res, result)
+  else setTokenCookies(ctx, res, result)
 }
 
 /** Without a new refresh token its cookie stays as it is. */
 export function setTokenCookies(ctx: AuthContext, res: Response, result: TokenPair | KeptTokens): void {
   const { settings } = ctx
-  setCookie(ctx, res, settings.accessCookieName, result.accessToken, {
+  const { accessToken, refreshToken, refreshTokenExpiresAt, isPersistent = true } = result
+  const lasting = (seconds: number) => (isPersistent ? seconds : null)
+  setCookie(ctx, res, settings.accessCookieName, accessToken, {
     ...accessScope(settings),
-    maxAgeSeconds: settings.accessTokenTtlSeconds,
+    maxAgeSeconds: lasting(settings.accessTokenTtlSeconds),
   })
-  const { refreshToken, refreshTokenExpiresAt } = result
   if (refreshToken === null || refreshTokenExpiresAt === null) return
   const refreshSeconds = Math.floor((refreshTokenExpiresAt.getTime() - ctx.now().getTime()) / 1000)
-  setCookie(ctx, res, settings.refreshCookieName, refreshToken, { ...refreshScope(ctx), maxAgeSeconds: refreshSeconds })
+  setCookie(ctx, res, settings.refreshCookieName, refreshToken, { ...refreshScope(ctx), maxAgeSeconds: lasting(refreshSeconds) })
 }
 
 export function clearLoginCookies(ctx: AuthContext, res: Response): void {
@@ -86,17 +120,18 @@ export function readRefreshCookie(ctx: AuthContext, req: Request): string | null
   return readCookie(ctx, req, ctx.settings.refreshCookieName)
 }
 
-function loginBody(result: LoginResult | KeptTokens, delivery: Delivery): object {
-  const tokens = result.kind === 'session' && delivery !== 'cookie' ? result : null
-  return {
-    user_id: result.userId,
-    access_token: tokens?.accessToken ?? null,
-    refresh_token: tokens?.refreshToken ?? null,
-    mfa_required: result.kind === 'challenge',
-    mfa_token: result.kind === 'challenge' ? result.mfaToken : null,
-    ...(result.kind === 'session' && result.passwordRequired && { password_required: true }),
-    ...(result.kind === 'session' && returnToOf(result)),
+/** The value of a server-side session is in no body: its cookie alone has it. */
+export function loginBody(result: AnyLoginResult | KeptTokens, delivery: Delivery): object {
+  const { userId: user_id } = result
+  if (result.kind === 'challenge') {
+    const challenge = { user_id, mfa_required: true, mfa_token: result.mfaToken }
+    return delivery === 'session' ? challenge : { ...challenge, access_token: null, refresh_token: null }
   }
+  const { passwordRequired } = result
+  const told = { ...(passwordRequired && { password_required: true }), ...returnToOf(result) }
+  if ('sessionToken' in result) return { user_id, expires_at: result.expiresAt.toISOString(), mfa_required: false, ...told }
+  const { accessToken, refreshToken } = delivery === 'cookie' ? { accessToken: null, refreshToken: null } : result
+  return { user_id, access_token: accessToken, refresh_token: refreshToken, mfa_required: false, mfa_token: null, ...told }
 }
 
 /** For a script that finishes the login itself, and sends the browser on. Nothing is ever added to it. */

@@ -2,7 +2,7 @@ import type { Request, Response } from 'express'
 import type { AuthContext } from '../context'
 import { readCookie } from '../http/cookies'
 import { verifyAccessToken } from './access-token'
-import { clearLoginCookies, readRefreshCookie } from './delivery'
+import { clearLoginCookies, readRefreshCookie, setsTokenCookies } from './delivery'
 import { isAlive } from './find-session'
 import { readQuietly } from './read-quietly'
 import { clearSessionCookie, readSessionCookie } from './session-cookie'
@@ -28,7 +28,7 @@ interface NamedSession {
 
 /** What the cookies say of themselves, under their MAC or signature; also of a session that has ended. */
 function namedByCookies(ctx: AuthContext, req: Request): NamedSession[] {
-  const ofTokens = ctx.settings.tokenDelivery === 'bearer' ? null : (idOfAccessCookie(ctx, req) ?? idOfRefreshCookie(ctx, req))
+  const ofTokens = setsTokenCookies(ctx.settings.tokenDelivery) ? (idOfAccessCookie(ctx, req) ?? idOfRefreshCookie(ctx, req)) : null
   const cookie = readSessionCookie(ctx, req)
   const ofCookie = cookie === null ? null : (readSessionToken(ctx.keys['session-token'], 'session', cookie)?.id ?? null)
   return [

@@ -54,12 +54,19 @@ const slideAfterSeconds = 60
  * unknown, expired or ended, or its account is gone or inactive.
  */
 export async function findLiveSession(ctx: SessionContext, token: string): Promise<LiveSession | null> {
-  return findLive(ctx, { kind: 'session', token, idleSeconds: ctx.settings.sessionTtlSeconds })
+  const found = await findAliveSession(ctx, token)
+  return found?.user.isActive ? found : null
 }
 
-/** The same for a refresh token, which is not used up. */
+/** The same, also when the account is inactive; such a session is not moved on. */
+export async function findAliveSession(ctx: SessionContext, token: string): Promise<LiveSession | null> {
+  return findAlive(ctx, { kind: 'session', token, idleSeconds: ctx.settings.sessionTtlSeconds })
+}
+
+/** As `findLiveSession` for a refresh token, which is not used up. */
 export async function findLiveTokens(ctx: TokensContext, token: string): Promise<LiveSession | null> {
-  return findLive(ctx, { kind: 'tokens', token, idleSeconds: ctx.settings.refreshTokenTtlSeconds })
+  const found = await findAlive(ctx, { kind: 'tokens', token, idleSeconds: ctx.settings.refreshTokenTtlSeconds })
+  return found?.user.isActive ? found : null
 }
 
 interface Wanted {
@@ -71,15 +78,16 @@ interface Wanted {
 
 type LiveContext = SessionLookUp & Pick<AuthContext, 'now'>
 
-async function findLive(ctx: LiveContext, { kind, token, idleSeconds }: Wanted): Promise<LiveSession | null> {
+async function findAlive(ctx: LiveContext, { kind, token, idleSeconds }: Wanted): Promise<LiveSession | null> {
   const found = await findByToken(ctx, kind, token)
-  if (!found || !isAlive(found.session, ctx.now()) || !found.user.isActive) return null
-  if (ctx.now() < after(found.session.lastSeenAt, slideAfterSeconds)) return { ...found, hasSlid: false }
+  if (!found || !isAlive(found.session, ctx.now())) return null
+  const isDue = found.user.isActive && ctx.now() >= after(found.session.lastSeenAt, slideAfterSeconds)
+  if (!isDue) return { ...found, hasSlid: false }
   const session = await slide(ctx, found.session, idleSeconds)
   if (session) return { session, user: found.user, hasSlid: true }
   // Ended since it was read, which nothing revives; or a request beside this one was first to move it on.
   const again = await findByToken(ctx, kind, token)
-  return again?.user.isActive && isAlive(again.session, ctx.now()) ? { ...again, hasSlid: false } : null
+  return again && isAlive(again.session, ctx.now()) ? { ...again, hasSlid: false } : null
 }
 
 /** Ended ones too. Junk is refused by its MAC, without a query. */

@@ -19,6 +19,8 @@ export interface Login {
   readonly claims?: HostClaims
   /** Where the browser goes in the end; the challenge keeps it. Null or left out: the request names none. */
   readonly destination?: Destination | null
+  /** False: the cookies of the session end with the browser (`remember: false`); the challenge keeps it. Default true. */
+  readonly isPersistent?: boolean
 }
 
 /** A browser in which somebody finished a login of one account. Opens nothing. */
@@ -50,6 +52,8 @@ export interface OpenedSession {
   hasBegun?: false
   /** For the answer's device cookie, the newest first; left out where nothing sets one. */
   devices?: readonly Device[]
+  /** The cookies of the session have no Max-Age, so the browser drops them when it is closed. Left out: it keeps them. */
+  isPersistent?: false
 }
 
 export interface TokenPair extends OpenedSession {
@@ -75,6 +79,11 @@ export interface OpenSession<Session extends OpenedSession> {
   (ctx: AuthContext, user: UserRecord, login: Login): Promise<Session>
   /** True: it signs an access token, so the host is asked for its claims. */
   readonly takesClaims?: boolean | undefined
+}
+
+/** For a session's result: says so where its cookies end with the browser. */
+export function lasting({ isPersistent }: { isPersistent?: boolean }): { isPersistent?: false } {
+  return isPersistent === false ? { isPersistent } : {}
 }
 
 /**

@@ -4,6 +4,7 @@ import { type HostClaims, noClaims } from '../claims/host-claims'
 import { type AuthContext, unitOfWork } from '../context'
 import { ServiceUnavailableError, UnauthorizedError } from '../errors'
 import type { SessionRecord, UserRecord } from '../store/auth-store'
+import { toPublicUser } from '../store/public-user'
 import { accountDigest, isAccountDigest } from './account-digest'
 import { asStored, finishLogin, isChallenged, type Login, type LoginChallenge, type OpenedSession, type OpenSession } from './finish-login'
 
@@ -13,7 +14,7 @@ import { asStored, finishLogin, isChallenged, type Login, type LoginChallenge, t
  * @throws ServiceUnavailableError
  */
 export async function withClaims(ctx: AuthContext, user: UserRecord, login: Login, open: OpenSession<OpenedSession>): Promise<Login> {
-  return needsClaims(ctx, user, login, open) ? { ...login, claims: await askForClaims(ctx, user, login.amr) } : login
+  return needsClaims(ctx, user, login, open) ? { ...login, claims: await askForClaims(ctx, toPublicUser(user), login.amr) } : login
 }
 
 function needsClaims(ctx: AuthContext, user: UserRecord, login: Login, open: OpenSession<OpenedSession>): boolean {
@@ -35,7 +36,7 @@ interface GoingOn {
 export async function claimsToGoOn(ctx: AuthContext, { userId, session, amr }: GoingOn): Promise<HostClaims> {
   if (!ctx.accessTokenClaims || session?.kind === 'session') return noClaims
   const user = await ctx.store.users.find(userId)
-  return user ? askForClaims(ctx, user, amr) : noClaims // the transaction refuses an account that is gone
+  return user ? askForClaims(ctx, toPublicUser(user), amr) : noClaims // the transaction refuses an account that is gone
 }
 
 /**
@@ -82,7 +83,7 @@ export async function openPostponed<Session extends OpenedSession>(
 ): Promise<Session | LoginChallenge> {
   if (ended.kind !== 'postponed') return ended
   const { user: seen, login } = ended
-  const claims = await askForClaims(ctx, seen, login.amr)
+  const claims = await askForClaims(ctx, toPublicUser(seen), login.amr)
   const digest = accountDigest(ctx.keys.state[0], seen)
   return unitOfWork(ctx, async (ctx) => {
     const user = await ctx.store.users.lock(seen.id)

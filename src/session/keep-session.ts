@@ -6,7 +6,7 @@ import { hashOpaqueToken } from '../opaque-token'
 import type { SessionRecord, SessionStore, UserRecord } from '../store/auth-store'
 import { signAccessToken } from './access-token'
 import { findByRefreshToken, sessionsOf } from './find-session'
-import type { OpenedSession } from './finish-login'
+import { lasting, type OpenedSession } from './finish-login'
 import type { OpenedServerSession } from './open-session'
 import { makeSessionToken } from './session-token'
 import { isStillTrusted, readStatelessToken, type StatelessSession, signStatelessToken } from './stateless-refresh-token'
@@ -69,6 +69,7 @@ export async function keepTokens(
     }),
     refreshToken: successor,
     refreshTokenExpiresAt: successor === null ? null : session.expiresAt,
+    ...lasting(session),
   }
 }
 
@@ -102,7 +103,8 @@ export async function keepServerSession(
     tokenHash: hashOpaqueToken(token),
     generation,
   })
-  return { kind: 'session', userId: session.userId, amr, sessionId: session.id, sessionToken: token, expiresAt: session.expiresAt }
+  const { userId, id: sessionId, expiresAt } = session
+  return { kind: 'session', userId, amr, sessionId, sessionToken: token, expiresAt, ...lasting(session) }
 }
 
 /**
@@ -116,7 +118,7 @@ export function keepStateless(
   shown: StatelessSession | null,
 ): KeptTokens {
   const at = ctx.now()
-  const refresh = shown && signStatelessToken(ctx, user, { amr, authenticatedAt: shown.authenticatedAt, end: shown.end }, at)
+  const refresh = shown && signStatelessToken(ctx, user, { ...shown, amr }, at)
   return {
     kind: 'session',
     userId: user.id,
@@ -124,6 +126,7 @@ export function keepStateless(
     accessToken: signAccessToken(ctx, user, { amr, sessionId: null, authenticatedAt: tokenAuthenticatedAt, at, claims }),
     refreshToken: refresh?.token ?? null,
     refreshTokenExpiresAt: refresh?.expiresAt ?? null,
+    ...(shown && lasting(shown)),
   }
 }
 

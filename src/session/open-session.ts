@@ -1,8 +1,9 @@
 import type { AuthContext } from '../context'
 import type { SessionStore } from '../store/auth-store'
+import type { HostTypes } from '../store/host-types'
 import { signAccessToken } from './access-token'
 import { findBySessionCookie, sessionsOf } from './find-session'
-import type { LoginChallenge, OpenedSession, OpenSession, TokenPair } from './finish-login'
+import { type LoginChallenge, type LoginResult, lasting, type OpenedSession, type OpenSession, type TokenPair } from './finish-login'
 import { claimsToSign } from './host-claims'
 import { type SessionOrigin, startSession } from './start-session'
 import { issueStatelessToken } from './stateless-refresh-token'
@@ -17,6 +18,19 @@ export interface OpenedServerSession extends OpenedSession {
 }
 
 export type SessionLoginResult = OpenedServerSession | LoginChallenge
+
+/** What a login opens, in whichever delivery. */
+export type AnySession = TokenPair | OpenedServerSession
+
+export type AnyLoginResult = AnySession | LoginChallenge
+
+/** What a login verb of the service returns. */
+export type LoginResultOf<Host extends HostTypes> = Host extends { delivery: 'session' } ? SessionLoginResult : LoginResult
+
+/** For `finishLogin`: the session that `tokenDelivery` names. */
+export function openDelivered({ settings }: AuthContext, origin: SessionOrigin): OpenSession<AnySession> {
+  return settings.tokenDelivery === 'session' ? openServerSession(origin) : openTokens(origin)
+}
 
 /** For `finishLogin`: an access token and a refresh token. The refresh token is stateless where the store keeps no sessions. */
 export function openTokens(origin: SessionOrigin = {}): OpenSession<TokenPair> {
@@ -34,6 +48,7 @@ export function openTokens(origin: SessionOrigin = {}): OpenSession<TokenPair> {
       refreshToken: token,
       refreshTokenExpiresAt: expiresAt,
       ...(endedByLimit > 0 && { endedByLimit }),
+      ...lasting(login),
     }
   }
   return Object.assign(open, { takesClaims: true })
@@ -51,8 +66,16 @@ export function openServerSession(origin: SessionOrigin): OpenSession<OpenedServ
     if (origin.sessionToken) await endPresented(ctx, sessions, origin.sessionToken)
     const { session, token, endedByLimit } = await startSession(ctx, sessions, 'session', user, login, origin)
     const { id: sessionId, expiresAt } = session
-    const opened = { kind: 'session', userId: user.id, amr: login.amr, sessionId, sessionToken: token, expiresAt } as const
-    return endedByLimit > 0 ? { ...opened, endedByLimit } : opened
+    return {
+      kind: 'session',
+      userId: user.id,
+      amr: login.amr,
+      sessionId,
+      sessionToken: token,
+      expiresAt,
+      ...(endedByLimit > 0 && { endedByLimit }),
+      ...lasting(login),
+    }
   }
 }
 

@@ -5,9 +5,10 @@ import type { AuthContext } from '../context'
 import { AccountInactiveError, InvalidTokenError } from '../errors'
 import { hashOpaqueToken } from '../opaque-token'
 import type { SessionStore, UserRecord } from '../store/auth-store'
+import { toPublicUser } from '../store/public-user'
 import { signAccessToken } from './access-token'
 import { isAlive } from './find-session'
-import type { TokenPair } from './finish-login'
+import { lasting, type TokenPair } from './finish-login'
 import { claimsToGoOn } from './host-claims'
 import { after } from './instants'
 import { refuseUsedToken } from './reused-token'
@@ -25,6 +26,8 @@ export interface ContinuedSession {
   readonly authenticatedAt: Date | null
   readonly refreshToken: string
   readonly expiresAt: Date
+  /** False: its cookies end with the browser. */
+  readonly isPersistent: boolean
   /** The instant before the user was read: what the access token allows is what the account allowed then. */
   readonly at: Date
 }
@@ -49,6 +52,7 @@ export async function refresh(ctx: AuthContext, presented: string): Promise<Toke
     accessToken: signAccessToken(ctx, user, { amr, sessionId, authenticatedAt, at, claims }),
     refreshToken,
     refreshTokenExpiresAt: expiresAt,
+    ...lasting(continued),
   }
 }
 
@@ -74,7 +78,7 @@ async function claimsBeforeUse(
 ): Promise<HostClaims | null> {
   const found = ctx.accessTokenClaims && (await sessions.find({ id }))
   if (found?.session.tokenHash !== hashOpaqueToken(presented) || !isAlive(found.session, at) || !found.user.isActive) return null
-  return askForClaims(ctx, found.user, amrFromText(found.session.amr))
+  return askForClaims(ctx, toPublicUser(found.user), amrFromText(found.session.amr))
 }
 
 /** A token of release 0.1.0 says nothing about itself. Once it was used, nothing knows it. */
@@ -103,8 +107,17 @@ async function rotate(
   if (!rotated) return null
   const { session, user } = rotated
   if (session.id !== id) throw new InvalidTokenError() // an adapter that answers with another session
-  const { amr, authenticatedAt, expiresAt } = session
-  return { user, amr: amrFromText(amr), sessionId: id, authenticatedAt: authenticatedAt ?? null, refreshToken: successor, expiresAt, at }
+  const { amr, authenticatedAt, expiresAt, isPersistent } = session
+  return {
+    user,
+    amr: amrFromText(amr),
+    sessionId: id,
+    authenticatedAt: authenticatedAt ?? null,
+    refreshToken: successor,
+    expiresAt,
+    isPersistent,
+    at,
+  }
 }
 
 async function continueStateless(ctx: AuthContext, presented: string): Promise<ContinuedSession> {
@@ -114,6 +127,6 @@ async function continueStateless(ctx: AuthContext, presented: string): Promise<C
   if (!user || !isStillTrusted(ctx, session, user)) throw new InvalidTokenError()
   if (!user.isActive) throw new AccountInactiveError()
   const { token: refreshToken, expiresAt } = signStatelessToken(ctx, user, session, at)
-  const { amr, authenticatedAt } = session
-  return { user, amr, sessionId: null, authenticatedAt, refreshToken, expiresAt, at }
+  const { amr, authenticatedAt, isPersistent } = session
+  return { user, amr, sessionId: null, authenticatedAt, refreshToken, expiresAt, isPersistent, at }
 }

@@ -36,8 +36,8 @@ export async function refuseUsedToken(
   const refreshToken = candidates.find((token) => hashOpaqueToken(token) === session.tokenHash)
   // Made under a secret that is no longer listed: nobody's fault, so nothing ends.
   if (refreshToken === undefined) throw new InvalidTokenError()
-  const { amr, authenticatedAt, expiresAt, rotatedAt } = session
-  return { user, amr: amrFromText(amr), sessionId: id, authenticatedAt, refreshToken, expiresAt, at: rotatedAt ?? at }
+  const { amr, authenticatedAt, expiresAt, isPersistent, rotatedAt } = session
+  return { user, amr: amrFromText(amr), sessionId: id, authenticatedAt, refreshToken, expiresAt, isPersistent, at: rotatedAt ?? at }
 }
 
 /** Over at its very end. Without a window never, also where another server's clock is ahead of ours. */

@@ -8,6 +8,7 @@ import { text } from '../http/validate'
 import { clearLoginCookies, loginAnswer, readRefreshCookie, sendRefreshed } from './delivery'
 import { clearEndedCookies } from './ended-cookies'
 import { type LogoutRules, logOutRequest, logoutLimit } from './log-out-request'
+import { logoutByCookie } from './logout-by-cookie'
 import { type DeliveryLine, perDelivery } from './per-delivery'
 import { refresh } from './refresh'
 
@@ -25,7 +26,10 @@ function describesRefresh(delivery: 'bearer' | 'cookie'): Description {
 }
 
 export function sessionRoutes(ctx: AuthContext, rules: LogoutRules): Route[] {
-  return perDelivery(ctx, (line) => (line.delivery === 'cookie' ? cookieRoutes(ctx, line, rules) : bodyRoutes(ctx, line, rules)))
+  return perDelivery(ctx, (line) => {
+    if (line.delivery === 'session') return [logoutByCookie(ctx, '/logout', rules)]
+    return line.delivery === 'cookie' ? cookieRoutes(ctx, line, rules) : bodyRoutes(ctx, line, rules)
+  })
 }
 
 function bodyRoutes(ctx: AuthContext, { base, before }: DeliveryLine, rules: LogoutRules): Route[] {

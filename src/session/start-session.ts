@@ -52,7 +52,7 @@ export async function startSession(
     rotatedAt: null,
     amr: amrToText(login.amr),
     authenticatedAt: login.isYoung ? null : now,
-    isPersistent: true,
+    isPersistent: login.isPersistent ?? true,
     ip: plainText(origin.ip, 45),
     userAgent: plainText(origin.userAgent, 512),
     provider: login.provider,

@@ -28,22 +28,28 @@ export interface StatelessSession {
   /** Seconds since 1970: the absolute end, which a refresh does not move. */
   readonly end: number
   readonly digest: string
+  /** False: its cookies end with the browser. */
+  readonly isPersistent: boolean
 }
 
 /** Begins a session. Inside the unit of work of its login, whose changes to the user it has to hold. */
-export async function issueStatelessToken(ctx: AuthContext, userId: string, { amr, isYoung }: Login): Promise<IssuedRefreshToken> {
+export async function issueStatelessToken(
+  ctx: AuthContext,
+  userId: string,
+  { amr, isYoung, isPersistent = true }: Login,
+): Promise<IssuedRefreshToken> {
   // Compared with the row later, and a host's table may keep less of a user than this login knows: read as it is stored.
   const user = await ctx.store.users.find(userId)
   if (!user) throw new InvalidTokenError()
   const at = ctx.now()
   const end = epochSeconds(at) + ctx.settings.refreshFamilyTtlSeconds
-  return signStatelessToken(ctx, user, { amr, authenticatedAt: isYoung ? null : at, end }, at)
+  return signStatelessToken(ctx, user, { amr, authenticatedAt: isYoung ? null : at, end, isPersistent }, at)
 }
 
 export function signStatelessToken(
   ctx: AuthContext,
   user: UserRecord,
-  { amr, authenticatedAt, end }: Pick<StatelessSession, 'amr' | 'authenticatedAt' | 'end'>,
+  { amr, authenticatedAt, end, isPersistent }: Pick<StatelessSession, 'amr' | 'authenticatedAt' | 'end' | 'isPersistent'>,
   at: Date,
 ): IssuedRefreshToken {
   const iat = epochSeconds(at)
@@ -57,6 +63,7 @@ export function signStatelessToken(
     exp,
     iat,
     sub: user.id,
+    ...(!isPersistent && { tmp: true }),
     typ: 'refresh',
   }
   return { token: signPrivateToken(key, claims), authenticatedAt, expiresAt: new Date(exp * 1000), createdAt: at }
@@ -67,11 +74,11 @@ export function readStatelessToken(ctx: AuthContext, token: string, at: Date): S
   const claims = readPrivateToken(ctx.keys.refresh, token, { typ: 'refresh', at })
   if (!claims) throw new InvalidTokenError()
   // A token of release 0.1.0 does not say when its person signed in.
-  const { amr, auth_time: authTime = 0, dig, end, sub } = claims
+  const { amr, auth_time: authTime = 0, dig, end, sub, tmp } = claims
   if (typeof sub !== 'string' || typeof dig !== 'string' || typeof end !== 'number') throw new InvalidTokenError()
   if (typeof authTime !== 'number') throw new InvalidTokenError()
   if (!Array.isArray(amr) || !amr.every(isAuthMethod)) throw new InvalidTokenError()
-  return { userId: sub, amr, authenticatedAt: instantOfAuthTime(authTime), end, digest: dig }
+  return { userId: sub, amr, authenticatedAt: instantOfAuthTime(authTime), end, digest: dig, isPersistent: tmp !== true }
 }
 
 /** True while nothing that lets people in has changed since the token was made. */

@@ -1,7 +1,7 @@
 import { isSecondFactor } from '../amr'
 import type { AuthContext } from '../context'
 import { InvalidTokenError } from '../errors'
-import type { UserRecord, UserStore } from '../store/auth-store'
+import type { SessionRecord, UserRecord, UserStore } from '../store/auth-store'
 import type { AccessTokenClaims } from './access-token'
 
 /**
@@ -11,11 +11,15 @@ import type { AccessTokenClaims } from './access-token'
  *
  * `iat` counts whole seconds: a token of the very second of the change may be older than it, and is refused too, unless
  * its methods say that it came of it: of the mailed link (`email`) or the new factor's code (`otp`). What came with the
- * account itself put nobody out.
+ * account itself put nobody out. A server-side session has no such minutes: what puts somebody out ends it at once.
  * @throws InvalidTokenError
  */
-export function refuseSupersededToken(ctx: AuthContext, claims: AccessTokenClaims, user: UserRecord): void {
-  if (isSuperseded(ctx, claims, user)) throw new InvalidTokenError()
+export function refuseSupersededToken(
+  ctx: AuthContext,
+  { claims, session }: { claims: AccessTokenClaims; session: Pick<SessionRecord, 'kind'> | null },
+  user: UserRecord,
+): void {
+  if (session?.kind !== 'session' && isSuperseded(ctx, claims, user)) throw new InvalidTokenError()
 }
 
 interface SupersededContext {

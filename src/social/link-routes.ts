@@ -100,12 +100,12 @@ export function linkRoutes(ctx: AuthContext, guards: Guards, flow: RedirectFlow)
 async function startLink(ctx: AuthContext, flow: RedirectFlow, req: Request, res: Response, body: LinkBody): Promise<void> {
   const { key } = registeredProvider(ctx, req)
   const destination = destinationOfBody(ctx, body)
-  const claims = getAuth(req)
+  const [claims, session] = [getAuth(req), sessionOf(req)]
   const user = await ctx.store.users.find(claims.sub)
   requireActive(user)
-  refuseSupersededToken(ctx, claims, user)
+  refuseSupersededToken(ctx, { claims, session }, user)
   const isFinal = await acceptFinalCode(ctx, user.id, body.code)
-  const intent = { provider: key, purpose: 'link', user, session: sessionOf(req), isFinal, destination } as const
+  const intent = { provider: key, purpose: 'link', user, session, isFinal, destination } as const
   const attempt = beginBoundAttempt(ctx, req, res, intent)
   sendJson(res, 200, { authorize_url: await flow.authorizeUrl(attempt) })
 }
@@ -121,7 +121,7 @@ async function linkToken(ctx: AuthContext, req: Request, res: Response, { access
     isFinal,
     async check(ctx, user) {
       requireActive(user)
-      refuseSupersededToken(ctx, claims, user)
+      refuseSupersededToken(ctx, { claims, session }, user)
       await holdSession(ctx, session)
     },
   })

@@ -1,7 +1,7 @@
 import type { Request, RequestHandler, Response } from 'express'
 import Joi from 'joi'
 import type { AuthContext } from '../context'
-import { openOnDevice, sendLogin, setLoginCookies } from '../device/send-login'
+import { openFor, sendLogin, setLoginCookies } from '../device/send-login'
 import {
   AccountInactiveError,
   CsrfValidationFailedError,
@@ -34,8 +34,6 @@ import { normalizeProfile } from '../providers/normalize-profile'
 import { type LoginAttempt, newLoginAttempt } from '../session/announce-failed-login'
 import { isApp, successTarget } from '../session/destination'
 import { clearEndedCookies } from '../session/ended-cookies'
-import { openTokens } from '../session/open-session'
-import { originOf } from '../session/session-cookie'
 import { otherHost } from '../setup-notices/login-notices'
 import { freshSession, sessionOf } from '../step-up/fresh-session'
 import { clientKey } from '../throttle/client-key'
@@ -170,7 +168,7 @@ async function callback(ctx: AuthContext, flow: RedirectFlow, req: Request, res:
     await clearEndedCookies(ctx, req, res)
     return sendToApp(ctx, req, res, destination, result)
   }
-  const result = await logInWithIdentity(ctx, profile, openOnDevice(req, openTokens(originOf(ctx, req))), options)
+  const result = await logInWithIdentity(ctx, profile, openFor(ctx, req), options)
   await handOverTokens(ctx, result.userId, key, tokens)
   await clearEndedCookies(ctx, req, res)
   const target = successTarget(ctx.settings, destination)

@@ -5,7 +5,7 @@ import { isPassportProvider, type Provider } from '../providers/passport-provide
 import type { OAuthUser, TokenProof } from '../providers/provider-client'
 import { isPlainObject } from '../providers/provider-request'
 import { newLoginAttempt } from '../session/announce-failed-login'
-import type { LoginResult, OpenSession, TokenPair } from '../session/finish-login'
+import type { LoginChallenge, OpenedSession, OpenSession } from '../session/finish-login'
 import { type LinkedIdentity, type LinkOptions, linkIdentity } from './link-identity'
 import { type IdentityLoginOptions, logInWithIdentity } from './log-in-with-identity'
 import { withProviderErrors } from './provider-errors'
@@ -27,12 +27,12 @@ export const accessTokenPattern = /^[\x21-\x7e]{1,8192}$/
  * The callback's login for an app that holds a token already: from the profile on it is the same.
  * @throws OAuthProviderNotConfiguredError, ValidationError, what `fetchUserInHand` and `logInWithIdentity` throw
  */
-export async function logInWithToken(
+export async function logInWithToken<Session extends OpenedSession>(
   ctx: AuthContext,
   given: TokenInHand,
-  open: OpenSession<TokenPair>,
+  open: OpenSession<Session>,
   options: IdentityLoginOptions = {},
-): Promise<LoginResult> {
+): Promise<Session | LoginChallenge> {
   const attempt = options.attempt ?? newLoginAttempt(null)
   return tellingFailures(ctx, given.provider, attempt, async () =>
     logInWithIdentity(ctx, await fetchUserInHand(ctx, given), open, { ...options, attempt }),

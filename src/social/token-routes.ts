@@ -1,6 +1,6 @@
 import Joi from 'joi'
 import type { AuthContext } from '../context'
-import { openOnDevice, sendLogin } from '../device/send-login'
+import { openFor, sendLogin } from '../device/send-login'
 import { OAuthProviderNotConfiguredError } from '../errors'
 import { evidenceOf } from '../first-proof/evidence'
 import { routeBudget } from '../guards/route-budget'
@@ -10,8 +10,6 @@ import { sameSite } from '../http/same-site'
 import { newLoginAttempt } from '../session/announce-failed-login'
 import { loginAnswer } from '../session/delivery'
 import { clearEndedCookies } from '../session/ended-cookies'
-import { openTokens } from '../session/open-session'
-import { originOf } from '../session/session-cookie'
 import { clientKey } from '../throttle/client-key'
 import { accountRefusals, tokenRefusals } from './refusals'
 import { accessTokenPattern, logInWithToken } from './token-in-hand'
@@ -36,12 +34,11 @@ export function tokenRoutes(ctx: AuthContext): Route[] {
       body: Joi.object<{ access_token: string }>({ access_token: accessTokenText }),
       handle: async (req, res, { access_token: accessToken }) => {
         const locale = localeOf(req, ctx.settings.defaultLocale)
-        const result = await logInWithToken(
-          ctx,
-          { provider: String(req.params['provider']), accessToken },
-          openOnDevice(req, openTokens(originOf(ctx, req))),
-          { locale, evidence: () => evidenceOf(ctx, req), attempt: newLoginAttempt(clientKey(req.ip)) },
-        )
+        const result = await logInWithToken(ctx, { provider: String(req.params['provider']), accessToken }, openFor(ctx, req), {
+          locale,
+          evidence: () => evidenceOf(ctx, req),
+          attempt: newLoginAttempt(clientKey(req.ip)),
+        })
         await clearEndedCookies(ctx, req, res)
         sendLogin(ctx, res, result, tokenDelivery)
       },

@@ -3,10 +3,12 @@ import type { Settings } from '../config/every-setting'
 import type { AuthContext } from '../context'
 import { readCredential } from '../guards/credentials'
 import { findRequestAuth } from '../guards/current-auth'
+import { sessionRowOf } from '../guards/session-row'
 import { readCookie } from '../http/cookies'
 import type { CookieSite } from '../http/doubled-cookies'
 import type { KeyList } from '../keys'
 import { type AccessTokenClaims, verifyAccessToken } from '../session/access-token'
+import { setsTokenCookies } from '../session/delivery'
 import { findByRefreshToken, findBySessionCookie, isAlive } from '../session/find-session'
 import { readQuietly } from '../session/read-quietly'
 import type { SessionRecord, SessionStore, SessionWithUser } from '../store/auth-store'
@@ -48,7 +50,9 @@ export async function findNamedSession(
 ): Promise<SessionWithUser | null> {
   const { sessions } = ctx
   if (claims === null) return findByCookie(ctx, req, body)
-  const found = claims.sid === undefined ? await findByToken(ctx, req, body) : await sessions.find({ id: claims.sid })
+  const { sid: id } = claims
+  const found =
+    id === undefined ? await findByToken(ctx, req, body) : (sessionRowOf(req, sessions, { id }) ?? (await sessions.find({ id })))
   return found?.session.userId === claims.sub ? found : null
 }
 
@@ -81,5 +85,5 @@ export function shownRefreshToken(site: DeliverySite, req: Request, body: unknow
   const { settings } = site
   const named: unknown = typeof body === 'object' && body !== null && 'refresh_token' in body ? body.refresh_token : null
   if (typeof named === 'string') return named
-  return settings.tokenDelivery === 'bearer' ? null : readCookie(site, req, settings.refreshCookieName)
+  return setsTokenCookies(settings.tokenDelivery) ? readCookie(site, req, settings.refreshCookieName) : null
 }

@@ -409,7 +409,7 @@ export interface Rotation {
 
 /** What the new pair is made of. The user's secrets are not even read. */
 export interface Rotated {
-  session: Pick<SessionRecord, 'id' | 'userId' | 'amr' | 'authenticatedAt' | 'expiresAt'>
+  session: Pick<SessionRecord, 'id' | 'userId' | 'amr' | 'authenticatedAt' | 'isPersistent' | 'expiresAt'>
   user: Pick<UserRecord, 'id' | 'email'>
 }
 

@@ -36,11 +36,14 @@ export interface SignedInSession {
  * A token pair for an account, without its password, provider or second factor: for tests. It takes the router object
  * itself, no route leads here, and it refuses a router of production. No event is told and no budget counts it.
  *
- * @throws ConfigurationError for a router of production (pass `environment: 'test'`, or set NODE_ENV), or of another copy
+ * @throws ConfigurationError for a router of production (pass `environment: 'test'`, or set NODE_ENV), of another copy, or with
+ *   `tokenDelivery: 'session'`, which has no tokens
  * @throws Error when there is no such account, or it is inactive
  */
 export async function loginAs(auth: AuthRouter, user: WhichUser, options: LoginAsOptions = {}): Promise<SignedIn> {
   const ctx = contextOf(auth)
+  if (ctx.settings.tokenDelivery === 'session')
+    throw new ConfigurationError("loginAs() gives tokens, and tokenDelivery 'session' has none: use openSessionAs().")
   const seen = await findWanted(ctx, user)
   const { amr } = loginOf(ctx, seen, options)
   const claims = await claimsToGoOn(ctx, { userId: seen.id, session: null, amr })
@@ -52,7 +55,7 @@ export async function loginAs(auth: AuthRouter, user: WhichUser, options: LoginA
 }
 
 /**
- * The same into a server-side session, for routes behind `requireSession`.
+ * The same into a server-side session, for `tokenDelivery: 'session'`, and for routes behind `requireSession`.
  *
  * @throws ConfigurationError as `loginAs`
  * @throws Error when there is no such account, it is inactive, or the store has no sessions

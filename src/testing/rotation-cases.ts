@@ -22,8 +22,8 @@ export const ROTATION_CASES: Cases = [
           expiresAt: rotation.expiresAt,
         }
         assert.ok(rotated)
-        const { id, userId, amr, authenticatedAt, expiresAt } = rotated.session
-        assert.deepEqual({ ...after, id, userId, amr, authenticatedAt, expiresAt }, after)
+        const { id, userId, amr, authenticatedAt, isPersistent, expiresAt } = rotated.session
+        assert.deepEqual({ ...after, id, userId, amr, authenticatedAt, isPersistent, expiresAt }, after)
         assert.deepEqual([rotated.user.id, rotated.user.email], [user.id, user.email])
         assert.deepEqual(await store.sessions.find({ id: session.id }), { session: after, user })
         assert.equal(await store.sessions.find({ tokenHash: session.tokenHash, kind: 'tokens' }), null)

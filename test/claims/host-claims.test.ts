@@ -2,6 +2,7 @@ import { describe, expect, test, vi } from 'vitest'
 import { type AccessTokenClaimsHook, getAuth } from '../../src'
 import { askForClaims } from '../../src/claims/ask-for-claims'
 import { deriveKeys } from '../../src/keys'
+import { toPublicUser } from '../../src/store/public-user'
 import { bearerOf, password, post, signedIn } from '../local/people'
 import { userRecord } from '../social/accounts-at-hand'
 import { testSecret } from '../support/app'
@@ -12,7 +13,7 @@ import { claimsAt, signedWithSecret } from '../support/signing-keys'
 const start = appPerTest()
 
 /** What the host is asked, and what comes of its answer: the claims, or the refusal's log entry. */
-async function ask(answer: unknown, user = userRecord()) {
+async function ask(answer: unknown, user = toPublicUser(userRecord())) {
   const logger = logTap()
   const hook = (async () => answer) as AccessTokenClaimsHook // what a host without types may return
   const claims = await askForClaims({ accessTokenClaims: hook, logger }, user, ['pwd']).catch(({ code }) => code)
@@ -76,7 +77,9 @@ describe('what the host may return', () => {
     const hook = () => {
       throw new Error('a secret value')
     }
-    await expect(askForClaims({ accessTokenClaims: hook, logger }, userRecord(), ['pwd'])).rejects.toMatchObject({ status: 503 })
+    await expect(askForClaims({ accessTokenClaims: hook, logger }, toPublicUser(userRecord()), ['pwd'])).rejects.toMatchObject({
+      status: 503,
+    })
     expect(logger.entries.map(({ level }) => level)).toEqual(['error'])
     expect(logger.text()).not.toContain('secret')
     expect(logger.text()).toContain('troubleshooting.md#claims-of-your-own-fail')
@@ -86,7 +89,7 @@ describe('what the host may return', () => {
     vi.useFakeTimers()
     try {
       const logger = logTap()
-      const asked = askForClaims({ accessTokenClaims: () => new Promise(() => undefined), logger }, userRecord(), ['pwd'])
+      const asked = askForClaims({ accessTokenClaims: () => new Promise(() => undefined), logger }, toPublicUser(userRecord()), ['pwd'])
       const settled = vi.fn()
       asked.catch(settled)
       await vi.advanceTimersByTimeAsync(4_999)
@@ -102,7 +105,7 @@ describe('what the host may return', () => {
   test('it is shown the public user, without the password hash, and how the session began', async () => {
     const asked: unknown[] = []
     const user = userRecord({ hashedPassword: 'a hash', totpSecret: 'a seed' })
-    await askForClaims({ accessTokenClaims: (...given) => void asked.push(given), logger: logTap() }, user, ['pwd', 'otp'])
+    await askForClaims({ accessTokenClaims: (...given) => void asked.push(given), logger: logTap() }, toPublicUser(user), ['pwd', 'otp'])
     expect(asked).toEqual([[expect.objectContaining({ id: user.id, email: user.email, mfaEnabled: false }), { amr: ['pwd', 'otp'] }]])
     expect(JSON.stringify(asked)).not.toMatch(/hash|seed/)
   })

@@ -188,7 +188,7 @@ describe('the memory', () => {
     const longest = claimsAt(now, { email: `${'x'.repeat(300)}@example.test`, sub: 's'.repeat(64) })
     const [one] = [tokenUnder(makeKey('rsa', 'RS256'), longest)]
     const remembered = rememberedTokens<object>(2 * entries)
-    const delivery = { tokenDelivery: 'both', accessCookieName: 'access_token' } as const
+    const delivery = { tokenDelivery: 'both', accessCookieName: 'access_token', sessionCookieName: 'sid' } as const
     const heap = () => {
       collect()
       return process.memoryUsage().heapUsed

@@ -33,14 +33,19 @@ export async function member(host: Mounted, changes: Partial<UserRecord> = {}): 
   return { userId: id, email }
 }
 
-export function logIn(host: Mounted, { email }: { email: string }, headers: Headers = {}): supertest.Test {
-  return ask(host, 'post', '/session/login', headers, { email, password })
+export function logIn(host: Mounted, { email }: { email: string }, headers: Headers = {}, path = '/session/login'): supertest.Test {
+  return ask(host, 'post', path, headers, { email, password })
 }
 
 /** Somebody signs in on another device, or with nobody given, somebody new. */
-export async function device(host: Mounted, person?: { email: string; userId: string }, headers: Headers = {}): Promise<Device> {
+export async function device(
+  host: Mounted,
+  person?: { email: string; userId: string },
+  headers: Headers = {},
+  path = '/session/login',
+): Promise<Device> {
   const someone = person ?? (await member(host))
-  const response = await logIn(host, someone, headers)
+  const response = await logIn(host, someone, headers, path)
   if (response.status !== 200) throw new Error(`login answered ${response.status}: ${response.text}`)
   return { ...someone, ...sessionCookie(response) }
 }

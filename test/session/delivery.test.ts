@@ -5,6 +5,7 @@ import type { Route } from '../../src/http/routes'
 import { bearerOf, type LocalHost, type LocalMember, otherPassword, password, post, resetLink, signedIn } from '../local/people'
 import { authenticator } from '../mfa/authenticator'
 import { challengeOf, enrolled, onMfa } from '../mfa/people'
+import { by, type Device, device, sessionCookie } from '../server-session/devices'
 import { addIdentity, addUser } from '../social/accounts-at-hand'
 import { begin, callBack, cookieAttributes, setCookies } from '../social/redirect-steps'
 import { baseUrl, setCookieOf } from '../support/app'
@@ -21,12 +22,7 @@ const { start } = onMfa(sqlite)
 
 type Open = (host: LocalHost, path: string, person: LocalMember) => Promise<supertest.Response>
 
-const activation: Open = async (host, path) => {
-  const { email } = await addUser(host.knex, { isActive: false, activatedAt: null, emailVerifiedAt: null })
-  const link = await host.auth.service.requestActivation(email)
-  const token = link && 'token' in Object(link) ? (link as { token: string }).token : '' // not withheld: nothing refuses links here
-  return path.endsWith(':token') ? post(host, path.replace(':token', token)) : post(host, path, { token })
-}
+const activation: Open = (host, path) => activate(host, path)
 
 /** How each login-shaped route is brought to its session, for somebody who is signed in and has no second factor. */
 const routes: Record<string, Open> = {
@@ -47,11 +43,7 @@ const routes: Record<string, Open> = {
     const { secret } = await host.auth.service.enrollTotp(person.userId)
     return post(host, path, { code: authenticator(secret, host.clock).code(), refresh_token: person.refreshToken }, bearerOf(person))
   },
-  'GET /oauth/:provider/callback': async (host, _path, { userId, email }) => {
-    await addIdentity(host.knex, userId, { subject: `subject-of-${userId}`, email })
-    const { query, cookie } = await begin(host, { profile: { sub: `subject-of-${userId}`, email } })
-    return callBack(host, query, { cookie })
-  },
+  'GET /oauth/:provider/callback': (host, _path, person) => comeBack(host, person),
   'POST /oauth/:provider/token': async (host, path, { userId, email }) => {
     await addIdentity(host.knex, userId, { provider: 'in_hand', subject: `token-of-${userId}`, email })
     return post(host, path.replace(':provider', 'in_hand'), { access_token: `token-of-${userId}` })
@@ -78,14 +70,15 @@ const inHand: ProviderClient = {
   verifyTokenAudience: async () => undefined,
 }
 
-const deliveryOf = new WeakMap<LocalHost, 'bearer' | 'cookie' | 'both'>()
+type TokenDelivery = 'bearer' | 'cookie' | 'both'
+const deliveryOf = new WeakMap<LocalHost, TokenDelivery | 'session'>()
 const inCookies = (host: LocalHost, path: string) => deliveryOf.get(host) === 'cookie' || path.startsWith('/cookie/')
 const nameOf = ({ method, path }: Pick<Route, 'method' | 'path'>) => `${method} ${path.replace(/^\/cookie(?=\/)/, '')}`
 const sessionCookies = (response: supertest.Response) => setCookies(response).filter((line) => !/^(?:oauth_state|auth_device)=/.test(line))
 /** A session that goes on is no login: its browser is remembered already. */
 const goesOn: ReadonlySet<string> = new Set(['POST /refresh', 'POST /mfa/confirm'])
 
-async function startDelivering(tokenDelivery: 'bearer' | 'cookie' | 'both', settings: object = {}) {
+async function startDelivering(tokenDelivery: TokenDelivery | 'session', settings: object = {}) {
   const host = await start({
     prefix: '/api/v1/auth',
     settings: { tokenDelivery, ...settings },
@@ -143,6 +136,137 @@ describe.each(['bearer', 'cookie', 'both'] as const)('delivery %s', (tokenDelive
     }
   })
 })
+
+/** How each login-shaped route of delivery `session` is brought to its session; `device` is somebody who is signed in, without a factor. */
+const sessionRoutes: Record<string, (host: LocalHost, path: string, person: Device) => Promise<supertest.Response>> = {
+  'POST /login': (host, path, { email }) => post(host, path, { email, password }),
+  'POST /activate': (host, path) => activate(host, path),
+  'POST /activate/:token': (host, path) => activate(host, path),
+  'POST /password-reset/confirm': async (host, path, { email }) =>
+    post(host, path, { token: await resetLink(host, email), new_password: otherPassword }),
+  'POST /mfa/verify': async (host, path) => {
+    const person = await withFactor(host)
+    return post(host, path, { mfa_token: await challenged(host, person), code: person.app.nextCode() })
+  },
+  'POST /mfa/confirm': async (host, path, person) => {
+    const { body } = await post(host, '/mfa/enroll', {}, by(person)).expect(200)
+    return post(host, path, { code: authenticator(body.secret, host.clock).code() }, by(person))
+  },
+  'GET /oauth/:provider/callback': async (host, _path, person) => comeBack(host, person),
+  'POST /oauth/:provider/token': async (host, path, { userId, email }) => {
+    await addIdentity(host.knex, userId, { provider: 'in_hand', subject: `token-of-${userId}`, email })
+    return post(host, path.replace(':provider', 'in_hand'), { access_token: `token-of-${userId}` })
+  },
+}
+
+async function activate(host: LocalHost, path: string): Promise<supertest.Response> {
+  const { email } = await addUser(host.knex, { isActive: false, activatedAt: null, emailVerifiedAt: null })
+  const link = await host.auth.service.requestActivation(email)
+  const token = link && 'token' in Object(link) ? (link as { token: string }).token : '' // not withheld: nothing refuses links here
+  return path.endsWith(':token') ? post(host, path.replace(':token', token)) : post(host, path, { token })
+}
+
+async function comeBack(host: LocalHost, { userId, email }: Pick<Device, 'userId' | 'email'>): Promise<supertest.Response> {
+  await addIdentity(host.knex, userId, { subject: `subject-of-${userId}`, email })
+  const { query, cookie } = await begin(host, { profile: { sub: `subject-of-${userId}`, email } })
+  return callBack(host, query, { cookie })
+}
+
+/** How each of them answers somebody who has a factor; the others open no login, or are the second step itself. */
+const challengingRoutes = ['POST /login', 'POST /password-reset/confirm', 'GET /oauth/:provider/callback', 'POST /oauth/:provider/token']
+
+describe('delivery session', () => {
+  const opened = (body: object = {}) => ({
+    user_id: expect.any(String),
+    expires_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
+    mfa_required: false,
+    ...body,
+  })
+
+  test('every login-shaped route that is mounted opens a session behind its cookie, and shows no token', async () => {
+    const { host, mounted, shaped } = await startDelivering('session')
+    expect(new Set(shaped.map(nameOf))).toEqual(new Set(Object.keys(sessionRoutes)))
+    expect(mounted.map(nameOf).filter((name) => name === 'POST /refresh' || name.includes('/cookie/'))).toEqual([])
+
+    for (const route of shaped) {
+      const person = await device(host, undefined, {}, '/login')
+      const response = await sessionRoutes[nameOf(route)]?.(host, route.path, person)
+      if (!response) throw new Error(`nobody knows how to open ${nameOf(route)}`)
+      expect([route.path, response.status, response.headers['cache-control']]).toEqual([route.path, 200, 'no-store'])
+      expect([route.path, response.body]).toEqual([route.path, opened()])
+      const names = sessionCookies(response).map((line) => line.split('=')[0])
+      expect([route.path, names]).toEqual([route.path, ['auth_session']])
+      const scope = { httponly: '', samesite: 'Lax', expires: expect.any(String), path: '/', 'max-age': '86400' }
+      expect([route.path, cookieAttributes(response, 'auth_session')]).toEqual([route.path, scope])
+      expect([route.path, setCookieOf(response, 'auth_device') !== null]).toEqual([route.path, !goesOn.has(nameOf(route))])
+      expect([route.path, (await me(host, response)).status]).toEqual([route.path, 200])
+    }
+  })
+
+  test('with a second factor each door answers the challenge without a cookie, and the second step opens the session', async () => {
+    const { host, shaped } = await startDelivering('session')
+    for (const route of shaped.filter((one) => challengingRoutes.includes(nameOf(one)))) {
+      const person = await withFactor(host)
+      const response = await sessionRoutes[nameOf(route)]?.(host, route.path, person)
+      if (!response) throw new Error(`nobody knows how to open ${nameOf(route)}`)
+      const challenge = { user_id: person.userId, mfa_required: true, mfa_token: expect.any(String) }
+      expect([route.path, response.body, sessionCookies(response)]).toEqual([route.path, challenge, []])
+      const verified = await post(host, '/mfa/verify', { mfa_token: response.body.mfa_token, code: person.app.nextCode() })
+      expect([route.path, verified.body]).toEqual([route.path, opened({ user_id: person.userId })])
+      expect([route.path, (await me(host, verified)).status]).toEqual([route.path, 200])
+    }
+  })
+
+  test('a signup that is born active says so beside the session; one that waits gets no cookie', async () => {
+    const active = await startDelivering('session', { autoActivate: true })
+    const signup = await post(active.host, '/signup', { email: 'born-active@example.test', password })
+    expect([signup.status, signup.body]).toEqual([201, opened({ activation_required: false })])
+    expect((await me(active.host, signup)).status).toBe(200)
+
+    mountedRoutes.length = 0
+    const { host } = await startDelivering('session')
+    const waiting = await post(host, '/signup', { email: 'waiting@example.test', password })
+    const shown = { user_id: expect.any(String), activation_required: true, activation_url: null, signup_token: expect.any(String) }
+    expect([waiting.status, waiting.body, sessionCookies(waiting).filter((line) => line.startsWith('auth_session'))]).toEqual([
+      201,
+      shown,
+      [],
+    ])
+  })
+
+  test('a refusal sets no cookie', async () => {
+    const { host, shaped } = await startDelivering('session')
+    for (const { method, path } of shaped.filter((route) => route.method === 'POST')) {
+      const refused = await post(host, path.replace(':token', 'unknown'), { token: 'x', mfa_token: 'x', code: '1' })
+      expect([method, path, refused.status >= 400, setCookies(refused)]).toEqual([method, path, true, []])
+    }
+  })
+
+  test('the browser that comes back from a provider goes where it was going, with its session', async () => {
+    const { host } = await startDelivering('session', { oauthSuccessRedirect: '/welcome' })
+    const back = await comeBack(host, await device(host, undefined, {}, '/login'))
+    expect([back.status, back.headers['location'], (await me(host, back)).status]).toEqual([302, '/welcome', 200])
+  })
+})
+
+/** An account with a factor, whose codes `app` shows. Its session ended when the factor began. */
+async function withFactor(host: LocalHost): Promise<Device & { app: ReturnType<typeof authenticator> }> {
+  const person = await device(host, undefined, {}, '/login')
+  const { body } = await post(host, '/mfa/enroll', {}, by(person)).expect(200)
+  const app = authenticator(body.secret, host.clock)
+  await post(host, '/mfa/confirm', { code: app.code() }, by(person)).expect(200)
+  return { ...person, app }
+}
+
+async function challenged(host: LocalHost, { email }: Pick<Device, 'email'>): Promise<string> {
+  const { body } = await post(host, '/login', { email, password }).expect(200)
+  return body.mfa_token
+}
+
+/** The account's own route, by the cookie that an answer set. */
+function me(host: LocalHost, response: supertest.Response): supertest.Test {
+  return host.browser().get(`${host.prefix}/me`).set('Cookie', sessionCookie(response).cookie)
+}
 
 test('below /cookie are the twins of the contract and no others, in delivery both alone', async () => {
   const twinsOf = (mounted: readonly Route[]) =>

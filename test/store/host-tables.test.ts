@@ -142,6 +142,7 @@ for (const database of await databases()) {
           userId: user.id,
           amr: rotating.amr,
           authenticatedAt: rotating.authenticatedAt,
+          isPersistent: rotating.isPersistent,
           expiresAt: rotation.expiresAt,
         },
       })
@@ -337,7 +338,14 @@ for (const database of await databases()) {
 
       const rotation = rotationOf(session.tokenHash)
       expect(await store.sessions.rotate(rotation)).toEqual({
-        session: { id: session.id, userId: user.id, amr: '', authenticatedAt: session.authenticatedAt, expiresAt: rotation.expiresAt },
+        session: {
+          id: session.id,
+          userId: user.id,
+          amr: '',
+          authenticatedAt: session.authenticatedAt,
+          isPersistent: session.isPersistent,
+          expiresAt: rotation.expiresAt,
+        },
         user: { id: user.id, email: user.email },
       })
       expect(await store.sessions.rotate(rotationOf(session.tokenHash))).toBeNull()

@@ -175,6 +175,7 @@ for (const database of await databases()) {
             userId: user.id,
             amr: session.amr,
             authenticatedAt: session.authenticatedAt,
+            isPersistent: session.isPersistent,
             expiresAt: rotation.expiresAt,
           },
         })

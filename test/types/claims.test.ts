@@ -8,6 +8,9 @@ import {
   findAuth,
   getAuth,
   type HostClaims,
+  type HostTypes,
+  type LoginResult,
+  type SessionLoginResult,
 } from '../../src'
 
 interface Claims {
@@ -59,6 +62,15 @@ describe('createAuthRouter<{ claims }>', () => {
   test('createGuards<{ claims }> types them as well', () => {
     const use = () => createGuards<{ claims: Claims }>({ settings: {} }).requireClaim('tenant', (tenant) => tenant.startsWith('a'))
     expectTypeOf(use).toBeFunction()
+  })
+})
+
+describe('createAuthRouter<{ delivery }>', () => {
+  type Verb<Host extends HostTypes> = Awaited<ReturnType<AuthRouter<Host>['service']['logIn']>>
+
+  test('types what the login verbs of the service return', () => {
+    expectTypeOf<Verb<{ delivery: 'session' }>>().toEqualTypeOf<SessionLoginResult>()
+    expectTypeOf<Verb<HostTypes>>().toEqualTypeOf<LoginResult>()
   })
 })
 

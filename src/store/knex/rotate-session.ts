@@ -6,7 +6,7 @@ import type { Tables } from './default-tables'
 import type { Queryable } from './queryable'
 import type { Row } from './table'
 
-const answered = ['id', 'userId', 'amr', 'authenticatedAt', 'expiresAt'] as const satisfies readonly (keyof SessionRecord)[]
+const answered = ['id', 'userId', 'amr', 'authenticatedAt', 'isPersistent', 'expiresAt'] as const satisfies readonly (keyof SessionRecord)[]
 
 /**
  * Replaces the token of a session. One UPDATE decides, so that of any number of racers one wins. It writes the very row that a revocation
@@ -30,6 +30,7 @@ function rotatedFrom(row: Row, { sessions, users }: Tables): Rotated {
       userId,
       amr: sessions.fields.has('amr') ? sessions.read(row, 'amr') : '',
       authenticatedAt: sessions.read(row, 'authenticatedAt'),
+      isPersistent: sessions.read(row, 'isPersistent'),
       expiresAt: sessions.read(row, 'expiresAt'),
     },
     user: { id: userId, email: users.read(row, 'email') },

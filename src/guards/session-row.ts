@@ -1,0 +1,24 @@
+import type { Request } from 'express'
+import { hashOpaqueToken } from '../opaque-token'
+import type { SessionStore, SessionWithUser } from '../store/auth-store'
+
+interface ReadRow {
+  readonly sessions: SessionStore
+  readonly row: SessionWithUser
+}
+
+const read = new WeakMap<Request, ReadRow>()
+
+/** Keeps what a guard read, so that what comes behind it in the same request asks the same store once. */
+export function keepSessionRow(req: Request, sessions: SessionStore, row: SessionWithUser): void {
+  read.set(req, { sessions, row })
+}
+
+/** Returns what a guard of this request read of the session with this id, or with this cookie; null where none did. */
+export function sessionRowOf(req: Request, sessions: SessionStore, named: { id: string } | { token: string }): SessionWithUser | null {
+  const known = read.get(req)
+  if (known?.sessions !== sessions) return null
+  const { session } = known.row
+  const isNamed = 'id' in named ? session.id === named.id : session.tokenHash === hashOpaqueToken(named.token)
+  return isNamed ? known.row : null
+}
