@@ -1,5 +1,6 @@
 import type { Agent, Dispatcher } from 'undici'
 import { ConfigurationError } from './errors'
+import { withOwnMessage } from './logger'
 
 /**
  * What a call is for. Anybody can cause the calls about a `token` in hand; a `callback` had to show its state. So calls of one purpose
@@ -60,6 +61,7 @@ export class HttpClientError extends Error {
   constructor(code: string, message: string) {
     super(message)
     this.code = code
+    withOwnMessage(this)
   }
 }
 
@@ -84,7 +86,7 @@ export function createHttpClient(options: HttpClientOptions = {}): HttpClient {
       return response
     } catch (error) {
       countOutcome(origin, circuitBreaker, { era, isSuccess: false })
-      throw error instanceof HttpClientError ? error : new HttpClientError(codeOf(error), 'The provider did not answer.')
+      throw error instanceof HttpClientError ? error : new HttpClientError(codeOf(error), noAnswer)
     } finally {
       origin.inFlight -= 1
     }
@@ -93,6 +95,7 @@ export function createHttpClient(options: HttpClientOptions = {}): HttpClient {
   return client
 }
 
+const noAnswer = 'The provider did not answer: check the address of the endpoint, and that this server can reach it.'
 const bounded = new WeakSet<HttpClient>()
 
 /** Whether a client keeps the deadline and the byte cap by itself: one that was made here, and not what a host wrapped it in. */
@@ -104,7 +107,7 @@ function targetOf(url: string): URL {
   try {
     return new URL(url)
   } catch {
-    throw new HttpClientError('ERR_INVALID_URL', 'The provider did not answer.')
+    throw new HttpClientError('ERR_INVALID_URL', noAnswer)
   }
 }
 

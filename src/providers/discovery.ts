@@ -2,12 +2,15 @@ import { ConfigurationError, OAuthProviderUnavailableError } from '../errors'
 import { type HttpClient, HttpClientError } from '../http-client'
 import { seeTroubleshooting } from '../troubleshooting'
 import { requireEndpoint } from './client-options'
+import { SIGNATURE_ALGORITHMS, type SignatureAlgorithm } from './jws'
 import { callProvider, parseJsonObject } from './provider-request'
 
 export interface Discovery {
   endpoints: DiscoveredEndpoints
   /** RFC 9207 section 3: every authorization response of this provider has `iss`. */
   sendsIssuerParameter: boolean
+  /** Which signatures of id_tokens count. */
+  idTokenAlgorithms: readonly SignatureAlgorithm[]
 }
 
 export interface DiscoveredEndpoints {
@@ -40,6 +43,7 @@ export async function readDiscovery(issuer: string, httpClient: HttpClient, prov
   return {
     endpoints: endpointsOf(document, issuer),
     sendsIssuerParameter: document['authorization_response_iss_parameter_supported'] === true,
+    idTokenAlgorithms: algorithmsOf(document['id_token_signing_alg_values_supported']),
   }
 }
 
@@ -89,4 +93,9 @@ function endpoint(document: Record<string, unknown>, name: string): string {
 /** Section 3: in the header where nothing is listed. */
 function authenticationOf(supported: unknown = ['client_secret_basic']): DiscoveredEndpoints['clientAuthentication'] {
   return Array.isArray(supported) && supported.includes('client_secret_basic') ? 'client_secret_basic' : 'client_secret_post'
+}
+
+/** Those that are listed; a document without a list narrows nothing. */
+function algorithmsOf(supported: unknown): readonly SignatureAlgorithm[] {
+  return Array.isArray(supported) ? SIGNATURE_ALGORITHMS.filter((algorithm) => supported.includes(algorithm)) : SIGNATURE_ALGORITHMS
 }

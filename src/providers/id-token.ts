@@ -1,7 +1,8 @@
-import { AppError, OAuthError } from '../errors'
-import { SIGNATURE_ALGORITHMS } from './jws'
+import { AppError } from '../errors'
+import type { SignatureAlgorithm } from './jws'
 import type { KeySet } from './key-set'
-import { checkClaims, readHeader, readUnverifiedClaims, refused, type TokenClaims, verifySignature } from './signed-token'
+import { unusableIdentity } from './provider-refusal'
+import { checkClaims, readHeader, readUnverifiedClaims, reasonOf, refused, type TokenClaims, verifySignature } from './signed-token'
 
 export interface IdTokenRules {
   clientId: string
@@ -10,6 +11,10 @@ export interface IdTokenRules {
   keySet: KeySet | null
   /** What the authorization request sent; undefined: none was sent. */
   nonce: string | undefined
+  /** Which signatures count: those that the provider lists. */
+  algorithms: readonly SignatureAlgorithm[]
+  /** True: it came with a code of ours, so that nobody else can have made it up. */
+  isOwnExchange: boolean
   provider: string
   now: Date
 }
@@ -21,23 +26,24 @@ export interface IdTokenRules {
  */
 export async function verifyIdToken(idToken: string, rules: IdTokenRules): Promise<TokenClaims> {
   try {
-    const header = readHeader(idToken, SIGNATURE_ALGORITHMS)
+    const header = readHeader(idToken, rules.algorithms)
     const claims = rules.keySet
-      ? verifySignature(idToken, (await rules.keySet.find(header)).key, header.alg)
+      ? verifySignature(idToken, (await rules.keySet.find(header, rules)).key, header.alg)
       : readUnverifiedClaims(idToken)
     const checked = checkClaims(claims, { acceptsIssuer: rules.acceptsIssuer, required: ['aud', 'iat'], now: rules.now })
     checkAudience(checked, rules.clientId)
-    if (rules.nonce !== undefined && checked['nonce'] !== rules.nonce) throw refused('nonce is not the one that was sent')
+    if (rules.nonce !== undefined && checked['nonce'] !== rules.nonce)
+      throw refused('nonce is not the one that was sent: the provider must repeat it, and for the login that began')
     return checked
   } catch (error) {
     if (!(error instanceof AppError)) throw error
-    throw new OAuthError({ details: { provider: rules.provider, status: null, body: null }, cause: error.cause ?? error })
+    throw unusableIdentity(rules.provider, `id_token refused: ${reasonOf(error)}`)
   }
 }
 
 /** Rules 3 to 5: issued for us; with several audiences, or a named party, by us. */
 function checkAudience({ aud, azp }: TokenClaims, clientId: string): void {
   const audiences: unknown[] = Array.isArray(aud) ? aud : [aud]
-  if (clientId === '' || !audiences.includes(clientId)) throw refused('aud does not name this client')
-  if ((audiences.length > 1 || azp !== undefined) && azp !== clientId) throw refused('azp is not this client')
+  if (clientId === '' || !audiences.includes(clientId)) throw refused('aud does not name this client: check clientId')
+  if ((audiences.length > 1 || azp !== undefined) && azp !== clientId) throw refused('azp is not this client: check clientId')
 }

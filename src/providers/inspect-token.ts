@@ -11,7 +11,7 @@ type Claims = Record<string, unknown>
 // What a provider says of a token it is shown. Asked anew for every login: an answer that is kept outlives a revocation.
 
 /**
- * RFC 7662. A token that is not valid is answered with 200 (section 2.2), so a 4xx is about how we asked: our credentials, mostly.
+ * RFC 7662. A token that is not valid is answered with 200 (section 2.2), so a 4xx is about how we asked, our credentials mostly; but `unsupported_token_type` is about the token.
  *
  * @throws OAuthTokenRejectedError unless `active` is true, and the token timely and an access token
  * @throws OAuthError for a 4xx; OAuthProviderUnavailableError when there is no answer to read
@@ -19,12 +19,16 @@ type Claims = Record<string, unknown>
 export async function introspect(connection: ProviderConnection, url: string, accessToken: string, now: Date): Promise<Claims> {
   const form = new URLSearchParams({ token: accessToken, token_type_hint: 'access_token' })
   const { request, secrets } = connection.authenticate(form)
-  const claims = await ask(connection, url, request, (answer) =>
-    providerRefusal(connection.providerName, answer, [accessToken, ...secrets]),
-  )
+  const claims = await ask(connection, url, request, (answer) => {
+    // Of RFC 7009: some servers answer so to a token of a kind that they do not know.
+    const isOfNoKnownKind = answer.status === 400 && parseJsonObject(answer.body)?.['error'] === 'unsupported_token_type'
+    return isOfNoKnownKind
+      ? refused('the provider does not know the token')
+      : providerRefusal(connection.providerName, answer, [accessToken, ...secrets])
+  })
   if (claims['active'] !== true) throw refused('the token is not active')
   requireTimely(claims, now)
-  refuseOtherKinds(null, claims)
+  refuseOtherKinds(claims)
   return claims
 }
 

@@ -1,5 +1,6 @@
 import { OAuthProviderUnavailableError } from '../errors'
 import { type HttpClient, HttpClientError } from '../http-client'
+import { withOwnMessage } from '../logger'
 import { callProvider, isPlainObject, parseJsonObject } from './provider-request'
 import { createRetryClock } from './retry-clock'
 import { refused, type TokenHeader } from './signed-token'
@@ -19,12 +20,13 @@ export interface KeySetOptions {
 
 export interface KeySet {
   /**
-   * The key that may check a token with this header.
+   * The key that may check a token with this header. For a token of our own exchange an unknown `kid` is looked for again after 5 seconds:
+   * strangers cannot make one up, and a provider may change its keys in the very minute of the last reading.
    *
    * @throws OAuthTokenRejectedError when the set that was read has no such key, or has it in an unusable form
    * @throws OAuthProviderUnavailableError when the set cannot be read or holds no signing key
    */
-  find(header: KeyName): Promise<VerificationKey>
+  find(header: KeyName, asked?: { isOwnExchange: boolean }): Promise<VerificationKey>
   /**
    * The same key while the set that was read may serve, without a promise, and without waiting for a fetch; null: ask
    * `find`. A key that is read again unchanged stays the same object.
@@ -45,6 +47,7 @@ interface Keys {
 const MAX_KEYS = 100
 const MAX_KEY_SET_BYTES = 1024 * 1024
 const DEFAULT_STALE_SECONDS = 86_400
+const OWN_EXCHANGE_COOLDOWN_SECONDS = 5
 /** Of its lifespan: from here on a set that is in use is read again, so that nobody waits for it. */
 const REFRESHED_AT = 0.8
 
@@ -67,7 +70,7 @@ export function createKeySet(options: KeySetOptions): KeySet {
   }
   /** The set that was read last, if it is younger. */
   const readWithin = (seconds: number) => (cached !== null && isWithin(cached.at, seconds) ? cached.keys : null)
-  const isUnknownCoolingDown = () => askedForUnknownAt !== null && isWithin(askedForUnknownAt, minRefreshIntervalSeconds)
+  const isCoolingDown = (seconds: number) => askedForUnknownAt !== null && isWithin(askedForUnknownAt, seconds)
 
   async function fetchOnce(): Promise<Keys> {
     const at = now().getTime()
@@ -75,7 +78,7 @@ export function createKeySet(options: KeySetOptions): KeySet {
       const keys = await fetchKeys(options, cached?.keys ?? null)
       const isGood = keys.usable.size > 0
       // No signing key is as good as no answer, and takes away none of the keys that are known.
-      if (!isGood && readWithin(Math.max(lifespanSeconds, staleIfErrorSeconds))) throw new OAuthProviderUnavailableError()
+      if (!isGood && readWithin(Math.max(lifespanSeconds, staleIfErrorSeconds))) throw unreadable('it holds no signing key')
       cached = { keys, at }
       if (isGood) retry.succeeded()
       else retry.failed()
@@ -87,7 +90,7 @@ export function createKeySet(options: KeySetOptions): KeySet {
   }
 
   function refresh(): Promise<Keys> {
-    if (!inFlight && !retry.isDue()) return Promise.reject(new OAuthProviderUnavailableError())
+    if (!inFlight && !retry.isDue()) return Promise.reject(unreadable('it failed lately'))
     inFlight ??= fetchOnce().finally(() => {
       inFlight = null
     })
@@ -127,13 +130,14 @@ export function createKeySet(options: KeySetOptions): KeySet {
       const seconds = retry.secondsLeft() ?? Math.min(cooldown, minRefreshIntervalSeconds)
       return Math.max(1, Math.ceil(seconds))
     },
-    async find(header) {
-      if (header.kid === null) throw refused('the header names no key')
+    async find(header, { isOwnExchange } = { isOwnExchange: false }) {
+      if (header.kid === null) throw refused('the header names no key (kid)')
       const served = servable()
       const keys = served ?? (await read())
       if (knows(keys, header.kid)) return pick(keys, header)
       // What was read for this very caller is not read again for it.
-      const isDone = !retry.hasFailed() && (served === null || isUnknownCoolingDown())
+      const cooldown = isOwnExchange ? OWN_EXCHANGE_COOLDOWN_SECONDS : minRefreshIntervalSeconds
+      const isDone = !retry.hasFailed() && (served === null || isCoolingDown(cooldown))
       return pick(isDone ? keys : await refreshForUnknown(), header)
     },
   }
@@ -146,8 +150,8 @@ function knows({ usable, unusable }: Keys, kid: string): boolean {
 function pick(keys: Keys, header: KeyName): VerificationKey {
   const key = only(keys, header)
   if (key) return key
-  if (keys.usable.size === 0 && !keys.unusable.has(header.kid ?? '')) throw new OAuthProviderUnavailableError()
-  throw refused('the key set has no such key, or not for this algorithm')
+  if (keys.usable.size === 0 && !keys.unusable.has(header.kid ?? '')) throw unreadable('it holds no signing key')
+  throw refused('the key set has no such key, or not for this algorithm: check jwksUri')
 }
 
 /** Two keys of one name for one algorithm: which one is meant cannot be known, so it is none. */
@@ -169,11 +173,17 @@ async function fetchKeys({ httpClient, jwksUri }: KeySetOptions, earlier: Keys |
       purpose: 'keys',
     })
     const members = answer.status >= 200 && answer.status < 300 ? parseJsonObject(answer.body)?.['keys'] : null
-    if (!Array.isArray(members) || members.length > MAX_KEYS) throw new OAuthProviderUnavailableError()
+    if (!Array.isArray(members) || members.length > MAX_KEYS)
+      throw unreadable(`status ${answer.status}, no list of at most ${MAX_KEYS} keys`)
     return readKeys(members, earlier)
   } catch (error) {
-    throw error instanceof HttpClientError ? new OAuthProviderUnavailableError({ cause: error }) : error
+    throw error instanceof HttpClientError ? unreadable(error.code) : error
   }
+}
+
+function unreadable(why: string): OAuthProviderUnavailableError {
+  const reason = `the key set cannot be read (${why}): check jwksUri, and that this server can reach it`
+  return new OAuthProviderUnavailableError({ cause: withOwnMessage(new Error(reason)) })
 }
 
 function readKeys(members: unknown[], earlier: Keys | null): Keys {

@@ -45,10 +45,31 @@ export async function requestTokens(connection: ProviderConnection, input: CodeE
  *   was no answer to read and the token is in hand, so that the same may be tried again
  */
 export function getWithBearer(connection: ProviderConnection, url: string, tokens: OAuthTokens): Promise<Record<string, unknown>> {
-  return read(connection, url, tokens, (body) => {
-    const content = parseJsonObject(body)
-    return content && !isPresent(content['error']) ? content : null
-  })
+  return read(connection, url, tokens, readObject)
+}
+
+function readObject(body: Buffer): Record<string, unknown> | null {
+  const content = parseJsonObject(body)
+  return content && !isPresent(content['error']) ? content : null
+}
+
+/** RFC 7515 section 3.1, or the five parts of RFC 7516 section 3.1. */
+function readCompact(body: Buffer): string | null {
+  const text = body.toString('latin1').trim()
+  return /^[\w-]+(?:\.[\w-]*){2}(?:\.[\w-]*\.[\w-]*)?$/.test(text) ? text : null
+}
+
+/**
+ * The same for an endpoint that may also answer with a JWT, which comes back as it is: whoever asks has to check it.
+ *
+ * @throws as `getWithBearer`
+ */
+export function getClaimsWithBearer(
+  connection: ProviderConnection,
+  url: string,
+  tokens: OAuthTokens,
+): Promise<Record<string, unknown> | string> {
+  return read(connection, url, tokens, (body) => readObject(body) ?? readCompact(body), 'application/json, application/jwt')
 }
 
 /**
@@ -65,8 +86,9 @@ async function read<Content>(
   url: string,
   { accessToken, proof }: OAuthTokens,
   parse: (body: Buffer) => Content | null,
+  accept = 'application/json',
 ): Promise<Content> {
-  const headers = { accept: 'application/json', authorization: `Bearer ${accessToken}` }
+  const headers = { accept, authorization: `Bearer ${accessToken}` }
   const { answer, failure } = await askProvider(connection, url, { headers, purpose: proof ? 'token' : 'callback' })
   const content = answer && isSuccess(answer) ? parse(answer.body) : null
   if (content) return content

@@ -7,20 +7,25 @@ import {
   OAuthProviderUnavailableError,
 } from '../errors'
 import { createHttpClient } from '../http-client'
+import { refusePossibleIdToken } from './access-token-kind'
 import { requireAudience } from './audience'
 import { type ClientAuthentication, type ClientCredentials, createAuthenticate } from './client-authentication'
 import { checkClientOptions, KEY_SET_OPTIONS, type KeySetClientOptions, requireEndpoint, requireStaleSeconds } from './client-options'
 import { type DiscoveredEndpoints, readDiscovery } from './discovery'
-import { verifyIdToken } from './id-token'
+import { type IdTokenRules, verifyIdToken } from './id-token'
 import { limitInFlight } from './in-flight'
 import { introspect, readTokeninfo } from './inspect-token'
+import { SIGNATURE_ALGORITHMS, type SignatureAlgorithm } from './jws'
 import { createKeySet, type KeySet } from './key-set'
+import { mergeClaims } from './merge-claims'
 import { normalizeProfile, requireSubject } from './normalize-profile'
-import { connectTo, getWithBearer, type ProviderConnection, requestTokens } from './oauth2-request'
+import { connectTo, type ProviderConnection, requestTokens } from './oauth2-request'
 import { refuseOtherSubject } from './proven-subject'
 import type { CodeExchange, OAuthTokens, OAuthUser, ProviderClient, TokenProof } from './provider-client'
 import { unusableIdentity } from './provider-refusal'
+import { typeOf } from './signed-token'
 import type { TokenVerifier } from './token-verifier'
+import { readUserinfo } from './userinfo'
 
 export interface OidcClientOptions extends Omit<KeySetClientOptions, 'endpoints'> {
   /** Where the browser goes to log in. */
@@ -68,6 +73,7 @@ export class OidcClient implements ProviderClient {
   readonly #connection: ProviderConnection
   readonly #keySet: KeySet | null
   #requiresIssuerParameter = false
+  #idTokenAlgorithms: readonly SignatureAlgorithm[] = SIGNATURE_ALGORITHMS
   #now: () => Date = () => new Date()
   /** What the id_token of these very tokens proved; null: none came back. */
   readonly #verifiedClaims = new WeakMap<OAuthTokens, Claims | null>()
@@ -107,9 +113,10 @@ export class OidcClient implements ProviderClient {
     checkClientOptions('OidcClient.discover', options, KEY_SET_OPTIONS)
     const httpClient = options.httpClient ?? createHttpClient()
     // `this` is the subclass the host wrote: its parseUser must not be lost.
-    const { endpoints, sendsIssuerParameter } = await readDiscovery(issuer, httpClient, options.providerName ?? 'oidc')
+    const { endpoints, sendsIssuerParameter, idTokenAlgorithms } = await readDiscovery(issuer, httpClient, options.providerName ?? 'oidc')
     const client = new this({ ...options, httpClient, ...endpoints, ...authenticationOf(options, endpoints) })
     client.#requiresIssuerParameter = sendsIssuerParameter
+    client.#idTokenAlgorithms = idTokenAlgorithms
     return client
   }
 
@@ -134,7 +141,7 @@ export class OidcClient implements ProviderClient {
   async exchangeCode(input: CodeExchange): Promise<OAuthTokens> {
     if (this.clientId === '') throw new NotImplementedError(`${this.providerName}: clientId is empty; a code cannot be exchanged.`)
     const tokens = await requestTokens(this.#connection, input)
-    const claims = tokens.idToken === null ? null : await this.#verify(tokens.idToken, input.nonce)
+    const claims = tokens.idToken === null ? null : await this.#verify(tokens.idToken, { nonce: input.nonce, isOwnExchange: true })
     this.#verifiedClaims.set(tokens, claims)
     return tokens
   }
@@ -149,6 +156,7 @@ export class OidcClient implements ProviderClient {
   async verifyTokenAudience(accessToken: string): Promise<TokenProof> {
     const claims = await this.#inspect(accessToken)
     requireAudience(claims, [this.clientId, ...this.extraAudiences])
+    if (this.#options.tokenVerifier) refusePossibleIdToken(typeOf(accessToken), claims)
     return { claims }
   }
 
@@ -159,13 +167,14 @@ export class OidcClient implements ProviderClient {
    */
   async fetchUser(tokens: OAuthTokens): Promise<OAuthUser> {
     const proven = await this.#provenClaims(tokens)
-    const claims = await this.#profileClaims(tokens, proven)
+    const profile = await this.#profileClaims(tokens, proven)
     // OpenID Connect Core section 5.3.2: userinfo of another subject must not be used.
-    const subject = requireSubject(this.providerName, claims['sub'])
+    const subject = requireSubject(this.providerName, profile['sub'])
     if (proven && requireSubject(this.providerName, proven['sub']) !== subject) {
-      throw unusableIdentity(this.providerName, 'the profile is of another subject than the id_token')
+      throw unusableIdentity(this.providerName, 'sub: the profile is of another subject than the id_token; check userinfoUrl')
     }
     refuseOtherSubject(tokens.proof, subject)
+    const claims = proven && !this.#options.tokenVerifier ? mergeClaims(proven, profile) : profile
     const user = normalizeProfile(this.providerName, this.parseUser(claims, tokens))
     return this.#options.trustEmail === false ? { ...user, emailVerified: null } : user
   }
@@ -199,10 +208,13 @@ export class OidcClient implements ProviderClient {
     return createKeySet({ jwksUri, httpClient: this.#connection.httpClient, now: () => this.#now(), ...stale })
   }
 
-  #verify(idToken: string, nonce: string | undefined): Promise<Claims> {
-    const { clientId, providerName: provider } = this
+  #verify(idToken: string, expected: Pick<IdTokenRules, 'nonce' | 'isOwnExchange'>): Promise<Claims> {
+    return verifyIdToken(idToken, { ...this.#rules(), ...expected, provider: this.providerName, algorithms: this.#idTokenAlgorithms })
+  }
+
+  #rules() {
     const acceptsIssuer = (issuer: string) => this.acceptsIssuer(issuer)
-    return verifyIdToken(idToken, { clientId, acceptsIssuer, keySet: this.#keySet, nonce, provider, now: this.#now() })
+    return { clientId: this.clientId, acceptsIssuer, keySet: this.#keySet, now: this.#now() }
   }
 
   async #inspect(accessToken: string): Promise<Claims> {
@@ -220,13 +232,13 @@ export class OidcClient implements ProviderClient {
     const known = this.#verifiedClaims.get(tokens)
     if (known !== undefined || tokens.idToken === null) return known ?? null
     if (!this.#keySet) throw unusableIdentity(this.providerName, 'an id_token of unknown origin, and no jwksUri to check it')
-    return this.#verify(tokens.idToken, undefined)
+    return this.#verify(tokens.idToken, { nonce: undefined, isOwnExchange: false })
   }
 
   async #profileClaims(tokens: OAuthTokens, proven: Claims | null): Promise<Claims> {
     const { tokenVerifier, userinfoUrl } = this.#options
     if (tokenVerifier) return this.#claimsOfAccessToken(tokenVerifier, tokens)
-    if (userinfoUrl !== undefined) return getWithBearer(this.#connection, userinfoUrl, tokens)
+    if (userinfoUrl !== undefined) return readUserinfo(this.#connection, userinfoUrl, tokens, this.#rules())
     if (proven) return proven
     throw new NotImplementedError(`${this.providerName}: no userinfoUrl, no tokenVerifier and no id_token to read the profile from.`)
   }

@@ -32,8 +32,8 @@ export function tokenRefusal(
   return new OAuthError({ details, cause: answer ? said(answer, { isCredentialStatus: answer.status === 401 }) : cause })
 }
 
-function said({ body }: ProviderAnswer, { isCredentialStatus } = { isCredentialStatus: false }): ProviderSaidNo {
-  return new ProviderSaidNo(parseJsonObject(body)?.['error'], { isCredentialStatus })
+function said({ status, body }: ProviderAnswer, { isCredentialStatus } = { isCredentialStatus: false }): ProviderSaidNo {
+  return new ProviderSaidNo(parseJsonObject(body)?.['error'], { status, isCredentialStatus })
 }
 
 /** 502 OAUTH_PROVIDER_UNAVAILABLE, which may be tried again: there was no answer, or none that says anything. */

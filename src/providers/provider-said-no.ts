@@ -1,6 +1,6 @@
 import { withOwnMessage } from '../logger'
 
-/** Why a provider's answer was refused, for logs: what it calls the error, and whether it refuses this application. */
+/** Why a provider's answer was refused, for logs: what it calls the error, what to do about it, and whether it refuses this application. */
 export class ProviderSaidNo extends Error {
   override readonly name = 'ProviderSaidNo'
   /** The provider's `error` (RFC 6749 section 5.2); `other` for what is no error code; null where it has none. */
@@ -8,11 +8,15 @@ export class ProviderSaidNo extends Error {
   /** Our id, our secret, the way we send them, or our redirect URI is wrong: for the operator to mend, and not for the visitor. */
   readonly refusesClient: boolean
 
-  /** @param isCredentialStatus the status alone says that our credentials were refused */
-  constructor(error: unknown, { isCredentialStatus }: { isCredentialStatus: boolean }) {
+  /**
+   * @param status of its answer; null: not known
+   * @param isCredentialStatus the status alone says that our credentials were refused
+   */
+  constructor(error: unknown, { status, isCredentialStatus }: { status: number | null; isCredentialStatus: boolean }) {
+    const code = errorCode(error)
     const refusesClient = isCredentialStatus || clientErrors.includes(error)
-    super(refusesClient ? 'The provider refused this application.' : 'The provider refused, or gave an unusable answer.')
-    this.code = errorCode(error)
+    super(refusesClient ? 'The provider refused this application.' : `The provider refused: ${adviceOn(code, status)}`)
+    this.code = code
     this.refusesClient = refusesClient
     withOwnMessage(this)
   }
@@ -20,7 +24,33 @@ export class ProviderSaidNo extends Error {
 
 const clientErrors: readonly unknown[] = ['invalid_client', 'unauthorized_client', 'redirect_uri_mismatch', 'incorrect_client_credentials']
 
-function errorCode(error: unknown): string | null {
+/** What may stand in a log of a provider's `error`; null: there is none. */
+export function errorCode(error: unknown): string | null {
   if (error === undefined || error === null) return null
   return typeof error === 'string' && /^[A-Za-z0-9_.:-]{1,64}$/.test(error) ? error : 'other'
+}
+
+const advice: Readonly<Record<string, string>> = {
+  invalid_grant:
+    'invalid_grant: the code was used or has expired, or the redirect URI or PKCE verifier is not that of the login. If every login ends so, check redirectUri and pkce',
+  invalid_request: 'invalid_request: check clientAuthentication, pkce and redirectUri, and the description of the error',
+  invalid_request_uri: 'invalid_request_uri: the pushed request has expired; begin the login anew',
+  invalid_scope: 'invalid_scope: check scopes of this client, here and at the provider',
+  insufficient_scope: 'insufficient_scope: add the scope that the endpoint asks for to scopes',
+  invalid_token: 'invalid_token: the endpoint does not take this access token; check that userinfoUrl is of this provider',
+  unauthorized_client: 'unauthorized_client: allow the authorization code grant for this client at the provider',
+  unsupported_grant_type: 'unsupported_grant_type: allow the authorization code grant for this client at the provider',
+  unsupported_response_type: 'unsupported_response_type: allow response type code for this client at the provider',
+  bad_verification_code: 'bad_verification_code: the code was used or has expired',
+  server_error: 'server_error: the provider fails; look at its own log, and try again',
+  temporarily_unavailable: 'temporarily_unavailable: the provider fails; try again',
+}
+
+/** What an operator does about a provider's `error`, or about an answer without one. */
+export function adviceOn(code: string | null, status: number | null): string {
+  if (code !== null) return (Object.hasOwn(advice, code) && advice[code]) || `${code}: look it up in the documentation of the provider`
+  if (status === null || status >= 500) return 'it gave no reason; look at its own log, and try again'
+  if (status >= 400) return 'it gave no reason; check the address of the endpoint, and what this client may do there'
+  if (status >= 300) return 'a redirect is not followed; use the address that it leads to'
+  return 'the answer is no JSON object of the form that the standard asks for; check the address of the endpoint'
 }

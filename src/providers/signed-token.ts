@@ -1,5 +1,5 @@
 import type { KeyObject } from 'node:crypto'
-import { OAuthTokenRejectedError } from '../errors'
+import { type AppError, OAuthTokenRejectedError } from '../errors'
 import { withOwnMessage } from '../logger'
 import { isSignedBy, type SignatureAlgorithm } from './jws'
 import { isPlainObject, parseJsonObject } from './provider-request'
@@ -33,10 +33,17 @@ export const CLOCK_SKEW_SECONDS = 60
 export function readHeader(token: unknown, algorithms: readonly SignatureAlgorithm[]): TokenHeader {
   const header = segment(token, 0)
   const alg = algorithms.find((algorithm) => algorithm === header['alg'])
-  if (alg === undefined) throw refused('the algorithm is not in the list')
-  if (Object.hasOwn(header, 'crit') || Object.hasOwn(header, 'b64')) throw refused('the header has a critical extension')
+  if (alg === undefined) throw refused(`algorithm not in the list: have the provider sign with one of ${algorithms.join(', ')}`)
+  if (Object.hasOwn(header, 'crit') || Object.hasOwn(header, 'b64'))
+    throw refused('the header has a critical extension, which nobody here knows')
   const { kid, typ } = header
   return { alg, kid: typeof kid === 'string' && kid !== '' ? kid : null, typ: typeof typ === 'string' ? typ : null }
+}
+
+/** The `typ` of the header of a token that was verified; null: none. */
+export function typeOf(token: string): string | null {
+  const { typ } = segment(token, 0)
+  return typeof typ === 'string' ? typ : null
 }
 
 /** The claims as they stand; only for a token that came straight from the token endpoint over TLS. */
@@ -47,7 +54,7 @@ export function readUnverifiedClaims(token: unknown): Record<string, unknown> {
 /** @throws OAuthTokenRejectedError when `key` did not sign this token with `alg` */
 export function verifySignature(token: string, key: KeyObject, alg: SignatureAlgorithm): Record<string, unknown> {
   const claims = segment(token, 1)
-  if (!isSignedBy(token, key, alg)) throw refused('the signature is not valid')
+  if (!isSignedBy(token, key, alg)) throw refused('the signature is not valid: check that jwksUri is of this provider')
   return claims
 }
 
@@ -55,9 +62,11 @@ export function verifySignature(token: string, key: KeyObject, alg: SignatureAlg
 export function checkClaims(claims: Record<string, unknown>, rules: ClaimRules): TokenClaims {
   const { iss, sub, exp } = claims
   const seconds = rules.now.getTime() / 1000
-  if (typeof iss !== 'string' || iss === '' || !rules.acceptsIssuer(iss)) throw refused('iss is not the issuer')
+  if (typeof iss !== 'string' || iss === '' || !rules.acceptsIssuer(iss))
+    throw refused('iss is not the issuer: set issuer exactly as the provider spells it in its tokens')
   if (typeof sub !== 'string' || sub === '') throw refused('sub is missing')
-  if (typeof exp !== 'number' || !Number.isFinite(exp) || exp <= seconds) throw refused('exp is missing or past')
+  if (typeof exp !== 'number' || !Number.isFinite(exp)) throw refused('exp is missing')
+  if (exp <= seconds) throw refused(`expired ${Math.ceil(seconds - exp)} s ago (exp): ${clocks}`)
   for (const name of ['nbf', 'iat']) requirePast(claims, name, seconds)
   for (const name of rules.required ?? []) requirePresent(claims, name)
   return { ...claims, iss, sub, exp }
@@ -66,8 +75,11 @@ export function checkClaims(claims: Record<string, unknown>, rules: ClaimRules):
 function requirePast(claims: Record<string, unknown>, name: string, seconds: number): void {
   const time = claims[name]
   if (time === undefined) return
-  if (typeof time !== 'number' || !Number.isFinite(time) || time > seconds + CLOCK_SKEW_SECONDS) throw refused(`${name} is not in the past`)
+  if (typeof time !== 'number' || !Number.isFinite(time)) throw refused(`${name} is no time`)
+  if (time > seconds + CLOCK_SKEW_SECONDS) throw refused(`${name} is ${Math.ceil(time - seconds)} s ahead: ${clocks}`)
 }
+
+const clocks = 'check the clocks of this server and of the provider (NTP)'
 
 function requirePresent(claims: Record<string, unknown>, name: string): void {
   const value = Object.hasOwn(claims, name) ? claims[name] : null
@@ -78,13 +90,21 @@ function requirePresent(claims: Record<string, unknown>, name: string): void {
 function segment(token: unknown, index: 0 | 1): Record<string, unknown> {
   if (typeof token !== 'string' || token.length > MAX_TOKEN_LENGTH) throw refused('not a token')
   const parts = token.split('.')
+  // RFC 7516 section 3.1.
+  if (parts.length === 5)
+    throw refused('it is encrypted (JWE), which is not supported: register this client at the provider without encryption')
   if (parts.length !== 3 || !parts.every((part) => /^[\w-]*$/.test(part))) throw refused('not a JWT')
   const content = parseJsonObject(Buffer.from(parts[index] ?? '', 'base64url'))
   if (!isPlainObject(content)) throw refused('not a JWT')
   return content
 }
 
-/** `reason` is a sentence of ours, without a value of the token. */
+/** Why, in our own words, for logs. */
+export function reasonOf({ cause, code }: AppError): string {
+  return cause instanceof Error ? cause.message : code
+}
+
+/** `reason` is a sentence of ours: which check failed, and what to do. It has no text of the token. */
 export function refused(reason: string): OAuthTokenRejectedError {
   return new OAuthTokenRejectedError({ cause: withOwnMessage(new Error(reason)) })
 }

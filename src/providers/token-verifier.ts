@@ -1,6 +1,6 @@
 import { ConfigurationError } from '../errors'
 import { createHttpClient, type HttpClient } from '../http-client'
-import { refuseOtherKinds } from './access-token-kind'
+import { requireAccessToken } from './access-token-kind'
 import { requireEndpoint, requireStaleSeconds } from './client-options'
 import { SIGNATURE_ALGORITHMS, type SignatureAlgorithm } from './jws'
 import { createKeySet } from './key-set'
@@ -25,6 +25,10 @@ export interface TokenVerifierOptions {
   jwksUri: string
   /** A closed list, for example `['RS256']`. `none` and the HMAC family are dropped even if listed. */
   algorithms: readonly string[]
+  /**
+   * Only tokens whose header says `typ: at+jwt` (RFC 9068), so that no id_token passes for an access token. Set it wherever the provider does.
+   */
+  typ?: 'at+jwt'
   /** Beside `exp`, `iss` and `sub`, which are always required. */
   requiredClaims?: readonly string[]
   /** How long a key set is used before it is read again, in seconds. Default 300. A set in use is read again in the background before that. */
@@ -50,7 +54,7 @@ export function createTokenVerifier(options: TokenVerifierOptions): TokenVerifie
       const header = readHeader(token, algorithms)
       const { key } = await keySet.find(header)
       const claims = verifySignature(token, key, header.alg)
-      refuseOtherKinds(header.typ, claims)
+      requireAccessToken(header.typ, claims, { mustSayType: options.typ !== undefined })
       return checkClaims(claims, { acceptsIssuer: (value) => value === issuer, required: requiredClaims, now: now() })
     },
     useClock(clock) {
@@ -63,6 +67,7 @@ const OPTION_NAMES = [
   'issuer',
   'jwksUri',
   'algorithms',
+  'typ',
   'requiredClaims',
   'lifespanSeconds',
   'minRefreshIntervalSeconds',
@@ -76,6 +81,7 @@ function checkOptions(options: TokenVerifierOptions): SignatureAlgorithm[] {
   if (unknown !== undefined) throw new ConfigurationError(`createTokenVerifier: unknown option ${unknown}.`)
   if (typeof options.issuer !== 'string' || options.issuer === '') throw missing('issuer', "the provider's issuer, exactly as in `iss`")
   requireEndpoint('createTokenVerifier', 'jwksUri', options.jwksUri)
+  if (options.typ !== undefined && options.typ !== 'at+jwt') throw missing('typ', "'at+jwt', or left out")
   if (!isListOfText(options.requiredClaims ?? [])) throw missing('requiredClaims', 'an array of claim names')
   for (const name of ['lifespanSeconds', 'minRefreshIntervalSeconds'] as const) requireSeconds(name, options[name])
   requireStaleSeconds('createTokenVerifier', options.staleIfErrorSeconds)

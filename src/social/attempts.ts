@@ -1,13 +1,14 @@
 import { randomBytes } from 'node:crypto'
 import type { Request, Response } from 'express'
 import type { AuthContext } from '../context'
-import { OAuthProviderDeniedError, OAuthStateMismatchError, UnauthorizedError } from '../errors'
+import { OAuthStateMismatchError, UnauthorizedError } from '../errors'
 import { readCredential } from '../guards/credentials'
 import { askedLocale } from '../http/locale'
-import { queryParameter, queryValues } from '../http/query-parameter'
+import { queryParameter } from '../http/query-parameter'
 import { verifyAccessToken } from '../session/access-token'
 import { isAccountDigest } from '../session/account-digest'
 import type { Destination } from '../session/destination'
+import { deniedBy } from './provider-denial'
 import { type Attempt, type Intent, parallelAttempts, readAttempts, sameText, writeAttempts } from './state-cookie'
 
 const longestState = 512
@@ -41,11 +42,12 @@ export function beginAttempt(
  */
 export async function takeAttempt(ctx: AuthContext, req: Request, res: Response, provider: string): Promise<Attempt> {
   const attempts = readAttempts(ctx, req)
-  if (isDenied(req)) {
-    writeAttempts(ctx, res, [])
-    throw new OAuthProviderDeniedError()
-  }
   const attempt = findAttempt(ctx, req, provider)
+  const denial = deniedBy(ctx, req, { provider, isOurs: attempt !== null })
+  if (denial) {
+    writeAttempts(ctx, res, [])
+    throw denial
+  }
   if (!attempt || !(await ctx.stateMarkers.claim(attempt.random, attempt.expiresAt)) || !(await isStillMeant(ctx, req, attempt))) {
     writeAttempts(ctx, res, [])
     throw new OAuthStateMismatchError()
@@ -62,11 +64,6 @@ export async function takeAttempt(ctx: AuthContext, req: Request, res: Response,
 export function findAttempt(ctx: AuthContext, req: Request, provider: string): Attempt | null {
   const state = queryParameter(req, 'state', longestState)
   return readAttempts(ctx, req).find((attempt) => attempt.provider === provider && sameText(attempt.random, state)) ?? null
-}
-
-/** Any `error` is a denial, however often it comes; an empty one counts as omitted (RFC 6749 section 3.1). */
-function isDenied(req: Request): boolean {
-  return queryValues(req, 'error').some((error) => error !== '')
 }
 
 /**

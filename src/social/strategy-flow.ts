@@ -166,6 +166,6 @@ function refusalOf(thrown: unknown): AppError {
   const { name, code, oauthError } = Object(thrown)
   const { statusCode } = Object(oauthError)
   const isSaid = name === 'TokenError' || name === 'AuthorizationError'
-  const cause = isSaid ? new ProviderSaidNo(code, { isCredentialStatus: false }) : thrown
+  const cause = isSaid ? new ProviderSaidNo(code, { status: null, isCredentialStatus: false }) : thrown
   return new OAuthError({ details: { status: Number.isInteger(statusCode) ? statusCode : null, body: null }, cause })
 }

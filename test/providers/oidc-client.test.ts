@@ -323,7 +323,7 @@ describe('parseUser', () => {
     provider.profile['employee'] = 'e-7'
     const client = new EmployeeClient(provider.oidcOptions({ trustEmail: false }))
     await expect(logIn(client)).resolves.toMatchObject({ subject: 'e-7', provider: 'oidc', emailVerified: null })
-    expect(client.seen).toEqual([provider.profile])
+    expect(client.seen).toEqual([expect.objectContaining({ ...provider.profile, iss: provider.issuer })])
   })
 
   test('is never called with an id_token that failed its checks', async () => {

@@ -287,7 +287,7 @@ describe('outcomes of the application check', () => {
 describe('a generic OIDC client', () => {
   const verifier = () => createTokenVerifier({ issuer: provider.issuer, jwksUri: provider.jwksUri, algorithms: ['RS256'], httpClient })
   const client = (options: object = {}) => new OidcClient(provider.oidcOptions({ httpClient, ...audiences, ...options }))
-  const jwt = (claims: object = {}) => provider.signJwt({ ...provider.idTokenClaims(), ...claims })
+  const jwt = (claims: object = {}) => provider.signJwt({ ...provider.idTokenClaims(), scope: 'openid', ...claims })
 
   test('the offline verifier if there is one; otherwise introspection; otherwise tokeninfo; with none of these 501', async () => {
     const { introspectionUrl, tokeninfoUrl } = provider
@@ -314,6 +314,18 @@ describe('a generic OIDC client', () => {
       [{ aud: undefined }, 'OAUTH_TOKEN_AUDIENCE_MISMATCH'],
     ]
     for (const [claims, code] of rows) expect([claims, ...(await outcomeOf(checked, jwt(claims)))]).toEqual([claims, code, []])
+  })
+
+  test('an id_token is no access token in hand: aud alone names us, unless azp, client_id, scope or scp is there, or typ at+jwt', async () => {
+    const checked = client({ tokenVerifier: verifier() })
+    const bare = { scope: undefined }
+    await outcomeOf(checked, jwt())
+    expect(await outcomeOf(checked, jwt(bare))).toEqual(['OAUTH_TOKEN_REJECTED', []])
+    for (const said of [{ azp: 'client-1' }, { client_id: 'client-1' }, { scope: '' }, { scp: ['read'] }])
+      expect([said, ...(await outcomeOf(checked, jwt({ ...bare, ...said })))]).toEqual([said, 'ok', []])
+    for (const typ of ['at+jwt', 'application/AT+JWT'])
+      expect(await outcomeOf(checked, provider.signJwt(provider.idTokenClaims(), { header: { typ } }))).toEqual(['ok', []])
+    expect(await outcomeOf(checked, jwt({ ...bare, aud: 'other' }))).toEqual(['OAUTH_TOKEN_AUDIENCE_MISMATCH', []])
   })
 
   test('error mapping of offline verification: row by row, with what it costs', async () => {

@@ -35,6 +35,7 @@ describe('options', () => {
     ['issuer', { issuer: undefined }],
     ['jwksUri', { jwksUri: '' }],
     ['jwksUri', { jwksUri: 'http://idp.example/jwks' }],
+    ['typ', { typ: 'JWT' }],
     ['algorithms', { algorithms: [] }],
     ['algorithms', { algorithms: undefined }],
     ['algorithms', { algorithms: 'RS256' }],
@@ -164,6 +165,9 @@ describe('a token', () => {
         signed({ c_hash: 'h' }),
         signed({ s_hash: 'h' }),
         signed({ nonce: null }),
+        // Whatever it calls itself: an older Keycloak repeats the nonce of the login in access tokens.
+        signed({ typ: 'Bearer', nonce: 'n' }),
+        signed({ token_use: 'access_token', nonce: 'n' }),
       ]
       for (const [index, token] of tokens.entries())
         await expect(verifier.verify(token), String(index)).rejects.toBeInstanceOf(OAuthTokenRejectedError)
@@ -179,14 +183,22 @@ describe('a token', () => {
         signed({}, { typ: undefined }),
         signed({ typ: 'Bearer' }),
         signed({ token_use: 'access' }),
-        signed({ token_use: 'access_token', nonce: 'n' }),
-        // Some repeat the nonce of the login: then the token says what it is.
-        signed({ typ: 'Bearer', nonce: 'n' }),
+        signed({ token_use: 'access_token' }),
         signed({ nonce: 'n' }, { typ: 'at+jwt' }),
         signed({ typ: { toString: 1 } }),
       ]
       for (const [index, token] of tokens.entries()) await expect(verifier.verify(token), String(index)).resolves.toBeDefined()
     })
+  })
+
+  test('details 19.12: with typ at+jwt the header has to say it, without case and with or without application/', async () => {
+    const verifier = verifierFor({ typ: 'at+jwt' })
+    for (const typ of ['at+jwt', 'AT+JWT', 'application/at+jwt', 'Application/AT+JWT'])
+      await expect(verifier.verify(provider.signJwt(claims(), { header: { typ } })), typ).resolves.toBeDefined()
+    for (const typ of ['JWT', undefined, 'jwt', 'at+jwt ', 'x/at+jwt', 7])
+      await expect(verifier.verify(provider.signJwt(claims(), { header: { typ } })), String(typ)).rejects.toBeInstanceOf(
+        OAuthTokenRejectedError,
+      )
   })
 
   test.each(['none', 'HS256'])('of alg %s is refused before any key lookup, even if the list names it', async (alg) => {

@@ -271,6 +271,7 @@ describe('single use', () => {
     [
       'a profile without an email',
       (host, query) => {
+        host.provider.idToken = ({ email: _email, ...claims }) => claims
         host.provider.on('userinfo', answer(200, { sub: query['sub'] ?? 'subject-1' }))
         return query
       },
@@ -287,6 +288,7 @@ describe('single use', () => {
     const left = cookiePair(failed)
     expect(left).toBe(other.cookie)
     for (const endpoint of ['token', 'userinfo'] as const) host.provider.on(endpoint, null)
+    host.provider.idToken = null
 
     expect((await callBack(host, other.query, { cookie: left })).status).toBe(200)
     expectMismatch(await callBack(host, failing.query, failing))

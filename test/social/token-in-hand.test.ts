@@ -57,7 +57,7 @@ function inHand(host: Mounted, key: string, body: unknown, headers: Record<strin
 /** A token of this application, of somebody with this profile. */
 function tokenFor(host: Mounted, key: string, profile: Record<string, unknown> = {}): string {
   const { provider } = host
-  if (key === 'verifier') return provider.signJwt({ ...provider.idTokenClaims(), ...profile })
+  if (key === 'verifier') return provider.signJwt({ ...provider.idTokenClaims(), scope: 'openid', ...profile })
   return provider.issueAccessToken({ profile })
 }
 

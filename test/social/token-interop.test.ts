@@ -95,8 +95,8 @@ test('opaque tokens by introspection: our app’s, in either way of authenticati
   const refused = { userId: undefined, asked: ['/token/introspection'] }
   expect(await inHand(host, 'post', strange.accessToken)).toEqual({ ...refused, outcome: 'OAUTH_TOKEN_AUDIENCE_MISMATCH' })
   expect(await inHand(host, 'basic', strange.accessToken)).toEqual({ ...refused, outcome: 'OAUTH_TOKEN_AUDIENCE_MISMATCH' })
-  // This provider answers 400 to what is no opaque token: a 4xx of introspection, whatever it is about.
-  expect(await inHand(host, 'post', ours.idToken)).toEqual({ ...refused, outcome: 'OAUTH_ERROR' })
+  // This provider answers 400 unsupported_token_type to what is no opaque token.
+  expect(await inHand(host, 'post', ours.idToken)).toEqual({ ...refused, outcome: 'OAUTH_TOKEN_REJECTED' })
   expect(await inHand(host, 'post', 'never-issued')).toEqual({ ...refused, outcome: 'OAUTH_TOKEN_REJECTED' })
   expect(await inHand(host, 'wrong', ours.accessToken)).toEqual({ ...refused, outcome: 'OAUTH_ERROR' })
 })

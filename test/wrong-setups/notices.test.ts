@@ -254,5 +254,7 @@ test('the log says which check of an id_token failed', async () => {
   await signIn(mounted)
   const [line] = mounted.logs.entries.filter(({ message }) => message === 'doorward: a provider call failed')
 
-  expect(line?.fields).toMatchObject({ cause: { name: 'Error', message: 'aud does not name this client' } })
+  expect(line?.fields).toMatchObject({
+    cause: { name: 'Error', message: 'id_token refused: aud does not name this client: check clientId' },
+  })
 })

@@ -1,0 +1,51 @@
+import { AppError, OAuthProviderUnavailableError } from '../errors'
+import { SIGNATURE_ALGORITHMS } from './jws'
+import type { KeySet } from './key-set'
+import { getClaimsWithBearer, type ProviderConnection } from './oauth2-request'
+import type { OAuthTokens } from './provider-client'
+import { unusableIdentity } from './provider-refusal'
+import { readHeader, reasonOf, refused, verifySignature } from './signed-token'
+
+type Claims = Record<string, unknown>
+
+export interface UserinfoRules {
+  clientId: string
+  acceptsIssuer(issuer: string): boolean
+  keySet: KeySet | null
+  now: Date
+}
+
+/**
+ * OpenID Connect Core section 5.3: a JSON object, or a JWT for a client that is registered so.
+ *
+ * @throws OAuthError when the provider refuses or its answer is of no use; OAuthProviderUnavailableError where the token is in hand and the
+ *   same may be tried again
+ */
+export async function readUserinfo(
+  connection: ProviderConnection,
+  url: string,
+  tokens: OAuthTokens,
+  rules: UserinfoRules,
+): Promise<Claims> {
+  const content = await getClaimsWithBearer(connection, url, tokens)
+  if (typeof content !== 'string') return content
+  try {
+    return await verifyUserinfo(content, rules, { isOwnExchange: !tokens.proof })
+  } catch (error) {
+    if (!(error instanceof AppError) || (tokens.proof && error instanceof OAuthProviderUnavailableError)) throw error
+    throw unusableIdentity(connection.providerName, `userinfo refused: ${reasonOf(error)}`)
+  }
+}
+
+/** Section 5.3.2: `iss` and `aud` should be there; it came straight from the provider, so it needs no `exp`. */
+async function verifyUserinfo(jwt: string, rules: UserinfoRules, { isOwnExchange }: { isOwnExchange: boolean }): Promise<Claims> {
+  const header = readHeader(jwt, SIGNATURE_ALGORITHMS)
+  if (!rules.keySet) throw refused('it is a signed JWT, and no jwksUri is set to check it')
+  const { key } = await rules.keySet.find(header, { isOwnExchange })
+  const claims = verifySignature(jwt, key, header.alg)
+  const { iss, aud, exp } = claims
+  if (iss !== undefined && !(typeof iss === 'string' && rules.acceptsIssuer(iss))) throw refused('iss is not the issuer: check issuer')
+  if (aud !== undefined && ![aud].flat().includes(rules.clientId)) throw refused('aud does not name this client: check clientId')
+  if (exp !== undefined && !(typeof exp === 'number' && exp > rules.now.getTime() / 1000)) throw refused('exp is past: check the clocks')
+  return claims
+}
