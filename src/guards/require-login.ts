@@ -38,7 +38,7 @@ interface Way {
 function wayOf({ settings, prefix }: GuardContext): Way {
   if (settings.tokenDelivery === 'bearer')
     throw new ConfigurationError(
-      "requireLogin() is for browsers with cookies: set tokenDelivery (AUTH_TOKEN_DELIVERY) to 'cookie' or 'both', or use requireAuth().",
+      "requireLogin() is for browsers with cookies: set tokenDelivery (AUTH_TOKEN_DELIVERY) to 'cookie', 'both' or 'session', or use requireAuth().",
     )
   if (settings.loginUrl === null)
     throw new ConfigurationError('requireLogin() needs a page where people sign in: set loginUrl (AUTH_LOGIN_URL) to its path or URL.')

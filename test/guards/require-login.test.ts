@@ -1,7 +1,8 @@
 import express, { type Express } from 'express'
 import { describe, expect, test } from 'vitest'
 import { ConfigurationError, createGuards, createKnexStore } from '../../src'
-import { onLocal, signedIn } from '../local/people'
+import { newAddress, onLocal, password, signedIn } from '../local/people'
+import { addUser } from '../social/accounts-at-hand'
 import { baseUrl, type Mounted, testSecret } from '../support/app'
 import { databases } from '../support/databases'
 import { logTap } from '../support/log-tap'
@@ -78,6 +79,60 @@ describe.each(['cookie', 'both'] as const)('requireLogin() in delivery %s', (tok
   })
 })
 
+describe('requireLogin() in delivery session', () => {
+  const toSignIn = '/login?return_to=%2Forders%3Fpage%3D2'
+
+  test('15.7 a page without a login goes straight to the sign-in page, and there is no /continue', async () => {
+    const host = await start(withPages({ tokenDelivery: 'session' }))
+    for (const method of ['GET', 'HEAD']) {
+      const { status, headers, text } = await ask(host, cookieJar(), { method, path: '/orders?page=2' })
+      expect([status, headers.location, headers['cache-control'], text]).toEqual([302, toSignIn, 'no-store', ''])
+    }
+    expect((await ask(host, cookieJar(), { headers: { Accept: '*/*' }, path: '/orders' })).body['code']).toBe('UNAUTHORIZED')
+    for (const path of Object.values(continueAt)) expect((await ask(host, cookieJar(), { path: `${path}?return_to=%2F` })).status).toBe(404)
+  })
+
+  test('15.7 a living session passes for as long as it is used; one that has ended is sent to sign in, and its cookie is cleared', async () => {
+    const host = await start(withPages({ tokenDelivery: 'session', sessionTtlSeconds: 3_600 }))
+    const { email, id } = await addUser(host.knex, { email: newAddress(), hashedPassword: await host.hasher.hash(password) })
+    const jar = await signedInJar(host, email)
+    for (let visits = 1; visits <= 3; visits += 1) {
+      host.clock.advance(3_000)
+      expect((await visit(host, jar, '/orders?page=2')).body).toEqual({ seen: '/orders?page=2', by: id })
+    }
+    await host.auth.service.revokeSessions(id)
+    expect((await visit(host, jar, '/orders?page=2')).trail).toEqual(['/orders?page=2', toSignIn])
+    expect(jar.names()).not.toContain('auth_session')
+  })
+
+  test('15.7 a session of an inactive account is no valid login', async () => {
+    const host = await start(withPages({ tokenDelivery: 'session' }))
+    const { email, id } = await addUser(host.knex, { email: newAddress(), hashedPassword: await host.hasher.hash(password) })
+    const jar = await signedInJar(host, email)
+    await host.knex('auth_users').where({ id }).update({ is_active: false })
+    expect((await visit(host, jar, '/orders?page=2')).trail.at(-1)).toBe(toSignIn)
+  })
+
+  test('X21: a second session cookie below the page is gone after one answer, and the way leads to the sign-in page, not round', async () => {
+    const host = await start(withPages({ tokenDelivery: 'session' }))
+    const { email } = await addUser(host.knex, { email: newAddress(), hashedPassword: await host.hasher.hash(password) })
+    const jar = await signedInJar(host, email)
+    jar.plant({ name: 'auth_session', value: 'x', domain: 'example.test', path: '/orders' })
+    expect((await visit(host, jar, '/orders?page=2')).trail).toEqual(['/orders?page=2', toSignIn])
+    expect(jar.names()).not.toContain('auth_session')
+  })
+
+  test('createGuards() needs no prefix there', async () => {
+    const host = await start(withPages({ tokenDelivery: 'session' }))
+    const settings = { tokenDelivery: 'session', loginUrl: '/login', cookieSecure: false } as const
+    const guards = createGuards({ settings, store: createKnexStore({ knex: host.knex }), now: host.clock.now, logger: logTap() })
+    host.app.get('/reports', guards.requireLogin(), (_req, res) => void res.send('reports'))
+    const { email } = await addUser(host.knex, { email: newAddress(), hashedPassword: await host.hasher.hash(password) })
+    expect((await visit(host, await signedInJar(host, email), '/reports')).text).toBe('reports')
+    expect((await visit(host, cookieJar(), '/reports')).trail.at(-1)).toBe('/login?return_to=%2Freports')
+  })
+})
+
 describe('where requireLogin() sends people', () => {
   const noOrigin = { publicUrl: '', oauthRedirectBaseUrl: '', oauthEnabled: false, localAccountsEnabled: false }
   const landing = async (settings: object, path = '/orders') => {
@@ -149,7 +204,7 @@ describe('requireLogin() is refused where it is made', () => {
   test('15.7 in delivery bearer, and without a sign-in page', async () => {
     const bearer = await start({ settings: { loginUrl: '/login' } })
     expect(() => bearer.auth.guards.requireLogin()).toThrow(ConfigurationError)
-    expect(() => bearer.auth.guards.requireLogin()).toThrow(/set tokenDelivery \(AUTH_TOKEN_DELIVERY\) to 'cookie' or 'both'/)
+    expect(() => bearer.auth.guards.requireLogin()).toThrow(/set tokenDelivery \(AUTH_TOKEN_DELIVERY\) to 'cookie', 'both' or 'session'/)
     const pageless = await start({ settings: { tokenDelivery: 'cookie' } })
     expect(() => pageless.auth.guards.requireLogin()).toThrow(/needs a page where people sign in: set loginUrl \(AUTH_LOGIN_URL\)/)
     expect((await ask(pageless, cookieJar(), { path: '/auth/continue?return_to=%2F' })).status).toBe(404)

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { createKnexStore } from '../../src'
 import { loginAs, openSessionAs } from '../../src/testing'
 import { ask, continueAt, signedInJar, site, visit, withPages } from '../guards/page-visits'
-import { type LocalHost, type LocalMember, onLocal, post, signedIn } from '../local/people'
+import { type LocalHost, type LocalMember, onLocal, password, post, signedIn } from '../local/people'
 import { setCookieOf } from '../support/app'
 import { databases } from '../support/databases'
 import { type CookieJar, cookieJar } from '../support/planted-cookies'
@@ -184,8 +184,23 @@ describe.each(await databases())('GET {prefix}/continue on $name', (database) =>
     expect((await post(host, '/password/first', { new_password: 'x' }, stale)).body.code).toBe('REAUTHENTICATION_REQUIRED')
 
     const owner = `access_token=${later && setCookieOf((await goOn(host, person.refreshToken)) as never, 'access_token')?.value}; refresh_token=${person.refreshToken}`
-    expect((await post(host, '/reauthenticate', { password: 'a quiet harbour in winter' }, { Cookie: owner })).status).toBe(200)
+    expect((await post(host, '/reauthenticate', { password }, { Cookie: owner })).status).toBe(200)
     expect((await goOn(host, person.refreshToken)).headers.location).toBe(signIn)
+  })
+
+  test('X24: who said `remember: false` gets no cookie here that outlives the browser, after any time', async () => {
+    const { host, person } = await ana()
+    const login = await post(host, '/login', { email: person.email, password, remember: false })
+    const forgetful = setCookieOf(login, 'refresh_token')?.value ?? ''
+    for (const seconds of [1, 3_600, 5 * day]) {
+      host.clock.advance(seconds)
+      const answer = await goOn(host, forgetful)
+      const set = ['access_token', ...(seconds === 1 ? [] : ['refresh_token'])].map(
+        (name) => setCookieOf(answer as never, name)?.attributes,
+      )
+      expect(set.every((attributes) => /^Path=\/(auth)?; HttpOnly; SameSite=Lax$/.test(attributes ?? ''))).toBe(true)
+    }
+    expect(setCookieOf((await goOn(host, person.refreshToken)) as never, 'refresh_token')?.attributes).toMatch(/^Max-Age=/)
   })
 
   test('15.7 when it comes again within 10 s for the same page, it goes on to the sign-in page; other pages, and later, it goes on', async () => {
