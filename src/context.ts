@@ -40,6 +40,8 @@ export interface AuthContext {
   readonly counters: CounterStore
   /** States of social login that a callback used. */
   readonly stateMarkers: Markers
+  /** id_tokens in hand that were used. */
+  readonly idTokenMarkers: Markers
   readonly budgets: Budgets
   /** Null: no mailer; then links are shown in bodies. */
   readonly postman: Postman | null

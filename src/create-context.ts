@@ -96,12 +96,17 @@ function policyOf({ passwordPolicy = {} }: AuthRouterOptions, settings: Settings
 }
 
 /** A shared store has a local one behind it, so that an outage never means "unlimited", nor a state that works twice here. */
-function countersOf({ throttle = {}, now }: AuthRouterOptions, logger: Logger): Pick<AuthContext, 'counters' | 'stateMarkers'> {
+function countersOf(
+  { throttle = {}, now }: AuthRouterOptions,
+  logger: Logger,
+): Pick<AuthContext, 'counters' | 'stateMarkers' | 'idTokenMarkers'> {
   const clock = now ? { now: () => now().getTime() } : {}
   const shared = throttle.counters ? withLocalFallback(throttle.counters, { ...clock, logger }) : null
+  const markers = { counters: shared, now: clock.now ?? Date.now }
   return {
     counters: shared ?? memoryCounters(clock),
-    stateMarkers: createMarkers('oauth-state', { counters: shared, now: clock.now ?? Date.now }),
+    stateMarkers: createMarkers('oauth-state', markers),
+    idTokenMarkers: createMarkers('id-token', markers),
   }
 }
 

@@ -104,7 +104,7 @@ export interface AuthService<Host extends HostTypes = HostTypes> {
   updateProfile(input: ProfileUpdate): Promise<WithFields<PublicUser, Host>>
   /** `profile.provider` is the registration key. Believes the profile: verify it first. */
   logInWithIdentity(profile: OAuthUser, options?: { locale?: Locale } & SessionOrigin): Promise<LoginResultOf<Host>>
-  /** With a provider's access token: after the provider said that it was issued to this application, and to whom. */
+  /** With a provider's access token, after the provider said that it was issued to this application, and to whom; or with an id_token, once. */
   logInWithToken(input: TokenInHand, options?: { locale?: Locale } & SessionOrigin): Promise<LoginResultOf<Host>>
   /** Begins the session of an app's code from `redirect_to`, or answers with a challenge. */
   exchangeOAuthCode(input: OAuthCodeExchange): Promise<LoginResult>
@@ -115,7 +115,7 @@ export interface AuthService<Host extends HostTypes = HostTypes> {
   unlinkIdentity(userId: string, provider: string, options?: { locale?: Locale }): Promise<void>
   /** Links a profile whoever it is of, so verify first that the account's owner asked. The one linked before: returned as it is. */
   linkIdentity(userId: string, profile: OAuthUser, options?: { locale?: Locale }): Promise<IdentityRecord>
-  /** The same with a provider's access token, which has to be one of this application. */
+  /** The same with a provider's access token or id_token, which has to be one of this application. */
   linkWithToken(userId: string, input: TokenInHand, options?: { locale?: Locale }): Promise<IdentityRecord>
   /** Links the identity of a ticket from the callback of a link. `sessionId`: the session that began it; null without a table of sessions. */
   redeemLinkTicket(

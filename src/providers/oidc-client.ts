@@ -13,6 +13,7 @@ import { type ClientAuthentication, type ClientCredentials, createAuthenticate }
 import { checkClientOptions, KEY_SET_OPTIONS, type KeySetClientOptions, requireEndpoint, requireStaleSeconds } from './client-options'
 import { type DiscoveredEndpoints, readDiscovery } from './discovery'
 import { type IdTokenRules, verifyIdToken } from './id-token'
+import { verifyIdTokenInHand } from './id-token-in-hand'
 import { limitInFlight } from './in-flight'
 import { introspect, readTokeninfo } from './inspect-token'
 import { SIGNATURE_ALGORITHMS, type SignatureAlgorithm } from './jws'
@@ -161,6 +162,28 @@ export class OidcClient implements ProviderClient {
   }
 
   /**
+   * Whether an app's id_token is of this provider, for `clientId` or one of `extraAudiences`, of the last 10 minutes, and has this nonce. The
+   * profile of the tokens it resolves with is read from the id_token alone.
+   *
+   * @throws OAuthTokenAudienceMismatchError, OAuthTokenRejectedError, OAuthProviderUnavailableError (the keys cannot be read)
+   * @throws OAuthAudienceUnverifiableError when `clientId`, `issuer` or `jwksUri` is missing
+   */
+  async verifyIdToken(idToken: string, nonce: string | null): Promise<OAuthTokens> {
+    const { keySet, ...rules } = this.#rules()
+    // Who accepts an empty issuer accepts any.
+    if (!keySet || this.clientId === '' || rules.acceptsIssuer('')) {
+      throw new OAuthAudienceUnverifiableError({ details: { provider: this.providerName } })
+    }
+    const accepted = [this.clientId, ...this.extraAudiences]
+    const inHand = { ...rules, keySet, accepted, algorithms: this.#idTokenAlgorithms, nonce }
+    const claims = await this.#verifications.run('token', () => verifyIdTokenInHand(idToken, inHand))
+    const none = { accessToken: '', tokenType: 'bearer', refreshToken: null, expiresIn: null, scope: null, raw: {} }
+    const tokens: OAuthTokens = { ...none, idToken, proof: { claims } }
+    this.#verifiedClaims.set(tokens, claims)
+    return tokens
+  }
+
+  /**
    * @throws OAuthError when the provider refuses, or its answer is about somebody else than the id_token
    * @throws OAuthTokenRejectedError for a token in hand that is not the profile's
    * @throws NotImplementedError when there is nothing to read a profile from
@@ -237,6 +260,7 @@ export class OidcClient implements ProviderClient {
 
   async #profileClaims(tokens: OAuthTokens, proven: Claims | null): Promise<Claims> {
     const { tokenVerifier, userinfoUrl } = this.#options
+    if (proven && tokens.accessToken === '') return proven // an id_token in hand: there is nothing to ask with
     if (tokenVerifier) return this.#claimsOfAccessToken(tokenVerifier, tokens)
     if (userinfoUrl !== undefined) return readUserinfo(this.#connection, userinfoUrl, tokens, this.#rules())
     if (proven) return proven

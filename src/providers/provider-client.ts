@@ -73,4 +73,12 @@ export interface ProviderClient {
    */
   // biome-ignore lint/suspicious/noConfusingVoidType: a method that only checks is one of these, which undefined would refuse
   verifyTokenAudience?(accessToken: string): Promise<TokenProof | void>
+  /**
+   * Resolves with tokens for `fetchUser` when an app's id_token has a good signature, is from this provider, for this application, of the last
+   * 10 minutes, and has this nonce; `proof.claims` are its claims, `exp` among them. Absent: an id_token in hand is refused (501).
+   *
+   * @param nonce as the app gave it; the token may have its SHA-256 in hex. Null: none, and a token that has one is refused
+   * @throws OAuthTokenAudienceMismatchError, OAuthTokenRejectedError, OAuthProviderUnavailableError, OAuthError
+   */
+  verifyIdToken?(idToken: string, nonce: string | null): Promise<OAuthTokens>
 }

@@ -6,14 +6,18 @@ import type { OAuthUser, TokenProof } from '../providers/provider-client'
 import { isPlainObject } from '../providers/provider-request'
 import { newLoginAttempt } from '../session/announce-failed-login'
 import type { LoginChallenge, OpenedSession, OpenSession } from '../session/finish-login'
+import { fetchUserOfIdToken, type IdTokenInHand } from './id-token-in-hand'
 import { type LinkedIdentity, type LinkOptions, linkIdentity } from './link-identity'
 import { type IdentityLoginOptions, logInWithIdentity } from './log-in-with-identity'
 import { withProviderErrors } from './provider-errors'
 import { findProvider } from './registered-provider'
 import { tellingFailures } from './telling-failures'
 
-/** A provider's access token that a native app brought. */
-export interface TokenInHand {
+/** What a native app brought of a provider. */
+export type TokenInHand = AccessTokenInHand | IdTokenInHand
+
+/** A provider's access token. */
+export interface AccessTokenInHand {
   /** The registration key. */
   provider: string
   /** 1 to 8,192 visible ASCII characters. */
@@ -49,13 +53,17 @@ export async function linkWithToken(
   return linkIdentity(ctx, userId, await fetchUserInHand(ctx, given), options)
 }
 
+function fetchUserInHand(ctx: AuthContext, given: TokenInHand): Promise<OAuthUser> {
+  return 'idToken' in given ? fetchUserOfIdToken(ctx, given) : fetchUserOfAccessToken(ctx, given)
+}
+
 /**
  * The profile behind an access token. Only after the provider said that the token was issued to this application: otherwise
  * any other application's token would speak for its owner here (RFC 6749 section 10.16). No account is looked at.
  * @throws OAuthAudienceUnverifiableError before any call; OAuthError and what the client's audience check throws;
  *   OAuthTokenRejectedError when the profile is of somebody else than the token
  */
-async function fetchUserInHand(ctx: AuthContext, { provider, accessToken }: TokenInHand): Promise<OAuthUser> {
+async function fetchUserOfAccessToken(ctx: AuthContext, { provider, accessToken }: AccessTokenInHand): Promise<OAuthUser> {
   const { key, client } = findProvider(ctx, provider)
   requireAccessToken(accessToken)
   const proof = await proveAudience(ctx, key, client, accessToken)

@@ -11,10 +11,17 @@ import { newLoginAttempt } from '../session/announce-failed-login'
 import { loginAnswer } from '../session/delivery'
 import { clearEndedCookies } from '../session/ended-cookies'
 import { clientKey } from '../throttle/client-key'
+import { idTokenPattern, noncePattern } from './id-token-in-hand'
 import { accountRefusals, tokenRefusals } from './refusals'
 import { accessTokenPattern, logInWithToken } from './token-in-hand'
 
 export const accessTokenText = Joi.string().pattern(accessTokenPattern)
+
+interface TokenBody {
+  access_token?: string
+  id_token?: string
+  nonce?: string
+}
 
 /** Delivered as the callback is: under `both` in cookies and in the body, without a twin below `/cookie`. */
 export function tokenRoutes(ctx: AuthContext): Route[] {
@@ -25,16 +32,24 @@ export function tokenRoutes(ctx: AuthContext): Route[] {
       method: 'POST',
       path: '/oauth/:provider/token',
       describes: {
-        summary: 'Log in with an access token that an app already has',
+        summary: 'Log in with an access token or an id_token that an app already has',
         answers: [loginAnswer(tokenDelivery)],
         refuses: [...accountRefusals, ...tokenRefusals, OAuthProviderNotConfiguredError],
       },
       loginShaped: true,
       before: [...(setsCookies ? [sameSite(ctx)] : []), routeBudget(ctx, 'oauth_token')],
-      body: Joi.object<{ access_token: string }>({ access_token: accessTokenText }),
-      handle: async (req, res, { access_token: accessToken }) => {
+      body: Joi.object<TokenBody>({
+        access_token: accessTokenText.optional(),
+        id_token: Joi.string().pattern(idTokenPattern).optional(),
+        nonce: Joi.string().pattern(noncePattern).optional(),
+      })
+        .xor('access_token', 'id_token')
+        .without('access_token', 'nonce'),
+      handle: async (req, res, { access_token: accessToken = '', id_token: idToken, nonce }) => {
+        const provider = String(req.params['provider'])
         const locale = localeOf(req, ctx.settings.defaultLocale)
-        const result = await logInWithToken(ctx, { provider: String(req.params['provider']), accessToken }, openFor(ctx, req), {
+        const given = idToken === undefined ? { provider, accessToken } : { provider, idToken, nonce }
+        const result = await logInWithToken(ctx, given, openFor(ctx, req), {
           locale,
           evidence: () => evidenceOf(ctx, req),
           attempt: newLoginAttempt(clientKey(req.ip)),

@@ -20,13 +20,14 @@ export type Task =
   | { verb: 'open'; counters: SharedStore | null }
   | { verb: 'begin' }
   | { verb: 'callBack'; attempt: Attempt; copies: number }
+  | { verb: 'bring'; idToken: string; copies: number }
 
 /** `outcomes`: the status of each copy. */
 export type Answer = { attempt: Attempt | null; outcomes: number[] }
 
 const nobody = { attempt: null, outcomes: [] }
 
-/** Answers at once, and takes any code: only the state decides. */
+/** Answers at once, and takes any code and any id_token: only their single use decides. */
 const provider: ProviderClient = {
   providerName: 'corp',
   clientId: 'app',
@@ -41,6 +42,16 @@ const provider: ProviderClient = {
     expiresIn: null,
     scope: null,
     raw: {},
+  }),
+  verifyIdToken: async (idToken) => ({
+    accessToken: '',
+    tokenType: 'bearer',
+    refreshToken: null,
+    idToken,
+    expiresIn: null,
+    scope: null,
+    raw: {},
+    proof: { claims: { exp: Math.ceil(Date.now() / 1000) + 300 } },
   }),
   fetchUser: async () => ({
     provider: 'corp',
@@ -82,6 +93,15 @@ async function listen(knex: Knex, shared: SharedStore | null): Promise<{ port: n
   }
 }
 
+function bring(port: number, idToken: string): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const headers = { 'content-type': 'application/json' }
+    const options = { host: '127.0.0.1', port, path: '/auth/oauth/corp/token', method: 'POST', headers }
+    const outgoing = request(options, (response) => response.resume().on('end', () => resolve(response.statusCode ?? 0)))
+    outgoing.on('error', reject).end(JSON.stringify({ id_token: idToken }))
+  })
+}
+
 function get(port: number, path: string, cookie = ''): Promise<{ status: number; location: string; cookie: string }> {
   return new Promise((resolve, reject) => {
     const outgoing = request({ host: '127.0.0.1', port, path: `/auth/oauth/corp/${path}`, headers: { cookie } }, (response) => {
@@ -108,6 +128,10 @@ serveTasks<Task, Answer>(
       if (task.verb === 'begin') {
         const { location, cookie } = await get(port, 'login')
         return { attempt: { state: String(new URL(location).searchParams.get('state')), cookie }, outcomes: [] }
+      }
+      if (task.verb === 'bring') {
+        const { idToken } = task
+        return { attempt: null, outcomes: await Promise.all(Array.from({ length: task.copies }, () => bring(port, idToken))) }
       }
       const { state, cookie } = task.attempt
       const copies = Array.from({ length: task.copies }, () => get(port, `callback?code=c&state=${state}`, cookie))

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createAuthTables } from '../../src'
@@ -66,6 +67,13 @@ for (const [index, database] of known.entries()) {
         }, pairs)
       })
 
+      test('an id_token in hand that comes to one process twice at once: exactly one gets in', async () => {
+        await repeat(async () => {
+          const outcomes = outcomesOf(await pair.ask({ verb: 'bring', idToken: newIdToken(), copies: 2 }))
+          expect(outcomes.sort()).toEqual([200, 401])
+        }, pairs)
+      })
+
       // Two processes that share no counters share no states either.
       if (race === inMemory) return
       test('that arrive at two processes at once: exactly one gets in', async () => {
@@ -75,8 +83,21 @@ for (const [index, database] of known.entries()) {
           expect(outcomes.sort()).toEqual([200, 401])
         }, pairs)
       })
+
+      test('an id_token in hand that comes to two processes at once: exactly one gets in', async () => {
+        await repeat(async () => {
+          const copy: Task = { verb: 'bring', idToken: newIdToken(), copies: 1 }
+          const outcomes = (await pair.race(copy, copy)).flatMap(outcomesOf)
+          expect(outcomes.sort()).toEqual([200, 401])
+        }, pairs)
+      })
     },
   )
+}
+
+/** The provider of the race takes any. */
+function newIdToken(): string {
+  return `header.${randomUUID()}.signature`
 }
 
 function outcomesOf(report: Report<Answer>): number[] {
