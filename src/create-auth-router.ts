@@ -1,9 +1,10 @@
-import type { Router } from 'express'
+import type { Request, Response, Router } from 'express'
 import express from 'express'
 import { continueRoutes } from './account/continue-routes'
 import { accountRoutes } from './account/routes'
 import { serverSessionRoutes } from './account/session-routes'
 import { adminRoutes } from './admin/routes'
+import { type BoundService, serviceBinder } from './bound-service/bound-service'
 import { isProduction } from './config/environment'
 import type { AuthContext } from './context'
 import { createContext } from './create-context'
@@ -39,6 +40,11 @@ export interface AuthRouter<Host extends HostTypes = HostTypes> extends Router {
   readonly guards: Guards<Host>
   /** The same operations without HTTP. */
   readonly service: AuthService<Host>
+  /**
+   * The service for one request, for forms that you render yourself: `await auth.with(req, res).logIn({ email, password })` counts the limits
+   * of the client, refuses other sites and sets the cookies. It sends nothing, and throws what the route would have answered.
+   */
+  readonly with: (req: Request, res: Response) => BoundService<Host>
   readonly events: AuthEvents
   /**
    * What belongs at the root of the site: `app.use(auth.wellKnown)`. It answers below `/.well-known/` alone, and with `accessTokenIssuer`
@@ -75,11 +81,8 @@ function routerOf(options: AuthRouterOptions): AuthRouter {
   const guards = withSessionGuards(guardContext, guardsFor(guardContext))
   const router = express.Router({ caseSensitive: true, strict: true })
   router.use(watchSetup(ctx))
-  const chapters = withOpenApi(ctx, chaptersOf(ctx, guards))
-  mountRoutes(
-    router,
-    chapters.flatMap(({ routes }) => routes),
-  )
+  const routes = withOpenApi(ctx, chaptersOf(ctx, guards)).flatMap((chapter) => chapter.routes)
+  mountRoutes(router, routes)
   router.use(answerErrors(ctx.logger, ctx.settings.defaultLocale))
   const wellKnown = express.Router({ caseSensitive: true, strict: true })
   mountRoutes(wellKnown, rootMetadataRoutes(ctx))
@@ -87,6 +90,7 @@ function routerOf(options: AuthRouterOptions): AuthRouter {
   const auth: AuthRouter = Object.assign(router, {
     guards,
     service: createService(ctx),
+    with: serviceBinder(ctx, routes, guards),
     events: ctx.events,
     wellKnown,
     ready: async () => ctx.readiness?.ready(),

@@ -17,7 +17,7 @@ const floors: readonly (readonly string[])[] = [
   ['undo', 'first-proof', 'factor', 'oauth-code'],
   ['social', 'local', 'mfa', 'account', 'session-list', 'admin', 'openapi', 'boot-checks'],
   ['reauthentication'],
-  ['service', 'drain', 'boot-warnings'],
+  ['service', 'bound-service', 'drain', 'boot-warnings'],
   ['create-context', 'create-guards'],
   ['create-auth-router'],
   ['index', 'testing'],
@@ -39,7 +39,7 @@ const homes: Readonly<Record<string, RegExp>> = {
   speakeasy: /^factor\/totp\.ts$/,
   // The lower rooms know no Express; among them stand the clients of providers and the store.
   express:
-    /^(http|session|device|mailbox|pages|guards|step-up|reauthentication|first-proof|social|local|mfa|account|session-list|admin|openapi|undo)\/|^(service|create-auth-router)\.ts$/,
+    /^(http|session|device|mailbox|pages|guards|step-up|reauthentication|first-proof|social|local|mfa|account|session-list|admin|openapi|undo|bound-service)\/|^(service|create-auth-router)\.ts$/,
 }
 
 /** Where the process's environment may be read. */

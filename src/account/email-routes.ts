@@ -25,6 +25,7 @@ import { sameSiteWhenByCookie } from '../guards/same-site'
 import { type Answer, shape, string } from '../http/description'
 import { emailAddress, requireEmail } from '../http/email-address'
 import { localeOf } from '../http/locale'
+import { noteOutcome } from '../http/outcome'
 import { type Route, withBody } from '../http/routes'
 import { sendJson } from '../http/send'
 import { passwordText, text, validate } from '../http/validate'
@@ -118,8 +119,10 @@ function verificationRoutes(ctx: AuthContext, signedIn: readonly RequestHandler[
       body: tokenBody,
       handle: async (req, res, { token, ...body }) => {
         const locale = localeOf(req, ctx.settings.defaultLocale)
-        const { resetLink } = await confirmEmail(ctx, token, { evidence: await evidenceOf(ctx, req, body), locale })
+        const verified = await confirmEmail(ctx, token, { evidence: await evidenceOf(ctx, req, body), locale })
+        const { resetLink } = verified
         await clearEndedCookies(ctx, req, res)
+        noteOutcome(res, verified)
         const missing = resetLink ? { password_required: true, reset_token: resetLink.token } : {}
         sendJson(res, 200, { message: done.verified[locale], ...missing })
       },

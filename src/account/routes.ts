@@ -9,6 +9,7 @@ import { routeBudget } from '../guards/route-budget'
 import { sameSiteWhenByCookie } from '../guards/same-site'
 import { type Answer, done } from '../http/description'
 import { localeOf } from '../http/locale'
+import { noteOutcome } from '../http/outcome'
 import { type Route, withBody } from '../http/routes'
 import { sendEmpty, sendJson } from '../http/send'
 import { passwordText, text } from '../http/validate'
@@ -55,8 +56,11 @@ function profileChange(ctx: AuthContext, guards: Guards): Route {
     describes: { summary: 'Change the name, and fields of the application', answers: [me(ctx)], refuses: [TooManyRequestsError] },
     before: [routeBudget(ctx, 'profile'), guards.requireUser(), sameSiteWhenByCookie(ctx)],
     body: Joi.object<ProfileBody>({ name: text(120).allow(null, '').optional(), fields: Joi.object().unknown().optional() }),
-    handle: async (req, res, { name, fields }) =>
-      sendJson(res, 200, userBody(ctx.store.users, await updateProfile(ctx, { userId: getAuth(req).sub, name, fields }))),
+    handle: async (req, res, { name, fields }) => {
+      const user = await updateProfile(ctx, { userId: getAuth(req).sub, name, fields })
+      noteOutcome(res, user)
+      sendJson(res, 200, userBody(ctx.store.users, user))
+    },
   })
 }
 

@@ -16,11 +16,13 @@ import {
 } from '../errors'
 import { describeError, type Logger } from '../logger'
 import type { Locale } from './locale'
+import { noteOutcome } from './outcome'
 import { sendJson, setSecurityHeaders } from './send'
 
 /** The one shape of every refusal: `{ detail, code, details }`. */
 export function sendError(req: Request, res: Response, thrown: unknown, options: { logger: Logger; locale: Locale }): void {
   const error = readRefusal(options.logger, req, thrown)
+  noteOutcome(res, error)
   setSecurityHeaders(res)
   setRefusalHeaders(res, error)
   const details = error.explains ? { ...error.details, message: error.explains[options.locale] } : error.details

@@ -11,6 +11,7 @@ import { emailAddress } from '../http/email-address'
 import { askSchema, isJoiSchema, type StandardSchema } from '../http/host-schema'
 import { readJsonBody } from '../http/json-body'
 import { type Locale, localeOf } from '../http/locale'
+import { noteOutcome } from '../http/outcome'
 import type { Route } from '../http/routes'
 import { sendJson } from '../http/send'
 import { passwordText, text, validate } from '../http/validate'
@@ -160,6 +161,8 @@ function answerOf(ctx: AuthContext, res: Response, signup: Signup, link: string 
     if (session && delivery !== 'bearer') setLoginCookies(ctx, res, session)
     // Where nothing waits for a link, nothing has to be bound to it.
     if (session === null) setSignupBinding(ctx, res, signupToken)
+    const tokens = session && 'accessToken' in session ? { accessToken: session.accessToken, refreshToken: session.refreshToken } : {}
+    noteOutcome(res, { userId: account.user_id, activationRequired: session === null, activationUrl: link, ...tokens })
     sendJson(res, 201, body)
   }
 }

@@ -3,6 +3,7 @@ import type { AuthContext } from '../context'
 import type { LocalizedText } from '../errors'
 import { type Answer, string, stringOrNull } from '../http/description'
 import type { Locale } from '../http/locale'
+import { noteOutcome } from '../http/outcome'
 import { sendJson } from '../http/send'
 import type { LinkToken } from './email-link'
 
@@ -33,5 +34,6 @@ export async function answerLinkRequest(
 ): Promise<void> {
   const link = ctx.showsLinks ? await makeLink() : null
   if (!ctx.showsLinks) ctx.background.run(name, makeLink)
+  noteOutcome(res, { url: link?.url ?? null })
   sendJson(res, 202, { message: message[locale], [field]: link?.url ?? null })
 }

@@ -9,6 +9,7 @@ import { routeBudget } from '../guards/route-budget'
 import { sameSiteWhenByCookie } from '../guards/same-site'
 import { done, shape, string } from '../http/description'
 import { localeOf } from '../http/locale'
+import { noteOutcome } from '../http/outcome'
 import { type Route, withBody } from '../http/routes'
 import { sendEmpty, sendJson } from '../http/send'
 import { passwordText } from '../http/validate'
@@ -57,6 +58,7 @@ export function enrolmentRoutes(ctx: AuthContext, guards: Guards): Route[] {
           code: body.code,
           locale: localeOf(req, ctx.settings.defaultLocale),
         })
+        noteOutcome(res, { secret, provisioningUri, qrSvg, recoveryCodes })
         sendJson(res, 200, { secret, provisioning_uri: provisioningUri, qr_svg: qrSvg, recovery_codes: recoveryCodes })
       },
     }),
@@ -70,15 +72,12 @@ export function enrolmentRoutes(ctx: AuthContext, guards: Guards): Route[] {
       },
       before: [...before, freshSession(ctx)],
       body: Joi.object<{ code: string; refresh_token?: string }>({ code: factorCode, refresh_token: keptRefreshToken }),
-      handle: async (req, res, body) =>
-        sendJson(res, 200, {
-          recovery_codes: await regenerateRecoveryCodes(ctx, {
-            userId: getAuth(req).sub,
-            session: sessionOf(req),
-            code: body.code,
-            locale: localeOf(req, ctx.settings.defaultLocale),
-          }),
-        }),
+      handle: async (req, res, { code }) => {
+        const locale = localeOf(req, ctx.settings.defaultLocale)
+        const codes = await regenerateRecoveryCodes(ctx, { userId: getAuth(req).sub, session: sessionOf(req), code, locale })
+        noteOutcome(res, codes)
+        sendJson(res, 200, { recovery_codes: codes })
+      },
     }),
     withBody({
       method: 'POST',

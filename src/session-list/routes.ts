@@ -6,6 +6,7 @@ import type { Guards } from '../guards/guards'
 import { routeBudget } from '../guards/route-budget'
 import { sameSiteWhenByCookie } from '../guards/same-site'
 import { type Answer, done, flag, instant, shape, string, stringOrNull } from '../http/description'
+import { noteOutcome } from '../http/outcome'
 import { type Route, withBody } from '../http/routes'
 import { sendEmpty, sendJson } from '../http/send'
 import { text } from '../http/validate'
@@ -36,6 +37,7 @@ function list(ctx: AuthContext, guards: Guards): Route {
     handle: async (req, res) => {
       const current = ownSession(req)
       const sessions = await listSessions(ctx, current.userId)
+      noteOutcome(res, sessions)
       sendJson(
         res,
         200,

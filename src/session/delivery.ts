@@ -3,6 +3,7 @@ import type { Settings } from '../config/every-setting'
 import type { AuthContext } from '../context'
 import { clearCookie, readCookie, setCookie } from '../http/cookies'
 import { type Answer, flag, instant, type JsonSchema, shape, string, stringOrNull } from '../http/description'
+import { noteOutcome } from '../http/outcome'
 import { locationOf } from '../http/return-to'
 import { sendJson } from '../http/send'
 import { forgetCsrfBinding } from './csrf-binding'
@@ -60,6 +61,7 @@ export function setsTokenCookies(delivery: Delivery): boolean {
 /** The answer of every login-shaped route. A challenge is always the body's, and sets no cookie. */
 export function sendLogin(ctx: AuthContext, res: Response, result: AnyLoginResult, delivery: Delivery): void {
   if (delivery !== 'bearer') setLoginCookies(ctx, res, result)
+  noteOutcome(res, result)
   sendJson(res, 200, loginBody(result, delivery))
 }
 

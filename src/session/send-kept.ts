@@ -1,5 +1,6 @@
 import type { Response } from 'express'
 import type { AuthContext } from '../context'
+import { noteOutcome } from '../http/outcome'
 import { sendJson } from '../http/send'
 import { type Delivery, loginBody, setTokenCookies } from './delivery'
 import type { KeptTokens } from './keep-session'
@@ -12,6 +13,7 @@ export type ContinuedSession = KeptTokens | OpenedServerSession
 /** Answers with what the session has become; the value of a server-side session travels in its cookie alone. */
 export function sendKept(ctx: AuthContext, res: Response, kept: ContinuedSession, delivery: Delivery): void {
   if (delivery !== 'bearer' || 'sessionToken' in kept) setKeptCookies(ctx, res, kept)
+  noteOutcome(res, kept)
   sendJson(res, 200, loginBody(kept, delivery))
 }
 

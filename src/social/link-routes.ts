@@ -16,6 +16,7 @@ import { routeBudget } from '../guards/route-budget'
 import { sameSiteWhenByCookie } from '../guards/same-site'
 import { type Description, shape, string } from '../http/description'
 import { localeOf } from '../http/locale'
+import { noteOutcome } from '../http/outcome'
 import { type Route, withBody } from '../http/routes'
 import { sendJson, sendRedirect } from '../http/send'
 import { text } from '../http/validate'
@@ -175,6 +176,7 @@ function redeemRoute(ctx: AuthContext, guards: Guards, { base, before }: Deliver
     handle: async (req, res, { ticket }) => {
       const locale = localeOf(req, ctx.settings.defaultLocale)
       const { identity } = await redeemLinkTicket(ctx, { owner: ticketOwner(ctx, req), ticket, locale })
+      noteOutcome(res, identity)
       sendJson(res, 200, identityBody(identity))
     },
   })

@@ -21,6 +21,7 @@ import { routeBudget } from '../guards/route-budget'
 import { sameSiteWhenByCookie } from '../guards/same-site'
 import { done } from '../http/description'
 import { askedLocale, localeOf } from '../http/locale'
+import { noteOutcome } from '../http/outcome'
 import { queryParameter } from '../http/query-parameter'
 import { type Route, withBody } from '../http/routes'
 import { refusingCrossSite } from '../http/same-site'
@@ -105,7 +106,11 @@ export function socialRoutes(ctx: AuthContext, guards: Guards): Route[] {
         answers: [{ status: 200, description: 'The oldest first.', schema: { type: 'array', items: identitySchema } }],
       },
       before: [guards.requireAuth()],
-      handle: async (req, res) => sendJson(res, 200, (await listIdentities(ctx, getAuth(req).sub)).map(identityBody)),
+      handle: async (req, res) => {
+        const identities = await listIdentities(ctx, getAuth(req).sub)
+        noteOutcome(res, identities)
+        sendJson(res, 200, identities.map(identityBody))
+      },
     },
     withBody({
       method: 'POST',

@@ -1,0 +1,221 @@
+import express, { type Express, type Request, type Response } from 'express'
+import supertest from 'supertest'
+import { describe, expect, test } from 'vitest'
+import { type BoundService, errorHandler } from '../../src'
+import { type LocalHost, type LocalOptions, otherPassword, password } from '../local/people'
+import { authenticator } from '../mfa/authenticator'
+import { onMfa } from '../mfa/people'
+import { member } from '../server-session/devices'
+import { cookieAttributes, cookiePair, setCookies } from '../social/redirect-steps'
+import type { Mounted } from '../support/app'
+import { databases } from '../support/databases'
+
+const [sqlite] = await databases()
+if (!sqlite) throw new Error('no database answers')
+const { start: startOn } = onMfa(sqlite)
+
+type Deed = (bound: BoundService, req: Request) => unknown
+const deeds = new WeakMap<Express, Deed>()
+
+/** A form of the host's, which it reads itself, and whose answer is its own page. */
+function formOf(app: Express, auth: Pick<Mounted['auth'], 'with'>): void {
+  app.use(express.urlencoded())
+  app.post('/form', async (req, res, next) => {
+    try {
+      const outcome = await deeds.get(app)?.(auth.with(req, res), req)
+      res.status(203).json({ outcome: outcome ?? null })
+    } catch (error) {
+      next(error)
+    }
+  })
+  app.use(errorHandler({ logger: { info() {}, warn() {}, error() {} } }))
+}
+
+function start(settings: NonNullable<LocalOptions['settings']>, options: LocalOptions['options'] = {}): Promise<LocalHost> {
+  return startOn({ host: formOf, settings, options: { throttle: { mail: false, routes: false }, ...options } })
+}
+
+/** The person's browser sends the form, and the host does this. */
+function submit(host: LocalHost, deed: Deed, cookie = '', headers: Record<string, string> = {}): supertest.Test {
+  deeds.set(host.app, deed)
+  return supertest(host.app)
+    .post('/form')
+    .set({ ...headers, ...(cookie && { Cookie: cookie }) })
+    .type('form')
+    .send({ email: 'what the host reads is its own affair' })
+}
+
+const cookiesOf = (response: supertest.Response, names: readonly string[]) => names.map((name) => cookiePair(response, name)).join('; ')
+
+const deliveries = [
+  { tokenDelivery: 'cookie', names: ['access_token', 'refresh_token'], path: '/auth' },
+  { tokenDelivery: 'both', names: ['access_token', 'refresh_token'], path: '/auth/cookie' },
+  { tokenDelivery: 'session', names: ['auth_session'], path: '/' },
+] as const
+
+describe.each(deliveries)('auth.with(req, res) in delivery $tokenDelivery', ({ tokenDelivery, names, path }) => {
+  const inSession = tokenDelivery === 'session'
+
+  test('a login sets the cookies, hands over no token, and leaves the answer to the host', async () => {
+    const host = await start({ tokenDelivery })
+    const { email, userId } = await member(host)
+    const login = await submit(host, (bound) => bound.logIn({ email, password }))
+    const rest = inSession
+      ? { sessionId: expect.any(String), expiresAt: expect.any(String) }
+      : { refreshTokenExpiresAt: expect.any(String) }
+    expect([login.status, login.body]).toEqual([203, { outcome: { kind: 'session', userId, amr: ['pwd'], ...rest } }])
+    expect(cookieAttributes(login, names[names.length - 1] ?? '')).toMatchObject({ path, httponly: '' })
+    expect(setCookies(login).map((line) => line.split('=')[0])).toEqual(expect.arrayContaining([...names, 'auth_device']))
+    expect([login.headers['cache-control'], login.headers['content-security-policy'], login.headers['content-type']]).toEqual([
+      'no-store',
+      undefined,
+      'application/json; charset=utf-8',
+    ])
+
+    const me = await submit(host, (bound) => bound.currentUser(), cookiesOf(login, names))
+    expect([me.body.outcome.id, me.body.outcome.email]).toEqual([userId, email])
+    const out = await submit(host, (bound) => bound.logOut(), cookiesOf(login, names))
+    expect([out.status, out.body]).toEqual([203, { outcome: null }])
+    for (const name of names) expect(cookieAttributes(out, name)).toMatchObject({ expires: expect.stringContaining('1970') })
+    if (inSession) expect((await submit(host, (bound) => bound.currentUser(), cookiesOf(login, names))).body.outcome).toBeNull()
+  })
+
+  test('a second factor: the challenge sets no cookie, and its mfaToken goes to verifyMfa', async () => {
+    const host = await start({ tokenDelivery })
+    const { email, userId } = await member(host)
+    const begun = cookiesOf(await submit(host, (bound) => bound.logIn({ email, password })), names)
+    const enrolment = await submit(host, (bound) => bound.enrollTotp(), begun)
+    expect(Object.keys(enrolment.body.outcome).sort()).toEqual(['provisioningUri', 'qrSvg', 'recoveryCodes', 'secret'])
+    const app = authenticator(enrolment.body.outcome.secret, host.clock)
+    const confirmed = await submit(host, (bound) => bound.confirmTotp({ code: app.code() }), begun)
+    expect(confirmed.body.outcome).toMatchObject({ kind: 'session', userId, amr: ['pwd', 'otp'] })
+    expect(JSON.stringify(confirmed.body)).not.toMatch(/Token"/)
+
+    const challenge = await submit(host, (bound) => bound.logIn({ email, password, remember: false }))
+    expect(challenge.body.outcome).toEqual({ kind: 'challenge', userId, amr: ['pwd'], mfaToken: expect.any(String) })
+    expect(setCookies(challenge)).toEqual([])
+    const { mfaToken } = challenge.body.outcome
+    const verified = await submit(host, (bound) => bound.verifyMfa({ mfaToken, code: app.nextCode() }))
+    expect(verified.body.outcome).toMatchObject({ kind: 'session', userId, amr: ['pwd', 'otp'] })
+    for (const name of names) expect(cookieAttributes(verified, name)).not.toHaveProperty('max-age')
+  })
+
+  test('what the route refuses is thrown: another site, a stale session, a session that has ended', async () => {
+    const host = await start({ tokenDelivery })
+    const { email } = await member(host)
+    const foreign = { Origin: 'https://elsewhere.example', 'Sec-Fetch-Site': 'cross-site' }
+    const logIn: Deed = (bound) => bound.logIn({ email, password })
+    const refused = await submit(host, logIn, '', foreign)
+    expect([refused.status, refused.body.code, setCookies(refused)]).toEqual([403, 'CSRF_VALIDATION_FAILED', []])
+
+    const cookies = cookiesOf(await submit(host, logIn), names)
+    const change: Deed = (bound) => bound.changePassword({ currentPassword: password, newPassword: otherPassword })
+    expect((await submit(host, change, cookies, foreign)).body.code).toBe('CSRF_VALIDATION_FAILED')
+    host.clock.advance(901)
+    const again = inSession ? cookies : cookiesOf(await supertest(host.app).post(`${path}/refresh`).set('Cookie', cookies), names)
+    const stale = await submit(host, (bound) => bound.enrollTotp(), again)
+    expect([stale.status, stale.body.code]).toEqual([403, 'REAUTHENTICATION_REQUIRED'])
+    const fresh = await submit(host, (bound) => bound.reauthenticate({ password }), again)
+    expect(fresh.body.outcome).toMatchObject({ kind: 'session', amr: ['pwd'] })
+    expect((await submit(host, (bound) => bound.enrollTotp(), cookiesOf(fresh, names))).status).toBe(203)
+    await host.auth.service.revokeSessions(fresh.body.outcome.userId)
+    expect((await submit(host, change, cookiesOf(fresh, names))).status).toBe(401)
+  })
+
+  test('currentUser() is null for nobody, for nonsense and for an inactive account, and never throws', async () => {
+    const host = await start({ tokenDelivery })
+    const { email, userId } = await member(host)
+    const cookies = cookiesOf(await submit(host, (bound) => bound.logIn({ email, password })), names)
+    await host.knex('auth_users').where({ id: userId }).update({ is_active: false })
+    for (const cookie of ['', `${names[0]}=nonsense`, cookies]) {
+      const { status, body } = await submit(host, (bound) => bound.currentUser(), cookie)
+      expect([status, body.outcome]).toEqual([203, null])
+    }
+    expect((await submit(host, (bound) => bound.currentUser(), '', { Authorization: 'Bearer nonsense' })).body.outcome).toBeNull()
+  })
+})
+
+describe('auth.with(req, res)', () => {
+  test('counts the failed logins of the client, and the calls of the route', async () => {
+    const host = await start({ tokenDelivery: 'session' }, { throttle: { routes: { attempts: 2, windowSeconds: 60 } } })
+    const { email } = await member(host)
+    for (let count = 0; count < 5; count++)
+      expect((await submit(host, (bound) => bound.logIn({ email, password: 'wrong' }))).body.code).toBe('UNAUTHORIZED')
+    const throttled = await submit(host, (bound) => bound.logIn({ email, password }))
+    expect([throttled.status, throttled.body.code, Number(throttled.headers['retry-after']) > 0]).toEqual([429, 'LOGIN_THROTTLED', true])
+    const reset: Deed = (bound) => bound.resetPassword({ token: 'unknown', newPassword: otherPassword })
+    const codes = []
+    for (let count = 0; count < 3; count++) codes.push((await submit(host, reset)).body.code)
+    expect(codes).toEqual(['INVALID_TOKEN', 'INVALID_TOKEN', 'TOO_MANY_REQUESTS'])
+  })
+
+  test('a signup tells no more than its route: a taken address looks like a free one', async () => {
+    const host = await start({ tokenDelivery: 'session' })
+    const { email } = await member(host)
+    const signUp = (address: string) => submit(host, (bound) => bound.signUp({ email: address, password }))
+    const [free, taken] = [await signUp('free@example.test'), await signUp(email)]
+    const shown = { userId: expect.any(String), activationRequired: true, activationUrl: null }
+    expect([free.body.outcome, taken.body.outcome]).toEqual([shown, shown])
+    expect(setCookies(free).map((line) => line.split('=')[0])).toEqual(setCookies(taken).map((line) => line.split('=')[0]))
+    const refused = await submit(host, (bound) => bound.signUp({ email: 'no address', password: 'x' }))
+    expect([refused.status, refused.body.code]).toEqual([422, 'VALIDATION_ERROR'])
+  })
+
+  test('a mailed link: requested, and redeemed into a session', async () => {
+    const host = await start({ tokenDelivery: 'session' })
+    const { email } = await member(host)
+    expect((await submit(host, (bound) => bound.requestPasswordReset(email))).body.outcome).toEqual({ url: null })
+    const link = await host.auth.service.requestPasswordReset(email)
+    const reset = await submit(host, (bound) => bound.resetPassword({ token: link?.token ?? '', newPassword: otherPassword }))
+    expect([reset.body.outcome.kind, cookiePair(reset, 'auth_session')]).toEqual(['session', expect.any(String)])
+    const list = await submit(host, (bound) => bound.listSessions(), cookiesOf(reset, ['auth_session']))
+    expect(list.body.outcome).toMatchObject([{ kind: 'session', id: reset.body.outcome.sessionId }])
+  })
+
+  test('in delivery bearer it hands the tokens to the caller, and sets no cookie', async () => {
+    const host = await start({ tokenDelivery: 'bearer' })
+    const { email } = await member(host)
+    const login = await submit(host, (bound) => bound.logIn({ email, password }))
+    expect(setCookies(login)).toEqual([])
+    const { accessToken, refreshToken } = login.body.outcome
+    const me = await submit(host, (bound) => bound.currentUser(), '', { Authorization: `Bearer ${accessToken}` })
+    expect(me.body.outcome.email).toBe(email)
+    expect((await submit(host, (bound) => bound.logOut({ refreshToken }))).status).toBe(203)
+    await expect(host.auth.service.refresh(refreshToken)).rejects.toMatchObject({ code: 'INVALID_TOKEN' })
+  })
+
+  test('every verb finds its route; one whose feature is off says so', async () => {
+    const host = await start({ tokenDelivery: 'session' })
+    const given = {
+      email: 'x@example.test',
+      password: 'x',
+      token: 'x',
+      provider: 'corp',
+      code: '123456',
+      newPassword: 'x',
+      newEmail: 'x@y.test',
+    }
+    let verbs: string[] = []
+    await submit(host, (bound) => {
+      verbs = Object.keys(bound)
+    })
+    expect(verbs.length).toBeGreaterThan(25)
+    for (const verb of verbs) {
+      const call = (bound: BoundService) => (bound as unknown as Record<string, (input: unknown) => Promise<unknown>>)[verb]?.(given)
+      const { status, body } = await submit(host, call)
+      expect([verb, status < 500, body.code === undefined ? status : body.code]).not.toEqual([verb, false, 'INTERNAL_ERROR'])
+    }
+    const off = await startOn({ settings: { mfaEnabled: false, tokenDelivery: 'session' } })
+    let said: unknown
+    off.app.post('/form', async (req: Request, res: Response) => {
+      said = await off.auth
+        .with(req, res)
+        .enrollTotp()
+        .catch((error: Error) => error.message)
+      res.end()
+      expect(() => off.auth.with(req, res)).toThrow(/sent already/)
+    })
+    await supertest(off.app).post('/form')
+    expect(said).toMatch(/enrollTotp\(\).*POST \/mfa\/enroll.*its feature is off/)
+  })
+})
