@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 
-/** `npm run demo`, as a newcomer types it: it prints an address, the address and its outbox answer with pages, and Ctrl-C ends it. */
+/** `npm run demo`, as a newcomer types it: it prints an address; its pages answer, in each delivery; and Ctrl-C ends it. */
 
 const deadline = Date.now() + 120_000
 
@@ -20,7 +20,11 @@ async function main(): Promise<void> {
     const address = await answeringAddress(() => printed, ended)
     const outbox = await html(new URL('/outbox', address).href)
     if (!outbox?.includes('Demo only.')) throw new Error('the demo has no outbox')
-    console.log('The demo answers, and so does its outbox.')
+    for (const delivery of ['cookie', 'session', 'both', 'bearer']) {
+      const page = await html(new URL(`/?delivery=${delivery}`, address).href)
+      if (!page?.includes(`data-delivery="${delivery}"`)) throw new Error(`the demo has no delivery ${delivery}`)
+    }
+    console.log('The demo answers in each delivery, and so does its outbox.')
   } finally {
     if (demo.pid && demo.exitCode === null) process.kill(-demo.pid, 'SIGINT')
     await Promise.race([ended, tooLate('the demo did not end')])

@@ -1,8 +1,20 @@
 import { randomBytes } from 'node:crypto'
 import path from 'node:path'
-import { createAuthRouter, createAuthTables, createKnexStore, errorHandler, GitHubClient, getAuth, getUser, OidcClient } from 'doorward'
+import {
+  type AuthRouter,
+  type AuthRouterOptions,
+  createAuthRouter,
+  createAuthTables,
+  createKnexStore,
+  errorHandler,
+  GitHubClient,
+  getAuth,
+  getUser,
+  OidcClient,
+} from 'doorward'
 import express, { type Express, type RequestHandler } from 'express'
 import knex from 'knex'
+import { byDelivery, type Delivery, deliveries, rememberDelivery } from './delivery'
 import { rememberChoice, speakAsChosen } from './language'
 import { createOutbox } from './outbox/create-outbox'
 import { view } from './views/view'
@@ -61,27 +73,26 @@ export async function createHostApp({
 
   const store = createKnexStore({ knex: database })
   const outbox = createOutbox()
-  const auth = createAuthRouter({
+  const shared: AuthRouterOptions = {
     environment: 'development',
     prefix: authPrefix,
     store,
     providers: { acme, octo: octoId },
     mailer: outbox.mailer,
+    // At info it says which redirect URIs to register: here they are.
+    logger: { ...console, info: () => {} },
     // Whoever tries everything out in one go is to see every mail; the default, five an hour to one address, is for real ones.
     throttle: { mail: { attempts: 50, windowSeconds: 3_600 } },
     ...(now && { now }),
     settings: {
       // New at every start: sessions end with the demo. A real app reads it from its environment.
       jwtSecret: randomBytes(48).toString('base64url'),
-      tokenDelivery: 'cookie',
       // Short, to watch another browser being signed out; 15 minutes, the default, is for real apps.
       accessTokenTtlSeconds: 60,
       // Plain http on localhost, and not every browser keeps a Secure cookie there. Leave it at true anywhere else.
       cookieSecure: false,
       oauthEnabled: true,
       publicUrl: url,
-      oauthSuccessRedirect: '/',
-      oauthErrorRedirect: '/',
       // Pages of this app for two kinds of links; each POSTs the token when the person says so, and is signed in by that.
       activationUrlTemplate: `${url}/activate/{token}`,
       passwordResetUrlTemplate: `${url}/reset/{token}`,
@@ -97,28 +108,45 @@ export async function createHostApp({
       // Lives as long as the database in memory. A real app keeps it: what it has sealed, nothing else opens.
       mfaSecretKey: randomBytes(32).toString('base64'),
     },
-  })
+  }
+  // The same app in each delivery, over the same accounts. A real app has one router, and `auth` in place of these two functions.
+  const routers = new Map(deliveries.map((delivery) => [delivery, createAuthRouter(inDelivery(shared, delivery, url))]))
+  const guarded = (guard: (guards: AuthRouter['guards'], delivery: Delivery) => RequestHandler) =>
+    byDelivery((delivery) => guard(routerOf(delivery).guards, delivery))
 
   const app = express()
   app.disable('x-powered-by')
   app.use(speakAsChosen)
-  app.use(authPrefix, auth)
-  app.get('/api/hello', auth.guards.requireAuth(), (request, response) => {
-    const { email, sub, amr } = getAuth(request)
-    response.json({ message: `Hello, ${email}`, email, user_id: sub, amr })
-  })
-  app.get('/api/account', auth.guards.requireUser(), async (request, response) => {
-    const { id, email } = getUser(request)
-    const user = await store.users.find(id)
-    response.json({ email, confirmed_at: user?.emailVerifiedAt ?? null, has_password: Boolean(user?.passwordSetAt) })
-  })
+  app.use(rememberDelivery)
+  app.use(authPrefix, byDelivery(routerOf))
+  app.get(
+    '/api/hello',
+    guarded((guards) => guards.requireAuth()),
+    (request, response) => {
+      const { email, sub, amr } = getAuth(request)
+      response.json({ message: `Hello, ${email}`, email, user_id: sub, amr })
+    },
+  )
+  app.get(
+    '/api/account',
+    guarded((guards) => guards.requireUser()),
+    async (request, response) => {
+      const { id, email } = getUser(request)
+      const user = await store.users.find(id)
+      response.json({ email, confirmed_at: user?.emailVerifiedAt ?? null, has_password: Boolean(user?.passwordSetAt) })
+    },
+  )
   app.use(pageHeaders, rememberChoice)
   app.use('/outbox', outbox.router)
   app.get('/', view('index.html'))
   app.get('/signup', view('signup.html'))
   app.get('/forgot', view('forgot.html'))
-  // Server-side sessions: signed in by itself, beside the tokens of the other pages.
-  app.get('/devices', view('devices.html'))
+  // A page for people who are signed in: others are sent to sign in, and back here. Where scripts keep the tokens, the page's own script does it.
+  app.get(
+    '/devices',
+    guarded((guards, delivery) => (delivery === 'bearer' ? pass : guards.requireLogin())),
+    view('devices.html'),
+  )
   // Nothing is looked up and nothing is changed: whoever merely opens a link has not redeemed it.
   app.get('/activate/:token', view('activate.html'))
   app.get('/reset/:token', view('reset.html'))
@@ -128,10 +156,24 @@ export async function createHostApp({
 
   /** Mails leave after the answers: what is still to be sent goes out before the database closes. */
   async function close(): Promise<void> {
-    await auth.drain()
+    for (const router of routers.values()) await router.drain()
     await database.destroy()
   }
+
+  function routerOf(delivery: Delivery): AuthRouter {
+    const router = routers.get(delivery)
+    if (!router) throw new Error(`There is no router in delivery ${delivery}.`)
+    return router
+  }
 }
+
+/** A provider sends people back to the first page; where a script keeps the tokens, with a code for them. */
+function inDelivery(shared: AuthRouterOptions, tokenDelivery: Delivery, url: string): AuthRouterOptions {
+  const wayBack = tokenDelivery === 'bearer' ? { appRedirects: [`${url}/`] } : { oauthSuccessRedirect: '/', oauthErrorRedirect: '/' }
+  return { ...shared, settings: { ...shared.settings, ...wayBack, tokenDelivery } }
+}
+
+const pass: RequestHandler = (_request, _response, next) => next()
 
 const pageHeaders: RequestHandler = (_request, response, next) => {
   response.set({

@@ -5,6 +5,7 @@ import { clear, element, onSubmit, say, whileBusy } from './form.mjs'
 import { leave } from './handover.mjs'
 import { explain, formatInstant, providers, refusalOfProof } from './messages.mjs'
 import { texts } from './texts.mjs'
+import { home } from './way-back.mjs'
 
 onSubmit(element('change-password'), changePassword)
 
@@ -59,7 +60,7 @@ async function changePassword({ current_password, new_password }) {
 
 /** The library says where to go and keeps the attempt in a cookie; the way back ends on this page. */
 async function link(provider) {
-  const answer = await confirmed(() => call('POST', `${auth}/oauth/${provider}/link`))
+  const answer = await confirmed(() => call('POST', `${auth}/oauth/${provider}/link`, home))
   sayOfIdentities(answer, provider)
   if (!answer.ok) return
   leave('asked', provider)

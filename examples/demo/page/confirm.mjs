@@ -4,6 +4,7 @@ import { clear, element, onSubmit, say, whileBusy } from './form.mjs'
 import { leave } from './handover.mjs'
 import { explain, providers, refusalOfProof } from './messages.mjs'
 import { texts } from './texts.mjs'
+import { home } from './way-back.mjs'
 
 const dialog = element('confirm-it')
 
@@ -65,7 +66,7 @@ function providerButton(method) {
 }
 
 async function goTo(provider) {
-  const answer = await call('POST', `${auth}/oauth/${provider}/reauthenticate`).catch(() => null)
+  const answer = await call('POST', `${auth}/oauth/${provider}/reauthenticate`, home).catch(() => null)
   if (!answer?.ok) return say('confirm-it-problem', answer ? explain(answer.body, providers[provider]) : texts.unreachable)
   leave('asked', provider)
   leave('purpose', 'confirm')

@@ -1,13 +1,14 @@
 import { clearAccount, showAccount, showIdentities, showPassword } from './account.mjs'
 import { clearAddress, showAddress } from './address.mjs'
-import { auth, call, renewSession, send, sendInTurn } from './api.mjs'
+import { auth, call, delivery, renewSession, send, sendInTurn } from './api.mjs'
 import { element, say, whileBusy } from './form.mjs'
 import { leave, take } from './handover.mjs'
 import { explain, providers } from './messages.mjs'
 import { clearProtection, showProtection } from './protection.mjs'
 import { askForCode, isChallenged, serveSignIn } from './sign-in.mjs'
 import { texts } from './texts.mjs'
-import { redeemTicket } from './ticket.mjs'
+import { redeemTicket, ticketAddress } from './ticket.mjs'
+import { cameFrom, goBack, redeemCode, signInAt } from './way-back.mjs'
 
 const arrivals = {
   activated: texts.activated,
@@ -15,25 +16,34 @@ const arrivals = {
   reset: texts.reset,
   reset_challenged: texts.resetChallenged,
 }
-const forPeople = ['account', 'identities', 'address', 'password', 'protection', 'guarded', 'sign-out']
-const forStrangers = ['signed-out', 'guarded', 'ways']
-const forChallenged = ['challenge', 'guarded', 'ways']
+const forPeople = ['delivery', 'account', 'identities', 'address', 'password', 'protection', 'guarded', 'sign-out']
+const forStrangers = ['delivery', 'signed-out', 'guarded', 'ways']
+const forChallenged = ['delivery', 'challenge', 'guarded', 'ways']
 
 serveSignIn(show)
 element('sign-out').addEventListener('click', (event) => whileBusy(event.currentTarget, signOut))
 for (const anchor of document.querySelectorAll('a[data-provider]'))
-  anchor.addEventListener('click', () => leave('asked', anchor.dataset.provider))
+  anchor.addEventListener('click', (event) => continueWith(event, anchor.dataset.provider))
+for (const anchor of document.querySelectorAll('a[data-delivery]')) {
+  if (anchor.dataset.delivery === delivery) anchor.setAttribute('aria-current', 'true')
+  anchor.addEventListener('click', (event) => changeDelivery(event, anchor.href))
+}
+element('delivery-text').textContent = texts.deliveries[delivery]
 // A page brought back by the browser's Back button may be older than the session it shows.
 addEventListener('pageshow', (event) => event.persisted && show())
 addEventListener('account-changed', () => show())
 
-say('done', arrivals[take('arrival')])
+say('done', cameFrom ? texts.signInFirst : arrivals[take('arrival')])
 showWayBack()
 arrive(take('challenge'))
 
 /** `challenge`: of a page whose link was a right first step. */
 async function arrive(challenge) {
   if (challenge) return askForCode(challenge, show)
+  const login = await redeemCode().catch(() => null)
+  if (login?.body?.mfa_required) return askForCode(login.body.mfa_token, show)
+  if (login?.ok && goBack(login.path)) return
+  if (login && !login.ok) say('notice', explain(login.body))
   await redeemTicket()
   await show()
 }
@@ -59,6 +69,19 @@ async function show() {
   } catch {
     say('notice', texts.unreachable)
   }
+}
+
+async function continueWith(event, provider) {
+  event.preventDefault()
+  leave('asked', provider)
+  await signInAt(provider)
+}
+
+/** Nobody stays signed in by what the app no longer looks at. */
+async function changeDelivery(event, address) {
+  event.preventDefault()
+  await sendInTurn('POST', `${auth}/logout`).catch(() => null)
+  location.assign(address)
 }
 
 async function signOut() {
@@ -89,9 +112,11 @@ function showHello({ ok, status, body }) {
 
 /** The library sends people back to this page with `?error=CODE`; the address bar need not keep it. */
 function showWayBack() {
-  const code = new URLSearchParams(location.search).get('error')
+  const query = new URLSearchParams(location.search)
+  const code = query.get('error')
   // Where this tab sent the person last, and what for.
   const [provider, purpose] = [providers[take('asked')], take('purpose')]
+  if (query.has('ticket')) history.replaceState(null, '', ticketAddress(purpose, query.get('ticket')))
   const [{ type }] = performance.getEntriesByType('navigation')
   if (!code && purpose === 'confirm' && !location.hash && type === 'navigate') say('done', texts.confirmedIt)
   if (!code) return

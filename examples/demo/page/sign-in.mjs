@@ -2,6 +2,7 @@ import { auth, sendInTurn } from './api.mjs'
 import { clear, element, onSubmit, say } from './form.mjs'
 import { refusal } from './messages.mjs'
 import { texts } from './texts.mjs'
+import { goBack } from './way-back.mjs'
 
 /** What the library gave for a right password, to be shown with a code. Kept by this page alone: a reload begins again. */
 let challenge = null
@@ -28,6 +29,7 @@ async function logIn({ email, password }, show) {
   if (!answer.ok) return refusal(answer, { own: { UNAUTHORIZED: texts.notLoggedIn } })
   clear(element('login'))
   if (answer.body.mfa_required) return askForCode(answer.body.mfa_token, show)
+  if (goBack()) return
   await show()
   element('account-name').focus()
 }
@@ -40,6 +42,7 @@ async function verify({ code }, show) {
   if (!answer.ok && !isOver) return refusal(answer)
   challenge = null
   say('done', null)
+  if (answer.ok && goBack()) return
   await show()
   say('notice', isOver ? texts.challengeOver : null)
   element(isOver ? 'sign-in-title' : 'account-name').focus()

@@ -14,6 +14,13 @@ export const english = {
   activatedWithoutPassword: 'Your account is active, and you are signed in. It has no password any more: please choose one below.',
   reset: 'Your new password is set, and you are signed in. Every other browser is signed out.',
   resetChallenged: 'Your new password is set, and every browser is signed out. Now the code.',
+  signInFirst: 'Please sign in. You come back to where you were.',
+  deliveries: {
+    cookie: 'Two tokens in cookies that no script can read. The page refreshes them. For a single-page app on the same site.',
+    session: 'One cookie and a row in the database. A logout counts at once. For pages that a server renders.',
+    both: 'Cookies for this page, and tokens in the answer for a phone app on the same API.',
+    bearer: 'Two tokens that this tab’s script keeps and sends. For apps, and for a page on another site.',
+  },
   sentAgain: 'Sent again. Only the newest link works.',
   newActivationLink: 'If an account with this address waits for its activation, a new link is on its way.',
 
@@ -105,6 +112,13 @@ export const portuguese = {
   activatedWithoutPassword: 'Sua conta está ativa, e você já entrou. Ela não tem mais senha: escolha uma abaixo.',
   reset: 'Sua nova senha está valendo, e você já entrou. As sessões em outros navegadores foram encerradas.',
   resetChallenged: 'Sua nova senha está valendo, e todas as sessões foram encerradas. Agora, o código.',
+  signInFirst: 'Entre primeiro. Depois você volta para onde estava.',
+  deliveries: {
+    cookie: 'Dois tokens em cookies que nenhum script consegue ler. A página os renova. Para um aplicativo de página única no mesmo site.',
+    session: 'Um cookie e uma linha no banco de dados. Sair vale na hora. Para páginas feitas no servidor.',
+    both: 'Cookies para esta página e tokens na resposta para um aplicativo de celular na mesma API.',
+    bearer: 'Dois tokens que o script desta aba guarda e envia. Para aplicativos e para uma página em outro site.',
+  },
   sentAgain: 'Enviado de novo. Só o link mais novo funciona.',
   newActivationLink: 'Se houver uma conta com este endereço à espera de ativação, um novo link está a caminho.',
 

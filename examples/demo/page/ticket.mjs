@@ -6,6 +6,11 @@ import { texts } from './texts.mjs'
 
 const routes = { link_ticket: `${auth}/oauth/link/redeem`, reauthentication_ticket: `${auth}/reauthenticate` }
 
+/** In delivery `bearer` a ticket comes home in the query, without a word about what it is for. */
+export function ticketAddress(purpose, ticket) {
+  return `/#${new URLSearchParams({ [purpose === 'confirm' ? 'reauthentication_ticket' : 'link_ticket']: ticket })}`
+}
+
 /** Nothing was linked or confirmed yet: the library hands out a ticket, which is worth something to that session alone. */
 export async function redeemTicket() {
   const handedOut = new URLSearchParams(location.hash.slice(1))

@@ -103,6 +103,10 @@ export const portuguese: Readonly<Record<string, string>> = {
   'A route of the host app behind <code>requireAuth()</code>, called just now with what your browser holds.':
     'Uma rota do aplicativo protegida por <code>requireAuth()</code>, chamada agora mesmo com o que o seu navegador tem.',
 
+  'How this app keeps you signed in': 'Como este aplicativo mantém você conectado',
+  'The setting is <code>tokenDelivery</code>. Choosing another one signs you out here.':
+    'A configuração é <code>tokenDelivery</code>. Ao escolher outra, você sai daqui.',
+
   'Create an account': 'Crie uma conta',
   'Create account': 'Criar conta',
   'Any address will do: no mail leaves this machine.': 'Qualquer endereço serve: nenhum e-mail sai desta máquina.',
@@ -129,9 +133,6 @@ export const portuguese: Readonly<Record<string, string>> = {
     'Se <strong id="address"></strong> tiver uma conta aqui, um e-mail com um link está a caminho. Nesta demonstração, ele está na <a href="/outbox">caixa de saída</a>.',
 
   'Your devices': 'Seus aparelhos',
-  'Sign in on this device': 'Entre neste aparelho',
-  'The other kind of session: a cookie that means nothing by itself, and a row in the app’s database. You see every device that has one, and end it from any of them.':
-    'O outro tipo de sessão: um cookie que sozinho não diz nada e uma linha no banco de dados do aplicativo. Você vê cada aparelho que tem uma e a encerra a partir de qualquer um deles.',
   'Signed in as <strong id="devices-email"></strong>. Something here that is not yours? Sign it out, and change your password.':
     'Você entrou como <strong id="devices-email"></strong>. Há algo aqui que não é seu? Desconecte-o e altere sua senha.',
   'Sign it out': 'Desconectar',

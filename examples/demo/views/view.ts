@@ -1,10 +1,11 @@
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import type { RequestHandler } from 'express'
+import { deliveryOf } from '../delivery'
 import { type Language, languageOf } from '../language'
 import { portuguese } from './portuguese'
 
-/** One of the app's pages, in the reader's language: what its file has between `{{` and `}}` is English, and is translated. */
+/** One of the app's pages, in the reader's language, and saying how the app keeps people signed in: what its file has between `{{` and `}}` is English, and is translated. */
 export function view(file: string): RequestHandler {
   const source = readFileSync(path.join(import.meta.dirname, file), 'utf8')
   const pages: Record<Language, string> = {
@@ -13,7 +14,8 @@ export function view(file: string): RequestHandler {
   }
   return (request, response) => {
     // Some of them have a token in their address.
-    response.set('Cache-Control', 'no-store').send(pages[languageOf(request)])
+    const page = pages[languageOf(request)].replace(/<html [^>]+/, `$& data-delivery="${deliveryOf(request)}"`)
+    response.set('Cache-Control', 'no-store').send(page)
   }
 }
 
