@@ -2,7 +2,8 @@
  * What a guard costs: CPU time of the server process per request above the same Express app without one, and how many
  * requests it answers beside that one. Each round starts the contestant anew, and with it such an app, and both serve at the
  * same time: what the machine does meanwhile it does to both, and both are equally warm. `first sight`: no token comes twice
- * before doorward has forgotten it; the others remember nothing, so they get the same tokens. Fails when doorward misses a goal.
+ * before doorward has forgotten it; the others remember nothing, so they get the same tokens. Sessions in a table are read at every request,
+ * on SQLite and PostgreSQL. Fails when doorward misses a goal.
  * `npm run bench -- guard [--rounds 6] [--quick] [--write] [--only text]`, at a quiet moment.
  */
 import {
@@ -20,7 +21,8 @@ import {
 } from './lib/guarded.mjs'
 import type { LoadFigures } from './lib/load.mjs'
 import { readOptions } from './lib/options.mjs'
-import { authJs, betterAuth, logInSomebody, type Product } from './lib/products.mjs'
+import { createSchema, hasPostgres, type Schema } from './lib/postgres-schema.mjs'
+import { authJs, betterAuth, doorwardSession, expressSession, logInSomebody, type Product } from './lib/products.mjs'
 import { type Goal, report } from './lib/report.mjs'
 import { type Measured, measureInRounds } from './lib/rounds.mjs'
 
@@ -31,16 +33,20 @@ const [warmUp, milliseconds] = options.quick ? [300, 300] : [3_000, 2_000]
 const connections = 8
 const mostAboveExpress = 5
 const leastThroughput = 0.93
+/** Requests per second of a session of doorward's, beside one of express-session in the same database. */
+const leastOfExpressSession = 1.5
 /** Five times what doorward can tell apart: sent in turn, each has been forgotten when it comes again, with hardly an exception. */
 const firstSight = 5 * 16_384
 
 async function main(): Promise<number> {
   const made = algorithms.map((algorithm) => ({ algorithm, keys: makeKeys(algorithm, firstSight) }))
-  const [all, bare] = [contestants(made), bareApps(made)]
+  const schema = (await hasPostgres()) ? await createSchema() : null
+  const [all, bare] = [contestants(made, schema), bareApps(made)]
   const names = all.map(({ name }) => name)
   const measured = await measureInRounds(names, options.rounds, (name) => measure(named(all, name), named(bare, bareOf(name))), {
     warmsUp: false,
   })
+  await schema?.drop()
   return report({
     name: 'guard',
     columns: ['Guard', 'requests/s', 'of bare Express', 'CPU µs/request', 'above bare Express', 'p99 ms'],
@@ -52,7 +58,10 @@ async function main(): Promise<number> {
       measured.median(name, 'aboveBare'),
       measured.median(name, 'p99'),
     ]),
-    goals: algorithms.flatMap((algorithm) => goalsOf(algorithm, measured)),
+    goals: [
+      ...algorithms.flatMap((algorithm) => goalsOf(algorithm, measured)),
+      ...databasesOf(schema).map((name) => sessionGoal(name, measured)),
+    ],
     packages: [
       'express',
       'jsonwebtoken',
@@ -62,6 +71,11 @@ async function main(): Promise<number> {
       'express-oauth2-jwt-bearer',
       'better-auth',
       '@auth/express',
+      'express-session',
+      'connect-session-knex',
+      'knex',
+      'better-sqlite3',
+      'pg',
     ],
     options,
   })
@@ -73,7 +87,10 @@ function bareApps(all: readonly Made[]): Contestant[] {
   return all.map((made) => jwtGuard('bare Express', 'none', made))
 }
 
-function contestants(all: readonly Made[]): Contestant[] {
+/** Those that sessions are measured on. */
+const databasesOf = (schema: Schema | null) => ['SQLite', ...(schema ? ['PostgreSQL'] : [])]
+
+function contestants(all: readonly Made[], schema: Schema | null): Contestant[] {
   const [hs256, , rs256] = all as [Made, Made, Made] // one for each algorithm
   const chosen = [
     ...bareApps(all),
@@ -84,12 +101,17 @@ function contestants(all: readonly Made[]): Contestant[] {
     ...all.map((made) => jwtGuard('express-jwt', 'express-jwt', made)),
     ...[hs256, rs256].map((made) => jwtGuard('passport-jwt', 'passport-jwt', made)),
     jwtGuard('express-oauth2-jwt-bearer', 'express-oauth2-jwt-bearer', rs256),
+    ...databasesOf(schema).flatMap((database) => {
+      const environment = database === 'PostgreSQL' ? schema?.environment : {}
+      return [doorwardSession, expressSession].map((product) => sessionGuard(`${product.name}, ${database}`, product, environment))
+    }),
     sessionGuard('better-auth, session in its table', betterAuth),
     sessionGuard('better-auth, session in a cookie', betterAuth, { BENCH_COOKIE_CACHE: '1' }),
     sessionGuard('Auth.js, session in a cookie', authJs),
   ]
   return chosen.filter(
-    ({ name }) => options.only === null || /^(bare|doorward|jsonwebtoken|express-jwt)/.test(name) || name.includes(options.only),
+    ({ name }) =>
+      options.only === null || /^(bare|doorward|jsonwebtoken|express-jwt|express-session)/.test(name) || name.includes(options.only),
   )
 }
 
@@ -135,6 +157,15 @@ function goalsOf(algorithm: Algorithm, measured: Measured<Figure>): Goal[] {
       wanted: leastThroughput,
     },
   ]
+}
+
+function sessionGoal(database: string, measured: Measured<Figure>): Goal {
+  return {
+    text: `session on ${database}, requests/s of express-session`,
+    shown: measured.ratio(`doorward, session, ${database}`, `express-session, ${database}`, 'perSecond'),
+    bound: 'at least',
+    wanted: leastOfExpressSession,
+  }
 }
 
 process.exit(await main())

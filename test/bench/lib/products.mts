@@ -39,6 +39,13 @@ const withTokens: Client = {
   authorizeUrl: location,
 }
 
+/** The same accounts, and a session behind a cookie. */
+const withSession = (cookie: string): Client => ({
+  ...withTokens,
+  isLoggedIn: (answer) => answer.status === 200 && cookie in takeCookies(answer),
+  credentials: (answer) => cookieHeader({ [cookie]: takeCookies(answer)[cookie] ?? '' }),
+})
+
 function product(name: string, file: string, packages: readonly string[], client: Product['client'], own = {}): Product {
   return { name, packages, start: (environment) => startServer(file, { environment: { ...own, ...environment } }), client }
 }
@@ -47,6 +54,12 @@ export const doorward = product('doorward', 'doorward.mjs', ['argon2', 'knex', '
   BENCH_HASH: 'argon2',
 })
 export const doorwardNodeRs = product('doorward, @node-rs/argon2', 'doorward.mjs', ['@node-rs/argon2'], async () => withTokens)
+export const doorwardSession = product('doorward, session', 'doorward.mjs', ['knex'], async () => withSession('auth_session'), {
+  BENCH_DELIVERY: 'session',
+})
+export const expressSession = product('express-session', 'express-session.mjs', ['express-session', 'connect-session-knex'], async () =>
+  withSession('connect.sid'),
+)
 export const byHand = product('by hand', 'by-hand.mjs', ['argon2', 'better-sqlite3'], async () => withTokens)
 export const byHandUngated = product('by hand, no gate', 'by-hand.mjs', ['argon2'], async () => withTokens, { BENCH_GATE: 'Infinity' })
 export const byHandOnKnex = product('by hand, Knex', 'by-hand.mjs', ['knex'], async () => withTokens, { BENCH_STORE: 'knex' })

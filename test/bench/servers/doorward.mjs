@@ -1,6 +1,6 @@
 /**
  * doorward from its build, as in its documentation: local accounts, one social provider where BENCH_PROVIDER names one, a
- * guarded route, a host's own route. Budgets are off, because the load comes from one address.
+ * guarded route, a host's own route. BENCH_DELIVERY: its `tokenDelivery`. Budgets are off, because the load comes from one address.
  */
 import { createRequire } from 'node:module'
 import express from 'express'
@@ -24,6 +24,7 @@ await serve(async (origin) => {
       // Plain http on the loopback, where a browser's rules are not what is measured.
       cookieSecure: false,
       linksInProduction: true,
+      tokenDelivery: process.env.BENCH_DELIVERY ?? 'bearer',
     },
     store: createKnexStore({ knex }),
     ...(provider && { providers: { stub: clientOf(provider) } }),
