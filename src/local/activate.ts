@@ -11,8 +11,8 @@ import { findLink, issueLink, type LinkToken, spendLink } from '../mailbox/email
 import { isPending } from '../mailbox/is-pending'
 import { refuseLink, refusesEmailLink } from '../mailbox/refuses-email-link'
 import { announceLogin } from '../session/announce-login'
+import { finishOrPostpone, openPostponed } from '../session/claims-of-login'
 import type { LoginChallenge, OpenedSession, OpenSession } from '../session/finish-login'
-import { finishOrPostpone, openPostponed } from '../session/host-claims'
 import type { UserRecord, UserTokenRecord } from '../store/auth-store'
 
 /** What tells that the person who clicks is the one who signed up, and the language of a mail. */

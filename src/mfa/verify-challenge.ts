@@ -7,8 +7,8 @@ import { acceptSecondFactor, announceFactor, type Factor } from '../factor/secon
 import type { Locale } from '../http/locale'
 import { announceLogin } from '../session/announce-login'
 import { type Challenge, isStillMeant, readChallenge, spendChallenge } from '../session/challenge'
+import { withClaims } from '../session/claims-of-login'
 import { finishLogin, type Login, type LoginChallenge, type OpenedSession, type OpenSession } from '../session/finish-login'
-import { withClaims } from '../session/host-claims'
 import { hasYoungFactor } from '../step-up/young-credential'
 import { DuplicateRecordError, type UserRecord } from '../store/auth-store'
 

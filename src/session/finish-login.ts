@@ -15,7 +15,7 @@ export interface Login {
    * fresh until the person shows another one.
    */
   readonly isYoung?: boolean
-  /** What the host adds to the access token. Left out: it was not asked (`host-claims.ts`). */
+  /** What the host adds to the access token. Left out: it was not asked (`claims-of-login.ts`). */
   readonly claims?: HostClaims
   /** Where the browser goes in the end; the challenge keeps it. Null or left out: the request names none. */
   readonly destination?: Destination | null

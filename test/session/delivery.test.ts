@@ -172,8 +172,48 @@ async function comeBack(host: LocalHost, { userId, email }: Pick<Device, 'userId
   return callBack(host, query, { cookie })
 }
 
-/** How each of them answers somebody who has a factor; the others open no login, or are the second step itself. */
+/** Doors that somebody with a factor is challenged at. */
 const challengingRoutes = ['POST /login', 'POST /password-reset/confirm', 'GET /oauth/:provider/callback', 'POST /oauth/:provider/token']
+/** The others: a session that goes on, the second step itself, and an account that waits for its activation and has no factor. */
+const unchallengedRoutes = ['POST /refresh', 'POST /mfa/confirm', 'POST /mfa/verify', 'POST /activate', 'POST /activate/:token']
+
+describe.each(['bearer', 'cookie', 'both', 'session'] as const)('delivery %s, with a second factor', (tokenDelivery) => {
+  test('every door that is mounted answers the challenge without a cookie, and the second step opens the session', async () => {
+    const { host, shaped } = await startDelivering(tokenDelivery)
+    expect(new Set(shaped.map(nameOf))).toEqual(
+      new Set([...challengingRoutes, ...unchallengedRoutes].filter((name) => name !== 'POST /refresh' || tokenDelivery !== 'session')),
+    )
+    for (const route of shaped.filter((one) => challengingRoutes.includes(nameOf(one)))) {
+      const { person, response } = await (tokenDelivery === 'session' ? comeInSession(host, route) : comeWithTokens(host, route))
+      if (!response) throw new Error(`nobody knows how to open ${nameOf(route)}`)
+      const tokens = tokenDelivery === 'session' ? {} : { access_token: null, refresh_token: null }
+      const challenge = { user_id: person.userId, mfa_required: true, mfa_token: expect.any(String), ...tokens }
+      expect([route.path, response.body, sessionCookies(response)]).toEqual([route.path, challenge, []])
+      const base = route.path.startsWith('/cookie/') ? '/cookie' : ''
+      const verified = await post(host, `${base}/mfa/verify`, { mfa_token: response.body.mfa_token, code: person.app.nextCode() })
+      expect([route.path, verified.status, verified.body.user_id, verified.body.mfa_required]).toEqual([
+        route.path,
+        200,
+        person.userId,
+        false,
+      ])
+      const names = { bearer: [], cookie: tokenCookies, both: base === '' ? [] : tokenCookies, session: ['auth_session'] }[tokenDelivery]
+      expect([route.path, sessionCookies(verified).map((line) => line.split('=')[0])]).toEqual([route.path, names])
+    }
+  })
+})
+
+async function comeInSession(host: LocalHost, route: Route) {
+  const person = await withFactor(host)
+  return { person, response: await sessionRoutes[nameOf(route)]?.(host, route.path, person) }
+}
+
+async function comeWithTokens(host: LocalHost, route: Route) {
+  const person = await enrolled(host)
+  return { person, response: await routes[nameOf(route)]?.(host, route.path, person) }
+}
+
+const tokenCookies = ['access_token', 'refresh_token']
 
 describe('delivery session', () => {
   const opened = (body: object = {}) => ({
@@ -200,20 +240,6 @@ describe('delivery session', () => {
       expect([route.path, cookieAttributes(response, 'auth_session')]).toEqual([route.path, scope])
       expect([route.path, setCookieOf(response, 'auth_device') !== null]).toEqual([route.path, !goesOn.has(nameOf(route))])
       expect([route.path, (await me(host, response)).status]).toEqual([route.path, 200])
-    }
-  })
-
-  test('with a second factor each door answers the challenge without a cookie, and the second step opens the session', async () => {
-    const { host, shaped } = await startDelivering('session')
-    for (const route of shaped.filter((one) => challengingRoutes.includes(nameOf(one)))) {
-      const person = await withFactor(host)
-      const response = await sessionRoutes[nameOf(route)]?.(host, route.path, person)
-      if (!response) throw new Error(`nobody knows how to open ${nameOf(route)}`)
-      const challenge = { user_id: person.userId, mfa_required: true, mfa_token: expect.any(String) }
-      expect([route.path, response.body, sessionCookies(response)]).toEqual([route.path, challenge, []])
-      const verified = await post(host, '/mfa/verify', { mfa_token: response.body.mfa_token, code: person.app.nextCode() })
-      expect([route.path, verified.body]).toEqual([route.path, opened({ user_id: person.userId })])
-      expect([route.path, (await me(host, verified)).status]).toEqual([route.path, 200])
     }
   })
 
