@@ -51,9 +51,12 @@ export { type Argon2idHasher, type Argon2idOptions, argon2idHasher } from './pas
 export type { HashOptions, PasswordHasher, PasswordPolicy, UnreadableHash } from './passwords/password-hasher'
 export type { ClientAuthentication, ClientCredentials, ClientKey } from './providers/client-authentication'
 export type { KeySetClientOptions, OAuthClientOptions } from './providers/client-options'
+export { DiscordClient } from './providers/discord'
+export { FacebookClient, type FacebookClientOptions } from './providers/facebook'
 export { providersFromEnv } from './providers/from-env'
 export { GitHubClient, type GitHubClientOptions } from './providers/github'
-export { GoogleClient } from './providers/google'
+export { GoogleClient, type GoogleClientOptions } from './providers/google'
+export { MicrosoftClient, type MicrosoftClientOptions } from './providers/microsoft'
 export { OidcClient, type OidcClientOptions } from './providers/oidc-client'
 export {
   type MappedProfile,
@@ -67,6 +70,7 @@ export {
   type Provider,
   passportProvider,
 } from './providers/passport-provider'
+export { GitLabClient, type GitLabClientOptions, LinkedInClient, SlackClient, TwitchClient } from './providers/presets'
 export type { CodeExchange, OAuthTokens, ProviderClient, TokenProof } from './providers/provider-client'
 export { createTokenVerifier, type TokenVerifier, type TokenVerifierOptions } from './providers/token-verifier'
 export { type CheckTablesOptions, checkTables } from './readiness/check-tables'

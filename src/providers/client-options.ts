@@ -42,6 +42,8 @@ export interface ProviderEndpoints {
   userinfoUrl?: string
   /** Who a token was issued to. */
   tokeninfoUrl?: string
+  /** RFC 7662: who a token was issued to. */
+  introspectionUrl?: string
   /** Where the provider publishes its keys. */
   jwksUri?: string
   /** Compared with an id_token's `iss` exactly. */

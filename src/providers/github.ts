@@ -1,18 +1,11 @@
-import {
-  ConfigurationError,
-  NotImplementedError,
-  OAuthAudienceUnverifiableError,
-  OAuthError,
-  OAuthTokenAudienceMismatchError,
-} from '../errors'
-import { createHttpClient } from '../http-client'
-import { createAuthenticate } from './client-authentication'
-import { COMMON_OPTIONS, checkClientOptions, mergeEndpoints, type OAuthClientOptions } from './client-options'
+import { ConfigurationError, OAuthAudienceUnverifiableError, OAuthError, OAuthTokenAudienceMismatchError } from '../errors'
+import type { OAuthClientOptions } from './client-options'
 import { checkApplication } from './inspect-token'
 import { normalizeProfile, requireSubject } from './normalize-profile'
-import { connectTo, getListWithBearer, getWithBearer, type ProviderConnection, requestTokens } from './oauth2-request'
+import { OAuth2Client } from './oauth2-client'
+import { getListWithBearer, getWithBearer } from './oauth2-request'
 import { refuseOtherSubject } from './proven-subject'
-import type { CodeExchange, OAuthTokens, OAuthUser, ProviderClient, TokenProof } from './provider-client'
+import type { OAuthTokens, OAuthUser, TokenProof } from './provider-client'
 import { isPlainObject } from './provider-request'
 
 const ENDPOINTS = {
@@ -30,48 +23,17 @@ export interface GitHubClientOptions extends OAuthClientOptions {
 }
 
 /** Sign in with GitHub: OAuth 2.0 without OpenID Connect; the profile is `GET {apiUrl}/user`. */
-export class GitHubClient implements ProviderClient {
-  readonly providerName: string
-  readonly clientId: string
-  readonly authorizeUrl: string
-  readonly tokenUrl: string
-  readonly scopes: readonly string[]
-  readonly redirectUri?: string
-  readonly pkce: boolean
-  readonly extraAudiences: readonly string[]
-  readonly reauthenticates: boolean
-  readonly #connection: ProviderConnection
+export class GitHubClient extends OAuth2Client<typeof ENDPOINTS> {
   readonly #apiUrl: string
   readonly #userUrl: string
   readonly #verifiedEmails: boolean
-  readonly #trustEmail: boolean
 
   /** @throws ConfigurationError naming the option and the fix */
   constructor(options: GitHubClientOptions) {
-    checkClientOptions('GitHubClient', options, [...COMMON_OPTIONS, 'endpoints', 'verifiedEmails'])
-    const { authorizeUrl, tokenUrl, apiUrl } = mergeEndpoints('GitHubClient', ENDPOINTS, options.endpoints)
-    const { clientId, clientSecret = '', providerName = 'github', httpClient = createHttpClient() } = options
-    this.providerName = providerName
-    this.clientId = clientId
-    this.authorizeUrl = authorizeUrl
-    this.tokenUrl = tokenUrl
-    this.scopes = Object.freeze([...(options.scopes ?? ['read:user', 'user:email'])])
-    if (options.redirectUri !== undefined) this.redirectUri = options.redirectUri
-    this.pkce = options.pkce ?? true
-    this.reauthenticates = options.reauthenticates === true
-    this.extraAudiences = Object.freeze([...(options.extraAudiences ?? [])])
-    const authenticate = createAuthenticate(options, { owner: 'GitHubClient', audience: tokenUrl, now: () => new Date() })
-    this.#connection = connectTo({ providerName, clientId, clientSecret, authenticate, tokenUrl, httpClient })
-    this.#apiUrl = apiUrl.replace(/\/$/, '')
+    super(options, { providerName: 'github', endpoints: ENDPOINTS, scopes: ['read:user', 'user:email'], options: ['verifiedEmails'] })
+    this.#apiUrl = this.endpoints.apiUrl.replace(/\/$/, '')
     this.#userUrl = `${this.#apiUrl}/user`
     this.#verifiedEmails = readsEmails(options.verifiedEmails, this.scopes)
-    this.#trustEmail = options.trustEmail !== false
-  }
-
-  /** @throws OAuthError when GitHub refuses (it says so with a 200 and an `error` member) */
-  async exchangeCode(input: CodeExchange): Promise<OAuthTokens> {
-    if (this.clientId === '') throw new NotImplementedError(`${this.providerName}: clientId is empty; a code cannot be exchanged.`)
-    return requestTokens(this.#connection, input)
   }
 
   /**
@@ -81,7 +43,7 @@ export class GitHubClient implements ProviderClient {
    * @throws OAuthError when GitHub refuses or its answer has no numeric id
    */
   async fetchUser(tokens: OAuthTokens): Promise<OAuthUser> {
-    const raw = await getWithBearer(this.#connection, this.#userUrl, tokens)
+    const raw = await getWithBearer(this.connection(), this.#userUrl, tokens)
     const subject = requireSubject(this.providerName, Number.isSafeInteger(raw['id']) ? raw['id'] : null)
     refuseOtherSubject(tokens.proof, subject)
     const { email, name, avatar_url: picture } = raw
@@ -98,9 +60,9 @@ export class GitHubClient implements ProviderClient {
    * @throws OAuthTokenAudienceMismatchError, OAuthTokenRejectedError, OAuthError (our credentials), OAuthProviderUnavailableError
    */
   async verifyTokenAudience(accessToken: string): Promise<TokenProof> {
-    if (this.clientId === '' || this.#connection.clientSecret === '')
+    if (this.clientId === '' || this.connection().clientSecret === '')
       throw new OAuthAudienceUnverifiableError({ details: { provider: this.providerName } })
-    const { app, user } = await checkApplication(this.#connection, this.#apiUrl, accessToken)
+    const { app, user } = await checkApplication(this.connection(), this.#apiUrl, accessToken)
     // The 200 is the answer; where GitHub also says whose token it is, it has to be the same.
     const named = isPlainObject(app) ? app['client_id'] : undefined
     if (typeof named === 'string' && named !== this.clientId) throw new OAuthTokenAudienceMismatchError()
@@ -110,7 +72,7 @@ export class GitHubClient implements ProviderClient {
   async #primaryAddress(tokens: OAuthTokens): Promise<{ email: unknown; emailVerified: boolean | null }> {
     const primary = await this.#primary(tokens)
     if (!primary) return { email: null, emailVerified: null }
-    return { email: primary['email'], emailVerified: this.#trustEmail ? primary['verified'] === true : null }
+    return { email: primary['email'], emailVerified: this.trustsEmail ? primary['verified'] === true : null }
   }
 
   /** Null also where GitHub does not show us the list: somebody whose identity is linked needs no address to log in. */
@@ -127,7 +89,7 @@ export class GitHubClient implements ProviderClient {
 
   /** The other addresses of an account may be old ones, or on their way out: only the primary one is the person's. */
   async #primary(tokens: OAuthTokens): Promise<Record<string, unknown> | null> {
-    const addresses = await getListWithBearer(this.#connection, `${this.#userUrl}/emails?per_page=100`, tokens)
+    const addresses = await getListWithBearer(this.connection(), `${this.#userUrl}/emails?per_page=100`, tokens)
     return addresses.find((address) => address['primary'] === true) ?? null
   }
 }

@@ -1,5 +1,7 @@
+import { ConfigurationError } from '../errors'
 import { checkClientOptions, KEY_SET_OPTIONS, type KeySetClientOptions, mergeEndpoints } from './client-options'
 import { OidcClient, type OidcClientOptions } from './oidc-client'
+import type { OAuthTokens, OAuthUser } from './provider-client'
 
 const ENDPOINTS = {
   authorizeUrl: 'https://accounts.google.com/o/oauth2/v2/auth',
@@ -10,25 +12,50 @@ const ENDPOINTS = {
   issuer: 'https://accounts.google.com',
 }
 
+export interface GoogleClientOptions extends KeySetClientOptions {
+  /**
+   * True: an address is verified only where Google is the authority for it, at gmail.com, googlemail.com, or in the Workspace domain of the
+   * account (`hd`). Of every other address Google only knows that its owner had it once. Default false.
+   */
+  authoritativeEmails?: boolean
+}
+
 /** Sign in with Google: OpenID Connect with its public endpoints; id_token signatures are always checked. */
 export class GoogleClient extends OidcClient {
   readonly #isPublicIssuer: boolean
+  readonly #authoritativeEmails: boolean
 
   /** @throws ConfigurationError naming the option and the fix */
-  constructor(options: KeySetClientOptions) {
-    const oidcOptions = withGoogleEndpoints(options)
+  constructor(options: GoogleClientOptions) {
+    const { authoritativeEmails, oidcOptions } = readOptions(options)
     super(oidcOptions)
     this.#isPublicIssuer = oidcOptions.issuer === ENDPOINTS.issuer
+    this.#authoritativeEmails = authoritativeEmails
   }
 
   /** Google documents two spellings of its issuer, one without the scheme. */
-  protected override acceptsIssuer(issuer: string): boolean {
-    return super.acceptsIssuer(issuer) || (this.#isPublicIssuer && issuer === 'accounts.google.com')
+  protected override acceptsIssuer(issuer: string, claims: Record<string, unknown>): boolean {
+    return super.acceptsIssuer(issuer, claims) || (this.#isPublicIssuer && issuer === 'accounts.google.com')
+  }
+
+  protected override parseUser(claims: Record<string, unknown>, tokens: OAuthTokens): OAuthUser {
+    const user = super.parseUser(claims, tokens)
+    if (!this.#authoritativeEmails || !user.emailVerified || isAuthority(user.email, claims['hd'])) return user
+    return { ...user, emailVerified: null }
   }
 }
 
-function withGoogleEndpoints(options: KeySetClientOptions): OidcClientOptions {
-  checkClientOptions('GoogleClient', options, [...KEY_SET_OPTIONS, 'endpoints'])
-  const { endpoints, ...rest } = options
-  return { providerName: 'google', ...rest, ...mergeEndpoints('GoogleClient', ENDPOINTS, endpoints) }
+/** https://developers.google.com/identity/sign-in/web/backend-auth, read in 2025. */
+function isAuthority(email: string | null, hostedDomain: unknown): boolean {
+  const domain = email?.slice(email.lastIndexOf('@') + 1).toLowerCase() ?? ''
+  if (domain === 'gmail.com' || domain === 'googlemail.com') return true
+  return typeof hostedDomain === 'string' && domain !== '' && hostedDomain.toLowerCase() === domain
+}
+
+function readOptions(options: GoogleClientOptions): { authoritativeEmails: boolean; oidcOptions: OidcClientOptions } {
+  checkClientOptions('GoogleClient', options, [...KEY_SET_OPTIONS, 'endpoints', 'authoritativeEmails'])
+  const { endpoints, authoritativeEmails = false, ...rest } = options
+  if (typeof authoritativeEmails !== 'boolean') throw new ConfigurationError('GoogleClient: authoritativeEmails must be true or false.')
+  const oidcOptions = { providerName: 'google', ...rest, ...mergeEndpoints('GoogleClient', ENDPOINTS, endpoints) }
+  return { authoritativeEmails, oidcOptions }
 }

@@ -7,7 +7,7 @@ import { checkClaims, readHeader, refused, type TokenClaims, verifySignature } f
 export interface InHandRules {
   /** `clientId` and `extraAudiences`. */
   accepted: readonly string[]
-  acceptsIssuer(issuer: string): boolean
+  acceptsIssuer(issuer: string, claims: Record<string, unknown>): boolean
   keySet: KeySet
   /** Which signatures count: those that the provider lists. */
   algorithms: readonly SignatureAlgorithm[]

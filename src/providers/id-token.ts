@@ -6,7 +6,7 @@ import { checkClaims, readHeader, readUnverifiedClaims, reasonOf, refused, type 
 
 export interface IdTokenRules {
   clientId: string
-  acceptsIssuer(issuer: string): boolean
+  acceptsIssuer(issuer: string, claims: Record<string, unknown>): boolean
   /** Null: no keys are known, and the token is believed only for having come straight from the token endpoint over TLS. */
   keySet: KeySet | null
   /** What the authorization request sent; undefined: none was sent. */

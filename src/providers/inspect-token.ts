@@ -3,7 +3,7 @@ import type { HttpRequest } from '../http-client'
 import { refuseOtherKinds } from './access-token-kind'
 import { askProvider, isSuccess, type ProviderConnection } from './oauth2-request'
 import { providerRefusal, providerUnavailable } from './provider-refusal'
-import { type ProviderAnswer, parseJsonObject } from './provider-request'
+import { isPlainObject, type ProviderAnswer, parseJsonObject } from './provider-request'
 import { refused } from './signed-token'
 
 type Claims = Record<string, unknown>
@@ -68,6 +68,35 @@ export async function checkApplication(connection: ProviderConnection, apiUrl: s
   })
   refuseErrors(claims)
   return claims
+}
+
+/**
+ * Discord's "current authorization": asked with the token itself, so every 4xx is about it.
+ *
+ * @throws OAuthTokenRejectedError for a 4xx; OAuthProviderUnavailableError when there is no answer to read
+ */
+export function readAuthorization(connection: ProviderConnection, url: string, accessToken: string): Promise<Claims> {
+  const headers = { accept: 'application/json', authorization: `Bearer ${accessToken}` }
+  return ask(connection, url, { headers }, () => new OAuthTokenRejectedError())
+}
+
+/**
+ * Facebook's "debug token", asked as this app. It says in codes of its own whether it refuses the token or us.
+ *
+ * @throws OAuthTokenAudienceMismatchError (code 100: of another app); OAuthError when our credentials are refused (190);
+ *   OAuthTokenRejectedError for another 4xx; OAuthProviderUnavailableError when there is no answer to read
+ */
+export async function debugToken(connection: ProviderConnection, apiUrl: string, accessToken: string): Promise<Claims> {
+  const { clientId, clientSecret, providerName } = connection
+  const url = `${apiUrl}/debug_token?${new URLSearchParams({ input_token: accessToken })}`
+  const headers = { accept: 'application/json', authorization: `Bearer ${clientId}|${clientSecret}` }
+  const { data } = await ask(connection, url, { headers }, (answer) => {
+    const { code } = Object(parseJsonObject(answer.body)?.['error'])
+    if (code === 100) return new OAuthTokenAudienceMismatchError()
+    return code === 190 ? providerRefusal(providerName, answer, [accessToken, clientSecret]) : new OAuthTokenRejectedError()
+  })
+  if (!isPlainObject(data)) throw providerUnavailable(providerName, null)
+  return data
 }
 
 async function ask(

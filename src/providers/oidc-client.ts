@@ -171,7 +171,7 @@ export class OidcClient implements ProviderClient {
   async verifyIdToken(idToken: string, nonce: string | null): Promise<OAuthTokens> {
     const { keySet, ...rules } = this.#rules()
     // Who accepts an empty issuer accepts any.
-    if (!keySet || this.clientId === '' || rules.acceptsIssuer('')) {
+    if (!keySet || this.clientId === '' || rules.acceptsIssuer('', {})) {
       throw new OAuthAudienceUnverifiableError({ details: { provider: this.providerName } })
     }
     const accepted = [this.clientId, ...this.extraAudiences]
@@ -215,7 +215,7 @@ export class OidcClient implements ProviderClient {
   }
 
   /** Which `iss` of an id_token is this provider's. */
-  protected acceptsIssuer(issuer: string): boolean {
+  protected acceptsIssuer(issuer: string, _claims: Record<string, unknown>): boolean {
     return this.#options.issuer === undefined || issuer === this.#options.issuer
   }
 
@@ -236,7 +236,7 @@ export class OidcClient implements ProviderClient {
   }
 
   #rules() {
-    const acceptsIssuer = (issuer: string) => this.acceptsIssuer(issuer)
+    const acceptsIssuer = (issuer: string, claims: Claims) => this.acceptsIssuer(issuer, claims)
     return { clientId: this.clientId, acceptsIssuer, keySet: this.#keySet, now: this.#now() }
   }
 

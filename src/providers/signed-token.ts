@@ -12,7 +12,7 @@ export interface TokenHeader {
 
 export interface ClaimRules {
   /** Which `iss` is ours; compared exactly. */
-  acceptsIssuer(issuer: string): boolean
+  acceptsIssuer(issuer: string, claims: Record<string, unknown>): boolean
   /** Members that must be there, beside `exp`, `iss` and `sub`. */
   required?: readonly string[]
   now: Date
@@ -62,7 +62,7 @@ export function verifySignature(token: string, key: KeyObject, alg: SignatureAlg
 export function checkClaims(claims: Record<string, unknown>, rules: ClaimRules): TokenClaims {
   const { iss, sub, exp } = claims
   const seconds = rules.now.getTime() / 1000
-  if (typeof iss !== 'string' || iss === '' || !rules.acceptsIssuer(iss))
+  if (typeof iss !== 'string' || iss === '' || !rules.acceptsIssuer(iss, claims))
     throw refused('iss is not the issuer: set issuer exactly as the provider spells it in its tokens')
   if (typeof sub !== 'string' || sub === '') throw refused('sub is missing')
   if (typeof exp !== 'number' || !Number.isFinite(exp)) throw refused('exp is missing')

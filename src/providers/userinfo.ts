@@ -10,7 +10,7 @@ type Claims = Record<string, unknown>
 
 export interface UserinfoRules {
   clientId: string
-  acceptsIssuer(issuer: string): boolean
+  acceptsIssuer(issuer: string, claims: Record<string, unknown>): boolean
   keySet: KeySet | null
   now: Date
 }
@@ -44,7 +44,8 @@ async function verifyUserinfo(jwt: string, rules: UserinfoRules, { isOwnExchange
   const { key } = await rules.keySet.find(header, { isOwnExchange })
   const claims = verifySignature(jwt, key, header.alg)
   const { iss, aud, exp } = claims
-  if (iss !== undefined && !(typeof iss === 'string' && rules.acceptsIssuer(iss))) throw refused('iss is not the issuer: check issuer')
+  if (iss !== undefined && !(typeof iss === 'string' && rules.acceptsIssuer(iss, claims)))
+    throw refused('iss is not the issuer: check issuer')
   if (aud !== undefined && ![aud].flat().includes(rules.clientId)) throw refused('aud does not name this client: check clientId')
   if (exp !== undefined && !(typeof exp === 'number' && exp > rules.now.getTime() / 1000)) throw refused('exp is past: check the clocks')
   return claims

@@ -3,8 +3,8 @@ import { AppError, OAuthError, OAuthProviderUnavailableError } from '../errors'
 import type { CallPurpose } from '../http-client'
 import { inTime } from '../in-time'
 import { describeError } from '../logger'
-import { GitHubClient } from '../providers/github'
 import { type CallLimits, limitInFlight } from '../providers/in-flight'
+import { OAuth2Client } from '../providers/oauth2-client'
 import { OidcClient } from '../providers/oidc-client'
 import type { Provider } from '../providers/passport-provider'
 import { ProviderSaidNo } from '../providers/provider-said-no'
@@ -33,7 +33,7 @@ const unlimited: CallLimits = { run: (_purpose, call) => call() }
  * hand a token is verified without any, and must not wait behind a provider that hangs.
  */
 function limitsOf(client: Provider | undefined): CallLimits {
-  if (!client || client instanceof OidcClient || client instanceof GitHubClient) return unlimited
+  if (!client || client instanceof OidcClient || client instanceof OAuth2Client) return unlimited
   const limit =
     limits.get(client) ?? limitInFlight(() => new OAuthError({ cause: new Error('Too many calls of this client are under way.') }))
   limits.set(client, limit)

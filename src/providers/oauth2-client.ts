@@ -1,0 +1,81 @@
+import { NotImplementedError } from '../errors'
+import { createHttpClient } from '../http-client'
+import { createAuthenticate } from './client-authentication'
+import { COMMON_OPTIONS, checkClientOptions, mergeEndpoints, type OAuthClientOptions, type ProviderEndpoints } from './client-options'
+import { connectTo, type ProviderConnection, requestTokens } from './oauth2-request'
+import type { CodeExchange, OAuthTokens, OAuthUser, ProviderClient, TokenProof } from './provider-client'
+
+/** What is special about a provider. */
+interface ProviderDefaults<Endpoints extends ProviderEndpoints> {
+  readonly providerName: string
+  /** The public addresses. */
+  readonly endpoints: Endpoints
+  readonly scopes: readonly string[]
+  /** Options beside the common ones. */
+  readonly options: readonly string[]
+}
+
+/** What the clients of providers without OpenID Connect have in common. */
+export abstract class OAuth2Client<Endpoints extends ProviderEndpoints & { authorizeUrl: string; tokenUrl: string }>
+  implements ProviderClient
+{
+  readonly providerName: string
+  readonly clientId: string
+  readonly authorizeUrl: string
+  readonly tokenUrl: string
+  readonly scopes: readonly string[]
+  readonly redirectUri?: string
+  readonly pkce: boolean
+  readonly extraAudiences: readonly string[]
+  readonly reauthenticates: boolean
+  // Private at run time too: printing a client must not print its secret.
+  readonly #connection: ProviderConnection
+  readonly #endpoints: Endpoints
+  readonly #trustsEmail: boolean
+
+  /** @throws ConfigurationError naming the option and the fix */
+  constructor(options: OAuthClientOptions, defaults: ProviderDefaults<Endpoints>) {
+    const owner = new.target.name
+    checkClientOptions(owner, options, [...COMMON_OPTIONS, 'endpoints', ...defaults.options])
+    const endpoints = mergeEndpoints(owner, defaults.endpoints, options.endpoints)
+    const { clientId, clientSecret = '', providerName = defaults.providerName, httpClient = createHttpClient() } = options
+    const { tokenUrl } = endpoints
+    this.providerName = providerName
+    this.clientId = clientId
+    this.authorizeUrl = endpoints.authorizeUrl
+    this.tokenUrl = tokenUrl
+    this.scopes = Object.freeze([...(options.scopes ?? defaults.scopes)])
+    if (options.redirectUri !== undefined) this.redirectUri = options.redirectUri
+    this.pkce = options.pkce ?? true
+    this.reauthenticates = options.reauthenticates === true
+    this.extraAudiences = Object.freeze([...(options.extraAudiences ?? [])])
+    const authenticate = createAuthenticate(options, { owner, audience: tokenUrl, now: () => new Date() })
+    this.#connection = connectTo({ providerName, clientId, clientSecret, authenticate, tokenUrl, httpClient })
+    this.#endpoints = Object.freeze(endpoints)
+    this.#trustsEmail = options.trustEmail !== false
+  }
+
+  /** @throws OAuthError when the provider refuses or its answer cannot be used */
+  async exchangeCode(input: CodeExchange): Promise<OAuthTokens> {
+    if (this.clientId === '') throw new NotImplementedError(`${this.providerName}: clientId is empty; a code cannot be exchanged.`)
+    return requestTokens(this.#connection, input)
+  }
+
+  abstract fetchUser(tokens: OAuthTokens): Promise<OAuthUser>
+
+  abstract verifyTokenAudience(accessToken: string): Promise<TokenProof>
+
+  /** A method, and no accessor: printing a client would show what that returns. */
+  protected connection(): ProviderConnection {
+    return this.#connection
+  }
+
+  protected get endpoints(): Endpoints {
+    return this.#endpoints
+  }
+
+  /** Option `trustEmail`. */
+  protected get trustsEmail(): boolean {
+    return this.#trustsEmail
+  }
+}

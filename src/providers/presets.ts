@@ -1,0 +1,117 @@
+import {
+  checkClientOptions,
+  KEY_SET_OPTIONS,
+  type KeySetClientOptions,
+  mergeEndpoints,
+  type ProviderEndpoints,
+  requireEndpoint,
+} from './client-options'
+import { OidcClient, type OidcClientOptions } from './oidc-client'
+import type { CodeExchange, OAuthTokens, OAuthUser } from './provider-client'
+
+/** The addresses of an OpenID provider, and what else is special about it. */
+interface Preset {
+  readonly endpoints: ProviderEndpoints & { authorizeUrl: string; tokenUrl: string }
+  readonly defaults: Partial<OidcClientOptions> & { providerName: string }
+}
+
+function optionsOf(owner: string, options: KeySetClientOptions, { endpoints, defaults }: Preset): OidcClientOptions {
+  checkClientOptions(owner, options, [...KEY_SET_OPTIONS, 'endpoints'])
+  const { endpoints: given, ...rest } = options
+  return { ...defaults, ...rest, ...mergeEndpoints(owner, endpoints, given) }
+}
+
+export interface GitLabClientOptions extends KeySetClientOptions {
+  /** Of your own GitLab, such as `https://git.example.com`. Default `https://gitlab.com`. */
+  baseUrl?: string
+}
+
+/** Sign in with GitLab, at gitlab.com or at your own. */
+export class GitLabClient extends OidcClient {
+  /** @throws ConfigurationError naming the option and the fix */
+  constructor({ baseUrl = 'https://gitlab.com', ...options }: GitLabClientOptions) {
+    requireEndpoint('GitLabClient', 'baseUrl', baseUrl)
+    const base = baseUrl.replace(/\/+$/, '')
+    const endpoints = {
+      issuer: base,
+      authorizeUrl: `${base}/oauth/authorize`,
+      tokenUrl: `${base}/oauth/token`,
+      userinfoUrl: `${base}/oauth/userinfo`,
+      jwksUri: `${base}/oauth/discovery/keys`,
+      introspectionUrl: `${base}/oauth/introspect`,
+    }
+    super(optionsOf('GitLabClient', options, { endpoints, defaults: { providerName: 'gitlab' } }))
+  }
+}
+
+/** LinkedIn writes no nonce into its id_tokens, and refuses a PKCE verifier of an application that has a secret. */
+export class LinkedInClient extends OidcClient {
+  /** @throws ConfigurationError naming the option and the fix */
+  constructor(options: KeySetClientOptions) {
+    const endpoints = {
+      issuer: 'https://www.linkedin.com/oauth',
+      authorizeUrl: 'https://www.linkedin.com/oauth/v2/authorization',
+      tokenUrl: 'https://www.linkedin.com/oauth/v2/accessToken',
+      userinfoUrl: 'https://api.linkedin.com/v2/userinfo',
+      jwksUri: 'https://www.linkedin.com/oauth/openid/jwks',
+      introspectionUrl: 'https://www.linkedin.com/oauth/v2/introspectToken',
+    }
+    super(optionsOf('LinkedInClient', options, { endpoints, defaults: { providerName: 'linkedin', pkce: false } }))
+  }
+
+  override exchangeCode({ nonce: _nonce, ...input }: CodeExchange): Promise<OAuthTokens> {
+    return super.exchangeCode(input)
+  }
+
+  /** Its documentation and older id_tokens name the issuer without the path. */
+  protected override acceptsIssuer(issuer: string, claims: Record<string, unknown>): boolean {
+    return (
+      super.acceptsIssuer(issuer, claims) || (issuer === 'https://www.linkedin.com' && this.issuer === 'https://www.linkedin.com/oauth')
+    )
+  }
+}
+
+/** A person has another `sub` in each workspace; which one it is stands in `raw`, as `https://slack.com/team_id`. */
+export class SlackClient extends OidcClient {
+  /** @throws ConfigurationError naming the option and the fix */
+  constructor(options: KeySetClientOptions) {
+    const endpoints = {
+      issuer: 'https://slack.com',
+      authorizeUrl: 'https://slack.com/openid/connect/authorize',
+      tokenUrl: 'https://slack.com/api/openid.connect.token',
+      userinfoUrl: 'https://slack.com/api/openid.connect.userInfo',
+      jwksUri: 'https://slack.com/openid/connect/keys',
+    }
+    // An app has to be switched to PKCE first, and then has no secret.
+    super(optionsOf('SlackClient', options, { endpoints, defaults: { providerName: 'slack', pkce: false } }))
+  }
+}
+
+/** Twitch tells nothing of a person but what the parameter `claims` asks for. The name is `preferred_username`. */
+export class TwitchClient extends OidcClient {
+  /** @throws ConfigurationError naming the option and the fix */
+  constructor(options: KeySetClientOptions) {
+    const endpoints = {
+      issuer: 'https://id.twitch.tv/oauth2',
+      authorizeUrl: 'https://id.twitch.tv/oauth2/authorize',
+      tokenUrl: 'https://id.twitch.tv/oauth2/token',
+      userinfoUrl: 'https://id.twitch.tv/oauth2/userinfo',
+      jwksUri: 'https://id.twitch.tv/oauth2/keys',
+    }
+    const defaults = { providerName: 'twitch', scopes: ['openid', 'user:read:email'] }
+    const oidcOptions = optionsOf('TwitchClient', options, { endpoints, defaults })
+    super({ ...oidcOptions, authorizeUrl: askingForClaims(oidcOptions.authorizeUrl) })
+  }
+
+  protected override parseUser(claims: Record<string, unknown>, tokens: OAuthTokens): OAuthUser {
+    return super.parseUser({ name: claims['preferred_username'], ...claims }, tokens)
+  }
+}
+
+/** OpenID Connect Core section 5.5. */
+function askingForClaims(authorizeUrl: string): string {
+  const wanted = { email: null, email_verified: null, picture: null, preferred_username: null }
+  const url = new URL(authorizeUrl)
+  url.searchParams.set('claims', JSON.stringify({ id_token: wanted, userinfo: wanted }))
+  return url.href
+}
