@@ -77,8 +77,9 @@ function lackOf(client: Provider): string | null {
   if (!hasMethods('exchangeCode', 'fetchUser')(client)) return 'the client has no exchangeCode() or no fetchUser()'
   const { providerName, clientId, authorizeUrl, tokenUrl, scopes } = client
   if (![providerName, clientId].every((value) => typeof value === 'string')) return 'providerName and clientId must be strings'
-  if (!isEndpoint(authorizeUrl)) return 'authorizeUrl must be an absolute https URL (http on loopback only)'
-  if (!isEndpoint(tokenUrl)) return 'tokenUrl must be an absolute https URL (http on loopback only)'
+  const isDiscovered = authorizeUrl === '' && typeof client.prepare === 'function' // so far it has none
+  if (!isDiscovered && !isEndpoint(authorizeUrl)) return 'authorizeUrl must be an absolute https URL (http on loopback only)'
+  if (!isDiscovered && !isEndpoint(tokenUrl)) return 'tokenUrl must be an absolute https URL (http on loopback only)'
   return Array.isArray(scopes) && scopes.every((scope) => typeof scope === 'string') ? null : 'scopes must be an array of scope names'
 }
 

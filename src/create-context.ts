@@ -19,6 +19,7 @@ import { isPassportProvider } from './providers/passport-provider'
 import { guardedStore } from './readiness/guarded-store'
 import { readinessOf } from './readiness/readiness-of'
 import { readSigningKeys } from './session/access-keys'
+import { discoveryNotices } from './setup-notices/discovery-notices'
 import { createSetupNotices } from './setup-notices/notices'
 import { resolveBudget, resolveBudgets, resolveMailBudgets, type SubjectBudgets } from './throttle/budget'
 import { withLocalFallback } from './throttle/local-fallback'
@@ -42,7 +43,11 @@ export function createContext(options: AuthRouterOptions): AuthContext {
   const boot: Boot = { options, settings, production, prefix, providers, store: options.store, logger }
   runBootChecks(boot)
   warnAtBoot(boot)
-  for (const client of providers.values()) if (!isPassportProvider(client)) client.useClock?.(now)
+  for (const [key, client] of providers) {
+    if (isPassportProvider(client)) continue
+    client.useClock?.(now)
+    if (settings.oauthEnabled) client.prepareInBackground?.(key, discoveryNotices(key, logger))
+  }
   const keys = deriveKeys(settings.jwtSecret)
   const readiness = readinessOf(options, settings, logger, now)
   const store = trustedStore(options.store, logger)

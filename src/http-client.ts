@@ -3,12 +3,12 @@ import { ConfigurationError } from './errors'
 import { withOwnMessage } from './logger'
 
 /**
- * What a call is for. Anybody can cause the calls about a `token` in hand; a `callback` had to show its state. So calls of one purpose
+ * What a call is for. Anybody can cause the calls about a `token` in hand, and `authorize` ones, which push a request; a `callback` had to show its state. So calls of one purpose
  * never take the places of another's, nor open its circuit breaker.
  */
-export type CallPurpose = 'token' | 'callback' | 'discovery' | 'keys'
+export type CallPurpose = 'token' | 'authorize' | 'callback' | 'discovery' | 'keys'
 
-const purposes = 4
+const purposes = 5
 
 export interface HttpRequest {
   /** Default GET. */

@@ -1,6 +1,7 @@
 import { ConfigurationError } from '../errors'
 import type { HttpClient } from '../http-client'
 import { type ClientCredentials, checkClientCredentials } from './client-authentication'
+import { isPlainObject } from './provider-request'
 
 export interface OAuthClientOptions extends ClientCredentials {
   /** Default: `{publicUrl}{prefix}/oauth/{key}/callback`. */
@@ -22,6 +23,10 @@ export interface OAuthClientOptions extends ClientCredentials {
    * although its id_token has no `auth_time`. Default false: only an `auth_time` confirms.
    */
   reauthenticates?: boolean
+  /** What the provider asks of the person each time: `login`, `consent`, `select_account` or `none`, several separated by blanks. */
+  prompt?: string
+  /** Further parameters of the address where the browser goes to log in, such as `{ hd: 'example.com' }`. Names that we set are refused. */
+  authorizeParams?: Readonly<Record<string, string>>
   /** For the two built-in clients: other addresses than the public ones (GitHub Enterprise, tests). */
   endpoints?: ProviderEndpoints
 }
@@ -30,6 +35,12 @@ export interface OAuthClientOptions extends ClientCredentials {
 export interface KeySetClientOptions extends OAuthClientOptions {
   /** How long the provider's last good key set serves while it cannot be read again, in seconds since it was read. Default 86400; 0: off. */
   staleIfErrorSeconds?: number
+  /** The longest time since the person signed in at the provider, in seconds; an `auth_time` that is missing or older is refused (502). */
+  maxAgeSeconds?: number
+  /** True: `GET /oauth/:provider/login?login_hint=…` is passed on, 1 to 320 visible characters. Default false. */
+  loginHint?: boolean
+  /** True: the request is pushed to the provider first (RFC 9126). Default: where the provider's document requires it. */
+  par?: boolean
 }
 
 /** The addresses of a provider, each instead of the public one. */
@@ -65,9 +76,11 @@ export const COMMON_OPTIONS = [
   'pkce',
   'trustEmail',
   'reauthenticates',
+  'prompt',
+  'authorizeParams',
 ] as const
 
-export const KEY_SET_OPTIONS = [...COMMON_OPTIONS, 'staleIfErrorSeconds'] as const
+export const KEY_SET_OPTIONS = [...COMMON_OPTIONS, 'staleIfErrorSeconds', 'maxAgeSeconds', 'loginHint', 'par'] as const
 
 /** @throws ConfigurationError naming the first option that is unknown or malformed; never its value */
 export function checkClientOptions(owner: string, options: OAuthClientOptions, allowed: readonly string[]): void {
@@ -80,6 +93,12 @@ export function checkClientOptions(owner: string, options: OAuthClientOptions, a
   checkClientCredentials(owner, options)
   if (options.redirectUri !== undefined) requireEndpoint(owner, 'redirectUri', options.redirectUri)
 }
+
+/** What every login sets by itself, or by an option of its own. */
+const OWN_PARAMETERS = [
+  ...['client_id', 'response_type', 'response_mode', 'redirect_uri', 'scope', 'state', 'nonce', 'code_challenge', 'code_challenge_method'],
+  ...['prompt', 'max_age', 'login_hint', 'request', 'request_uri'],
+]
 
 const isText = (value: unknown) => typeof value === 'string'
 const isTextList = (value: unknown) => Array.isArray(value) && value.every((item) => isText(item) && item !== '')
@@ -100,7 +119,43 @@ const RULES: readonly (readonly [keyof OAuthClientOptions, (value: unknown) => b
   ['pkce', optional((value) => typeof value === 'boolean'), 'true or false'],
   ['trustEmail', optional((value) => typeof value === 'boolean'), 'true or false'],
   ['reauthenticates', optional((value) => typeof value === 'boolean'), 'true or false'],
+  [
+    'prompt',
+    optional((value) => isText(value) && /^[a-z_]+(?: [a-z_]+)*$/.test(String(value))),
+    "a word such as 'select_account', or several with blanks between",
+  ],
+  ['authorizeParams', optional(isAuthorizeParams), `an object of strings, without ${OWN_PARAMETERS.join(', ')}`],
 ]
+
+function isAuthorizeParams(value: unknown): boolean {
+  return (
+    isPlainObject(value) && Object.entries(value).every(([name, text]) => isText(text) && name !== '' && !OWN_PARAMETERS.includes(name))
+  )
+}
+
+/** @throws ConfigurationError for what only clients of OpenID Connect take */
+export function checkKeySetOptions(
+  owner: string,
+  { staleIfErrorSeconds, maxAgeSeconds, loginHint, par, scopes }: KeySetClientOptions,
+): void {
+  requireStaleSeconds(owner, staleIfErrorSeconds)
+  if (maxAgeSeconds !== undefined && (!Number.isInteger(maxAgeSeconds) || maxAgeSeconds < 0))
+    throw new ConfigurationError(`${owner}: maxAgeSeconds must be a whole number from 0.`)
+  if (maxAgeSeconds !== undefined && scopes !== undefined && !scopes.includes('openid'))
+    throw new ConfigurationError(`${owner}: maxAgeSeconds needs the scope 'openid': only an id_token says when a person signed in.`)
+  for (const [name, value] of Object.entries({ loginHint, par })) {
+    if (value !== undefined && typeof value !== 'boolean') throw new ConfigurationError(`${owner}: ${name} must be true or false.`)
+  }
+}
+
+/** Returns what a client adds to the address where the browser goes to log in (OpenID Connect Core section 3.1.2.1). */
+export function authorizeParamsOf({ prompt, maxAgeSeconds, authorizeParams }: KeySetClientOptions): Readonly<Record<string, string>> {
+  return Object.freeze({
+    ...authorizeParams,
+    ...(prompt !== undefined && { prompt }),
+    ...(maxAgeSeconds !== undefined && { max_age: String(maxAgeSeconds) }),
+  })
+}
 
 /** @throws ConfigurationError */
 export function requireStaleSeconds(owner: string, value: unknown): void {

@@ -1,17 +1,32 @@
 import { ConfigurationError, OAuthProviderUnavailableError } from '../errors'
 import { type HttpClient, HttpClientError } from '../http-client'
+import { withOwnMessage } from '../logger'
 import { seeTroubleshooting } from '../troubleshooting'
 import { requireEndpoint } from './client-options'
 import { SIGNATURE_ALGORITHMS, type SignatureAlgorithm } from './jws'
-import { callProvider, parseJsonObject } from './provider-request'
+import { callProvider, type ProviderAnswer, parseJsonObject } from './provider-request'
 
-export interface Discovery {
-  endpoints: DiscoveredEndpoints
+/** What is known of a provider beside its addresses. */
+export interface ProviderFacts {
   /** RFC 9207 section 3: every authorization response of this provider has `iss`. */
   sendsIssuerParameter: boolean
   /** Which signatures of id_tokens count. */
   idTokenAlgorithms: readonly SignatureAlgorithm[]
+  /** RFC 9126 section 5: it takes pushed authorization requests alone. */
+  requiresPushedRequests: boolean
 }
+
+export interface Discovery {
+  endpoints: DiscoveredEndpoints
+  facts: ProviderFacts
+}
+
+/** Of a provider whose addresses the host named. */
+export const UNKNOWN_FACTS: ProviderFacts = Object.freeze({
+  sendsIssuerParameter: false,
+  idTokenAlgorithms: SIGNATURE_ALGORITHMS,
+  requiresPushedRequests: false,
+})
 
 export interface DiscoveredEndpoints {
   issuer: string
@@ -20,6 +35,8 @@ export interface DiscoveredEndpoints {
   jwksUri: string
   userinfoUrl?: string
   introspectionUrl?: string
+  pushedAuthorizationUrl?: string
+  endSessionUrl?: string
   clientAuthentication: 'client_secret_basic' | 'client_secret_post'
 }
 
@@ -32,27 +49,34 @@ export interface DiscoveredEndpoints {
  * @throws OAuthProviderUnavailableError when there is no document to read
  */
 export async function readDiscovery(issuer: string, httpClient: HttpClient, provider: string): Promise<Discovery> {
-  refuseEmpty(issuer, provider)
-  requireEndpoint('discover', 'issuer', issuer)
   const document = await fetchDocument(issuer, httpClient, provider)
   if (document['issuer'] !== issuer) {
     throw new ConfigurationError(
-      "discover: the provider's document names another issuer; pass the issuer exactly as the provider spells it.",
+      `discover: the provider's document names another issuer (providers.${provider}); pass the issuer exactly as the provider spells it.`,
     )
   }
   return {
     endpoints: endpointsOf(document, issuer),
-    sendsIssuerParameter: document['authorization_response_iss_parameter_supported'] === true,
-    idTokenAlgorithms: algorithmsOf(document['id_token_signing_alg_values_supported']),
+    facts: {
+      sendsIssuerParameter: document['authorization_response_iss_parameter_supported'] === true,
+      idTokenAlgorithms: algorithmsOf(document['id_token_signing_alg_values_supported']),
+      requiresPushedRequests: document['require_pushed_authorization_requests'] === true,
+    },
   }
 }
 
-/** Most often a variable that is not set. */
-function refuseEmpty(issuer: unknown, provider: string): void {
-  if (issuer !== '' && issuer !== undefined) return
-  throw new ConfigurationError(
-    `discover: the issuer is empty (providers.${provider}); pass the provider's address, such as https://id.example.com. If it comes from an environment variable, set that. ${seeTroubleshooting('issuer-empty')}`,
-  )
+/**
+ * Most often a variable is not set.
+ *
+ * @throws ConfigurationError
+ */
+export function requireIssuer(issuer: unknown, provider: string): void {
+  if (issuer === '' || issuer === undefined) {
+    throw new ConfigurationError(
+      `discover: the issuer is empty (providers.${provider}); pass the provider's address, such as https://id.example.com. If it comes from an environment variable, set that. ${seeTroubleshooting('issuer-empty')}`,
+    )
+  }
+  requireEndpoint('discover', 'issuer', issuer)
 }
 
 function endpointsOf(document: Record<string, unknown>, issuer: string): DiscoveredEndpoints {
@@ -61,27 +85,47 @@ function endpointsOf(document: Record<string, unknown>, issuer: string): Discove
     authorizeUrl: endpoint(document, 'authorization_endpoint'),
     tokenUrl: endpoint(document, 'token_endpoint'),
     jwksUri: endpoint(document, 'jwks_uri'),
-    ...(document['userinfo_endpoint'] === undefined ? {} : { userinfoUrl: endpoint(document, 'userinfo_endpoint') }),
-    ...(document['introspection_endpoint'] === undefined ? {} : { introspectionUrl: endpoint(document, 'introspection_endpoint') }),
+    ...optionalEndpoints(document),
     clientAuthentication: authenticationOf(document['token_endpoint_auth_methods_supported']),
   }
 }
 
+const OPTIONAL_ENDPOINTS = [
+  ['userinfoUrl', 'userinfo_endpoint'],
+  ['introspectionUrl', 'introspection_endpoint'],
+  ['pushedAuthorizationUrl', 'pushed_authorization_request_endpoint'],
+  ['endSessionUrl', 'end_session_endpoint'],
+] as const
+
+function optionalEndpoints(document: Record<string, unknown>): Partial<DiscoveredEndpoints> {
+  const given = OPTIONAL_ENDPOINTS.filter(([, name]) => document[name] !== undefined)
+  return Object.fromEntries(given.map(([option, name]) => [option, endpoint(document, name)]))
+}
+
 async function fetchDocument(issuer: string, httpClient: HttpClient, provider: string): Promise<Record<string, unknown>> {
   const url = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`
-  const { status, body } = await callProvider(httpClient, url, { headers: { accept: 'application/json' }, purpose: 'discovery' }).catch(
-    (error: unknown) => {
-      throw error instanceof HttpClientError ? unavailable(`cannot reach ${issuer}: ${error.code}`, provider) : error
-    },
-  )
+  const { status, body } = await askFollowing(httpClient, url).catch((error: unknown) => {
+    throw error instanceof HttpClientError ? unavailable(`cannot reach ${issuer}: ${error.code}`, provider) : error
+  })
   const document = status >= 200 && status < 300 ? parseJsonObject(body) : null
   if (document) return document
   throw unavailable(`no OpenID provider answers at ${issuer}: status ${status} and no JSON object from ${url}`, provider)
 }
 
+/** One redirect within the provider's origin is followed: some answer so to a missing or doubled slash. */
+async function askFollowing(httpClient: HttpClient, url: string): Promise<ProviderAnswer> {
+  const request = { headers: { accept: 'application/json' }, purpose: 'discovery' } as const
+  const answer = await callProvider(httpClient, url, request)
+  const { status, location } = answer
+  if (status < 300 || status >= 400 || location === null || !URL.canParse(location, url)) return answer
+  const target = new URL(location, url)
+  return target.origin === new URL(url).origin ? callProvider(httpClient, target.href, request) : answer
+}
+
 /** Mostly met at a start that fails, where Node prints the message first. */
 function unavailable(what: string, provider: string): OAuthProviderUnavailableError {
-  return new OAuthProviderUnavailableError({ message: `${what} (providers.${provider}). ${seeTroubleshooting('provider-unreachable')}` })
+  const message = `${what} (providers.${provider}). ${seeTroubleshooting('provider-unreachable')}`
+  return new OAuthProviderUnavailableError({ message, cause: withOwnMessage(new Error(message)) })
 }
 
 function endpoint(document: Record<string, unknown>, name: string): string {

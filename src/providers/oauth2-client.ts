@@ -1,7 +1,14 @@
 import { NotImplementedError } from '../errors'
 import { createHttpClient } from '../http-client'
 import { createAuthenticate } from './client-authentication'
-import { COMMON_OPTIONS, checkClientOptions, mergeEndpoints, type OAuthClientOptions, type ProviderEndpoints } from './client-options'
+import {
+  authorizeParamsOf,
+  COMMON_OPTIONS,
+  checkClientOptions,
+  mergeEndpoints,
+  type OAuthClientOptions,
+  type ProviderEndpoints,
+} from './client-options'
 import { connectTo, type ProviderConnection, requestTokens } from './oauth2-request'
 import type { CodeExchange, OAuthTokens, OAuthUser, ProviderClient, TokenProof } from './provider-client'
 
@@ -28,6 +35,7 @@ export abstract class OAuth2Client<Endpoints extends ProviderEndpoints & { autho
   readonly pkce: boolean
   readonly extraAudiences: readonly string[]
   readonly reauthenticates: boolean
+  readonly authorizeParams: Readonly<Record<string, string>>
   // Private at run time too: printing a client must not print its secret.
   readonly #connection: ProviderConnection
   readonly #endpoints: Endpoints
@@ -48,6 +56,7 @@ export abstract class OAuth2Client<Endpoints extends ProviderEndpoints & { autho
     if (options.redirectUri !== undefined) this.redirectUri = options.redirectUri
     this.pkce = options.pkce ?? true
     this.reauthenticates = options.reauthenticates === true
+    this.authorizeParams = authorizeParamsOf(options)
     this.extraAudiences = Object.freeze([...(options.extraAudiences ?? [])])
     const authenticate = createAuthenticate(options, { owner, audience: tokenUrl, now: () => new Date() })
     this.#connection = connectTo({ providerName, clientId, clientSecret, authenticate, tokenUrl, httpClient })

@@ -6,17 +6,25 @@ import {
   OAuthError,
   OAuthProviderUnavailableError,
 } from '../errors'
-import { createHttpClient } from '../http-client'
+import { createHttpClient, type HttpClient } from '../http-client'
+import { withOwnMessage } from '../logger'
 import { refusePossibleIdToken } from './access-token-kind'
 import { requireAudience } from './audience'
+import { type BackgroundDiscovery, createBackgroundDiscovery } from './background-discovery'
 import { type ClientAuthentication, type ClientCredentials, createAuthenticate } from './client-authentication'
-import { checkClientOptions, KEY_SET_OPTIONS, type KeySetClientOptions, requireEndpoint, requireStaleSeconds } from './client-options'
-import { type DiscoveredEndpoints, readDiscovery } from './discovery'
+import {
+  authorizeParamsOf,
+  checkClientOptions,
+  checkKeySetOptions,
+  KEY_SET_OPTIONS,
+  type KeySetClientOptions,
+  requireEndpoint,
+} from './client-options'
+import { type DiscoveredEndpoints, type ProviderFacts, readDiscovery, requireIssuer, UNKNOWN_FACTS } from './discovery'
 import { type IdTokenRules, verifyIdToken } from './id-token'
 import { verifyIdTokenInHand } from './id-token-in-hand'
 import { limitInFlight } from './in-flight'
 import { introspect, readTokeninfo } from './inspect-token'
-import { SIGNATURE_ALGORITHMS, type SignatureAlgorithm } from './jws'
 import { createKeySet, type KeySet } from './key-set'
 import { mergeClaims } from './merge-claims'
 import { normalizeProfile, requireSubject } from './normalize-profile'
@@ -24,15 +32,16 @@ import { connectTo, type ProviderConnection, requestTokens } from './oauth2-requ
 import { refuseOtherSubject } from './proven-subject'
 import type { CodeExchange, OAuthTokens, OAuthUser, ProviderClient, TokenProof } from './provider-client'
 import { unusableIdentity } from './provider-refusal'
-import { typeOf } from './signed-token'
+import { pushRequest } from './pushed-request'
+import { CLOCK_SKEW_SECONDS, typeOf } from './signed-token'
 import type { TokenVerifier } from './token-verifier'
 import { readUserinfo } from './userinfo'
 
 export interface OidcClientOptions extends Omit<KeySetClientOptions, 'endpoints'> {
-  /** Where the browser goes to log in. */
-  authorizeUrl: string
+  /** Where the browser goes to log in. With `issuer` and without `authorizeUrl` and `tokenUrl` the provider's own description names all. */
+  authorizeUrl?: string
   /** Where a code is exchanged for tokens. */
-  tokenUrl: string
+  tokenUrl?: string
   /** Without it the profile is read from the verified id_token. */
   userinfoUrl?: string
   /** RFC 7662: asked whom a token in hand was issued to. Not together with `tokeninfoUrl`. */
@@ -45,22 +54,34 @@ export interface OidcClientOptions extends Omit<KeySetClientOptions, 'endpoints'
   issuer?: string
   /** The provider's keys; with it the signature of every id_token is checked. */
   jwksUri?: string
+  /** Where a request is pushed (RFC 9126), with `par: true`. */
+  pushedAuthorizationUrl?: string
+  /** Where the browser ends its session at the provider. */
+  endSessionUrl?: string
 }
 
 type Claims = Record<string, unknown>
+
+/** What a client without named endpoints waits for. */
+interface KnownProvider {
+  endpoints: OidcClientOptions & { authorizeUrl: string; tokenUrl: string }
+  facts: ProviderFacts
+  connection: ProviderConnection
+  keySet: KeySet | null
+}
 
 /** Any OpenID Connect provider. Subclass it to read other claims (`parseUser`). */
 export class OidcClient implements ProviderClient {
   readonly providerName: string
   readonly clientId: string
-  readonly authorizeUrl: string
-  readonly tokenUrl: string
   readonly scopes: readonly string[]
   readonly redirectUri?: string
   readonly pkce: boolean
   readonly issuer?: string
   readonly extraAudiences: readonly string[]
   readonly reauthenticates: boolean
+  readonly authorizeParams: Readonly<Record<string, string>>
+  readonly loginHint: boolean
   // Private at run time too: printing a client must not print its secret.
   readonly #options: OidcClientOptions
   /**
@@ -71,10 +92,9 @@ export class OidcClient implements ProviderClient {
     () => new OAuthProviderUnavailableError({ cause: new Error('Too many tokens wait for the key set.') }),
     500,
   )
-  readonly #connection: ProviderConnection
-  readonly #keySet: KeySet | null
-  #requiresIssuerParameter = false
-  #idTokenAlgorithms: readonly SignatureAlgorithm[] = SIGNATURE_ALGORITHMS
+  readonly #httpClient: HttpClient
+  readonly #discovery: BackgroundDiscovery<KnownProvider>
+  #registeredAs: string
   #now: () => Date = () => new Date()
   /** What the id_token of these very tokens proved; null: none came back. */
   readonly #verifiedClaims = new WeakMap<OAuthTokens, Claims | null>()
@@ -84,17 +104,18 @@ export class OidcClient implements ProviderClient {
     checkOidcOptions(new.target.name, options)
     this.providerName = options.providerName ?? 'oidc'
     this.clientId = options.clientId
-    this.authorizeUrl = options.authorizeUrl
-    this.tokenUrl = options.tokenUrl
     this.scopes = Object.freeze([...(options.scopes ?? ['openid', 'email', 'profile'])])
     if (options.redirectUri !== undefined) this.redirectUri = options.redirectUri
     this.pkce = options.pkce ?? true
     this.reauthenticates = options.reauthenticates === true
     if (options.issuer !== undefined) this.issuer = options.issuer
     this.extraAudiences = Object.freeze([...(options.extraAudiences ?? [])])
+    this.authorizeParams = authorizeParamsOf(options)
+    this.loginHint = options.loginHint === true
+    this.#registeredAs = this.providerName
     this.#options = Object.freeze({ ...options })
-    this.#connection = this.#connect(options)
-    this.#keySet = this.#keySetOf(options)
+    this.#httpClient = options.httpClient ?? createHttpClient()
+    this.#discovery = createBackgroundDiscovery(() => this.#discover(), this.#named(options))
   }
 
   /**
@@ -112,13 +133,44 @@ export class OidcClient implements ProviderClient {
     options: Omit<KeySetClientOptions, 'endpoints'>,
   ): Promise<Client> {
     checkClientOptions('OidcClient.discover', options, KEY_SET_OPTIONS)
-    const httpClient = options.httpClient ?? createHttpClient()
+    requireIssuer(issuer, options.providerName ?? 'oidc')
     // `this` is the subclass the host wrote: its parseUser must not be lost.
-    const { endpoints, sendsIssuerParameter, idTokenAlgorithms } = await readDiscovery(issuer, httpClient, options.providerName ?? 'oidc')
-    const client = new this({ ...options, httpClient, ...endpoints, ...authenticationOf(options, endpoints) })
-    client.#requiresIssuerParameter = sendsIssuerParameter
-    client.#idTokenAlgorithms = idTokenAlgorithms
+    const client = new this({ ...options, issuer })
+    await client.#discovery.find()
     return client
+  }
+
+  /** Where the browser goes to log in; empty until it is discovered. */
+  get authorizeUrl(): string {
+    return this.#discovery.found?.endpoints.authorizeUrl ?? ''
+  }
+
+  /** Where a code is exchanged for tokens; empty until it is discovered. */
+  get tokenUrl(): string {
+    return this.#discovery.found?.endpoints.tokenUrl ?? ''
+  }
+
+  /** Where the browser ends its session at the provider; null: there is no such place, or it is not discovered yet. */
+  get endSessionUrl(): string | null {
+    return this.#discovery.found?.endpoints.endSessionUrl ?? null
+  }
+
+  /** @throws OAuthProviderUnavailableError while the provider's description cannot be read */
+  async prepare(): Promise<void> {
+    await this.#known()
+  }
+
+  prepareInBackground(key: string, onFailure: (error: unknown) => void): void {
+    this.#registeredAs = key
+    this.#discovery.begin(onFailure)
+  }
+
+  /** @throws OAuthProviderUnavailableError when the provider does not take the request */
+  async pushAuthorizationRequest(authorizationUrl: string): Promise<string> {
+    const { connection, endpoints, facts } = await this.#known()
+    const { authorizeUrl, pushedAuthorizationUrl: url } = endpoints
+    if (url === undefined || !(this.#options.par ?? facts.requiresPushedRequests)) return authorizationUrl
+    return pushRequest(connection, { url, authorizeUrl, authorizationUrl })
   }
 
   /** From now on instants of tokens and the age of the key set are checked by this clock. Default: the system's. */
@@ -129,20 +181,22 @@ export class OidcClient implements ProviderClient {
 
   /** False: every login would be refused, for want of anything to read a profile from. Boot warns of it. */
   get hasProfileSource(): boolean {
-    const { userinfoUrl, tokenVerifier } = this.#options
+    const { userinfoUrl, tokenVerifier } = this.#discovery.found?.endpoints ?? this.#options
     return userinfoUrl !== undefined || tokenVerifier !== undefined || this.scopes.includes('openid')
   }
 
   /** RFC 9207 section 3: what a discovered description says. */
   get requiresIssuerParameter(): boolean {
-    return this.#requiresIssuerParameter
+    return this.#discovery.found?.facts.sendsIssuerParameter === true
   }
 
   /** @throws OAuthError when the provider refuses, or an id_token that came back is not for this login */
   async exchangeCode(input: CodeExchange): Promise<OAuthTokens> {
     if (this.clientId === '') throw new NotImplementedError(`${this.providerName}: clientId is empty; a code cannot be exchanged.`)
-    const tokens = await requestTokens(this.#connection, input)
+    const { connection } = await this.#known()
+    const tokens = await requestTokens(connection, input)
     const claims = tokens.idToken === null ? null : await this.#verify(tokens.idToken, { nonce: input.nonce, isOwnExchange: true })
+    this.#requireRecentSignIn(claims)
     this.#verifiedClaims.set(tokens, claims)
     return tokens
   }
@@ -169,13 +223,14 @@ export class OidcClient implements ProviderClient {
    * @throws OAuthAudienceUnverifiableError when `clientId`, `issuer` or `jwksUri` is missing
    */
   async verifyIdToken(idToken: string, nonce: string | null): Promise<OAuthTokens> {
-    const { keySet, ...rules } = this.#rules()
+    const known = await this.#known()
+    const { keySet, ...rules } = this.#rules(known)
     // Who accepts an empty issuer accepts any.
     if (!keySet || this.clientId === '' || rules.acceptsIssuer('', {})) {
       throw new OAuthAudienceUnverifiableError({ details: { provider: this.providerName } })
     }
     const accepted = [this.clientId, ...this.extraAudiences]
-    const inHand = { ...rules, keySet, accepted, algorithms: this.#idTokenAlgorithms, nonce }
+    const inHand = { ...rules, keySet, accepted, algorithms: known.facts.idTokenAlgorithms, nonce }
     const claims = await this.#verifications.run('token', () => verifyIdTokenInHand(idToken, inHand))
     const none = { accessToken: '', tokenType: 'bearer', refreshToken: null, expiresIn: null, scope: null, raw: {} }
     const tokens: OAuthTokens = { ...none, idToken, proof: { claims } }
@@ -219,33 +274,80 @@ export class OidcClient implements ProviderClient {
     return this.#options.issuer === undefined || issuer === this.#options.issuer
   }
 
-  #connect(options: OidcClientOptions): ProviderConnection {
-    const { clientId, clientSecret = '', issuer, tokenUrl, httpClient = createHttpClient() } = options
-    const authenticate = createAuthenticate(options, { owner: this.constructor.name, audience: issuer ?? tokenUrl, now: () => this.#now() })
-    return connectTo({ providerName: this.providerName, clientId, clientSecret, authenticate, tokenUrl, httpClient })
+  /** The provider as the host named it; null: its endpoints are to be discovered. */
+  #named(options: OidcClientOptions): KnownProvider | null {
+    const { authorizeUrl, tokenUrl } = options
+    return authorizeUrl === undefined || tokenUrl === undefined
+      ? null
+      : this.#connect({ ...options, authorizeUrl, tokenUrl }, UNKNOWN_FACTS)
   }
 
-  #keySetOf({ jwksUri, staleIfErrorSeconds }: OidcClientOptions): KeySet | null {
-    if (jwksUri === undefined) return null
+  /** What the host names wins over the description. */
+  async #discover(): Promise<KnownProvider> {
+    const { issuer = '' } = this.#options
+    const { endpoints, facts } = await readDiscovery(issuer, this.#httpClient, this.#registeredAs)
+    const given = Object.fromEntries(Object.entries(this.#options).filter(([, value]) => value !== undefined))
+    const { clientId } = this.#options
+    return this.#connect({ ...endpoints, ...authenticationOf(this.#options, endpoints), ...given, clientId }, facts)
+  }
+
+  #connect(endpoints: KnownProvider['endpoints'], facts: ProviderFacts): KnownProvider {
+    const { clientId, clientSecret = '', issuer, tokenUrl, jwksUri, staleIfErrorSeconds } = endpoints
+    const httpClient = this.#httpClient
+    const now = () => this.#now()
+    const authenticate = createAuthenticate(endpoints, { owner: this.constructor.name, audience: issuer ?? tokenUrl, now })
+    const connection = connectTo({ providerName: this.providerName, clientId, clientSecret, authenticate, tokenUrl, httpClient })
     const stale = staleIfErrorSeconds === undefined ? {} : { staleIfErrorSeconds }
-    return createKeySet({ jwksUri, httpClient: this.#connection.httpClient, now: () => this.#now(), ...stale })
+    const keySet = jwksUri === undefined ? null : createKeySet({ jwksUri, httpClient, now, ...stale })
+    return { endpoints, facts, connection, keySet }
   }
 
-  #verify(idToken: string, expected: Pick<IdTokenRules, 'nonce' | 'isOwnExchange'>): Promise<Claims> {
-    return verifyIdToken(idToken, { ...this.#rules(), ...expected, provider: this.providerName, algorithms: this.#idTokenAlgorithms })
+  /** A description that cannot be used may be mended at the provider: until then nobody can sign in, as while there is none. */
+  async #known(): Promise<KnownProvider> {
+    try {
+      return await this.#discovery.find()
+    } catch (error) {
+      if (!(error instanceof ConfigurationError)) throw error
+      throw new OAuthProviderUnavailableError({ cause: withOwnMessage(new Error(error.message)) })
+    }
   }
 
-  #rules() {
+  async #verify(idToken: string, expected: Pick<IdTokenRules, 'nonce' | 'isOwnExchange'>): Promise<Claims> {
+    const known = await this.#known()
+    const { idTokenAlgorithms: algorithms } = known.facts
+    return verifyIdToken(idToken, { ...this.#rules(known), ...expected, provider: this.providerName, algorithms })
+  }
+
+  #rules({ keySet }: KnownProvider) {
     const acceptsIssuer = (issuer: string, claims: Claims) => this.acceptsIssuer(issuer, claims)
-    return { clientId: this.clientId, acceptsIssuer, keySet: this.#keySet, now: this.#now() }
+    return { clientId: this.clientId, acceptsIssuer, keySet, now: this.#now() }
+  }
+
+  /** OpenID Connect Core section 3.1.3.7, rule 13. The provider's clock may be behind ours by as much as it may be in an id_token. */
+  #requireRecentSignIn(claims: Claims | null): void {
+    const { maxAgeSeconds } = this.#options
+    if (maxAgeSeconds === undefined) return
+    const authTime = claims?.['auth_time']
+    const { providerName } = this
+    if (typeof authTime !== 'number' || !Number.isFinite(authTime))
+      throw unusableIdentity(
+        providerName,
+        'auth_time is missing, and maxAgeSeconds needs it: have the provider send it, or leave maxAgeSeconds out',
+      )
+    const age = Math.floor(this.#now().getTime() / 1000 - authTime)
+    if (age > maxAgeSeconds + CLOCK_SKEW_SECONDS)
+      throw unusableIdentity(providerName, `auth_time is ${age} s ago, longer than maxAgeSeconds: the provider did not heed max_age`)
   }
 
   async #inspect(accessToken: string): Promise<Claims> {
-    const { tokenVerifier, introspectionUrl, tokeninfoUrl } = this.#options
+    const { tokenVerifier } = this.#options
     if (this.clientId !== '') {
       if (tokenVerifier) return this.#verifications.run('token', () => tokenVerifier.verify(accessToken))
-      if (introspectionUrl !== undefined) return introspect(this.#connection, introspectionUrl, accessToken, this.#now())
-      if (tokeninfoUrl !== undefined) return readTokeninfo(this.#connection, tokeninfoUrl, accessToken, this.#now())
+      const { connection, endpoints } = await this.#known()
+      const { introspectionUrl, tokeninfoUrl } = endpoints
+      // Both only where the host named tokeninfo and the description has introspection: the host's word counts.
+      if (tokeninfoUrl !== undefined) return readTokeninfo(connection, tokeninfoUrl, accessToken, this.#now())
+      if (introspectionUrl !== undefined) return introspect(connection, introspectionUrl, accessToken, this.#now())
     }
     throw new OAuthAudienceUnverifiableError({ details: { provider: this.providerName } })
   }
@@ -254,15 +356,18 @@ export class OidcClient implements ProviderClient {
   async #provenClaims(tokens: OAuthTokens): Promise<Claims | null> {
     const known = this.#verifiedClaims.get(tokens)
     if (known !== undefined || tokens.idToken === null) return known ?? null
-    if (!this.#keySet) throw unusableIdentity(this.providerName, 'an id_token of unknown origin, and no jwksUri to check it')
+    const { keySet } = await this.#known()
+    if (!keySet) throw unusableIdentity(this.providerName, 'an id_token of unknown origin, and no jwksUri to check it')
     return this.#verify(tokens.idToken, { nonce: undefined, isOwnExchange: false })
   }
 
   async #profileClaims(tokens: OAuthTokens, proven: Claims | null): Promise<Claims> {
-    const { tokenVerifier, userinfoUrl } = this.#options
+    const { tokenVerifier } = this.#options
     if (proven && tokens.accessToken === '') return proven // an id_token in hand: there is nothing to ask with
     if (tokenVerifier) return this.#claimsOfAccessToken(tokenVerifier, tokens)
-    if (userinfoUrl !== undefined) return readUserinfo(this.#connection, userinfoUrl, tokens, this.#rules())
+    const known = await this.#known()
+    const { userinfoUrl } = known.endpoints
+    if (userinfoUrl !== undefined) return readUserinfo(known.connection, userinfoUrl, tokens, this.#rules(known))
     if (proven) return proven
     throw new NotImplementedError(`${this.providerName}: no userinfoUrl, no tokenVerifier and no id_token to read the profile from.`)
   }
@@ -286,6 +391,16 @@ function authenticationOf(
   return { clientAuthentication: clientAuthentication ?? (clientSecret === '' ? 'none' : discovered.clientAuthentication) }
 }
 
+const OPTIONAL_ADDRESSES = [
+  'userinfoUrl',
+  'introspectionUrl',
+  'tokeninfoUrl',
+  'jwksUri',
+  'issuer',
+  'pushedAuthorizationUrl',
+  'endSessionUrl',
+] as const
+
 const OIDC_OPTIONS = [
   ...KEY_SET_OPTIONS,
   'authorizeUrl',
@@ -296,15 +411,19 @@ const OIDC_OPTIONS = [
   'tokenVerifier',
   'issuer',
   'jwksUri',
+  'pushedAuthorizationUrl',
+  'endSessionUrl',
 ]
 
 function checkOidcOptions(owner: string, options: OidcClientOptions): void {
   checkClientOptions(owner, options, OIDC_OPTIONS)
-  requireStaleSeconds(owner, options.staleIfErrorSeconds)
-  for (const name of ['authorizeUrl', 'tokenUrl'] as const) requireEndpoint(owner, name, options[name])
-  for (const name of ['userinfoUrl', 'introspectionUrl', 'tokeninfoUrl', 'jwksUri', 'issuer'] as const) {
-    if (options[name] !== undefined) requireEndpoint(owner, name, options[name])
-  }
+  checkKeySetOptions(owner, options)
+  const { authorizeUrl, tokenUrl, issuer, par, pushedAuthorizationUrl } = options
+  const isNamed = issuer === undefined || authorizeUrl !== undefined || tokenUrl !== undefined
+  if (isNamed) for (const name of ['authorizeUrl', 'tokenUrl'] as const) requireEndpoint(owner, name, options[name])
+  for (const name of OPTIONAL_ADDRESSES) if (options[name] !== undefined) requireEndpoint(owner, name, options[name])
+  if (isNamed && par === true && pushedAuthorizationUrl === undefined)
+    throw new ConfigurationError(`${owner}: par needs pushedAuthorizationUrl, or an issuer alone, so that it is discovered.`)
   if (options.introspectionUrl !== undefined && options.tokeninfoUrl !== undefined) {
     throw new ConfigurationError(`${owner}: pass introspectionUrl or tokeninfoUrl, not both.`)
   }

@@ -15,7 +15,11 @@ interface Preset {
   readonly defaults: Partial<OidcClientOptions> & { providerName: string }
 }
 
-function optionsOf(owner: string, options: KeySetClientOptions, { endpoints, defaults }: Preset): OidcClientOptions {
+function optionsOf(
+  owner: string,
+  options: KeySetClientOptions,
+  { endpoints, defaults }: Preset,
+): OidcClientOptions & { authorizeUrl: string } {
   checkClientOptions(owner, options, [...KEY_SET_OPTIONS, 'endpoints'])
   const { endpoints: given, ...rest } = options
   return { ...defaults, ...rest, ...mergeEndpoints(owner, endpoints, given) }

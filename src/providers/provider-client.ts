@@ -58,6 +58,26 @@ export interface ProviderClient {
   readonly reauthenticates?: boolean
   /** When the person signed in at the provider, by `auth_time` of the verified id_token, in seconds since 1970; null: it does not say. */
   authTimeOf?(tokens: OAuthTokens): number | null
+  /** Further parameters of the address where the browser goes to log in. */
+  readonly authorizeParams?: Readonly<Record<string, string>>
+  /** True: the `login_hint` of a login is passed on. */
+  readonly loginHint?: boolean
+  /** Where the browser ends its session at the provider (OpenID Connect RP-Initiated Logout 1.0); null or absent: there is no such place. */
+  readonly endSessionUrl?: string | null
+  /**
+   * Resolves when `authorizeUrl` and `tokenUrl` are known; until then they may be empty. Called before each login and callback.
+   *
+   * @throws OAuthProviderUnavailableError when they cannot be learnt now
+   */
+  prepare?(): Promise<void>
+  /** Called by `createAuthRouter`: begin to learn what `prepare` waits for. `key` is the registration key; `onFailure` hears each failure. */
+  prepareInBackground?(key: string, onFailure: (error: unknown) => void): void
+  /**
+   * Given the address where the browser would go, returns the one where it goes: a request that was pushed to the provider (RFC 9126).
+   *
+   * @throws OAuthProviderUnavailableError when the provider does not take it
+   */
+  pushAuthorizationRequest?(authorizationUrl: string): Promise<string>
   /** Called by `createAuthRouter` with its `now`: check the instants of tokens by this clock. */
   useClock?(now: () => Date): void
   /** @throws OAuthError when the provider refuses or its answer cannot be used */

@@ -2,6 +2,8 @@ import { DEFAULT_MAX_BYTES, type HttpClient, HttpClientError, type HttpRequest, 
 
 export interface ProviderAnswer {
   status: number
+  /** Where a redirect leads; null: nowhere. */
+  location: string | null
   body: Buffer
 }
 
@@ -16,9 +18,10 @@ export async function callProvider(httpClient: HttpClient, url: string, request:
   const response: unknown = await (isBounded(httpClient) ? call() : withDeadline(call)).catch((error: unknown) => {
     throw withoutMessage(error)
   })
-  const { status, body } = Object(response) as { status?: unknown; body?: unknown } // a host's client may return anything
+  const { status, headers, body } = Object(response) as { status?: unknown; headers?: unknown; body?: unknown } // a host's client may return anything
   if (!Number.isInteger(status)) throw new HttpClientError('NO_STATUS', 'The HTTP client returned no status.')
-  return { status: Number(status), body: bytesOf(body, maxBytes) }
+  const { location } = Object(headers) as { location?: unknown } // the same
+  return { status: Number(status), location: typeof location === 'string' ? location : null, body: bytesOf(body, maxBytes) }
 }
 
 function withDeadline<Result>(call: (signal: AbortSignal) => Promise<Result>): Promise<Result> {

@@ -3,7 +3,7 @@ import type { Request, Response } from 'express'
 import { Passport } from 'passport'
 import OAuth2Strategy, { InternalOAuthError } from 'passport-oauth2'
 import type { AuthContext } from '../context'
-import { AppError, OAuthError } from '../errors'
+import { AppError, OAuthError, OAuthProviderNotConfiguredError } from '../errors'
 import type { KeyList } from '../keys'
 import { codeChallengeOf } from '../oauth-code/code-challenge'
 import { isPassportProvider, type PassportProvider, type Provider } from '../providers/passport-provider'
@@ -14,9 +14,15 @@ import { createStrategyFlow } from './strategy-flow'
 
 /** The redirect dance of one provider: where to send the browser, and what its code is worth. */
 export interface RedirectFlow {
-  authorizeUrl(attempt: Attempt): Promise<string>
+  /** @throws OAuthProviderUnavailableError where the provider must be asked first, and does not answer */
+  authorizeUrl(attempt: Attempt, hints?: LoginHints): Promise<string>
   /** @throws OAuthError when the provider refuses or its answer cannot be used */
   exchange(attempt: Attempt, code: string): Promise<OAuthTokens>
+}
+
+/** What a login request says of the person. */
+export interface LoginHints {
+  loginHint: string | null
 }
 
 /** A client's dance is Passport's with a strategy of ours; a strategy of the host's has a flow of its own. */
@@ -30,7 +36,7 @@ export function createRedirectFlow(ctx: AuthContext): RedirectFlow {
   const ofClients = flowOfClients(ctx, clients)
   const flowOf = ({ provider }: Attempt) => flows.get(provider) ?? ofClients
   return {
-    authorizeUrl: (attempt) => flowOf(attempt).authorizeUrl(attempt),
+    authorizeUrl: (attempt, hints) => flowOf(attempt).authorizeUrl(attempt, hints),
     exchange: (attempt, code) => flowOf(attempt).exchange(attempt, code),
   }
 }
@@ -50,11 +56,22 @@ function flowOfStrategy(ctx: AuthContext, key: string, provider: PassportProvide
  */
 function flowOfClients(ctx: AuthContext, clients: ReadonlyMap<string, ProviderClient>): RedirectFlow {
   const passport = new Passport()
-  for (const [key, client] of clients) passport.use(strategyName(key), new ProviderStrategy(ctx, key, client))
+  const strategies = new Set<string>()
 
-  function run(attempt: Attempt, query: Record<string, string>): Promise<Outcome> {
+  /** A client that discovers its endpoints has none at first. */
+  async function useStrategy(key: string): Promise<void> {
+    if (strategies.has(key)) return
+    const client = clients.get(key)
+    if (!client) throw new OAuthProviderNotConfiguredError({ details: { provider: key } })
+    await client.prepare?.()
+    passport.use(strategyName(key), new ProviderStrategy(ctx, key, client))
+    strategies.add(key)
+  }
+
+  async function run(attempt: Attempt, query: Record<string, string>, { loginHint }: LoginHints = { loginHint: null }): Promise<Outcome> {
+    await useStrategy(attempt.provider)
     return new Promise((resolve, reject) => {
-      const options = { session: false, ...secretsOf(ctx, attempt), isNewSignIn: attempt.purpose === 'reauthenticate' }
+      const options = { session: false, ...secretsOf(ctx, attempt), loginHint, isNewSignIn: attempt.purpose === 'reauthenticate' }
       const settle = (error: unknown, tokens?: OAuthTokens | false | null) => (tokens ? resolve({ tokens }) : reject(unwrap(error)))
       // Passport sees the query we give it and nothing else: it would act on `code` and `error` at the login route too.
       const request = { query, headers: {}, method: 'GET', url: '/' } as unknown as Request
@@ -63,11 +80,12 @@ function flowOfClients(ctx: AuthContext, clients: ReadonlyMap<string, ProviderCl
   }
 
   return {
-    async authorizeUrl(attempt) {
-      const outcome = await run(attempt, {})
-      if (!('url' in outcome)) throw new OAuthError()
-      return outcome.url
-    },
+    authorizeUrl: (attempt, hints) =>
+      withProviderErrors(ctx, [attempt.provider, 'authorize'], async () => {
+        const outcome = await run(attempt, {}, hints)
+        if (!('url' in outcome)) throw new OAuthError()
+        return clients.get(attempt.provider)?.pushAuthorizationRequest?.(outcome.url) ?? outcome.url
+      }),
     async exchange(attempt, code) {
       const outcome = await run(attempt, { code })
       if (!('tokens' in outcome)) throw new OAuthError()
@@ -140,11 +158,12 @@ class ProviderStrategy extends OAuth2Strategy {
     Object.assign(this._oauth2, { getOAuthAccessToken })
   }
 
-  override authorizationParams(options: AttemptSecrets & { isNewSignIn: boolean }): object {
+  override authorizationParams(options: AttemptSecrets & LoginHints & { isNewSignIn: boolean }): object {
     const pkce = this.client.pkce === false ? {} : { code_challenge: codeChallengeOf(options.codeVerifier), code_challenge_method: 'S256' }
     // OpenID Connect Core section 3.1.2.1: the person signs in anew, and the id_token says when.
     const anew = options.isNewSignIn ? { prompt: 'login', max_age: '0' } : {}
-    return { ...pkce, ...(this.hasOpenid() && { nonce: options.nonce }), ...anew }
+    const hint = options.loginHint === null || this.client.loginHint !== true ? {} : { login_hint: options.loginHint }
+    return { ...this.client.authorizeParams, ...pkce, ...(this.hasOpenid() && { nonce: options.nonce }), ...hint, ...anew }
   }
 
   override tokenParams(options: AttemptSecrets): object {

@@ -10,6 +10,7 @@ import {
   OAuthCodeMissingError,
   OAuthError,
   OAuthProviderNotConfiguredError,
+  OAuthProviderUnavailableError,
   UnauthorizedError,
   ValidationError,
 } from '../errors'
@@ -32,6 +33,7 @@ import { openByCode } from '../oauth-code/issue-code'
 import { sendChallengePage } from '../pages/challenge-page'
 import { provesSignIn } from '../providers/new-sign-in'
 import { normalizeProfile } from '../providers/normalize-profile'
+import { isPassportProvider } from '../providers/passport-provider'
 import { type LoginAttempt, newLoginAttempt } from '../session/announce-failed-login'
 import { isApp, successTarget } from '../session/destination'
 import { clearEndedCookies } from '../session/ended-cookies'
@@ -48,6 +50,7 @@ import { identityBody, identitySchema } from './identity-body'
 import { checkIssuerParameter } from './issuer-parameter'
 import { finishLink, linkRoutes } from './link-routes'
 import { logInWithIdentity } from './log-in-with-identity'
+import { loginHintQuery, readLoginHint } from './login-hint'
 import { withProviderErrors } from './provider-errors'
 import { destinationOfQuery, destinationQuery } from './read-destination'
 import { finishReauthentication, reauthenticationRoute } from './reauthentication'
@@ -65,14 +68,14 @@ export function socialRoutes(ctx: AuthContext, guards: Guards): Route[] {
       path: '/oauth/:provider/login',
       describes: {
         summary: 'Send the browser to the provider',
-        query: destinationQuery(ctx.settings),
+        query: [...destinationQuery(ctx.settings), ...loginHintQuery(ctx)],
         answers: [
           {
             status: 302,
             description: 'To the provider, with the attempt in a cookie. Past the rate limit: to `oauthErrorRedirect`, if set.',
           },
         ],
-        refuses: [OAuthProviderNotConfiguredError, ValidationError, OAuthError],
+        refuses: [OAuthProviderNotConfiguredError, ValidationError, OAuthError, OAuthProviderUnavailableError],
       },
       refusesHead: true,
       before: [navigationOnly, routeBudget(ctx, 'oauth_login')],
@@ -81,7 +84,9 @@ export function socialRoutes(ctx: AuthContext, guards: Guards): Route[] {
         const notice = otherHost(req, redirectUriOf(ctx, key, client))
         if (notice) ctx.notices.tell(notice)
         const destination = destinationOfQuery(ctx, req)
-        sendRedirect(res, await flow.authorizeUrl(beginAttempt(ctx, req, res, key, { purpose: 'login', destination })))
+        const loginHint = readLoginHint(client, req)
+        const attempt = beginAttempt(ctx, req, res, key, { purpose: 'login', destination })
+        sendRedirect(res, await flow.authorizeUrl(attempt, { loginHint }))
       },
       onError: redirectThrottled(ctx),
     },
@@ -155,7 +160,10 @@ async function callback(ctx: AuthContext, flow: RedirectFlow, req: Request, res:
   const attempt = await takeAttempt(ctx, req, res, key)
   const code = queryParameter(req, 'code', 4096)
   if (code === null) throw new OAuthCodeMissingError()
-  await withProviderErrors(ctx, [key, 'callback'], async () => checkIssuerParameter(client, req))
+  await withProviderErrors(ctx, [key, 'callback'], async () => {
+    if (!isPassportProvider(client)) await client.prepare?.() // whether it always sends `iss` is in its description
+    checkIssuerParameter(client, req)
+  })
   const tokens = await withProviderErrors(ctx, [key, 'callback'], () => flow.exchange(attempt, code))
   // Made safe in here: an unusable profile is the provider's failure, and is told as one.
   const profile = await withProviderErrors(ctx, [key, 'callback'], async () => normalizeProfile(key, await client.fetchUser(tokens)))

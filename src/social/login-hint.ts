@@ -1,0 +1,26 @@
+import type { Request } from 'express'
+import type { AuthContext } from '../context'
+import { ValidationError } from '../errors'
+import { type QueryParameter, string } from '../http/description'
+import { queryValues } from '../http/query-parameter'
+import { isPassportProvider, type Provider } from '../providers/passport-provider'
+
+/**
+ * Returns what a login passes on to the provider of who wants to sign in (OpenID Connect Core section 3.1.2.1); null: nothing.
+ * @throws ValidationError unless it is 1 to 320 visible characters, sent once
+ */
+export function readLoginHint(client: Provider, req: Request): string | null {
+  if (isPassportProvider(client) || client.loginHint !== true) return null
+  const [hint, ...others] = queryValues(req, 'login_hint')
+  if (hint === undefined) return null
+  if (others.length === 0 && /^[^\p{C}\p{Z}]{1,320}$/u.test(hint)) return hint
+  throw new ValidationError({ details: { errors: [{ path: 'login_hint', rule: 'any.invalid' }] } })
+}
+
+/** Described only where some client passes it on. */
+export function loginHintQuery({ providers }: AuthContext): QueryParameter[] {
+  const isUsed = [...providers.values()].some((provider) => !isPassportProvider(provider) && provider.loginHint === true)
+  return isUsed
+    ? [{ name: 'login_hint', description: 'Who wants to sign in, for providers whose client has `loginHint`.', schema: string }]
+    : []
+}
