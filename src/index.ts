@@ -76,7 +76,7 @@ export { createTokenVerifier, type TokenVerifier, type TokenVerifierOptions } fr
 export { type CheckTablesOptions, checkTables } from './readiness/check-tables'
 export type { Reauthenticated, ServiceReauthentication } from './reauthentication/reauthenticate'
 export { type Sealer, sealer } from './sealer'
-export type { AuthService, FoundSession, ProofOfPresence } from './service'
+export type { AuthService, FoundSession, ProofOfPresence, ServiceLogout } from './service'
 export type { AccessTokenClaims } from './session/access-token'
 export type { PublicSession } from './session/find-session'
 export type { LoginResult } from './session/finish-login'

@@ -40,7 +40,8 @@ import { type Reauthenticated, reauthenticateById, type ServiceReauthentication 
 import { findLiveSession, type PublicSession, sessionsOf, toPublicSession } from './session/find-session'
 import type { LoginResult, OpenSession, TokenPair } from './session/finish-login'
 import { listSessions, revokeSession } from './session/list-sessions'
-import { logOut, logOutSession } from './session/log-out'
+import { type LoggedOut, logOut, logOutSession } from './session/log-out'
+import { logoutUrlOf } from './session/logout-url'
 import { type LoginResultOf, openDelivered, openServerSession, openTokens, type SessionLoginResult } from './session/open-session'
 import { refresh } from './session/refresh'
 import type { SessionOrigin } from './session/start-session'
@@ -76,6 +77,11 @@ export interface ProofOfPresence {
   locale?: Locale | undefined
 }
 
+export interface ServiceLogout {
+  /** Where the browser also ends its session at the provider; null: there is no such place, or the token named no session. */
+  logoutUrl: string | null
+}
+
 /**
  * The routes' operations without HTTP, for the host's jobs and transactions. They throw the same errors. A verb that logs somebody in returns
  * tokens, or with `tokenDelivery: 'session'` a server-side session (`createAuthRouter<{ delivery: 'session' }>` says so to the compiler); it
@@ -109,7 +115,7 @@ export interface AuthService<Host extends HostTypes = HostTypes> {
   /** Begins the session of an app's code from `redirect_to`, or answers with a challenge. */
   exchangeOAuthCode(input: OAuthCodeExchange): Promise<LoginResult>
   refresh(refreshToken: string): Promise<LoginResult>
-  logOut(refreshToken: string, options?: { allSessions?: boolean }): Promise<void>
+  logOut(refreshToken: string, options?: { allSessions?: boolean }): Promise<ServiceLogout>
   /** Oldest first. */
   listIdentities(userId: string): Promise<IdentityRecord[]>
   unlinkIdentity(userId: string, provider: string, options?: { locale?: Locale }): Promise<void>
@@ -174,7 +180,7 @@ export interface AuthService<Host extends HostTypes = HostTypes> {
   /** Ends all of them but one, which has to be alive and this account's; else an InvalidTokenError. Returns how many ended. */
   revokeOtherSessions(userId: string, sessionId: string): Promise<number>
   /** By the session cookie's value; silent about one nobody knows. */
-  logOutSession(sessionToken: string, options?: { allSessions?: boolean }): Promise<void>
+  logOutSession(sessionToken: string, options?: { allSessions?: boolean }): Promise<ServiceLogout>
   /**
    * The same operations inside the host's own transaction: `service.using(store.using(trx))`. The host commits or rolls
    * back, also what a refusal would have kept. Events and mails wait for the host's commit, and are dropped with its
@@ -227,7 +233,7 @@ export function createService(ctx: AuthContext): AuthService {
     logInWithToken: (input, options = {}) => logInWithToken(ctx, input, open(options), { locale: localeOf(options) }),
     exchangeOAuthCode: (input) => exchangeCode(ctx, input, openTokens()),
     refresh: (refreshToken) => refresh(ctx, refreshToken),
-    logOut: async (refreshToken, options) => void (await logOut(ctx, refreshToken, options)),
+    logOut: async (refreshToken, options) => leadingOn(ctx, await logOut(ctx, refreshToken, options)),
     listIdentities: (userId) => listIdentities(ctx, userId),
     unlinkIdentity: (userId, provider, options) => unlinkIdentity(ctx, userId, provider, options),
     linkIdentity: async (userId, profile, options) => (await linkIdentity(ctx, userId, profile, { locale: options?.locale })).identity,
@@ -240,7 +246,7 @@ export function createService(ctx: AuthContext): AuthService {
     listSessions: (userId) => listSessions(ctx, userId),
     revokeSession: (userId, sessionId) => revokeSession(ctx, userId, sessionId),
     revokeOtherSessions: (userId, sessionId) => revokeOtherSessions(ctx, { id: sessionId, userId }),
-    logOutSession: async (sessionToken, options) => void (await logOutSession(ctx, sessionToken, options)),
+    logOutSession: async (sessionToken, options) => leadingOn(ctx, await logOutSession(ctx, sessionToken, options)),
     using: (store) => createService(insideHostTransaction(ctx, store)),
   }
 }
@@ -304,4 +310,8 @@ function postmanAfterCommit(postman: Postman, afterCommit: (effect: () => void) 
       )
     },
   }
+}
+
+function leadingOn(ctx: AuthContext, { provider }: LoggedOut): ServiceLogout {
+  return { logoutUrl: logoutUrlOf(ctx, provider) }
 }

@@ -99,6 +99,11 @@ export interface Settings {
    */
   readonly oauthErrorRedirect: string | null
   /**
+   * Where a provider sends the browser after a logout there (`POST /logout` with `provider_logout`): an absolute URL, or a path of
+   * `publicUrl`. Register it at the provider. Default null: the provider shows a page of its own. `AUTH_LOGOUT_REDIRECT`.
+   */
+  readonly logoutRedirect: string | null
+  /**
    * Where apps that keep their own tokens may be sent back to after a login by a provider: exact URIs of native apps
    * (`com.example.app:/signed-in`) and of single-page apps on other sites (`https://spa.example.com/signed-in`). Not with
    * `tokenDelivery: 'cookie'`. Default `[]`. `AUTH_APP_REDIRECTS`: a JSON list.

@@ -69,6 +69,7 @@ const rules: Joi.StrictSchemaMap<Checked> = {
   oauthKeepLastLoginMethod: flag(false),
   oauthSuccessRedirect: redirectTarget(),
   oauthErrorRedirect: redirectTarget(),
+  logoutRedirect: redirectTarget(),
   appRedirects: Joi.array()
     .items(text('a URI', isAppRedirect))
     .sparse(false)

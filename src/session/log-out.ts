@@ -5,16 +5,25 @@ import { findByRefreshToken, findBySessionCookie, isAlive, sessionsOf } from './
 import { readSessionToken } from './session-token'
 import { isStillTrusted, readStatelessToken } from './stateless-refresh-token'
 
+/** What a logout found. */
+export interface LoggedOut {
+  /** The session that it ended alone; null: none, or all of the account's. */
+  readonly endedId: string | null
+  /** The registration key of the provider that had opened the session; null: none, or not known. */
+  readonly provider: string | null
+}
+
+const nothing: LoggedOut = Object.freeze({ endedId: null, provider: null })
+
 /**
  * Ends the session of a refresh token, or every session of its user. Idempotent, and silent about tokens nobody knows (RFC 7009
  * section 2.2). A token of an ended session ends nothing more. A stateless token lives on: only what is kept can be ended.
- * @returns the id of the session that it ended alone; null: none, or all
  */
 export async function logOut(
   ctx: AuthContext,
   presented: string,
   { allSessions = false }: { allSessions?: boolean } = {},
-): Promise<string | null> {
+): Promise<LoggedOut> {
   const { sessions } = ctx.store
   if (!sessions) return logOutStateless(ctx, presented, allSessions)
   return endPresented(ctx, sessions, await findByAnyRefreshToken(ctx, sessions, presented), allSessions)
@@ -25,7 +34,7 @@ export async function logOutSession(
   ctx: AuthContext,
   sessionToken: string,
   { allSessions = false }: { allSessions?: boolean } = {},
-): Promise<string | null> {
+): Promise<LoggedOut> {
   const sessions = sessionsOf(ctx.store)
   const found = await findBySessionCookie({ sessions, sessionTokenKeys: ctx.keys['session-token'] }, sessionToken)
   return endPresented(ctx, sessions, found, allSessions)
@@ -34,12 +43,11 @@ export async function logOutSession(
 /**
  * Ends one session by one statement, for a client past its rate limit: no row is read, so no event says whose it was. A token without a
  * good MAC ends nothing.
- * @returns the id of the session that it ended
  */
-export async function logOutByMac(ctx: AuthContext, kind: SessionKind, presented: string): Promise<string | null> {
+export async function logOutByMac(ctx: AuthContext, kind: SessionKind, presented: string): Promise<LoggedOut> {
   const token = readSessionToken(ctx.keys['session-token'], kind, presented)
   const isEnded = token !== null && (await ctx.store.sessions?.revoke({ id: token.id, kind }, ctx.now()))
-  return isEnded ? token.id : null
+  return isEnded ? { endedId: token.id, provider: null } : nothing
 }
 
 /** Also by a token that was used before: whoever holds one may end the session. */
@@ -53,19 +61,19 @@ async function endPresented(
   sessions: SessionStore,
   found: SessionWithUser | null,
   allSessions: boolean,
-): Promise<string | null> {
-  if (!found || !isAlive(found.session, ctx.now())) return null
-  const { id, userId } = found.session
+): Promise<LoggedOut> {
+  if (!found || !isAlive(found.session, ctx.now())) return nothing
+  const { id, userId, provider } = found.session
   if (allSessions) await unitOfWork(ctx, (ctx) => endSessions(ctx, userId))
-  else if (!(await sessions.revoke({ id }, ctx.now()))) return null
+  else if (!(await sessions.revoke({ id }, ctx.now()))) return nothing
   ctx.events.emit('logout', { userId, allSessions })
-  return allSessions ? null : id
+  return { endedId: allSessions ? null : id, provider }
 }
 
-async function logOutStateless(ctx: AuthContext, presented: string, allSessions: boolean): Promise<null> {
+async function logOutStateless(ctx: AuthContext, presented: string, allSessions: boolean): Promise<LoggedOut> {
   const userId = await ownerOfStateless(ctx, presented)
   if (userId !== null) ctx.events.emit('logout', { userId, allSessions })
-  return null
+  return nothing
 }
 
 async function ownerOfStateless(ctx: AuthContext, presented: string): Promise<string | null> {

@@ -1,21 +1,27 @@
 import Joi from 'joi'
 import type { AuthContext } from '../context'
 import { AccountInactiveError, InvalidTokenError, UnauthorizedError } from '../errors'
-import { type Description, done } from '../http/description'
+import type { Description } from '../http/description'
 import { type Route, withBody } from '../http/routes'
-import { sendEmpty } from '../http/send'
 import { text } from '../http/validate'
 import { clearLoginCookies, loginAnswer, readRefreshCookie, sendRefreshed } from './delivery'
 import { clearEndedCookies } from './ended-cookies'
-import { type LogoutRules, logOutRequest, logoutLimit } from './log-out-request'
+import {
+  type LogoutBody,
+  type LogoutRules,
+  logOutRequest,
+  logoutAnswers,
+  logoutFields,
+  logoutLimit,
+  sendLoggedOut,
+} from './log-out-request'
 import { logoutByCookie } from './logout-by-cookie'
 import { type DeliveryLine, perDelivery } from './per-delivery'
 import { refresh } from './refresh'
 
 const token = text(4096)
-const allSessions = Joi.boolean().optional().default(false)
 
-const describesLogout: Description = { summary: 'End this session, or all of the account’s', answers: [done], limit: logoutLimit }
+const describesLogout: Description = { summary: 'End this session, or all of the account’s', answers: logoutAnswers, limit: logoutLimit }
 
 function describesRefresh(delivery: 'bearer' | 'cookie'): Description {
   return {
@@ -48,10 +54,10 @@ function bodyRoutes(ctx: AuthContext, { base, before }: DeliveryLine, rules: Log
       path: `${base}/logout`,
       describes: describesLogout,
       before,
-      body: Joi.object<{ refresh_token: string; all_sessions: boolean }>({ refresh_token: token, all_sessions: allSessions }),
+      body: Joi.object<LogoutBody & { refresh_token: string }>({ refresh_token: token, ...logoutFields }),
       handle: async (req, res, body) => {
-        await logOutRequest(ctx, rules, [req, res], { kind: 'tokens', token: body.refresh_token, allSessions: body.all_sessions })
-        sendEmpty(res)
+        const presented = { kind: 'tokens', token: body.refresh_token, allSessions: body.all_sessions } as const
+        sendLoggedOut(ctx, res, await logOutRequest(ctx, rules, [req, res], presented), body)
       },
     }),
   ]
@@ -82,12 +88,12 @@ function cookieRoutes(ctx: AuthContext, { base, before }: DeliveryLine, rules: L
       path: `${base}/logout`,
       describes: { ...describesLogout, credential: 'refresh_cookie' },
       before,
-      body: Joi.object<{ all_sessions: boolean }>({ all_sessions: allSessions }),
+      body: Joi.object<LogoutBody>(logoutFields),
       handle: async (req, res, body) => {
-        const presented = readRefreshCookie(ctx, req)
-        await logOutRequest(ctx, rules, [req, res], { kind: 'tokens', token: presented, allSessions: body.all_sessions })
+        const presented = { kind: 'tokens', token: readRefreshCookie(ctx, req), allSessions: body.all_sessions } as const
+        const ended = await logOutRequest(ctx, rules, [req, res], presented)
         clearLoginCookies(ctx, res)
-        sendEmpty(res)
+        sendLoggedOut(ctx, res, ended, body)
       },
     }),
   ]

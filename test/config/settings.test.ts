@@ -369,6 +369,7 @@ const table: Record<keyof Settings, Row> = {
   acceptLegacyAccessTokens: flag(false),
   backendLinks: flag(false),
   loginUrl: { ...redirect, beside: {} },
+  logoutRedirect: { ...redirect, beside: {} },
   defaultLocale: { byDefault: 'en-US', good: [['en-US'], ['pt-BR']], bad: ['en', 'pt-br', 'fr-FR', null] },
   sessionTtlSeconds: whole(86_400, 1, 31_536_000),
   sessionMaxSeconds: whole(2_592_000, 1, 315_360_000, { sessionTtlSeconds: 1 }),
