@@ -42,7 +42,7 @@ async function arrive(challenge) {
   if (challenge) return askForCode(challenge, show)
   const login = await redeemCode().catch(() => null)
   if (login?.body?.mfa_required) return askForCode(login.body.mfa_token, show)
-  if (login?.ok && goBack(login.path)) return
+  if (login?.ok && goBack(login.page)) return
   if (login && !login.ok) say('notice', explain(login.body))
   await redeemTicket()
   await show()

@@ -3,12 +3,12 @@ import { auth, delivery, sendInTurn } from './api.mjs'
 import { leave, take } from './handover.mjs'
 
 /** The page that sent the person to sign in: one of this app, or none. */
-export const cameFrom = pathHere(new URLSearchParams(location.search).get('return_to'))
+export const cameFrom = pageHere(new URLSearchParams(location.search).get('return_to'))
 
 /** True: the browser is on its way there. */
-export function goBack(path = cameFrom) {
-  if (path) location.assign(path)
-  return path !== null
+export function goBack(page = cameFrom) {
+  if (page) location.assign(page)
+  return page !== null
 }
 
 /** The library brings people back where they came from. Where a script keeps the tokens, it brings a code for them to this page. */
@@ -23,11 +23,11 @@ export const home = delivery === 'bearer' ? { redirect_to: `${location.origin}/`
 /** Delivery `bearer`, on the way back: the answer of a login; null if nobody comes from a provider. */
 export async function redeemCode() {
   const code = new URLSearchParams(location.search).get('code')
-  const [verifier, path] = [take('verifier'), pathHere(take('return_to'))]
+  const [verifier, page] = [take('verifier'), pageHere(take('return_to'))]
   if (!code) return null
   history.replaceState(null, '', location.pathname)
   const answer = await sendInTurn('POST', `${auth}/oauth/exchange`, { code, code_verifier: verifier })
-  return { ...answer, path }
+  return { ...answer, page }
 }
 
 /** RFC 7636: only the page that has the verifier gets tokens for the code. */
@@ -46,9 +46,9 @@ function base64url(bytes) {
     .replaceAll('=', '')
 }
 
-/** Anybody can make up a link to this page: what leads elsewhere counts as none. */
-function pathHere(asked) {
+/** Anybody can make up a link to this page: what leads elsewhere counts as none. A whole URL, because a path could begin with `//`. */
+function pageHere(asked) {
   if (!asked || !URL.canParse(asked, location.origin)) return null
-  const { origin, pathname, search } = new URL(asked, location.origin)
-  return origin === location.origin ? pathname + search : null
+  const { origin, href } = new URL(asked, location.origin)
+  return origin === location.origin ? href : null
 }
