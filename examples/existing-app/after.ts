@@ -6,8 +6,8 @@
  */
 import { join } from 'node:path'
 import cors from 'cors'
-import { createAuthRouter, createAuthTables, createKnexStore, findAuth, type HostTables } from 'doorward'
-import express, { type Express, type RequestHandler } from 'express'
+import { createAuthRouter, createAuthTables, createKnexStore, errors, type HostTables } from 'doorward'
+import express, { type Express, type Request, type Response } from 'express'
 import Joi from 'joi'
 import knex, { type Knex } from 'knex'
 
@@ -43,7 +43,7 @@ export async function createApp(db: Knex): Promise<Express> {
       jwtSecret: process.env.AUTH_JWT_SECRET ?? '',
       publicUrl: origin,
       trustedOrigins: [api],
-      tokenDelivery: 'cookie',
+      tokenDelivery: 'session', // as before: one cookie, and a logout counts at once
       cookieSecure: false, // plain http on localhost only
       backendLinks: true,
       loginUrl: '/login',
@@ -58,23 +58,51 @@ export async function createApp(db: Knex): Promise<Express> {
   app.use('/auth', cors({ origin: api, credentials: true }), auth)
   app.use('/api', cors({ origin: api, credentials: true }))
 
-  /** The login page renews the access cookie if it can, and comes back. */
-  const toLogin: RequestHandler = (req, res, next) =>
-    findAuth(req) ? next() : res.redirect(`/login?next=${encodeURIComponent(req.originalUrl)}`)
-  const page = [auth.guards.optionalAuth(), toLogin, auth.guards.requireUser()]
+  app.use(express.urlencoded())
 
-  app.get('/forms.js', (_req, res) => res.sendFile(join(__dirname, 'forms.js')))
-  app.get('/login', (_req, res) => res.render('login', { script: true }))
-  app.get('/register', (_req, res) => res.render('register', { script: true }))
-  app.get('/', ...page, async (req, res) => {
-    const { id, fields } = auth.guards.getUser(req)
-    res.render('home', { firstName: fields.firstName, orders: await db('orders').where({ user_id: id }), script: true })
+  app.get('/login', (_req, res) => res.render('login', { problem: null }))
+  app.post('/login', async (req, res) => {
+    const { email, password } = req.body
+    await answerForm(res, 'login', cameFrom(req), () => auth.with(req, res).logIn({ email, password }))
   })
-  app.get('/admin', ...page, auth.guards.requireAdmin(), async (_req, res) => res.json(await db('users').select('id', 'email', 'role')))
+  app.get('/register', (_req, res) => res.render('register', { problem: null }))
+  app.post('/register', async (req, res) => {
+    const { email, password, first_name: firstName, last_name: lastName } = req.body
+    await answerForm(res, 'register', '/', () => auth.with(req, res).signUp({ email, password, fields: { firstName, lastName } }))
+  })
+  app.post('/logout', async (req, res) => {
+    await auth.with(req, res).logOut()
+    res.redirect('/login')
+  })
+
+  const page = auth.guards.requireLogin() // others go to /login?return_to=…
+  app.get('/', page, auth.guards.requireUser(), async (req, res) => {
+    const { id, fields } = auth.guards.getUser(req)
+    res.render('home', { firstName: fields.firstName, orders: await db('orders').where({ user_id: id }) })
+  })
+  app.get('/admin', page, auth.guards.requireAdmin(), async (_req, res) => res.json(await db('users').select('id', 'email', 'role')))
   app.get('/api/orders', auth.guards.requireUser(), async (req, res) => {
     res.json(await db('orders').where({ user_id: auth.guards.getUser(req).id }))
   })
   return app
+}
+
+/** The same form again, with what was wrong, or the next page. */
+async function answerForm(res: Response, form: string, next: string, work: () => Promise<unknown>): Promise<void> {
+  try {
+    await work()
+    res.redirect(next)
+  } catch (error) {
+    if (!(error instanceof errors.AppError)) throw error
+    res.status(error.status).render(form, { problem: (error.explains ?? error.detail)['en-US'] })
+  }
+}
+
+/** Where requireLogin() found the person. Anybody can make up a link: what leads to another site counts as none. */
+function cameFrom(req: Request): string {
+  const asked = String(req.query.return_to ?? '/')
+  const url = URL.canParse(asked, origin) ? new URL(asked, origin) : null
+  return url?.origin === origin ? url.href : '/'
 }
 
 async function main() {

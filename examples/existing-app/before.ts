@@ -60,9 +60,9 @@ export function createApp(db: Knex): Express {
   const loggedIn: RequestHandler = (req, res, next) => (req.user ? next() : res.redirect('/login'))
   const admin: RequestHandler = (req, res, next) => ((req.user as Person).role === 'admin' ? next() : res.sendStatus(403)) // after loggedIn
 
-  app.get('/login', (_req, res) => res.render('login', { script: false }))
+  app.get('/login', (_req, res) => res.render('login', { problem: null }))
   app.post('/login', passport.authenticate('local', { successRedirect: '/', failureRedirect: '/login' }))
-  app.get('/register', (_req, res) => res.render('register', { script: false }))
+  app.get('/register', (_req, res) => res.render('register', { problem: null }))
   app.post('/register', async (req, res, next) => {
     const { email, password, first_name, last_name } = req.body
     const password_hash = await bcrypt.hash(password, 10)
@@ -73,7 +73,7 @@ export function createApp(db: Knex): Express {
   app.post('/logout', (req, res, next) => req.logout((error) => (error ? next(error) : res.redirect('/login'))))
   app.get('/', loggedIn, async (req, res) => {
     const { id, first_name: firstName } = req.user as Person // after loggedIn
-    res.render('home', { firstName, orders: await db('orders').where({ user_id: id }), script: false })
+    res.render('home', { firstName, orders: await db('orders').where({ user_id: id }) })
   })
   app.get('/admin', loggedIn, admin, async (_req, res) => res.json(await db('users').select('id', 'email', 'role')))
   app.get('/api/orders', loggedIn, async (req, res) => res.json(await db('orders').where({ user_id: (req.user as Person).id }))) // as above

@@ -108,6 +108,9 @@ test('a server-rendered site: to the sign-in page and back, a form with its toke
   expect((await orders()).headers.get('location')).toBe('/login?return_to=%2Forders')
 
   await browser.send('POST', '/auth/signup', person)
+  await browser.send('POST', '/auth/logout')
+  expect((await browser.submit('/login', { ...person, password: 'wrong' })).status).toBe(401)
+  expect((await browser.submit('/login', person)).headers.get('location')).toBe('/orders')
   const html = await (await orders()).text()
   expect(html).toContain('Orders of ')
   expect((await browser.submit('/orders', { _csrf: '' })).status).toBe(403)
