@@ -4,7 +4,7 @@ import { TooManyRequestsError } from '../../src/errors'
 import { descriptionOf } from '../../src/http/description'
 import type { Route } from '../../src/http/routes'
 import { loginAs } from '../../src/testing'
-import { type LocalHost, post, signedIn } from '../local/people'
+import { type LocalHost, openAs, post, signedIn } from '../local/people'
 import { enrolled, onMfa } from '../mfa/people'
 import { databases } from '../support/databases'
 import { fastHasher } from '../support/fast-hasher'
@@ -47,7 +47,7 @@ const { start } = onMfa(sqlite)
 let clients = 0
 const newClient = () => ({ 'X-Forwarded-For': `198.51.${++clients >> 8}.${clients & 255}` })
 
-async function open(tokenDelivery: 'bearer' | 'cookie' | 'both', settings: object = {}) {
+async function open(tokenDelivery: 'bearer' | 'cookie' | 'both' | 'session', settings: object = {}) {
   mountedRoutes.length = 0
   const hashes: string[] = []
   const plain = fastHasher()
@@ -74,8 +74,10 @@ async function open(tokenDelivery: 'bearer' | 'cookie' | 'both', settings: objec
   return { host, routes, hashes }
 }
 
-describe.each(['bearer', 'cookie', 'both'] as const)('the limit of each route, in delivery %s', (tokenDelivery) => {
-  const shown = (token: string) => (tokenDelivery === 'bearer' ? { Authorization: `Bearer ${token}` } : { Cookie: `access_token=${token}` })
+describe.each(['bearer', 'cookie', 'both', 'session'] as const)('the limit of each route, in delivery %s', (tokenDelivery) => {
+  const cookieName = tokenDelivery === 'session' ? 'auth_session' : 'access_token'
+  const shown = (token: string) =>
+    tokenDelivery === 'bearer' ? { Authorization: `Bearer ${token}` } : { Cookie: `${cookieName}=${token}` }
 
   function ask(host: LocalHost, { method, path }: Route, headers: Record<string, string>) {
     const url = `${host.prefix}${path.replace(':provider', 'corp').replace(':id', '00000000-0000-4000-8000-000000000000').replace(':token', 'x')}`
@@ -95,8 +97,8 @@ describe.each(['bearer', 'cookie', 'both'] as const)('the limit of each route, i
     const { host, routes, hashes } = await open(tokenDelivery)
     const admin = await enrolled(host, { isAdmin: true })
     for (const route of routes.filter(hasBudget)) {
-      const { accessToken } = await loginAs(host.auth, { id: admin.userId })
-      const headers = { ...shown(accessToken), ...newClient() }
+      const { token } = await openAs(host, admin.userId)
+      const headers = { ...shown(token), ...newClient() }
       const first = await ask(host, route, headers)
       expect([route.path, first.status === 429]).toEqual([route.path, false])
 

@@ -1,8 +1,10 @@
 import { createHash } from 'node:crypto'
 import jwt from 'jsonwebtoken'
 import type supertest from 'supertest'
-import { createKnexStore } from '../../src'
+import { ConfigurationError, createKnexStore } from '../../src'
+import type { AnyLoginResult } from '../../src/session/open-session'
 import type { UserRecord, UserTokenPurpose } from '../../src/store/auth-store'
+import { loginAs, openSessionAs } from '../../src/testing'
 import { addUser } from '../social/accounts-at-hand'
 import { onDatabase } from '../social/redirect-steps'
 import type { Mounted, MountOptions } from '../support/app'
@@ -66,9 +68,27 @@ export async function signedIn(host: Mounted, changes: Partial<UserRecord> = {})
     hashedPassword: await host.hasher.hash(password),
     ...changes,
   })
-  const login = await host.auth.service.logIn({ email, password })
+  const login: AnyLoginResult = await host.auth.service.logIn({ email, password })
   if (login.kind !== 'session') throw new Error('no second factor was enrolled')
-  return { email, userId: id, token: login.accessToken, refreshToken: login.refreshToken }
+  return { email, userId: id, ...credentialsOf(login) }
+}
+
+/** A session of the delivery, without its password or factor. */
+export async function openAs(host: Mounted, userId: string): Promise<Pick<LocalMember, 'token' | 'refreshToken'>> {
+  try {
+    return credentialsOf(await loginAs(host.auth, { id: userId }))
+  } catch (error) {
+    if (!(error instanceof ConfigurationError)) throw error // delivery `session` has no tokens
+    const { cookies } = await openSessionAs(host.auth, { id: userId })
+    return { token: decodeURIComponent(cookies.cookie.split('=')[1] ?? ''), refreshToken: '' }
+  }
+}
+
+/** In delivery `session` the cookie's value stands in the place of the access token, and there is no refresh token. */
+export function credentialsOf(session: { accessToken: string; refreshToken: string } | { sessionToken: string }) {
+  return 'sessionToken' in session
+    ? { token: session.sessionToken, refreshToken: '' }
+    : { token: session.accessToken, refreshToken: session.refreshToken }
 }
 
 /** Signed up through the route, not activated; with the token of the mailed link. */

@@ -1,7 +1,6 @@
 import type supertest from 'supertest'
 import { createKnexStore } from '../../src'
-import { loginAs } from '../../src/testing'
-import { bearerOf, type LocalHost, type LocalMember, type LocalOptions, onLocal, password, post, signedIn } from '../local/people'
+import { bearerOf, type LocalHost, type LocalMember, type LocalOptions, onLocal, openAs, password, post, signedIn } from '../local/people'
 import type { Database } from '../support/databases'
 import { authenticator } from './authenticator'
 
@@ -36,8 +35,7 @@ export async function enrolled(host: LocalHost, changes: Changes = {}, { isYoung
   const confirmed = await host.auth.service.confirmTotp({ userId: member.userId, amr: ['pwd'], code: app.code() })
   if (confirmed.kind !== 'session') throw new Error('confirming ends in a session')
   if (!isYoung) await ageFactor(host, member)
-  const { accessToken: token, refreshToken } = await loginAs(host.auth, { id: member.userId })
-  return { ...member, app, secret, recoveryCodes, token, refreshToken }
+  return { ...member, app, secret, recoveryCodes, ...(await openAs(host, member.userId)) }
 }
 
 /** As if the factor had been confirmed a day ago: it proves something. */

@@ -2,8 +2,9 @@ import type { Response } from 'supertest'
 import { describe, expect, test } from 'vitest'
 import { descriptionOf } from '../../src/http/description'
 import type { Route } from '../../src/http/routes'
-import { loginAs } from '../../src/testing'
-import { bearerOf, type LocalHost, signedIn } from '../local/people'
+import type { TokenPair } from '../../src/session/finish-login'
+import type { OpenedServerSession } from '../../src/session/open-session'
+import { bearerOf, credentialsOf, type LocalHost, openAs, signedIn } from '../local/people'
 import { ageFactor, enrolled, onMfa, outcome } from '../mfa/people'
 import { addIdentity } from '../social/accounts-at-hand'
 import { databases } from '../support/databases'
@@ -28,10 +29,13 @@ const needOf = (route: Route) => {
 /** A provider does not stand in for the second factor that this person has. */
 const isRefused = ({ status, body }: Response) => (status === 403 && body.code !== 'MFA_REQUIRED') || body?.code === 'INVALID_TOKEN'
 
-describe.each(['bearer', 'cookie', 'both'] as const)('the session that a route needs, in delivery %s', async (tokenDelivery) => {
+describe.each(['bearer', 'cookie', 'both', 'session'] as const)('the session that a route needs, in delivery %s', async (tokenDelivery) => {
   const [sqlite] = await databases()
   if (!sqlite) throw new Error('no database answers')
   const { start } = onMfa(sqlite)
+
+  /** A cookie whose session is over counts as no cookie. */
+  const deadIs = tokenDelivery === 'session' ? 'UNAUTHORIZED' : 'INVALID_TOKEN'
 
   async function mounted() {
     mountedRoutes.length = 0
@@ -47,7 +51,8 @@ describe.each(['bearer', 'cookie', 'both'] as const)('the session that a route n
     const request = host.browser()[verb](url).set(headers)
     return method === 'GET' ? request : request.send({})
   }
-  const shown = (token: string) => (tokenDelivery === 'bearer' ? bearerOf({ token }) : { Cookie: `access_token=${token}` })
+  const cookieName = tokenDelivery === 'session' ? 'auth_session' : 'access_token'
+  const shown = (token: string) => (tokenDelivery === 'bearer' ? bearerOf({ token }) : { Cookie: `${cookieName}=${token}` })
 
   test('every guarded route that writes declares it, or stands among the exceptions', async () => {
     const { routes } = await mounted()
@@ -61,14 +66,14 @@ describe.each(['bearer', 'cookie', 'both'] as const)('the session that a route n
   test('no session and a dead session are 401; a stale one is 403 where it has to be fresh; a fresh one passes', async () => {
     const { host, named } = await mounted()
     const person = await enrolled(host, { isAdmin: true })
-    const [stale, dead] = [person.token, await loginAs(host.auth, { id: person.userId })]
-    await host.auth.service.logOut(dead.refreshToken)
+    const [stale, dead] = [person.token, await openAs(host, person.userId)]
+    await (tokenDelivery === 'session' ? host.auth.service.logOutSession(dead.token) : host.auth.service.logOut(dead.refreshToken))
     host.clock.advance(901)
 
     for (const route of named) {
       const name = nameOf(route)
       expect([name, outcome(await ask(host, route, {}))]).toEqual([name, 'UNAUTHORIZED'])
-      expect([name, outcome(await ask(host, route, shown(dead.accessToken)))]).toEqual([name, 'INVALID_TOKEN'])
+      expect([name, outcome(await ask(host, route, shown(dead.token)))]).toEqual([name, deadIs])
       const old = await ask(host, route, shown(stale))
       if (needs[name] === 'alive_session') {
         expect([name, isRefused(old)]).toEqual([name, false])
@@ -76,7 +81,7 @@ describe.each(['bearer', 'cookie', 'both'] as const)('the session that a route n
       }
       expect([name, old.status, old.body.code, old.body.details]).toEqual([name, 403, 'REAUTHENTICATION_REQUIRED', { methods: ['otp'] }])
       expect(old.headers['www-authenticate']).toBe('Bearer error="insufficient_user_authentication", max_age="900"')
-      const { accessToken: fresh } = await loginAs(host.auth, { id: person.userId })
+      const { token: fresh } = await openAs(host, person.userId)
       expect([name, isRefused(await ask(host, route, shown(fresh)))]).toEqual([name, false])
     }
   })
@@ -87,13 +92,13 @@ describe.each(['bearer', 'cookie', 'both'] as const)('the session that a route n
     const login = await host.auth.service.logIn({ email: person.email, password: 'a quiet harbour in winter' })
     if (login.kind !== 'challenge') throw new Error('a factor is active')
     const session = await host.auth.service.verifyMfa({ mfaToken: login.mfaToken, code: person.app.nextCode() })
-    const { accessToken } = session as { accessToken: string }
+    const { token } = credentialsOf(session as OpenedServerSession | TokenPair) // its challenge is met
     for (const route of named.filter((line) => needs[nameOf(line)] === 'fresh_session')) {
       const expected = nameOf(route) === 'POST /password-change/mfa' ? 'MFA_FACTOR_TOO_NEW' : 'REAUTHENTICATION_REQUIRED'
-      expect([nameOf(route), outcome(await ask(host, route, shown(accessToken)))]).toEqual([nameOf(route), expected])
+      expect([nameOf(route), outcome(await ask(host, route, shown(token)))]).toEqual([nameOf(route), expected])
     }
     await ageFactor(host, person)
-    const { accessToken: later } = await loginAs(host.auth, { id: person.userId })
+    const { token: later } = await openAs(host, person.userId)
     const change = named.find((route) => route.path === '/password-change/mfa')
     if (change) expect((await ask(host, change, shown(later))).status).toBe(422)
   })
