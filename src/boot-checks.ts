@@ -39,6 +39,7 @@ const requirements: readonly ((boot: Boot) => void)[] = [
   checkSessionClaims,
   checkSessionDelivery,
   checkRedirectUris,
+  checkFormPost,
   checkProvenEmails,
   checkLinksStayOutOfBodies,
   checkTimingDefence,
@@ -67,7 +68,7 @@ function checkProviderClients({ providers }: Boot): void {
     const lack = lackOf(client)
     if (lack === null) continue
     throw new ConfigurationError(
-      `Provider ${key}: ${lack}; register an OidcClient, GoogleClient or GitHubClient, a Passport strategy by passportProvider(), or an object that implements ProviderClient.`,
+      `Provider ${key}: ${lack}; register an OidcClient, GoogleClient, GitHubClient or AppleClient, a Passport strategy by passportProvider(), or an object that implements ProviderClient.`,
     )
   }
 }
@@ -75,7 +76,8 @@ function checkProviderClients({ providers }: Boot): void {
 function lackOf(client: Provider): string | null {
   if (isPassportProvider(client)) return null // its strategy is tried where the routes are made
   if (!hasMethods('exchangeCode', 'fetchUser')(client)) return 'the client has no exchangeCode() or no fetchUser()'
-  const { providerName, clientId, authorizeUrl, tokenUrl, scopes } = client
+  const { providerName, clientId, authorizeUrl, tokenUrl, scopes, responseMode } = client
+  if (responseMode !== undefined && responseMode !== 'form_post') return "responseMode must be 'form_post', or left out"
   if (![providerName, clientId].every((value) => typeof value === 'string')) return 'providerName and clientId must be strings'
   const isDiscovered = authorizeUrl === '' && typeof client.prepare === 'function' // so far it has none
   if (!isDiscovered && !isEndpoint(authorizeUrl)) return 'authorizeUrl must be an absolute https URL (http on loopback only)'
@@ -137,7 +139,6 @@ function checkSessionClaims({ settings, store }: Boot): void {
   }
 }
 
-/** Never taken from the Host header, so it has to be said (RFC 6749 section 3.1.2; RFC 9700 section 4.1). */
 function checkSessionDelivery({ settings, store }: Boot): void {
   if (settings.tokenDelivery === 'session' && !store.sessions) {
     throw new ConfigurationError(
@@ -146,6 +147,16 @@ function checkSessionDelivery({ settings, store }: Boot): void {
   }
 }
 
+/** Browsers take a cookie for another site's form (`SameSite=None`) from a secure site only. */
+function checkFormPost({ settings, providers }: Boot): void {
+  const [key] = [...providers].find(([, client]) => !isPassportProvider(client) && client.responseMode !== undefined) ?? []
+  if (key === undefined || settings.cookieSecure) return
+  throw new ConfigurationError(
+    `Provider ${key} answers by form_post (responseMode), which needs secure cookies; set cookieSecure (AUTH_COOKIE_SECURE) to true, and serve the app over https.`,
+  )
+}
+
+/** Never taken from the Host header, so it has to be said (RFC 6749 section 3.1.2; RFC 9700 section 4.1). */
 function checkRedirectUris({ settings, providers }: Boot): void {
   if (!settings.oauthEnabled) return
   for (const [key, client] of providers) {

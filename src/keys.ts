@@ -16,6 +16,7 @@ const purposes = [
   'proof-cookie',
   'event-digest',
   'device',
+  'form-answer',
 ] as const
 
 /** Under the secret of `csrfToken()`, which is not the router's. */

@@ -6,6 +6,7 @@ import * as testing from '../src/testing'
 test('the package exports these names and no others', () => {
   expect(Object.keys(doorward).sort()).toEqual([
     'ACTIVATION_WITHHELD',
+    'AppleClient',
     'ConfigurationError',
     'DiscordClient',
     'DuplicateRecordError',

@@ -17,6 +17,7 @@ const pinned: Record<KeyPurpose, string> = {
   cursor: '944c5e3fbaf678b7eb67c66802083977eed40bbf827a9ec1091242bbcb6e96bd',
   'proof-cookie': '0715c88a8f7b6df34aea39ffccaafcf58bb6ad1817501d984e427d16f0f440c5',
   'event-digest': 'eda971b57f35ae6f584fcdf9b0f1154c94fdcd2a128390f551baa783b4695401',
+  'form-answer': '3a917c31f06d909f1af36cfd5be53bb31faf638d98f7f5c930479004a2fad21a',
   device: '92b8d23a5fbc2ec430a7513a6ba7424a06531b195945620450b85af3a3310507',
 }
 const purposes = Object.keys(pinned) as KeyPurpose[] // the record has every purpose

@@ -5,7 +5,11 @@ import type { Request } from 'express'
  * and `code[x]` are other parameters.
  */
 export function queryParameter(req: Request, name: string, maxLength: number): string | null {
-  const [value = '', ...others] = queryValues(req, name)
+  return onlyValue(queryValues(req, name), maxLength)
+}
+
+/** The same of the values that a parameter came with. */
+export function onlyValue([value = '', ...others]: readonly string[], maxLength: number): string | null {
   return value !== '' && value.length <= maxLength && others.length === 0 ? value : null
 }
 

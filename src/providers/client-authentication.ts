@@ -59,10 +59,11 @@ export function checkClientCredentials(owner: string, { clientSecret, clientAuth
 /**
  * Returns what puts the client's credentials into a form (RFC 6749 section 2.3.1, RFC 7523 section 2.2).
  * @param audience of an assertion: the issuer, or the token endpoint where no issuer is known
+ * @param freshSecret what `client_secret_post` sends instead of the secret of the options; null: that secret
  */
 export function createAuthenticate(
   credentials: ClientCredentials,
-  { owner, audience, now }: { owner: string; audience: string; now: () => Date },
+  { owner, audience, now, freshSecret }: { owner: string; audience: string; now: () => Date; freshSecret?: (now: Date) => string | null },
 ): Authenticate {
   const { clientId, clientSecret = '', clientAuthentication = 'client_secret_post', clientKey } = credentials
   const basic = basicCredentials(clientId, clientSecret)
@@ -79,8 +80,9 @@ export function createAuthenticate(
       return { request: formRequest(form), secrets: [assertion] }
     }
     // RFC 6749 section 2.3.1: a client without a secret may leave the parameter out.
-    if (clientSecret !== '') form.set('client_secret', clientSecret)
-    return { request: formRequest(form), secrets }
+    const secret = freshSecret?.(now()) ?? clientSecret
+    if (secret !== '') form.set('client_secret', secret)
+    return { request: formRequest(form), secrets: [...secrets, secret] }
   }
 }
 
@@ -130,7 +132,8 @@ function readClientKey(owner: string, clientKey: ClientKey | undefined): Signing
   return { key, alg: chosen, kid: kid ?? null }
 }
 
-function importPrivateKey(given: unknown): KeyObject | null {
+/** Null: it is none, or has a passphrase. */
+export function importPrivateKey(given: unknown): KeyObject | null {
   if (given instanceof KeyObject) return given.type === 'private' ? given : null
   if (typeof given !== 'string') return null
   try {

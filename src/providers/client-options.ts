@@ -41,6 +41,8 @@ export interface KeySetClientOptions extends OAuthClientOptions {
   loginHint?: boolean
   /** True: the request is pushed to the provider first (RFC 9126). Default: where the provider's document requires it. */
   par?: boolean
+  /** `form_post`: the browser brings the answer back in a form, by POST. It needs `cookieSecure`. Default: in the query of a redirect. */
+  responseMode?: 'form_post'
 }
 
 /** The addresses of a provider, each instead of the public one. */
@@ -80,7 +82,7 @@ export const COMMON_OPTIONS = [
   'authorizeParams',
 ] as const
 
-export const KEY_SET_OPTIONS = [...COMMON_OPTIONS, 'staleIfErrorSeconds', 'maxAgeSeconds', 'loginHint', 'par'] as const
+export const KEY_SET_OPTIONS = [...COMMON_OPTIONS, 'staleIfErrorSeconds', 'maxAgeSeconds', 'loginHint', 'par', 'responseMode'] as const
 
 /** @throws ConfigurationError naming the first option that is unknown or malformed; never its value */
 export function checkClientOptions(owner: string, options: OAuthClientOptions, allowed: readonly string[]): void {
@@ -136,13 +138,15 @@ function isAuthorizeParams(value: unknown): boolean {
 /** @throws ConfigurationError for what only clients of OpenID Connect take */
 export function checkKeySetOptions(
   owner: string,
-  { staleIfErrorSeconds, maxAgeSeconds, loginHint, par, scopes }: KeySetClientOptions,
+  { staleIfErrorSeconds, maxAgeSeconds, loginHint, par, scopes, responseMode }: KeySetClientOptions,
 ): void {
   requireStaleSeconds(owner, staleIfErrorSeconds)
   if (maxAgeSeconds !== undefined && (!Number.isInteger(maxAgeSeconds) || maxAgeSeconds < 0))
     throw new ConfigurationError(`${owner}: maxAgeSeconds must be a whole number from 0.`)
   if (maxAgeSeconds !== undefined && scopes !== undefined && !scopes.includes('openid'))
     throw new ConfigurationError(`${owner}: maxAgeSeconds needs the scope 'openid': only an id_token says when a person signed in.`)
+  if (responseMode !== undefined && responseMode !== 'form_post')
+    throw new ConfigurationError(`${owner}: responseMode must be 'form_post', or left out.`)
   for (const [name, value] of Object.entries({ loginHint, par })) {
     if (value !== undefined && typeof value !== 'boolean') throw new ConfigurationError(`${owner}: ${name} must be true or false.`)
   }

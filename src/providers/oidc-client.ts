@@ -82,6 +82,7 @@ export class OidcClient implements ProviderClient {
   readonly reauthenticates: boolean
   readonly authorizeParams: Readonly<Record<string, string>>
   readonly loginHint: boolean
+  readonly responseMode?: 'form_post'
   // Private at run time too: printing a client must not print its secret.
   readonly #options: OidcClientOptions
   /**
@@ -109,6 +110,7 @@ export class OidcClient implements ProviderClient {
     this.pkce = options.pkce ?? true
     this.reauthenticates = options.reauthenticates === true
     if (options.issuer !== undefined) this.issuer = options.issuer
+    if (options.responseMode !== undefined) this.responseMode = options.responseMode
     this.extraAudiences = Object.freeze([...(options.extraAudiences ?? [])])
     this.authorizeParams = authorizeParamsOf(options)
     this.loginHint = options.loginHint === true
@@ -274,6 +276,11 @@ export class OidcClient implements ProviderClient {
     return this.#options.issuer === undefined || issuer === this.#options.issuer
   }
 
+  /** Override it for a provider whose secret is made anew for each request. Null: the secret of the options. */
+  protected freshSecret(_now: Date): string | null {
+    return null
+  }
+
   /** The provider as the host named it; null: its endpoints are to be discovered. */
   #named(options: OidcClientOptions): KnownProvider | null {
     const { authorizeUrl, tokenUrl } = options
@@ -295,7 +302,8 @@ export class OidcClient implements ProviderClient {
     const { clientId, clientSecret = '', issuer, tokenUrl, jwksUri, staleIfErrorSeconds } = endpoints
     const httpClient = this.#httpClient
     const now = () => this.#now()
-    const authenticate = createAuthenticate(endpoints, { owner: this.constructor.name, audience: issuer ?? tokenUrl, now })
+    const context = { owner: this.constructor.name, audience: issuer ?? tokenUrl, now }
+    const authenticate = createAuthenticate(endpoints, { ...context, freshSecret: (at) => this.freshSecret(at) })
     const connection = connectTo({ providerName: this.providerName, clientId, clientSecret, authenticate, tokenUrl, httpClient })
     const stale = staleIfErrorSeconds === undefined ? {} : { staleIfErrorSeconds }
     const keySet = jwksUri === undefined ? null : createKeySet({ jwksUri, httpClient, now, ...stale })

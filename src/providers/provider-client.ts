@@ -52,6 +52,16 @@ export interface ProviderClient {
   /** True: a callback without `iss` is refused, because this provider always sends it (RFC 9207 section 2.3). */
   readonly requiresIssuerParameter?: boolean
   /**
+   * How the browser brings the answer back: `form_post` is a POST with a form (OAuth 2.0 Form Post Response Mode), and needs `cookieSecure`.
+   * Absent: in the query of a redirect.
+   */
+  readonly responseMode?: 'form_post'
+  /**
+   * Reads a name from the field `user` that came beside a code by `form_post`. Nobody signed it, so nothing else is taken from there. It
+   * counts where the profile has no name.
+   */
+  nameOfForm?(user: string): string | null
+  /**
    * True: this provider asks for a new sign-in whenever the request says `prompt=login`, although it does not tell when the person
    * signed in. False or absent: only an `auth_time` proves one (`authTimeOf`).
    */

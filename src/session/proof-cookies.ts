@@ -17,13 +17,21 @@ export interface ProofCookieContext extends Pick<AuthContext, 'prefix' | 'now'> 
 /**
  * Sets the cookie `__Host-<name>` with Path=/, or `<name>` below the prefix where `cookieSecure` is off.
  * @param value any text; the browser can read it, so it holds no secret that the browser may not have
+ * @param options.sameSite 'none' for a cookie that another site's form has to bring; browsers take it from `cookieSecure` alone
  */
-export function setProofCookie(ctx: ProofCookieContext, res: Response, name: string, value: string, maxAgeSeconds: number): void {
+export function setProofCookie(
+  ctx: ProofCookieContext,
+  res: Response,
+  name: string,
+  value: string,
+  maxAgeSeconds: number,
+  { sameSite = 'lax' }: { sameSite?: 'lax' | 'none' } = {},
+): void {
   const { fullName, scope } = placeOf(ctx, name)
   const encoded = Buffer.from(value, 'utf8').toString('base64url')
   const end = String(Math.floor(ctx.now().getTime() / 1000) + maxAgeSeconds)
   const sealed = [encoded, end, macOf(ctx.keys['proof-cookie'][0], fullName, encoded, end)].join('.')
-  setCookie(ctx, res, fullName, sealed, { ...scope, maxAgeSeconds })
+  setCookie(ctx, res, fullName, sealed, { ...scope, sameSite, maxAgeSeconds })
 }
 
 /** Returns the value that we set. Null: there is none, it is not ours, it has ended, or the name came twice. */

@@ -4,12 +4,14 @@ import type { AuthContext } from '../context'
 import { OAuthStateMismatchError, UnauthorizedError } from '../errors'
 import { readCredential } from '../guards/credentials'
 import { askedLocale } from '../http/locale'
-import { queryParameter } from '../http/query-parameter'
 import { verifyAccessToken } from '../session/access-token'
 import { isAccountDigest } from '../session/account-digest'
 import type { Destination } from '../session/destination'
+import { callbackAnswer } from './callback-answer'
+import { isPostState } from './post-states'
 import { deniedBy } from './provider-denial'
-import { type Attempt, type Intent, parallelAttempts, readAttempts, sameText, writeAttempts } from './state-cookie'
+import { sameText } from './same-text'
+import { type Attempt, type Intent, parallelAttempts, readAttempts, writeAttempts } from './state-cookie'
 
 const longestState = 512
 
@@ -62,7 +64,9 @@ export async function takeAttempt(ctx: AuthContext, req: Request, res: Response,
 
 /** The attempt of this browser that the `state` of a callback names; null: none. Marks nothing. */
 export function findAttempt(ctx: AuthContext, req: Request, provider: string): Attempt | null {
-  const state = queryParameter(req, 'state', longestState)
+  const answer = callbackAnswer(ctx, req, provider)
+  const state = answer.value('state', longestState)
+  if (answer.mustBePosted && !isPostState(ctx, req, provider, state)) return null
   return readAttempts(ctx, req).find((attempt) => attempt.provider === provider && sameText(attempt.random, state)) ?? null
 }
 

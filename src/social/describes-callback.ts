@@ -23,6 +23,7 @@ const query: readonly QueryParameter[] = [
   { name: 'code', description: 'What the provider grants.', schema: string },
   { name: 'error', description: 'Why it does not.', schema: string },
   { name: 'iss', description: 'Who the provider is.', schema: string },
+  { name: 'answer', description: 'All of these, sealed by the POST.', schema: string },
 ]
 
 export function describesCallback(settings: Settings): Description {

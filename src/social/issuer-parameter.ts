@@ -1,16 +1,15 @@
-import type { Request } from 'express'
 import { OAuthError } from '../errors'
-import { queryValues } from '../http/query-parameter'
 import { isPassportProvider, type Provider } from '../providers/passport-provider'
+import type { CallbackAnswer } from './callback-answer'
 
 /**
  * RFC 9207 section 2.4: an authorization response that names another issuer than the one asked came from there (a
  * mix-up), and so did one that names none where the provider promised to. Its code is not sent anywhere.
  * @throws OAuthError
  */
-export function checkIssuerParameter(client: Provider, req: Request): void {
+export function checkIssuerParameter(client: Provider, answer: CallbackAnswer): void {
   if (isPassportProvider(client)) return // a strategy knows no issuer
-  const given = queryValues(req, 'iss').filter((value) => value !== '') // an empty one counts as omitted (RFC 6749 section 3.1)
+  const given = answer.values('iss').filter((value) => value !== '') // an empty one counts as omitted (RFC 6749 section 3.1)
   if (given.length === 0 && client.requiresIssuerParameter === true)
     throw mixUp('the callback names no issuer, and the provider says that it always does')
   if (given.length > 0 && client.issuer !== undefined && (given.length > 1 || given[0] !== client.issuer))

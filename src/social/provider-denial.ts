@@ -1,11 +1,14 @@
 import type { Request } from 'express'
 import type { AuthContext } from '../context'
 import { OAuthProviderDeniedError } from '../errors'
-import { queryValues } from '../http/query-parameter'
 import { adviceOn, errorCode } from '../providers/provider-said-no'
+import { callbackAnswer } from './callback-answer'
 
 /** The person's own no, and the answers to `prompt=none` (OpenID Connect Core section 3.1.2.6): nothing to mend. */
 const ownNo = ['access_denied', 'login_required', 'interaction_required', 'consent_required', 'account_selection_required']
+
+/** Apple's word for it. */
+const appleNo = 'user_cancelled_authorize'
 
 /** RFC 6749 section 4.1.2.1 and OpenID Connect Core section 3.1.2.6. */
 const knownErrors = [
@@ -34,12 +37,14 @@ export function deniedBy(
   req: Request,
   { provider, isOurs }: { provider: string; isOurs: boolean },
 ): OAuthProviderDeniedError | null {
-  const [given] = queryValues(req, 'error').filter((error) => error !== '')
-  if (given === undefined) return null
+  const answer = callbackAnswer(ctx, req, provider)
+  const [sent] = answer.values('error').filter((error) => error !== '')
+  if (sent === undefined) return null
+  const given = sent === appleNo ? 'access_denied' : sent
   if (!ownNo.includes(given)) {
     const error = errorCode(given)
     // What is no error code comes from no provider, and neither does what stands beside it.
-    const description = error === 'other' ? null : oneLine(queryValues(req, 'error_description')[0] ?? '')
+    const description = error === 'other' ? null : oneLine(answer.values('error_description')[0] ?? '')
     const advice = adviceOn(error, null)
     ctx.logger.warn({ provider, error, description, isOurs, advice }, 'doorward: a provider sent a person back with an error')
   }

@@ -163,7 +163,8 @@ class ProviderStrategy extends OAuth2Strategy {
     // OpenID Connect Core section 3.1.2.1: the person signs in anew, and the id_token says when.
     const anew = options.isNewSignIn ? { prompt: 'login', max_age: '0' } : {}
     const hint = options.loginHint === null || this.client.loginHint !== true ? {} : { login_hint: options.loginHint }
-    return { ...this.client.authorizeParams, ...pkce, ...(this.hasOpenid() && { nonce: options.nonce }), ...hint, ...anew }
+    const byForm = this.client.responseMode === 'form_post' ? { response_mode: 'form_post' } : {}
+    return { ...this.client.authorizeParams, ...pkce, ...(this.hasOpenid() && { nonce: options.nonce }), ...hint, ...anew, ...byForm }
   }
 
   override tokenParams(options: AttemptSecrets): object {

@@ -23,7 +23,6 @@ import { sameSiteWhenByCookie } from '../guards/same-site'
 import { done } from '../http/description'
 import { askedLocale, localeOf } from '../http/locale'
 import { noteOutcome } from '../http/outcome'
-import { queryParameter } from '../http/query-parameter'
 import { type Route, withBody } from '../http/routes'
 import { refusingCrossSite } from '../http/same-site'
 import { sendEmpty, sendJson, sendRedirect } from '../http/send'
@@ -41,9 +40,11 @@ import { otherHost } from '../setup-notices/login-notices'
 import { freshSession, sessionOf } from '../step-up/fresh-session'
 import { clientKey } from '../throttle/client-key'
 import { beginAttempt, takeAttempt } from './attempts'
+import { callbackAnswer } from './callback-answer'
 import { describesCallback } from './describes-callback'
 import { redirectErrors, redirectThrottled } from './error-redirect'
 import { exchangeRoutes } from './exchange-route'
+import { formPostRoutes } from './form-post-route'
 import { handOverTokens } from './hand-over-tokens'
 import { listIdentities, unlinkIdentity } from './identities'
 import { identityBody, identitySchema } from './identity-body'
@@ -103,6 +104,7 @@ export function socialRoutes(ctx: AuthContext, guards: Guards): Route[] {
       },
       onError: redirectErrors(ctx),
     },
+    ...formPostRoutes(ctx, navigationOnly),
     {
       method: 'GET',
       path: '/oauth/accounts',
@@ -158,15 +160,19 @@ const navigationOnly: RequestHandler = refusingCrossSite(({ headers }) => {
 async function callback(ctx: AuthContext, flow: RedirectFlow, req: Request, res: Response, login: LoginAttempt): Promise<void> {
   const { key, client } = registeredProvider(ctx, req)
   const attempt = await takeAttempt(ctx, req, res, key)
-  const code = queryParameter(req, 'code', 4096)
+  const answer = callbackAnswer(ctx, req, key)
+  const code = answer.value('code', 4096)
   if (code === null) throw new OAuthCodeMissingError()
   await withProviderErrors(ctx, [key, 'callback'], async () => {
     if (!isPassportProvider(client)) await client.prepare?.() // whether it always sends `iss` is in its description
-    checkIssuerParameter(client, req)
+    checkIssuerParameter(client, answer)
   })
   const tokens = await withProviderErrors(ctx, [key, 'callback'], () => flow.exchange(attempt, code))
   // Made safe in here: an unusable profile is the provider's failure, and is told as one.
-  const profile = await withProviderErrors(ctx, [key, 'callback'], async () => normalizeProfile(key, await client.fetchUser(tokens)))
+  const profile = await withProviderErrors(ctx, [key, 'callback'], async () => {
+    const user = normalizeProfile(key, await client.fetchUser(tokens))
+    return user.name === null ? normalizeProfile(key, { ...user, name: answer.value('name', 200) }) : user
+  })
   if (attempt.purpose === 'link') return finishLink(ctx, req, res, attempt, { profile, tokens })
   if (attempt.purpose === 'reauthenticate') {
     const isProven = await withProviderErrors(ctx, [key, 'callback'], async () => provesSignIn(client, tokens, attempt.startedAt))

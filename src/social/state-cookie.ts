@@ -1,4 +1,4 @@
-import { createHmac, type KeyObject, timingSafeEqual } from 'node:crypto'
+import { createHmac, type KeyObject } from 'node:crypto'
 import type { Request, Response } from 'express'
 import type { AuthContext } from '../context'
 import { clearCookie, readCookie, setCookie } from '../http/cookies'
@@ -6,6 +6,8 @@ import { setCookieLines } from '../http/doubled-cookies'
 import { type Locale, matchLocale } from '../http/locale'
 import { findKey, type KeyList } from '../keys'
 import type { Destination } from '../session/destination'
+import { writePostStates } from './post-states'
+import { sameText } from './same-text'
 
 /** One browser tab on its way to a provider and back. */
 export type Attempt = LoginAttempt | BoundAttempt
@@ -71,6 +73,7 @@ export function writeAttempts(ctx: AuthContext, res: Response, attempts: readonl
   else setCookie(ctx, res, name, value, { ...scope(ctx), maxAgeSeconds: ctx.settings.oauthStateTtlSeconds })
   const line = setCookieLines(res).at(-1) ?? ''
   if (line.length > longestCookie && attempts.length > 1) writeAttempts(ctx, res, attempts.slice(1))
+  else writePostStates(ctx, res, attempts)
 }
 
 function sealAttempt(ctx: AuthContext, attempt: Attempt): string {
@@ -137,13 +140,6 @@ export function keyOf(keys: KeyList, { secret }: Attempt): KeyObject {
 function mac(ctx: AuthContext, key: KeyObject, fields: readonly string[]): string {
   const text = JSON.stringify([ctx.settings.oauthStateCookieName, ...fields])
   return createHmac('sha256', key).update(text).digest('base64url')
-}
-
-/** Constant time for texts of one length, and an absent or empty one equals nothing. */
-export function sameText(expected: string, given: string | null): boolean {
-  if (given === null || given === '') return false
-  const [a, b] = [Buffer.from(expected), Buffer.from(given)]
-  return a.length === b.length && timingSafeEqual(a, b)
 }
 
 /**

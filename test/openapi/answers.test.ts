@@ -20,7 +20,7 @@ const corp = (provider: FakeProvider) => new OidcClient(provider.oidcOptions({ i
 async function startAll(): Promise<{ host: LocalHost; operations: Map<string, Operation> }> {
   const host = await start({
     settings: { ...everything.settings, ...mfaSettings, oauthSuccessRedirect: null, oauthErrorRedirect: null },
-    providers: { corp },
+    providers: { ...everything.providers, corp },
     options: { throttle: { routes: false, links: false, mail: false, login: false, signup: false, mfa: false } },
   })
   return { host, operations: operationsOf(await documentOf(host)) }

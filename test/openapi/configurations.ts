@@ -1,3 +1,4 @@
+import { OidcClient } from '../../src'
 import { baseUrl, type MountOptions } from '../support/app'
 import { makeKey } from '../support/signing-keys'
 
@@ -17,6 +18,11 @@ export const everything: Options = {
     oauthErrorRedirect: '/out',
     appRedirects: ['com.example.app:/signed-in'],
     loginUrl: '/login',
+    cookieSecure: true,
+  },
+  providers: {
+    corp: {},
+    acme: (provider) => new OidcClient(provider.oidcOptions({ providerName: 'acme', responseMode: 'form_post' })),
   },
 }
 

@@ -31,7 +31,7 @@ type Described = Operation & {
 const intro = `# Routes
 
 Below the prefix, with every feature switched on (delivery \`both\`, \`backendLinks\`, \`mfaEnabled\`, \`jwtKeys\`, \`accessTokenIssuer\`,
-\`oauthSuccessRedirect\`, \`appRedirects\`, \`loginUrl\`). Which of them are there with your settings, and the JSON Schema of every body, is in \`GET {prefix}/openapi.json\`: OpenAPI 3.1 of exactly the routes that are mounted,
+\`oauthSuccessRedirect\`, \`appRedirects\`, \`loginUrl\`, and a provider with \`responseMode\`). Which of them are there with your settings, and the JSON Schema of every body, is in \`GET {prefix}/openapi.json\`: OpenAPI 3.1 of exactly the routes that are mounted,
 from the table they are mounted from. In production it is off until \`openapiEnabled: true\`.
 
 Not repeated in the tables: 422 \`VALIDATION_ERROR\`, 413 \`PAYLOAD_TOO_LARGE\` and 415 \`UNSUPPORTED_MEDIA_TYPE\` wherever a body is read, 405

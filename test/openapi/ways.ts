@@ -62,6 +62,12 @@ const social: Readonly<Record<string, Way>> = {
     const { query, cookie } = await begin(host, { profile: newPerson() })
     return callBack(host, query, { cookie })
   },
+  async 'post /oauth/{provider}/callback'(host) {
+    const started = await get(host, '/oauth/acme/login')
+    const { callbackForm } = host.provider.authorize(String(started.headers['location']), { profile: newPerson() })
+    const cookie = `__Host-oauth_state_post=${setCookieOf(started, '__Host-oauth_state_post')?.value}`
+    return form(host, '/oauth/acme/callback', callbackForm ?? {}).set('Cookie', cookie)
+  },
   async 'get /oauth/accounts'(host) {
     const person = await signedIn(host)
     await addIdentity(host.knex, person.userId)

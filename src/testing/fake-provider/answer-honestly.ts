@@ -1,6 +1,7 @@
 import { answer } from './answer'
+import { appleTeam } from './client-options'
 import type { FakeEndpoint, FakeHandler, FakeProfile, FakeProvider, FakeRequest } from './fake-provider'
-import { challengeOf, signingKeys } from './sign-jwt'
+import { appleKeys, challengeOf, claimsSignedBy, signingKeys } from './sign-jwt'
 import { accessTokenClaims, type Grant, type Ledger, tokensFor } from './tokens'
 
 /** What a provider without faults says to this request. */
@@ -27,7 +28,16 @@ function authorize({ url }: FakeRequest, provider: FakeProvider): FakeHandler {
   const params = new URL(url, provider.issuer).searchParams
   const isOurs = params.get('client_id') === provider.clientId && URL.canParse(params.get('redirect_uri') ?? '')
   if (!isOurs) return answer(400, { error: 'invalid_request' })
-  return answer(302, '', { location: provider.authorize(`${provider.issuer}${url}`).callbackUrl })
+  const { callbackUrl, callbackForm } = provider.authorize(`${provider.issuer}${url}`)
+  return callbackForm ? answer(200, formPage(callbackUrl, callbackForm)) : answer(302, '', { location: callbackUrl })
+}
+
+/** OAuth 2.0 Form Post Response Mode, appendix A: a browser sends it at once. */
+function formPage(action: string, fields: Record<string, string>): string {
+  const attribute = (value: string) => value.replace(/[&"<>]/g, (letter) => `&#${letter.charCodeAt(0)};`)
+  const inputs = Object.entries(fields).map(([name, value]) => `<input type="hidden" name="${name}" value="${attribute(value)}">`)
+  const form = `<form method="post" action="${attribute(action)}">${inputs.join('')}<button>Continue</button></form>`
+  return `<!doctype html><title>Fake provider</title>${form}<script>document.forms[0].submit()</script>`
 }
 
 function token(request: FakeRequest, provider: FakeProvider, ledger: Ledger): FakeHandler {
@@ -41,7 +51,7 @@ function token(request: FakeRequest, provider: FakeProvider, ledger: Ledger): Fa
 
 function refusalOf(request: FakeRequest, provider: FakeProvider, ledger: Ledger): string | null {
   const { form } = request
-  if (!isOurClient(request, provider)) return 'invalid_client'
+  if (!isOurClient(request, provider) && !isOurTeam(request, provider, ledger)) return 'invalid_client'
   if (form.get('grant_type') !== 'authorization_code') return 'unsupported_grant_type'
   const grant = ledger.codes.get(form.get('code') ?? '')
   if (!grant || grant.spent) return 'invalid_grant'
@@ -53,6 +63,13 @@ function refusalOf(request: FakeRequest, provider: FakeProvider, ledger: Ledger)
 function isOurClient({ headers, form }: FakeRequest, { clientId, clientSecret }: FakeProvider): boolean {
   const [id, secret] = credentialsOf(headers.authorization, form)
   return id === clientId && secret === clientSecret
+}
+
+/** A client secret as Apple's developer pages describe it. */
+function isOurTeam({ form }: FakeRequest, { clientId, issuer }: FakeProvider, { now }: Ledger): boolean {
+  const { iss, sub, aud, exp } = claimsSignedBy(form.get('client_secret') ?? '', appleKeys().publicKey) ?? {}
+  const isInTime = Number(exp) * 1000 > now().getTime()
+  return form.get('client_id') === clientId && iss === appleTeam && sub === clientId && aud === issuer && isInTime
 }
 
 /** RFC 6749 section 2.3.1: both halves of Basic are form-encoded. */

@@ -1,4 +1,5 @@
-import type { BuiltInOptions, FakeProvider, OidcOptions } from './fake-provider'
+import type { AppleOptions, BuiltInOptions, FakeProvider, OidcOptions } from './fake-provider'
+import { appleKeys } from './sign-jwt'
 
 export function oidcOptions<Overrides extends object>(provider: FakeProvider, overrides?: Overrides): OidcOptions & Overrides {
   const { clientId, clientSecret, authorizeUrl, tokenUrl, userinfoUrl, jwksUri, issuer } = provider
@@ -11,6 +12,15 @@ export function googleOptions<Overrides extends object>(provider: FakeProvider, 
   const base = { clientId, clientSecret, endpoints: { authorizeUrl, tokenUrl, userinfoUrl, tokeninfoUrl, jwksUri, issuer } }
   return { ...base, ...overrides } as BuiltInOptions & Overrides // spread keeps both shapes
 }
+
+export function appleOptions<Overrides extends object>(provider: FakeProvider, overrides?: Overrides): AppleOptions & Overrides {
+  const { clientId, authorizeUrl, tokenUrl, jwksUri, issuer } = provider
+  const team = { teamId: appleTeam, keyId: 'FAKEKEY001', privateKey: appleKeys().privateKey }
+  const base = { clientId, ...team, endpoints: { authorizeUrl, tokenUrl, jwksUri, issuer } }
+  return { ...base, ...overrides } as AppleOptions & Overrides // spread keeps both shapes
+}
+
+export const appleTeam = 'FAKETEAM01'
 
 export function githubOptions<Overrides extends object>(provider: FakeProvider, overrides?: Overrides): BuiltInOptions & Overrides {
   const { clientId, clientSecret, authorizeUrl, tokenUrl, apiUrl } = provider

@@ -9,7 +9,28 @@ export function sayYes(provider: FakeProvider, url: string, profile: FakeProfile
     ...optional('codeChallenge', params.get('code_challenge')),
     ...optional('nonce', params.get('nonce')),
   })
-  return record(provider, params, code, { code })
+  const user = nameOnce(provider, params, profile)
+  return record(provider, params, code, { code, ...optional('user', user) })
+}
+
+/** Who consented before, by provider. */
+const known = new WeakMap<FakeProvider, Set<unknown>>()
+
+/** What Apple posts with a person's first consent, unsigned. Null: nothing. */
+function nameOnce(provider: FakeProvider, params: URLSearchParams, profile: FakeProfile | undefined): string | null {
+  const scopes = (params.get('scope') ?? '').split(' ')
+  if (!isForm(params) || !scopes.includes('name')) return null
+  const { sub, name, email } = { ...provider.profile, ...profile }
+  const before = known.get(provider) ?? new Set()
+  known.set(provider, before)
+  if (before.has(sub) || typeof name !== 'string') return null
+  before.add(sub)
+  const [firstName, ...others] = name.split(' ')
+  return JSON.stringify({ name: { firstName, lastName: others.join(' ') }, ...(scopes.includes('email') && { email }) })
+}
+
+function isForm(params: URLSearchParams): boolean {
+  return params.get('response_mode') === 'form_post'
 }
 
 export function sayNo(provider: FakeProvider, url: string, error: string): Authorization {
@@ -28,10 +49,12 @@ function optional<Name extends string>(name: Name, value: string | null): { [Key
 
 function record(provider: FakeProvider, params: URLSearchParams, code: string, outcome: Record<string, string>): Authorization {
   const state = params.get('state') ?? ''
-  const callbackQuery = { ...outcome, state }
+  const answer = { ...outcome, state }
+  const callbackForm = isForm(params) ? answer : null
+  const callbackQuery: Record<string, string> = callbackForm ? {} : answer
   const callback = new URL(params.get('redirect_uri') ?? '')
   for (const [name, value] of Object.entries(callbackQuery)) callback.searchParams.set(name, value)
-  const authorization = { params, code, state, callbackUrl: callback.href, callbackQuery }
+  const authorization = { params, code, state, callbackUrl: callback.href, callbackQuery, callbackForm }
   provider.authorizations.push(authorization)
   return authorization
 }

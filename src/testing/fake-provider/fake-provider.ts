@@ -48,8 +48,10 @@ export interface Authorization {
   code: string
   state: string
   callbackUrl: string
-  /** The query of `callbackUrl`. */
+  /** The query of `callbackUrl`; empty when the answer is posted. */
   callbackQuery: Record<string, string>
+  /** With `response_mode=form_post`: the fields that the browser posts to `callbackUrl`. Null: the query has the answer. */
+  callbackForm: Record<string, string> | null
 }
 
 export interface JwtOptions {
@@ -59,11 +61,12 @@ export interface JwtOptions {
 }
 
 /**
- * A provider on loopback, for tests: OpenID Connect and GitHub shaped, honest until told otherwise.
+ * A provider on loopback, for tests: OpenID Connect, GitHub and Apple shaped, honest until told otherwise.
  *
  * The token endpoint checks the client's credentials (form or Basic), the code (once), `redirect_uri` byte for byte and the
  * PKCE S256 verifier; userinfo and user check the bearer token; introspect and application check the client's credentials.
- * id_tokens are RS256 with kid `fake-1`.
+ * id_tokens are RS256 with kid `fake-1`. With `response_mode=form_post` the answer is a form, and like Apple it has the person's name (field
+ * `user`) once, when `name` was asked for. A client secret signed with the key of `appleOptions()` passes too.
  */
 export interface FakeProvider {
   readonly issuer: string
@@ -110,6 +113,8 @@ export interface FakeProvider {
   oidcOptions<Overrides extends object>(overrides?: Overrides): OidcOptions & Overrides
   /** For `new GoogleClient()`. */
   googleOptions<Overrides extends object>(overrides?: Overrides): BuiltInOptions & Overrides
+  /** For `new AppleClient()`. */
+  appleOptions<Overrides extends object>(overrides?: Overrides): AppleOptions & Overrides
   /** For `new GitHubClient()`. */
   githubOptions<Overrides extends object>(overrides?: Overrides): BuiltInOptions & Overrides
   /** Ends every connection too. */
@@ -124,6 +129,14 @@ export interface OidcOptions {
   userinfoUrl: string
   jwksUri: string
   issuer: string
+}
+
+export interface AppleOptions {
+  clientId: string
+  teamId: string
+  keyId: string
+  privateKey: KeyObject
+  endpoints: Record<string, string>
 }
 
 export interface BuiltInOptions {

@@ -1,4 +1,4 @@
-import { createHash, createHmac, generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
+import { createHash, createHmac, generateKeyPairSync, type KeyObject, sign, verify } from 'node:crypto'
 
 /** RFC 7515 by hand, so that a test can sign what no library would. */
 export function signJwt(claims: unknown, header: Record<string, unknown>, key: KeyObject | string = signingKeys().privateKey): string {
@@ -22,6 +22,21 @@ export function signingKeys(): { publicKey: KeyObject; privateKey: KeyObject } {
   return keys
 }
 let keys: { publicKey: KeyObject; privateKey: KeyObject } | null = null
+
+/** The team's key at a provider that is like Apple. */
+export function appleKeys(): { publicKey: KeyObject; privateKey: KeyObject } {
+  teamKeys ??= generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  return teamKeys
+}
+let teamKeys: { publicKey: KeyObject; privateKey: KeyObject } | null = null
+
+/** The claims of an ES256 JWT; null: another key signed it, or it is none. */
+export function claimsSignedBy(jwt: string, key: KeyObject): Record<string, unknown> | null {
+  const [header = '', claims = '', signature = ''] = jwt.split('.')
+  const signed = Buffer.from(`${header}.${claims}`)
+  if (!verify('sha256', signed, { key, dsaEncoding: 'ieee-p1363' }, Buffer.from(signature, 'base64url'))) return null
+  return JSON.parse(Buffer.from(claims, 'base64url').toString('utf8')) as Record<string, unknown>
+}
 
 /** RFC 7636 section 4.2. */
 export function challengeOf(verifier: string): string {

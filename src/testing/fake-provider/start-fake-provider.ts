@@ -1,5 +1,5 @@
 import { answerHonestly } from './answer-honestly'
-import { githubOptions, googleOptions, oidcOptions } from './client-options'
+import { appleOptions, githubOptions, googleOptions, oidcOptions } from './client-options'
 import { sayNo, sayYes } from './consent'
 import type { FakeEndpoint, FakeHandler, FakeProvider } from './fake-provider'
 import { listenOnLoopback } from './listen-on-loopback'
@@ -38,6 +38,7 @@ export async function startFakeProvider(
     signJwt: (claims, { header, key } = {}) => signJwt(claims, { alg: 'RS256', kid: 'fake-1', typ: 'JWT', ...header }, key),
     oidcOptions: (overrides) => oidcOptions(provider, overrides),
     googleOptions: (overrides) => googleOptions(provider, overrides),
+    appleOptions: (overrides) => appleOptions(provider, overrides),
     githubOptions: (overrides) => githubOptions(provider, overrides),
     close: () => server.close(),
   }
