@@ -66,8 +66,11 @@ export interface BoundService<Host extends HostTypes = HostTypes> {
   verifyMfa(input: { mfaToken: string; code: string; previousToken?: string }): Promise<BoundLogin>
   /** With a provider's access token. */
   logInWithToken(input: { provider: string; accessToken: string }): Promise<BoundLogin>
-  /** `refreshToken` in delivery `bearer`; otherwise the cookie says which session. */
-  logOut(input?: { allSessions?: boolean; refreshToken?: string }): Promise<void>
+  /**
+   * `refreshToken` in delivery `bearer`; otherwise the cookie says which session. With `providerLogout`: where the browser ends its session at
+   * the provider, too; null where there is no such place.
+   */
+  logOut(input?: { allSessions?: boolean; providerLogout?: boolean; refreshToken?: string }): Promise<{ logoutUrl: string | null }>
   activate(token: string, options?: { password?: string; signupToken?: string }): Promise<BoundLogin>
   requestActivation(email: string): Promise<RequestedLink>
   requestPasswordReset(email: string): Promise<RequestedLink>
@@ -101,6 +104,7 @@ const inBody: Readonly<Record<string, string>> = {
   mfaToken: 'mfa_token',
   newEmail: 'new_email',
   newPassword: 'new_password',
+  providerLogout: 'provider_logout',
   previousToken: 'previous_token',
   refreshToken: 'refresh_token',
   signupToken: 'signup_token',

@@ -40,6 +40,7 @@ export abstract class OAuth2Client<Endpoints extends ProviderEndpoints & { autho
   readonly #connection: ProviderConnection
   readonly #endpoints: Endpoints
   readonly #trustsEmail: boolean
+  #now = () => new Date()
 
   /** @throws ConfigurationError naming the option and the fix */
   constructor(options: OAuthClientOptions, defaults: ProviderDefaults<Endpoints>) {
@@ -58,7 +59,7 @@ export abstract class OAuth2Client<Endpoints extends ProviderEndpoints & { autho
     this.reauthenticates = options.reauthenticates === true
     this.authorizeParams = authorizeParamsOf(options)
     this.extraAudiences = Object.freeze([...(options.extraAudiences ?? [])])
-    const authenticate = createAuthenticate(options, { owner, audience: tokenUrl, now: () => new Date() })
+    const authenticate = createAuthenticate(options, { owner, audience: tokenUrl, now: () => this.#now() })
     this.#connection = connectTo({ providerName, clientId, clientSecret, authenticate, tokenUrl, httpClient })
     this.#endpoints = Object.freeze(endpoints)
     this.#trustsEmail = options.trustEmail !== false
@@ -68,6 +69,11 @@ export abstract class OAuth2Client<Endpoints extends ProviderEndpoints & { autho
   async exchangeCode(input: CodeExchange): Promise<OAuthTokens> {
     if (this.clientId === '') throw new NotImplementedError(`${this.providerName}: clientId is empty; a code cannot be exchanged.`)
     return requestTokens(this.#connection, input)
+  }
+
+  /** The router's clock dates what the client signs. */
+  useClock(now: () => Date): void {
+    this.#now = now
   }
 
   abstract fetchUser(tokens: OAuthTokens): Promise<OAuthUser>

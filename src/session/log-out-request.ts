@@ -2,6 +2,7 @@ import type { Request, Response } from 'express'
 import Joi from 'joi'
 import type { AuthContext } from '../context'
 import { type Answer, done, shape, stringOrNull } from '../http/description'
+import { noteOutcome } from '../http/outcome'
 import { sendEmpty, sendJson } from '../http/send'
 import type { SessionKind } from '../store/auth-store'
 import { clearEndedCookies } from './ended-cookies'
@@ -63,7 +64,9 @@ export async function logOutRequest(
 
 /** 204; 200 where the client asked how the browser ends its session at the provider. */
 export function sendLoggedOut(ctx: AuthContext, res: Response, { provider }: LoggedOut, { provider_logout: isAsked }: LogoutBody): void {
-  if (isAsked) sendJson(res, 200, { logout_url: logoutUrlOf(ctx, provider) })
+  const logoutUrl = isAsked ? logoutUrlOf(ctx, provider) : null
+  noteOutcome(res, { logoutUrl })
+  if (isAsked) sendJson(res, 200, { logout_url: logoutUrl })
   else sendEmpty(res)
 }
 

@@ -75,7 +75,7 @@ describe.each(deliveries)('auth.with(req, res) in delivery $tokenDelivery', ({ t
     const me = await submit(host, (bound) => bound.currentUser(), cookiesOf(login, names))
     expect([me.body.outcome.id, me.body.outcome.email]).toEqual([userId, email])
     const out = await submit(host, (bound) => bound.logOut(), cookiesOf(login, names))
-    expect([out.status, out.body]).toEqual([203, { outcome: null }])
+    expect([out.status, out.body]).toEqual([203, { outcome: { logoutUrl: null } }])
     for (const name of names) expect(cookieAttributes(out, name)).toMatchObject({ expires: expect.stringContaining('1970') })
     if (inSession) expect((await submit(host, (bound) => bound.currentUser(), cookiesOf(login, names))).body.outcome).toBeNull()
   })

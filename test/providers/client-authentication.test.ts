@@ -198,6 +198,17 @@ describe('by the fake provider', () => {
     await expect(github.verifyTokenAudience('a')).rejects.toMatchObject({ code: 'OAUTH_AUDIENCE_UNVERIFIABLE' })
   })
 
+  test('the router’s clock dates an assertion, of the built-in clients too', async () => {
+    const key = { clientSecret: '', clientAuthentication: 'private_key_jwt', clientKey: { privateKey: keys.RS256 } } as const
+    const at = new Date('2031-02-03T04:05:06Z')
+    for (const client of [new GoogleClient({ ...fake.googleOptions(), ...key }), new GitHubClient({ ...fake.githubOptions(), ...key })]) {
+      client.useClock(() => at)
+      await client.exchangeCode({ code: fake.issueCode(), redirectUri }).catch(() => undefined) // the fake knows no such client
+      const [sent] = fake.requestsTo('token').slice(-1)
+      expect(partsOf(sent?.form.get('client_assertion')).claims['iat']).toBe(at.getTime() / 1000)
+    }
+  })
+
   test('what the provider repeats of an assertion is shown to nobody, and neither is the key', async () => {
     fake.on('token', (request, response) => answer(400, { error: 'invalid_client', seen: request.body })(request, response))
     const { clientSecret: _secret, ...endpoints } = fake.oidcOptions()
