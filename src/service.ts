@@ -77,6 +77,13 @@ export interface ProofOfPresence {
   locale?: Locale | undefined
 }
 
+export interface LogoutOptions {
+  /** Ends every session of the account. Default false. */
+  allSessions?: boolean
+  /** True: returns where the browser ends its session at the provider, too. Default false. */
+  providerLogout?: boolean
+}
+
 export interface ServiceLogout {
   /** Where the browser also ends its session at the provider; null: there is no such place, or the token named no session. */
   logoutUrl: string | null
@@ -115,7 +122,8 @@ export interface AuthService<Host extends HostTypes = HostTypes> {
   /** Begins the session of an app's code from `redirect_to`, or answers with a challenge. */
   exchangeOAuthCode(input: OAuthCodeExchange): Promise<LoginResult>
   refresh(refreshToken: string): Promise<LoginResult>
-  logOut(refreshToken: string, options?: { allSessions?: boolean }): Promise<ServiceLogout>
+  logOut(refreshToken: string, options: { allSessions?: boolean; providerLogout: true }): Promise<ServiceLogout>
+  logOut(refreshToken: string, options?: LogoutOptions): Promise<void>
   /** Oldest first. */
   listIdentities(userId: string): Promise<IdentityRecord[]>
   unlinkIdentity(userId: string, provider: string, options?: { locale?: Locale }): Promise<void>
@@ -180,7 +188,8 @@ export interface AuthService<Host extends HostTypes = HostTypes> {
   /** Ends all of them but one, which has to be alive and this account's; else an InvalidTokenError. Returns how many ended. */
   revokeOtherSessions(userId: string, sessionId: string): Promise<number>
   /** By the session cookie's value; silent about one nobody knows. */
-  logOutSession(sessionToken: string, options?: { allSessions?: boolean }): Promise<ServiceLogout>
+  logOutSession(sessionToken: string, options: { allSessions?: boolean; providerLogout: true }): Promise<ServiceLogout>
+  logOutSession(sessionToken: string, options?: LogoutOptions): Promise<void>
   /**
    * The same operations inside the host's own transaction: `service.using(store.using(trx))`. The host commits or rolls
    * back, also what a refusal would have kept. Events and mails wait for the host's commit, and are dropped with its
@@ -233,7 +242,8 @@ export function createService(ctx: AuthContext): AuthService {
     logInWithToken: (input, options = {}) => logInWithToken(ctx, input, open(options), { locale: localeOf(options) }),
     exchangeOAuthCode: (input) => exchangeCode(ctx, input, openTokens()),
     refresh: (refreshToken) => refresh(ctx, refreshToken),
-    logOut: async (refreshToken, options) => leadingOn(ctx, await logOut(ctx, refreshToken, options)),
+    logOut: (async (refreshToken: string, options?: LogoutOptions) =>
+      leadingOn(ctx, await logOut(ctx, refreshToken, options), options)) as AuthService['logOut'],
     listIdentities: (userId) => listIdentities(ctx, userId),
     unlinkIdentity: (userId, provider, options) => unlinkIdentity(ctx, userId, provider, options),
     linkIdentity: async (userId, profile, options) => (await linkIdentity(ctx, userId, profile, { locale: options?.locale })).identity,
@@ -246,7 +256,8 @@ export function createService(ctx: AuthContext): AuthService {
     listSessions: (userId) => listSessions(ctx, userId),
     revokeSession: (userId, sessionId) => revokeSession(ctx, userId, sessionId),
     revokeOtherSessions: (userId, sessionId) => revokeOtherSessions(ctx, { id: sessionId, userId }),
-    logOutSession: async (sessionToken, options) => leadingOn(ctx, await logOutSession(ctx, sessionToken, options)),
+    logOutSession: (async (sessionToken: string, options?: LogoutOptions) =>
+      leadingOn(ctx, await logOutSession(ctx, sessionToken, options), options)) as AuthService['logOutSession'],
     using: (store) => createService(insideHostTransaction(ctx, store)),
   }
 }
@@ -312,6 +323,6 @@ function postmanAfterCommit(postman: Postman, afterCommit: (effect: () => void) 
   }
 }
 
-function leadingOn(ctx: AuthContext, { provider }: LoggedOut): ServiceLogout {
-  return { logoutUrl: logoutUrlOf(ctx, provider) }
+function leadingOn(ctx: AuthContext, { provider }: LoggedOut, options: LogoutOptions = {}): ServiceLogout | undefined {
+  return options.providerLogout ? { logoutUrl: logoutUrlOf(ctx, provider) } : undefined
 }

@@ -70,7 +70,8 @@ export interface BoundService<Host extends HostTypes = HostTypes> {
    * `refreshToken` in delivery `bearer`; otherwise the cookie says which session. With `providerLogout`: where the browser ends its session at
    * the provider, too; null where there is no such place.
    */
-  logOut(input?: { allSessions?: boolean; providerLogout?: boolean; refreshToken?: string }): Promise<{ logoutUrl: string | null }>
+  logOut(input: { allSessions?: boolean; providerLogout: true; refreshToken?: string }): Promise<{ logoutUrl: string | null }>
+  logOut(input?: { allSessions?: boolean; refreshToken?: string }): Promise<void>
   activate(token: string, options?: { password?: string; signupToken?: string }): Promise<BoundLogin>
   requestActivation(email: string): Promise<RequestedLink>
   requestPasswordReset(email: string): Promise<RequestedLink>
@@ -147,7 +148,7 @@ export function serviceBinder({ settings }: Pick<AuthContext, 'settings'>, route
       logIn: (input) => ask('logIn', 'POST', '/login', input),
       verifyMfa: (input) => ask('verifyMfa', 'POST', '/mfa/verify', input),
       logInWithToken: ({ provider, ...input }) => ask('logInWithToken', 'POST', '/oauth/:provider/token', input, { provider }),
-      logOut: (input = {}) => ask('logOut', 'POST', '/logout', input),
+      logOut: (input: object = {}) => ask('logOut', 'POST', '/logout', input),
       activate: (token, options) => ask('activate', 'POST', '/activate', { token, ...options }),
       requestActivation: (email) => ask('requestActivation', 'POST', '/activation/request', { email }),
       requestPasswordReset: (email) => ask('requestPasswordReset', 'POST', '/password-reset/request', { email }),

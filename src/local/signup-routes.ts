@@ -150,13 +150,12 @@ async function linkToShow(ctx: AuthContext, account: MadeAccount, locale: Locale
 function answerOf(ctx: AuthContext, res: Response, signup: Signup, link: string | null, delivery: DeliveryLine['delivery']): () => void {
   const session = signup.kind === 'made' && signup.session?.kind === 'session' ? signup.session : null
   const signupToken = signup.kind === 'made' ? signup.mark.id : newSignupId()
-  const account = {
-    user_id: shownId(ctx, signup),
-    activation_required: session === null,
-    activation_url: link,
-    signup_token: signupToken,
-  }
-  const body = delivery === 'session' ? deliveredBody(account, session) : { ...account, ...tokensOf(session, delivery) }
+  const account = { user_id: shownId(ctx, signup), activation_required: session === null, activation_url: link }
+  const tokens = delivery === 'session' ? {} : tokensOf(session, delivery)
+  const body =
+    session && delivery === 'session'
+      ? { ...loginBody(session, delivery), activation_required: false }
+      : { ...account, ...tokens, signup_token: signupToken }
   return () => {
     if (session && delivery !== 'bearer') setLoginCookies(ctx, res, session)
     // Where nothing waits for a link, nothing has to be bound to it.
@@ -170,11 +169,6 @@ function answerOf(ctx: AuthContext, res: Response, signup: Signup, link: string 
 function tokensOf(session: AnySession | null, delivery: DeliveryLine['delivery']): object {
   const shown = session && 'accessToken' in session && delivery === 'bearer' ? session : null
   return { access_token: shown?.accessToken ?? null, refresh_token: shown?.refreshToken ?? null }
-}
-
-/** In delivery `session`, who is in gets the body of a login. */
-function deliveredBody(account: object, session: AnySession | null): object {
-  return session ? { ...loginBody(session, 'session'), activation_required: false } : account
 }
 
 /**

@@ -126,8 +126,8 @@ export function readRefreshCookie(ctx: AuthContext, req: Request): string | null
 export function loginBody(result: AnyLoginResult | KeptTokens, delivery: Delivery): object {
   const { userId: user_id } = result
   if (result.kind === 'challenge') {
-    const challenge = { user_id, mfa_required: true, mfa_token: result.mfaToken }
-    return delivery === 'session' ? challenge : { ...challenge, access_token: null, refresh_token: null }
+    const noTokens = delivery === 'session' ? {} : { access_token: null, refresh_token: null }
+    return { user_id, ...noTokens, mfa_required: true, mfa_token: result.mfaToken }
   }
   const { passwordRequired } = result
   const told = { ...(passwordRequired && { password_required: true }), ...returnToOf(result) }

@@ -64,10 +64,10 @@ export async function logOutRequest(
 
 /** 204; 200 where the client asked how the browser ends its session at the provider. */
 export function sendLoggedOut(ctx: AuthContext, res: Response, { provider }: LoggedOut, { provider_logout: isAsked }: LogoutBody): void {
-  const logoutUrl = isAsked ? logoutUrlOf(ctx, provider) : null
+  if (!isAsked) return void sendEmpty(res)
+  const logoutUrl = logoutUrlOf(ctx, provider)
   noteOutcome(res, { logoutUrl })
-  if (isAsked) sendJson(res, 200, { logout_url: logoutUrl })
-  else sendEmpty(res)
+  sendJson(res, 200, { logout_url: logoutUrl })
 }
 
 async function endSession(ctx: AuthContext, { kind, token, allSessions }: Presented, isWithinBudget: boolean): Promise<LoggedOut> {

@@ -223,15 +223,20 @@ describe('no session is made beside the door', () => {
   const callersOf = (call: RegExp) => files.flatMap(({ file, text }) => (call.test(text) ? [file] : [])).sort()
 
   test('R-096: only finishLogin opens a session, of either kind, by what the logins hand it', () => {
-    expect(callersOf(/(?<!function )\bopenServerSession\(/)).toEqual(['local/login-routes.ts', 'mfa/verify-routes.ts', 'service.ts'])
-    expect(callersOf(/(?<!function )\bopenTokens\(/)).toEqual([
+    expect(callersOf(/(?<!function )\bopenServerSession\(/)).toEqual([
+      'local/login-routes.ts',
+      'mfa/verify-routes.ts',
+      'service.ts',
+      'session/open-session.ts',
+    ])
+    expect(callersOf(/(?<!function )\bopenTokens\(/)).toEqual(['service.ts', 'session/open-session.ts', 'social/exchange-route.ts'])
+    expect(callersOf(/(?<!function )\bopenDelivered\(/)).toEqual(['device/send-login.ts', 'service.ts'])
+    expect(callersOf(/(?<!function )\bopenFor\(/)).toEqual([
       'local/activation-routes.ts',
       'local/login-routes.ts',
       'local/signup-routes.ts',
       'mfa/challenge-form.ts',
       'mfa/verify-routes.ts',
-      'service.ts',
-      'social/exchange-route.ts',
       'social/routes.ts',
       'social/token-routes.ts',
     ])
@@ -246,7 +251,9 @@ describe('no session is made beside the door', () => {
   })
 
   test('R-096: only finishLogin and refresh sign access tokens and make refresh tokens', () => {
+    // The first gives a living session another access token, and ends or replaces nothing.
     expect(callersOf(/(?<!function )\bsignAccessToken\(/)).toEqual([
+      'session/continue-tokens.ts',
       'session/keep-session.ts',
       'session/open-session.ts',
       'session/refresh.ts',

@@ -1,5 +1,6 @@
 /**
- * Answers of Sign in with Apple in their documented form, read on 24 November 2026. Values are made up.
+ * Answers of Sign in with Apple in the form that these pages document. A search of stored copies showed it on 24 November 2026; the pages
+ * themselves were not opened. Values are made up.
  *
  * - https://developer.apple.com/documentation/signinwithapple/configuring-your-webpage-for-sign-in-with-apple (the form and its `user`)
  * - https://developer.apple.com/documentation/signinwithapplerestapi/tokenresponse

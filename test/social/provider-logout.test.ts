@@ -97,9 +97,10 @@ test('by cookies, and the service says the same', async () => {
 
   const bearer = await startWith()
   const { body } = await signedIn(bearer)
-  const { logoutUrl } = await bearer.auth.service.logOut(body.refresh_token)
+  const { logoutUrl } = await bearer.auth.service.logOut(body.refresh_token, { providerLogout: true })
   expect(logoutUrl).toContain('/end?tenant=7&client_id=client-1')
-  expect(await bearer.auth.service.logOut(body.refresh_token)).toEqual({ logoutUrl: null })
+  expect(await bearer.auth.service.logOut(body.refresh_token, { providerLogout: true })).toEqual({ logoutUrl: null })
+  expect(await bearer.auth.service.logOut(body.refresh_token)).toBeUndefined()
 })
 
 test('discovery finds the endpoint', async () => {
