@@ -1,4 +1,3 @@
-import { AsyncLocalStorage } from 'node:async_hooks'
 import { isAbsoluteAddress } from '../config/web-address'
 import { AppError, ConfigurationError, OAuthError } from '../errors'
 import { codeChallengeOf } from '../oauth-code/code-challenge'
@@ -33,14 +32,13 @@ export function createStrategyFlow(key: string, provider: PassportProvider, redi
     },
   }
   const strategy = makeStrategy(key, provider, redirectUri, store)
-  containThrows(strategy)
 
   function begin(secrets: AttemptSecrets, query: Record<string, string>, actions: Actions): void {
     const request = { query, headers: {}, method: 'GET', url: '/' }
     secretsOf.set(request, secrets)
     // As Passport calls a strategy: the actions are there for one request alone.
     const own = Object.assign(Object.create(strategy), { ...actions, pass: actions.fail })
-    giveUp.run(actions.error, () => own.authenticate(request, { session: false }))
+    own.authenticate(request, { session: false })
   }
 
   function redirect(secrets: AttemptSecrets): string | null {
@@ -123,33 +121,6 @@ function tryTo<Result>(call: () => Result): Result | null {
 /** Everything else of the address stays byte for byte: providers differ in how they read blanks. */
 function withChallenge(location: string, challenge: string): string {
   return location.replace(/([?&]code_challenge=)[^&#]*/, `$1${challenge}`).replace(/([?&]code_challenge_method=)[^&#]*/, '$1S256')
-}
-
-/** What ends the request that is under way. */
-const giveUp = new AsyncLocalStorage<(thrown: unknown) => void>()
-
-/**
- * `oauth`, underneath, and many strategies throw in a callback of the network for an answer such as `null`. Nobody could catch that, and it would end
- * the process. passport-oauth2 calls `_oauth2` "protected"; where it is missing, nothing is changed.
- */
-function containThrows(strategy: PassportStrategy): void {
-  const transport: unknown = Reflect.get(strategy, '_oauth2')
-  const execute: unknown = Object(transport)._executeRequest
-  if (typeof execute !== 'function') return
-  Object.assign(Object(transport), {
-    _executeRequest(this: unknown, library: unknown, options: unknown, body: unknown, callback: (...answer: unknown[]) => unknown) {
-      const end = giveUp.getStore()
-      const contained = (...answer: unknown[]) => {
-        try {
-          callback(...answer)
-        } catch (thrown) {
-          if (!end) throw thrown
-          end(thrown)
-        }
-      }
-      return execute.call(this, library, options, body, contained)
-    },
-  })
 }
 
 function refusing<Result>(call: () => Result): Result {

@@ -1,9 +1,12 @@
 /**
- * What the providers' documentation shows as answers, people's ids and addresses aside. Each has the page it is from. All were
- * read in November 2026; look there again when a test of a client is in doubt.
+ * Answers in the form that the providers document. Each says where its form is documented, what was compared with it in November 2026, and what
+ * was not. A stored copy of a page was read, which may be older than the page: look there again when a test of a client is in doubt.
  */
 
-/** https://docs.discord.com/developers/resources/user#user-object, "Example User". */
+/**
+ * https://docs.discord.com/developers/resources/user#user-object, "Example User", without its decorations, collectibles and guild.
+ * Compared with developers/resources/user.mdx of https://github.com/discord/discord-api-docs.
+ */
 export const discordUser = {
   id: '80351110224678912',
   username: 'Nelly',
@@ -15,11 +18,14 @@ export const discordUser = {
   flags: 64,
   banner: '06c16474723fe537c283b8efa61a30c8',
   accent_color: 16_711_680,
-  premium_type: 1,
+  premium_type: 0,
   public_flags: 64,
 }
 
-/** https://docs.discord.com/developers/topics/oauth2#get-current-authorization-information, "Example Authorization Information". */
+/**
+ * https://docs.discord.com/developers/topics/oauth2#get-current-authorization-information, "Example Authorization Information", without its `user`.
+ * Compared with a copy of the page that others made in August 2026; not checked against the page.
+ */
 export const discordAuthorization = {
   application: {
     id: '159799960412356608',
@@ -35,7 +41,7 @@ export const discordAuthorization = {
   expires: '2021-01-23T02:33:17.017000+00:00',
 }
 
-/** https://developers.facebook.com/docs/graph-api/reference/user, fields id, name, email and picture. */
+/** Shape as commonly documented; not checked against the page, which is https://developers.facebook.com/docs/graph-api/reference/user. */
 export const facebookUser = {
   id: '10220000000000001',
   name: 'Jane Smith',
@@ -45,7 +51,10 @@ export const facebookUser = {
   },
 }
 
-/** https://developers.facebook.com/docs/graph-api/reference/debug_token and the guide of the manual login flow. */
+/**
+ * https://developers.facebook.com/documentation/facebook-login/guides/advanced/manual-flow, "Inspecting Access Tokens", where `app_id` is a number.
+ * Compared with a copy of the page that others made; not checked against the page. A string here, as the tests put their own ids in.
+ */
 export const facebookToken = {
   app_id: '138483919580948',
   type: 'USER',
@@ -58,14 +67,18 @@ export const facebookToken = {
   user_id: '1207059',
 }
 
-/** https://developers.facebook.com/docs/graph-api/guides/error-handling, "Error Responses". */
+/**
+ * https://developers.facebook.com/docs/graph-api/guides/error-handling, without its two texts for people.
+ * Compared with copies that others made of the example; not checked against the page.
+ */
 export const facebookError = (code: number) => ({
   error: { message: 'Message describing the error', type: 'OAuthException', code, error_subcode: 460, fbtrace_id: 'EJplcsCHuLu' },
 })
 
 /**
- * https://learn.microsoft.com/entra/identity-platform/id-token-claims-reference and, for `xms_edov`,
- * https://learn.microsoft.com/entra/identity-platform/optional-claims-reference.
+ * The claims and their types: https://learn.microsoft.com/entra/identity-platform/id-token-claims-reference and, for `xms_edov`, which is a Boolean there,
+ * https://learn.microsoft.com/entra/identity-platform/optional-claims-reference. Compared with both in https://github.com/MicrosoftDocs/entra-docs.
+ * Neither shows an example. The values are those of Microsoft's well-known sample token, as others copied it; `email` and `xms_edov` are ours.
  */
 export const microsoftClaims = {
   sub: 'AAAAAAAAAAAAAAAAAAAAAIkzqFVrSaSaFHy782bbtaQ',
@@ -79,10 +92,13 @@ export const microsoftClaims = {
   aio: 'Df2UVXL1ix!lMCWMSOJBcFatzcGfvFGhjKv8q5g0x732dR5MB5BisvGQO7YWByjd8iQDLq!eGbIDakyp5mnOrcdqHeYSnltepQmRp6AIZ8jY',
 }
 
-/** https://docs.gitlab.com/integration/openid_connect_provider/#shared-information. */
+/**
+ * The claims: https://docs.gitlab.com/integration/openid_connect_provider/#shared-information, which shows no example; the values are ours.
+ * Compared with doc/integration/openid_connect_provider.md and, for `preferred_username`, config/initializers/doorkeeper_openid_connect.rb of
+ * https://github.com/gitlabhq/gitlabhq, both in older versions.
+ */
 export const gitlabUser = {
   sub: '1234',
-  sub_legacy: 'b1f3e5d7',
   name: 'Sidney Jones',
   nickname: 'sidney',
   preferred_username: 'sidney',
@@ -93,7 +109,10 @@ export const gitlabUser = {
   groups: ['group-a', 'group-a/team'],
 }
 
-/** https://learn.microsoft.com/linkedin/consumer/integrations/self-serve/sign-in-with-linkedin-v2, "Api Request to retrieve member details". */
+/**
+ * https://learn.microsoft.com/linkedin/consumer/integrations/self-serve/sign-in-with-linkedin-v2, "Api Request to retrieve member details".
+ * Compared with copies that others made of the example; not checked against the page. Elsewhere `locale` is described as an object.
+ */
 export const linkedinUser = {
   sub: '782bbtaQ',
   name: 'John Doe',
@@ -105,7 +124,7 @@ export const linkedinUser = {
   email_verified: true,
 }
 
-/** https://docs.slack.dev/reference/methods/openid.connect.userInfo, "Example response". */
+/** https://docs.slack.dev/reference/methods/openid.connect.userInfo, "Response", without its pictures. Compared with the page; `picture` is shortened there. */
 export const slackUser = {
   ok: true,
   sub: 'U0R7JM',
@@ -123,7 +142,10 @@ export const slackUser = {
   'https://slack.com/team_domain': 'kraneflannel',
 }
 
-/** https://dev.twitch.tv/docs/authentication/getting-tokens-oidc, "Getting claims information from an access token". */
+/**
+ * https://dev.twitch.tv/docs/authentication/getting-tokens-oidc. Compared with its list of claims (`claims_supported`). The values are partly ours;
+ * the example was not checked against the page.
+ */
 export const twitchUser = {
   sub: '713936733',
   email: 'person@example.com',

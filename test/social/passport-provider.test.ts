@@ -27,8 +27,9 @@ const cases = Object.entries(strategies)
 
 describe.each(cases)('%s', (_name, strategy) => {
   test('begins with our state, our redirect URI and a PKCE challenge that follows from the state cookie', async () => {
-    const { host } = await hostOf(strategy)
-    const { params, state, query, cookie } = await begin(host, { key: 'other', profile: newPerson() })
+    const { host, be } = await hostOf(strategy)
+    be(newPerson())
+    const { params, state, query, cookie } = await begin(host, { key: 'other' })
     expect([...params.keys()].filter((name) => name === 'state' || name === 'redirect_uri')).toHaveLength(2)
     expect(params.get('redirect_uri')).toBe(`${baseUrl}/auth/oauth/other/callback`)
     expect(state).toMatch(/^[\w-]{43}$/)
@@ -118,35 +119,27 @@ describe.each(cases)('%s', (_name, strategy) => {
     expect(confirming.body.details.methods).not.toContain('provider:other')
   })
 
-  // What of a strategy throws in a callback of the network would end the process.
-  // `oauth` takes forms, redirects and anything of any size for an answer; these it cannot use.
-  const unusable = [
-    'null',
-    'an array',
-    'a string',
-    'a number',
-    'HTML with 200',
-    'an empty 204',
-    '200 with an error',
-    'a server error',
-    'a reset connection',
-  ].map((name) => [name, hostileAnswers[name] ?? answer(599, '')] as const)
-  test.each(['token', 'profile'] as const)(
-    'a %s endpoint that misbehaves is 502 OAUTH_ERROR, without a row, and the process lives',
-    async (which) => {
-      const { host, be } = await hostOf(strategy)
-      const before = await rowCounts(host.knex)
-      be(newPerson())
-      for (const [name, handler] of [...unusable, ['status 400', answer(400, { error: 'invalid_grant' })] as const]) {
-        const endpoint = which === 'token' ? 'token' : strategy.endpoint
-        host.provider.on(endpoint, handler)
-        const response = await signIn(host, host.browser(), { key: 'other' })
-        expect({ name, status: response.status, code: response.body.code }).toEqual({ name, status: 502, code: 'OAUTH_ERROR' })
-        expect(response.body.details).toEqual({ provider: 'other', status: response.body.details.status, body: null })
-      }
-      expect(await rowCounts(host.knex)).toEqual(before)
-    },
-  )
+  // Only what `oauth` gives to its callback as an error. For other answers, `null` and HTML among them, `oauth` or a strategy may throw in a
+  // callback of the network, which nothing of ours can catch.
+  const refusals = ['a server error', 'a reset connection']
+  const unusable = {
+    token: ['an array', 'a string', 'a number', 'HTML with 200', 'an empty 204', '200 with an error', ...refusals],
+    profile: refusals,
+  }
+  test.each(['token', 'profile'] as const)('a %s endpoint that misbehaves is 502 OAUTH_ERROR, without a row', async (which) => {
+    const { host, be } = await hostOf(strategy)
+    const before = await rowCounts(host.knex)
+    be(newPerson())
+    const answers = unusable[which].map((name) => [name, hostileAnswers[name] ?? answer(599, '')] as const)
+    for (const [name, handler] of [...answers, ['status 400', answer(400, { error: 'invalid_grant' })] as const]) {
+      const endpoint = which === 'token' ? 'token' : strategy.endpoint
+      host.provider.on(endpoint, handler)
+      const response = await signIn(host, host.browser(), { key: 'other' })
+      expect({ name, status: response.status, code: response.body.code }).toEqual({ name, status: 502, code: 'OAUTH_ERROR' })
+      expect(response.body.details).toEqual({ provider: 'other', status: response.body.details.status, body: null })
+    }
+    expect(await rowCounts(host.knex)).toEqual(before)
+  })
 })
 
 /** A strategy with a fault, on the fake provider. */
@@ -168,18 +161,7 @@ describe('a strategy that misbehaves', () => {
   afterEach(() => vi.useRealTimers())
 
   const profiles: [string, OAuth2Strategy['userProfile']][] = [
-    [
-      'throws at once',
-      () => {
-        throw new Error('canary-5')
-      },
-    ],
-    [
-      'throws nothing',
-      () => {
-        throw undefined
-      },
-    ],
+    ['ends with an error', (_token, done) => done(new Error('canary-5'))],
     ['ends with a string', (_token, done) => done('canary-5')],
     ['has no profile', (_token, done) => done(null, undefined)],
     ['has a profile that is no object', (_token, done) => done(null, 'canary-5')],
@@ -202,20 +184,41 @@ describe('a strategy that misbehaves', () => {
     expect(response.text + host.logs.text()).not.toContain('canary-5')
   })
 
-  test('and says that the person signed in, but gives no tokens of ours, is 502', async () => {
-    const spoiled = (strategy: OAuth2Strategy) =>
-      Object.assign(strategy, {
-        _verify: (_a: string, _b: string, _c: object, done: (e: null, user: object) => void) => done(null, { id: 1 }),
-      })
-    const host = await start({ providers: { other: faulty(spoiled) } })
-    expect((await signIn(host, host.browser(), { key: 'other' })).status).toBe(502)
+  const verdicts: [string, (done: OAuth2Strategy.VerifyCallback) => void][] = [
+    ['says that the person signed in, but gives no tokens of ours,', (done) => done(null, { id: 1 })],
+    ['refuses the person', (done) => done(null, false)],
+    [
+      'throws in its verify',
+      () => {
+        throw new Error('canary-5')
+      },
+    ],
+  ]
+  test.each(verdicts)('and %s is 502', async (_name, verdict) => {
+    const other = ({ clientId: clientID, clientSecret, authorizeUrl: authorizationURL, tokenUrl: tokenURL }: FakeProvider) =>
+      passportProvider(
+        (base) =>
+          new OAuth2Strategy(
+            { clientID, clientSecret, authorizationURL, tokenURL, ...base },
+            (_access: string, _refresh: string, _profile: unknown, done: OAuth2Strategy.VerifyCallback) => verdict(done),
+          ),
+      )
+    const host = await start({ providers: { other } })
+    const response = await signIn(host, host.browser(), { key: 'other' })
+    expect([response.status, response.body.code]).toEqual([502, 'OAUTH_ERROR'])
+    expect(response.text + host.logs.text()).not.toContain('canary-5')
   })
 
-  test('and refuses the person is 502', async () => {
-    const spoiled = (strategy: OAuth2Strategy) =>
-      Object.assign(strategy, { _verify: (_a: string, _b: string, _c: object, done: (e: null, user: false) => void) => done(null, false) })
-    const host = await start({ providers: { other: faulty(spoiled) } })
-    expect((await signIn(host, host.browser(), { key: 'other' })).status).toBe(502)
+  test('and throws while it makes the token request is 502', async () => {
+    const spoil = (strategy: OAuth2Strategy) => {
+      strategy.tokenParams = () => {
+        throw new Error('canary-5')
+      }
+    }
+    const host = await start({ providers: { other: faulty(spoil) } })
+    const response = await signIn(host, host.browser(), { key: 'other' })
+    expect([response.status, response.body.code]).toEqual([502, 'OAUTH_ERROR'])
+    expect(response.text + host.logs.text()).not.toContain('canary-5')
   })
 
   test('and ends twice has ended once', async () => {
