@@ -171,7 +171,9 @@ async function callback(ctx: AuthContext, flow: RedirectFlow, req: Request, res:
   // Made safe in here: an unusable profile is the provider's failure, and is told as one.
   const profile = await withProviderErrors(ctx, [key, 'callback'], async () => {
     const user = normalizeProfile(key, await client.fetchUser(tokens))
-    return user.name === null ? normalizeProfile(key, { ...user, name: answer.value('name', 200) }) : user
+    // Sealed by our POST; in a plain query anybody could name a person.
+    const name = answer.mustBePosted ? answer.value('name', 200) : null
+    return user.name === null && name !== null ? normalizeProfile(key, { ...user, name }) : user
   })
   if (attempt.purpose === 'link') return finishLink(ctx, req, res, attempt, { profile, tokens })
   if (attempt.purpose === 'reauthenticate') {

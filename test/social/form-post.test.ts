@@ -216,6 +216,15 @@ test('a sealed answer in the query means nothing to a client that did not ask fo
   expect(outcome(response)).toEqual(mismatch)
 })
 
+test('a name in the query of a provider that answers in the query names nobody', async () => {
+  const host = await mounted()
+  const person = newPerson({ name: null })
+  const { callbackUrl, lax } = await atProvider(host, { key: 'corp', profile: person })
+  const { pathname, search } = new URL(callbackUrl)
+  await supertest(host.app).get(`${pathname}${search}&name=Mallory`).set('Cookie', lax).expect(200)
+  expect(await host.knex('auth_users').where({ email: person.email }).first()).toMatchObject({ name: 'You' })
+})
+
 test('without such a client there is no POST', async () => {
   const host = await start()
   const response = await supertest(host.app).post('/auth/oauth/corp/callback').type('form').send({ state: 'x' })
