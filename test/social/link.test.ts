@@ -692,6 +692,7 @@ describe.each(await databases())('POST /oauth/:provider/link, on $name', (databa
 test('an account id of any characters goes through the cookie and back', () => {
   const settings = { oauthStateCookieName: 'oauth_state', oauthStateTtlSeconds: 600, cookieDomain: null, cookieSecure: true }
   const ctx = {
+    providers: new Map(),
     settings,
     prefix: '/auth',
     keys: deriveKeys('a secret of more than thirty-two bytes'),
