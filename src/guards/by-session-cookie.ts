@@ -16,7 +16,7 @@ import { keepSessionRow, sessionRowOf } from './session-row'
 /**
  * Finds who asks in delivery `session`: the living session of the cookie and its user, who may be inactive, by one query. Null: there is no
  * such session; a cookie that names none is cleared.
- * @throws InvalidTokenError for a Bearer header, which is never ignored (contract section 15.1)
+ * @throws InvalidTokenError for a Bearer header, which is never ignored
  */
 export function sessionFinder(ctx: GuardContext): (req: Request, res: Response) => Promise<SessionAuth | null> | null {
   const sessions = sessionsFor(ctx, "tokenDelivery 'session'")

@@ -119,7 +119,7 @@ describe('the packed package', () => {
     const files = filesOf(installed)
     const required = ['README.md', 'LICENSE', 'CHANGELOG.md', 'dist/index.js', 'dist/index.d.ts', 'dist/index.mjs', 'dist/index.d.mts']
     const expected =
-      /^(package\.json|README\.md|LICENSE|CHANGELOG\.md|dist\/(index|testing)\.(js|mjs|d\.mts)|dist\/bundle\.js|dist\/[\w/-]+\.d\.ts|docs\/[\w-]+\.md|examples\/(?!demo\/)[\w./-]+)$/
+      /^(package\.json|README\.md|LICENSE|CHANGELOG\.md|dist\/(index|testing)\.(js|mjs|d\.mts)|dist\/bundle\.js|dist\/[\w/-]+\.d\.ts|docs\/(providers\/)?[\w-]+\.md|examples\/(?!demo\/)[\w./-]+)$/
 
     expect(files.filter((file) => !expected.test(file))).toEqual([])
     expect(required.filter((file) => !files.includes(file))).toEqual([])
