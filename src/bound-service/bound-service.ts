@@ -139,7 +139,7 @@ export function serviceBinder({ settings }: Pick<AuthContext, 'settings'>, route
             noteOutcome(answer, getUser(asked))
             sendEmpty(answer)
           }
-          return (await playRoute({ before: [guards.requireUser()], handle }, req, res, {})) as PublicUser
+          return (await playRoute({ method: 'GET', before: [guards.requireUser()], handle }, req, res, {})) as PublicUser
         } catch {
           return null
         }

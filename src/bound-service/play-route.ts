@@ -15,7 +15,7 @@ export interface Given {
  * @throws AppError what the route would have answered
  */
 export function playRoute(
-  { before = [], handle }: Pick<Route, 'before' | 'handle'>,
+  { method, before = [], handle }: Pick<Route, 'method' | 'before' | 'handle'>,
   req: Request,
   res: Response,
   given: Given,
@@ -23,7 +23,7 @@ export function playRoute(
   const cookies = res.getHeader('Set-Cookie')
   return new Promise<unknown>((resolve, reject) => {
     const steps: readonly RequestHandler[] = [...before, settled(handle)]
-    const asked = requestWith(req, given)
+    const asked = requestWith(req, method, given)
     const answer = answerBeside(res, () => {
       const outcome = outcomeOf(answer)
       if (outcome instanceof Error) reject(outcome)
@@ -41,10 +41,11 @@ export function playRoute(
 }
 
 /** The same headers, client and cookies, with another body: whatever form the host has parsed, the route reads JSON. */
-function requestWith(req: Request, { params = {}, body = {} }: Given): Request {
+function requestWith(req: Request, method: string, { params = {}, body = {} }: Given): Request {
   const { 'transfer-encoding': _chunked, ...headers } = req.headers
   const length = String(Buffer.byteLength(JSON.stringify(body)))
   const changed = {
+    method, // a GET of the host that changes something is judged as the POST that it stands for
     body,
     params,
     readableDidRead: true,

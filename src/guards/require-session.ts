@@ -4,6 +4,7 @@ import { findLiveSession, toPublicSession } from '../session/find-session'
 import { readSessionCookie } from '../session/session-cookie'
 import { toPublicUser } from '../store/public-user'
 import { closed, sendAgain, sessionsFor } from './by-session-cookie'
+import { readCredential } from './credentials'
 import { rememberAuth } from './current-auth'
 import type { GuardContext } from './guards'
 
@@ -14,6 +15,7 @@ import type { GuardContext } from './guards'
 export function requireSession(ctx: GuardContext): (req: Request, res: Response) => Promise<void> {
   const sessions = sessionsFor(ctx, 'requireSession()')
   return async (req, res) => {
+    if (ctx.settings.tokenDelivery === 'session') readCredential(ctx, req) // a Bearer header is never ignored there
     const token = readSessionCookie(ctx, req)
     const live = token === null ? null : await closed(() => findLiveSession({ ...ctx, sessions }, token))
     if (token === null || live === null) throw new UnauthorizedError()

@@ -186,6 +186,23 @@ describe('auth.with(req, res)', () => {
     await expect(host.auth.service.refresh(refreshToken)).rejects.toMatchObject({ code: 'INVALID_TOKEN' })
   })
 
+  test('a link of the host that changes an address is judged as the POST it stands for: another site moves nothing', async () => {
+    const host = await start({ tokenDelivery: 'session' })
+    const { email, userId } = await member(host)
+    const cookie = cookiesOf(await submit(host, (bound) => bound.logIn({ email, password })), ['auth_session', 'auth_device'])
+    const link = await host.auth.service.requestEmailChange({ userId, newEmail: 'moved@example.test' })
+    host.app.get('/confirm', async (req: Request, res: Response) => {
+      const said = await host.auth
+        .with(req, res)
+        .changeEmail(link?.token ?? '')
+        .catch((error: { code: string }) => error.code)
+      res.json({ said: said ?? null })
+    })
+    const foreign = { Cookie: cookie, 'Sec-Fetch-Site': 'cross-site', 'Sec-Fetch-Mode': 'navigate' }
+    expect((await supertest(host.app).get('/confirm').set(foreign)).body.said).toMatch(/UNAUTHORIZED|INVALID/)
+    expect((await host.knex('auth_users').where({ id: userId }).first()).email).toBe(email)
+  })
+
   test('every verb finds its route; one whose feature is off says so', async () => {
     const host = await start({ tokenDelivery: 'session' })
     const given = {
