@@ -1,6 +1,6 @@
 import type { Express, RequestHandler } from 'express'
 import supertest from 'supertest'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import {
   type AccessTokenClaimsHook,
   createAuthRouter,
@@ -180,6 +180,22 @@ describe('who is in, by the session cookie', () => {
         expect([path, status, body.code, headers['www-authenticate']]).toEqual([path, 401, 'INVALID_TOKEN', challenge])
       }
     }
+  })
+
+  test('a request that was held back between two guards is judged by the session as it is then', async () => {
+    const host = await start({
+      host(app, { guards, service }) {
+        const end: RequestHandler = async (req, _res, next) => {
+          await service.revokeSessions(getAuth(req).sub)
+          const begun = performance.now()
+          const later = vi.spyOn(performance, 'now').mockReturnValue(begun + 1_001)
+          next()
+          later.mockRestore()
+        }
+        app.get('/held', guards.requireAuth(), end, guards.requireUser(), show)
+      },
+    })
+    expect((await get(host, '/held', by(await signIn(host)))).status).toBe(401)
   })
 
   test('an adapter that fails is 503, never anonymous', async () => {
