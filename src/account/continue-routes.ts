@@ -6,7 +6,7 @@ import { string } from '../http/description'
 import { queryValues } from '../http/query-parameter'
 import { locationOf, readReturnTo } from '../http/return-to'
 import type { Route } from '../http/routes'
-import { refusingCrossSite } from '../http/same-site'
+import { refuseEmbedding, refusingCrossSite } from '../http/same-site'
 import { sendRedirect } from '../http/send'
 import { continuePath, signInLocation } from '../http/sign-in-page'
 import { continueTokens } from '../session/continue-tokens'
@@ -28,18 +28,21 @@ export function continueRoutes(ctx: AuthContext): Route[] {
         answers: [{ status: 302, description: 'To the page, with a new access cookie; without a living session to the sign-in page.' }],
         credential: 'refresh_cookie',
       },
-      before: [noForeignImages, routeBudget(ctx, 'continue')],
+      before: [noForeignImages(ctx), routeBudget(ctx, 'continue')],
       handle: async (req, res) => sendRedirect(res, await nextStop(ctx, req, res, loginUrl)),
     },
   ]
 }
 
-/** An image of another site could use up a person's rate limit. It costs nothing to refuse it, so it counts in none. */
-const noForeignImages: RequestHandler = refusingCrossSite(({ headers }) => {
-  const mode = headers['sec-fetch-mode']
-  const isOurs = mode === undefined || mode === 'navigate' || headers['sec-fetch-site'] === 'same-origin'
-  if (!isOurs) throw new CsrfValidationFailedError({ details: { reason: 'site' } })
-})
+/** An image or a frame of another site could use up a person's rate limit. It costs nothing to refuse it, so it counts in none. */
+function noForeignImages({ settings }: AuthContext): RequestHandler {
+  return refusingCrossSite((req) => {
+    refuseEmbedding(settings, req)
+    const mode = req.headers['sec-fetch-mode']
+    const isOurs = mode === undefined || mode === 'navigate' || req.headers['sec-fetch-site'] === 'same-origin'
+    if (!isOurs) throw new CsrfValidationFailedError({ details: { reason: 'site' } })
+  })
+}
 
 async function nextStop(ctx: AuthContext, req: Request, res: Response, signInPage: string): Promise<string> {
   const returnTo = readReturnTo(ctx.settings, queryValues(req, 'return_to'))

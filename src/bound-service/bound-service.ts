@@ -97,7 +97,14 @@ export interface BoundService<Host extends HostTypes = HostTypes> {
   revokeOtherSessions(input?: { refreshToken?: string }): Promise<void>
 }
 
-/** Our names of the fields of bodies, where they differ. Names of the host's own are never changed. */
+/** What a route is asked with beside the verb's input. */
+interface Beside {
+  readonly params?: Readonly<Record<string, string>>
+  /** The host's own, whose names are never changed. Ours win. */
+  readonly fields?: object
+}
+
+/** Our names of the fields of bodies, where they differ. */
 const inBody: Readonly<Record<string, string>> = {
   accessToken: 'access_token',
   allSessions: 'all_sessions',
@@ -126,10 +133,10 @@ export function serviceBinder({ settings }: Pick<AuthContext, 'settings'>, route
 
   return (req: Request, res: Response): BoundService => {
     if (res.headersSent) throw new Error('auth.with(req, res) sets cookies, and this response was sent already.')
-    const ask = async (verb: string, method: Method, path: string, body: object = {}, params: Record<string, string> = {}) => {
-      const sent = Object.entries(body).filter(([, value]) => value !== undefined)
+    const ask = async (verb: string, method: Method, path: string, input: object = {}, { params = {}, fields = {} }: Beside = {}) => {
+      const sent = Object.entries(input).filter(([, value]) => value !== undefined)
       const named = Object.fromEntries(sent.map(([name, value]) => [inBody[name] ?? name, value]))
-      const outcome = await playRoute(routeOf(verb, method, path), req, res, { params, body: named })
+      const outcome = await playRoute(routeOf(verb, method, path), req, res, { params, body: { ...fields, ...named } })
       return without(hidden, outcome) as never // what the route's handler notes; tests compare each with its type
     }
     return {
@@ -144,10 +151,10 @@ export function serviceBinder({ settings }: Pick<AuthContext, 'settings'>, route
           return null
         }
       },
-      signUp: ({ fields, ...input }) => ask('signUp', 'POST', '/signup', { ...fields, ...input }),
+      signUp: ({ fields, ...input }) => ask('signUp', 'POST', '/signup', input, fields && { fields }),
       logIn: (input) => ask('logIn', 'POST', '/login', input),
       verifyMfa: (input) => ask('verifyMfa', 'POST', '/mfa/verify', input),
-      logInWithToken: ({ provider, ...input }) => ask('logInWithToken', 'POST', '/oauth/:provider/token', input, { provider }),
+      logInWithToken: ({ provider, ...input }) => ask('logInWithToken', 'POST', '/oauth/:provider/token', input, { params: { provider } }),
       logOut: (input: object = {}) => ask('logOut', 'POST', '/logout', input),
       activate: (token, options) => ask('activate', 'POST', '/activate', { token, ...options }),
       requestActivation: (email) => ask('requestActivation', 'POST', '/activation/request', { email }),
@@ -170,7 +177,7 @@ export function serviceBinder({ settings }: Pick<AuthContext, 'settings'>, route
       unlinkIdentity: (provider, options) => ask('unlinkIdentity', 'POST', '/oauth/accounts/unlink', { provider, ...options }),
       redeemLinkTicket: (ticket, options) => ask('redeemLinkTicket', 'POST', '/oauth/link/redeem', { ticket, ...options }),
       listSessions: () => ask('listSessions', 'GET', '/sessions'),
-      revokeSession: (id) => ask('revokeSession', 'DELETE', '/sessions/:id', {}, { id }),
+      revokeSession: (id) => ask('revokeSession', 'DELETE', '/sessions/:id', {}, { params: { id } }),
       revokeOtherSessions: (input) => ask('revokeOtherSessions', 'POST', '/sessions/revoke-others', input),
     }
   }

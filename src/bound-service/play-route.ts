@@ -1,4 +1,5 @@
 import type { Request, RequestHandler, Response } from 'express'
+import { cookiesAfter } from '../http/cookies'
 import { outcomeOf } from '../http/outcome'
 import { type Route, settled } from '../http/routes'
 
@@ -23,7 +24,7 @@ export function playRoute(
   const cookies = res.getHeader('Set-Cookie')
   return new Promise<unknown>((resolve, reject) => {
     const steps: readonly RequestHandler[] = [...before, settled(handle)]
-    const asked = requestWith(req, method, given)
+    const asked = requestWith(req, res, method, given)
     const answer = answerBeside(res, () => {
       const outcome = outcomeOf(answer)
       if (outcome instanceof Error) reject(outcome)
@@ -40,9 +41,11 @@ export function playRoute(
   })
 }
 
-/** The same headers, client and cookies, with another body: whatever form the host has parsed, the route reads JSON. */
-function requestWith(req: Request, method: string, { params = {}, body = {} }: Given): Request {
-  const { 'transfer-encoding': _chunked, ...headers } = req.headers
+/** The same headers and client, with another body: whatever form the host has parsed, the route reads JSON. */
+function requestWith(req: Request, res: Response, method: string, { params = {}, body = {} }: Given): Request {
+  const { 'transfer-encoding': _chunked, cookie: _old, ...others } = req.headers
+  const cookie = cookiesAfter(req, res)
+  const headers = { ...others, ...(cookie !== '' && { cookie }) }
   const length = String(Buffer.byteLength(JSON.stringify(body)))
   const changed = {
     method, // a GET of the host that changes something is judged as the POST that it stands for

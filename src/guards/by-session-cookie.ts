@@ -4,7 +4,7 @@ import { askForClaims } from '../claims/ask-for-claims'
 import type { HostClaims } from '../claims/host-claims'
 import { AppError, ConfigurationError, ServiceUnavailableError } from '../errors'
 import { type AccessTokenClaims, authTimeOf } from '../session/access-token'
-import { findAliveSession, type LiveSession, type SessionContext, toPublicSession } from '../session/find-session'
+import { findAliveSession, hasNewerToken, type LiveSession, type SessionContext, toPublicSession } from '../session/find-session'
 import { clearSessionCookie, setSessionCookie } from '../session/session-cookie'
 import type { SessionWithUser } from '../store/auth-store'
 import { toPublicUser } from '../store/public-user'
@@ -15,7 +15,7 @@ import { keepSessionRow, sessionRowOf } from './session-row'
 
 /**
  * Finds who asks in delivery `session`: the living session of the cookie and its user, who may be inactive, by one query. Null: there is no
- * such session; a cookie that names none is cleared.
+ * such session; a cookie that names none is cleared, but for the older value of one that lives on.
  * @throws InvalidTokenError for a Bearer header, which is never ignored
  */
 export function sessionFinder(ctx: GuardContext): (req: Request, res: Response) => Promise<SessionAuth | null> | null {
@@ -58,11 +58,12 @@ async function find(ctx: GuardContext & SessionContext, req: Request, res: Respo
 async function readLive(ctx: GuardContext & SessionContext, req: Request, res: Response, token: string): Promise<SessionWithUser | null> {
   const live = await closed(() => findAliveSession(ctx, token))
   if (live) keepSessionRow(req, ctx.sessions, live)
+  const isOver = !live && !(await closed(() => hasNewerToken(ctx, token)))
   if (res.headersSent) return live // the host has answered while we were asking
-  if (!live) {
+  if (isOver) {
     clearSessionCookie(ctx, res)
     res.setHeader('Cache-Control', 'no-store')
-  } else if (live.hasSlid) sendAgain(ctx, res, token, live)
+  } else if (live?.hasSlid) sendAgain(ctx, res, token, live)
   return live
 }
 

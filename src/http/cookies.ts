@@ -22,6 +22,14 @@ export function readCookie(site: CookieSite, req: Request, name: string): string
   return typeof value === 'string' && value !== '' ? value : null
 }
 
+/** The Cookie header that the browser would send next, now that this answer has set and cleared some. Empty: none. */
+export function cookiesAfter(req: Request, res: Response): string {
+  const changed = new Map(setCookieLines(res).map((line) => [line.split('=', 1)[0], line]))
+  const kept = (req.headers.cookie ?? '').split(';').filter((pair) => pair !== '' && !changed.has(pair.split('=', 1)[0]?.trim()))
+  const set = [...changed.values()].filter((line) => !/; *expires=Thu, 01 Jan 1970/i.test(line)).map((line) => line.split(';', 1)[0])
+  return [...kept.map((pair) => pair.trim()), ...set].join('; ')
+}
+
 /** The names in a request's Cookie header, as often as they come. */
 export function cookieNames(req: Request): string[] {
   return (req.headers.cookie ?? '').split(';').map((pair) => pair.split('=', 1)[0]?.trim() ?? '')

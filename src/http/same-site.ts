@@ -42,6 +42,15 @@ export function refuseForeignForm(ctx: SiteContext, req: Request): void {
   if (!isOurs) refuseCrossSite(ctx, req)
 }
 
+/**
+ * For a GET that takes a person somewhere: refused in a frame or an image of another site, which could use up the person's rate limit
+ * unseen. Where cookies are meant for other sites' frames (`cookieSamesite: 'none'`) such a frame is a person's own.
+ */
+export function refuseEmbedding({ cookieSamesite }: Pick<Settings, 'cookieSamesite'>, { headers }: Request): void {
+  const isEmbedded = (headers['sec-fetch-dest'] ?? 'document') !== 'document' && headers['sec-fetch-site'] === 'cross-site'
+  if (isEmbedded && cookieSamesite !== 'none') throw new CsrfValidationFailedError({ details: { reason: 'site' } })
+}
+
 function isTrusted(settings: SiteContext['settings'], req: Request): boolean {
   const { origin } = req.headers
   if (origin !== undefined) return settings.trustedOrigins.includes(origin) || isOwn(settings, req, origin)

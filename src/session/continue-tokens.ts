@@ -4,7 +4,7 @@ import type { AuthContext } from '../context'
 import { AccountInactiveError, InvalidTokenError } from '../errors'
 import { toPublicUser } from '../store/public-user'
 import { signAccessToken } from './access-token'
-import { findLiveTokens } from './find-session'
+import { findLiveTokens, slideTokens } from './find-session'
 import { lasting } from './finish-login'
 import type { KeptTokens } from './keep-session'
 import { refresh } from './refresh'
@@ -22,11 +22,15 @@ export async function continueTokens(ctx: AuthContext, presented: string): Promi
   const { sessions } = ctx.store
   if (!sessions) return refreshStateless(ctx, presented)
   const at = ctx.now()
-  const live = await findLiveTokens({ ...ctx, sessions, sessionTokenKeys: ctx.keys['session-token'] }, presented)
+  const lookUp = { ...ctx, sessions, sessionTokenKeys: ctx.keys['session-token'] }
+  const found = await findLiveTokens(lookUp, presented)
+  if (!found) return null
+  const amr = amrFromText(found.session.amr)
+  const claims = await askForClaims(ctx, toPublicUser(found.user), amr)
+  // After the host was asked, which takes time: a refresh meanwhile has given the browser another token, and the old one is not sent again.
+  const live = await slideTokens(lookUp, found)
   if (!live) return null
   const { session, user, hasSlid } = live
-  const amr = amrFromText(session.amr)
-  const claims = await askForClaims(ctx, toPublicUser(user), amr)
   return {
     kind: 'session',
     userId: user.id,

@@ -60,34 +60,45 @@ export async function findLiveSession(ctx: SessionContext, token: string): Promi
 
 /** The same, also when the account is inactive; such a session is not moved on. */
 export async function findAliveSession(ctx: SessionContext, token: string): Promise<LiveSession | null> {
-  return findAlive(ctx, { kind: 'session', token, idleSeconds: ctx.settings.sessionTtlSeconds })
+  const found = await findByToken(ctx, 'session', token)
+  const live = found && isAlive(found.session, ctx.now()) ? await moveOn(ctx, found, ctx.settings.sessionTtlSeconds) : null
+  return live?.session.tokenHash === found?.session.tokenHash ? live : null
 }
 
-/** As `findLiveSession` for a refresh token, which is not used up. */
-export async function findLiveTokens(ctx: TokensContext, token: string): Promise<LiveSession | null> {
-  const found = await findAlive(ctx, { kind: 'tokens', token, idleSeconds: ctx.settings.refreshTokenTtlSeconds })
-  return found?.user.isActive ? found : null
+/** The living session of a refresh token and its active user. It is neither used up nor moved on. */
+export async function findLiveTokens(ctx: LiveContext, token: string): Promise<SessionWithUser | null> {
+  const found = await findByRefreshToken(ctx, token)
+  return found?.user.isActive && isAlive(found.session, ctx.now()) ? found : null
 }
 
-interface Wanted {
-  readonly kind: SessionKind
-  readonly token: string
-  /** From one use to the end. */
-  readonly idleSeconds: number
+/** Moves on what `findLiveTokens` found, where a minute has passed. Null: it has ended since. */
+export async function slideTokens(ctx: TokensContext, found: SessionWithUser): Promise<LiveSession | null> {
+  const live = await moveOn(ctx, found, ctx.settings.refreshTokenTtlSeconds)
+  return live?.user.isActive ? live : null
 }
 
 type LiveContext = SessionLookUp & Pick<AuthContext, 'now'>
 
-async function findAlive(ctx: LiveContext, { kind, token, idleSeconds }: Wanted): Promise<LiveSession | null> {
-  const found = await findByToken(ctx, kind, token)
-  if (!found || !isAlive(found.session, ctx.now())) return null
+/** @param idleSeconds from one use to the end */
+async function moveOn(ctx: LiveContext, found: SessionWithUser, idleSeconds: number): Promise<LiveSession | null> {
   const isDue = found.user.isActive && ctx.now() >= after(found.session.lastSeenAt, slideAfterSeconds)
   if (!isDue) return { ...found, hasSlid: false }
   const session = await slide(ctx, found.session, idleSeconds)
   if (session) return { session, user: found.user, hasSlid: true }
-  // Ended since it was read, which nothing revives; or a request beside this one was first to move it on.
-  const again = await findByToken(ctx, kind, token)
-  return again && isAlive(again.session, ctx.now()) ? { ...again, hasSlid: false } : null
+  // Ended since it was read, which nothing revives; or a request beside this one moved it on, or replaced its token.
+  const again = await ctx.sessions.find({ id: found.session.id })
+  const isAsked = again?.session.id === found.session.id && again.user.id === found.user.id
+  return isAsked && isAlive(again.session, ctx.now()) ? { ...again, hasSlid: false } : null
+}
+
+/**
+ * Whether the session of a cookie lives on under another value: `/reauthenticate` replaced it while this request was on its way, and the
+ * browser has the new one. Without the secret nobody can tell, and the answer is false.
+ */
+export async function hasNewerToken({ sessions, sessionTokenKeys: keys, now }: LiveContext, token: string): Promise<boolean> {
+  const named = keys && readSessionToken(keys, 'session', token)
+  const found = named && (await sessions.find({ id: named.id }))
+  return found?.session.id === named?.id && found !== null && isAlive(found.session, now()) && found.user.isActive
 }
 
 /** Ended ones too. Junk is refused by its MAC, without a query. */
@@ -121,7 +132,8 @@ export function isAlive({ revokedAt, expiresAt }: Pick<SessionRecord, 'revokedAt
 async function slide({ sessions, now }: LiveContext, session: SessionRecord, idleSeconds: number): Promise<SessionRecord | null> {
   const lastSeenAt = now()
   const slid = { lastSeenAt, expiresAt: earlier(after(lastSeenAt, idleSeconds), session.endsAt) }
-  return (await sessions.touch(session.id, after(lastSeenAt, -slideAfterSeconds), slid)) ? { ...session, ...slid } : null
+  const isFirst = await sessions.touch(session.id, after(lastSeenAt, -slideAfterSeconds), slid, session.tokenHash)
+  return isFirst ? { ...session, ...slid } : null
 }
 
 export function sessionsOf({ sessions }: AuthContext['store']): SessionStore {

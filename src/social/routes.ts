@@ -24,7 +24,7 @@ import { done } from '../http/description'
 import { askedLocale, localeOf } from '../http/locale'
 import { noteOutcome } from '../http/outcome'
 import { type Route, withBody } from '../http/routes'
-import { refusingCrossSite } from '../http/same-site'
+import { refuseEmbedding, refusingCrossSite } from '../http/same-site'
 import { sendEmpty, sendJson, sendRedirect } from '../http/send'
 import { text } from '../http/validate'
 import { wantsPage } from '../http/wants-page'
@@ -79,7 +79,7 @@ export function socialRoutes(ctx: AuthContext, guards: Guards): Route[] {
         refuses: [OAuthProviderNotConfiguredError, ValidationError, OAuthError, OAuthProviderUnavailableError],
       },
       refusesHead: true,
-      before: [navigationOnly, routeBudget(ctx, 'oauth_login')],
+      before: [navigationOnly(ctx), routeBudget(ctx, 'oauth_login')],
       handle: async (req, res) => {
         const { key, client } = registeredProvider(ctx, req)
         const notice = otherHost(req, redirectUriOf(ctx, key, client))
@@ -104,7 +104,7 @@ export function socialRoutes(ctx: AuthContext, guards: Guards): Route[] {
       },
       onError: redirectErrors(ctx),
     },
-    ...formPostRoutes(ctx, navigationOnly),
+    ...formPostRoutes(ctx, navigationOnly(ctx)),
     {
       method: 'GET',
       path: '/oauth/accounts',
@@ -149,13 +149,16 @@ export function socialRoutes(ctx: AuthContext, guards: Guards): Route[] {
 }
 
 /**
- * An image or a script of another site could begin logins in a person's browser, and spend the person's rate limit. It costs nothing to
+ * An image, a frame or a script of another site could begin logins in a person's browser, and spend the person's rate limit. It costs nothing to
  * refuse them, so they count in none.
  */
-const navigationOnly: RequestHandler = refusingCrossSite(({ headers }) => {
-  const mode = headers['sec-fetch-mode']
-  if (mode !== undefined && mode !== 'navigate') throw new CsrfValidationFailedError({ details: { reason: 'site' } })
-})
+function navigationOnly({ settings }: AuthContext): RequestHandler {
+  return refusingCrossSite((req) => {
+    refuseEmbedding(settings, req)
+    const mode = req.headers['sec-fetch-mode']
+    if (mode !== undefined && mode !== 'navigate') throw new CsrfValidationFailedError({ details: { reason: 'site' } })
+  })
+}
 
 async function callback(ctx: AuthContext, flow: RedirectFlow, req: Request, res: Response, login: LoginAttempt): Promise<void> {
   const { key, client } = registeredProvider(ctx, req)

@@ -44,7 +44,7 @@ function maxAgeOf({ settings }: GuardContext, { maxAgeSeconds = settings.freshSe
   throw new ConfigurationError('requireFresh: maxAgeSeconds must be a whole number of seconds, at least 1.')
 }
 
-/** Behind `requireSession`, its session counts; otherwise an access token is asked for, as `requireAuth` does. */
+/** Behind `requireSession`, its session counts. Otherwise this guard asks by itself, as `requireAuth` does: the one before may be another router's. */
 function behindAuth(
   ctx: GuardContext,
   guards: BaseGuards,
@@ -57,7 +57,8 @@ function behindAuth(
     remember(req, found.user)
   })
   return (req, res, next) => {
-    if (findRequestAuth(req)?.session) check(req, res, next)
+    const auth = findRequestAuth(req)
+    if (auth?.session && auth.claims === null) check(req, res, next)
     else authenticate(req, res, (error?: unknown) => (error ? next(error) : check(req, res, next)))
   }
 }

@@ -441,11 +441,10 @@ export interface SessionStore {
   /** Changes a session that is not revoked. True when there was one. */
   update(id: string, changes: SessionChanges): Promise<boolean>
   /**
-   * Moves `lastSeenAt` and `expiresAt` of a session that is alive at the new `lastSeenAt`, unless it was seen after `seenBy`
-   * already. Of
-   * any number of racers one gets true.
+   * Moves `lastSeenAt` and `expiresAt` of a session that is alive at the new `lastSeenAt` and still has the token with this hash, unless it
+   * was seen after `seenBy` already. Of any number of racers one gets true.
    */
-  touch(id: string, seenBy: Date, slid: Pick<SessionRecord, 'lastSeenAt' | 'expiresAt'>): Promise<boolean>
+  touch(id: string, seenBy: Date, slid: Pick<SessionRecord, 'lastSeenAt' | 'expiresAt'>, tokenHash: string): Promise<boolean>
   /** The living sessions of both kinds, oldest first. */
   listForUser(userId: string, at: Date): Promise<SessionRecord[]>
   /**

@@ -138,7 +138,7 @@ function sessionsOf(sessions: SessionStore, { only }: Recheck): SessionStore {
     lock: async (id, at) => only('sessions.lock', await sessions.lock(id, at), (session) => session.id === id),
     rotate: async (rotation) => only('sessions.rotate', await sessions.rotate(rotation), ({ session, user }) => session.userId === user.id),
     update: (id, changes) => sessions.update(id, changes),
-    touch: (id, seenBy, slid) => sessions.touch(id, seenBy, slid),
+    touch: (id, seenBy, slid, tokenHash) => sessions.touch(id, seenBy, slid, tokenHash),
     listForUser: async (userId, at) =>
       (await sessions.listForUser(userId, at)).filter((row) => only('sessions.listForUser', row, (session) => session.userId === userId)),
     revoke: (wanted, at) => sessions.revoke(wanted, at),

@@ -26,7 +26,7 @@ export const SESSION_CASES: Cases = [
         assert.equal(await sessions.find({ id }), null)
         assert.equal(await sessions.lock(id, AT), null)
         assert.equal(await sessions.update(id, { amr: 'pwd' }), false)
-        assert.equal(await sessions.touch(id, AT, { lastSeenAt: AT, expiresAt: AT }), false)
+        assert.equal(await sessions.touch(id, AT, { lastSeenAt: AT, expiresAt: AT }, freshHash()), false)
         assert.deepEqual(await sessions.listForUser(id, AT), [])
         assert.equal(await sessions.revoke({ id }, AT), false)
         assert.equal(await sessions.revokeForUser(id, AT), 0)
@@ -59,14 +59,16 @@ export const SESSION_CASES: Cases = [
       const moved = { lastSeenAt: later(1_000), expiresAt: later(2_000) }
       for (const fields of [FULL_SESSION, EMPTY_SESSION]) {
         const session = await withSession(store, fields)
-        assert.equal(await store.sessions.touch(session.id, later(-1), moved), false)
-        const racers = await Promise.all(Array.from({ length: 5 }, () => store.sessions.touch(session.id, AT, moved)))
+        const touch = (seenBy: Date, tokenHash = session.tokenHash) => store.sessions.touch(session.id, seenBy, moved, tokenHash)
+        assert.equal(await touch(later(-1)), false)
+        assert.equal(await touch(AT, freshHash()), false)
+        const racers = await Promise.all(Array.from({ length: 5 }, () => touch(AT)))
         assert.deepEqual(racers.filter(Boolean), [true])
         assert.deepEqual(await store.sessions.listForUser(session.userId, AT), [{ ...session, ...moved }])
       }
 
       for (const ended of [await withSession(store, { revokedAt: AT }), await withSession(store, { expiresAt: moved.lastSeenAt })]) {
-        assert.equal(await store.sessions.touch(ended.id, AT, moved), false)
+        assert.equal(await store.sessions.touch(ended.id, AT, moved, ended.tokenHash), false)
         assert.deepEqual((await store.sessions.find({ id: ended.id }))?.session, ended)
       }
     },
@@ -172,7 +174,7 @@ export const SESSION_CASES: Cases = [
         assert.equal(await store.sessions.revoke({ id: one.id }, later(6)), true)
         assert.equal(await store.sessions.revokeForUser(other.userId, later(6)), 1)
         for (const { id, userId, tokenHash } of [one, other]) {
-          assert.equal(await store.sessions.touch(id, AT, { lastSeenAt: later(4), expiresAt: later(60_000) }), false)
+          assert.equal(await store.sessions.touch(id, AT, { lastSeenAt: later(4), expiresAt: later(60_000) }, tokenHash), false)
           assert.equal(await store.sessions.rotate(rotationOf(tokenHash, { at: later(4) })), null)
           assert.deepEqual(await store.sessions.listForUser(userId, later(4)), [])
         }

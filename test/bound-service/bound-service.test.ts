@@ -1,4 +1,5 @@
 import express, { type Express, type Request, type Response } from 'express'
+import Joi from 'joi'
 import supertest from 'supertest'
 import { describe, expect, test } from 'vitest'
 import { type BoundService, errorHandler } from '../../src'
@@ -124,6 +125,21 @@ describe.each(deliveries)('auth.with(req, res) in delivery $tokenDelivery', ({ t
     expect((await submit(host, change, cookiesOf(fresh, names))).status).toBe(401)
   })
 
+  test('a second verb of the same request sees the cookies that the first one set and cleared', async () => {
+    const host = await start({ tokenDelivery })
+    const { email, userId } = await member(host)
+    const inAndOn = await submit(host, async (bound) => {
+      await bound.logIn({ email, password })
+      const inside = await bound.currentUser()
+      await bound.reauthenticate({ password })
+      await bound.logOut()
+      return [inside?.id, await bound.currentUser()]
+    })
+    expect(inAndOn.body.outcome).toEqual([userId, null])
+    for (const name of names) expect(cookieAttributes(inAndOn, name)).toMatchObject({ expires: expect.stringContaining('1970') })
+    expect(await host.knex('auth_sessions').where({ user_id: userId, revoked_at: null })).toEqual([])
+  })
+
   test('currentUser() is null for nobody, for nonsense and for an inactive account, and never throws', async () => {
     const host = await start({ tokenDelivery })
     const { email, userId } = await member(host)
@@ -161,6 +177,15 @@ describe('auth.with(req, res)', () => {
     expect(setCookies(free).map((line) => line.split('=')[0])).toEqual(setCookies(taken).map((line) => line.split('=')[0]))
     const refused = await submit(host, (bound) => bound.signUp({ email: 'no address', password: 'x' }))
     expect([refused.status, refused.body.code]).toEqual([422, 'VALIDATION_ERROR'])
+  })
+
+  test('fields of the host keep their names, also those that we have for fields of our own, and ours win', async () => {
+    const schema = Joi.object({ newEmail: Joi.string().required(), previousToken: Joi.string().required() })
+    const host = await start({ tokenDelivery: 'session' }, { signup: { schema } })
+    const fields = { newEmail: 'the shop’s own', previousToken: 'too', password: 'x', email: 'x' }
+    const joined = await submit(host, (bound) => bound.signUp({ email: 'free@example.test', password, fields }))
+    expect([joined.status, joined.body.outcome]).toEqual([203, expect.objectContaining({ activationRequired: true })])
+    expect(await host.knex('auth_users').where({ email: 'free@example.test' })).toHaveLength(1)
   })
 
   test('a mailed link: requested, and redeemed into a session', async () => {

@@ -3,6 +3,7 @@ import supertest from 'supertest'
 import { describe, expect, test, vi } from 'vitest'
 import {
   type AccessTokenClaimsHook,
+  type AuthStore,
   createAuthRouter,
   createGuards,
   createKnexStore,
@@ -12,7 +13,7 @@ import {
   getUser,
 } from '../../src'
 import { openSessionAs } from '../../src/testing'
-import { type LocalHost, type LocalOptions, otherPassword, password, post } from '../local/people'
+import { type LocalHost, type LocalOptions, otherPassword, password, post, sha256 } from '../local/people'
 import { authenticator } from '../mfa/authenticator'
 import { mfaSettings, onMfa } from '../mfa/people'
 import { attributesOf, by, type Device, device, idOf, member, rowsOf, sessionCookie } from '../server-session/devices'
@@ -97,6 +98,21 @@ describe('who is in, by the session cookie', () => {
     }
   })
 
+  test('a guard behind one of another router judges by its own cookie, not by what the other one found', async () => {
+    const [staff, shop] = [await start(), await start({ settings: { sessionCookieName: 'shop_session' } })]
+    for (const name of ['requireLiveSession', 'requireFresh', 'requireAuth'] as const)
+      shop.app.get(`/both/${name}`, staff.auth.guards.requireAuth(), shop.auth.guards[name](), show)
+    const clerk = await signIn(staff)
+    const { email, userId } = await member(shop)
+    const login = await post(shop, '/login', { email, password })
+    const customer = sessionCookie(login, 'shop_session')
+    for (const name of ['requireLiveSession', 'requireFresh', 'requireAuth']) {
+      const both = await get(shop, `/both/${name}`, { Cookie: `${clerk.cookie}; ${customer.cookie}` })
+      expect([name, both.status, both.body.auth?.sub]).toEqual([name, 200, userId])
+      expect((await get(shop, `/both/${name}`, by(clerk))).status).toBe(401)
+    }
+  })
+
   test('at most once a minute the session moves on, by one more statement, and the cookie goes out again', async () => {
     const host = await start()
     const ana = await signIn(host)
@@ -144,6 +160,45 @@ describe('who is in, by the session cookie', () => {
     }
     const nobody = await get(host, '/api/optionalAuth')
     expect([nobody.status, nobody.body, nobody.headers['set-cookie']]).toEqual([200, { auth: null }, undefined])
+  })
+
+  test('a late request with the value that /reauthenticate replaced is 401, and does not clear the new one', async () => {
+    const host = await start()
+    const ana = await signIn(host)
+    const renewed = sessionCookie(await post(host, '/reauthenticate', { password }, by(ana)).expect(200))
+    for (const name of refusing) {
+      const late = await get(host, `/api/${name}`, by(ana))
+      expect([name, late.status, late.headers['set-cookie']]).toEqual([name, 401, undefined])
+    }
+    expect((await get(host, '/api/requireUser', by(renewed))).status).toBe(200)
+    await host.auth.service.revokeSessions(ana.userId)
+    expect((await get(host, '/api/requireUser', by(ana))).headers['set-cookie']).toEqual([cleared])
+  })
+
+  test('a guard that moves the session on beside /reauthenticate does not set the old value again', async () => {
+    const { knex } = await start()
+    const store = createKnexStore({ knex })
+    let meanwhile = async () => {}
+    const slow: AuthStore = {
+      ...store,
+      sessions: {
+        ...store.sessions,
+        async touch(...slide) {
+          await meanwhile()
+          return store.sessions.touch(...slide)
+        },
+      },
+    }
+    const host = await start({ options: { store: slow } })
+    const ana = await signIn(host)
+    host.clock.advance(60)
+    meanwhile = async () => {
+      meanwhile = async () => {}
+      const row = (await rowsOf(host, ana.userId))[0]
+      await store.sessions.update(row?.id ?? '', { tokenHash: sha256('the value that /reauthenticate gave'), generation: 1 })
+    }
+    const late = await get(host, '/api/requireUser', by(ana))
+    expect([late.status, late.headers['set-cookie']]).toEqual([401, undefined])
   })
 
   test('an inactive account is 401, and 403 ACCOUNT_INACTIVE where the user is asked for', async () => {

@@ -87,11 +87,39 @@ describe.each(await databases())('GET {prefix}/continue on $name', (database) =>
           undefined,
         ])
       }
+    const frame = { 'Sec-Fetch-Mode': 'navigate', 'Sec-Fetch-Site': 'cross-site' }
+    for (const dest of ['iframe', 'frame', 'object', 'embed'])
+      expect((await goOn(host, person.refreshToken, { ...frame, 'Sec-Fetch-Dest': dest })).body['code']).toBe('CSRF_VALIDATION_FAILED')
     // A person who follows a link of another site, and a script of our own page.
-    expect((await goOn(host, person.refreshToken, { 'Sec-Fetch-Mode': 'navigate', 'Sec-Fetch-Site': 'cross-site' })).status).toBe(302)
+    expect((await goOn(host, person.refreshToken, { ...frame, 'Sec-Fetch-Dest': 'document' })).status).toBe(302)
     const limited = await goOn(host, person.refreshToken, { 'Sec-Fetch-Mode': 'cors', 'Sec-Fetch-Site': 'same-origin' })
     expect([limited.status, limited.body['code']]).toEqual([429, 'TOO_MANY_REQUESTS'])
     expect(await isAlive(host, person.refreshToken)).toBe(true)
+  })
+
+  test('X11: a frame of another site is let through where cookies are meant for such frames, and one of a sibling always', async () => {
+    const embedded = await ana({ cookieSamesite: 'none', cookieSecure: true })
+    const frame = { 'Sec-Fetch-Mode': 'navigate', 'Sec-Fetch-Dest': 'iframe' }
+    expect((await goOn(embedded.host, embedded.person.refreshToken, { ...frame, 'Sec-Fetch-Site': 'cross-site' })).status).toBe(302)
+    const { host, person } = await ana()
+    expect((await goOn(host, person.refreshToken, { ...frame, 'Sec-Fetch-Site': 'same-site' })).status).toBe(302)
+  })
+
+  test('X11: a refresh that ends while the host is asked for its claims keeps its cookie: the old one is not set again', async () => {
+    let meanwhile = async () => {}
+    const claims = async () => {
+      await meanwhile()
+      return {}
+    }
+    const { host, person } = await ana({}, { accessTokenClaims: claims })
+    host.clock.advance(3_600)
+    meanwhile = async () => {
+      meanwhile = async () => {}
+      expect(await isAlive(host, person.refreshToken)).toBe(true)
+    }
+    const answer = await goOn(host, person.refreshToken)
+    expect([answer.headers.location, accessOf(answer)?.sub]).toEqual(['/orders', person.userId])
+    expect(setCookieOf(answer as never, 'refresh_token')).toBeNull()
   })
 
   test('X11: a visit opens no grace window again: a used token ends the session, and gets no living one', async () => {

@@ -253,10 +253,14 @@ function storeOn(
           if (session) Object.assign(session, structuredClone(changes))
           return session !== undefined
         }),
-      touch: (id, seenBy, slid) =>
+      touch: (id, seenBy, slid, tokenHash) =>
         run(({ sessions }) => {
           const session = sessions.find(
-            (candidate) => candidate.id === id && isAlive(candidate, slid.lastSeenAt) && candidate.lastSeenAt <= seenBy,
+            (candidate) =>
+              candidate.id === id &&
+              candidate.tokenHash === tokenHash &&
+              isAlive(candidate, slid.lastSeenAt) &&
+              candidate.lastSeenAt <= seenBy,
           )
           if (session) Object.assign(session, slid)
           return session !== undefined

@@ -293,13 +293,19 @@ export const VERB_MUTANTS: readonly Mutant[] = [
     })),
   ),
   sessions('a touch that revives a revoked session', /^touch slides/, ({ sessions }, knex) => ({
-    async touch(id, seenBy, slid) {
+    async touch(id, ...slide) {
       await knex('auth_sessions').where({ id }).update({ revoked_at: null })
-      return sessions.touch(id, seenBy, slid)
+      return sessions.touch(id, ...slide)
     },
   })),
   sessions('a touch that ignores seenBy', /^touch slides/, ({ sessions }) => ({
-    touch: (id, _seenBy, slid) => sessions.touch(id, ever, slid),
+    touch: (id, _seenBy, ...slide) => sessions.touch(id, ever, ...slide),
+  })),
+  sessions('a touch that ignores the token', /^touch slides/, ({ sessions }) => ({
+    async touch(id, seenBy, slid) {
+      const found = await sessions.find({ id })
+      return found !== null && sessions.touch(id, seenBy, slid, found.session.tokenHash)
+    },
   })),
   sessions('an update that revives a revoked session', /^update changes what/, ({ sessions }, knex) => ({
     async update(id, changes) {
@@ -349,11 +355,11 @@ export const VERB_MUTANTS: readonly Mutant[] = [
     },
   })),
   sessions('a touch of an expired session', /^touch slides/, ({ sessions }, knex) => ({
-    async touch(id, seenBy, slid) {
+    async touch(id, ...slide) {
       await knex('auth_sessions')
         .where({ id })
         .update({ expires_at: knex.ref('ends_at') })
-      return sessions.touch(id, seenBy, slid)
+      return sessions.touch(id, ...slide)
     },
   })),
   sessions('revocations that do nothing', /^revokeForUser/, () => ({ revokeForUser: async () => 2 })),

@@ -60,8 +60,8 @@ export function sessionsStore(connection: Connection, tables: Tables): SessionSt
       return where !== null && Object.keys(row).length > 0 && updateFound(connection, 'sessions.update', sessions, where, row)
     },
 
-    async touch(id, seenBy, { lastSeenAt, expiresAt }) {
-      const where = sessions.match({ id, revokedAt: null })
+    async touch(id, seenBy, { lastSeenAt, expiresAt }, tokenHash) {
+      const where = sessions.match({ id, tokenHash, revokedAt: null })
       if (!where) return false
       const changes = sessions.toRow({ lastSeenAt, expiresAt })
       const moved = await connection.statement<number>('sessions.touch', (db) =>
