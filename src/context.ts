@@ -2,6 +2,7 @@ import type { Background } from './background'
 import type { AccessTokenClaimsHook } from './claims/ask-for-claims'
 import type { Settings } from './config/every-setting'
 import type { EventEmitter } from './events'
+import type { GuardRequest } from './http/guard-request'
 import type { AccessKey, Keys } from './keys'
 import type { Logger } from './logger'
 import type { Postman } from './mail/postman'
@@ -53,6 +54,7 @@ export interface AuthContext {
   /** Null: access tokens carry our own claims alone. */
   readonly accessTokenClaims: AccessTokenClaimsHook | null
   readonly signup: SignupOptions
+  readonly guardRequest: GuardRequest | null
   readonly onTakeOver: TakeOverHook | null
   readonly onProviderTokens: ProviderTokensHook | null
   /** What goes on after an answer. */

@@ -72,6 +72,7 @@ export function createContext(options: AuthRouterOptions): AuthContext {
     refusesEmailLink: options.refusesEmailLink ?? null,
     accessTokenClaims: options.accessTokenClaims ?? null,
     signup: options.signup ?? {},
+    guardRequest: options.guardRequest ?? null,
     onTakeOver: options.onTakeOver ?? null,
     onProviderTokens: options.onProviderTokens ?? null,
     background: createBackground(logger, { isDelayed: defendsTiming }),

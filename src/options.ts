@@ -7,6 +7,7 @@ import { nearestName } from './config/nearest-name'
 import { inputNames } from './config/settings'
 import { ConfigurationError } from './errors'
 import { refuseRequest } from './http/forgotten-call'
+import type { GuardRequest } from './http/guard-request'
 import { isJoiSchema, isStandardSchema, joiVersionOf, type SignupSchema } from './http/host-schema'
 import type { Logger } from './logger'
 import { type Mailer, type MailTemplates, mailTopics } from './mailer'
@@ -50,6 +51,12 @@ export interface AuthRouterOptions<Host extends HostTypes = HostTypes> {
    * gets a token (503).
    */
   accessTokenClaims?: AccessTokenClaimsHook<Host>
+  /**
+   * Your check in front of what costs something, such as a CAPTCHA: throw an `AppError` to refuse with it; anything else that is thrown is a 500,
+   * logged. It runs behind the route's limit and before every other one, with the parsed JSON in `req.body`, of which nothing has been
+   * checked yet. `link` is a request for an activation, reset or verification link.
+   */
+  guardRequest?: GuardRequest
   /**
    * Gets the provider's tokens at a login or link by redirect, so that you may call the provider's API: `(user, provider, tokens) => …`. We never
    * store them; seal them by `sealer(key)` before you do. Runs outside of our transactions, within 5 seconds; where it fails, the login
@@ -183,6 +190,7 @@ const known = {
   accessTokenClaims: true,
   signup: true,
   onTakeOver: true,
+  guardRequest: true,
   onProviderTokens: true,
   checkTables: true,
   timingDefence: true,
@@ -288,6 +296,7 @@ const rules: readonly (readonly [keyof AuthRouterOptions, Rule, string])[] = [
   ['refusesEmailLink', optional((value) => typeof value === 'function'), 'a function of a user that says true or false'],
   ['accessTokenClaims', optional((value) => typeof value === 'function'), 'a function of a user that returns an object of claims'],
   ['signup', optional(isObject), 'an object: { schema, admit, onSignup }'],
+  ['guardRequest', optional((value) => typeof value === 'function'), 'a function of a request and { action }'],
   ['onTakeOver', optional((value) => typeof value === 'function'), 'a function of a user and the store of the transaction'],
   ['onProviderTokens', optional((value) => typeof value === 'function'), 'a function of a user, a provider and its tokens'],
   ['timingDefence', optional((value) => typeof value === 'boolean'), 'true or false'],

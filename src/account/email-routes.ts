@@ -20,6 +20,7 @@ import { type EvidenceBody, evidenceOf } from '../first-proof/evidence'
 import { evidenceOfForm, oldPassword } from '../first-proof/evidence-of-form'
 import { getAuth } from '../guards/current-auth'
 import type { Guards } from '../guards/guards'
+import { hostGuard } from '../guards/host-guard'
 import { routeBudget } from '../guards/route-budget'
 import { sameSiteWhenByCookie } from '../guards/same-site'
 import { type Answer, shape, string } from '../http/description'
@@ -103,7 +104,7 @@ function verificationRoutes(ctx: AuthContext, signedIn: readonly RequestHandler[
         answers: [linkRequestAnswer('verify_url')],
         refuses: [AccountInactiveError, TooManyRequestsError],
       },
-      before: signedIn,
+      before: [...signedIn, ...hostGuard(ctx, 'link', 'email_verify_request')],
       body: Joi.object<{ previous_token?: string }>(previousToken),
       handle: (req, res, body) => requestVerification(ctx, req, res, body),
     }),

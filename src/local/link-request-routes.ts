@@ -4,6 +4,7 @@ import type { AuthContext } from '../context'
 import { type KnownDevice, previousToken, shownDevice } from '../device/known-device'
 import { takeLinkRequest } from '../device/link-limits'
 import { TooManyRequestsError } from '../errors'
+import { hostGuard } from '../guards/host-guard'
 import { readTypedAddress, typedAddress } from '../http/email-address'
 import { type Locale, localeOf } from '../http/locale'
 import { type Route, withBody } from '../http/routes'
@@ -62,6 +63,7 @@ export function linkRequestRoutes(ctx: AuthContext): Route[] {
       method: 'POST',
       path: request.path,
       describes: { summary: request.summary, answers: [linkRequestAnswer(request.field)], refuses: [TooManyRequestsError] },
+      before: hostGuard(ctx, 'link', request.name),
       body: Joi.object<LinkRequestBody>({ email: typedAddress, ...previousToken }),
       handle: (req, res, body) => answer(ctx, request, req, res, body),
     }),

@@ -13,6 +13,7 @@ import {
 } from '../errors'
 import { evidenceOf } from '../first-proof/evidence'
 import { bodyOnGrid } from '../guards/answer-grid'
+import { hostGuard } from '../guards/host-guard'
 import { routeBudget } from '../guards/route-budget'
 import { typedAddress } from '../http/email-address'
 import { localeOf } from '../http/locale'
@@ -64,7 +65,7 @@ export function loginRoutes(ctx: AuthContext, { base, delivery, before }: Delive
         refuses: [InvalidCredentialsError, LoginThrottledError],
       },
       loginShaped: true,
-      before,
+      before: [...before, ...hostGuard(ctx, 'login', 'login')],
       body: credentials,
       handle: async (ctx, req, res, body) => sendLogin(ctx, res, await logInBy(ctx, req, body, openFor(ctx, req)), delivery),
     }),
@@ -108,7 +109,7 @@ export function sessionLoginRoute(ctx: AuthContext): Route[] {
         refuses: [InvalidCredentialsError, LoginThrottledError],
       },
       loginShaped: true,
-      before: [sameSite(ctx)],
+      before: [sameSite(ctx), ...hostGuard(ctx, 'login', 'login')],
       body: credentials,
       handle: async (ctx, req, res, body) =>
         sendSessionLogin(ctx, res, await logInBy(ctx, req, body, openOnDevice(req, openServerSession(originOf(ctx, req))))),

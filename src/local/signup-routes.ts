@@ -6,6 +6,7 @@ import { openFor, setLoginCookies } from '../device/send-login'
 import { ConflictError, EmailTakenError, SignupThrottledError, ValidationError } from '../errors'
 import { newSignupId, setSignupBinding } from '../first-proof/signup-binding'
 import { onGrid } from '../guards/answer-grid'
+import { hostGuard } from '../guards/host-guard'
 import { type Description, flag, instant, type JsonSchema, shape, string, stringOrNull } from '../http/description'
 import { emailAddress } from '../http/email-address'
 import { askSchema, isJoiSchema, type StandardSchema } from '../http/host-schema'
@@ -75,7 +76,7 @@ export function signupRoutes(ctx: AuthContext, { base: path, delivery, before }:
         hostsBody: ctx.signup.schema,
         hostRefuses: ctx.signup.onSignup !== undefined,
       },
-      before,
+      before: [...before, ...hostGuard(ctx, 'signup', 'signup')],
       body: base,
       handle: async (ctx, req, res) => {
         const input = await readSignup(ctx, await readJsonBody(req, res))

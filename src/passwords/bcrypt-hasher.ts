@@ -44,6 +44,8 @@ export function bcryptHasher(options: BcryptOptions = {}): PasswordHasher {
     needsRehash: (hash) => (readBcryptCost(hash) ?? 0) < cost,
 
     unreadable: (hash) => (readBcryptCost(hash) === null ? 'unknown_format' : null),
+
+    reads: (hash) => readBcryptCost(hash) !== null,
   }
 }
 

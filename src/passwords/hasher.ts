@@ -38,6 +38,11 @@ export function argon2idHasher(options: Argon2idOptions = {}): Argon2idHasher {
   const run = createHashQueue({ concurrency, queue })
   const engine = loadArgon2()
   const bcrypt = once(loadBcrypt)
+  const unreadable = (hash: string) => {
+    if (readArgon2Parameters(hash) !== null) return null
+    if (readBcryptCost(hash) === null) return 'unknown_format'
+    return bcrypt() === null ? 'bcrypt_not_installed' : null
+  }
   return {
     engine: engine.name,
     hashLength: `$argon2id$v=19$m=${memoryCost},t=${timeCost},p=${parallelism}$`.length + saltAndHashLength,
@@ -60,11 +65,9 @@ export function argon2idHasher(options: Argon2idOptions = {}): Argon2idHasher {
       return stored.memoryCost < memoryCost || stored.timeCost < timeCost || stored.saltBytes < 16 || stored.hashBytes < 32
     },
 
-    unreadable(hash) {
-      if (readArgon2Parameters(hash) !== null) return null
-      if (readBcryptCost(hash) === null) return 'unknown_format'
-      return bcrypt() === null ? 'bcrypt_not_installed' : null
-    },
+    unreadable,
+
+    reads: (hash) => unreadable(hash) === null,
   }
 }
 

@@ -14,6 +14,8 @@ export interface PasswordHasher {
    * takes as long as any other. Absent: every hash counts as readable.
    */
   unreadable?(hash: string): UnreadableHash | null
+  /** Whether `verify` can work with this hash. Absent: nobody knows, and every hash counts as one that it can. */
+  reads?(hash: string): boolean
 }
 
 export interface HashOptions {

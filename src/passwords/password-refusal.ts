@@ -19,6 +19,14 @@ const texts: Readonly<Record<string, LocalizedText>> = {
     'en-US': 'This password is easy to guess. Please choose another one.',
     'pt-BR': 'Esta senha é fácil de adivinhar. Escolha outra.',
   },
+  breached: {
+    'en-US': 'This password was found in a data breach of another service. Please choose another one.',
+    'pt-BR': 'Esta senha apareceu em um vazamento de dados de outro serviço. Escolha outra.',
+  },
+  unchecked: {
+    'en-US': 'We could not check this password just now. Please try again in a moment.',
+    'pt-BR': 'Não foi possível verificar esta senha agora. Tente de novo em instantes.',
+  },
   missing_classes: {
     'en-US': 'Please use lower and upper case letters, digits and special characters.',
     'pt-BR': 'Use letras minúsculas e maiúsculas, números e caracteres especiais.',

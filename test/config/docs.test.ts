@@ -47,6 +47,7 @@ test('every option of the router is documented, and no other', () => {
     refusesEmailLink: true,
     accessTokenClaims: true,
     signup: true,
+    guardRequest: true,
     onTakeOver: true,
     onProviderTokens: true,
     checkTables: true,

@@ -1,11 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
-import type { Server } from 'node:http'
+import { createServer, type Server } from 'node:http'
 import { join } from 'node:path'
 import { OidcClient } from 'doorward'
 import { startFakeProvider } from 'doorward/testing'
 import supertest from 'supertest'
 import { afterEach, beforeAll, expect, test } from 'vitest'
+import * as captcha from '../../examples/captcha'
 import * as cookiesCsrf from '../../examples/cookies-csrf'
 import * as customProvider from '../../examples/custom-provider'
 import * as existingTables from '../../examples/existing-tables'
@@ -55,7 +56,7 @@ test('every example is on docs/examples.md, begins with what it shows, and impor
   const files = readdirSync(join(root, 'examples')).filter((name) => name.endsWith('.ts') && name !== 'minimal.ts')
   const page = readFileSync(join(root, 'docs/examples.md'), 'utf8')
 
-  expect(files).toHaveLength(7)
+  expect(files).toHaveLength(8)
   for (const file of files) {
     const source = readFileSync(join(root, 'examples', file), 'utf8')
     expect(page, file).toContain(`(../examples/${file})`)
@@ -119,6 +120,38 @@ test('mobile: a token of this application signs in, one of another does not', as
   const { body } = await send('ios')
   expect((await supertest(url).get('/api/hello').set('Authorization', `Bearer ${body.access_token}`)).status).toBe(200)
   expect((await send('another app')).body.code).toBe('OAUTH_TOKEN_AUDIENCE_MISMATCH')
+})
+
+test('captcha: nobody signs up, logs in or asks for a link without an answer that Cloudflare takes, once', async () => {
+  const good = new Set(['one', 'two', 'three', 'four'])
+  const asked: URLSearchParams[] = []
+  const cloudflare = createServer(async (req, res) => {
+    let body = ''
+    for await (const part of req) body += part
+    const form = new URLSearchParams(body)
+    asked.push(form)
+    const success = form.get('secret') === 'the site’s' && good.delete(form.get('response') ?? '')
+    const codes = success ? [] : ['timeout-or-duplicate']
+    res.end(JSON.stringify({ success, 'error-codes': codes, challenge_ts: '2026-11-01T00:00:00Z', hostname: 'localhost' }))
+  })
+  process.env.TURNSTILE_SECRET = 'the site’s'
+  const site = supertest(await serving(await captcha.start(0, memory, await serving(cloudflare.listen(0, '127.0.0.1')))))
+  const email = 'ana@example.com'
+  const send = async (path: string, body: object) => (await site.post(`/auth${path}`).send({ email, ...body })).status
+
+  const refused = [{}, { captcha: 'forged' }, { captcha: { toString: 'one' } }, { captcha: 'x'.repeat(3_000) }]
+  for (const path of ['/signup', '/login', '/activation/request', '/password-reset/request'])
+    for (const body of refused) expect([path, await send(path, { password, ...body })]).toEqual([path, 403])
+  expect(asked).toHaveLength(4) // only what looked like an answer
+  expect(asked[0]?.get('remoteip')).toBe('127.0.0.1')
+
+  expect(await send('/signup', { password, captcha: 'one' })).toBe(201)
+  expect(await send('/signup', { password, captcha: 'one' })).toBe(403)
+  expect(await send('/activation/request', { captcha: 'two' })).toBe(202)
+  expect(await send('/login', { password, captcha: 'three' })).toBe(401) // not active yet
+  cloudflare.closeAllConnections()
+  await new Promise((closed) => cloudflare.close(closed))
+  expect(await send('/login', { password, captcha: 'four' })).toBe(503)
 })
 
 test('guards only: another app checks tokens with nothing but the address of the keys', async () => {

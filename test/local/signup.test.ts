@@ -155,12 +155,17 @@ describe('signup', () => {
   })
 
   test('a refused password is explained in the language of the request, as the pages explain it', async () => {
-    const host = await start({ options: { passwordPolicy: { check: async () => 'breached' } } })
+    const host = await start({
+      options: { passwordPolicy: { check: async (given) => (given.startsWith('leaked') ? 'breached' : 'house_rule') } },
+    })
     const messageOf = async (given: string, language: string) =>
       (await post(host, '/signup', { email: newAddress(), password: given }, { 'Accept-Language': language })).body.details.message
 
     expect(await messageOf('short', 'pt-BR')).toBe('Escolha uma senha com pelo menos 12 caracteres.')
     expect(await messageOf('short', 'en')).toBe('Please choose a password of at least 12 characters.')
+    expect(await messageOf('leaked in a breach', 'pt')).toBe(
+      'Esta senha apareceu em um vazamento de dados de outro serviço. Escolha outra.',
+    )
     expect(await messageOf('a rule of the host refuses this', 'pt')).toBe('Esta senha não pode ser usada. Escolha outra.')
   })
 

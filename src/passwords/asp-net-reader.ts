@@ -1,0 +1,37 @@
+import { pbkdf2, timingSafeEqual } from 'node:crypto'
+import { promisify } from 'node:util'
+import { hasNul, mostIterations, type PasswordReader } from './password-reader'
+
+const derive = promisify(pbkdf2)
+
+/** KeyDerivationPrf of ASP.NET, in its order. */
+const digests = ['sha1', 'sha256', 'sha512']
+const version3 = 0x01
+const headerBytes = 13
+/** What Identity makes; a part of a key would be a key as well. */
+const keyBytes = 32
+const leastSaltBytes = 16
+
+/** Version 3 of ASP.NET Core Identity's hash: base64 of 0x01, the PRF, the iterations, the length of the salt, the salt and the key. */
+export function aspNetIdentityReader(): PasswordReader {
+  return {
+    name: 'aspnet-identity-v3',
+    reads: (hash) => parse(hash) !== null,
+    async verify(hash, password) {
+      const stored = parse(hash)
+      if (!stored || hasNul(password)) return false
+      return timingSafeEqual(await derive(password, stored.salt, stored.iterations, stored.key.length, stored.digest), stored.key)
+    },
+  }
+}
+
+function parse(hash: string): { digest: string; iterations: number; salt: Buffer; key: Buffer } | null {
+  if (!/^[A-Za-z0-9+/]{60,200}={0,2}$/.test(hash)) return null
+  const bytes = Buffer.from(hash, 'base64')
+  if (bytes[0] !== version3) return null
+  const [digest, iterations, saltBytes] = [digests[bytes.readUInt32BE(1)], bytes.readUInt32BE(5), bytes.readUInt32BE(9)]
+  const salt = bytes.subarray(headerBytes, headerBytes + saltBytes)
+  const key = bytes.subarray(headerBytes + saltBytes)
+  const isRight = saltBytes >= leastSaltBytes && key.length === keyBytes && iterations >= 1 && iterations <= mostIterations
+  return digest !== undefined && isRight ? { digest, iterations, salt, key } : null
+}

@@ -1,0 +1,102 @@
+import { createHash } from 'node:crypto'
+import { ConfigurationError } from '../errors'
+import { createHttpClient, type HttpClient } from '../http-client'
+import { inTime } from '../in-time'
+import type { PasswordPolicy } from './password-hasher'
+
+export interface BreachedPasswordsOptions {
+  /** Default: one of `createHttpClient()`. */
+  httpClient?: HttpClient
+  /** In how many breaches a password must have been found; default 1. */
+  minCount?: number
+  /** What becomes of a password when nobody answers: `allow` (default) takes it and logs a warning, `refuse` refuses it as `unchecked`. */
+  onFailure?: 'allow' | 'refuse'
+}
+
+const service = 'https://api.pwnedpasswords.com/range/'
+const deadlineMs = 1_000
+const keptMs = 3_600_000
+const mostKept = 1_000
+const prefixLength = 5
+
+/**
+ * A `passwordPolicy.check` that refuses, as `breached`, what stands in the list of Have I Been Pwned. It is told five of the forty characters of
+ * the password's SHA-1, and pads its answer, so that its length tells nothing either
+ * (https://haveibeenpwned.com/API/v3#PwnedPasswords). It has one second; an answer is kept for an hour, at most 1,000 of them.
+ * @throws ConfigurationError for an option out of range. The check throws HttpClientError or Error where nobody answers, with `allow`.
+ */
+export function breachedPasswords(options: BreachedPasswordsOptions = {}): NonNullable<PasswordPolicy['check']> {
+  const { httpClient, minCount, onFailure } = checkOptions(options)
+  const kept = new Map<string, KeptRange>()
+
+  return async (password) => {
+    const digest = createHash('sha1').update(password).digest('hex').toUpperCase()
+    try {
+      const suffixes = await rangeOf(kept, digest.slice(0, prefixLength), (prefix) => ask(httpClient, prefix, minCount))
+      return has(suffixes, digest.slice(prefixLength)) ? 'breached' : null
+    } catch (error) {
+      if (onFailure === 'refuse') return 'unchecked'
+      throw error
+    }
+  }
+}
+
+interface KeptRange {
+  /** On the monotonic clock. */
+  readonly until: number
+  readonly suffixes: Buffer
+}
+
+async function rangeOf(kept: Map<string, KeptRange>, prefix: string, ask: (prefix: string) => Promise<Buffer>): Promise<Buffer> {
+  const known = kept.get(prefix)
+  if (known && known.until > performance.now()) return known.suffixes
+  const suffixes = await ask(prefix)
+  kept.delete(prefix) // the newest stands last
+  kept.set(prefix, { until: performance.now() + keptMs, suffixes })
+  const [oldest] = kept.keys()
+  if (kept.size > mostKept && oldest !== undefined) kept.delete(oldest)
+  return suffixes
+}
+
+async function ask(httpClient: HttpClient, prefix: string, minCount: number): Promise<Buffer> {
+  const headers = { 'add-padding': 'true', 'user-agent': 'doorward' }
+  const call = httpClient(service + prefix, { headers, signal: AbortSignal.timeout(deadlineMs) })
+  const { status, body } = await inTime(call, deadlineMs, () => new Error('Have I Been Pwned did not answer within a second.'))
+  if (status !== 200) throw new Error(`Have I Been Pwned answered with status ${status}.`)
+  return suffixesOf(Buffer.from(body).toString(), minCount)
+}
+
+const line = /^([0-9A-F]{35}):(\d+)$/
+const bytesOfSuffix = 18
+
+/** Padding has the count 0. @throws Error for anything but the list, such as the page of a proxy */
+function suffixesOf(text: string, minCount: number): Buffer {
+  const lines = text.split(/\r?\n/).filter((row) => row !== '')
+  const rows = lines.map((row) => line.exec(row))
+  if (rows.length === 0 || rows.includes(null)) throw new Error('Have I Been Pwned answered with something that is no list.')
+  return Buffer.concat(rows.flatMap((row) => (row && Number(row[2]) >= minCount ? [bytesOf(row[1] ?? '')] : [])))
+}
+
+/** 35 hexadecimal characters, filled up: a third of the memory that the text takes. */
+function bytesOf(suffix: string): Buffer {
+  return Buffer.from(`${suffix}0`, 'hex')
+}
+
+function has(suffixes: Buffer, suffix: string): boolean {
+  const wanted = bytesOf(suffix)
+  for (let at = 0; at < suffixes.length; at += bytesOfSuffix) if (wanted.equals(suffixes.subarray(at, at + bytesOfSuffix))) return true
+  return false
+}
+
+function checkOptions(options: BreachedPasswordsOptions): Required<BreachedPasswordsOptions> {
+  const { httpClient, minCount = 1, onFailure = 'allow', ...unknown } = options
+  const [extra] = Object.keys(unknown)
+  if (extra !== undefined) throw new ConfigurationError(`breachedPasswords: unknown option ${extra}.`)
+  if (httpClient !== undefined && typeof httpClient !== 'function')
+    throw new ConfigurationError('breachedPasswords: httpClient must be a function, such as createHttpClient() returns.')
+  if (!Number.isInteger(minCount) || minCount < 1)
+    throw new ConfigurationError('breachedPasswords: minCount must be a whole number from 1 on.')
+  if (onFailure !== 'allow' && onFailure !== 'refuse')
+    throw new ConfigurationError("breachedPasswords: onFailure must be 'allow' or 'refuse'.")
+  return { httpClient: httpClient ?? createHttpClient({ timeoutMs: deadlineMs }), minCount, onFailure }
+}
