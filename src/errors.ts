@@ -18,6 +18,8 @@ export interface AppErrorOptions {
   cause?: unknown
   /** For developers, in place of `detail` in English: what failed and how to mend it. Never on the wire. */
   message?: string
+  /** For logs: why a guard refused, in a stable word that is more exact than the code. Never on the wire. */
+  reason?: string
 }
 
 const isAppError = Symbol.for('doorward.app-error.v1')
@@ -34,6 +36,8 @@ export class AppError extends Error {
   readonly details: Record<string, unknown>
   /** A sentence for people about `details`, which routes answer as `details.message`. */
   readonly explains?: LocalizedText
+  /** Why a guard refused, in a stable word. For logs. */
+  readonly reason?: string
 
   constructor(options: AppErrorOptions = {}) {
     const type = new.target
@@ -43,6 +47,8 @@ export class AppError extends Error {
     this.code = type.code
     this.detail = type.detail
     if (options.explains) this.explains = options.explains
+    // Not enumerable: what copies an error onto the wire does not show it.
+    if (options.reason) Object.defineProperty(this, 'reason', { value: options.reason })
     this.details = options.details ?? {}
     Object.defineProperty(this, isAppError, { value: true }) // not enumerable: nothing that prints or copies an error shows it
   }

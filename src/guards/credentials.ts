@@ -23,7 +23,7 @@ type DeliverySite = CookieSite & { readonly settings: Pick<Settings, 'tokenDeliv
 export function readCredential(site: DeliverySite, req: Request): Credential | null {
   const { tokenDelivery, accessCookieName, sessionCookieName } = site.settings
   const token = bearerToken(req)
-  if (token !== null && tokenDelivery === 'session') throw new InvalidTokenError()
+  if (token !== null && tokenDelivery === 'session') throw new InvalidTokenError({ reason: 'bearer_in_session_delivery' })
   if (token !== null) return { token, from: 'header' }
   if (tokenDelivery === 'bearer') return null
   const cookie = readCookie(site, req, tokenDelivery === 'session' ? sessionCookieName : accessCookieName)
@@ -38,12 +38,12 @@ function copyOf(text: string): string {
 function bearerToken(req: Request): string | null {
   const header = req.headers.authorization
   if (header === undefined) return null
-  if (isSentTwice(req.rawHeaders ?? [])) throw new InvalidTokenError()
+  if (isSentTwice(req.rawHeaders ?? [])) throw new InvalidTokenError({ reason: 'header_sent_twice' })
   // As nearly everybody writes it, read without the expressions below.
   if (header.startsWith('Bearer ') && header.length > 7 && header[7] !== ' ') return header.slice(7)
   if (!bearerScheme.test(header)) return null
   const token = bearer.exec(header)?.[1]
-  if (token === undefined) throw new InvalidTokenError()
+  if (token === undefined) throw new InvalidTokenError({ reason: 'no_token_in_header' })
   return copyOf(token)
 }
 

@@ -25,7 +25,7 @@ import { readCredential } from './credentials'
 import type { CsrfGuardOptions } from './csrf/csrf-guard'
 import { siteCsrf } from './csrf/site-csrf'
 import { getUser, type KnownAuth, rememberAuth } from './current-auth'
-import { refuse } from './refusing'
+import { logRefusal, refuse } from './refusing'
 import { type ClaimCheck, type ClaimName, claimCheck, type ExpectedClaim, type RoleOf, roleCheck } from './require-claim'
 import { redirectToLogin } from './require-login'
 import { requireSession } from './require-session'
@@ -113,7 +113,7 @@ export function guardsFor(ctx: GuardContext): BaseGuards {
   }
   const asking = (check: AuthCheck) =>
     looking((req, auth) => {
-      if (!auth) throw new UnauthorizedError()
+      if (!auth) throw new UnauthorizedError({ reason: 'nobody_signed_in' })
       return check(req, auth)
     })
   const authenticated = (check: AuthCheck, ...refuses: readonly Refusal[]) =>
@@ -152,7 +152,7 @@ export function guardsFor(ctx: GuardContext): BaseGuards {
       return authenticated(
         async (req, auth) => {
           const user = await loadUser(users, auth)
-          if (user.isAdmin !== true) throw new ForbiddenError()
+          if (user.isAdmin !== true) throw new ForbiddenError({ reason: 'not_admin' })
           rememberAuth(req, { ...auth, user })
         },
         AccountInactiveError,
@@ -210,6 +210,7 @@ export function guarding(
 ): RequestHandler {
   return step(check, (error, req, res, next) => {
     if (!res.headersSent && answer(error, req, res)) return
+    logRefusal(ctx.logger, error)
     const challenge = res.headersSent ? null : challengeOf(ctx, req, error)
     if (challenge !== null) res.setHeader('WWW-Authenticate', challenge)
     refuse(req, res, next, error, { logger: ctx.logger, defaultLocale: ctx.settings.defaultLocale })
@@ -250,14 +251,14 @@ function adminsOf(ctx: GuardContext): UserStore {
 /** A session comes with its user. */
 async function loadUser(users: UserStore, { claims, user: known }: KnownAuth): Promise<PublicUser> {
   const user = known ?? (await findUser(users, claims.sub))
-  if (!user) throw new UnauthorizedError()
+  if (!user) throw new UnauthorizedError({ reason: 'account_gone' })
   if (!user.isActive) throw new AccountInactiveError()
   return user
 }
 
 /** A token says nothing of that, and its account is not looked at. */
 function requireActive(auth: KnownAuth): KnownAuth {
-  if (auth.user?.isActive === false) throw new UnauthorizedError()
+  if (auth.user?.isActive === false) throw new UnauthorizedError({ reason: 'account_inactive' })
   return auth
 }
 

@@ -1,4 +1,5 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
+import { AppError } from '../errors'
 import { sendError } from '../http/error-envelope'
 import { type Locale, localeOf } from '../http/locale'
 import { step } from '../http/routes'
@@ -24,4 +25,11 @@ export function refuse(
   // The host answered while we were asking, say after a timeout of its own: there is nothing left to answer.
   if (res.headersSent) next(error)
   else sendError(req, res, error, { logger: told.logger, locale: localeOf(req, told.defaultLocale) })
+}
+
+/** Tells the log why a guard refused with 401 or 403: a word, and no value of the request. */
+export function logRefusal(logger: Logger, error: unknown): void {
+  if (!(error instanceof AppError) || (error.status !== 401 && error.status !== 403)) return
+  const { code, reason = String(error.details['reason'] ?? code.toLowerCase()) } = error
+  logger.info({ code, reason }, 'doorward: a guard refused a request')
 }

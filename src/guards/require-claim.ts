@@ -36,7 +36,7 @@ export function claimCheck(name: unknown, expected: unknown, logger: Logger): Cl
     typeof expected === 'function' ? askFunction(name, expected as (value: unknown) => unknown, logger) : equals(name, expected)
   return (claims) => {
     const value = Object.hasOwn(claims, name) ? (claims as Record<string, unknown>)[name] : undefined
-    if (value === undefined || !accepts(value)) throw new ForbiddenError()
+    if (value === undefined || !accepts(value)) throw new ForbiddenError({ reason: 'claim' })
   }
 }
 
@@ -73,6 +73,6 @@ export function roleCheck(roles: readonly unknown[]): ClaimCheck {
     throw new ConfigurationError("requireRole() needs at least one role, each a text: requireRole('editor', 'admin').")
   return (claims) => {
     const held: unknown = Object.hasOwn(claims, 'roles') ? (claims as { roles?: unknown }).roles : null
-    if (!Array.isArray(held) || !roles.some((role) => held.includes(role))) throw new ForbiddenError()
+    if (!Array.isArray(held) || !roles.some((role) => held.includes(role))) throw new ForbiddenError({ reason: 'role' })
   }
 }

@@ -18,7 +18,7 @@ export function requireSession(ctx: GuardContext): (req: Request, res: Response)
     if (ctx.settings.tokenDelivery === 'session') readCredential(ctx, req) // a Bearer header is never ignored there
     const token = readSessionCookie(ctx, req)
     const live = token === null ? null : await closed(() => findLiveSession({ ...ctx, sessions }, token))
-    if (token === null || live === null) throw new UnauthorizedError()
+    if (token === null || live === null) throw new UnauthorizedError({ reason: token === null ? 'nobody_signed_in' : 'session_over' })
     rememberAuth(req, { claims: null, user: toPublicUser(live.user), session: toPublicSession(live.session) })
     if (live.hasSlid) sendAgain(ctx, res, token, live)
   }

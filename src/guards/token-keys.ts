@@ -21,7 +21,7 @@ export function ownKeys(keys: readonly AccessKey[]): TokenKeys {
   return {
     find(header) {
       const key = findAccessKey(keys, header)
-      if (!key) throw new InvalidTokenError()
+      if (!key) throw new InvalidTokenError({ reason: 'unknown_key' })
       return key
     },
     isCurrent: () => true,
@@ -42,7 +42,7 @@ export function publishedKeys(keySet: KeySet, algorithms: readonly JwtAlgorithm[
   function published(header: PublishedHeader, read: VerificationKey): PublishedKey {
     const known = found.get(read)
     const algorithm = known?.algorithm ?? algorithms.find((candidate) => read.algorithms.includes(candidate))
-    if (algorithm === undefined || algorithm !== header.alg) throw new InvalidTokenError()
+    if (algorithm === undefined || algorithm !== header.alg) throw new InvalidTokenError({ reason: 'unknown_key' })
     const key = known ?? { algorithm, key: read.key, header }
     found.set(read, key)
     return key
@@ -53,7 +53,7 @@ export function publishedKeys(keySet: KeySet, algorithms: readonly JwtAlgorithm[
       return published(header, await keySet.find(header))
     } catch (error) {
       // A provider's refusals become those of a guard.
-      if (error instanceof OAuthTokenRejectedError) throw new InvalidTokenError({ cause: error })
+      if (error instanceof OAuthTokenRejectedError) throw new InvalidTokenError({ cause: error, reason: 'unknown_key' })
       if (!(error instanceof OAuthProviderUnavailableError)) throw error
       throw new ServiceUnavailableError({ cause: error, details: { retry_after_seconds: keySet.secondsUntilRetry() } })
     }
@@ -62,7 +62,7 @@ export function publishedKeys(keySet: KeySet, algorithms: readonly JwtAlgorithm[
   return {
     find(header) {
       // A token under a shared secret, or under what is not in the list, is refused before anything is fetched.
-      if (header.kid === null || !algorithms.includes(header.alg)) throw new InvalidTokenError()
+      if (header.kid === null || !algorithms.includes(header.alg)) throw new InvalidTokenError({ reason: 'unknown_key' })
       const read = keySet.known(header)
       return read ? published(header, read) : ask(header)
     },

@@ -108,7 +108,7 @@ export function verifyAccessToken(ctx: Pick<AuthContext, 'accessKeys' | 'now' | 
  * @throws InvalidTokenError
  */
 export function readTokenHeader(token: string): AccessTokenHeader {
-  if (token.length > maxLength || !/^[\w-]+\.[\w-]+\.[\w-]+$/.test(token)) throw new InvalidTokenError()
+  if (token.length > maxLength || !/^[\w-]+\.[\w-]+\.[\w-]+$/.test(token)) throw new InvalidTokenError({ reason: 'no_jwt' })
   const known = secretHeaders.find(({ encoded }) => token.startsWith(encoded))
   if (known) return known.header
   if (!latest || !token.startsWith(latest.encoded)) latest = readHeader(token.slice(0, token.indexOf('.') + 1))
@@ -172,10 +172,10 @@ export function refuseExpired({ exp }: AccessTokenClaims, now: Date): void {
  * a claim called `__proto__` must go nowhere. They are frozen, because many requests share them.
  */
 function readClaims(payload: unknown, header: AccessTokenHeader, profile: TokenProfile | null): AccessTokenClaims {
-  if (typeof payload !== 'object' || payload === null || Array.isArray(payload)) throw new InvalidTokenError()
+  if (typeof payload !== 'object' || payload === null || Array.isArray(payload)) throw new InvalidTokenError({ reason: 'signature' })
   const profileClaims = readProfileClaims(profile, header.typ, payload as Record<string, unknown>)
   const { amr, auth_time: authTime, email, exp, iat, nbf, sid, sub, typ } = payload as Record<string, unknown>
-  if (typ !== 'access') throw new UnauthorizedError()
+  if (typ !== 'access') throw new UnauthorizedError({ reason: 'no_access_token' })
   if (nbf !== undefined) throw new InvalidTokenError() // one more time to obey, and no token of ours has it
   if (typeof sub !== 'string' || sub.length < 1 || sub.length > 64) throw new InvalidTokenError()
   if (sid !== undefined && (typeof sid !== 'string' || sid.length < 1 || sid.length > 64)) throw new InvalidTokenError()

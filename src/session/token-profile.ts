@@ -54,7 +54,7 @@ export function readProfileClaims(
   }
   if (!profile || iss !== profile.issuer || typeof client_id !== 'string' || typeof jti !== 'string') throw new InvalidTokenError()
   const named: unknown[] = [aud].flat()
-  if (!profile.audiences.some((audience) => named.includes(audience))) throw new InvalidTokenError()
+  if (!profile.audiences.some((audience) => named.includes(audience))) throw new InvalidTokenError({ reason: 'audience' })
   if (!named.every((audience) => typeof audience === 'string')) throw new InvalidTokenError()
   return { iss, aud: typeof aud === 'string' ? aud : Object.freeze(named as string[]), client_id, jti } // each of them was looked at
 }

@@ -88,17 +88,17 @@ async function findSessionAndUser(ctx: GuardContext, req: Request): Promise<Sess
   const { users, sessions } = ctx.store ?? {}
   if (!sessions) {
     const user = requireActive(await users?.find(claims?.sub ?? ''))
-    if (!users || !claims || isSuperseded({ store: { users } }, claims, user)) throw new InvalidTokenError()
+    if (!users || !claims || isSuperseded({ store: { users } }, claims, user)) throw new InvalidTokenError({ reason: 'superseded' })
     return { session: null, user, ageSeconds: ageOf(ctx.now(), claims, null) }
   }
   const found = await findNamedSession({ ...ctx, sessions }, req, claims, req.body)
   if (found) requireActive(found.user)
-  if (!found || !isAlive(found.session, ctx.now())) throw new InvalidTokenError()
+  if (!found || !isAlive(found.session, ctx.now())) throw new InvalidTokenError({ reason: 'session_over' })
   return { ...found, ageSeconds: ageOf(ctx.now(), claims, found.session) }
 }
 
 function requireActive(user: UserRecord | null | undefined): UserRecord {
-  if (!user) throw new UnauthorizedError()
+  if (!user) throw new UnauthorizedError({ reason: 'account_gone' })
   if (!user.isActive) throw new AccountInactiveError()
   return user
 }

@@ -4,7 +4,7 @@ import { step } from '../../http/routes'
 import { isObject, refuseUnknownOptions } from '../../options'
 import { refusedOrigin } from '../../setup-notices/login-notices'
 import type { GuardContext } from '../guards'
-import { refuse } from '../refusing'
+import { logRefusal, refuse } from '../refusing'
 import { type CsrfGuardOptions, csrfCheck, csrfOptionNames, headerToken } from './csrf-guard'
 
 /** The guard of a router: it knows the public origin, the trusted ones and the cookies' names, and tells the log of an origin. */
@@ -23,6 +23,7 @@ export function siteCsrf(ctx: GuardContext, options: CsrfGuardOptions): RequestH
     const isForeign = error instanceof CsrfValidationFailedError && error.details['reason'] === 'origin'
     const notice = isForeign && origin !== undefined ? refusedOrigin(origin) : null
     if (notice) notices.tell(notice)
+    logRefusal(logger, error)
     refuse(req, res, next, error, { logger, defaultLocale })
   })
 }
