@@ -80,6 +80,7 @@ const startsProcesses = [
   'test/guards/key-rotation.test.ts',
   'test/guards/two-copies.test.ts',
   'test/package/**',
+  'test/social/foreign-providers.test.ts',
   'test/store/time-zones.test.ts',
   'test/throttle/shared-counters.test.ts',
 ]
