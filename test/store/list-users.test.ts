@@ -46,7 +46,7 @@ describe.each(await databases())('24.7: filters among many users on $name', (dat
     const { knex } = opened
     await createAuthTables(knex)
     const { users } = createKnexStore({ knex })
-    const names = ['', 'a', 'ab', 'aB', 'a\ud7ffz', 'a\ue000z', 'a\u{10ffff}z', 'b', '%', '_']
+    const names = ['', 'a', 'ab', 'aB', 'a\ud7ffz', 'a\ue000z', 'a\u{10ffff}z', 'b', '%', '%x', '_', '|', '|%', '\\', '\\%']
     for (const [index, name] of names.entries()) await users.insert(newUser({ name, createdAt: new Date(1_700_000_000_000 + index) }))
     const found = async (value: string) => {
       const page = await users.list({ filters: [{ field: 'name', operator: 'startswith', value }], after: null, limit: 50 })

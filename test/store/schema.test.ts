@@ -100,12 +100,31 @@ for (const database of await databases()) {
       const config = { migrationSource, tableName: 'auth_migrations' }
       await knex.migrate.latest(config)
       await createKnexStore({ knex }).users.insert(newUser())
-      const indexes = ['auth_users_admins', database.name === 'postgres' ? 'auth_users_email_bytes' : 'auth_users_list']
+      const lists = {
+        sqlite: ['auth_users_list'],
+        postgres: ['auth_users_email_bytes'],
+        mariadb: ['', '_email', '_name'].map((text) => `auth_users_list${text}`),
+      }
+      const indexes = ['auth_users_admins', ...lists[database.name]]
       const drop = (index: string) => knex.schema.alterTable('auth_users', (table) => table.dropIndex([], index))
       for (const index of indexes) await drop(index) // it was there
       await createAuthTables(knex) // and is again, on a table with rows
       await knex.migrate.down(config)
       for (const index of indexes) await expect(drop(index)).rejects.toThrow()
+    })
+
+    test('24.7: names get the width that an index can hold, and nobody can have chosen a longer one', async () => {
+      opened = await database.open()
+      const { knex } = opened
+      const config = { migrationSource, tableName: 'auth_migrations' }
+      await knex.migrate.latest(config)
+      await knex.migrate.down(config)
+      const { users } = createKnexStore({ knex })
+      const [usual, longest] = [await users.insert(newUser({ name: 'Zoë' })), await users.insert(newUser({ name: 'é'.repeat(300) }))]
+      await createAuthTables(knex)
+      await createAuthTables(knex)
+      const names = [(await users.find(usual.id))?.name, (await users.find(longest.id))?.name?.length]
+      expect(names).toEqual(['Zoë', database.name === 'mariadb' ? 255 : 300])
     })
 
     test('counters are found by their whole key, byte for byte, and the ended ones by an index', async () => {

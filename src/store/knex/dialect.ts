@@ -60,7 +60,8 @@ export interface Dialect {
 
 /**
  * Conditions on a text `:column:`, byte for byte whatever its collation, with `:value`. Functions rather than LIKE, which
- * has wildcards, and ignores case on SQLite.
+ * has wildcards, and ignores case on SQLite. `startswith` has more bindings, for what an index serves: `:after`, the first text behind all
+ * that begin with the value, or null; `:prefix`, the value as a pattern of LIKE, with `|` before its wildcards.
  */
 export interface TextConditions {
   /** The two sides of a comparison. */

@@ -9,7 +9,7 @@ import type { Dialect } from './dialect'
 import { dialectOf } from './dialect-of'
 import type { Queryable } from './queryable'
 import { VERSIONS } from './schema-versions'
-import type { AddedIndex, TableSchema, UsersKey, Version } from './version'
+import type { AddedIndex, NarrowedColumn, TableSchema, UsersKey, Version } from './version'
 
 /**
  * Makes the default tables where they are missing, and brings those of an earlier version up to date. Idempotent, and safe when several
@@ -81,6 +81,8 @@ async function up(knex: Knex, version: Version, hostTables: HostTables): Promise
 async function down(knex: Knex, version: Version, hostTables: HostTables): Promise<void> {
   const dialect = dialectOf(knex)
   for (const index of addedIndexes(version, hostTables, dialect)) await dropIndex(knex, dialect, index)
+  for (const { table, column, from } of narrowedColumns(version, hostTables, dialect))
+    await knex.raw(`alter table ${table} modify ${column} ${from}`)
   for (const { name } of ownTables(version, hostTables).toReversed()) await knex.schema.dropTableIfExists(name)
   const replaced = VERSIONS.slice(0, VERSIONS.indexOf(version)).flatMap(({ tables }) => tables)
   const tables = replaced.filter(({ name }) => version.move?.replaces.includes(name))
@@ -106,6 +108,18 @@ async function makeTables(db: Queryable, dialect: Dialect, version: Version, hos
   for (const table of ownTables(version, hostTables))
     for (const statement of statements(table, dialect, users, options)) await db.raw(statement)
   await move?.finish(db, dialect, users, new Date())
+  for (const column of narrowedColumns(version, hostTables, dialect)) await narrow(db, dialect, column)
+}
+
+function narrowedColumns({ narrowed = [] }: Version, hostTables: HostTables, { types }: Dialect): readonly NarrowedColumn[] {
+  return narrowed.filter((column) => isOurs(column, hostTables) && column.from === types.text)
+}
+
+async function narrow(db: Queryable, dialect: Dialect, { table, column, from, characters }: NarrowedColumn): Promise<void> {
+  const type = await dialect.columnType(db, table, column)
+  if (type?.split(' ', 1)[0] !== from) return
+  await db.raw(`update ${table} set ${column} = left(${column}, ${characters}) where char_length(${column}) > ${characters}`)
+  await db.raw(`alter table ${table} modify ${column} varchar(${characters})`)
 }
 
 /** What the other tables refer to. */

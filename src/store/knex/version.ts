@@ -6,6 +6,8 @@ import type { Queryable } from './queryable'
 export interface Version {
   readonly name: string
   readonly tables: readonly TableSchema[]
+  /** Columns of tables of earlier versions that become narrower. */
+  readonly narrowed?: readonly NarrowedColumn[]
   /** On tables of earlier versions, which may have rows. */
   readonly indexes?: readonly AddedIndex[]
   /** Moves rows out of tables of earlier versions, which end with it. */
@@ -22,6 +24,17 @@ export interface Move {
   begin(db: Queryable, dialect: Dialect): Promise<void>
   /** After that. */
   finish(db: Queryable, dialect: Dialect, users: UsersKey, now: Date): Promise<void>
+}
+
+/** A text column that gets a bounded width, on the databases that know the type it has. Longer values are cut. */
+export interface NarrowedColumn {
+  readonly table: string
+  /** As in `TableSchema`. */
+  readonly record: keyof HostTables | null
+  readonly column: string
+  /** The type it has before. */
+  readonly from: string
+  readonly characters: number
 }
 
 export interface AddedIndex extends IndexSchema {

@@ -76,7 +76,8 @@ function whereFound(query: Knex.QueryBuilder, users: Table<UserRecord>, dialect:
   if (!isText(field) || !canBe(users, field, value)) query.whereNull(users.column('id'))
   else {
     const needle = operator === 'icontains' ? dialect.text.foldedValue(value) : value
-    query.whereRaw(dialect.text[operator], { column: users.column(field), value: needle, after: textAfter(needle) })
+    const prefix = `${needle.replaceAll(/[|%_]/g, '|$&')}%`
+    query.whereRaw(dialect.text[operator], { column: users.column(field), value: needle, after: textAfter(needle), prefix })
   }
 }
 
