@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { rmSync, writeFileSync } from 'node:fs'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { basename, join } from 'node:path'
 import { buildSync } from 'esbuild'
@@ -26,6 +26,7 @@ function build(): void {
   if (status !== 0) process.exit(status ?? 1)
   bundle(entries().map(nameOf))
   for (const entry of entries()) writeEntry(entry)
+  bundleCommand()
 }
 
 /** `index` of `./dist/index.js`, which is `src/index.ts`. */
@@ -47,6 +48,28 @@ function bundle(names: readonly string[]): void {
     banner: { js: "'use strict'" }, // as every module was that is in it
     logLevel: 'warning',
   })
+}
+
+/** Packages that the command's file brings with it, so that hosts need not install them. */
+const bundled = ['csv-parse', 'csv-stringify']
+
+/** The command is a file of its own: the library does not load it, nor it the library. */
+function bundleCommand(): void {
+  const { dependencies, peerDependencies } = require('../package.json') as Record<string, Record<string, string>>
+  buildSync({
+    entryPoints: [join(root, 'src/command/main.ts')],
+    absWorkingDir: root,
+    bundle: true,
+    external: Object.keys({ ...dependencies, ...peerDependencies }),
+    platform: 'node',
+    format: 'cjs',
+    target: 'node20',
+    outfile: join(root, 'dist/cli.js'),
+    banner: { js: "#!/usr/bin/env node\n'use strict'" },
+    logLevel: 'warning',
+  })
+  const licences = bundled.map((name) => `${name}\n\n${readFileSync(join(root, 'node_modules', name, 'LICENSE'), 'utf8')}`)
+  writeFileSync(join(root, 'dist/cli.LICENSES.txt'), licences.join('\n\n'))
 }
 
 /** Every subpath of `exports` that both module systems can reach. */

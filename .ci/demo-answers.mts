@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 
-/** `npm run demo`, as a newcomer types it: it prints an address; its pages answer, in each delivery; and Ctrl-C ends it. */
+/** `npm run demo`, as a newcomer types it: it prints an address; its pages and the library's answer; and Ctrl-C ends it. */
 
 const deadline = Date.now() + 120_000
 
@@ -20,11 +20,11 @@ async function main(): Promise<void> {
     const address = await answeringAddress(() => printed, ended)
     const outbox = await html(new URL('/outbox', address).href)
     if (!outbox?.includes('Demo only.')) throw new Error('the demo has no outbox')
-    for (const delivery of ['cookie', 'session', 'both', 'bearer']) {
-      const page = await html(new URL(`/?delivery=${delivery}`, address).href)
-      if (!page?.includes(`data-delivery="${delivery}"`)) throw new Error(`the demo has no delivery ${delivery}`)
+    for (const path of ['login', 'signup', 'forgot-password']) {
+      const page = await html(new URL(`/accounts/auth/${path}`, address).href)
+      if (!page?.includes('Doorward demo')) throw new Error(`the demo has no page ${path}`)
     }
-    console.log('The demo answers in each delivery, and so does its outbox.')
+    console.log('The demo answers, and so do its outbox and the pages of the library.')
   } finally {
     if (demo.pid && demo.exitCode === null) process.kill(-demo.pid, 'SIGINT')
     await Promise.race([ended, tooLate('the demo did not end')])

@@ -1,18 +1,18 @@
 /**
  * Authentication method references (RFC 8176 style): which methods actually ran for a session.
- * `ext` (external provider) and `email` (a mailed link) are ours; the registry has neither.
+ * `ext` (external provider), `email` (a mailed link) and `passkey` are ours; the registry has none of them.
  */
-export type AuthMethod = 'pwd' | 'ext' | 'otp' | 'email'
+export type AuthMethod = 'pwd' | 'ext' | 'otp' | 'email' | 'passkey'
 
-const methods: ReadonlySet<string> = new Set<AuthMethod>(['pwd', 'ext', 'otp', 'email'])
+const methods: ReadonlySet<string> = new Set<AuthMethod>(['pwd', 'ext', 'otp', 'email', 'passkey'])
 
 export function isAuthMethod(value: unknown): value is AuthMethod {
   return typeof value === 'string' && methods.has(value)
 }
 
-/** What a second factor adds. Two first steps, `pwd` and `ext` say, are not two factors. */
+/** What a second factor adds; a passkey is two by itself, since its user was verified. Two first steps, `pwd` and `ext` say, are not two factors. */
 export function isSecondFactor(method: AuthMethod): boolean {
-  return method === 'otp'
+  return method === 'otp' || method === 'passkey'
 }
 
 /** How the list is kept on a refresh-token row: space separated. */

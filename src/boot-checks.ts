@@ -1,17 +1,20 @@
 import { isTest } from './config/environment'
 import type { Settings } from './config/every-setting'
+import { hasPasswords } from './config/has-passwords'
 import { publicUrlNames } from './config/settings'
 import { isAbsoluteAddress } from './config/web-address'
 import { ConfigurationError } from './errors'
-import { isJoiSchema, keysOf } from './http/host-schema'
+import { checkedLanguages } from './http/checked-languages'
+import { isJoiSchema, keysOf, requiredFieldsOf } from './http/host-schema'
 import type { Logger } from './logger'
 import { type AuthRouterOptions, hasMethods, requirePrefix } from './options'
 import { writableFields } from './profile/writable-fields'
 import { isPassportProvider, type Provider } from './providers/passport-provider'
 import type { AuthStore } from './store/auth-store'
+import { themeFault } from './theme/theme-fault'
 import { seeTroubleshooting } from './troubleshooting'
 
-/** What is known when the door is about to open. */
+/** Everything that the boot checks and warnings read. */
 export interface Boot {
   options: AuthRouterOptions
   settings: Settings
@@ -22,7 +25,7 @@ export interface Boot {
   logger: Logger
 }
 
-/** Must be true before we open: one small function per requirement, each sentence naming the piece and the fix. */
+/** Rejects a wrong set-up: one small function per requirement, each message naming the piece and the fix. */
 export function runBootChecks(boot: Boot): void {
   for (const check of requirements) check(boot)
 }
@@ -44,9 +47,16 @@ const requirements: readonly ((boot: Boot) => void)[] = [
   checkLinksStayOutOfBodies,
   checkTimingDefence,
   checkLinkTemplates,
+  checkPasswordLogin,
+  checkEmailLogin,
+  checkEmailLoginAddress,
+  checkEmailLoginSignup,
   checkLinkOrigin,
   checkSecondFactor,
+  checkPasskeyTable,
   checkFieldsDescribed,
+  checkTheme,
+  checkLanguages,
 ]
 
 function checkPrefix({ prefix }: Boot): void {
@@ -62,7 +72,7 @@ function checkProviderKeys({ providers }: Boot): void {
   }
 }
 
-/** A client of the host's own may be plain JavaScript: what it lacks is said here, not by a TypeError in the flow. */
+/** A host's own client may be plain JavaScript, so its missing members are named here instead of by a TypeError in a login. */
 function checkProviderClients({ providers }: Boot): void {
   for (const [key, client] of providers) {
     const lack = lackOf(client)
@@ -98,7 +108,7 @@ function checkProviderRegistered({ settings, providers }: Boot): void {
   }
 }
 
-/** Left out it would be off, and every social login a 404; an explicit false turns it off for a while. */
+/** By default it is off, and every social login would be 404. An explicit false says that this is meant. */
 function checkSocialLoginIsChosen({ options, providers }: Boot): void {
   const { oauthEnabled } = options.settings
   if (providers.size === 0 || (oauthEnabled !== undefined && oauthEnabled !== '')) return
@@ -121,20 +131,20 @@ function checkNameColumn({ settings, store }: Boot): void {
   }
 }
 
-/** A stateless token is never spent, so there is nothing a window could be about. */
+/** A stateless token may be used any number of times, so there is no reuse to forgive. */
 function checkGraceWindow({ settings, store }: Boot): void {
   if (settings.refreshReuseGraceSeconds > 0 && !store.sessions) {
     throw new ConfigurationError(
-      'refreshReuseGraceSeconds (AUTH_REFRESH_REUSE_GRACE_SECONDS) is above 0 but the store keeps no sessions; wire `sessions` in your store, or leave the window at 0.',
+      'refreshReuseGraceSeconds (AUTH_REFRESH_REUSE_GRACE_SECONDS) is above 0 but the store keeps no sessions; wire `sessions` in your store, or leave the setting at 0.',
     )
   }
 }
 
-/** A stateless session is known by its token alone, so its freshness has to be in there. */
+/** A stateless session exists only in its token, so the token has to say when the person signed in. */
 function checkSessionClaims({ settings, store }: Boot): void {
   if (!settings.accessTokenSessionClaims && !store.sessions) {
     throw new ConfigurationError(
-      'accessTokenSessionClaims (AUTH_ACCESS_TOKEN_SESSION_CLAIMS) is false but the store keeps no sessions, so nothing would say when a person signed in; wire `sessions` in your store, or leave the setting at true.',
+      'accessTokenSessionClaims (AUTH_ACCESS_TOKEN_SESSION_CLAIMS) is false but the store keeps no sessions, so it is unknown when a person signed in; wire `sessions` in your store, or leave the setting at true.',
     )
   }
 }
@@ -147,7 +157,7 @@ function checkSessionDelivery({ settings, store }: Boot): void {
   }
 }
 
-/** Browsers take a cookie for another site's form (`SameSite=None`) from a secure site only. */
+/** Browsers send a cookie with another site's form only if it is `SameSite=None`, which has to be secure. */
 function checkFormPost({ settings, providers }: Boot): void {
   const [key] = [...providers].find(([, client]) => !isPassportProvider(client) && client.responseMode !== undefined) ?? []
   if (key === undefined || settings.cookieSecure) return
@@ -156,7 +166,7 @@ function checkFormPost({ settings, providers }: Boot): void {
   )
 }
 
-/** Never taken from the Host header, so it has to be said (RFC 6749 section 3.1.2; RFC 9700 section 4.1). */
+/** The origin is never taken from the Host header, so it must be configured (RFC 6749 section 3.1.2; RFC 9700 section 4.1). */
 function checkRedirectUris({ settings, providers }: Boot): void {
   if (!settings.oauthEnabled) return
   for (const [key, client] of providers) {
@@ -177,63 +187,114 @@ function checkRedirectUris({ settings, providers }: Boot): void {
 function checkProvenEmails({ settings, store }: Boot): void {
   if (!settings.oauthLinkByVerifiedEmail || store.users.fields.has('emailVerifiedAt') || settings.assumeEmailsProven) return
   throw new ConfigurationError(
-    'oauthLinkByVerifiedEmail (AUTH_OAUTH_LINK_BY_VERIFIED_EMAIL) is true but the users table has no `email_verified_at` column, so nobody knows whose addresses are proven; add the column, or set assumeEmailsProven (AUTH_ASSUME_EMAILS_PROVEN) if your service proves every address before it stores it.',
+    'oauthLinkByVerifiedEmail (AUTH_OAUTH_LINK_BY_VERIFIED_EMAIL) is true but the users table has no `email_verified_at` column, so verified addresses are unknown; add the column, or set assumeEmailsProven (AUTH_ASSUME_EMAILS_PROVEN) if your service verifies every address before it stores it.',
   )
 }
 
-/** A forgotten mailer would hand the reset link of any account to anybody who asks. */
+/** Without a mailer, any client would get the reset link of any account. */
 function checkLinksStayOutOfBodies({ options, settings, production }: Boot): void {
   if (!production || settings.linksInProduction) return
   if (!settings.localAccountsEnabled && !options.mailer) return // no route makes a link
   if (!options.mailer) {
     throw new ConfigurationError(
-      `No mailer: activation and reset links would be in response bodies, which takes over any account. Pass \`mailer\`${andLinks(settings)}; or, when this is not production, set NODE_ENV or option environment to 'development' or 'test'; or accept it with linksInProduction (AUTH_LINKS_IN_PRODUCTION). ${seeTroubleshooting('no-mailer')}`,
+      `No mailer: activation and reset links would be in response bodies, so any client could take over any account. Pass \`mailer\`${andLinks(settings)}; or, if this is not production, set NODE_ENV or option environment to 'development' or 'test'; or accept it with linksInProduction (AUTH_LINKS_IN_PRODUCTION). ${seeTroubleshooting('no-mailer')}`,
     )
   }
   if (settings.returnTokenInResponse) {
     throw new ConfigurationError(
-      'returnTokenInResponse (AUTH_RETURN_TOKEN_IN_RESPONSE) puts activation and reset links in response bodies, which takes over any account; switch it off in production, or accept it with linksInProduction (AUTH_LINKS_IN_PRODUCTION).',
+      'returnTokenInResponse (AUTH_RETURN_TOKEN_IN_RESPONSE) puts activation and reset links in response bodies, so any client could take over any account; switch it off in production, or accept it with linksInProduction (AUTH_LINKS_IN_PRODUCTION).',
     )
   }
 }
 
-/** What a mailer will need besides, in the same error: found one after the other, each is another failed start. */
+/** What else a mailer needs. It is part of the same error, so that it does not cause a second failed start. */
 function andLinks(settings: Settings): string {
-  if (settings.backendLinks || linkTemplates.every((name) => settings[name] !== null)) return ''
+  if (settings.backendLinks || unsetOf(settings).length === 0) return ''
   const origin = settings.publicUrl === '' ? ` and ${publicUrlNames}` : ''
-  return `, and say where its links lead: backendLinks: true (AUTH_BACKEND_LINKS)${origin} for the built-in pages, or ${unsetTemplates(settings)} for pages of yours`
+  return `, and configure where its links lead: backendLinks: true (AUTH_BACKEND_LINKS)${origin} for the built-in pages, or ${unsetOf(settings).join(', ')} for pages of yours`
 }
 
-function unsetTemplates(settings: Settings): string {
-  return linkTemplates.filter((name) => settings[name] === null).join(', ')
+/** The unset templates of links that are mailed. */
+function unsetOf(settings: Settings): string[] {
+  const reset = hasPasswords(settings) ? (['passwordResetUrlTemplate'] as const) : []
+  const all = ['activationUrlTemplate', ...reset, 'emailVerificationUrlTemplate', 'emailChangeUrlTemplate'] as const
+  const mailed = settings.localAccountsEnabled ? all : (['emailVerificationUrlTemplate'] as const)
+  return mailed.filter((name) => settings[name] === null)
 }
-
-const linkTemplates = [
-  'activationUrlTemplate',
-  'passwordResetUrlTemplate',
-  'emailVerificationUrlTemplate',
-  'emailChangeUrlTemplate',
-] as const
 
 function checkLinkTemplates({ options, settings }: Boot): void {
   if (!options.mailer || settings.backendLinks || !settings.localAccountsEnabled) return
-  const unset = linkTemplates.filter((name) => settings[name] === null)
+  const unset = unsetOf(settings)
   if (unset.length === 0) return
   throw new ConfigurationError(
     `A mailer is given but ${unset.join(', ')} ${unset.length === 1 ? 'is' : 'are'} unset: mails would have no link; set backendLinks: true (AUTH_BACKEND_LINKS) for the built-in pages, or set each to a page of yours, with {token} in it. ${seeTroubleshooting('no-link-templates')}`,
   )
 }
 
-/** Links below the mount begin with the public origin, which is never taken from the Host header. */
+/** Without passwords there must be another way to log in. */
+function checkPasswordLogin({ settings }: Boot): void {
+  const { passwordLogin, localAccountsEnabled, emailLogin, oauthEnabled, passkeysEnabled } = settings
+  if (passwordLogin || !localAccountsEnabled || emailLogin !== 'off' || oauthEnabled || passkeysEnabled) return
+  throw new ConfigurationError(
+    `passwordLogin (AUTH_PASSWORD_LOGIN) is false and nothing else signs people in; set emailLogin (AUTH_EMAIL_LOGIN) to 'link', 'code' or 'both', or switch on oauthEnabled (AUTH_OAUTH_ENABLED) with providers, or passkeysEnabled (AUTH_PASSKEYS_ENABLED). ${seeTroubleshooting('nobody-can-sign-in')}`,
+  )
+}
+
+function checkEmailLogin({ settings, store }: Boot): void {
+  if (settings.emailLogin === 'off') return
+  if (!settings.localAccountsEnabled) {
+    throw new ConfigurationError(
+      'emailLogin (AUTH_EMAIL_LOGIN) is on but localAccountsEnabled (AUTH_LOCAL_ACCOUNTS_ENABLED) is false; set localAccountsEnabled to true, and passwordLogin (AUTH_PASSWORD_LOGIN) to false for accounts without passwords.',
+    )
+  }
+  if (!store.emailLogins) {
+    throw new ConfigurationError(
+      'emailLogin (AUTH_EMAIL_LOGIN) is on but the store has no table for it; wire `emailLogins` in your store, or leave emailLogin off.',
+    )
+  }
+}
+
+/** Our page signs in by cookies, and is below the mount. */
+function checkEmailLoginAddress({ settings }: Boot): void {
+  const { emailLogin, emailLoginUrlTemplate, backendLinks, tokenDelivery, publicUrl } = settings
+  if (emailLogin === 'off' || emailLogin === 'code' || emailLoginUrlTemplate !== null) return
+  if (!backendLinks || tokenDelivery === 'bearer') {
+    throw new ConfigurationError(
+      `emailLogin (AUTH_EMAIL_LOGIN) mails links but emailLoginUrlTemplate (AUTH_EMAIL_LOGIN_URL_TEMPLATE) is unset, so they would lead nowhere; set it to a page of yours, with {token} in it, or set backendLinks: true (AUTH_BACKEND_LINKS) with a tokenDelivery other than 'bearer' for the built-in page. ${seeTroubleshooting('no-link-templates')}`,
+    )
+  }
+  if (publicUrl === '') {
+    throw new ConfigurationError(
+      `${publicUrlNames} is empty, and links of login by email need it; set it to the public origin of this service, for example https://app.example.com, or set emailLoginUrlTemplate. ${seeTroubleshooting('no-public-url')}`,
+    )
+  }
+}
+
+/** A login by email has no sign-up form. */
+function checkEmailLoginSignup({ options, settings }: Boot): void {
+  const { schema } = options.signup ?? {}
+  if (!settings.emailLoginSignup || !schema) return
+  const required = requiredFieldsOf(schema)
+  if (required.length === 0) return
+  throw new ConfigurationError(
+    `emailLoginSignup (AUTH_EMAIL_LOGIN_SIGNUP) creates accounts from only an email address, but option signup.schema requires ${required.join(', ')}; make ${required.length === 1 ? 'it' : 'them'} optional and ask after the login, or leave emailLoginSignup off.`,
+  )
+}
+
+/** Links to our own pages begin with the public origin, which is never taken from the Host header. */
 function checkLinkOrigin({ options, settings }: Boot): void {
   const { localAccountsEnabled: isLocal } = settings
   if (settings.publicUrl !== '' || (isLocal && options.mailer && !settings.backendLinks) || (!isLocal && !options.mailer)) return
-  const needed = isLocal ? linkTemplates : (['emailVerificationUrlTemplate'] as const)
-  const unset = needed.filter((name) => settings[name] === null)
+  const unset = unsetOf(settings)
   if (unset.length === 0) return
   throw new ConfigurationError(
-    `${publicUrlNames} is empty, and ${isLocal ? 'activation and reset' : 'verification'} links need it; set it to the public origin of this service, for example https://app.example.com, or set ${unset.join(', ')}. ${seeTroubleshooting('no-public-url')}`,
+    `${publicUrlNames} is empty, and ${neediest(settings)} links need it; set it to the public origin of this service, for example https://app.example.com, or set ${unset.join(', ')}. ${seeTroubleshooting('no-public-url')}`,
   )
+}
+
+function neediest(settings: Settings): string {
+  if (hasPasswords(settings)) return 'activation and reset'
+  return settings.localAccountsEnabled ? 'activation' : 'verification'
 }
 
 function checkSecondFactor({ settings, store }: Boot): void {
@@ -250,7 +311,14 @@ function checkSecondFactor({ settings, store }: Boot): void {
     )
 }
 
-/** What nothing describes, nobody validates. A Standard Schema cannot be asked for its keys; a first request tells (profile/). */
+function checkPasskeyTable({ settings, store }: Boot): void {
+  if (!settings.passkeysEnabled || store.passkeys) return
+  throw new ConfigurationError(
+    'passkeysEnabled (AUTH_PASSKEYS_ENABLED) is true but the store has no passkeys; wire `passkeys` in your store.',
+  )
+}
+
+/** A field without a schema is not validated. The keys of a Standard Schema are unknown at boot; the first request checks it (profile/). */
 function checkFieldsDescribed({ options, store }: Boot): void {
   const { schema } = options.signup ?? {}
   if (schema && !isJoiSchema(schema)) return
@@ -262,10 +330,19 @@ function checkFieldsDescribed({ options, store }: Boot): void {
   )
 }
 
-/** One switch for tests, which a production system inherits by a copied file. */
+/** It is meant for tests, and a copied file could bring it into production. */
 function checkTimingDefence({ options: { timingDefence, environment } }: Boot): void {
   if (timingDefence !== false || isTest(environment)) return
   throw new ConfigurationError(
-    "Option timingDefence: false is for environment 'test' alone. For answers at once set timingGridMilliseconds: 0 (AUTH_TIMING_GRID_MILLISECONDS); then the time of a login tells which address has an account.",
+    "Option timingDefence: false is for environment 'test' alone. For immediate responses set timingGridMilliseconds: 0 (AUTH_TIMING_GRID_MILLISECONDS); then the time of a login reveals which address has an account.",
   )
+}
+
+function checkTheme({ options: { theme }, settings }: Boot): void {
+  const fault = theme === undefined ? null : themeFault(theme, settings)
+  if (fault !== null) throw new ConfigurationError(fault)
+}
+
+function checkLanguages({ options: { languages }, settings }: Boot): void {
+  checkedLanguages(languages, settings.defaultLocale)
 }

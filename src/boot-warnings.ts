@@ -2,9 +2,10 @@ import type { Boot } from './boot-checks'
 import { leadsSomewhere } from './mailbox/email-link'
 import { isPassportProvider } from './providers/passport-provider'
 import { redirectUriOf } from './social/redirect-flow'
+import { missingTexts } from './texts/language-faults'
 import { seeTroubleshooting } from './troubleshooting'
 
-/** Allowed, and worth a line in the log of the host: one small function per warning. */
+/** Warns of what is allowed but risky: one small function per warning. */
 export function warnAtBoot(boot: Boot): void {
   for (const warn of warnings) warn(boot)
 }
@@ -17,10 +18,11 @@ const warnings: readonly ((boot: Boot) => void)[] = [
   warnOfMissingProfile,
   warnOfLinksInBodies,
   warnOfUnprovenLinking,
-  warnOfUnknownProofs,
+  warnOfUnknownVerification,
   warnOfPlainSecrets,
   warnOfNoLogin,
   warnOfNoUndo,
+  warnOfMissingTexts,
   tellRedirectUris,
 ]
 
@@ -28,17 +30,17 @@ function warnOfStatelessRefresh({ store, logger }: Boot): void {
   if (store.sessions) return
   logger.warn(
     {},
-    'doorward: the store keeps no sessions: a refresh token works until it expires, however often it is used, and no logout ends it. There are no server-side sessions either. (`sessions: false` meant only the latter before 0.2.0.) Wire `sessions` in your store.',
+    'doorward: the store keeps no sessions: a refresh token works until it expires, any number of times, and no logout revokes it. There are no server-side sessions either. (Before 0.2.0, `sessions: false` meant only the latter.) Wire `sessions` in your store.',
   )
 }
 
-/** `true` is refused where the settings are read. */
+/** `resolveSettings` refuses `true`. */
 function warnOfReauthenticate({ options, logger }: Boot): void {
   const { reauthenticate } = options.settings
   if (reauthenticate === undefined || reauthenticate === null) return
   logger.warn(
     {},
-    'doorward: the setting reauthenticate (AUTH_REAUTHENTICATE) does nothing any more: every route that changes how an account is entered needs a fresh session. Remove it.',
+    'doorward: the setting reauthenticate (AUTH_REAUTHENTICATE) does nothing any more, because every route that changes how an account signs in needs a fresh session. Remove it.',
   )
 }
 
@@ -54,18 +56,18 @@ function warnOfRenamedProviders({ providers, logger }: Boot): void {
     if (isPassportProvider(client) || client.providerName === key) continue
     logger.warn(
       { provider: key },
-      `doorward: the client registered as ${key} calls itself otherwise; ${key} is what is stored with every identity and used in routes.`,
+      `doorward: the client registered as ${key} has another providerName. Routes and stored identities use ${key}. Keep this key once people have signed in, because their identities are stored under it.`,
     )
   }
 }
 
-/** OidcClient says where its profile would come from; a custom client has its own ways. */
+/** Only our own clients have `hasProfileSource`; a custom client gets its profile in its own way. */
 function warnOfMissingProfile({ providers, logger }: Boot): void {
   for (const [key, client] of providers) {
     if (!('hasProfileSource' in client) || client.hasProfileSource !== false) continue
     logger.warn(
       { provider: key },
-      `doorward: provider ${key} has neither userinfoUrl nor an id_token (scope openid): its logins will be refused with 502.`,
+      `doorward: provider ${key} has neither userinfoUrl nor an id_token, so its logins will be 502. Set userinfoUrl, or add the scope openid.`,
     )
   }
 }
@@ -75,7 +77,7 @@ function warnOfLinksInBodies({ options, settings, logger }: Boot): void {
   if (options.mailer && !settings.returnTokenInResponse) return
   logger.warn(
     {},
-    'doorward: activation and reset links are put in response bodies (no mailer, or returnTokenInResponse): never expose this to strangers.',
+    'doorward: activation and reset links are put in response bodies (no mailer, or returnTokenInResponse), so any client can take over any account. Never expose this to the internet. Pass a mailer, and leave returnTokenInResponse off.',
   )
 }
 
@@ -83,22 +85,22 @@ function warnOfUnprovenLinking({ settings, logger }: Boot): void {
   if (!settings.autoActivate || !settings.oauthLinkByVerifiedEmail) return
   logger.warn(
     {},
-    'doorward: autoActivate lets anyone register an address; linking by verified email then replaces such an account’s password and ends its sessions.',
+    'doorward: autoActivate lets anyone register an address; linking by verified email then replaces the password of such an account and revokes its sessions. Switch off autoActivate or oauthLinkByVerifiedEmail if you do not want that.',
   )
 }
 
-/** A proof of an address that may be the first takes the account over from whoever registered it. */
-function warnOfUnknownProofs({ settings, store, logger }: Boot): void {
+/** The first verification of an address takes the account over from an attacker who may have registered it. */
+function warnOfUnknownVerification({ settings, store, logger }: Boot): void {
   if (!settings.localAccountsEnabled || store.users.fields.has('emailVerifiedAt')) return
   logger.warn(
     {},
-    'doorward: the users table has no `email_verified_at` column, so only an activation is known to be the first proof of an address: what a stranger prepared in an account survives a reset by the owner of the address. Add the column, or map it.',
+    'doorward: the users table has no `email_verified_at` column, so only an activation counts as the first verification of an address. A reset by the owner does not remove what an attacker prepared in the account. Add the column, or map it.',
   )
 }
 
 function warnOfPlainSecrets({ settings, logger }: Boot): void {
   if (!settings.mfaEnabled || settings.mfaSecretKey !== null) return
-  logger.warn({}, 'doorward: TOTP secrets are stored as they are; set mfaSecretKey (AUTH_MFA_SECRET_KEY) to encrypt them.')
+  logger.warn({}, 'doorward: TOTP secrets are stored unencrypted; set mfaSecretKey (AUTH_MFA_SECRET_KEY) to encrypt them.')
 }
 
 function warnOfNoLogin({ settings, logger }: Boot): void {
@@ -113,11 +115,22 @@ function warnOfNoUndo({ options, settings, logger }: Boot): void {
   if (!options.mailer || settings.undoSeconds === 0 || leadsSomewhere(settings, 'UNDO')) return
   logger.warn(
     {},
-    'doorward: notices carry no link that undoes a change, because the link has no address. Set publicUrl (AUTH_PUBLIC_URL) or undoUrlTemplate (AUTH_UNDO_URL_TEMPLATE), or undoSeconds: 0 for no such links. See docs/undo.md.',
+    'doorward: notices have no undo link, because its address is unknown. Set publicUrl (AUTH_PUBLIC_URL) or undoUrlTemplate (AUTH_UNDO_URL_TEMPLATE). To have no undo links, set undoSeconds: 0. See docs/undo.md.',
   )
 }
 
-/** A redirect URI that is not registered is refused on the provider's own page, where no log of ours says why. */
+function warnOfMissingTexts({ options: { languages = {} }, logger }: Boot): void {
+  for (const [language, words] of Object.entries(languages)) {
+    const missing = missingTexts(language, words)
+    if (missing.length === 0) continue
+    logger.warn(
+      { language, count: missing.length, first: missing.slice(0, 10) },
+      'doorward: option languages lacks texts of a language, so they are shown in English. Add them.',
+    )
+  }
+}
+
+/** The provider's own page refuses an unregistered redirect URI, and no log of ours says why. */
 function tellRedirectUris({ settings, prefix, providers, logger }: Boot): void {
   if (!settings.oauthEnabled) return
   for (const [provider, client] of providers) {

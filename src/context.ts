@@ -11,12 +11,15 @@ import type { PasswordHasher, PasswordPolicy } from './passwords/password-hasher
 import type { Provider } from './providers/passport-provider'
 import type { Readiness } from './readiness/readiness'
 import type { SetupNotices } from './setup-notices/notices'
-import type { AuthStore, UserRecord } from './store/auth-store'
+import type { AuthStore, PasskeyStore, UserRecord } from './store/auth-store'
 import { isKnexStore } from './store/knex/knex-store'
 import { recheckedStore } from './store/rechecked-store'
+import type { PhraseBook } from './texts/phrase-book'
+import type { Theme } from './theme/theme'
 import type { DeviceBudgets, MailBudgets, SubjectBudgets } from './throttle/budget'
 import type { Budget, CounterStore } from './throttle/counter-store'
 import type { Markers } from './throttle/markers'
+import type { WebAuthn } from './webauthn/ceremonies'
 
 /** Everything an operation may use, built once at boot; the first parameter of each. */
 export interface AuthContext {
@@ -38,6 +41,8 @@ export interface AuthContext {
   readonly passwordPolicy: PasswordPolicy
   /** `settings.mfaSecretKey`: the first encrypts, all decrypt. */
   readonly mfaSecretKeys: readonly Buffer[]
+  /** Null: there are no passkeys. */
+  readonly webauthn: WebAuthn | null
   readonly counters: CounterStore
   /** States of social login that a callback used. */
   readonly stateMarkers: Markers
@@ -48,6 +53,10 @@ export interface AuthContext {
   readonly postman: Postman | null
   /** The host's own, where it has any. */
   readonly templates: Templates
+  /** Of the pages. */
+  readonly texts: PhraseBook
+  /** What the pages look like. */
+  readonly theme: Theme
   /** Activation and reset links stand in response bodies: never in production unless the host insists. */
   readonly showsLinks: boolean
   readonly refusesEmailLink: ((user: UserRecord) => boolean | Promise<boolean>) | null
@@ -88,6 +97,17 @@ export interface Budgets {
   readonly passwordOfAccount: Budget
   /** Changes of one account whose notice can undo them. */
   readonly changes: Budget
+}
+
+/** Null: passkeys are off, and nothing asks for their table. */
+export function passkeysOf({
+  settings,
+  store,
+}: {
+  settings: Pick<Settings, 'passkeysEnabled'>
+  store: Pick<AuthStore, 'passkeys'>
+}): PasskeyStore | null {
+  return (settings.passkeysEnabled && store.passkeys) || null
 }
 
 /** An adapter of the host's is put behind our own comparison of what it answers; `createKnexStore` compares by itself. */

@@ -6,10 +6,13 @@ import { serverSessionRoutes } from './account/session-routes'
 import { adminRoutes } from './admin/routes'
 import { type BoundService, serviceBinder } from './bound-service/bound-service'
 import { isProduction } from './config/environment'
+import { hasPasswords } from './config/has-passwords'
 import type { AuthContext } from './context'
 import { createContext } from './create-context'
 import { keepDeviceAfterLogout } from './device/send-login'
+import type { DoctorOptions, DoctorReport } from './doctor/check'
 import { drainer } from './drain'
+import { emailLoginRoutes } from './email-login/routes'
 import type { AuthEvents } from './events'
 import { type GuardContext, type Guards, guardsFor } from './guards/guards'
 import { isWithinRouteBudget } from './guards/route-budget'
@@ -21,7 +24,12 @@ import { localRoutes } from './local/routes'
 import { mfaRoutes } from './mfa/routes'
 import { withOpenApi } from './openapi/chapters'
 import type { Chapter } from './openapi/document'
+import { createOperations } from './operations/operations'
+import { OPERATIONS } from './operations/operations-key'
 import type { AuthRouterOptions } from './options'
+import { pageRoutes } from './page-routes/routes'
+import { wellKnownRoutes } from './page-routes/well-known'
+import { passkeyRoutes } from './passkeys/routes'
 import { reauthenticationRoutes } from './reauthentication/routes'
 import { type AuthService, createService } from './service'
 import { keySetRoutes } from './session/key-set-route'
@@ -47,8 +55,9 @@ export interface AuthRouter<Host extends HostTypes = HostTypes> extends Router {
   readonly with: (req: Request, res: Response) => BoundService<Host>
   readonly events: AuthEvents
   /**
-   * What belongs at the root of the site: `app.use(auth.wellKnown)`. It answers below `/.well-known/` alone, and with `accessTokenIssuer`
-   * and `jwtKeys` only: the metadata that verifiers of access tokens look for.
+   * What belongs at the root of the site: `app.use(auth.wellKnown)`. It answers below `/.well-known/` alone. With `accessTokenIssuer` and
+   * `jwtKeys`: the metadata that verifiers of access tokens look for. With `pagesEnabled`: the addresses of the pages where a password is
+   * changed and passkeys are made, for password managers.
    */
   readonly wellKnown: Router
   /**
@@ -64,6 +73,11 @@ export interface AuthRouter<Host extends HostTypes = HostTypes> extends Router {
    * is tried once only. Call it after `server.close()` and before the database is closed.
    */
   drain(): Promise<void>
+  /**
+   * Looks at settings, database, mail server, providers and limits, and says what is wrong, why it matters and how to mend it. Takes at most
+   * 5 seconds. Holds no secret; show it at an address of yours that is not public.
+   */
+  doctor(about?: DoctorOptions): Promise<DoctorReport>
 }
 
 /**
@@ -82,20 +96,23 @@ function routerOf(options: AuthRouterOptions): AuthRouter {
   const router = express.Router({ caseSensitive: true, strict: true })
   router.use(watchSetup(ctx))
   const routes = withOpenApi(ctx, chaptersOf(ctx, guards)).flatMap((chapter) => chapter.routes)
-  mountRoutes(router, routes)
-  router.use(answerErrors(ctx.logger, ctx.settings.defaultLocale))
+  const bind = serviceBinder(ctx, routes, guards)
+  mountRoutes(router, [...pageRoutes({ ctx, guards, bind }), ...routes])
+  router.use(answerErrors(ctx))
   const wellKnown = express.Router({ caseSensitive: true, strict: true })
-  mountRoutes(wellKnown, rootMetadataRoutes(ctx))
-  wellKnown.use(answerErrors(ctx.logger, ctx.settings.defaultLocale))
+  mountRoutes(wellKnown, [...rootMetadataRoutes(ctx), ...wellKnownRoutes(ctx)])
+  wellKnown.use(answerErrors(ctx))
   const auth: AuthRouter = Object.assign(router, {
     guards,
     service: createService(ctx),
-    with: serviceBinder(ctx, routes, guards),
+    with: bind,
     events: ctx.events,
     wellKnown,
     ready: async () => ctx.readiness?.ready(),
     drain: drainer(ctx),
+    doctor: async (about = {}) => (await import('./doctor/examine.js')).examine({ ctx, options, about }), // loaded when it is asked for
   })
+  Object.defineProperty(auth, OPERATIONS, { value: createOperations(ctx, options.store) })
   if (!isProduction(options.environment)) testedContexts.set(auth, ctx)
   return auth
 }
@@ -108,6 +125,7 @@ export function testedContext(auth: AuthRouter): AuthContext | null {
 }
 
 function chaptersOf(ctx: AuthContext, guards: Guards): Chapter[] {
+  const takesPasswords = hasPasswords(ctx.settings)
   const logout: LogoutRules = {
     isWithinBudget: (req) => isWithinRouteBudget(ctx, logoutLimit, req),
     endOthers(req, res, endedId) {
@@ -122,13 +140,23 @@ function chaptersOf(ctx: AuthContext, guards: Guards): Chapter[] {
       routes: ctx.settings.oauthEnabled ? socialRoutes(ctx, guards) : [],
     },
     { name: 'Tokens', about: 'A session of tokens goes on, and ends.', routes: [...sessionRoutes(ctx, logout), ...continueRoutes(ctx)] },
-    { name: 'Local accounts', about: 'Email and password: signup, activation, login, reset.', routes: localRoutes(ctx) },
+    {
+      name: 'Local accounts',
+      about: takesPasswords ? 'Email and password: signup, activation, login, reset.' : 'An email address: signup, activation.',
+      routes: localRoutes(ctx),
+    },
+    { name: 'Login by email', about: 'Signing in by a mailed link or code.', routes: emailLoginRoutes(ctx) },
     {
       name: 'The signed-in person',
-      about: 'Their own account: password, address and sessions.',
+      about: takesPasswords ? 'Their own account: password, address and sessions.' : 'Their own account: address and sessions.',
       routes: [...accountRoutes(ctx, guards), ...reauthenticationRoutes(ctx, guards), ...sessionListRoutes(ctx, guards)],
     },
     { name: 'Second factor', about: 'One-time codes (RFC 6238) and recovery codes.', routes: mfaRoutes(ctx, guards) },
+    {
+      name: 'Passkeys',
+      about: 'Web Authentication Level 3: signing in by a passkey, and a person’s own passkeys.',
+      routes: passkeyRoutes(ctx, guards),
+    },
     { name: 'Server-side sessions', about: 'Sessions kept in rows, by one cookie.', routes: serverSessionRoutes(ctx, guards, logout) },
     { name: 'Undo', about: 'Takes an account back by the link of a notice.', routes: undoRoutes(ctx) },
     { name: 'Administration', about: 'Other people’s accounts.', routes: adminRoutes(ctx, guards) },

@@ -4,6 +4,7 @@ import { warnAtBoot } from './boot-warnings'
 import { isProduction, isTest } from './config/environment'
 import type { Settings } from './config/every-setting'
 import { resolveSettings } from './config/settings'
+import { withPages } from './config/with-pages'
 import { type AuthContext, type Budgets, trustedStore } from './context'
 import { ConfigurationError } from './errors'
 import { createEvents } from './events'
@@ -21,10 +22,13 @@ import { readinessOf } from './readiness/readiness-of'
 import { readSigningKeys } from './session/access-keys'
 import { discoveryNotices } from './setup-notices/discovery-notices'
 import { createSetupNotices } from './setup-notices/notices'
+import { createPhraseBook } from './texts/phrase-book'
+import { createTheme } from './theme/theme'
 import { resolveBudget, resolveBudgets, resolveMailBudgets, type SubjectBudgets } from './throttle/budget'
 import { withLocalFallback } from './throttle/local-fallback'
 import { createMarkers } from './throttle/markers'
 import { memoryCounters } from './throttle/memory-counters'
+import { createWebAuthn } from './webauthn/ceremonies'
 
 /**
  * Everything the operations stand on, checked and complete.
@@ -33,11 +37,11 @@ import { memoryCounters } from './throttle/memory-counters'
 export function createContext(options: AuthRouterOptions): AuthContext {
   checkOptions(options)
   const production = isProduction(options.environment)
-  const settings = resolveSettings(options.settings, { production })
   const defendsTiming = !isTest(options.environment) || options.timingDefence === true
   const logger = safely(options.logger ?? consoleLogger)
   const providers = new Map(Object.entries(options.providers ?? {}))
   const prefix = options.prefix ?? '/auth'
+  const settings = withPages(resolveSettings(options.settings, { production }), prefix)
   const events = createEvents(logger)
   const now = options.now ?? (() => new Date())
   const boot: Boot = { options, settings, production, prefix, providers, store: options.store, logger }
@@ -63,11 +67,14 @@ export function createContext(options: AuthRouterOptions): AuthContext {
     hasher,
     dummyHash: createDummyHash(hasher),
     passwordPolicy: policyOf(options, settings, hasher),
+    webauthn: settings.passkeysEnabled ? createWebAuthn(settings) : null,
     mfaSecretKeys: readSecretKeys(settings.mfaSecretKey),
     ...countersOf(options, logger),
     budgets: budgetsOf(options),
     postman: options.mailer ? createPostman({ mailer: options.mailer, events, logger }) : null,
     templates: templatesOf(options),
+    texts: createPhraseBook(options.languages),
+    theme: createTheme(prefix, nameOf(settings), options.theme),
     showsLinks: options.mailer === undefined || settings.returnTokenInResponse,
     refusesEmailLink: options.refusesEmailLink ?? null,
     accessTokenClaims: options.accessTokenClaims ?? null,
@@ -116,10 +123,16 @@ function countersOf(
   }
 }
 
+/** What the product is called where option `theme` does not say. */
+function nameOf({ mfaIssuer, publicUrl }: Settings): string {
+  return mfaIssuer ?? (publicUrl === '' ? '' : new URL(publicUrl).host)
+}
+
 /** A copy: what a host does to its object later changes nothing. */
 function templatesOf({ templates = {} }: AuthRouterOptions): Templates {
   return Object.freeze({
     ...(templates.mails && { mails: Object.freeze({ ...templates.mails }) }),
+    ...(templates.layout && { layout: templates.layout }),
     ...(templates.pages && { pages: Object.freeze({ ...templates.pages }) }),
   })
 }

@@ -5,6 +5,7 @@ import { ConfigurationError } from './errors'
 import { discoveredKeys } from './guards/discovered-keys'
 import { type GuardContext, type Guards, guardsFor } from './guards/guards'
 import { ownKeys, publishedKeys, type TokenKeys } from './guards/token-keys'
+import { checkedLanguages } from './http/checked-languages'
 import { createHttpClient, type HttpClient } from './http-client'
 import { deriveKeyList, secretAccessKey } from './keys'
 import { consoleLogger, type Logger, safely } from './logger'
@@ -16,6 +17,7 @@ import { createSetupNotices } from './setup-notices/notices'
 import { withSessionGuards } from './step-up/session-guards'
 import type { AuthStore } from './store/auth-store'
 import type { HostTypes } from './store/host-types'
+import type { Languages } from './texts/texts'
 
 export interface GuardsOptions {
   /**
@@ -36,6 +38,8 @@ export interface GuardsOptions {
   httpClient?: HttpClient
   /** How long the last good key set serves while it cannot be read again, in seconds since it was read. Default 86400; 0: off. */
   staleIfErrorSeconds?: number
+  /** Texts of refusals in further languages, or other words: as the router has them. */
+  languages?: Languages
   /** The only clock. */
   now?: () => Date
   /** Default: the console. */
@@ -57,6 +61,7 @@ export function createGuards<Host extends HostTypes = HostTypes>(options: Guards
     store: options.store ?? null,
     accessTokenClaims: options.accessTokenClaims ?? null,
     now: options.now ?? (() => new Date()),
+    texts: checkedLanguages(options.languages, settings.defaultLocale),
     logger,
     notices: createSetupNotices(logger),
     ...(options.prefix !== undefined && { prefix: options.prefix }),
@@ -78,7 +83,7 @@ function tokenKeysOf(source: KeySource, { httpClient, now, staleIfErrorSeconds }
   return publishedKeys(createKeySet({ jwksUri: source.jwksUri, ...fetching }), source.algorithms)
 }
 
-const optionNames = ['settings', 'store', 'prefix', 'accessTokenClaims', 'httpClient', 'staleIfErrorSeconds', 'now', 'logger']
+const optionNames = ['settings', 'store', 'prefix', 'accessTokenClaims', 'httpClient', 'staleIfErrorSeconds', 'languages', 'now', 'logger']
 
 function checkOptions(options: GuardsOptions): void {
   if (!isObject(options)) throw new ConfigurationError('createGuards() needs options: { settings }.')

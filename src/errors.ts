@@ -1,13 +1,12 @@
+import { type LocalizedText, localized } from './texts/localized'
+
 /**
  * Every error of the library in one catalogue: a base class, a family per status, a leaf per code.
  * `code` is what clients branch on; `detail` is for people and follows the request's locale.
  * `ConfigurationError` and `NotImplementedError` are for the developer and never reach the wire.
  */
 
-export interface LocalizedText {
-  readonly 'en-US': string
-  readonly 'pt-BR': string
-}
+export type { LocalizedText }
 
 export interface AppErrorOptions {
   /** What a client may use; goes out as the envelope's `details`. Never a secret, never a submitted value. */
@@ -28,7 +27,7 @@ const isAppError = Symbol.for('doorward.app-error.v1')
 export class AppError extends Error {
   static readonly status: number = 500
   static readonly code: string = 'INTERNAL_ERROR'
-  static readonly detail: LocalizedText = { 'en-US': 'Something went wrong.', 'pt-BR': 'Algo deu errado.' }
+  static readonly detail: LocalizedText = localized('error.internal_error')
 
   readonly status: number
   readonly code: string
@@ -67,74 +66,73 @@ Object.defineProperty(AppError, Symbol.hasInstance, {
 export class UnauthorizedError extends AppError {
   static override readonly status = 401
   static override readonly code: string = 'UNAUTHORIZED'
-  static override readonly detail: LocalizedText = { 'en-US': 'Authentication is required.', 'pt-BR': 'É preciso se autenticar.' }
+  static override readonly detail: LocalizedText = localized('error.unauthorized')
 }
 
 /** One refusal for a wrong password, an unknown address and an inactive account: nothing tells them apart. */
 export class InvalidCredentialsError extends UnauthorizedError {
-  static override readonly detail = { 'en-US': 'invalid email or password', 'pt-BR': 'e-mail ou senha inválidos' }
+  static override readonly detail = localized('error.invalid_credentials')
 }
 
 export class InvalidTokenError extends UnauthorizedError {
   static override readonly code = 'INVALID_TOKEN'
-  static override readonly detail = { 'en-US': 'The token is not valid.', 'pt-BR': 'O token não é válido.' }
+  static override readonly detail = localized('error.invalid_token')
 }
 
 export class TokenExpiredError extends UnauthorizedError {
   static override readonly code = 'TOKEN_EXPIRED'
-  static override readonly detail = { 'en-US': 'The token has expired.', 'pt-BR': 'O token expirou.' }
+  static override readonly detail = localized('error.token_expired')
 }
 
 export class MfaCodeInvalidError extends UnauthorizedError {
   static override readonly code = 'MFA_CODE_INVALID'
-  static override readonly detail = { 'en-US': 'invalid MFA code', 'pt-BR': 'código MFA inválido' }
+  static override readonly detail = localized('error.mfa_code_invalid')
+}
+
+export class EmailLoginInvalidError extends UnauthorizedError {
+  static override readonly code = 'EMAIL_LOGIN_INVALID'
+  static override readonly detail = localized('error.email_login_invalid')
 }
 
 export class MfaTokenInvalidError extends UnauthorizedError {
   static override readonly code = 'MFA_TOKEN_INVALID'
-  static override readonly detail = {
-    'en-US': 'The second-factor challenge is not valid any more.',
-    'pt-BR': 'O desafio do segundo fator não é mais válido.',
-  }
+  static override readonly detail = localized('error.mfa_token_invalid')
+}
+
+/** One refusal for an unknown passkey, an inactive account and a wrong signature. */
+export class PasskeyRejectedError extends UnauthorizedError {
+  static override readonly code = 'PASSKEY_REJECTED'
+  static override readonly detail = localized('error.passkey_rejected')
 }
 
 export class OAuthCodeInvalidError extends UnauthorizedError {
   static override readonly code = 'OAUTH_CODE_INVALID'
-  static override readonly detail = {
-    'en-US': 'This sign-in is over. Please start again.',
-    'pt-BR': 'Este login terminou. Comece de novo.',
-  }
+  static override readonly detail = localized('error.oauth_code_invalid')
 }
 
 export class OAuthStateMismatchError extends UnauthorizedError {
   static override readonly code = 'OAUTH_STATE_MISMATCH'
-  static override readonly detail = {
-    'en-US': 'This sign-in did not start here, or it took too long. Please try again.',
-    'pt-BR': 'Este login não começou aqui ou demorou demais. Tente novamente.',
-  }
+  static override readonly detail = localized('error.oauth_state_mismatch')
 }
 
 export class OAuthProviderDeniedError extends UnauthorizedError {
   static override readonly code = 'OAUTH_PROVIDER_DENIED'
-  static override readonly detail = { 'en-US': 'The provider did not grant access.', 'pt-BR': 'O provedor não concedeu acesso.' }
+  static override readonly detail = localized('error.oauth_provider_denied')
 }
 
 export class OAuthAccountInactiveError extends UnauthorizedError {
   static override readonly code = 'OAUTH_ACCOUNT_INACTIVE'
-  static override readonly detail = { 'en-US': 'This account is not active.', 'pt-BR': 'Esta conta não está ativa.' }
+  static override readonly detail = localized('error.oauth_account_inactive')
 }
 
 export class OAuthTokenAudienceMismatchError extends UnauthorizedError {
   static override readonly code = 'OAUTH_TOKEN_AUDIENCE_MISMATCH'
-  static override readonly detail = {
-    'en-US': 'The token was issued to another application.',
-    'pt-BR': 'O token foi emitido para outro aplicativo.',
-  }
+  static override readonly detail = localized('error.oauth_token_audience_mismatch')
 }
 
 export class OAuthTokenRejectedError extends UnauthorizedError {
   static override readonly code = 'OAUTH_TOKEN_REJECTED'
-  static override readonly detail = { 'en-US': 'The provider does not accept this token.', 'pt-BR': 'O provedor não aceita este token.' }
+  static override readonly detail = localized('error.oauth_token_rejected')
 }
 
 // ---- 403 -----------------------------------------------------------------------------------------------------------
@@ -142,39 +140,33 @@ export class OAuthTokenRejectedError extends UnauthorizedError {
 export class ForbiddenError extends AppError {
   static override readonly status = 403
   static override readonly code: string = 'FORBIDDEN'
-  static override readonly detail: LocalizedText = { 'en-US': 'This is not allowed.', 'pt-BR': 'Isto não é permitido.' }
+  static override readonly detail: LocalizedText = localized('error.forbidden')
 }
 
 export class AccountInactiveError extends ForbiddenError {
   static override readonly code = 'ACCOUNT_INACTIVE'
-  static override readonly detail = { 'en-US': 'This account is not active.', 'pt-BR': 'Esta conta não está ativa.' }
+  static override readonly detail = localized('error.account_inactive')
 }
 
 export class CsrfValidationFailedError extends ForbiddenError {
   static override readonly code = 'CSRF_VALIDATION_FAILED'
-  static override readonly detail = { 'en-US': 'The request came from another site.', 'pt-BR': 'A requisição veio de outro site.' }
+  static override readonly detail = localized('error.csrf_validation_failed')
 }
 
 export class MfaRequiredError extends ForbiddenError {
   static override readonly code = 'MFA_REQUIRED'
-  static override readonly detail = { 'en-US': 'A second factor is required.', 'pt-BR': 'É preciso um segundo fator.' }
+  static override readonly detail = localized('error.mfa_required')
 }
 
 export class MfaFactorTooNewError extends ForbiddenError {
   static override readonly code = 'MFA_FACTOR_TOO_NEW'
-  static override readonly detail = {
-    'en-US': 'This way to sign in was added less than a day ago. Please use another one, or wait.',
-    'pt-BR': 'Esta forma de entrar foi adicionada há menos de um dia. Use outra ou aguarde.',
-  }
+  static override readonly detail = localized('error.mfa_factor_too_new')
 }
 
 /** `details.methods` says how to confirm one's identity. Answered with the challenge of RFC 9470, under 403 because clients refresh after a 401. */
 export class ReauthenticationRequiredError extends ForbiddenError {
   static override readonly code = 'REAUTHENTICATION_REQUIRED'
-  static override readonly detail = {
-    'en-US': 'Please confirm that it is you, and try again.',
-    'pt-BR': 'Confirme que é você e tente novamente.',
-  }
+  static override readonly detail = localized('error.reauthentication_required')
 
   /** How old the last authentication may be, for the challenge. */
   readonly maxAgeSeconds: number
@@ -187,23 +179,17 @@ export class ReauthenticationRequiredError extends ForbiddenError {
 
 export class EmailNotVerifiedError extends ForbiddenError {
   static override readonly code = 'EMAIL_NOT_VERIFIED'
-  static override readonly detail = {
-    'en-US': 'Please confirm your email address first.',
-    'pt-BR': 'Confirme seu e-mail primeiro.',
-  }
+  static override readonly detail = localized('error.email_not_verified')
 }
 
 export class EmailLinkForbiddenError extends ForbiddenError {
   static override readonly code = 'EMAIL_LINK_FORBIDDEN'
-  static override readonly detail = {
-    'en-US': 'This account does not accept email links.',
-    'pt-BR': 'Esta conta não aceita links por e-mail.',
-  }
+  static override readonly detail = localized('error.email_link_forbidden')
 }
 
 export class OAuthRegistrationDisabledError extends ForbiddenError {
   static override readonly code = 'OAUTH_REGISTRATION_DISABLED'
-  static override readonly detail = { 'en-US': 'New accounts are not accepted.', 'pt-BR': 'Novas contas não são aceitas.' }
+  static override readonly detail = localized('error.oauth_registration_disabled')
 }
 
 // ---- 404, 405 ------------------------------------------------------------------------------------------------------
@@ -211,26 +197,23 @@ export class OAuthRegistrationDisabledError extends ForbiddenError {
 export class NotFoundError extends AppError {
   static override readonly status = 404
   static override readonly code: string = 'NOT_FOUND'
-  static override readonly detail: LocalizedText = { 'en-US': 'Not found.', 'pt-BR': 'Não encontrado.' }
+  static override readonly detail: LocalizedText = localized('error.not_found')
 }
 
 export class OAuthProviderNotConfiguredError extends NotFoundError {
   static override readonly code = 'OAUTH_PROVIDER_NOT_CONFIGURED'
-  static override readonly detail = { 'en-US': 'This provider is not configured.', 'pt-BR': 'Este provedor não está configurado.' }
+  static override readonly detail = localized('error.oauth_provider_not_configured')
 }
 
 export class OAuthAccountNotLinkedError extends NotFoundError {
   static override readonly code = 'OAUTH_ACCOUNT_NOT_LINKED'
-  static override readonly detail = {
-    'en-US': 'This provider is not linked to your account.',
-    'pt-BR': 'Este provedor não está vinculado à sua conta.',
-  }
+  static override readonly detail = localized('error.oauth_account_not_linked')
 }
 
 export class MethodNotAllowedError extends AppError {
   static override readonly status = 405
   static override readonly code = 'METHOD_NOT_ALLOWED'
-  static override readonly detail = { 'en-US': 'This method is not allowed here.', 'pt-BR': 'Este método não é permitido aqui.' }
+  static override readonly detail = localized('error.method_not_allowed')
 }
 
 // ---- 409 -----------------------------------------------------------------------------------------------------------
@@ -238,68 +221,57 @@ export class MethodNotAllowedError extends AppError {
 export class ConflictError extends AppError {
   static override readonly status = 409
   static override readonly code: string = 'CONFLICT'
-  static override readonly detail: LocalizedText = {
-    'en-US': 'This conflicts with what is already there.',
-    'pt-BR': 'Isto conflita com o que já existe.',
-  }
+  static override readonly detail: LocalizedText = localized('error.conflict')
 }
 
 export class EmailTakenError extends ConflictError {
   static override readonly code = 'EMAIL_TAKEN'
-  static override readonly detail = {
-    'en-US': 'This email already belongs to an account.',
-    'pt-BR': 'Este e-mail já pertence a uma conta.',
-  }
+  static override readonly detail = localized('error.email_taken')
 }
 
 export class PasswordAlreadySetError extends ConflictError {
   static override readonly code = 'PASSWORD_ALREADY_SET'
-  static override readonly detail = { 'en-US': 'This account already has a password.', 'pt-BR': 'Esta conta já tem uma senha.' }
+  static override readonly detail = localized('error.password_already_set')
 }
 
 export class MfaAlreadyEnrolledError extends ConflictError {
   static override readonly code = 'MFA_ALREADY_ENROLLED'
-  static override readonly detail = { 'en-US': 'A second factor is already active.', 'pt-BR': 'Já existe um segundo fator ativo.' }
+  static override readonly detail = localized('error.mfa_already_enrolled')
 }
 
 export class OAuthEmailTakenError extends ConflictError {
   static override readonly code = 'OAUTH_EMAIL_TAKEN'
-  static override readonly detail = {
-    'en-US': 'This email already belongs to an account. Sign in to it and link the provider from your settings.',
-    'pt-BR': 'Este e-mail já pertence a uma conta. Entre nela e vincule o provedor nas configurações.',
-  }
+  static override readonly detail = localized('error.oauth_email_taken')
 }
 
 export class OAuthEmailUnverifiedError extends ConflictError {
   static override readonly code = 'OAUTH_EMAIL_UNVERIFIED'
-  static override readonly detail = {
-    'en-US': 'This email already belongs to an account, and the provider did not verify it.',
-    'pt-BR': 'Este e-mail já pertence a uma conta, e o provedor não o verificou.',
-  }
+  static override readonly detail = localized('error.oauth_email_unverified')
+}
+
+export class PasskeyTakenError extends ConflictError {
+  static override readonly code = 'PASSKEY_TAKEN'
+  static override readonly detail = localized('error.passkey_taken')
+}
+
+export class PasskeyLimitError extends ConflictError {
+  static override readonly code = 'PASSKEY_LIMIT'
+  static override readonly detail = localized('error.passkey_limit')
 }
 
 export class OAuthIdentityTakenError extends ConflictError {
   static override readonly code = 'OAUTH_IDENTITY_TAKEN'
-  static override readonly detail = {
-    'en-US': 'This identity is linked to another account.',
-    'pt-BR': 'Esta identidade está vinculada a outra conta.',
-  }
+  static override readonly detail = localized('error.oauth_identity_taken')
 }
 
 export class OAuthProviderAlreadyLinkedError extends ConflictError {
   static override readonly code = 'OAUTH_PROVIDER_ALREADY_LINKED'
-  static override readonly detail = {
-    'en-US': 'Another identity of this provider is already linked.',
-    'pt-BR': 'Outra identidade deste provedor já está vinculada.',
-  }
+  static override readonly detail = localized('error.oauth_provider_already_linked')
 }
 
 export class LastLoginMethodError extends ConflictError {
   static override readonly code = 'LAST_LOGIN_METHOD'
-  static override readonly detail = {
-    'en-US': 'This is the only way left to sign in to this account.',
-    'pt-BR': 'Esta é a única forma restante de entrar nesta conta.',
-  }
+  static override readonly detail = localized('error.last_login_method')
 }
 
 // ---- 413, 415, 422 -------------------------------------------------------------------------------------------------
@@ -307,53 +279,49 @@ export class LastLoginMethodError extends ConflictError {
 export class PayloadTooLargeError extends AppError {
   static override readonly status = 413
   static override readonly code = 'PAYLOAD_TOO_LARGE'
-  static override readonly detail = { 'en-US': 'The request body is too large.', 'pt-BR': 'O corpo da requisição é grande demais.' }
+  static override readonly detail = localized('error.payload_too_large')
 }
 
 export class UnsupportedMediaTypeError extends AppError {
   static override readonly status = 415
   static override readonly code = 'UNSUPPORTED_MEDIA_TYPE'
-  static override readonly detail = {
-    'en-US': 'Send JSON (Content-Type: application/json).',
-    'pt-BR': 'Envie JSON (Content-Type: application/json).',
-  }
+  static override readonly detail = localized('error.unsupported_media_type')
 }
 
 export class ValidationError extends AppError {
   static override readonly status = 422
   static override readonly code: string = 'VALIDATION_ERROR'
-  static override readonly detail: LocalizedText = { 'en-US': 'The request is not valid.', 'pt-BR': 'A requisição não é válida.' }
+  static override readonly detail: LocalizedText = localized('error.validation_error')
 }
 
 export class MfaNotEnrolledError extends ValidationError {
   static override readonly code = 'MFA_NOT_ENROLLED'
-  static override readonly detail = { 'en-US': 'This account has no second factor.', 'pt-BR': 'Esta conta não tem segundo fator.' }
+  static override readonly detail = localized('error.mfa_not_enrolled')
+}
+
+export class PasskeyInvalidError extends ValidationError {
+  static override readonly code = 'PASSKEY_INVALID'
+  static override readonly detail = localized('error.passkey_invalid')
 }
 
 export class OAuthEmailMissingError extends ValidationError {
   static override readonly code = 'OAUTH_EMAIL_MISSING'
-  static override readonly detail = {
-    'en-US': 'The provider returned no usable email address.',
-    'pt-BR': 'O provedor não retornou um e-mail utilizável.',
-  }
+  static override readonly detail = localized('error.oauth_email_missing')
 }
 
 export class OAuthCodeMissingError extends ValidationError {
   static override readonly code = 'OAUTH_CODE_MISSING'
-  static override readonly detail = {
-    'en-US': 'The provider returned neither a code nor an error.',
-    'pt-BR': 'O provedor não retornou nem código nem erro.',
-  }
+  static override readonly detail = localized('error.oauth_code_missing')
 }
 
 export class UnknownFilterKeyError extends ValidationError {
   static override readonly code = 'UNKNOWN_FILTER_KEY'
-  static override readonly detail = { 'en-US': 'Unknown filter.', 'pt-BR': 'Filtro desconhecido.' }
+  static override readonly detail = localized('error.unknown_filter_key')
 }
 
 export class InvalidFilterValueError extends ValidationError {
   static override readonly code = 'INVALID_FILTER_VALUE'
-  static override readonly detail = { 'en-US': 'The filter value is not valid.', 'pt-BR': 'O valor do filtro não é válido.' }
+  static override readonly detail = localized('error.invalid_filter_value')
 }
 
 // ---- 429: `details.retry_after_seconds` is repeated in the Retry-After header ---------------------------------------
@@ -361,22 +329,22 @@ export class InvalidFilterValueError extends ValidationError {
 export class TooManyRequestsError extends AppError {
   static override readonly status = 429
   static override readonly code: string = 'TOO_MANY_REQUESTS'
-  static override readonly detail: LocalizedText = { 'en-US': 'Too many requests. Please wait.', 'pt-BR': 'Requisições demais. Aguarde.' }
+  static override readonly detail: LocalizedText = localized('error.too_many_requests')
 }
 
 export class LoginThrottledError extends TooManyRequestsError {
   static override readonly code = 'LOGIN_THROTTLED'
-  static override readonly detail = { 'en-US': 'Too many failed logins. Please wait.', 'pt-BR': 'Muitas tentativas de login. Aguarde.' }
+  static override readonly detail = localized('error.login_throttled')
 }
 
 export class SignupThrottledError extends TooManyRequestsError {
   static override readonly code = 'SIGNUP_THROTTLED'
-  static override readonly detail = { 'en-US': 'Too many new accounts. Please wait.', 'pt-BR': 'Contas novas demais. Aguarde.' }
+  static override readonly detail = localized('error.signup_throttled')
 }
 
 export class MfaThrottledError extends TooManyRequestsError {
   static override readonly code = 'MFA_THROTTLED'
-  static override readonly detail = { 'en-US': 'Too many wrong codes. Please wait.', 'pt-BR': 'Códigos errados demais. Aguarde.' }
+  static override readonly detail = localized('error.mfa_throttled')
 }
 
 // ---- 500 and up ----------------------------------------------------------------------------------------------------
@@ -386,37 +354,25 @@ export class InternalError extends AppError {}
 export class OAuthAudienceUnverifiableError extends AppError {
   static override readonly status = 501
   static override readonly code = 'OAUTH_AUDIENCE_UNVERIFIABLE'
-  static override readonly detail = {
-    'en-US': 'This provider cannot tell which application a token was issued to.',
-    'pt-BR': 'Este provedor não informa para qual aplicativo um token foi emitido.',
-  }
+  static override readonly detail = localized('error.internal_error')
 }
 
 export class OAuthError extends AppError {
   static override readonly status = 502
   static override readonly code: string = 'OAUTH_ERROR'
-  static override readonly detail: LocalizedText = {
-    'en-US': 'The provider refused or gave an unusable answer.',
-    'pt-BR': 'O provedor recusou ou deu uma resposta inutilizável.',
-  }
+  static override readonly detail: LocalizedText = localized('error.oauth_error')
 }
 
 export class OAuthProviderUnavailableError extends OAuthError {
   static override readonly code = 'OAUTH_PROVIDER_UNAVAILABLE'
-  static override readonly detail = {
-    'en-US': 'The provider cannot be reached. Please try again.',
-    'pt-BR': 'O provedor não pode ser alcançado. Tente novamente.',
-  }
+  static override readonly detail = localized('error.oauth_provider_unavailable')
 }
 
 /** `details.retry_after_seconds` is repeated in the Retry-After header; `retryAfterSeconds` when not given. */
 export class ServiceUnavailableError extends AppError {
   static override readonly status = 503
   static override readonly code = 'SERVICE_UNAVAILABLE'
-  static override readonly detail = {
-    'en-US': 'The service is busy. Please try again.',
-    'pt-BR': 'O serviço está ocupado. Tente novamente.',
-  }
+  static override readonly detail = localized('error.service_unavailable')
 
   readonly retryAfterSeconds: number = 1
   /** What stands behind it is logged elsewhere, and not with each request. */

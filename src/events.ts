@@ -6,9 +6,11 @@ import type { AuthMail } from './mailer'
 
 /** What an observer is told. Payloads carry ids and methods, never an email address, a token or a secret. */
 export interface AuthEventPayloads {
-  signup: { userId: string; by: 'pwd' | 'ext'; provider?: string }
+  signup: { userId: string; by: 'pwd' | 'ext' | 'email' | 'command'; provider?: string }
   activation: { userId: string }
   login: { userId: string; amr: readonly AuthMethod[]; provider?: string }
+  /** Right after `login`, and only with `newDeviceNotice`. */
+  'login.new_device': { userId: string }
   'login.failed': {
     reason: string
     provider?: string
@@ -19,6 +21,8 @@ export interface AuthEventPayloads {
     /** The client's IP address, an IPv6 one as its /64; null: called without HTTP. */
     clientKey: string | null
   }
+  /** Null: no account has the address. */
+  'email_login.requested': { userId: string | null }
   challenge: { userId: string; amr: readonly AuthMethod[] }
   logout: { userId: string; allSessions: boolean }
   'refresh.reused': { userId: string; familyId: string }
@@ -36,9 +40,15 @@ export interface AuthEventPayloads {
   'mfa.disabled': { userId: string }
   'mfa.failed': { userId: string }
   'recovery_code.used': { userId: string }
+  'passkey.added': { userId: string; passkeyId: string }
+  'passkey.removed': { userId: string; passkeyId: string }
+  /** Its signature was right and its counter was not ahead: there may be a copy of the authenticator. The login was refused. */
+  'passkey.cloned': { userId: string; passkeyId: string }
   'account.deactivated': { userId: string }
   'admin.granted': { userId: string; actorId: string | null }
   'admin.revoked': { userId: string; actorId: string | null }
+  /** By the command `users import`; nothing is told of the single accounts. */
+  'users.imported': { count: number }
   'undo.used': { userId: string; addressRestored: boolean }
   'undo.conflict': { userId: string }
   'account.taken_over': { userId: string }
@@ -50,7 +60,8 @@ export interface AuthEventPayloads {
     retryAfterSeconds: number
   }
   'provider.failed': { provider: string; code: string; status: number | null }
-  'mail.failed': { userId: string; kind: AuthMail['kind']; reason: 'refused' | 'unknown' | 'late' | 'too_many' }
+  /** `userId` null: the address has no account. */
+  'mail.failed': { userId: string | null; kind: AuthMail['kind']; reason: 'refused' | 'unknown' | 'late' | 'too_many' }
 }
 
 export type AuthEventName = keyof AuthEventPayloads
@@ -60,7 +71,9 @@ export const eventFields: { readonly [Name in AuthEventName]: readonly (keyof Au
   signup: ['userId', 'by', 'provider'],
   activation: ['userId'],
   login: ['userId', 'amr', 'provider'],
+  'login.new_device': ['userId'],
   'login.failed': ['reason', 'provider', 'userId', 'addressDigest', 'clientKey'],
+  'email_login.requested': ['userId'],
   challenge: ['userId', 'amr'],
   logout: ['userId', 'allSessions'],
   'refresh.reused': ['userId', 'familyId'],
@@ -74,9 +87,13 @@ export const eventFields: { readonly [Name in AuthEventName]: readonly (keyof Au
   'mfa.disabled': ['userId'],
   'mfa.failed': ['userId'],
   'recovery_code.used': ['userId'],
+  'passkey.added': ['userId', 'passkeyId'],
+  'passkey.removed': ['userId', 'passkeyId'],
+  'passkey.cloned': ['userId', 'passkeyId'],
   'account.deactivated': ['userId'],
   'admin.granted': ['userId', 'actorId'],
   'admin.revoked': ['userId', 'actorId'],
+  'users.imported': ['count'],
   'undo.used': ['userId', 'addressRestored'],
   'undo.conflict': ['userId'],
   'account.taken_over': ['userId'],

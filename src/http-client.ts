@@ -219,7 +219,7 @@ function exchange(dispatcher: Dispatcher, request: Dispatcher.DispatchOptions, m
   return { answer, giveUp }
 }
 
-/** A few KiB of gzip become gigabytes; we ask for `identity`, so whoever encodes does not mean well. */
+/** A few KiB of gzip can become gigabytes. We request `identity`, so an encoded response is refused. */
 function isEncoded({ 'content-encoding': encoding }: HttpResponse['headers']): boolean {
   return encoding !== undefined && encoding !== '' && encoding !== 'identity'
 }

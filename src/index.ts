@@ -2,9 +2,20 @@ export type { ProfileUpdate } from './account/update-profile'
 export type { AdminUser } from './admin/admin-user'
 export type { UserList, UserListQuery } from './admin/list-users'
 export type { ActingAdmin } from './admin/lock-target'
+export type { MfaReset } from './admin/reset-mfa'
 export type { UserUpdate } from './admin/update-user'
 export type { AuthMethod } from './amr'
-export type { BoundLogin, BoundService, BoundSession, BoundSignup, RequestedLink } from './bound-service/bound-service'
+export type {
+  BoundEmailLoginRequest,
+  BoundLogin,
+  BoundService,
+  BoundSession,
+  BoundSignup,
+  FactorProof,
+  FinalProof,
+  PasskeyProof,
+  RequestedLink,
+} from './bound-service/bound-service'
 export type { AccessTokenClaimsHook } from './claims/ask-for-claims'
 export type { ClaimsOf, HostClaims, Json } from './claims/host-claims'
 export { settingsFromEnv } from './config/env'
@@ -13,6 +24,7 @@ export type { EnvSettings, EnvText, JwtKey, RouterSettings, Settings, SettingsIn
 export type { GuardSettingsInput } from './config/guard-settings'
 export { type AuthRouter, createAuthRouter } from './create-auth-router'
 export { createGuards, type GuardsOptions } from './create-guards'
+export type { DoctorFinding, DoctorOptions, DoctorReport, FindingLevel } from './doctor/check'
 export * as errors from './errors'
 export { ConfigurationError, NotImplementedError } from './errors'
 export type { AuthEventName, AuthEventPayloads, AuthEvents } from './events'
@@ -28,6 +40,7 @@ export { type RateLimitOptions, rateLimit } from './guards/rate-limit'
 export { errorHandler } from './http/error-handler'
 export type { GuardedAction, GuardRequest } from './http/guard-request'
 export type { SignupSchema, StandardResult, StandardSchema } from './http/host-schema'
+export { Html, html } from './http/html'
 export type { Locale } from './http/locale'
 export {
   type CallPurpose,
@@ -46,7 +59,18 @@ export type { OAuthCodeExchange } from './oauth-code/exchange-code'
 export { type AuditLog, type AuditLogOptions, auditLog } from './observers/audit-log'
 export { type EventMetrics, type MetricsRegistry, metrics } from './observers/metrics'
 export type { AuthRouterOptions, ProviderTokensHook, SignupInput, SignupOptions, SignupUnit, TakeOverHook, Templates } from './options'
-export type { PageInput, PageName, PageTemplates } from './page-templates'
+export type {
+  AreaPageInput,
+  AreaPageName,
+  LayoutInput,
+  LayoutTemplate,
+  LinkPageName,
+  PageInput,
+  PageName,
+  PageTemplates,
+} from './page-templates'
+export type { PasskeyOptions } from './passkeys/options'
+export type { PublicPasskey } from './passkeys/public-passkey'
 export { aspNetIdentityReader } from './passwords/asp-net-reader'
 export { type BcryptOptions, bcryptHasher } from './passwords/bcrypt-hasher'
 export { bcryptReader } from './passwords/bcrypt-reader'
@@ -86,7 +110,7 @@ export { createTokenVerifier, type TokenVerifier, type TokenVerifierOptions } fr
 export { type CheckTablesOptions, checkTables } from './readiness/check-tables'
 export type { Reauthenticated, ServiceReauthentication } from './reauthentication/reauthenticate'
 export { type Sealer, sealer } from './sealer'
-export type { AuthService, FoundSession, ProofOfPresence, ServiceLogout } from './service'
+export type { AuthService, FoundSession, ProofOfPresence, RequestedEmailLogin, ServiceLogout } from './service'
 export type { AccessTokenClaims } from './session/access-token'
 export type { PublicSession } from './session/find-session'
 export type { LoginResult } from './session/finish-login'
@@ -112,8 +136,11 @@ export type { ColumnMap, TableOptions } from './store/knex/table-options'
 export type { InsertedUser, OwnUserFields, UserColumnMap, UsersTableOptions } from './store/knex/users-table'
 export type { PublicUser } from './store/public-user'
 export { type PurgeOptions, purgeExpired } from './store/purge-expired'
+export { type Languages, type TextKey, texts } from './texts/texts'
+export type { PageSources, ThemeOptions } from './theme/theme'
 export type { MailBudgetsInput, SubjectBudgetsInput } from './throttle/budget'
 export type { Budget, CounterStore } from './throttle/counter-store'
 export { type KnexCountersOptions, knexCounters } from './throttle/knex-counters'
 export { memoryCounters } from './throttle/memory-counters'
 export { type IoredisClient, type NodeRedisClient, type RedisCountersOptions, redisCounters } from './throttle/redis-counters'
+export type { CredentialDescriptor, PasskeyCreationOptions, PasskeyRequestOptions } from './webauthn/ceremonies'

@@ -17,6 +17,11 @@ const purposes = [
   'event-digest',
   'device',
   'form-answer',
+  'enrolment-page',
+  'passkey-challenge',
+  'webauthn-user-handle',
+  'email-login',
+  'email-login-code',
 ] as const
 
 /** Under the secret of `csrfToken()`, which is not the router's. */

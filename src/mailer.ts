@@ -1,14 +1,16 @@
 /** One mail, ready to send: the host decides how it travels. */
 export interface AuthMail {
-  kind: 'activation' | 'password_reset' | 'email_verification' | 'email_change' | 'notice'
+  kind: 'activation' | 'password_reset' | 'email_verification' | 'email_change' | 'email_login' | 'notice'
   /** Exactly one address. */
   to: string
   /**
-   * As stored with the account, in one line. Until the address is proven these are the words of whoever signed up: keep
-   * them out of headers and of mails to people who never asked for one.
+   * The account's name, in one line. Until the address is verified, an attacker may have chosen it. So keep it out of headers, and
+   * out of mails to people who did not request one.
    */
   name: string | null
   url: string | null
+  /** In kind `email_login`, where it has one: eight digits. Keep them out of logs. */
+  code?: string
   expiresAt: Date | null
   locale: string
   subject: string
@@ -26,6 +28,8 @@ export interface AuthMail {
  */
 export interface Mailer {
   send(mail: AuthMail): Promise<void>
+  /** Asks the server whether it would take a mail, and sends none; `auth.doctor()` calls it. Rejects with what is wrong. */
+  verify?(): Promise<void>
 }
 
 /** What an error of `Mailer.send` may say about itself. */
@@ -36,12 +40,15 @@ export interface MailRefusal {
   outcome?: 'unknown'
 }
 
-/** What a mail is about. The first four and `account_restored` carry a link; the others are notices. */
+/** What a mail is about. The first four, `email_login` and `account_restored` carry a link, and `email_login` and `confirmation_code` a code; the others are notices. */
 export const mailTopics = [
   'activation',
   'password_reset',
   'email_verification',
   'email_change',
+  'email_login',
+  'confirmation_code',
+  'no_account',
   'address_taken',
   'password_changed',
   'email_change_requested',
@@ -54,7 +61,10 @@ export const mailTopics = [
   'mfa_disabled',
   'recovery_codes_regenerated',
   'recovery_code_used',
+  'passkey_added',
+  'passkey_removed',
   'wrong_codes',
+  'new_device',
   'account_restored',
   'address_taken_back',
   'admin_granted',
@@ -67,22 +77,29 @@ export type MailTopic = (typeof mailTopics)[number]
 /** What a template of the host's is given. No value is escaped: that is the template's part. */
 export interface TemplateMail {
   topic: MailTopic
-  /** In one line; null as long as the address is not proven, since a stranger may have chosen it. */
+  /** In one line. Null until the address is verified, because an attacker may have chosen it. */
   name: string | null
   /** In a notice, what undoes the change; null where nothing does. */
   url: string | null
   expiresAt: Date | null
-  locale: 'en-US' | 'pt-BR'
+  /** The reader's language; another one than these two only where option `languages` has it. */
+  locale: 'en-US' | 'pt-BR' | (string & {})
   /** The registration key, in `identity_linked` and `identity_unlinked`; in `account_taken_over` of the provider that was linked by it. */
   provider?: string
   /** What was removed, or what is left, in the reader's language: one text each. */
   items?: readonly string[]
-  /** True: a code of an authenticator app confirmed the change, so no link undoes it. */
+  /** True: a code of an authenticator app, or a passkey, confirmed the change, so no link undoes it. */
   isFinal?: boolean
   /** True: a recovery code confirmed the change. There is no mail of its own about that code. */
   usedRecoveryCode?: boolean
+  /** In `email_login` and `confirmation_code`: eight digits, shown in two groups of four. */
+  code?: string
+  /** In `no_account`: people may sign up with the address. */
+  canSignUp?: boolean
   /** In `activation`: the signup that the mail belongs to. */
   signup?: { readonly at: Date; readonly browser: string | null }
+  /** In `new_device`: when, with which browser and from which IP address somebody signed in. Null: not known. */
+  login?: { readonly at: Date; readonly browser: string | null; readonly ip: string | null }
 }
 
 export interface MailText {

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 
-/** What says nothing to whoever holds it: 256 random bits in base64url. Handed out once, never stored. */
+/** Returns a token without any information: 256 random bits in base64url. It is sent once and never stored. */
 export function newOpaqueToken(): string {
   return randomBytes(32).toString('base64url')
 }

@@ -11,7 +11,7 @@ import type { GuardRequest } from './http/guard-request'
 import { isJoiSchema, isStandardSchema, joiVersionOf, type SignupSchema } from './http/host-schema'
 import type { Logger } from './logger'
 import { type Mailer, type MailTemplates, mailTopics } from './mailer'
-import { type PageTemplates, pageNames } from './page-templates'
+import { areaPageNames, type LayoutTemplate, linkPageNames, type PageTemplates } from './page-templates'
 import type { PasswordHasher, PasswordPolicy } from './passwords/password-hasher'
 import type { Provider } from './providers/passport-provider'
 import type { OAuthTokens } from './providers/provider-client'
@@ -19,6 +19,8 @@ import type { AuthStore, UserRecord } from './store/auth-store'
 import type { HostTypes, WithFields } from './store/host-types'
 import type { HostTransaction } from './store/knex/knex-store'
 import type { PublicUser } from './store/public-user'
+import type { Languages } from './texts/texts'
+import type { ThemeOptions } from './theme/theme'
 import type { MailBudgetsInput, SubjectBudgetsInput } from './throttle/budget'
 import type { Budget, CounterStore } from './throttle/counter-store'
 import { seeTroubleshooting } from './troubleshooting'
@@ -41,6 +43,10 @@ export interface AuthRouterOptions<Host extends HostTypes = HostTypes> {
   templates?: Templates
   /** Default `argon2idHasher()`. */
   passwordHasher?: PasswordHasher
+  /** How the pages look like your product. Default: ours, under `mfaIssuer` or the host of `publicUrl`. */
+  theme?: ThemeOptions
+  /** Texts of the pages by language tag and key: a language of your own, or other words in one of ours. What is left out is English. */
+  languages?: Languages
   /** Which passwords may be chosen. Default: 12 characters to 1024 bytes, and none of the common ones. */
   passwordPolicy?: PasswordPolicy
   /** True: this account may not be entered by a mailed link; asked before one is made and when one is redeemed. */
@@ -66,8 +72,8 @@ export interface AuthRouterOptions<Host extends HostTypes = HostTypes> {
   /** Your own fields of a signup, and what else a signup does. */
   signup?: SignupOptions<Host>
   /**
-   * Runs inside the transaction in which the first proof of an address takes an account over: end here what you granted to whoever
-   * registered it. What it throws undoes the take-over. It may run again after a conflict.
+   * Runs inside the transaction in which the first verification of an address takes an account over. Revoke here what your app has
+   * granted to the account. If it throws, the take-over is rolled back. It may run again after a conflict.
    */
   onTakeOver?: TakeOverHook<Host>
   /**
@@ -172,7 +178,9 @@ export interface SignupUnit {
 export interface Templates {
   /** Topic -> the mail; what is left out stays ours. */
   mails?: MailTemplates
-  /** Page -> the document; what is left out stays ours. */
+  /** Put around every page of the account area and behind links, in the place of our own look. */
+  layout?: LayoutTemplate
+  /** Page -> its document or body; what is left out stays ours. */
   pages?: PageTemplates
 }
 
@@ -184,6 +192,8 @@ const known = {
   environment: true,
   mailer: true,
   templates: true,
+  theme: true,
+  languages: true,
   passwordHasher: true,
   passwordPolicy: true,
   refusesEmailLink: true,
@@ -324,8 +334,10 @@ function checkThrottle(throttle: AuthRouterOptions['throttle'] = {}): void {
 }
 
 function checkTemplates(templates: Templates = {}): void {
-  refuseUnknownOptions('templates', templates, ['mails', 'pages'])
-  const { mails = {}, pages = {} } = templates
+  refuseUnknownOptions('templates', templates, ['mails', 'layout', 'pages'])
+  const { mails = {}, layout, pages = {} } = templates
+  if (layout !== undefined && typeof layout !== 'function')
+    throw new ConfigurationError('Option templates.layout must be a function of the parts of a page that returns an HTML document.')
   if (!isObject(mails)) throw new ConfigurationError('Option templates.mails must be an object of functions, by topic.')
   refuseUnknownOptions('templates.mails', mails, mailTopics)
   for (const [topic, template] of Object.entries(mails)) {
@@ -333,10 +345,10 @@ function checkTemplates(templates: Templates = {}): void {
     throw new ConfigurationError(`Option templates.mails.${topic} must be a function of a mail that returns { subject, text, html }.`)
   }
   if (!isObject(pages)) throw new ConfigurationError('Option templates.pages must be an object of functions, by page.')
-  refuseUnknownOptions('templates.pages', pages, pageNames)
+  refuseUnknownOptions('templates.pages', pages, [...linkPageNames, ...areaPageNames])
   for (const [page, template] of Object.entries(pages)) {
     if (template === undefined || typeof template === 'function') continue
-    throw new ConfigurationError(`Option templates.pages.${page} must be a function of a page that returns an HTML document.`)
+    throw new ConfigurationError(`Option templates.pages.${page} must be a function of a page that returns HTML.`)
   }
 }
 

@@ -12,7 +12,7 @@ export function readSealingKeys(keys: string): readonly Buffer[] {
 
 const version = 'v1'
 
-/** True for what `sealText` wrote, whoever's key it was. */
+/** True for output of `sealText`, under any key. */
 export function isSealed(text: string): boolean {
   return text.startsWith(`${version}.`)
 }

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { confirmEmailChange, type EmailChange, proveEmailChange, sendEmailChange } from './account/change-email'
 import { changePassword, type PasswordChange } from './account/change-password'
 import { type FirstPassword, setFirstPassword } from './account/first-password'
@@ -9,17 +10,21 @@ import { deactivate } from './admin/deactivate'
 import { findUser } from './admin/find-user'
 import { listUsers, type UserList, type UserListQuery } from './admin/list-users'
 import { type ActingAdmin, requireNamed } from './admin/lock-target'
-import { resetMfa } from './admin/reset-mfa'
+import { type MfaReset, resetMfa } from './admin/reset-mfa'
 import { revokeSessions } from './admin/revoke-sessions'
 import { type UserUpdate, updateUser } from './admin/update-user'
+import { requirePasswords } from './config/has-passwords'
 import { type AuthContext, trustedStore } from './context'
+import { readRequestToken, signRequestToken } from './email-login/asking-browser'
+import { confirmEmailLogin, type EmailLoginProof } from './email-login/confirm-email-login'
+import { requestEmailLogin, requireEmailLogins } from './email-login/request-email-login'
 import { EmailTakenError } from './errors'
 import type { AuthEventName } from './events'
 import type { Evidence } from './first-proof/evidence'
 import { readTypedAddress } from './http/email-address'
 import type { Locale } from './http/locale'
+import { readReturnTo } from './http/return-to'
 import { activate } from './local/activate'
-import { findByAddress } from './local/find-by-address'
 import { type LoginInput, logIn } from './local/log-in'
 import { sendActivation } from './local/request-activation'
 import { sendPasswordReset } from './local/request-password-reset'
@@ -27,6 +32,8 @@ import { type ResetInput, resetPassword } from './local/reset-password'
 import { type SignUpInput, sendFirstLink, signUp } from './local/sign-up'
 import type { Postman } from './mail/postman'
 import type { LinkToken } from './mailbox/email-link'
+import { findByAddress } from './mailbox/find-by-address'
+import type { AskedFrom } from './mailbox/issue-email-login'
 import type { ACTIVATION_WITHHELD } from './mailbox/refuses-email-link'
 import { changePasswordWithMfa, type PasswordChangeWithMfa } from './mfa/change-password'
 import { type Confirmation, confirmTotp } from './mfa/confirm'
@@ -34,9 +41,17 @@ import { type Disabling, disableTotp, type Regeneration, regenerateRecoveryCodes
 import { type Enrolment, type EnrolmentOptions, enrollTotp } from './mfa/enroll'
 import { type Verification, verifyMfa } from './mfa/verify-challenge'
 import { exchangeCode, type OAuthCodeExchange } from './oauth-code/exchange-code'
+import { logInWithPasskey, type PasskeyLogin, passkeyLoginOptions } from './passkeys/log-in'
+import { listPasskeys, removePasskey, renamePasskey } from './passkeys/manage'
+import type { PasskeyOptions } from './passkeys/options'
+import type { PublicPasskey } from './passkeys/public-passkey'
+import { type PasskeyRegistration, passkeyRegistrationOptions, registerPasskey } from './passkeys/register'
+import { passkeyReauthenticationOptions, passkeyStepOptions } from './passkeys/step-options'
 import type { OAuthUser } from './providers/provider-client'
 import { guardedTransaction } from './readiness/guarded-store'
-import { type Reauthenticated, reauthenticateById, type ServiceReauthentication } from './reauthentication/reauthenticate'
+import type { IssuedCode } from './reauthentication/confirmation-code'
+import { type Reauthenticated, reauthenticateById, requestCodeById, type ServiceReauthentication } from './reauthentication/reauthenticate'
+import { newLoginAttempt } from './session/announce-failed-login'
 import { findLiveSession, type PublicSession, sessionsOf, toPublicSession } from './session/find-session'
 import type { LoginResult, OpenSession, TokenPair } from './session/finish-login'
 import { listSessions, revokeSession } from './session/list-sessions'
@@ -56,6 +71,7 @@ import type { AuthStore, IdentityRecord, UserRecord } from './store/auth-store'
 import type { HostTypes, WithFields } from './store/host-types'
 import { type PublicUser, toPublicUser } from './store/public-user'
 import { type UndoInput, type UndoResult, undoChanges } from './undo/undo-changes'
+import type { PasskeyCreationOptions, PasskeyRequestOptions } from './webauthn/ceremonies'
 
 /** A session that is alive, and whose it is. */
 export interface FoundSession<Host extends HostTypes = HostTypes> {
@@ -77,6 +93,15 @@ export interface ProofOfPresence {
   locale?: Locale | undefined
 }
 
+export interface RequestedEmailLogin {
+  /** Belongs to the code: `confirmEmailLogin({ code, requestToken })`. */
+  requestToken: string
+  url: string | null
+  /** Eight digits. */
+  code: string | null
+  expiresAt: Date | null
+}
+
 export interface LogoutOptions {
   /** Ends every session of the account. Default false. */
   allSessions?: boolean
@@ -87,6 +112,14 @@ export interface LogoutOptions {
 export interface ServiceLogout {
   /** Where the browser also ends its session at the provider; null: there is no such place, or the token named no session. */
   logoutUrl: string | null
+}
+
+/** A passkey in the place of a code comes with the `challenge` of `passkeyStepOptions({ userId, sessionId })` and that `sessionId`. */
+export type ServiceEnrolment = Omit<EnrolmentOptions, 'session' | 'check'>
+
+export interface ServicePasskeyRegistration extends Omit<PasskeyRegistration, 'session' | 'check'> {
+  /** As in the options. */
+  sessionId?: string | undefined
 }
 
 /**
@@ -110,6 +143,16 @@ export interface AuthService<Host extends HostTypes = HostTypes> {
   /** Null: no such account, or none that may have such a link. */
   requestPasswordReset(email: string, options?: { locale?: Locale }): Promise<LinkToken | null>
   resetPassword(input: ResetInput & SessionOrigin): Promise<LoginResultOf<Host>>
+  /**
+   * Mails a link or a code to sign in with. `requestToken` belongs to the code. `url`, `code` and `expiresAt` null: nothing that signs
+   * anybody in was mailed, because the address has no account that may. Counts the mails to the address alone.
+   */
+  requestEmailLogin(email: string, options?: { locale?: Locale; returnTo?: string } & AskedFrom): Promise<RequestedEmailLogin>
+  /** By the link's token, or by the code and its `requestToken`. */
+  confirmEmailLogin(
+    proof: { token: string } | { code: string; requestToken: string },
+    options?: ProofOfPresence & SessionOrigin,
+  ): Promise<LoginResultOf<Host>>
   changePassword(input: PasswordChange): Promise<void>
   /** For an account that has no password. The session is yours to check. */
   setFirstPassword(input: FirstPassword): Promise<void>
@@ -127,7 +170,7 @@ export interface AuthService<Host extends HostTypes = HostTypes> {
   /** Oldest first. */
   listIdentities(userId: string): Promise<IdentityRecord[]>
   unlinkIdentity(userId: string, provider: string, options?: { locale?: Locale }): Promise<void>
-  /** Links a profile whoever it is of, so verify first that the account's owner asked. The one linked before: returned as it is. */
+  /** Links any profile, so first verify that the account's owner requested it. If it is already linked, returns the identity unchanged. */
   linkIdentity(userId: string, profile: OAuthUser, options?: { locale?: Locale }): Promise<IdentityRecord>
   /** The same with a provider's access token or id_token, which has to be one of this application. */
   linkWithToken(userId: string, input: TokenInHand, options?: { locale?: Locale }): Promise<IdentityRecord>
@@ -138,13 +181,18 @@ export interface AuthService<Host extends HostTypes = HostTypes> {
     options: { sessionId: string | null; locale?: Locale | undefined },
   ): Promise<IdentityRecord>
   changePasswordWithMfa(input: PasswordChangeWithMfa): Promise<void>
-  /** Shown once: a pending factor, which counts for nothing until `confirmTotp`. With a `code` of the active factor it replaces that one. */
-  enrollTotp(userId: string, options?: Pick<EnrolmentOptions, 'code' | 'locale'>): Promise<Enrolment>
+  /** Shown once: a pending factor, which counts for nothing until `confirmTotp`. With a `code` or passkey it replaces the active one. */
+  enrollTotp(userId: string, options?: ServiceEnrolment): Promise<Enrolment>
   /**
-   * Makes a session fresh, by its person's password or code. The other verbs do not ask whether a session is fresh: that is for routes, so
+   * Makes a session fresh, by its person's password, code or passkey. The other verbs do not ask whether a session is fresh: that is for routes, so
    * decide yourself who may call them (docs/fresh-sessions.md).
    */
   reauthenticate(input: ServiceReauthentication): Promise<Reauthenticated>
+  /**
+   * Mails a code that confirms this session, for `reauthenticate({ emailCode })`, and returns it. Null: the address gets no more mails now.
+   * An EmailNotVerifiedError, MfaRequiredError or EmailLinkForbiddenError where a mailed code does not count.
+   */
+  requestConfirmationCode(userId: string, sessionId: string, options?: { locale?: Locale }): Promise<IssuedCode | null>
   confirmTotp(input: Confirmation & SessionOrigin): Promise<LoginResultOf<Host>>
   verifyMfa(input: Verification & SessionOrigin): Promise<LoginResultOf<Host>>
   disableTotp(input: Disabling): Promise<void>
@@ -164,17 +212,40 @@ export interface AuthService<Host extends HostTypes = HostTypes> {
   /** Closes an account, and everything that was open with it: sessions, challenges, links. */
   deactivate(userId: string, acting?: ActingAdmin): Promise<void>
   /**
-   * Opens an account, whether it never was or was deactivated; its address is not proven by that. This and the other verbs
-   * that take `{ by }` refuse what an administrator may not do (docs/admin.md) only where one is named.
+   * Activates a pending or deactivated account; this does not verify its address. This and the other methods that accept `{ by }` refuse
+   * what an administrator may not do (docs/admin.md) only if `by` is given.
    */
   activateUser(userId: string, acting?: ActingAdmin): Promise<void>
-  /** Takes the second factor off an account whose owner lost it; sessions end, and the owner is told. */
-  resetMfa(userId: string, acting?: ActingAdmin): Promise<void>
+  /**
+   * Takes the second factor off an account whose owner lost it; sessions end, and the owner is told. Passkeys stay, unless
+   * `options.passkeys`. Where the host itself acts, `acting` is undefined.
+   */
+  resetMfa(userId: string, acting?: ActingAdmin, options?: MfaReset): Promise<void>
   /** Oldest first, a page at a time, by the filters of `GET /admin/users`. */
   listUsers(query?: UserListQuery): Promise<UserList<Host>>
   /** As administrators see it; null: there is no such account. */
   findUser(userId: string): Promise<WithFields<AdminUser, Host> | null>
   updateUser(userId: string, changes: UserUpdate, acting?: ActingAdmin): Promise<WithFields<AdminUser, Host>>
+  /** `options` for `navigator.credentials.create()`; keep `challenge` for `registerPasskey`. With a `sessionId`, only that session may register. */
+  passkeyRegistrationOptions(input: { userId: string; sessionId?: string | undefined }): Promise<PasskeyOptions<PasskeyCreationOptions>>
+  /** Adds a passkey without a check, so first verify that the account's owner requested it. The name has 1 to 64 characters. */
+  registerPasskey(input: ServicePasskeyRegistration): Promise<PublicPasskey>
+  /** `options` for `navigator.credentials.get()`, the same for everybody; keep `challenge` for `logInWithPasskey`. */
+  passkeyLoginOptions(): Promise<PasskeyOptions<PasskeyRequestOptions>>
+  /** Counts `client` when given. */
+  logInWithPasskey(input: PasskeyLogin & SessionOrigin): Promise<LoginResultOf<Host>>
+  /**
+   * `options` for `navigator.credentials.get()` with a passkey of that account; keep `challenge`. With an `mfaToken` it is for `verifyMfa`, with
+   * a session for `reauthenticate` and for changes that take a passkey in the place of a code. An MfaNotEnrolledError: the account has no passkey.
+   */
+  passkeyStepOptions(
+    input: { mfaToken: string } | { userId: string; sessionId?: string | undefined },
+  ): Promise<PasskeyOptions<PasskeyRequestOptions>>
+  /** Oldest first. */
+  listPasskeys(userId: string): Promise<PublicPasskey[]>
+  /** A NotFoundError unless it is this account's. The name has 1 to 64 characters. */
+  renamePasskey(userId: string, passkeyId: string, name: string): Promise<PublicPasskey>
+  removePasskey(userId: string, passkeyId: string, options?: { locale?: Locale }): Promise<void>
   /** `logIn` into a server-side session: put `sessionToken` in the session cookie, and nowhere else. */
   logInToSession(input: LoginInput & SessionOrigin): Promise<SessionLoginResult>
   /** `verifyMfa` into a server-side session, whichever login the challenge is of. */
@@ -202,6 +273,11 @@ export function createService(ctx: AuthContext): AuthService {
   const localeOf = (options?: { locale?: Locale | undefined }) => options?.locale ?? ctx.settings.defaultLocale
   // What the host says of its delivery.
   const open = (origin: SessionOrigin) => openDelivered(ctx, origin) as OpenSession<TokenPair>
+  /** For the verbs of a password, which have no route while `passwordLogin` is off. */
+  const takingPasswords = () => {
+    requirePasswords(ctx.settings)
+    return ctx
+  }
   const ownerOf = (email: string) => findByAddress(ctx, readTypedAddress(email))
   return {
     async signUp(input) {
@@ -210,31 +286,40 @@ export function createService(ctx: AuthContext): AuthService {
       if (signup.kind === 'refused') throw signup.error
       return [signup.user, await sendFirstLink(ctx, signup, localeOf(input))]
     },
-    logIn: (input) => logIn(ctx, input, open(input)),
-    activate: (token, options = {}) => activate(ctx, token, open(options), { evidence: evidenceFrom(options), locale: options.locale }),
+    logIn: async (input) => logIn(takingPasswords(), input, open(input)),
+    activate: async (token, options = {}) =>
+      activate(ctx, token, open(options), { evidence: evidenceFrom(ctx, options), locale: options.locale }),
     requestActivation: async (email, options) => sendActivation(ctx, await ownerOf(email), localeOf(options)),
-    requestPasswordReset: async (email, options) => sendPasswordReset(ctx, await ownerOf(email), localeOf(options)),
-    resetPassword: (input) => resetPassword(ctx, input, open(input)),
-    changePassword: (input) => changePassword(ctx, input),
-    setFirstPassword: (input) => setFirstPassword(ctx, input),
+    requestPasswordReset: async (email, options) => sendPasswordReset(takingPasswords(), await ownerOf(email), localeOf(options)),
+    resetPassword: async (input) => resetPassword(takingPasswords(), input, open(input)),
+    requestEmailLogin: (email, options = {}) => requestByService(ctx, readTypedAddress(email), { ...options, locale: localeOf(options) }),
+    confirmEmailLogin: async (proof, options = {}) => {
+      const attempt = newLoginAttempt(null)
+      const evidence = evidenceFrom(ctx, options)
+      return confirmEmailLogin(ctx, proofOf(ctx, proof), open(options), { evidence, locale: options.locale, attempt })
+    },
+    changePassword: async (input) => changePassword(takingPasswords(), input),
+    setFirstPassword: async (input) => setFirstPassword(takingPasswords(), input),
     updateProfile: (input) => updateProfile(ctx, input),
-    changePasswordWithMfa: (input) => changePasswordWithMfa(ctx, input),
-    enrollTotp: (userId, { code, locale } = {}) => enrollTotp(ctx, userId, { code, locale }),
+    changePasswordWithMfa: async (input) => changePasswordWithMfa(takingPasswords(), input),
+    enrollTotp: (userId, { session: _, check: __, ...options }: EnrolmentOptions = {}) => enrollTotp(ctx, userId, options),
     reauthenticate: (input) => reauthenticateById(ctx, input),
+    requestConfirmationCode: (userId, sessionId, options) => requestCodeById(ctx, { userId, sessionId, locale: localeOf(options) }),
     confirmTotp: (input) => confirmTotp(ctx, input, open(input)),
     verifyMfa: (input) => verifyMfa(ctx, input, open(input)),
     disableTotp: (input) => disableTotp(ctx, input),
     regenerateRecoveryCodes: (input) => regenerateRecoveryCodes(ctx, input),
     requestEmailVerification: async (userId, options) => sendEmailVerification(ctx, await findActiveUser(ctx, userId), localeOf(options)),
-    verifyEmail: (token, options = {}) => confirmEmail(ctx, token, { evidence: evidenceFrom(options), locale: localeOf(options) }),
+    verifyEmail: async (token, options = {}) =>
+      confirmEmail(ctx, token, { evidence: evidenceFrom(ctx, options), locale: localeOf(options) }),
     requestEmailChange: async (input, options) => sendEmailChange(ctx, await proveEmailChange(ctx, input), localeOf(options)),
-    changeEmail: (token, options) =>
-      confirmEmailChange(ctx, token, { evidence: options && evidenceFrom(options), locale: options?.locale }),
+    changeEmail: async (token, options) =>
+      confirmEmailChange(ctx, token, { evidence: options && evidenceFrom(ctx, options), locale: options?.locale }),
     undoChanges: (input) => undoChanges(ctx, input),
     revokeSessions: async (userId, acting) => revokeSessions(ctx, userId, requireNamed(acting)),
     deactivate: async (userId, acting) => deactivate(ctx, userId, requireNamed(acting)),
     activateUser: async (userId, acting) => activateUser(ctx, userId, requireNamed(acting)),
-    resetMfa: async (userId, acting) => resetMfa(ctx, userId, requireNamed(acting)),
+    resetMfa: async (userId, acting, options) => resetMfa(ctx, userId, requireNamed(acting), options),
     listUsers: (query) => listUsers(ctx, query),
     findUser: (userId) => findUser(ctx, userId),
     updateUser: async (userId, changes, acting) => updateUser(ctx, userId, changes, requireNamed(acting)),
@@ -250,7 +335,19 @@ export function createService(ctx: AuthContext): AuthService {
     redeemLinkTicket: async (userId, ticket, { sessionId, locale }) =>
       (await redeemLinkTicket(ctx, { owner: { userId, sessionId }, ticket, locale })).identity,
     linkWithToken: async (userId, input, options) => (await linkWithToken(ctx, userId, input, { locale: options?.locale })).identity,
-    logInToSession: (input) => logIn(ctx, input, openServerSession(input)),
+    passkeyRegistrationOptions: async ({ userId, sessionId }) =>
+      passkeyRegistrationOptions(ctx, { userId, session: sessionNamed(userId, sessionId) }),
+    registerPasskey: ({ sessionId, ...input }) => registerPasskey(ctx, { ...input, session: sessionNamed(input.userId, sessionId) }),
+    passkeyLoginOptions: async () => passkeyLoginOptions(ctx),
+    logInWithPasskey: (input) => logInWithPasskey(ctx, input, open(input)),
+    passkeyStepOptions: async (input) => {
+      if ('mfaToken' in input) return passkeyStepOptions(ctx, input.mfaToken)
+      return passkeyReauthenticationOptions(ctx, { userId: input.userId, session: sessionNamed(input.userId, input.sessionId) })
+    },
+    listPasskeys: (userId) => listPasskeys(ctx, userId),
+    renamePasskey: (userId, passkeyId, name) => renamePasskey(ctx, userId, passkeyId, name),
+    removePasskey: (userId, passkeyId, options) => removePasskey(ctx, userId, passkeyId, { locale: options?.locale }),
+    logInToSession: async (input) => logIn(takingPasswords(), input, openServerSession(input)),
     verifyMfaToSession: (input) => verifyMfa(ctx, input, openServerSession(input)),
     findSession: (sessionToken) => findSession(ctx, sessionToken),
     listSessions: (userId) => listSessions(ctx, userId),
@@ -262,7 +359,29 @@ export function createService(ctx: AuthContext): AuthService {
   }
 }
 
-function evidenceFrom({ sessionId, password, signupToken }: ProofOfPresence): Evidence {
+async function requestByService(
+  ctx: AuthContext,
+  email: string,
+  { locale, returnTo = undefined, ...origin }: AskedFrom & { locale: Locale; returnTo?: string },
+): Promise<RequestedEmailLogin> {
+  const id = randomUUID()
+  const destination = readReturnTo(ctx.settings, returnTo === undefined ? [] : [returnTo])
+  requireEmailLogins(ctx)
+  const issued = await requestEmailLogin(ctx, { id, email, returnTo: destination, locale, device: null, earlierId: null, ...origin })
+  const { url = null, code = null, expiresAt = null } = issued ?? {}
+  return { requestToken: signRequestToken(ctx, id), url, code, expiresAt }
+}
+
+function proofOf(ctx: AuthContext, proof: { token: string } | { code: string; requestToken: string }): EmailLoginProof {
+  return 'token' in proof ? proof : { code: proof.code, requestId: readRequestToken(ctx, proof.requestToken) }
+}
+
+function sessionNamed(userId: string, id: string | undefined) {
+  return id === undefined ? null : { id, userId }
+}
+
+function evidenceFrom({ settings }: AuthContext, { sessionId, password, signupToken }: ProofOfPresence): Evidence {
+  if (password !== undefined) requirePasswords(settings)
   const [sessionIds, bindings] = [sessionId, signupToken].map((one) => (one === undefined ? [] : [one]))
   return { sessionIds, bindings, password }
 }

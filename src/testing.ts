@@ -13,3 +13,14 @@ export { type LoginAsOptions, loginAs, openSessionAs, type SignedIn, type Signed
 export { linkTokenOf, type Mailbox, mailbox, type WantedMail } from './testing/mailbox'
 export { type StoreCase, type StoreContractOptions, storeContract } from './testing/store-contract'
 export { type TestClock, testClock } from './testing/test-clock'
+export {
+  type AssertionRequest,
+  type AuthenticatorAlgorithm,
+  type AuthenticatorLies,
+  type CreationRequest,
+  type VirtualAssertion,
+  type VirtualAuthenticator,
+  type VirtualAuthenticatorOptions,
+  type VirtualRegistration,
+  virtualAuthenticator,
+} from './testing/virtual-authenticator'

@@ -628,7 +628,7 @@ describe('R-011 a store that keeps no sessions', () => {
     const settings = { refreshReuseGraceSeconds: 1 }
 
     expect(refusal(() => boot({ settings, store: storeWithout('sessions') }))).toMatch(
-      /^refreshReuseGraceSeconds \(AUTH_REFRESH_REUSE_GRACE_SECONDS\).*keeps no sessions; wire `sessions`.*or leave the window at 0/,
+      /^refreshReuseGraceSeconds \(AUTH_REFRESH_REUSE_GRACE_SECONDS\).*keeps no sessions; wire `sessions`.*or leave the setting at 0/,
     )
     expect(boot({ settings: { refreshReuseGraceSeconds: 60 } }).auth).toBeDefined()
     expect(refusal(() => boot({ settings: { refreshReuseGraceSeconds: 61 } }))).toContain('refreshReuseGraceSeconds')
@@ -697,10 +697,10 @@ describe('linking by verified email', () => {
 })
 
 describe('boot warns', () => {
-  test('of a users table without email_verified_at: nothing tells a first proof of an address from a later one', () => {
+  test('of a users table without email_verified_at: a first verification of an address cannot be told from a later one', () => {
     const given = { settings: { localAccountsEnabled: true, autoActivate: true } }
     expect(warnings({ ...given, store: storeWithout('emailVerifiedAt') }).filter((text) => /Add the column, or map it/.test(text))).toEqual(
-      [expect.stringContaining('no `email_verified_at` column, so only an activation is known to be the first proof of an address')],
+      [expect.stringContaining('no `email_verified_at` column, so only an activation counts as the first verification of an address')],
     )
     expect(warnings(given).join()).not.toContain('email_verified_at')
   })
@@ -718,7 +718,7 @@ describe('boot warns', () => {
   })
 
   test('when a client’s providerName differs from its registration key', () => {
-    expect(warnings({ settings: social, providers: { other: corp } }).join()).toMatch(/registered as other.*other is what is stored/)
+    expect(warnings({ settings: social, providers: { other: corp } }).join()).toMatch(/registered as other.*stored identities use other/)
     expect(warnings({ settings: social, providers: { corp } }).join()).not.toContain('registered as')
   })
 

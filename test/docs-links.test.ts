@@ -1,11 +1,11 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { docPages } from './support/doc-pages'
 
 const root = join(import.meta.dirname, '..')
 const read = (path: string) => readFileSync(join(root, path), 'utf8')
-const inDocs = readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.md'))
-const pages = ['README.md', 'CHANGELOG.md', ...inDocs.map((name) => `docs/${name}`)]
+const pages = ['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md', ...docPages()]
 const subPages = pages.filter((page) => page.split('/').length > 2)
 
 describe('the pages', () => {
@@ -37,7 +37,7 @@ describe('README.md', () => {
     const [, app = ''] = /```js\n([\s\S]*?)```/.exec(read('README.md')) ?? []
 
     expect(app.trimEnd().split('\n').length).toBeLessThanOrEqual(20)
-    expect(app).toContain('requireAuth()')
+    expect(app).toContain('requireLogin()')
     expect(app).not.toMatch(/oauth|providers/i)
   })
 })

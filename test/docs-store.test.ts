@@ -14,8 +14,8 @@ test('docs/store-contract.md says of every record and verb what src/store/auth-s
 
 const intro = `# The store contract
 
-What \`createAuthRouter({ store })\` asks of a store: \`createKnexStore\` is one, and a database that Knex does not speak can have one of your own.
-\`storeContract()\` of \`doorward/testing\` holds an adapter to every sentence here; [store](store.md) says how to run it.
+The interface of \`createAuthRouter({ store })\`. \`createKnexStore\` implements it. For a database that Knex does not support, write your own adapter.
+\`storeContract()\` of \`doorward/testing\` tests an adapter against every sentence here; [store](store.md) says how to run it.
 `
 
 function pageOf(source: string): string {

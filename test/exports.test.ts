@@ -14,6 +14,7 @@ test('the package exports these names and no others', () => {
     'GitHubClient',
     'GitLabClient',
     'GoogleClient',
+    'Html',
     'LinkedInClient',
     'MicrosoftClient',
     'NotImplementedError',
@@ -43,6 +44,7 @@ test('the package exports these names and no others', () => {
     'getAuth',
     'getSession',
     'getUser',
+    'html',
     'idempotency',
     'knexCounters',
     'memoryCounters',
@@ -60,6 +62,7 @@ test('the package exports these names and no others', () => {
     'sealer',
     'settingsFromEnv',
     'smtpMailer',
+    'texts',
   ])
 })
 
@@ -73,6 +76,7 @@ test('doorward/testing exports the contract of a store and the test kit', () => 
     'startFakeProvider',
     'storeContract',
     'testClock',
+    'virtualAuthenticator',
   ])
 })
 

@@ -17,7 +17,12 @@ const pinned: Record<KeyPurpose, string> = {
   cursor: '944c5e3fbaf678b7eb67c66802083977eed40bbf827a9ec1091242bbcb6e96bd',
   'proof-cookie': '0715c88a8f7b6df34aea39ffccaafcf58bb6ad1817501d984e427d16f0f440c5',
   'event-digest': 'eda971b57f35ae6f584fcdf9b0f1154c94fdcd2a128390f551baa783b4695401',
+  'enrolment-page': '05438d1d65934f4f4d6645be9567e6ebe523b19dd461b0e9b9cc0246ac768b84',
   'form-answer': '3a917c31f06d909f1af36cfd5be53bb31faf638d98f7f5c930479004a2fad21a',
+  'passkey-challenge': '53325c489bf7fb6e70a131292126a3f7b905fd76a7722ce34091a6baabed6196',
+  'webauthn-user-handle': '4adad5770b8ec88472e0ef34bd007ad3de0cca18f34f5e7dad801bca998c15b8',
+  'email-login': '35263d9ede38d25bb10c976de51e9146abe4923bba91826978a77966e0b41084',
+  'email-login-code': 'c141dcafaedcaf09ed0f4d55421baa75f9d92d6a04927e14b5be4e2992b03e97',
   device: '92b8d23a5fbc2ec430a7513a6ba7424a06531b195945620450b85af3a3310507',
 }
 const purposes = Object.keys(pinned) as KeyPurpose[] // the record has every purpose

@@ -4,10 +4,10 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
-import { allSuites, leftOutOfQuick, quickSuites, type Suite } from './suites.js'
+import { allSuites, leftOutOfQuick, nodeSuites, quickSuites, type Suite } from './suites.js'
 
 /**
- * Runs the tests: `quick` (`npm test`) or `all` (`npm run test:all`). More arguments go to vitest: `npm test -- test/social`.
+ * Runs the tests: `quick` (`npm test`), `all` (`npm run test:all`) or `node` (what a major of Node could break). More arguments go to vitest: `npm test -- test/social`.
  * At the end it says what was left out or not reached, what failed and why. The last line is `N passed, N failed, N skipped`.
  * In the whole suite, a skipped test is a failure under CI, because there everything has to be reachable.
  */
@@ -38,10 +38,11 @@ interface Outcome {
 }
 
 async function main(): Promise<number> {
-  if (!isQuick && suiteName !== 'all') throw new Error('Say which tests to run: run-matrix.mts quick, or run-matrix.mts all')
+  const suitesOf = { quick: quickSuites, all: allSuites, node: nodeSuites }[suiteName ?? '']
+  if (!suitesOf) throw new Error('Say which tests to run: run-matrix.mts quick, all, or node')
   const folder = mkdtempSync(join(tmpdir(), 'doorward-test-'))
   try {
-    const suites = isQuick ? quickSuites(given) : allSuites(given)
+    const suites = suitesOf(given)
     const outcomes: Outcome[] = []
     for (const [index, suite] of suites.entries()) outcomes.push(await runSuite(suite, join(folder, `${index}.json`)))
     return conclude(outcomes)

@@ -7,29 +7,29 @@ export interface Suite {
   zone?: string
   tests: readonly string[]
   without?: readonly string[]
-  /** With SQLite only, and without Redis and Chromium: their tests are skipped, and that is no gap. */
+  /** With SQLite only, and without Redis, Chromium and Firefox: their tests are skipped, and that is no gap. */
   isQuick?: boolean
 }
 
-const otherZones = ['Asia/Tokyo', 'America/Sao_Paulo']
-/** Where rows and instants decide, which know no Express; races know no zone. */
-const zonedTests = [
-  'test/account',
-  'test/events.test.ts',
-  'test/guards',
-  'test/local/account-states.test.ts',
-  'test/local/links.test.ts',
-  'test/local/main-flow.test.ts',
-  'test/mailbox',
-  'test/server-session',
-  'test/service.test.ts',
-  'test/session',
-  'test/social',
+/**
+ * Where rows and instants decide, which know no Express; races know no zone. Each file meets one zone beside UTC: what a zone
+ * shifts, any zone shifts.
+ */
+const zonedTests: readonly (readonly [zone: string, tests: readonly string[]])[] = [
+  [
+    'Asia/Tokyo',
+    ['test/guards', 'test/local/account-states.test.ts', 'test/local/links.test.ts', 'test/local/main-flow.test.ts', 'test/social'],
+  ],
+  [
+    'America/Sao_Paulo',
+    ['test/account', 'test/events.test.ts', 'test/mailbox', 'test/server-session', 'test/service.test.ts', 'test/session', 'test/store'],
+  ],
 ]
 /** Races between processes of their own, which load the same Express whichever the suite is on: once is enough, in one zone. */
 const betweenProcesses = [
   ...raceTests,
   'test/admin/races.test.ts',
+  'test/command/rotate-under-load.test.ts',
   'test/examples/clustered.test.ts',
   'test/faults/killed.test.ts',
   'test/faults/terminated.test.ts',
@@ -40,6 +40,7 @@ const expressless = [
   'test/demo/**', // `npm run demo` runs on the one that is installed here
   'test/docs-*.test.ts',
   'test/types/**',
+  'test/package/init.test.ts', // its apps bring theirs
   'test/mail/postman.test.ts',
   'test/mail/smtp-mailer.test.ts',
   'test/mail/smtp-options.test.ts',
@@ -64,6 +65,45 @@ const expressless = [
   'test/throttle/redis-counters.test.ts',
   'test/throttle/shared-counters.test.ts',
 ]
+/** Floods, long tables and boot: what they are about is met on Express 4 by the other files of their folders. */
+const aboutRules = [
+  'test/boot.test.ts',
+  'test/command/**',
+  'test/doctor/**',
+  'test/email-login/attacks.test.ts',
+  'test/first-proof/sequences.test.ts',
+  'test/local/flood.test.ts',
+  'test/local/login-throttle.test.ts',
+  'test/local/mail-budgets.test.ts',
+  'test/observers/**',
+  'test/passwords/**',
+  'test/readiness/**',
+  'test/social/hostile-provider.test.ts',
+  'test/social/openid-matrix.test.ts',
+  'test/social/token-in-hand.test.ts',
+]
+/** What a major of Node could break: modules, HTTP, cryptography, streams and timers; and the main flows. */
+const nodeTests = [
+  'test/boot-host.test.ts',
+  'test/command',
+  'test/drain.test.ts',
+  'test/events.test.ts',
+  'test/examples',
+  'test/faults',
+  'test/guards',
+  'test/http',
+  'test/keys.test.ts',
+  'test/local/main-flow.test.ts',
+  'test/mail',
+  'test/observers',
+  'test/passkeys',
+  'test/passwords',
+  'test/providers',
+  'test/service.test.ts',
+  'test/session/delivery.test.ts',
+  'test/social/main-job.test.ts',
+  'test/store',
+]
 /** Nor does a zone matter to what compares no instants. */
 const unzonedTests = [
   ...betweenProcesses,
@@ -77,6 +117,7 @@ const unzonedTests = [
 /** Files that start other processes, beside the races. */
 const startsProcesses = [
   'test/bench/**',
+  'test/email-login/guesses.test.ts',
   'test/guards/key-rotation.test.ts',
   'test/guards/two-copies.test.ts',
   'test/package/**',
@@ -87,8 +128,13 @@ const startsProcesses = [
 /** Files without a test that runs on SQLite alone. */
 const needsServers = [
   'test/demo/demo.test.ts',
-  'test/demo/devices-demo.test.ts',
   'test/faults/cut.test.ts',
+  'test/moving/authjs.test.ts',
+  'test/moving/devise.test.ts',
+  'test/moving/django.test.ts',
+  'test/moving/supertokens.test.ts',
+  'test/page-routes/in-browsers.test.ts',
+  'test/passkeys/in-chromium.test.ts',
   'test/readiness/postgresql.test.ts',
   'test/readiness/widths.test.ts',
   'test/store/interleavings.test.ts',
@@ -107,7 +153,7 @@ const takesLong = [
 const notQuick = [...betweenProcesses, ...startsProcesses, ...needsServers, ...takesLong]
 
 export const leftOutOfQuick = `This was the quick suite: SQLite, Express 5, one time zone. It left out
-  PostgreSQL, MariaDB, Redis and Chromium,
+  PostgreSQL, MariaDB, Redis, Chromium and Firefox,
   Express 4,
   the other time zones,
   races between processes, the built package, the code in the docs, fuzzing,
@@ -120,18 +166,30 @@ export function quickSuites(given: readonly string[]): Suite[] {
   return [{ express: '5', tests: given, without: notQuick, isQuick: true }]
 }
 
+/** Returns what runs on each further major of Node, beside the built package and the drivers of the databases. */
+export function nodeSuites(given: readonly string[]): Suite[] {
+  return [{ express: '5', tests: given.length > 0 ? given : nodeTests, without: notQuick, isQuick: true }]
+}
+
 /**
  * Returns what `npm run test:all` runs: everything on Express 5, what knows Express again on Express 4, and the tests of rows and
- * instants again in two more time zones. Express 4 meets SQLite alone, for no major of Express knows a database; files that are
+ * instants again in one more time zone. Express 4 meets SQLite alone, for no major of Express knows a database; files that are
  * given run on everything.
  */
 export function allSuites(given: readonly string[]): Suite[] {
   if (given.length > 0) return ['5', '4'].map((express) => ({ express, tests: given }))
-  const express4 = [...betweenProcesses, ...expressless, ...needsServers]
+  const express4 = [...betweenProcesses, ...expressless, ...needsServers, ...aboutRules]
   // A zone is between us and the databases, and each major has met both in UTC: one is enough.
-  const zoned = otherZones.map((zone) => ({ express: '5', zone, tests: [...zonedTests, 'test/store'], without: unzonedTests }))
+  const zoned = zonedTests.map(([zone, tests]) => ({ express: '5', zone, tests, without: unzonedTests }))
   return [{ express: '5', zone: 'UTC', tests: [] }, { express: '4', zone: 'UTC', tests: [], without: express4, isQuick: true }, ...zoned]
 }
 
 /** Every file, folder and pattern that this page names. */
-export const namedTests: readonly string[] = [...zonedTests, ...unzonedTests, ...expressless, ...notQuick]
+export const namedTests: readonly string[] = [
+  ...zonedTests.flatMap(([, tests]) => tests),
+  ...unzonedTests,
+  ...expressless,
+  ...aboutRules,
+  ...nodeTests,
+  ...notQuick,
+]

@@ -12,12 +12,14 @@ const needsRegistry = process.env.DOORWARD_PACK === 'registry' ? [] : ['test/pac
 /** What replaces modules, counts what is loaded or kept in memory, or looks at the process as a whole. */
 const alone = [
   'test/boot-host.test.ts',
+  'test/doctor/lazy.test.ts',
   'test/guards/remembered-tokens.test.ts',
   'test/guards/two-copies.test.ts',
   'test/http/canary.test.ts',
   'test/local/mailer-faults.test.ts',
   'test/mail/postman.test.ts',
   'test/mfa/throttle.test.ts',
+  'test/passkeys/lazy-package.test.ts',
   'test/passwords/lazy-packages.test.ts',
   'test/throttle/markers.test.ts',
   'test/throttle/memory-counters.test.ts',
@@ -29,6 +31,8 @@ const watching = [
   'test/local/answer-grid.test.ts',
   'test/mfa/doors.test.ts',
   'test/openapi/limits.test.ts',
+  'test/page-routes/without-passwords.test.ts',
+  'test/passkeys/limits.test.ts',
   'test/session/delivery.test.ts',
   'test/session/ended-cookies.test.ts',
   'test/step-up/routes.test.ts',

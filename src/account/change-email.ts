@@ -1,4 +1,5 @@
 import type { AuthMethod } from '../amr'
+import { hasPasswords } from '../config/has-passwords'
 import { type AuthContext, unitOfWork } from '../context'
 import {
   EmailLinkForbiddenError,
@@ -12,9 +13,11 @@ import { type Evidence, isEvidence, namesSession, type WeighedEvidence, weighEvi
 import { requireEmail } from '../http/email-address'
 import type { Locale } from '../http/locale'
 import { findLink, type LinkToken, replaceLink, spendLink } from '../mailbox/email-link'
+import { endOneShots } from '../mailbox/email-logins-of'
 import { refuseLink, refusesEmailLink } from '../mailbox/refuses-email-link'
 import { mailLink, mailNotice, mayMail } from '../mailbox/send-mail'
 import { hasPassword } from '../passwords/unusable-password'
+import { type Finality, readFinality, writeFinality } from '../step-up/finality'
 import { findActiveUser } from '../step-up/find-active-user'
 import { isSessionHeld } from '../step-up/fresh-session'
 import { requireFactor } from '../step-up/require-factor'
@@ -29,8 +32,8 @@ export interface EmailChange {
   currentPassword?: string | undefined
   /** How the session that asks began; left out: a call without one, whose caller answers for it. */
   amr?: readonly AuthMethod[] | undefined
-  /** True: the person showed a code of an old factor, so no link undoes the change. */
-  isFinal?: boolean | undefined
+  /** What confirmed the change, so that no link undoes it. */
+  isFinal?: Finality | undefined
   /** The session that asks: nothing is mailed where it ends before. */
   session?: SessionRecord | null | undefined
 }
@@ -42,7 +45,7 @@ export interface ProvenEmailChange {
   /** Who has the new address already. */
   owner: UserRecord | null
   session: SessionRecord | null | undefined
-  isFinal: boolean
+  isFinal: Finality
 }
 
 /**
@@ -84,7 +87,7 @@ export async function sendEmailChange(
     // What a reset did in between ends what was begun before it.
     const isStill = locked?.isActive && locked.email === user.email && locked.hashedPassword === user.hashedPassword
     return isStill && (await isSessionHeld(ctx, session))
-      ? replaceLink(ctx, locked, 'EMAIL_CHANGE', isFinal ? `${finalMark}${newEmail}` : newEmail)
+      ? replaceLink(ctx, locked, 'EMAIL_CHANGE', isFinal ? `${writeFinality(isFinal)} ${newEmail}` : newEmail)
       : null
   })
   // The new address has proven nothing yet: the mail to it does not repeat a name.
@@ -93,9 +96,8 @@ export async function sendEmailChange(
 }
 
 /**
- * Redeems the link: the account has the new address, which is thereby proven, and every link mailed before is dead. A click alone is not
- * enough, because the link may have reached a stranger, or a stranger may have asked for it: it takes a session of the account that
- * asked, or its password.
+ * Uses the link: the account has the new, verified address, and every earlier link is invalid. A click alone is not enough, because an
+ * attacker may have received or requested the link. It needs a session of the account that requested it, or its password.
  * @param options.evidence left out: a call of the host's, which answers for the person
  * @throws InvalidTokenError; EmailLinkForbiddenError with the link spent; UnauthorizedError with the link as it was; EmailTakenError when
  *   somebody else has the address by now, with nothing changed
@@ -119,9 +121,6 @@ export async function confirmEmailChange(
   ctx.events.emit('email.changed', { userId: user.id })
 }
 
-/** Before the address in the row of a final change. No address has a blank. */
-const finalMark = 'final '
-
 /** What a page asks for beside the click. */
 export type ChangeNeeds = 'nothing' | 'password' | 'sign in'
 
@@ -131,7 +130,7 @@ export async function lookAtEmailChange(ctx: AuthContext, token: string, evidenc
   if (isRefused) throw new EmailLinkForbiddenError()
   requireOpen(user, link)
   if (await namesSession(ctx, user, evidence)) return 'nothing'
-  return hasPassword(user) ? 'password' : 'sign in'
+  return hasPasswords(ctx.settings) && hasPassword(user) ? 'password' : 'sign in'
 }
 
 async function findLinkAndUser(ctx: AuthContext, token: string): Promise<{ link: UserTokenRecord; user: UserRecord; isRefused: boolean }> {
@@ -168,9 +167,10 @@ async function redeem(
   if (!user?.isActive || user.email !== seen.email || link.payload === null) throw new InvalidTokenError()
   if (evidence && !(await isEvidence(ctx, user, evidence))) throw new UnauthorizedError()
   await spendLink(ctx, link, 'EMAIL_CHANGE')
-  const isFinal = link.payload.startsWith(finalMark)
+  // Before the address of a final change stands what confirmed it. No address has a blank.
+  const [email = '', finality] = link.payload.split(' ').reverse()
+  const isFinal = readFinality(finality)
   await leaveUndoPoint(ctx, { user, isFinal })
-  await ctx.store.userTokens.consumeAllForUser(user.id, now)
-  const email = isFinal ? link.payload.slice(finalMark.length) : link.payload
+  await endOneShots(ctx, user)
   await ctx.store.users.update(user.id, { email, emailVerifiedAt: now, updatedAt: now })
 }

@@ -5,6 +5,7 @@ import { forgetWrongCodes } from '../factor/code-limits'
 import type { Locale } from '../http/locale'
 import { checkPassword } from '../passwords/check-password'
 import { endOtherSessions, type KeptSession } from '../session/log-out'
+import type { Finality } from '../step-up/finality'
 import { findActiveUser } from '../step-up/find-active-user'
 import { holdSession } from '../step-up/fresh-session'
 import { requireFactor } from '../step-up/require-factor'
@@ -22,15 +23,15 @@ export interface PasswordChange {
   keep?: KeptSession | undefined
   /** The session that asks: it goes on, and has to be alive still. */
   session?: SessionRecord | null | undefined
-  /** True: the person showed a code of an old factor, so no link undoes the change. */
-  isFinal?: boolean | undefined
+  /** What confirmed the change, so that no link undoes it. */
+  isFinal?: Finality | undefined
   /** Of the notice. Default: `defaultLocale`. */
   locale?: Locale | undefined
 }
 
 /**
- * A new password for whoever knows the old one. Every other session ends, and so do links that were mailed to reset the
- * password or change the address.
+ * Sets a new password for a person who knows the old one. Revokes every other session, and mailed links that reset the password or
+ * change the address.
  * @throws ValidationError (the new password), InvalidCredentialsError (the current one), TooManyRequestsError,
  *   UnauthorizedError (the account is gone), AccountInactiveError, MfaRequiredError (a factor is active, and the session has none)
  */
@@ -75,8 +76,8 @@ async function replaceAgain(
 }
 
 /**
- * Only over the password that was just proven: of two changes at once, the second has to prove the first one's. False when
- * there is another one.
+ * Replaces only the password that was just verified. So of two changes at once, the second has to show the password of the first. Returns
+ * false if there is another password by now.
  */
 async function replacePassword(
   ctx: AuthContext,

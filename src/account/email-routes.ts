@@ -1,5 +1,6 @@
 import type { Request, RequestHandler, Response } from 'express'
 import Joi from 'joi'
+import { hasPasswords } from '../config/has-passwords'
 import type { AuthContext } from '../context'
 import { previousToken, shownDevice } from '../device/known-device'
 import { takeLinkRequest } from '../device/link-limits'
@@ -7,16 +8,14 @@ import {
   AccountInactiveError,
   EmailLinkForbiddenError,
   EmailTakenError,
-  InvalidCredentialsError,
   InvalidTokenError,
-  type LocalizedText,
   MfaRequiredError,
   TokenExpiredError,
   TooManyRequestsError,
   UnauthorizedError,
 } from '../errors'
-import { acceptFinalCode, finalCode, finalCodeRefusals } from '../factor/final-code'
-import { type EvidenceBody, evidenceOf } from '../first-proof/evidence'
+import { acceptFinal, type FinalFields, finalBody, finalRefusals } from '../factor/final-code'
+import { type EvidenceBody, evidenceOf, passwordField, passwordRefusals } from '../first-proof/evidence'
 import { evidenceOfForm, oldPassword } from '../first-proof/evidence-of-form'
 import { getAuth } from '../guards/current-auth'
 import type { Guards } from '../guards/guards'
@@ -41,11 +40,6 @@ import { clientKey } from '../throttle/client-key'
 import { confirmEmailChange, lookAtEmailChange, proveEmailChange, sendEmailChange } from './change-email'
 import { confirmEmail, lookAtVerification, sendEmailVerification } from './verify-email'
 
-const done: Record<'verified' | 'changed', LocalizedText> = {
-  verified: { 'en-US': 'The email address is confirmed.', 'pt-BR': 'O e-mail está confirmado.' },
-  changed: { 'en-US': 'The email address was changed.', 'pt-BR': 'O e-mail foi alterado.' },
-}
-
 const messageAnswer: Answer = { status: 200, description: 'Done.', schema: shape('Message', { message: string }) }
 
 const verifiedAnswer: Answer = {
@@ -60,25 +54,21 @@ const verifiedAnswer: Answer = {
   },
 }
 
-interface EmailChangeBody {
+interface EmailChangeBody extends FinalFields {
   new_email: string
   /** Not looked at: the fresh session has shown it. Clients of 0.1.0 send it. */
   current_password?: string
-  /** Of an old factor: the change is final. */
-  code?: string
   /** Names the session of the request, where the access token does not. */
   refresh_token?: string
 }
 
-const tokenBody = Joi.object<EvidenceBody & { token: string }>({
-  token: text(512),
-  password: passwordText().allow('').optional(),
-  refresh_token: text(4096).optional(),
-})
+function tokenBody(ctx: AuthContext) {
+  return Joi.object<EvidenceBody & { token: string }>({ token: text(512), ...passwordField(ctx), refresh_token: text(4096).optional() })
+}
 
 /**
- * The signed-in person's address: proven, and changed. The confirmations need no session: the link is enough. A change asks for the
- * password, so it is there for local accounts only.
+ * The routes that verify and change the signed-in person's address. The link is enough to verify. A change asks for the password, so it
+ * exists only for local accounts.
  */
 export function emailRoutes(ctx: AuthContext, guards: Guards): Route[] {
   const { localAccountsEnabled: isLocal, backendLinks, emailVerificationUrlTemplate } = ctx.settings
@@ -113,19 +103,19 @@ function verificationRoutes(ctx: AuthContext, signedIn: readonly RequestHandler[
       path: '/email-verify/confirm',
       describes: {
         summary: 'Prove the address by the mailed link',
-        answers: [verifiedAnswer],
-        refuses: [InvalidTokenError, InvalidCredentialsError, TokenExpiredError, EmailLinkForbiddenError, TooManyRequestsError],
+        answers: [hasPasswords(ctx.settings) ? verifiedAnswer : messageAnswer],
+        refuses: [InvalidTokenError, ...passwordRefusals(ctx), TokenExpiredError, EmailLinkForbiddenError, TooManyRequestsError],
       },
       before: [routeBudget(ctx, 'email_verify_confirm')],
-      body: tokenBody,
+      body: tokenBody(ctx),
       handle: async (req, res, { token, ...body }) => {
-        const locale = localeOf(req, ctx.settings.defaultLocale)
+        const locale = localeOf(ctx, req)
         const verified = await confirmEmail(ctx, token, { evidence: await evidenceOf(ctx, req, body), locale })
         const { resetLink } = verified
         await clearEndedCookies(ctx, req, res)
         noteOutcome(res, verified)
         const missing = resetLink ? { password_required: true, reset_token: resetLink.token } : {}
-        sendJson(res, 200, { message: done.verified[locale], ...missing })
+        sendJson(res, 200, { message: ctx.texts.say(locale, 'message.email_verified'), ...missing })
       },
     }),
   ]
@@ -139,13 +129,12 @@ function changeRoutes(ctx: AuthContext, signedIn: readonly RequestHandler[]): Ro
       describes: {
         summary: 'Ask for a mail to a new address',
         answers: [linkRequestAnswer('confirm_url')],
-        refuses: [UnauthorizedError, AccountInactiveError, MfaRequiredError, TooManyRequestsError, ...finalCodeRefusals],
+        refuses: [UnauthorizedError, AccountInactiveError, MfaRequiredError, TooManyRequestsError, ...finalRefusals(ctx)],
       },
       before: [routeBudget(ctx, 'email_change_request'), ...signedIn, aliveSession(ctx), factorShown(ctx), freshSession(ctx)],
-      body: Joi.object<EmailChangeBody>({
+      body: finalBody<EmailChangeBody>(ctx, {
         new_email: emailAddress,
-        current_password: passwordText().optional(),
-        code: finalCode,
+        ...(hasPasswords(ctx.settings) && { current_password: passwordText().optional() }),
         refresh_token: text(4096).optional(),
       }),
       handle: (req, res, body) => requestChange(ctx, req, res, body),
@@ -159,11 +148,11 @@ function changeRoutes(ctx: AuthContext, signedIn: readonly RequestHandler[]): Ro
         refuses: [InvalidTokenError, UnauthorizedError, TokenExpiredError, EmailLinkForbiddenError, EmailTakenError, TooManyRequestsError],
       },
       before: [routeBudget(ctx, 'email_change_confirm')],
-      body: tokenBody,
+      body: tokenBody(ctx),
       handle: async (req, res, { token, ...body }) => {
-        const locale = localeOf(req, ctx.settings.defaultLocale)
+        const locale = localeOf(ctx, req)
         await confirmEmailChange(ctx, token, { evidence: await evidenceOf(ctx, req, body), locale })
-        sendJson(res, 200, { message: done.changed[locale] })
+        sendJson(res, 200, { message: ctx.texts.say(locale, 'message.email_changed') })
       },
     }),
   ]
@@ -174,24 +163,19 @@ async function requestVerification(ctx: AuthContext, req: Request, res: Response
   const name = 'email_verify_request'
   const client = clientKey(req.ip)
   const device = await takeLinkRequest(ctx, { name, email: user.email, client, shown: shownDevice(ctx, req, body) })
-  const locale = localeOf(req, ctx.settings.defaultLocale)
+  const locale = localeOf(ctx, req)
   await answerLinkRequest(ctx, res, { name, field: 'verify_url', locale }, () => sendEmailVerification(ctx, user, locale, { device }))
 }
 
 async function requestChange(ctx: AuthContext, req: Request, res: Response, body: EmailChangeBody): Promise<void> {
   const name = 'email_change_request'
   await takeUnits(ctx, ctx.budgets.links, { name, email: requireEmail(body.new_email), client: clientKey(req.ip) })
-  const { sub: userId, amr } = getAuth(req)
-  const isFinal = await acceptFinalCode(ctx, userId, body.code)
-  const change = { userId, amr, newEmail: body.new_email, session: sessionOf(req), isFinal }
+  const [{ sub: userId, amr }, session] = [getAuth(req), sessionOf(req)]
+  const isFinal = await acceptFinal(ctx, { userId, session }, body)
+  const change = { userId, amr, newEmail: body.new_email, session, isFinal }
   const proven = await proveEmailChange(ctx, change)
-  const locale = localeOf(req, ctx.settings.defaultLocale)
+  const locale = localeOf(ctx, req)
   await answerLinkRequest(ctx, res, { name, field: 'confirm_url', locale }, () => sendEmailChange(ctx, proven, locale))
-}
-
-const signInFirst: LocalizedText = {
-  'en-US': 'Sign in to your account in this browser first, and open the link again.',
-  'pt-BR': 'Entre na sua conta neste navegador primeiro e abra o link de novo.',
 }
 
 function verificationPage(ctx: AuthContext): Route[] {
@@ -201,7 +185,7 @@ function verificationPage(ctx: AuthContext): Route[] {
     before: [routeBudget(ctx, 'email_verify_confirm')],
     form: 'email_verify',
     done: 'email_verified',
-    fields: oldPassword,
+    ...(hasPasswords(ctx.settings) && { fields: oldPassword }),
     look: async (token, { req }) => ({
       password: (await lookAtVerification(ctx, token, await evidenceOf(ctx, req))) ? { canSkip: true } : null,
     }),
@@ -222,10 +206,12 @@ function changePage(ctx: AuthContext): Route[] {
     before: [routeBudget(ctx, 'email_change_confirm')],
     form: 'email_change',
     done: 'email_changed',
-    fields: oldPassword,
+    ...(hasPasswords(ctx.settings) && { fields: oldPassword }),
     look: async (token, { req }) => {
       const needs = await lookAtEmailChange(ctx, token, await evidenceOf(ctx, req))
-      return needs === 'sign in' ? { problem: signInFirst } : { password: needs === 'password' ? { canSkip: false } : null }
+      return needs === 'sign in'
+        ? { problem: 'link.sign_in_first' as const }
+        : { password: needs === 'password' ? { canSkip: false } : null }
     },
     redeem: async ({ token, fields, locale, req }) => {
       const { password } = validate(oldPassword, fields)

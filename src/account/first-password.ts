@@ -4,6 +4,7 @@ import { InvalidTokenError, PasswordAlreadySetError, UnauthorizedError } from '.
 import type { Locale } from '../http/locale'
 import { checkPassword } from '../passwords/check-password'
 import { hasPassword } from '../passwords/unusable-password'
+import type { Finality } from '../step-up/finality'
 import { findActiveUser } from '../step-up/find-active-user'
 import { holdSession } from '../step-up/fresh-session'
 import { requireFactor } from '../step-up/require-factor'
@@ -17,8 +18,8 @@ export interface FirstPassword {
   amr?: readonly AuthMethod[] | undefined
   /** The session that asks: it must not end meanwhile. */
   session?: SessionRecord | null | undefined
-  /** True: the person showed a code of an old factor, so no link undoes the change. */
-  isFinal?: boolean | undefined
+  /** What confirmed the change, so that no link undoes it. */
+  isFinal?: Finality | undefined
   /** Of the notice. Default: `defaultLocale`. */
   locale?: Locale | undefined
 }

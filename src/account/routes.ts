@@ -1,7 +1,8 @@
 import Joi from 'joi'
+import { hasPasswords } from '../config/has-passwords'
 import type { AuthContext } from '../context'
 import { AccountInactiveError, MfaRequiredError, PasswordAlreadySetError, TooManyRequestsError, UnauthorizedError } from '../errors'
-import { acceptFinalCode, finalCode, finalCodeRefusals } from '../factor/final-code'
+import { acceptFinal, type FinalFields, finalBody, finalRefusals } from '../factor/final-code'
 import { getAuth, getUser } from '../guards/current-auth'
 import type { Guards } from '../guards/guards'
 import { userBody, userSchema } from '../guards/public-user'
@@ -33,7 +34,7 @@ export function accountRoutes(ctx: AuthContext, guards: Guards): Route[] {
       handle: (req, res) => sendJson(res, 200, userBody(ctx.store.users, getUser(req))),
     },
     profileChange(ctx, guards),
-    ...(ctx.settings.localAccountsEnabled
+    ...(hasPasswords(ctx.settings)
       ? perDelivery(ctx, (line) => [passwordChange(ctx, guards, line), firstPassword(ctx, guards, line)])
       : []),
     ...emailRoutes(ctx, guards),
@@ -64,11 +65,9 @@ function profileChange(ctx: AuthContext, guards: Guards): Route {
   })
 }
 
-interface PasswordChangeBody {
+interface PasswordChangeBody extends FinalFields {
   current_password: string
   new_password: string
-  /** Of an old factor: the change is final. */
-  code?: string
   /** Names the session of the request, where the access token does not. */
   refresh_token?: string
 }
@@ -80,21 +79,20 @@ function passwordChange(ctx: AuthContext, guards: Guards, { base, before }: Deli
     describes: {
       summary: 'Change the password, and end every other session',
       answers: [done],
-      refuses: [UnauthorizedError, AccountInactiveError, MfaRequiredError, TooManyRequestsError, ...finalCodeRefusals],
+      refuses: [UnauthorizedError, AccountInactiveError, MfaRequiredError, TooManyRequestsError, ...finalRefusals(ctx)],
     },
     before: [...before, routeBudget(ctx, 'password_change'), guards.requireAuth(), sameSiteWhenByCookie(ctx), aliveSession(ctx)],
-    body: Joi.object<PasswordChangeBody>({
+    body: finalBody<PasswordChangeBody>(ctx, {
       current_password: passwordText(),
       new_password: passwordText().allow(''),
-      code: finalCode,
       refresh_token: text(4096).optional(),
     }),
     handle: async (req, res, body) => {
-      const { sub: userId, amr } = getAuth(req)
-      const isFinal = await acceptFinalCode(ctx, userId, body.code)
+      const [{ sub: userId, amr }, session] = [getAuth(req), sessionOf(req)]
+      const isFinal = await acceptFinal(ctx, { userId, session }, body)
       const { current_password: currentPassword, new_password: newPassword } = body
-      const locale = localeOf(req, ctx.settings.defaultLocale)
-      await changePassword(ctx, { userId, currentPassword, newPassword, amr, session: sessionOf(req), isFinal, locale })
+      const locale = localeOf(ctx, req)
+      await changePassword(ctx, { userId, currentPassword, newPassword, amr, session, isFinal, locale })
       await clearEndedCookies(ctx, req, res)
       sendEmpty(res)
     },
@@ -109,7 +107,7 @@ function firstPassword(ctx: AuthContext, guards: Guards, { base, before }: Deliv
     describes: {
       summary: 'Set the password of an account that has none',
       answers: [done],
-      refuses: [PasswordAlreadySetError, TooManyRequestsError, ...finalCodeRefusals],
+      refuses: [PasswordAlreadySetError, TooManyRequestsError, ...finalRefusals(ctx)],
     },
     before: [
       ...before,
@@ -120,16 +118,15 @@ function firstPassword(ctx: AuthContext, guards: Guards, { base, before }: Deliv
       factorShown(ctx),
       freshSession(ctx),
     ],
-    body: Joi.object<{ new_password: string; code?: string; refresh_token?: string }>({
+    body: finalBody<FinalFields & { new_password: string; refresh_token?: string }>(ctx, {
       new_password: passwordText().allow(''),
-      code: finalCode,
       refresh_token: text(4096).optional(),
     }),
-    handle: async (req, res, { new_password: newPassword, code }) => {
-      const { sub: userId, amr } = getAuth(req)
-      const isFinal = await acceptFinalCode(ctx, userId, code)
-      const locale = localeOf(req, ctx.settings.defaultLocale)
-      await setFirstPassword(ctx, { userId, newPassword, amr, session: sessionOf(req), isFinal, locale })
+    handle: async (req, res, { new_password: newPassword, ...body }) => {
+      const [{ sub: userId, amr }, session] = [getAuth(req), sessionOf(req)]
+      const isFinal = await acceptFinal(ctx, { userId, session }, body)
+      const locale = localeOf(ctx, req)
+      await setFirstPassword(ctx, { userId, newPassword, amr, session, isFinal, locale })
       sendEmpty(res)
     },
   })

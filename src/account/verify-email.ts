@@ -1,3 +1,4 @@
+import { hasPasswords } from '../config/has-passwords'
 import { type AuthContext, unitOfWork } from '../context'
 import type { KnownDevice } from '../device/known-device'
 import { EmailLinkForbiddenError, InvalidTokenError } from '../errors'
@@ -10,7 +11,7 @@ import { refuseLink, refusesEmailLink } from '../mailbox/refuses-email-link'
 import { mailLink, mayMail } from '../mailbox/send-mail'
 import type { UserRecord, UserTokenRecord } from '../store/auth-store'
 
-/** A link to the account's own address, bound to it: redeemed, it proves that the owner reads it. Null: nothing was sent. */
+/** Mails a link to the account's own address, bound to it. Using the link verifies the address. Null: nothing was sent. */
 export async function sendEmailVerification(
   ctx: AuthContext,
   user: UserRecord,
@@ -29,13 +30,13 @@ export async function sendEmailVerification(
 export interface VerificationResult {
   /** True: the first proof of the address took the account over, and it has no password any more. */
   passwordRequired: boolean
-  /** Redeemed like the link of a reset mail, to choose a password. Null: there is no need, or local accounts are off. */
+  /** Redeemed like the link of a reset mail, to choose a password. Null: there is no need, or passwords are off. */
   resetLink: LinkToken | null
 }
 
 /**
- * Redeems a verification link: the address counts as proven. The first proof takes the account over, unless the evidence tells that the
- * owner is already in.
+ * Uses a verification link: the address is verified. The first verification takes the account over, unless there is evidence of the
+ * owner.
  * @throws InvalidTokenError, also when the account has another address by now, or is not active; InvalidCredentialsError for a wrong
  *   password; EmailLinkForbiddenError with the link spent
  */
@@ -59,7 +60,7 @@ export async function lookAtVerification(ctx: AuthContext, token: string, eviden
   const { link, user, isRefused } = await findLinkAndUser(ctx, token)
   if (isRefused) throw new EmailLinkForbiddenError()
   if (!isStill(user, link.payload)) throw new InvalidTokenError()
-  return ctx.settings.localAccountsEnabled && isFirstProof(ctx, user) && wantsPassword(ctx, user, evidence)
+  return hasPasswords(ctx.settings) && isFirstProof(ctx, user) && wantsPassword(ctx, user, evidence)
 }
 
 async function findLinkAndUser(ctx: AuthContext, token: string): Promise<{ link: UserTokenRecord; user: UserRecord; isRefused: boolean }> {
@@ -82,7 +83,7 @@ function redeem(ctx: AuthContext, link: UserTokenRecord, evidence: WeighedEviden
     await spendLink(ctx, link, 'EMAIL_VERIFICATION')
     await ctx.store.userTokens.consumeAllForUser(locked.id, ctx.now(), 'EMAIL_VERIFICATION')
     const { user, takenOver } = await proveAddress(ctx, locked, evidence)
-    const isMissing = takenOver !== null && ctx.settings.localAccountsEnabled
+    const isMissing = takenOver !== null && hasPasswords(ctx.settings)
     const resetLink = isMissing ? await issueLink(ctx, user.id, 'PASSWORD_RESET', null, newPasswordSeconds) : null
     return { user, takenOver, resetLink }
   })

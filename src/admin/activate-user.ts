@@ -4,8 +4,8 @@ import { leaveTrace } from './leave-trace'
 import { type ActingAdmin, lockTarget } from './lock-target'
 
 /**
- * Opens an account that waits for its activation, or was deactivated. That proves no address: `emailVerifiedAt` stays as it
- * is. Nothing from before comes back to life: where a host had only cleared `is_active`, sessions and links end now.
+ * Activates a pending or deactivated account. This verifies no address: `emailVerifiedAt` does not change. Nothing that was revoked works
+ * again. If a host had only cleared `is_active`, sessions and links are revoked now.
  * @throws NotFoundError, ForbiddenError
  */
 export async function activateUser(ctx: AuthContext, userId: string, acting?: ActingAdmin): Promise<void> {

@@ -1,4 +1,5 @@
 import { type AuthContext, unitOfWork } from '../context'
+import { endOneShots } from '../mailbox/email-logins-of'
 import { endOtherSessions } from '../session/log-out'
 import { leaveTrace } from './leave-trace'
 import { type ActingAdmin, lockTarget } from './lock-target'
@@ -12,7 +13,7 @@ export async function deactivate(ctx: AuthContext, userId: string, acting?: Acti
     const now = ctx.now()
     const user = await lockTarget(ctx, userId, acting, { takesPower: true })
     await ctx.store.users.update(userId, { isActive: false, activatedAt: user.activatedAt ?? now, updatedAt: now })
-    await ctx.store.userTokens.consumeAllForUser(userId, now)
+    await endOneShots(ctx, user)
     await leaveTrace(ctx, user)
     await endOtherSessions(ctx, userId)
   })

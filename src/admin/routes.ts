@@ -20,7 +20,7 @@ import { filterKeys } from './filters'
 import { findUser } from './find-user'
 import { listByEntries, type UserListEntries } from './list-users'
 import type { ActingAdmin } from './lock-target'
-import { resetMfa } from './reset-mfa'
+import { type MfaReset, resetMfa } from './reset-mfa'
 import { revokeSessions } from './revoke-sessions'
 import { updateUser } from './update-user'
 
@@ -72,15 +72,15 @@ export function adminRoutes(ctx: AuthContext, guards: Guards): Route[] {
         sendJson(res, 200, adminUserBody(ctx.store.users, await updateUser(ctx, idOf(req), { name, isAdmin }, actingAdmin(req))))
       },
     }),
-    ...Object.entries(actions).map(([name, { summary, act }]) =>
+    ...Object.entries(actionsOf(ctx)).map(([name, { summary, act, fields = {} }]) =>
       withBody({
         method: 'POST',
         path: `/admin/users/:id/${name}`,
         describes: { summary, answers: [done], refuses: [NotFoundError, ConflictError] },
         before: acting,
-        body: Joi.object<{ refresh_token?: string }>({ refresh_token: text(4096).optional() }),
-        handle: async (req, res) => {
-          await act(ctx, idOf(req), actingAdmin(req))
+        body: Joi.object<MfaReset & { refresh_token?: string }>({ ...fields, refresh_token: text(4096).optional() }),
+        handle: async (req, res, { refresh_token: _, ...options }) => {
+          await act(ctx, idOf(req), actingAdmin(req), options)
           await clearEndedCookies(ctx, req, res)
           sendEmpty(res)
         },
@@ -91,14 +91,18 @@ export function adminRoutes(ctx: AuthContext, guards: Guards): Route[] {
 
 interface Action {
   readonly summary: string
-  act(ctx: AuthContext, userId: string, acting: ActingAdmin): Promise<unknown>
+  act(ctx: AuthContext, userId: string, acting: ActingAdmin, options: MfaReset): Promise<unknown>
+  readonly fields?: Joi.PartialSchemaMap<MfaReset>
 }
 
-const actions: Readonly<Record<string, Action>> = {
-  deactivate: { summary: 'Close an account, and end all it has', act: deactivate },
-  activate: { summary: 'Open an account', act: activateUser },
-  'revoke-sessions': { summary: 'End every session of an account', act: revokeSessions },
-  'reset-mfa': { summary: 'Take the second factor off an account', act: resetMfa },
+function actionsOf({ settings }: AuthContext): Readonly<Record<string, Action>> {
+  const passkeys = settings.passkeysEnabled ? { fields: { passkeys: Joi.boolean().optional() } } : {}
+  return {
+    deactivate: { summary: 'Close an account, and end all it has', act: deactivate },
+    activate: { summary: 'Open an account', act: activateUser },
+    'revoke-sessions': { summary: 'End every session of an account', act: revokeSessions },
+    'reset-mfa': { summary: 'Take the second factor off an account', act: resetMfa, ...passkeys },
+  }
 }
 
 function oneUser(users: UserStore): Answer {

@@ -6,7 +6,7 @@ const environments: readonly unknown[] = ['production', 'development', 'test'] s
 
 /**
  * Whether the rules of production hold. The option decides; without it NODE_ENV, the one variable the library reads by
- * itself. Anything but `development` and `test` is production: a variable someone forgot must not open anything.
+ * itself. Anything but `development` and `test` is production: a forgotten variable must not weaken anything.
  *
  * @throws ConfigurationError when the option is none of the three.
  */

@@ -114,6 +114,16 @@ export interface Settings {
    * neither a mailer nor link templates are needed. Default true. `AUTH_LOCAL_ACCOUNTS_ENABLED`.
    */
   readonly localAccountsEnabled: boolean
+  /**
+   * Tells a person by mail of a login in a browser that carries no device cookie of the account. Needs a `tokenDelivery` with cookies or
+   * sessions. Default false. `AUTH_NEW_DEVICE_NOTICE`.
+   */
+  readonly newDeviceNotice: boolean
+  /**
+   * Whether people sign in by a password. False takes away every route that sets, changes or asks for one; an account is made by its email
+   * address alone. People then sign in by email (`emailLogin`), by a provider or by a passkey. Default true. `AUTH_PASSWORD_LOGIN`.
+   */
+  readonly passwordLogin: boolean
   /** Whether people may create accounts. Default true. `AUTH_SIGNUP_ENABLED`. */
   readonly signupEnabled: boolean
   /**
@@ -169,6 +179,28 @@ export interface Settings {
   readonly undoUrlTemplate: string | null
   /** Whether a new link ends the older links of the same kind. Default true. `AUTH_SINGLE_ACTIVE_TOKEN`. */
   readonly singleActiveToken: boolean
+  /**
+   * Login by email: `link`: a mailed link, `code`: a mailed code of eight digits, `both`: both in one mail, `off`: none. Default `off`.
+   * `AUTH_EMAIL_LOGIN`.
+   */
+  readonly emailLogin: 'off' | 'link' | 'code' | 'both'
+  /** Lifetime of such a link or code in seconds: 60 to 3600. Default 600 (10 minutes). `AUTH_EMAIL_LOGIN_TTL_SECONDS`. */
+  readonly emailLoginTtlSeconds: number
+  /**
+   * Your page that the link leads to: a URL that holds `{token}` once. Default null: a page of ours, with `backendLinks` and a delivery
+   * with cookies or sessions. `AUTH_EMAIL_LOGIN_URL_TEMPLATE`.
+   */
+  readonly emailLoginUrlTemplate: string | null
+  /**
+   * Whether an address without an account gets no mail when somebody asks for a login by email. Default false: it gets one that says
+   * so. `AUTH_EMAIL_LOGIN_SILENT`.
+   */
+  readonly emailLoginSilent: boolean
+  /**
+   * Whether a login by email creates an account where the address has none. Needs `signupEnabled`. Default false.
+   * `AUTH_EMAIL_LOGIN_SIGNUP`.
+   */
+  readonly emailLoginSignup: boolean
   /** Least length of a password in characters: 8 to 64. Default 12. `AUTH_PASSWORD_MIN_LENGTH`. */
   readonly passwordMinLength: number
   /** Greatest length of a password in bytes of UTF-8: 64 to 4096. Default 1024. `AUTH_PASSWORD_MAX_BYTES`. */
@@ -209,6 +241,20 @@ export interface Settings {
    * decrypt. Default null: not encrypted. `AUTH_MFA_SECRET_KEY`.
    */
   readonly mfaSecretKey: string | null
+  /** Turns passkeys on; needs the package `@simplewebauthn/server`. Default false. `AUTH_PASSKEYS_ENABLED`. */
+  readonly passkeysEnabled: boolean
+  /**
+   * The domain that passkeys belong to: the host of `publicUrl`, or a domain above it. It cannot be changed later without losing every
+   * passkey. Default null: the host of `publicUrl`. `AUTH_WEBAUTHN_RP_ID`.
+   */
+  readonly webauthnRpId: string | null
+  /** The name that browsers show when a passkey is made: up to 64 characters, no colon. Default null: `mfaIssuer`. `AUTH_WEBAUTHN_RP_NAME`. */
+  readonly webauthnRpName: string | null
+  /**
+   * Further origins that passkeys are used from: up to 100 of native apps, such as `android:apk-key-hash:…`, and https origins below
+   * `webauthnRpId`. Those of `publicUrl` and `trustedOrigins` need not be listed. Default `[]`. `AUTH_WEBAUTHN_ORIGINS`.
+   */
+  readonly webauthnOrigins: readonly string[]
   /**
    * For how many seconds after a person showed a credential the session may change how the account is entered: 60 to 86400. After that
    * the person confirms it at `POST /reauthenticate` first. Default 900 (15 minutes). `AUTH_FRESH_SESSION_SECONDS`.
@@ -237,12 +283,20 @@ export interface Settings {
   /** Serves the pages that mailed links lead to. Default false. `AUTH_BACKEND_LINKS`. */
   readonly backendLinks: boolean
   /**
+   * Serves the pages of the account area: sign-in, sign-up and what is behind them. Implies `backendLinks`. Not with `tokenDelivery: 'bearer'`.
+   * Default false. `AUTH_PAGES_ENABLED`.
+   */
+  readonly pagesEnabled: boolean
+  /**
    * Where people sign in: an absolute URL, or a path. Those pages lead there, and `guards.requireLogin()` sends people there. Default null.
    * `AUTH_LOGIN_URL`.
    */
   readonly loginUrl: string | null
-  /** The language where neither `?lang` nor `Accept-Language` decides. Default `en-US`. `AUTH_DEFAULT_LOCALE`. */
-  readonly defaultLocale: 'en-US' | 'pt-BR'
+  /**
+   * The language where neither `?lang` nor `Accept-Language` decides: `en-US`, `pt-BR` or a tag of option `languages`. Default `en-US`.
+   * `AUTH_DEFAULT_LOCALE`.
+   */
+  readonly defaultLocale: 'en-US' | 'pt-BR' | (string & {})
   /**
    * Lifetime of a server-side session in seconds, counted from its last use: 1 to 31536000. Default 86400 (1 day).
    * `AUTH_SESSION_TTL_SECONDS`.

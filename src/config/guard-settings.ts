@@ -7,7 +7,7 @@ import { convertText, explained, frozen, inputNames, parseJson, refusals } from 
 import { settingsConflicts } from './settings-conflicts'
 import { settingsSchema } from './settings-schema'
 
-/** What a guard reads of the settings; all of them but the secrets, which are keys by then. */
+/** The settings that a guard reads: all except the secrets, which have become keys. */
 export type GuardSettings = Omit<Settings, KeySetting>
 
 type KeySetting = 'jwtSecret' | 'jwtKeys'
@@ -19,7 +19,7 @@ type KeySetting = 'jwtSecret' | 'jwtKeys'
 export interface GuardSettingsInput extends Partial<RouterSettings> {
   /** Where the issuing router publishes its keys: `https://…/auth/.well-known/jwks.json`; http on the loopback only. */
   readonly jwksUri?: string | undefined
-  /** With `jwksUri`, or `accessTokenIssuer` alone: what a published key may be for. Default ES256, RS256 and PS256. */
+  /** With `jwksUri`, or `accessTokenIssuer` alone: the algorithms that a published key may have. Default ES256, RS256 and PS256. */
   readonly algorithms?: readonly JwtAlgorithm[] | string | undefined
 }
 
@@ -28,7 +28,7 @@ export type KeySource =
   | { readonly jwtSecret: Settings['jwtSecret'] }
   | { readonly jwtKeys: NonNullable<Settings['jwtKeys']> }
   | { readonly jwksUri: string; readonly algorithms: readonly JwtAlgorithm[] }
-  /** Its metadata says where they are. */
+  /** The issuer's metadata has the address of the keys. */
   | { readonly issuer: string; readonly algorithms: readonly JwtAlgorithm[] }
   /** Delivery `session` has no tokens to check. */
   | { readonly none: true }
@@ -38,7 +38,7 @@ export const guardSettingNames: readonly string[] = [...inputNames, 'jwksUri', '
 const everyAlgorithm: readonly JwtAlgorithm[] = ['ES256', 'RS256', 'PS256']
 
 /**
- * Settings of guards without a router. The router's own rules hold for what they share; its `jwtSecret` stays required.
+ * Validates the settings of guards without a router. Shared settings have the router's rules, but `jwtSecret` is optional.
  * @throws ConfigurationError naming each wrong setting and what it must be, never its value
  */
 export function resolveGuardSettings(input: GuardSettingsInput): { settings: GuardSettings; source: KeySource } {
@@ -47,7 +47,7 @@ export function resolveGuardSettings(input: GuardSettingsInput): { settings: Gua
   const given = sources.filter((name) => input[name] !== undefined && input[name] !== null && input[name] !== '')
   const needsNone = input.accessTokenIssuer || input.tokenDelivery === 'session'
   if (given.length !== 1 && !(given.length === 0 && needsNone)) throw new ConfigurationError(oneSource(given))
-  // A default that depends on production is none of a guard's.
+  // No guard setting has a default that depends on production.
   const { value, error } = settingsSchema
     .fork('jwtSecret', (rule) => rule.optional())
     .validate(convertText(sourcesBut(given, input)), { abortEarly: false, context: { production: true } })
@@ -58,7 +58,7 @@ export function resolveGuardSettings(input: GuardSettingsInput): { settings: Gua
   return { settings: Object.freeze(settings), source: sourceOf(input, { jwtSecret, jwtKeys }, settings) }
 }
 
-/** A source that is null is none, and the schema need not look at it. */
+/** Removes key sources without a value, so that the schema does not validate them. */
 function sourcesBut(given: readonly string[], input: GuardSettingsInput): Partial<RouterSettings> {
   return Object.fromEntries(Object.entries(input).filter(([name]) => given.includes(name) || !sources.some((source) => source === name)))
 }
@@ -67,13 +67,13 @@ function refuseForeign(given: readonly string[]): void {
   const foreign = given.find((name) => !guardSettingNames.includes(name))
   if (foreign === undefined) return
   throw new ConfigurationError(
-    `createGuards: ${JSON.stringify(foreign.slice(0, 64))} is no setting; the nearest known one is ${nearestName(foreign, guardSettingNames)}. ${seeTroubleshooting('unknown-names')}`,
+    `createGuards: ${JSON.stringify(foreign.slice(0, 64))} is not a setting; the nearest known one is ${nearestName(foreign, guardSettingNames)}. ${seeTroubleshooting('unknown-names')}`,
   )
 }
 
 function oneSource(given: readonly string[]): string {
   const found = given.length === 0 ? 'none is given' : `${given.join(' and ')} are given`
-  return `createGuards: settings need exactly one key source, and ${found}; pass jwtSecret (of a router that signs with it), jwtKeys, jwksUri (where a router with jwtKeys publishes them), or accessTokenIssuer and accessTokenAudience alone. With tokenDelivery 'session' none is needed.`
+  return `createGuards: settings need exactly one key source, and ${found}; pass jwtSecret (the router's), jwtKeys, jwksUri (where a router with jwtKeys publishes its keys), or only accessTokenIssuer and accessTokenAudience. With tokenDelivery 'session' none is needed.`
 }
 
 function sourceOf(
@@ -85,7 +85,9 @@ function sourceOf(
   if (tokenDelivery === 'session' && !jwtKeys && !jwtSecret) return { none: true }
   if (issuer !== null && !jwtKeys && !jwtSecret) return { issuer, algorithms: closedList(algorithms) }
   if (algorithms !== undefined && algorithms !== '')
-    throw new ConfigurationError('createGuards: algorithms is for jwksUri and for accessTokenIssuer alone; every other key has its own.')
+    throw new ConfigurationError(
+      'createGuards: algorithms needs jwksUri or accessTokenIssuer, because every other key has its own algorithm; remove it.',
+    )
   return jwtKeys ? { jwtKeys } : { jwtSecret }
 }
 

@@ -1,6 +1,7 @@
 import type { Settings } from './every-setting'
+import { isAtOrBelow } from './web-address'
 
-/** What two settings together make impossible or unsafe, one sentence each; empty when they agree. */
+/** Returns one sentence for each conflict between settings; empty if there is none. */
 export function settingsConflicts(settings: Settings): string[] {
   return [
     ...samesiteNone(settings),
@@ -8,10 +9,14 @@ export function settingsConflicts(settings: Settings): string[] {
     ...redirects(settings),
     ...appRedirects(settings),
     ...secondFactor(settings),
+    ...passkeys(settings),
     ...grace(settings),
     ...sessionEnds(settings),
     ...tokenProfile(settings),
     ...sessionDelivery(settings),
+    ...pages(settings),
+    ...emailLoginSignup(settings),
+    ...newDeviceNotice(settings),
   ]
 }
 
@@ -40,7 +45,7 @@ function cookieNames(settings: Settings): string[] {
   return conflicts
 }
 
-/** With tokens in the body alone, a redirect would lose them. */
+/** A redirect has no body, so it would lose tokens that are only in the body. */
 function redirects({ tokenDelivery, oauthSuccessRedirect, oauthErrorRedirect }: Settings): string[] {
   if (tokenDelivery !== 'bearer') return []
   const given = Object.entries({ oauthSuccessRedirect, oauthErrorRedirect }).filter(([, target]) => target !== null)
@@ -52,37 +57,96 @@ function redirects({ tokenDelivery, oauthSuccessRedirect, oauthErrorRedirect }: 
 function appRedirects({ tokenDelivery, appRedirects }: Settings): string[] {
   if (appRedirects.length === 0 || tokenDelivery === 'bearer' || tokenDelivery === 'both') return []
   return [
-    "appRedirects (AUTH_APP_REDIRECTS) needs tokenDelivery 'bearer' or 'both': an app that keeps its own tokens reads them in the body of an answer.",
+    "appRedirects (AUTH_APP_REDIRECTS) needs tokenDelivery 'bearer' or 'both': an app that keeps its own tokens reads them from the body of a response. Change tokenDelivery, or remove appRedirects.",
   ]
 }
 
 function secondFactor({ mfaEnabled, mfaIssuer }: Settings): string[] {
-  return mfaEnabled && mfaIssuer === null ? ['mfaEnabled needs mfaIssuer (AUTH_MFA_ISSUER), the name authenticator apps show.'] : []
+  return mfaEnabled && mfaIssuer === null ? ['mfaEnabled needs mfaIssuer (AUTH_MFA_ISSUER), the name that authenticator apps show.'] : []
 }
 
-/** A window as long as an access token would keep a stolen refresh token alive unseen. */
+/** Web Authentication Level 3, section 5.1.3: an RP id is the host of the page, or a domain above it. */
+function passkeys({ passkeysEnabled, publicUrl, webauthnRpId, webauthnRpName, mfaIssuer, webauthnOrigins }: Settings): string[] {
+  if (!passkeysEnabled) return []
+  const nameless = webauthnRpName === null && mfaIssuer === null
+  const conflicts = nameless
+    ? ['passkeysEnabled needs webauthnRpName (AUTH_WEBAUTHN_RP_NAME), the name that browsers show; or mfaIssuer.']
+    : []
+  if (publicUrl === '')
+    return [
+      ...conflicts,
+      'passkeysEnabled needs publicUrl (AUTH_PUBLIC_URL), because a passkey belongs to a domain; set it to your public origin.',
+    ]
+  const { hostname } = new URL(publicUrl)
+  const rpId = webauthnRpId ?? hostname
+  if (isAddress(hostname))
+    return [
+      ...conflicts,
+      'passkeysEnabled needs a publicUrl (AUTH_PUBLIC_URL) with a domain, because a passkey cannot belong to an IP address; for development, use localhost.',
+    ]
+  if (!isAtOrBelow(hostname, rpId) || (rpId !== hostname && !rpId.includes('.')))
+    conflicts.push(`webauthnRpId (AUTH_WEBAUTHN_RP_ID) must be the host of publicUrl, ${hostname}, or a domain above it.`)
+  if (webauthnOrigins.some((origin) => !origin.startsWith('android:') && !isAtOrBelow(new URL(origin).hostname, rpId)))
+    conflicts.push(
+      'webauthnOrigins (AUTH_WEBAUTHN_ORIGINS) has an origin that is not at or below webauthnRpId: browsers refuse passkeys there; remove it.',
+    )
+  return conflicts
+}
+
+function isAddress(hostname: string): boolean {
+  return hostname.startsWith('[') || /(?:^|\.)\d+$/.test(hostname)
+}
+
+/** With a longer grace period, the use of a stolen refresh token would stay undetected. */
 function grace({ refreshReuseGraceSeconds, accessTokenTtlSeconds }: Settings): string[] {
   if (refreshReuseGraceSeconds === 0 || refreshReuseGraceSeconds < accessTokenTtlSeconds) return []
-  return ['refreshReuseGraceSeconds must be below accessTokenTtlSeconds.']
+  return [
+    'refreshReuseGraceSeconds (AUTH_REFRESH_REUSE_GRACE_SECONDS) must be below accessTokenTtlSeconds (AUTH_ACCESS_TOKEN_TTL_SECONDS).',
+  ]
 }
 
 function sessionEnds({ sessionTtlSeconds, sessionMaxSeconds }: Settings): string[] {
   if (sessionMaxSeconds >= sessionTtlSeconds) return []
-  return ['sessionMaxSeconds (AUTH_SESSION_MAX_SECONDS) must not be less than sessionTtlSeconds: no session could last that long.']
+  return [
+    'sessionMaxSeconds (AUTH_SESSION_MAX_SECONDS) must not be less than sessionTtlSeconds (AUTH_SESSION_TTL_SECONDS), because no session would last that long.',
+  ]
 }
 
-/** RFC 9068 section 2.2 asks for both. */
+/** RFC 9068 section 2.2 requires both. */
 function tokenProfile({ accessTokenIssuer, accessTokenAudience }: Settings): string[] {
   if ((accessTokenIssuer === null) === (accessTokenAudience === null)) return []
   return [
     accessTokenIssuer === null
-      ? 'accessTokenAudience (AUTH_ACCESS_TOKEN_AUDIENCE) needs accessTokenIssuer (AUTH_ACCESS_TOKEN_ISSUER), who issues the tokens.'
-      : 'accessTokenIssuer (AUTH_ACCESS_TOKEN_ISSUER) needs accessTokenAudience (AUTH_ACCESS_TOKEN_AUDIENCE), whom the tokens are for.',
+      ? 'accessTokenAudience (AUTH_ACCESS_TOKEN_AUDIENCE) needs accessTokenIssuer (AUTH_ACCESS_TOKEN_ISSUER), the issuer of the tokens.'
+      : 'accessTokenIssuer (AUTH_ACCESS_TOKEN_ISSUER) needs accessTokenAudience (AUTH_ACCESS_TOKEN_AUDIENCE), the recipient of the tokens.',
   ]
 }
 
-/** In that delivery nobody gets an access token, so nobody has to be told who issues them. */
+/** That delivery issues no access tokens, so an issuer has no meaning. */
 function sessionDelivery({ tokenDelivery, accessTokenIssuer }: Settings): string[] {
   if (tokenDelivery !== 'session' || accessTokenIssuer === null) return []
-  return ["accessTokenIssuer (AUTH_ACCESS_TOKEN_ISSUER) cannot be used with tokenDelivery 'session', which issues no access tokens."]
+  return [
+    "accessTokenIssuer (AUTH_ACCESS_TOKEN_ISSUER) cannot be used with tokenDelivery 'session', which issues no access tokens; remove one of them.",
+  ]
+}
+
+function emailLoginSignup({ emailLoginSignup, emailLogin, signupEnabled }: Settings): string[] {
+  if (!emailLoginSignup || (emailLogin !== 'off' && signupEnabled)) return []
+  return ['emailLoginSignup (AUTH_EMAIL_LOGIN_SIGNUP) needs emailLogin (AUTH_EMAIL_LOGIN) and signupEnabled (AUTH_SIGNUP_ENABLED).']
+}
+
+/** Devices are recognised by a cookie. */
+function newDeviceNotice({ newDeviceNotice, tokenDelivery }: Settings): string[] {
+  if (!newDeviceNotice || tokenDelivery !== 'bearer') return []
+  return [
+    "newDeviceNotice (AUTH_NEW_DEVICE_NOTICE) needs tokenDelivery (AUTH_TOKEN_DELIVERY) 'cookie', 'both' or 'session': a cookie distinguishes a new browser from a known one.",
+  ]
+}
+
+/** A page keeps no token, so it can only use cookies. */
+function pages({ pagesEnabled, tokenDelivery }: Settings): string[] {
+  if (!pagesEnabled || tokenDelivery !== 'bearer') return []
+  return [
+    "pagesEnabled (AUTH_PAGES_ENABLED) needs tokenDelivery (AUTH_TOKEN_DELIVERY) 'cookie', 'both' or 'session': a page signs people in by cookies.",
+  ]
 }

@@ -1,14 +1,16 @@
 import Joi from 'joi'
 import { areSealingKeys } from '../sealing'
+import { isLanguageTag } from '../texts/language-faults'
 import type { JwtKey, Settings } from './every-setting'
 import { isPlaceholderSecret } from './placeholder-secret'
-import { isAbsoluteAddress, isAppRedirect, isLinkTemplate, isOrigin, isRedirectTarget } from './web-address'
+import { isAbsoluteAddress, isAppRedirect, isLinkTemplate, isOrigin, isPasskeyOrigin, isRedirectTarget } from './web-address'
 
 /** Joi's types know no readonly list. */
-type Checked = Omit<Settings, 'jwtSecret' | 'trustedOrigins' | 'appRedirects' | 'jwtKeys' | 'accessTokenAudience'> & {
+type Checked = Omit<Settings, 'jwtSecret' | 'trustedOrigins' | 'webauthnOrigins' | 'appRedirects' | 'jwtKeys' | 'accessTokenAudience'> & {
   accessTokenAudience: string | string[] | null
   jwtSecret: string | string[]
   trustedOrigins: string[]
+  webauthnOrigins: string[]
   appRedirects: string[]
   jwtKeys: JwtKey[] | null
 }
@@ -80,6 +82,8 @@ const rules: Joi.StrictSchemaMap<Checked> = {
       `a list (in the environment: a JSON list) of up to 20 different URIs, each as a browser writes it, without fragment and of at most 512 characters: an absolute URL with a path, such as https://spa.example.com/signed-in (${httpsOnly()}), or the scheme of a native app in reverse-domain form, such as com.example.app:/signed-in`,
     ),
   localAccountsEnabled: flag(true),
+  passwordLogin: flag(true),
+  newDeviceNotice: flag(false),
   signupEnabled: flag(true),
   autoActivate: flag(false),
   returnTokenInResponse: flag(false),
@@ -95,6 +99,11 @@ const rules: Joi.StrictSchemaMap<Checked> = {
   undoSeconds: whole(604_800, 0, 2_592_000),
   undoUrlTemplate: linkTemplate(),
   singleActiveToken: flag(true),
+  emailLogin: oneOf('off', 'link', 'code', 'both'),
+  emailLoginTtlSeconds: whole(600, 60, 3_600),
+  emailLoginUrlTemplate: linkTemplate(),
+  emailLoginSilent: flag(false),
+  emailLoginSignup: flag(false),
   passwordMinLength: whole(12, 8, 64),
   passwordMaxBytes: whole(1_024, 64, 4_096),
   passwordRequireComplexity: flag(false),
@@ -106,6 +115,18 @@ const rules: Joi.StrictSchemaMap<Checked> = {
   mfaTokenTtlSeconds: whole(300, 30, 900),
   mfaVerifyWindow: whole(1, 0, 2),
   mfaSecretKey: optional('32 random bytes in base64; several, separated by commas: the first encrypts, all decrypt', areSealingKeys),
+  passkeysEnabled: flag(false),
+  webauthnRpId: optional('a domain in lower case without scheme and port, and no IP address', isDomain),
+  webauthnRpName: optional('a name of 1 to 64 characters without a colon', (name) => /^[^\p{Cc}:]{1,64}$/u.test(name)),
+  webauthnOrigins: Joi.array()
+    .items(text('an origin', isPasskeyOrigin))
+    .sparse(false)
+    .max(100)
+    .unique()
+    .default([])
+    .description(
+      `a list (in the environment: a JSON list) of up to 100 different origins: android:apk-key-hash: and the 43 characters of the certificate's hash in base64url, or an origin such as https://app.example.com; ${httpsOnly()}`,
+    ),
   freshSessionSeconds: whole(900, 60, 86_400),
   accessTokenSessionClaims: flag(true),
   accessTokenIssuer: optional(
@@ -123,8 +144,9 @@ const rules: Joi.StrictSchemaMap<Checked> = {
   accessTokenClientId: optional('1 to 200 visible ASCII characters', isTokenName),
   acceptLegacyAccessTokens: flag(false),
   backendLinks: flag(false),
+  pagesEnabled: flag(false),
   loginUrl: redirectTarget(),
-  defaultLocale: oneOf('en-US', 'pt-BR'),
+  defaultLocale: text('a language tag such as en-US', isLanguageTag).default('en-US'),
   sessionTtlSeconds: whole(86_400, 1, 31_536_000),
   sessionMaxSeconds: Joi.number()
     .strict()
@@ -228,4 +250,9 @@ function isTokenName(name: string): boolean {
 
 function isHostName(domain: string): boolean {
   return domain.length <= 253 && /^(?!-)[a-z0-9-]{1,63}(?<!-)(\.(?!-)[a-z0-9-]{1,63}(?<!-))*$/i.test(domain)
+}
+
+/** As browsers write the domain that a passkey belongs to. A last label of digits makes an IP address of it (WHATWG URL, host parsing). */
+function isDomain(domain: string): boolean {
+  return isHostName(domain) && domain === domain.toLowerCase() && !/(?:^|\.)\d+$/.test(domain)
 }

@@ -40,6 +40,7 @@ export function frozen(settings: Settings): Settings {
     ...settings,
     jwtSecret: Array.isArray(settings.jwtSecret) ? Object.freeze([...settings.jwtSecret]) : settings.jwtSecret,
     trustedOrigins: Object.freeze([...settings.trustedOrigins]),
+    webauthnOrigins: Object.freeze([...settings.webauthnOrigins]),
     appRedirects: Object.freeze([...settings.appRedirects]),
     accessTokenAudience: Array.isArray(settings.accessTokenAudience)
       ? Object.freeze([...settings.accessTokenAudience])
@@ -61,12 +62,12 @@ function refuseUnknown(names: readonly string[]): void {
   }
 }
 
-/** True asked for a protection, which is always on by now: nobody is to believe that the setting does it. */
+/** `true` asked for a protection that is now always on. It is refused, because the setting has no effect. */
 function refuseReauthenticate({ reauthenticate }: Partial<RouterSettings>): void {
   const isOff = [undefined, null, false, 'false', '0', ''].some((off) => off === (reauthenticate as unknown)) // text of the environment too
   if (isOff) return
   throw new ConfigurationError(
-    `Setting reauthenticate (AUTH_REAUTHENTICATE) is gone: every route that changes how an account is entered needs a fresh session now. Remove it; freshSessionSeconds (AUTH_FRESH_SESSION_SECONDS) says how long a session stays fresh. ${seeTroubleshooting('a-wrong-setting')}`,
+    `Setting reauthenticate (AUTH_REAUTHENTICATE) was removed, because every route that changes how an account signs in needs a fresh session now. Remove it; freshSessionSeconds (AUTH_FRESH_SESSION_SECONDS) sets how long a session stays fresh. ${seeTroubleshooting('a-wrong-setting')}`,
   )
 }
 

@@ -9,6 +9,16 @@ export function isOrigin(text: string): boolean {
   return url !== null && isProtected(url) && url.origin === text && !text.includes('*')
 }
 
+/** What a browser or Android names as the place that a passkey is used from. */
+export function isPasskeyOrigin(text: string): boolean {
+  return /^android:apk-key-hash:[\w-]{43}$/.test(text) || isOrigin(text)
+}
+
+/** `id.example.com` is below `example.com`. */
+export function isAtOrBelow(hostname: string, domain: string): boolean {
+  return hostname === domain || hostname.endsWith(`.${domain}`)
+}
+
 /** Where a browser may be sent: an absolute https URL (http only on the loopback), or a path of this site. */
 export function isRedirectTarget(text: string): boolean {
   return isPlainText(text) && (isPath(text) || isAbsoluteAddress(text))

@@ -9,7 +9,7 @@ import { isStillTrusted, readStatelessToken } from '../session/stateless-refresh
 import type { UserRecord } from '../store/auth-store'
 import { isOfAccount, isOfAddress, readDevices } from './device-cookie'
 
-/** A client in which the owner of the account finished a login before. It has rate limits of its own, which strangers cannot use up. */
+/** A client in which the owner of the account finished a login before. It has rate limits of its own, which other clients cannot use up. */
 export interface KnownDevice {
   /** Stays the same for this device, whatever it asks. */
   readonly id: string

@@ -16,7 +16,7 @@ interface LinkRequest {
 /**
  * Takes what a request for a link may use: of a known device its own five requests, and otherwise, or when these are used up, of the
  * client's and the address's.
- * @returns the known device, which has mails of its own as well; null: a stranger
+ * @returns the known device, which has mails of its own as well; null: an unknown client
  * @throws TooManyRequestsError
  */
 export async function takeLinkRequest(ctx: AuthContext, { name, email, client, shown }: LinkRequest): Promise<KnownDevice | null> {

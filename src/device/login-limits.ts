@@ -39,6 +39,17 @@ export async function takeLogin(ctx: AuthContext, { email, client, shown }: Logi
   }
 }
 
+/**
+ * The same for a login that names no address: of the client alone.
+ * @throws LoginThrottledError, ServiceUnavailableError (too many logins in flight)
+ */
+export async function takeLoginOfClient(ctx: AuthContext, client: string | null): Promise<TakenLogin> {
+  const taken = await takeAttempts(ctx, ctx.budgets.login, { name: 'login', email: null, client }, LoginThrottledError)
+  const both = [taken.client, taken.network]
+  const giveBack = () => together(both.map((unit) => unit.giveBack()))
+  return { succeed: giveBack, fail: () => together(both.map((unit) => unit.keep())), giveBack }
+}
+
 /** Null: they are used up. Then the others decide, so nobody is told. */
 async function takeOwn(ctx: AuthContext, email: string, { id }: KnownDevice): Promise<Attempt | null> {
   const { login: budget } = ctx.budgets.device

@@ -7,6 +7,7 @@ import { type AnyLoginResult, type AnySession, openDelivered, type SessionLoginR
 import { originOf, readSessionCookie } from '../session/session-cookie'
 import { readSessionToken } from '../session/session-token'
 import { isOfAddress, newDevice, readDevices, writeDevices } from './device-cookie'
+import { newDeviceOf, tellNewDevice } from './new-device'
 
 /** For `finishLogin` of a request: the session that `tokenDelivery` names, on the device that asks. */
 export function openFor(ctx: AuthContext, req: Request): OpenSession<AnySession> {
@@ -18,8 +19,9 @@ export function openOnDevice<Session extends AnySession>(req: Request, open: Ope
   const remembering: OpenSession<Session> = async (ctx, user, login) => {
     const others = readDevices(ctx, req).filter((device) => !isOfAddress(ctx, device, user.email))
     const kept = await keepReplaced(ctx, req, others)
+    const unknown = await newDeviceOf(ctx, req, user, login) // before this login ends the session whose place it takes
     const session = await open(ctx, user, login)
-    return { ...session, devices: [newDevice(ctx, user, sessionIdOf(ctx, session)), ...kept] }
+    return { ...session, devices: [newDevice(ctx, user, sessionIdOf(ctx, session)), ...kept], ...(unknown && { newDevice: unknown }) }
   }
   return Object.assign(remembering, { takesClaims: open.takesClaims })
 }
@@ -41,7 +43,7 @@ export function sendSessionLogin(ctx: AuthContext, res: Response, result: Sessio
   sendSession(ctx, res, result)
 }
 
-/** A logout of this browser, and of this session alone, does not make its owner a stranger: the device goes on without a session. */
+/** After a logout of only this browser's session the device stays known: its entry stays, without a session. */
 export function keepDeviceAfterLogout(ctx: AuthContext, req: Request, res: Response, endedSessionId: string): void {
   const devices = readDevices(ctx, req)
   if (devices.some(({ sessionId }) => sessionId === endedSessionId)) writeDevices(ctx, res, withoutSession(devices, endedSessionId))
@@ -61,7 +63,9 @@ function withoutSession(devices: readonly Device[], endedId: string): Device[] {
 }
 
 function rememberDevice(ctx: AuthContext, res: Response, result: OpenedSession | LoginChallenge): void {
-  if (result.kind === 'session' && result.devices) writeDevices(ctx, res, result.devices)
+  if (result.kind !== 'session' || !result.devices) return
+  writeDevices(ctx, res, result.devices)
+  if (result.newDevice) tellNewDevice(ctx, result.newDevice)
 }
 
 function sessionIdOf(ctx: AuthContext, session: AnySession): string | null {

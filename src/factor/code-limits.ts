@@ -10,7 +10,7 @@ import { isRecoveryCode } from './recovery-codes'
 export interface TypedCode {
   readonly userId: string
   readonly code: string
-  /** The known device that it came from; null: a stranger. */
+  /** The known device that sent it. Null: an unknown client. */
   readonly device?: KnownDevice | null
 }
 
@@ -96,7 +96,7 @@ async function takeOfDevice(ctx: AuthContext, { userId, code, device }: TypedCod
   }
 }
 
-/** A right TOTP code of a known device does not end the stop: each of the owner's logins would buy strangers twenty guesses. */
+/** A correct TOTP code of a known device does not end the stop, or each login of the owner would allow attackers twenty more guesses. */
 async function forgetUnlessStopped(ctx: AuthContext, userId: string): Promise<void> {
   const { stopSecondsLeft } = await countCode(ctx, userId)
   if (stopSecondsLeft === 0) await forget(ctx, userId, [wrong, totp])

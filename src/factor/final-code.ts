@@ -1,4 +1,4 @@
-import type Joi from 'joi'
+import Joi from 'joi'
 import { type AuthContext, unitOfWork } from '../context'
 import {
   AccountInactiveError,
@@ -6,35 +6,113 @@ import {
   MfaFactorTooNewError,
   MfaNotEnrolledError,
   MfaThrottledError,
+  PasskeyRejectedError,
   UnauthorizedError,
 } from '../errors'
-import { refuseYoungFactor } from '../step-up/young-credential'
-import { factorCode } from './factor-code'
+import type { Refusal } from '../http/description'
+import { type Finality, passkeyDigest } from '../step-up/finality'
+import { refuseYoungFactor, refuseYoungPasskey } from '../step-up/young-credential'
+import type { SessionRecord } from '../store/auth-store'
+import { codeRefusals, factorCode } from './factor-code'
 import { guardedAttempt } from './guarded-attempt'
+import { acceptPasskey, provePasskey, refusingReplay, type ShownPasskey } from './prove-passkey'
 import { acceptTotpCode } from './second-factor'
+import type { ShownFactor } from './shown-factor'
 
-/** In the body of a change: a code of the authenticator app, which makes the change final. */
-export const finalCode: Joi.StringSchema = factorCode.optional()
+/** What a browser sends of a passkey. What is wrong with it is one refusal, whatever it is. */
+export const passkeyFields = { credential: Joi.object().unknown(), challenge_token: Joi.string().allow('') }
+
+/** In a body that shows a passkey, or may. */
+export interface PasskeyFields {
+  credential?: object
+  challenge_token?: string
+}
+
+/** Null: no passkey is shown. */
+export function shownPasskey({ credential, challenge_token: challenge = '' }: PasskeyFields): ShownPasskey | null {
+  return credential === undefined ? null : { credential, challenge }
+}
+
+/** In a body: a passkey, where there are passkeys. */
+export function optionalPasskey({ settings }: AuthContext): Joi.PartialSchemaMap<PasskeyFields> {
+  const { credential, challenge_token } = passkeyFields
+  return settings.passkeysEnabled ? { credential: credential.optional(), challenge_token: challenge_token.optional() } : {}
+}
+
+/** A body that shows a code of the second factor or, where there are passkeys, one of those in its place. */
+export function codeOrPasskey<Body>(ctx: AuthContext, others: Joi.PartialSchemaMap<Body>): Joi.ObjectSchema<Body> {
+  if (!ctx.settings.passkeysEnabled) return Joi.object<Body>({ ...others, code: factorCode })
+  return Joi.object<Body>({ ...others, code: factorCode.optional(), ...optionalPasskey(ctx) }).xor('code', 'credential')
+}
+
+/** In the body of a change: what makes it final, a code of the authenticator app or a passkey. */
+export interface FinalFields extends PasskeyFields {
+  code?: string
+}
+
+/** A body that may show a code of the authenticator app or, where there are passkeys, one of those in its place. */
+export function finalBody<Body extends FinalFields>(ctx: AuthContext, others: Joi.PartialSchemaMap<Body>): Joi.ObjectSchema<Body> {
+  const body = Joi.object<Body>({ ...others, code: factorCode.optional(), ...optionalPasskey(ctx) })
+  return ctx.settings.passkeysEnabled ? body.oxor('code', 'credential') : body
+}
 
 /** How a route refuses that takes one. */
-export const finalCodeRefusals = [MfaCodeInvalidError, MfaNotEnrolledError, MfaFactorTooNewError, MfaThrottledError]
+export function finalRefusals({ settings }: AuthContext): readonly Refusal[] {
+  const refusals = [MfaCodeInvalidError, MfaNotEnrolledError, MfaFactorTooNewError, MfaThrottledError]
+  return settings.passkeysEnabled ? [...refusals, PasskeyRejectedError] : refusals
+}
+
+/** The same where one has to be shown, and a recovery code is as good. */
+export function factorRefusals({ settings }: AuthContext): readonly Refusal[] {
+  return settings.passkeysEnabled ? [...codeRefusals, MfaFactorTooNewError, PasskeyRejectedError] : codeRefusals
+}
+
+/** What a body shows, as the changes of the second factor take it. */
+export function shownFactor({ code, credential, challenge_token: challenge }: FinalFields): ShownFactor {
+  return { code, credential, challenge }
+}
+
+/** Who asks for the change. */
+export interface FinalAsker {
+  readonly userId: string
+  /** That the options of the passkey were for; null: the store keeps no sessions. */
+  readonly session: Pick<SessionRecord, 'id'> | null
+}
 
 /**
- * Accepts the code that a change of the account may bring along. True: no link undoes the change, because only the owner has an
- * authenticator app that was set up more than 24 hours ago (contract 24.6). The code is used up, whatever becomes of the change.
- * @throws MfaCodeInvalidError, MfaNotEnrolledError, MfaFactorTooNewError, MfaThrottledError
+ * Accepts what the change of an account may bring along. Where it returns anything but false, no link undoes the change, because only the
+ * owner has an authenticator app or a passkey that was set up more than 24 hours ago (contract 24.6). It is used up, whatever becomes of
+ * the change.
+ * @throws MfaCodeInvalidError, MfaNotEnrolledError, MfaFactorTooNewError, MfaThrottledError, PasskeyRejectedError
  */
-export async function acceptFinalCode(ctx: AuthContext, userId: string, code: string | undefined): Promise<boolean> {
-  if (code === undefined) return false
+export async function acceptFinal(ctx: AuthContext, asker: FinalAsker, { code, ...fields }: FinalFields): Promise<Finality> {
+  if (code !== undefined) return acceptFinalCode(ctx, asker.userId, code)
+  const shown = shownPasskey(fields)
+  return shown !== null && acceptFinalPasskey(ctx, asker, shown)
+}
+
+async function acceptFinalPasskey(ctx: AuthContext, { userId, session }: FinalAsker, shown: ShownPasskey): Promise<string> {
+  const proven = await provePasskey(ctx, 'reauthenticate', { userId, boundTo: session?.id ?? null }, shown)
+  refuseYoungPasskey(ctx, proven.passkey)
+  await refusingReplay(() => unitOfWork(ctx, async (ctx) => acceptPasskey(ctx, await lockActive(ctx, userId), proven)))
+  return passkeyDigest(proven.passkey)
+}
+
+async function acceptFinalCode(ctx: AuthContext, userId: string, code: string): Promise<true> {
   const accept = () =>
     unitOfWork(ctx, async (ctx) => {
-      const user = await ctx.store.users.lock(userId)
-      if (!user) throw new UnauthorizedError()
-      if (!user.isActive) throw new AccountInactiveError()
+      const user = await lockActive(ctx, userId)
       if (!ctx.settings.mfaEnabled || user.totpEnabledAt === null) throw new MfaNotEnrolledError()
       refuseYoungFactor(ctx, user)
       if (!(await acceptTotpCode(ctx, user, code))) throw new MfaCodeInvalidError()
     })
   await guardedAttempt(ctx, { userId, code }, accept)
   return true
+}
+
+async function lockActive(ctx: AuthContext, userId: string) {
+  const user = await ctx.store.users.lock(userId)
+  if (!user) throw new UnauthorizedError()
+  if (!user.isActive) throw new AccountInactiveError()
+  return user
 }

@@ -8,15 +8,15 @@ import { hashRecoveryCode, readRecoveryCode, withoutSpaces } from './recovery-co
 import { openSecret } from './secret-box'
 import { findStep } from './totp'
 
-/** What a code turned out to be. */
-export type Factor = 'totp' | 'recovery_code'
+/** What a person showed. */
+export type Factor = 'totp' | 'recovery_code' | 'passkey'
 
 /**
  * Accepts one TOTP or recovery code of an active factor, once: a step that was accepted, or one before it, is refused on
  * every route, and so is a spent recovery code. Inside the unit of what it allows, which holds the user's row.
  * @throws MfaCodeInvalidError
  */
-export async function acceptSecondFactor(ctx: AuthContext, user: UserRecord, typed: string): Promise<Factor> {
+export async function acceptSecondFactor(ctx: AuthContext, user: UserRecord, typed: string): Promise<Exclude<Factor, 'passkey'>> {
   const code = withoutSpaces(typed)
   if (await acceptTotpCode(ctx, user, code)) return 'totp'
   if (await acceptRecoveryCode(ctx, user, code)) return 'recovery_code'
@@ -24,16 +24,11 @@ export async function acceptSecondFactor(ctx: AuthContext, user: UserRecord, typ
 }
 
 /**
- * True for a code of an authenticator app that was set up more than 24 hours ago: only the owner has that one, so what it confirms is
- * final. A recovery code may have been read by whoever made the codes anew.
+ * True for a code of an authenticator app that was set up more than 24 hours ago. Only the owner has it, so the change that it confirms is
+ * final. A recovery code makes nothing final, because an attacker may have created new codes.
  */
 export function isOldFactor(ctx: AuthContext, user: UserRecord, factor: Factor): boolean {
   return factor === 'totp' && hasMatureFactor(ctx, user)
-}
-
-/** What the notice of a change says of the code that confirmed it. */
-export function confirmedBy(ctx: AuthContext, user: UserRecord, factor: Factor): { isFinal: boolean; usedRecoveryCode: boolean } {
-  return { isFinal: isOldFactor(ctx, user, factor), usedRecoveryCode: factor === 'recovery_code' }
 }
 
 /** Tells observers of a recovery code that was used. After the commit. */
@@ -41,7 +36,7 @@ export function emitFactor({ events }: AuthContext, userId: string, factor: Fact
   if (factor === 'recovery_code') events.emit('recovery_code.used', { userId })
 }
 
-/** Tells the owner as well, where no other notice says it (`confirmedBy`). */
+/** Tells the owner as well, where no other notice says it (`AcceptedFactor`). */
 export function announceFactor(ctx: AuthContext, user: UserRecord, factor: Factor, locale?: Locale): void {
   emitFactor(ctx, user.id, factor)
   if (factor === 'recovery_code') mailNotice(ctx, user, 'recovery_code_used', locale)

@@ -9,8 +9,9 @@ export function sealSecret(keys: readonly Buffer[], userId: string, secret: stri
 }
 
 /**
- * Null for what no key opens, what is another user's, and what was changed. A secret stored before there was a key is read as
- * it is: whoever can write the table can write a factor of their own anyway. No base32 text holds a dot, so it is never taken for a sealed one.
+ * Returns null for a secret that no key opens, that belongs to another user, or that was changed. A secret that was stored without a key
+ * is read unencrypted, because an attacker who can write the table can write a factor of their own anyway. No base32 text has a dot, so
+ * it is never mistaken for an encrypted one.
  */
 export function openSecret(keys: readonly Buffer[], userId: string, stored: string): string | null {
   return isSealed(stored) ? openText(keys, purposeOf(userId), stored) : stored

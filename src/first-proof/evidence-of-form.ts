@@ -1,9 +1,8 @@
 import type { Request } from 'express'
 import Joi from 'joi'
 import type { AuthContext } from '../context'
-import { ValidationError } from '../errors'
 import { passwordText, validate } from '../http/validate'
-import { type Evidence, evidenceOf } from './evidence'
+import { type Evidence, evidenceOf, PasswordAskedError } from './evidence'
 
 interface OldPassword {
   password?: string
@@ -20,7 +19,7 @@ export const oldPassword = Joi.object<OldPassword>({
  * The evidence of a page's form. Where the page asks for the password, the person types it or says that they do not know it: a click
  * alone must not remove it.
  * @param isAsked whether the page asks, given what else the request shows
- * @throws ValidationError with a sentence for the person
+ * @throws PasswordAskedError, a ValidationError with a sentence for the person
  */
 export async function evidenceOfForm(
   ctx: AuthContext,
@@ -31,13 +30,6 @@ export async function evidenceOfForm(
   const { password = '', forgot } = validate(oldPassword, fields)
   const evidence = await evidenceOf(ctx, req, { password })
   if (forgot !== undefined) return { ...evidence, password: undefined }
-  if (password === '' && (await isAsked(evidence))) throw new ValidationError({ details: { errors: [required] }, explains: missing })
+  if (password === '' && (await isAsked(evidence))) throw new PasswordAskedError()
   return evidence
 }
-
-const required = { path: 'password', rule: 'any.required' }
-
-const missing = {
-  'en-US': 'Enter the password that you chose when you signed up, or say that you do not know it.',
-  'pt-BR': 'Digite a senha que você escolheu no cadastro ou diga que não a sabe.',
-} as const

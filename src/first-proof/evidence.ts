@@ -1,9 +1,12 @@
 import type { Request } from 'express'
+import type Joi from 'joi'
+import { hasPasswords } from '../config/has-passwords'
 import type { AuthContext } from '../context'
 import { isDeviceOf, isDeviceOfAccount } from '../device/known-device'
-import { InvalidCredentialsError, TokenExpiredError } from '../errors'
+import { InvalidCredentialsError, TokenExpiredError, ValidationError } from '../errors'
 import { readCredential } from '../guards/credentials'
 import { refuseForeignForm } from '../http/same-site'
+import { passwordText } from '../http/validate'
 import { hasPassword } from '../passwords/unusable-password'
 import { type AccessTokenClaims, verifyAccessToken } from '../session/access-token'
 import { findByRefreshToken, isAlive } from '../session/find-session'
@@ -12,6 +15,7 @@ import { isSuperseded } from '../session/superseded-token'
 import { findRequestSession } from '../step-up/request-session'
 import { withPassword } from '../step-up/with-password'
 import type { SessionRecord, UserRecord } from '../store/auth-store'
+import { localized } from '../texts/localized'
 import { readSignupBinding } from './signup-binding'
 
 /** What a request shows that may tell that the owner of the address is already in. Nothing of it is believed yet. */
@@ -24,6 +28,22 @@ export interface Evidence {
   readonly bindings?: readonly string[] | undefined
   /** The account's password. */
   readonly password?: string | undefined
+  /** True: where nothing tells that the owner is in, and somebody knows a password, the page asks for it before anything is taken over. */
+  readonly asksPassword?: boolean | undefined
+}
+
+/** A page has to ask for the account's password: a click, or a code, alone must not remove it. */
+export class PasswordAskedError extends ValidationError {
+  constructor() {
+    super({ details: { errors: [{ path: 'password', rule: 'any.required' }] }, explains: localized('error.password_missing') })
+  }
+}
+
+const asking = Symbol('the page can ask for the password')
+
+/** Says of a page's request that its form can ask for the password. No client can say so. */
+export function canAskForPassword(req: Request): void {
+  Object.defineProperty(req, asking, { value: true })
 }
 
 interface ShownToken {
@@ -37,6 +57,16 @@ export interface EvidenceBody {
   readonly password?: string | undefined
   readonly signup_token?: string | undefined
   readonly refresh_token?: string | undefined
+}
+
+/** The field of a body that takes the account's password as evidence; none where passwords are off. */
+export function passwordField({ settings }: Pick<AuthContext, 'settings'>): Joi.SchemaMap {
+  return hasPasswords(settings) ? { password: passwordText().allow('').optional() } : {}
+}
+
+/** What a route with that field refuses besides. */
+export function passwordRefusals({ settings }: Pick<AuthContext, 'settings'>): (typeof InvalidCredentialsError)[] {
+  return hasPasswords(settings) ? [InvalidCredentialsError] : []
 }
 
 /** Evidence about one account, after its password was verified and before its row is locked. */
@@ -54,7 +84,8 @@ export interface WeighedEvidence extends Pick<Evidence, 'sessionIds' | 'token' |
 export async function evidenceOf(ctx: AuthContext, req: Request, body: EvidenceBody = {}): Promise<Evidence> {
   const sessionIds = await provenSessions(ctx, req, body)
   const bindings = [body.signup_token, readSignupBinding(ctx, req)].filter((binding) => typeof binding === 'string')
-  return { sessionIds, token: shownToken(ctx, req), bindings, password: body.password || undefined }
+  const password = (hasPasswords(ctx.settings) && body.password) || undefined
+  return { sessionIds, token: shownToken(ctx, req), bindings, password, asksPassword: asking in req }
 }
 
 /**
@@ -89,7 +120,7 @@ function isByHeader(ctx: AuthContext, req: Request): boolean {
   return credential?.from === 'header' && readQuietly(() => verifyAccessToken(ctx, credential.token)) !== null
 }
 
-/** The living session that a request names, whoever it belongs to; null without one. @throws TokenExpiredError */
+/** Returns the live session of a request, of any account. Null: there is none. @throws TokenExpiredError */
 export async function sessionOfRequest(ctx: AuthContext, req: Request, body: EvidenceBody = {}): Promise<SessionRecord | null> {
   await refuseExpiredToken(ctx, req)
   return isOwn(ctx, req) ? findRequestSession(ctx, req, body) : null
@@ -131,15 +162,16 @@ function comesFromHere(ctx: AuthContext, req: Request): boolean {
 /**
  * Verifies the password of the request, unless something else in it is evidence already. Call it before the transaction.
  * @param signup the signup that a mailed link belongs to
- * @throws InvalidCredentialsError for a wrong password, TooManyRequestsError
+ * @throws InvalidCredentialsError for a wrong password, TooManyRequestsError, PasswordAskedError where a page has to ask for it
  */
 export async function weighEvidence(
   ctx: AuthContext,
   user: UserRecord,
-  { password, ...evidence }: Evidence,
+  { password, asksPassword = false, ...evidence }: Evidence,
   signup?: string | null,
 ): Promise<WeighedEvidence> {
   const isKnown = belongsTo(evidence, signup) || (await namesSession(ctx, user, evidence))
+  if (asksPassword && !isKnown && password === undefined && hasPasswords(ctx.settings) && hasPassword(user)) throw new PasswordAskedError()
   if (password === undefined || isKnown) return { ...evidence, verifiedHash: null }
   await withPassword(ctx, user, password, async () => undefined)
   return { ...evidence, verifiedHash: user.hashedPassword }
@@ -156,12 +188,14 @@ export async function isEvidence(ctx: AuthContext, user: UserRecord, evidence: W
   return true
 }
 
-/** Whether a page asks for the password: nothing else tells that the owner is in, and somebody knows one. */
+/** Whether a page asks for the password: nothing else tells that the owner is in, somebody knows one, and passwords are on. */
 export async function wantsPassword(ctx: AuthContext, user: UserRecord, evidence: Evidence, signup?: string | null): Promise<boolean> {
+  if (!hasPasswords(ctx.settings)) return false
   return hasPassword(user) && !belongsTo(evidence, signup) && !(await namesSession(ctx, user, evidence))
 }
 
-function belongsTo({ bindings = [] }: Pick<Evidence, 'bindings'>, signup?: string | null): boolean {
+/** Whether the browser or client is the one of that signup. */
+export function belongsTo({ bindings = [] }: Pick<Evidence, 'bindings'>, signup?: string | null): boolean {
   return typeof signup === 'string' && bindings.includes(signup)
 }
 

@@ -6,7 +6,7 @@ import { type Clearing, type TakenOver, takeOver, tellHostOfTakeOver } from './t
 export interface AddressProof {
   /** The row as it is now. */
   readonly user: UserRecord
-  /** Null: the owner was in already, or the address was proven before. */
+  /** Null: there was evidence of the owner, or the address was verified before. */
   readonly takenOver: TakenOver | null
 }
 
@@ -22,14 +22,14 @@ export interface ProofOptions {
   readonly changes?: UserChanges
 }
 
-/** Where the users table does not say when an address was proven, only an activation is known to be the first proof. */
+/** Without the column `emailVerifiedAt`, only an activation counts as the first verification. */
 export function isFirstProof({ store }: Pick<AuthContext, 'store'>, user: UserRecord, isActivation = false): boolean {
   return store.users.fields.has('emailVerifiedAt') ? user.emailVerifiedAt === null : isActivation
 }
 
 /**
- * The one rule of every way to prove an address: the first proof takes the account over, unless something in the request tells that
- * the owner of the address is already in. A later proof removes nothing. Inside a transaction that has locked the user's row.
+ * Verifies an address, for every kind of verification. The first one takes the account over, unless the request has evidence of the owner.
+ * A later one removes nothing. Runs inside a transaction that has locked the user's row.
  */
 export async function proveAddress(
   ctx: AuthContext,

@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import type { Request, Response } from 'express'
 import type { AuthContext } from '../context'
+import { browserName } from '../http/browser-name'
+import { cookiesAfter } from '../http/cookies'
 import { readProofCookie, setProofCookie } from '../session/proof-cookies'
 import type { UserTokenRecord } from '../store/auth-store'
-import { browserName } from './browser-name'
 
 const cookieName = 'signup_binding'
 
@@ -45,9 +46,39 @@ export function signupMarkOf({ payload }: Pick<UserTokenRecord, 'payload'>): Sig
 
 /** Lets this browser be known again as the one that signed up, as long as the activation link is good. */
 export function setSignupBinding(ctx: AuthContext, res: Response, signupId: string): void {
-  setProofCookie(ctx, res, cookieName, signupId, ctx.settings.activationTtlSeconds)
+  setBinding(ctx, res, { signupId, returnTo: null })
+}
+
+/** The same browser also knows where the person wanted to go: for the answer that has set the binding. */
+export function setSignupReturn(ctx: AuthContext, req: Request, res: Response, returnTo: string): void {
+  const next = Object.defineProperty(Object.create(req) as Request, 'headers', {
+    value: { ...req.headers, cookie: cookiesAfter(req, res) },
+  })
+  const signupId = readSignupBinding(ctx, next)
+  if (signupId !== null) setBinding(ctx, res, { signupId, returnTo })
 }
 
 export function readSignupBinding(ctx: AuthContext, req: Request): string | null {
-  return readProofCookie(ctx, req, cookieName)
+  return readBinding(ctx, req)?.signupId ?? null
+}
+
+/** Where the person who signed up in this browser wanted to go; checked then. */
+export function readSignupReturn(ctx: AuthContext, req: Request): string | null {
+  return readBinding(ctx, req)?.returnTo ?? null
+}
+
+interface Binding {
+  readonly signupId: string
+  readonly returnTo: string | null
+}
+
+/** Neither of the two has a blank in it. */
+function setBinding(ctx: AuthContext, res: Response, { signupId, returnTo }: Binding): void {
+  const value = returnTo === null ? signupId : `${signupId} ${returnTo}`
+  setProofCookie(ctx, res, cookieName, value, ctx.settings.activationTtlSeconds)
+}
+
+function readBinding(ctx: AuthContext, req: Request): Binding | null {
+  const [signupId, returnTo = null] = (readProofCookie(ctx, req, cookieName) ?? '').split(' ', 2)
+  return signupId ? { signupId, returnTo } : null
 }

@@ -1,6 +1,8 @@
-import type { AuthContext } from '../context'
-import { type Locale, placeholderName } from '../http/locale'
+import { hasPasswords } from '../config/has-passwords'
+import { type AuthContext, passkeysOf } from '../context'
+import type { Locale } from '../http/locale'
 import { writeMail } from '../mail/write-mail'
+import { endOneShots } from '../mailbox/email-logins-of'
 import { hasPassword, unusablePassword } from '../passwords/unusable-password'
 import { writableFields } from '../profile/writable-fields'
 import { endOtherSessions } from '../session/log-out'
@@ -22,22 +24,24 @@ export const newPasswordSeconds = 900
 export type Clearing = 'nothing' | 'name' | 'name and fields'
 
 /**
- * Removes everything that lets anybody into an account whose address was never proven, because a stranger may have registered it: the
- * sessions, the one-shot values but UNDO, the second factor, the recovery codes, and the identities but those whose provider verified this
+ * Removes every way to log in to an account whose address was never verified, because an attacker may have registered it: the
+ * sessions, the single-use values except UNDO, the second factor, the recovery codes, the passkeys, and the identities but those whose provider verified this
  * very address. The password becomes an unusable marker. Inside the caller's transaction, which has locked the user's row.
  */
 export async function takeOver(ctx: AuthContext, user: UserRecord, clearing: Clearing): Promise<TakenOver> {
-  const { sessions, userTokens, recoveryCodes } = ctx.store
+  const { sessions, recoveryCodes } = ctx.store
   const hadSessions = ((await sessions?.listForUser(user.id, ctx.now())) ?? []).length > 0
   await endOtherSessions(ctx, user.id)
-  await userTokens.consumeAllForUser(user.id, ctx.now())
+  await endOneShots(ctx, user)
   await recoveryCodes?.deleteForUser(user.id)
   const providers = await removeIdentities(ctx, user)
+  const passkeys = await removePasskeys(ctx, user.id)
   return {
     removed: [
-      ...(hasPassword(user) ? [{ kind: 'password' } as const] : []),
+      ...(hasPasswords(ctx.settings) && hasPassword(user) ? [{ kind: 'password' } as const] : []),
       ...(user.totpEnabledAt ? [{ kind: 'second_factor' } as const] : []),
       ...providers.map((provider) => ({ kind: 'identity', provider }) as const),
+      ...(passkeys.length > 0 ? [{ kind: 'passkeys', ids: passkeys } as const] : []),
       ...(hadSessions ? [{ kind: 'sessions' } as const] : []),
       ...(clearing === 'nothing' ? [] : [{ kind: 'profile' } as const]),
     ],
@@ -72,19 +76,20 @@ export function announceTakeOver(
   if (removed.length === 0) return
   for (const thing of removed) {
     if (thing.kind === 'identity') ctx.events.emit('identity.unlinked', { userId, provider: thing.provider })
+    if (thing.kind === 'passkeys') for (const passkeyId of thing.ids) ctx.events.emit('passkey.removed', { userId, passkeyId })
     if (thing.kind === 'second_factor') ctx.events.emit('mfa.disabled', { userId })
   }
   mailOwner(ctx, user, removed, about)
 }
 
-/** Outside the rate limits of mail: each of them needs a link or a sign-in of the owner's. The name may be the words of a stranger. */
+/** Outside the rate limits of mail: each of them needs a link or a sign-in of the owner's. An attacker may have chosen the name. */
 function mailOwner(
   ctx: AuthContext,
   { id, email }: UserRecord,
   removed: readonly RemovedThing[],
   { locale = ctx.settings.defaultLocale, provider }: { locale?: Locale | undefined; provider?: string },
 ): void {
-  const items = removed.map((thing) => nameOfThing(thing, locale))
+  const items = removed.map((thing) => nameOfThing(ctx, thing, locale))
   const mail = {
     topic: 'account_taken_over',
     to: email,
@@ -105,6 +110,12 @@ async function removeIdentities(ctx: AuthContext, user: UserRecord): Promise<str
   return providers
 }
 
+async function removePasskeys(ctx: AuthContext, userId: string): Promise<string[]> {
+  const ids = ((await passkeysOf(ctx)?.listForUser(userId)) ?? []).map(({ id }) => id)
+  if (ids.length > 0) await passkeysOf(ctx)?.deleteForUser(userId)
+  return ids
+}
+
 /** Silence of the provider (null) is not its word. */
 function standsFor({ email, emailVerified }: IdentityRecord, address: string): boolean {
   return email === address && emailVerified === true
@@ -112,7 +123,9 @@ function standsFor({ email, emailVerified }: IdentityRecord, address: string): b
 
 function clearedProfile(ctx: AuthContext, clearing: Clearing): UserChanges {
   if (clearing === 'nothing') return {}
-  return clearing === 'name' ? { name: placeholderName[ctx.settings.defaultLocale] } : { name: null, ...emptyFields(ctx) }
+  return clearing === 'name'
+    ? { name: ctx.texts.say(ctx.settings.defaultLocale, 'account.placeholder_name') }
+    : { name: null, ...emptyFields(ctx) }
 }
 
 /** The fields that a person may write, emptied. */

@@ -87,7 +87,7 @@ export interface Guards<Host extends HostTypes = HostTypes> {
   getUser(req: Request): WithFields<PublicUser, Host>
 }
 
-export type GuardContext = Pick<AuthContext, 'now' | 'logger' | 'notices'> & {
+export type GuardContext = Pick<AuthContext, 'now' | 'logger' | 'notices' | 'texts'> & {
   /** Of the router; guards without one may know none. */
   readonly prefix?: string
   readonly settings: GuardSettings
@@ -213,7 +213,7 @@ export function guarding(
     logRefusal(ctx.logger, error)
     const challenge = res.headersSent ? null : challengeOf(ctx, req, error)
     if (challenge !== null) res.setHeader('WWW-Authenticate', challenge)
-    refuse(req, res, next, error, { logger: ctx.logger, defaultLocale: ctx.settings.defaultLocale })
+    refuse(req, res, next, error, ctx)
   })
 }
 

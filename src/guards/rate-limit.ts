@@ -64,7 +64,7 @@ function setHeaders(res: Response, { limit, remaining, seconds }: { limit: numbe
   res.setHeader('RateLimit-Reset', String(seconds))
 }
 
-/** Whoever cannot be told apart shares one budget: unknown never means unlimited. */
+/** Requests without a key share one rate limit, because unknown must never mean unlimited. */
 function subjectOf(key: unknown): string {
   return typeof key === 'string' && key !== '' ? `key:${key}` : 'unknown'
 }

@@ -1,11 +1,17 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { AppError } from '../errors'
 import { sendError } from '../http/error-envelope'
-import { type Locale, localeOf } from '../http/locale'
+import type { Speaking } from '../http/locale'
 import { step } from '../http/routes'
 import { consoleLogger, type Logger, safely } from '../logger'
+import { createPhraseBook } from '../texts/phrase-book'
 
-const logger = safely(consoleLogger)
+/** Where no router is known. */
+const alone: Speaking & { logger: Logger } = {
+  logger: safely(consoleLogger),
+  texts: createPhraseBook(),
+  settings: { defaultLocale: 'en-US' },
+}
 
 /**
  * A check that a host puts in front of its own routes. Closed on any failure: whatever is thrown in it is answered here,
@@ -15,16 +21,10 @@ export function refusing(check: (req: Request, res: Response) => Promise<void> |
   return step(check, (error, req, res, next) => refuse(req, res, next, error))
 }
 
-export function refuse(
-  req: Request,
-  res: Response,
-  next: NextFunction,
-  error: unknown,
-  told: { logger: Logger; defaultLocale: Locale } = { logger, defaultLocale: 'en-US' },
-): void {
+export function refuse(req: Request, res: Response, next: NextFunction, error: unknown, ctx: Speaking & { logger: Logger } = alone): void {
   // The host answered while we were asking, say after a timeout of its own: there is nothing left to answer.
   if (res.headersSent) next(error)
-  else sendError(req, res, error, { logger: told.logger, locale: localeOf(req, told.defaultLocale) })
+  else sendError(ctx, req, res, error)
 }
 
 /** Tells the log why a guard refused with 401 or 403: a word, and no value of the request. */

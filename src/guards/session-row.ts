@@ -14,7 +14,7 @@ const believedMs = 1_000
 
 const read = new WeakMap<Request, ReadRow>()
 
-/** Keeps what a guard read, so that what comes behind it in the same request asks the same store once. */
+/** Keeps the row that a guard read, so that later handlers of the request do not read it again from the same store. */
 export function keepSessionRow(req: Request, sessions: SessionStore, row: SessionWithUser): void {
   read.set(req, { sessions, row, at: performance.now() })
 }

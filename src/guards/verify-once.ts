@@ -16,9 +16,9 @@ interface Verified {
 }
 
 /**
- * Who a token speaks for. Its signature is checked twice, not at every request: a token that was verified in full, and that
- * came before, is remembered by its whole text, and believed again while it has not expired and while its key is still the
- * one it would be verified with. What comes only once is not worth the memory. A promise only where a key has to be fetched.
+ * Returns the claims of a token. It checks the signature twice, not at every request: a token that was verified and came before is
+ * remembered by its whole text. It is accepted again while it has not expired and its key is still in use. A token that comes only
+ * once is not worth the memory. Returns a promise only if a key has to be fetched.
  * @throws InvalidTokenError, TokenExpiredError, UnauthorizedError; ServiceUnavailableError where keys cannot be fetched
  */
 export function verifyOnce(

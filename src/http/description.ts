@@ -79,7 +79,7 @@ interface StepDescription {
 
 const steps = new WeakMap<RequestHandler, StepDescription>()
 
-/** Says of a step what it does, for whoever finds it in the route table. Returns the step. */
+/** Adds a description to a step, for readers of the route table. Returns the step. */
 export function describeStep(step: RequestHandler, description: StepDescription): RequestHandler {
   steps.set(step, description)
   return step

@@ -1,7 +1,7 @@
 import Joi from 'joi'
 import { ValidationError } from '../errors'
 
-/** One rule for every address, whoever says it: a person, a provider, an admin. */
+/** One rule for every address, from a person, a provider or an administrator. */
 export const emailAddress = Joi.string()
   .email({ tlds: { allow: false }, allowUnicode: false, minDomainSegments: 2, ignoreLength: true })
   .max(320)

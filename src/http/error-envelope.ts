@@ -15,18 +15,19 @@ import {
   ValidationError,
 } from '../errors'
 import { describeError, type Logger } from '../logger'
-import type { Locale } from './locale'
+import { localeOf, type Speaking } from './locale'
 import { noteOutcome } from './outcome'
 import { sendJson, setSecurityHeaders } from './send'
 
 /** The one shape of every refusal: `{ detail, code, details }`. */
-export function sendError(req: Request, res: Response, thrown: unknown, options: { logger: Logger; locale: Locale }): void {
-  const error = readRefusal(options.logger, req, thrown)
+export function sendError(ctx: Speaking & { logger: Logger }, req: Request, res: Response, thrown: unknown): void {
+  const error = readRefusal(ctx.logger, req, thrown)
   noteOutcome(res, error)
   setSecurityHeaders(res)
   setRefusalHeaders(res, error)
-  const details = error.explains ? { ...error.details, message: error.explains[options.locale] } : error.details
-  sendJson(res, error.status, { detail: error.detail[options.locale], code: error.code, details })
+  const locale = localeOf(ctx, req)
+  const details = error.explains ? { ...error.details, message: ctx.texts.read(locale, error.explains) } : error.details
+  sendJson(res, error.status, { detail: ctx.texts.read(locale, error.detail), code: error.code, details })
 }
 
 /** What a thrown value means on the wire. A failure of ours is logged on the way; what a client did wrong is not. */

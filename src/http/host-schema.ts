@@ -66,6 +66,22 @@ export function keysOf(schema: Joi.ObjectSchema): ReadonlySet<string> {
   return new Set(Object.keys(keys))
 }
 
+/**
+ * The fields that a signup has to have beside address and password. A schema that answers by a promise cannot be asked: then none.
+ */
+export function requiredFieldsOf(schema: SignupSchema): string[] {
+  const issues = issuesOf(schema, { email: 'somebody@example.com', password: 'a quiet harbour in winter', name: null })
+  const fields = issues.map(({ path }) => path[0] ?? '').filter((field) => !['email', 'password', 'name', ''].includes(field))
+  return [...new Set(fields)]
+}
+
+function issuesOf(schema: SignupSchema, body: object): readonly SchemaIssue[] {
+  if (isJoiSchema(schema)) return askJoi(schema, body).issues
+  const result = schema['~standard'].validate(body)
+  if (result instanceof Promise) return []
+  return result.issues?.map((issue) => ({ path: pathOf(issue.path), rule: 'invalid' })) ?? []
+}
+
 function askJoi(schema: Joi.ObjectSchema, body: object): SchemaAnswer {
   const options = { convert: false, abortEarly: false, stripUnknown: true, presence: 'optional', errors: { render: false } } as const
   const { error, value } = schema.validate(body, options)

@@ -5,7 +5,7 @@ import { toAppError } from './error-envelope'
 
 const limitBytes = 16 * 1024
 
-// A few KiB take no longer; whoever announces a body and does not send it is refused, and not our failure.
+// A few KiB take no longer. A client that announces a body and does not send it is refused, which is no failure of ours.
 const deadlineMs = 10_000
 
 const parseJson = express.json({ limit: limitBytes, inflate: false, strict: true, type: () => true })

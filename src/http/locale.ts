@@ -1,35 +1,32 @@
 import type { Request } from 'express'
-import type { LocalizedText } from '../errors'
+import type { PhraseBook } from '../texts/phrase-book'
+import { queryParameter } from './query-parameter'
 
-export type Locale = keyof LocalizedText
+/** The tag of a language: one of ours, or one of the option `languages`. */
+export type Locale = 'en-US' | 'pt-BR' | (string & {})
 
-const locales: readonly Locale[] = ['en-US', 'pt-BR']
-
-/** What a person without a name from the provider is called until they say otherwise. */
-export const placeholderName: LocalizedText = { 'en-US': 'You', 'pt-BR': 'Você' }
+/** What a request's language is chosen from. */
+export interface Speaking {
+  readonly texts: PhraseBook
+  readonly settings: { readonly defaultLocale: Locale }
+}
 
 /** The `lang` query parameter, then Accept-Language, then the default. */
-export function localeOf(req: Request, fallback: Locale): Locale {
-  return askedLocale(req) ?? preferredLocale(req) ?? fallback
+export function localeOf(ctx: Speaking, req: Request): Locale {
+  return askedLocale(ctx, req) ?? preferredLocale(ctx, req) ?? ctx.settings.defaultLocale
 }
 
 /** What `?lang=` names; null when it names nothing we speak. */
-export function askedLocale(req: Request): Locale | null {
-  const lang = req.query['lang']
-  return typeof lang === 'string' ? matchLocale(lang) : null
+export function askedLocale({ texts }: Pick<Speaking, 'texts'>, req: Request): Locale | null {
+  const tag = queryParameter(req, 'lang', 35)
+  return tag === null ? null : texts.find(tag)
 }
 
-/** `pt`, `pt-br` and `pt-BR` all mean pt-BR. */
-export function matchLocale(tag: string): Locale | null {
-  const wanted = tag.toLowerCase()
-  return locales.find((locale) => locale.toLowerCase() === wanted || locale.slice(0, 2) === wanted) ?? null
-}
-
-function preferredLocale(req: Request): Locale | null {
+function preferredLocale({ texts }: Speaking, req: Request): Locale | null {
   for (const tag of req.acceptsLanguages()) {
     if (tag === '*') return null // any language: the default is as good
-    const locale = matchLocale(tag) ?? matchLocale(tag.split('-', 1)[0] ?? '')
-    if (locale) return locale
+    const found = texts.find(tag)
+    if (found !== null) return found
   }
   return null
 }

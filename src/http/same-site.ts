@@ -34,8 +34,8 @@ export function refusingCrossSite(check: (req: Request) => void): RequestHandler
 }
 
 /**
- * The same for a page of ours without script: under its no-referrer policy a browser says `Origin: null` even to our own
- * form, and so does a stranger's sandboxed frame. Which of them it is, Sec-Fetch-Site says.
+ * Does the same for a page of ours without script. Its no-referrer policy makes browsers send `Origin: null` even with our own form.
+ * Another site's sandboxed frame sends that too. `Sec-Fetch-Site` distinguishes them.
  */
 export function refuseForeignForm(ctx: SiteContext, req: Request): void {
   const isOurs = req.headers.origin === 'null' && req.headers['sec-fetch-site'] === 'same-origin'

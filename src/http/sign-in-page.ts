@@ -30,7 +30,10 @@ export function isSignInPage({ publicUrl }: Pick<Settings, 'publicUrl'>, page: s
  * Returns the path, below the prefix, of the route that renews the access cookie on the way back to a page. Null: the delivery has no
  * access cookie.
  */
-export function continuePath({ tokenDelivery }: Pick<Settings, 'tokenDelivery'>): string | null {
-  if (tokenDelivery === 'cookie') return '/continue'
+export function continuePath({
+  tokenDelivery,
+  pagesEnabled = false,
+}: Pick<Settings, 'tokenDelivery'> & Partial<Pick<Settings, 'pagesEnabled'>>): string | null {
+  if (tokenDelivery === 'cookie' || (tokenDelivery === 'both' && pagesEnabled)) return '/continue'
   return tokenDelivery === 'both' ? '/cookie/continue' : null // browsers send the refresh cookie below `/cookie` alone
 }

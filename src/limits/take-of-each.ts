@@ -5,10 +5,13 @@ import type { Patience } from './in-flight'
 import { type Attempt, type AttemptOf, takeAttempt, unlimited } from './take-attempt'
 import { type Exhausted, type LimitContext, type TakenUnit, takeUnit, tellRefusal } from './take-unit'
 
-/** Who is counted: a known address and an unknown one alike. `client` null: called without HTTP, only the address is counted. */
+/**
+ * Who is counted: a known address and an unknown one alike. `client` null: called without HTTP, only the address is counted. `email` null:
+ * the request names none, only the client is counted.
+ */
 interface Subjects {
   readonly name: string
-  readonly email: string
+  readonly email: string | null
   readonly client: string | null
 }
 
@@ -54,7 +57,7 @@ async function takeOfEach<Taken extends TakenUnit>(
       client: await take('client', client),
       // After the client's own: what is refused there takes nothing from its neighbours.
       network: await take('client', client && networkOf(client), own && { ...own, attempts: own.attempts * networkTimes }),
-      pair: await take('pair', client && `${client} ${email}`), // a client's key holds no space
+      pair: await take('pair', client && email && `${client} ${email}`), // a client's key holds no space
       email: await take('email', email),
     }
   } catch (error) {

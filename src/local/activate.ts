@@ -1,7 +1,8 @@
+import { hasPasswords } from '../config/has-passwords'
 import { type AuthContext, unitOfWork } from '../context'
 import { EmailLinkForbiddenError, InvalidTokenError } from '../errors'
 import { isContested } from '../first-proof/contested'
-import { type Evidence, type WeighedEvidence, wantsPassword, weighEvidence } from '../first-proof/evidence'
+import { belongsTo, type Evidence, type WeighedEvidence, wantsPassword, weighEvidence } from '../first-proof/evidence'
 import { isFirstProof, proveAddress } from '../first-proof/prove-address'
 import { retryingWithoutFields } from '../first-proof/retrying-without-fields'
 import { type SignupMark, signupMarkOf } from '../first-proof/signup-binding'
@@ -23,7 +24,7 @@ export interface ActivationOptions {
 }
 
 /**
- * Redeems an activation link: the account becomes active, and its address proven. A deactivated account is not revived.
+ * Uses an activation link: the account becomes active, and its address verified. A deactivated account stays deactivated.
  * @throws InvalidTokenError; InvalidCredentialsError for a wrong password; EmailLinkForbiddenError with the link spent
  */
 export async function activate<Session extends OpenedSession>(
@@ -37,16 +38,16 @@ export async function activate<Session extends OpenedSession>(
   )
   const result = await openPostponed(ctx, ended, open)
   announceLogin(ctx, result)
-  return takenOver && result.kind === 'session' ? { ...result, passwordRequired: true } : result
+  return takenOver && hasPasswords(ctx.settings) && result.kind === 'session' ? { ...result, passwordRequired: true } : result
 }
 
 /**
- * The same for a page, which can hand a session to nobody: none is made. Returns the link to choose a password where the account has
- * none any more.
+ * The same for a page, which can hand a session to nobody: none is made. Returns the link to choose a password where the
+ * proof removed the one that the account had.
  */
 export async function activateOnly(ctx: AuthContext, token: string, options: ActivationOptions = {}): Promise<LinkToken | null> {
   const { ended } = await activateAnd(ctx, token, options, async (ctx, user, takenOver) =>
-    takenOver ? issueLink(ctx, user.id, 'PASSWORD_RESET', null, newPasswordSeconds) : null,
+    takenOver && hasPasswords(ctx.settings) ? issueLink(ctx, user.id, 'PASSWORD_RESET', null, newPasswordSeconds) : null,
   )
   return ended
 }
@@ -64,7 +65,18 @@ export async function lookAtActivation(ctx: AuthContext, token: string, evidence
   return wantsPassword(ctx, user, evidence, mark?.id)
 }
 
-/** What comes last happens inside the unit. */
+/** Whether the form of a link may sign in: the browser that signed up sends it, or it has the password. */
+export async function isOfOwner(ctx: AuthContext, token: string, evidence: Evidence): Promise<boolean> {
+  const { link } = await findLinkAndUser(ctx, token)
+  return Boolean(evidence.password) || belongsTo(evidence, signupMarkOf(link)?.id)
+}
+
+/** The address of the account behind a link. @throws InvalidTokenError */
+export async function addressOfActivation(ctx: AuthContext, token: string): Promise<string> {
+  return (await findLinkAndUser(ctx, token)).user.email
+}
+
+/** The last step, inside the transaction. */
 type Ending<T> = (ctx: AuthContext, user: UserRecord, takenOver: TakenOver | null) => Promise<T>
 
 interface Activated<T> {
@@ -121,7 +133,7 @@ function redeem<T>(
   })
 }
 
-/** The specification's flow: whoever clicks is taken for the one who signed up, as long as only one person did. */
+/** The specification's flow: the person who clicks counts as the one who signed up, if there was only one sign-up. */
 function trustsLink({ settings }: AuthContext, mark: SignupMark | null, hasRivals: boolean): boolean {
   return settings.activationBinding === 'lenient' && !hasRivals && mark?.isLenient !== false
 }

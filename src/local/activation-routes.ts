@@ -2,13 +2,13 @@ import type { Request, Response } from 'express'
 import Joi from 'joi'
 import type { AuthContext } from '../context'
 import { openFor, sendLogin } from '../device/send-login'
-import { EmailLinkForbiddenError, InvalidCredentialsError, InvalidTokenError, TokenExpiredError, TooManyRequestsError } from '../errors'
-import { type EvidenceBody, evidenceOf } from '../first-proof/evidence'
+import { EmailLinkForbiddenError, InvalidTokenError, TokenExpiredError, TooManyRequestsError } from '../errors'
+import { type EvidenceBody, evidenceOf, passwordField, passwordRefusals } from '../first-proof/evidence'
 import { routeBudget } from '../guards/route-budget'
 import type { Description } from '../http/description'
 import { localeOf } from '../http/locale'
 import { type Route, withBody } from '../http/routes'
-import { passwordText, text } from '../http/validate'
+import { text } from '../http/validate'
 import { loginAnswer } from '../session/delivery'
 import { clearEndedCookies } from '../session/ended-cookies'
 import type { DeliveryLine } from '../session/per-delivery'
@@ -18,12 +18,12 @@ import { activate } from './activate'
 export function activationRoutes(ctx: AuthContext, { base, delivery, before }: DeliveryLine): Route[] {
   const describes: Description = {
     summary: 'Activate an account by the mailed link, and log in',
-    answers: [loginAnswer(delivery)],
-    refuses: [InvalidTokenError, InvalidCredentialsError, TokenExpiredError, EmailLinkForbiddenError, TooManyRequestsError],
+    answers: [loginAnswer(ctx, delivery)],
+    refuses: [InvalidTokenError, ...passwordRefusals(ctx), TokenExpiredError, EmailLinkForbiddenError, TooManyRequestsError],
   }
-  const evidence = { password: passwordText().allow('').optional(), signup_token: text(512).optional() }
+  const evidence = { ...passwordField(ctx), signup_token: text(512).optional() }
   const redeem = async (req: Request, res: Response, token: string, body: EvidenceBody) => {
-    const options = { evidence: await evidenceOf(ctx, req, body), locale: localeOf(req, ctx.settings.defaultLocale) }
+    const options = { evidence: await evidenceOf(ctx, req, body), locale: localeOf(ctx, req) }
     const result = await activate(ctx, token, openFor(ctx, req), options)
     await clearEndedCookies(ctx, req, res)
     sendLogin(ctx, res, result, delivery)

@@ -1,23 +1,43 @@
+import type { Request, Response } from 'express'
 import Joi from 'joi'
+import { hasPasswords } from '../config/has-passwords'
 import type { AuthContext } from '../context'
-import { evidenceOf } from '../first-proof/evidence'
+import { openFor, setLoginCookies } from '../device/send-login'
+import { CsrfValidationFailedError } from '../errors'
+import { type Evidence, evidenceOf } from '../first-proof/evidence'
 import { evidenceOfForm, oldPassword } from '../first-proof/evidence-of-form'
+import { readSignupReturn } from '../first-proof/signup-binding'
+import { whomItSignsIn } from '../first-proof/whom-it-signs-in'
 import { routeBudget } from '../guards/route-budget'
+import { isReturnTo, locationOf } from '../http/return-to'
 import type { Route } from '../http/routes'
+import { refuseForeignForm } from '../http/same-site'
+import { sendSeeOther } from '../http/send'
 import { passwordText, validate } from '../http/validate'
-import { linkPage } from '../pages/link-page'
+import { type LinkClick, linkPage, type PageAfter } from '../pages/link-page'
+import { readerOf } from '../pages/reader'
 import { passwordRefusal } from '../passwords/password-refusal'
+import { keepChallenge } from '../session/challenge-cookie'
 import { clearEndedCookies } from '../session/ended-cookies'
-import { activateOnly, lookAtActivation } from './activate'
-import { lookAtReset, resetOnly } from './reset-password'
+import type { LoginChallenge } from '../session/finish-login'
+import { leaveNotice } from '../session/notice-cookie'
+import type { AnySession } from '../session/open-session'
+import { activate, activateOnly, addressOfActivation, isOfOwner, lookAtActivation } from './activate'
+import { lookAtReset, resetOnly, resetPassword } from './reset-password'
 
 const passwords = Joi.object<{ new_password: string; confirm_password: string }>({
   new_password: passwordText().allow(''),
   confirm_password: passwordText().allow(''),
 })
 
-/** The page behind an activation link. It signs nobody in: a page can keep no token. */
+const signsIn = 'Signed in by cookies, with `pagesEnabled`: to the account.'
+
+/**
+ * The page behind an activation link. With the pages of the account area it signs in who signed up: by the browser of the signup, or with the
+ * password. Everybody else signs in afterwards.
+ */
 export function activationPage(ctx: AuthContext): Route[] {
+  const { pagesEnabled } = ctx.settings
   return linkPage(ctx, {
     path: '/activate/:token',
     summary: 'Activate an account',
@@ -25,12 +45,20 @@ export function activationPage(ctx: AuthContext): Route[] {
     before: [routeBudget(ctx, 'activate')],
     form: 'activate',
     done: 'activated',
-    fields: oldPassword,
-    look: async (token, { req }) => ({
-      password: (await lookAtActivation(ctx, token, await evidenceOf(ctx, req))) ? { canSkip: true } : null,
-    }),
-    redeem: async ({ token, fields, locale, req, res }) => {
+    ...(hasPasswords(ctx.settings) && { fields: oldPassword }),
+    ...(pagesEnabled && { refuses: [CsrfValidationFailedError], seeOther: signsIn }),
+    look: async (token, { req, locale }) => {
+      const evidence = await evidenceOf(ctx, req)
+      const asksPassword = await lookAtActivation(ctx, token, evidence)
+      const isSignIn = pagesEnabled && (asksPassword || (await isOfOwner(ctx, token, evidence)))
+      const items = isSignIn ? await whomItSignsIn(ctx, req, await addressOfActivation(ctx, token), locale) : []
+      return { password: asksPassword ? { canSkip: true } : null, items }
+    },
+    redeem: async (click) => {
+      const { token, fields, locale, req, res } = click
+      if (pagesEnabled) refuseForeignForm(ctx, req)
       const evidence = await evidenceOfForm(ctx, req, fields, (evidence) => lookAtActivation(ctx, token, evidence))
+      if (pagesEnabled && (await isOfOwner(ctx, token, evidence))) return activateAndEnter(ctx, click, evidence)
       const resetLink = await activateOnly(ctx, token, { evidence, locale })
       await clearEndedCookies(ctx, req, res)
       return resetLink && { resetToken: resetLink.token }
@@ -38,8 +66,16 @@ export function activationPage(ctx: AuthContext): Route[] {
   })
 }
 
-/** The page behind a reset link; signs nobody in either. */
+async function activateAndEnter(ctx: AuthContext, { token, locale, req, res }: LinkClick, evidence: Evidence): Promise<PageAfter> {
+  const result = await activate(ctx, token, openFor(ctx, req), { evidence, locale })
+  await clearEndedCookies(ctx, req, res)
+  const returnTo = readSignupReturn(ctx, req)
+  return entering(ctx, req, res, result, returnTo !== null && isReturnTo(ctx.settings, returnTo) ? returnTo : null)
+}
+
+/** The page behind a reset link. With the pages of the account area it signs in as the route does. */
 export function resetPage(ctx: AuthContext): Route[] {
+  const { pagesEnabled } = ctx.settings
   return linkPage(ctx, {
     path: '/password-reset/:token',
     summary: 'Set a new password',
@@ -47,16 +83,40 @@ export function resetPage(ctx: AuthContext): Route[] {
     before: [routeBudget(ctx, 'password_reset_confirm')],
     form: 'password_reset',
     done: 'password_changed',
-    look: async (token) => {
-      await lookAtReset(ctx, token)
-      return {}
+    ...(pagesEnabled && { refuses: [CsrfValidationFailedError], seeOther: signsIn }),
+    look: async (token, { req, locale }) => {
+      const { email } = await lookAtReset(ctx, token)
+      return pagesEnabled ? { items: await whomItSignsIn(ctx, req, email, locale) } : {}
     },
     redeem: async ({ token, fields, locale, req, res }) => {
-      await resetOnly(ctx, { token, newPassword: readPassword(fields), locale, evidence: await evidenceOf(ctx, req) })
+      if (pagesEnabled) refuseForeignForm(ctx, req)
+      const input = { token, newPassword: readPassword(fields), locale, evidence: await evidenceOf(ctx, req) }
+      if (!pagesEnabled) {
+        await resetOnly(ctx, input)
+        await clearEndedCookies(ctx, req, res)
+        return null
+      }
+      const result = await resetPassword(ctx, input, openFor(ctx, req))
       await clearEndedCookies(ctx, req, res)
-      return null
+      leaveNotice(ctx, res, 'password_changed')
+      return entering(ctx, req, res, result, null)
     },
   })
+}
+
+/** In by cookies, and on; first to the page of the second factor, where there is one. */
+function entering(ctx: AuthContext, req: Request, res: Response, result: AnySession | LoginChallenge, returnTo: string | null): PageAfter {
+  const reader = readerOf(ctx, req)
+  return {
+    answer() {
+      if (result.kind === 'challenge') {
+        keepChallenge(ctx, res, { mfaToken: result.mfaToken, returnTo })
+        return sendSeeOther(res, reader.href('/mfa'))
+      }
+      setLoginCookies(ctx, res, result)
+      sendSeeOther(res, returnTo === null ? reader.href('/account') : locationOf(returnTo))
+    },
+  }
 }
 
 function readPassword(fields: unknown): string {

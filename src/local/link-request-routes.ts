@@ -1,5 +1,6 @@
 import type { Request, Response } from 'express'
 import Joi from 'joi'
+import { hasPasswords } from '../config/has-passwords'
 import type { AuthContext } from '../context'
 import { type KnownDevice, previousToken, shownDevice } from '../device/known-device'
 import { takeLinkRequest } from '../device/link-limits'
@@ -10,10 +11,10 @@ import { type Locale, localeOf } from '../http/locale'
 import { type Route, withBody } from '../http/routes'
 import { answerLinkRequest, linkRequestAnswer } from '../mailbox/answer-link-request'
 import type { LinkToken } from '../mailbox/email-link'
+import { findByAddress, lookForNobody } from '../mailbox/find-by-address'
 import { ACTIVATION_WITHHELD } from '../mailbox/refuses-email-link'
 import type { UserRecord } from '../store/auth-store'
 import { clientKey } from '../throttle/client-key'
-import { findByAddress } from './find-by-address'
 import { sendActivation } from './request-activation'
 import { sendPasswordReset } from './request-password-reset'
 
@@ -40,24 +41,24 @@ interface LinkRequest {
   send: SendLink
 }
 
-const requests: readonly LinkRequest[] = [
-  {
-    name: 'activation_request',
-    path: '/activation/request',
-    summary: 'Ask for another activation mail',
-    field: 'activation_url',
-    send: sendActivation,
-  },
-  {
-    name: 'password_reset_request',
-    path: '/password-reset/request',
-    summary: 'Ask for a link to set a new password',
-    field: 'reset_url',
-    send: sendPasswordReset,
-  },
-]
+const activation: LinkRequest = {
+  name: 'activation_request',
+  path: '/activation/request',
+  summary: 'Ask for another activation mail',
+  field: 'activation_url',
+  send: sendActivation,
+}
+
+const passwordReset: LinkRequest = {
+  name: 'password_reset_request',
+  path: '/password-reset/request',
+  summary: 'Ask for a link to set a new password',
+  field: 'reset_url',
+  send: sendPasswordReset,
+}
 
 export function linkRequestRoutes(ctx: AuthContext): Route[] {
+  const requests = [activation, ...(hasPasswords(ctx.settings) ? [passwordReset] : [])]
   return requests.map((request) =>
     withBody({
       method: 'POST',
@@ -69,9 +70,6 @@ export function linkRequestRoutes(ctx: AuthContext): Route[] {
     }),
   )
 }
-
-/** No account has it: RFC 2606 keeps the domain free. */
-const nobody = 'nobody@doorward.invalid'
 
 /**
  * Before the answer everybody pays for the same look at an address that nobody has: a database that is away is 503, and the answer's time
@@ -86,8 +84,8 @@ async function answer(
 ): Promise<void> {
   const email = readTypedAddress(body.email)
   const device = await takeLinkRequest(ctx, { name, email, client: clientKey(req.ip), shown: shownDevice(ctx, req, body) })
-  const locale = localeOf(req, ctx.settings.defaultLocale)
-  await ctx.store.users.findByEmail(nobody)
+  const locale = localeOf(ctx, req)
+  await lookForNobody(ctx)
   await answerLinkRequest(ctx, res, { name, field, locale }, async () => {
     const link = await send(ctx, await findByAddress(ctx, email), locale, { device })
     return link === ACTIVATION_WITHHELD ? null : link

@@ -4,6 +4,7 @@ import { takeLogin } from '../device/login-limits'
 import { AppError, InvalidCredentialsError, ValidationError } from '../errors'
 import { readTypedAddress } from '../http/email-address'
 import { describeError, type Logger } from '../logger'
+import { findByAddress } from '../mailbox/find-by-address'
 import { verifyPassword } from '../passwords/verify-password'
 import { announceFailedLogin, type LoginAttempt, newLoginAttempt } from '../session/announce-failed-login'
 import { announceLogin } from '../session/announce-login'
@@ -11,7 +12,6 @@ import { withClaims } from '../session/claims-of-login'
 import { finishLogin, type LoginChallenge, type OpenedSession, type OpenSession } from '../session/finish-login'
 import type { UserRecord } from '../store/auth-store'
 import { seeTroubleshooting } from '../troubleshooting'
-import { findByAddress } from './find-by-address'
 
 export interface LoginInput {
   email: string

@@ -61,7 +61,7 @@ export function loginRoutes(ctx: AuthContext, { base, delivery, before }: Delive
       path: `${base}/login`,
       describes: {
         summary: 'Log in with email and password',
-        answers: [loginAnswer(delivery)],
+        answers: [loginAnswer(ctx, delivery)],
         refuses: [InvalidCredentialsError, LoginThrottledError],
       },
       loginShaped: true,
@@ -74,7 +74,7 @@ export function loginRoutes(ctx: AuthContext, { base, delivery, before }: Delive
       path: `${base}/password-reset/confirm`,
       describes: {
         summary: 'Set a new password by the mailed link, and log in',
-        answers: [loginAnswer(delivery)],
+        answers: [loginAnswer(ctx, delivery)],
         refuses: [InvalidTokenError, InvalidCredentialsError, TokenExpiredError, EmailLinkForbiddenError, TooManyRequestsError],
       },
       loginShaped: true,
@@ -86,7 +86,7 @@ export function loginRoutes(ctx: AuthContext, { base, delivery, before }: Delive
         refresh_token: text(4096).optional(),
       }),
       handle: async (req, res, { token, new_password: newPassword, ...body }) => {
-        const locale = localeOf(req, ctx.settings.defaultLocale)
+        const locale = localeOf(ctx, req)
         const input = { token, newPassword, locale, evidence: await evidenceOf(ctx, req, body) }
         const result = await resetPassword(ctx, input, openFor(ctx, req))
         await clearEndedCookies(ctx, req, res)
@@ -105,7 +105,7 @@ export function sessionLoginRoute(ctx: AuthContext): Route[] {
       path: '/session/login',
       describes: {
         summary: 'Log in with email and password, into a session cookie',
-        answers: [sessionLoginAnswer],
+        answers: [sessionLoginAnswer(ctx)],
         refuses: [InvalidCredentialsError, LoginThrottledError],
       },
       loginShaped: true,

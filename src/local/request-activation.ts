@@ -11,8 +11,8 @@ import type { UserRecord } from '../store/auth-store'
 /**
  * A fresh activation link for an account that still waits for one; null for every other, and for nobody.
  *
- * `forgotPassword`: it was asked for by "forgot my password". Whoever signed up with this address may be a stranger who waits for its
- * owner to prove it, so this link alone never keeps the password of the signup. Nothing else changes.
+ * `forgotPassword`: it was requested by "forgot my password". An attacker may have signed up with this address and wait for its owner to
+ * verify it. So this link alone never keeps the password of the sign-up. Nothing else changes.
  * `mark`: the signup it belongs to; else the one of the older link.
  */
 export async function sendActivation(

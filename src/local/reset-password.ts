@@ -6,6 +6,7 @@ import { isFirstProof, proveAddress } from '../first-proof/prove-address'
 import { announceTakeOver, type TakenOver } from '../first-proof/take-over'
 import type { Locale } from '../http/locale'
 import { findLink, spendLink } from '../mailbox/email-link'
+import { endOneShots } from '../mailbox/email-logins-of'
 import { refuseLink, refusesEmailLink } from '../mailbox/refuses-email-link'
 import { mailNotice } from '../mailbox/send-mail'
 import { checkPassword } from '../passwords/check-password'
@@ -27,8 +28,8 @@ export interface ResetInput {
 }
 
 /**
- * Redeems a reset link: a new password, a proven address, and everything that was open before is closed. The policy is
- * checked before the link is spent, so that a refused password costs nothing.
+ * Uses a reset link: sets the new password, verifies the address, and revokes sessions and links. Checks the password policy before
+ * it uses the link up, so that a refused password does not cost the link.
  * @throws InvalidTokenError, ValidationError (the password), InvalidCredentialsError (a wrong old one); EmailLinkForbiddenError with
  *   the link spent
  */
@@ -37,7 +38,7 @@ export async function resetPassword<Session extends OpenedSession>(
   input: ResetInput,
   open: OpenSession<Session>,
 ): Promise<Session | LoginChallenge> {
-  const login = { amr: ['email'], provider: null } as const
+  const login = { amr: ['email'], provider: null, isReset: true } as const
   const ended = await resetAnd(ctx, input, (ctx, user) => finishOrPostpone(ctx, user, login, open))
   const result = await openPostponed(ctx, ended, open)
   announceLogin(ctx, result)
@@ -50,13 +51,14 @@ export async function resetOnly(ctx: AuthContext, input: ResetInput): Promise<vo
 }
 
 /** What a link is good for, as a page shows it before anything is decided; spends nothing. @throws as `resetPassword` does */
-export async function lookAtReset(ctx: AuthContext, token: string): Promise<void> {
+export async function lookAtReset(ctx: AuthContext, token: string): Promise<{ email: string }> {
   const { user, isRefused } = await findLinkAndUser(ctx, token)
   if (isRefused) throw new EmailLinkForbiddenError()
   requireActive(user)
+  return { email: user.email }
 }
 
-/** What comes last happens inside the unit. */
+/** The last step, inside the transaction. */
 type Ending<T> = (ctx: AuthContext, user: UserRecord) => Promise<T>
 
 async function resetAnd<T>(ctx: AuthContext, input: ResetInput, end: Ending<T>): Promise<T> {
@@ -108,8 +110,8 @@ function redeem<T>(
     await spendLink(ctx, link, 'PASSWORD_RESET')
     // Before the sessions end, since one of them may be the evidence.
     const { user, takenOver } = await proveAddress(ctx, locked, evidence, { changes: { hashedPassword, passwordSetAt: now } })
-    // Links of every kind: a change of address that a stranger began would otherwise outlive the owner's reset.
-    await ctx.store.userTokens.consumeAllForUser(locked.id, now)
+    // Links of every kind, because an attacker's pending change of address must not survive the owner's reset.
+    await endOneShots(ctx, locked)
     if (revokeSessions) await endOtherSessions(ctx, locked.id)
     return { user, ended: await end(ctx, user), takenOver }
   })

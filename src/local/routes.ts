@@ -1,3 +1,4 @@
+import { hasPasswords } from '../config/has-passwords'
 import type { AuthContext } from '../context'
 import type { Route } from '../http/routes'
 import { perDelivery } from '../session/per-delivery'
@@ -7,21 +8,22 @@ import { linkRequestRoutes } from './link-request-routes'
 import { loginRoutes, sessionLoginRoute } from './login-routes'
 import { signupRoutes } from './signup-routes'
 
-/** Accounts with an email and a password. */
+/** Accounts with an email and a password; with `passwordLogin` off, with an email alone. */
 export function localRoutes(ctx: AuthContext): Route[] {
   const { localAccountsEnabled, signupEnabled, backendLinks } = ctx.settings
   if (!localAccountsEnabled) return []
+  const takesPasswords = hasPasswords(ctx.settings)
   return [
     // Before the lines for JSON on the same path, which take what is no form.
     ...(backendLinks ? activationPage(ctx) : []),
     ...perDelivery(ctx, (line) => [
       ...(signupEnabled ? signupRoutes(ctx, line) : []),
       ...activationRoutes(ctx, line),
-      ...loginRoutes(ctx, line),
+      ...(takesPasswords ? loginRoutes(ctx, line) : []),
     ]),
-    ...sessionLoginRoute(ctx),
+    ...(takesPasswords ? sessionLoginRoute(ctx) : []),
     ...linkRequestRoutes(ctx),
     // After `/password-reset/request` and `/confirm`, which are no tokens.
-    ...(backendLinks ? resetPage(ctx) : []),
+    ...(takesPasswords && backendLinks ? resetPage(ctx) : []),
   ]
 }

@@ -8,14 +8,14 @@ import { mayMail } from '../mailbox/send-mail'
 import type { NewUser, UserRecord } from '../store/auth-store'
 
 /** What the newest signup of an address says. */
-export type NewestSignup = Pick<NewUser, 'email' | 'name' | 'hashedPassword' | 'fields'>
+export type NewestSignup = Pick<NewUser, 'email' | 'name' | 'hashedPassword' | 'passwordSetAt' | 'fields'>
 
 /** The pending account, replaced; or what kept it as it was. */
 export type Repeat<T> = { kind: 'replaced'; made: T } | { kind: 'unchanged' | 'taken' }
 
 /**
  * A signup with the address of an account that still waits for its activation: the newest password, name and fields replace the older
- * ones, and the older links are spent. Whoever signed up first may be a stranger, so from here on the account counts as contested.
+ * ones, and the older links are invalid. An attacker may have signed up first, so from now on the account counts as contested.
  * Nothing changes when no mail may be sent, because nobody could activate the newer signup.
  * @param signup null: it replaces nothing, and counts as taken
  * @param complete what the signup does besides, in the same transaction
@@ -58,13 +58,13 @@ async function replaceSignup(ctx: AuthContext, user: UserRecord, signup: NewestS
   const now = ctx.now()
   const older = clearing === 'name and fields' ? emptyFields(ctx).fields : undefined
   const fields = { ...older, ...signup.fields }
-  const { hashedPassword, name } = signup
+  const { hashedPassword, passwordSetAt, name } = signup
   await ctx.store.userTokens.consumeAllForUser(user.id, now, 'ACTIVATION')
   await markContested(ctx, user)
   await ctx.store.users.update(user.id, {
     hashedPassword,
     name,
-    passwordSetAt: now,
+    passwordSetAt,
     updatedAt: now,
     ...(Object.keys(fields).length > 0 && { fields }),
   })

@@ -1,3 +1,4 @@
+import { requirePasswords } from '../config/has-passwords'
 import { type AuthContext, unitOfWork } from '../context'
 import { AppError, ConflictError, ForbiddenError, InternalError, ValidationError } from '../errors'
 import { newSignupMark, type SignupMark, signupMarkToText } from '../first-proof/signup-binding'
@@ -8,6 +9,7 @@ import { isPending } from '../mailbox/is-pending'
 import { ACTIVATION_WITHHELD } from '../mailbox/refuses-email-link'
 import { mailLink, mailNotice, mayMail } from '../mailbox/send-mail'
 import { checkPassword } from '../passwords/check-password'
+import { hasPassword, unusablePassword } from '../passwords/unusable-password'
 import { requireName } from '../profile/require-name'
 import { announceLogin } from '../session/announce-login'
 import { finishOrPostpone, openPostponed, type PostponedLogin } from '../session/claims-of-login'
@@ -16,12 +18,14 @@ import type { AnyLoginResult, AnySession } from '../session/open-session'
 import { DuplicateRecordError, type HostFields, type NewUser, type UserRecord } from '../store/auth-store'
 import { isSingleValue } from '../store/knex/host-fields'
 import { transactionOf } from '../store/knex/knex-store'
+import { newUser } from '../store/new-user'
 import { sendActivation } from './request-activation'
 import { type NewestSignup, signUpAgain } from './sign-up-again'
 
 export interface SignUpInput {
   email: string
-  password: string
+  /** Required, unless `passwordLogin` is off: then it is refused. */
+  password?: string | undefined
   /** At most 120 characters. */
   name?: string | null | undefined
   /** Of the mail. Default: `defaultLocale`. */
@@ -71,18 +75,30 @@ export async function signUp(ctx: AuthContext, input: SignUpInput, open: OpenSes
   const body = { ...withoutPassword(input), email, name }
   // Before anything depends on whether the address is taken.
   if ((await ctx.signup.admit?.(body)) === false) throw new ForbiddenError()
-  await checkPassword(ctx, input.password, { email, name })
   // A taken address costs the same hash: the time of the answer says little about it.
-  const hashedPassword = await ctx.hasher.hash(input.password)
+  const given = { email, name, ...fields, ...(await hashOrMarker(ctx, input.password, { email, name })) }
   const made: Making = { body, open, mark: newSignupMark(ctx, input.userAgent), mayRepeat: input.mayRepeat ?? true }
   const owner = await ctx.store.users.findByEmail(email)
-  if (owner) return replaceAccount(ctx, owner, { email, name, hashedPassword, ...fields }, made)
-  const account = await insertAccount(ctx, newAccount(ctx, { email, name, hashedPassword, ...fields }), made)
+  if (owner) return replaceAccount(ctx, owner, given, made)
+  const account = await insertAccount(ctx, newAccount(ctx, given), made)
   if (account.kind !== 'made') return account
   ctx.events.emit('signup', { userId: account.user.id, by: 'pwd' })
   const session = account.session && open && (await openPostponed(ctx, account.session, open))
   if (session) announceLogin(ctx, session)
   return { ...account, session }
+}
+
+/** What the row has of a password. Without passwords: a marker, which no password verifies against. */
+async function hashOrMarker(
+  ctx: AuthContext,
+  password: string | undefined,
+  who: { email: string; name: string | null },
+): Promise<Pick<NewUser, 'hashedPassword' | 'passwordSetAt'>> {
+  if (password === undefined && !ctx.settings.passwordLogin) return { hashedPassword: unusablePassword(), passwordSetAt: null }
+  requirePasswords(ctx.settings)
+  if (password === undefined) throw new ValidationError({ details: { errors: [{ path: 'password', rule: 'any.required' }] } })
+  await checkPassword(ctx, password, who)
+  return { hashedPassword: await ctx.hasher.hash(password), passwordSetAt: ctx.now() }
 }
 
 /** Mails a new account its activation link. Null: it is active. */
@@ -172,7 +188,11 @@ async function complete(ctx: AuthContext, inserted: UserRecord, { body, open, ma
   if (!user) throw new InternalError({ cause: new Error('onSignup removed the account.') })
   const made = { kind: 'made', user, mark, isRepeat } as const
   if (user.isActive)
-    return { ...made, link: null, session: open && (await finishOrPostpone(ctx, user, { amr: ['pwd'], provider: null }, open)) }
+    return {
+      ...made,
+      link: null,
+      session: open && (await finishOrPostpone(ctx, user, { amr: hasPassword(user) ? ['pwd'] : [], provider: null }, open)),
+    }
   // A host that may refuse links is asked first, outside of the unit; an account the hook has closed waits for no link.
   const isAsked = ctx.refusesEmailLink || !(await isPending(ctx, user))
   const link = isAsked ? null : await issueLink(ctx, user.id, 'ACTIVATION', signupMarkToText(mark))
@@ -188,7 +208,7 @@ function requireFields(ctx: AuthContext, { fields = {}, password }: SignUpInput)
   const names = Object.keys(fields)
   const errors = names.flatMap((path) => {
     if (!ctx.store.users.hostFields?.has(path)) return [{ path, rule: 'any.unknown' }]
-    if (fields[path] === password) return [{ path, rule: 'equals_password' }]
+    if (password !== undefined && fields[path] === password) return [{ path, rule: 'equals_password' }]
     return fields[path] === undefined || isSingleValue(fields[path]) ? [] : [{ path, rule: 'unstorable' }]
   })
   if (errors.length > 0) throw new ValidationError({ details: { errors } })
@@ -197,24 +217,11 @@ function requireFields(ctx: AuthContext, { fields = {}, password }: SignUpInput)
 
 /** A form may send the password twice: what equals it goes no further, whatever the host calls it. */
 function withoutPassword({ extra = {}, password }: SignUpInput): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(extra).filter(([, value]) => value !== password))
+  return Object.fromEntries(Object.entries(extra).filter(([, value]) => password === undefined || value !== password))
 }
 
-function newAccount(ctx: AuthContext, given: Pick<NewUser, 'email' | 'name' | 'hashedPassword' | 'fields'>): NewUser {
+function newAccount(ctx: AuthContext, given: NewestSignup): NewUser {
   const now = ctx.now()
   const isActive = ctx.settings.autoActivate
-  return {
-    ...given,
-    isActive,
-    isAdmin: false,
-    createdAt: now,
-    updatedAt: now,
-    lastLoginAt: null,
-    totpSecret: null,
-    totpEnabledAt: null,
-    totpLastStep: null,
-    emailVerifiedAt: null,
-    activatedAt: isActive ? now : null,
-    passwordSetAt: now,
-  }
+  return newUser(now, { ...given, isActive, activatedAt: isActive ? now : null })
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Response } from 'express'
 import Joi from 'joi'
+import { hasPasswords } from '../config/has-passwords'
 import type { AuthContext } from '../context'
 import { openFor, setLoginCookies } from '../device/send-login'
 import { ConflictError, EmailTakenError, SignupThrottledError, ValidationError } from '../errors'
@@ -33,15 +34,17 @@ type MadeAccount = Signup & { kind: 'made' }
 
 interface SignupBody {
   email: string
-  password: string
+  /** Left out where passwords are off. */
+  password?: string
   name?: string | null
 }
 
-const base = Joi.object<SignupBody>({
-  email: emailAddress,
-  password: passwordText().allow(''),
-  name: text(120).allow(null, '').optional(),
-})
+const withoutPasswords = Joi.object<SignupBody>({ email: emailAddress, name: text(120).allow(null, '').optional() })
+const withPasswords = withoutPasswords.append<SignupBody>({ password: passwordText().allow('') })
+
+function baseOf({ settings }: AuthContext): Joi.ObjectSchema<SignupBody> {
+  return hasPasswords(settings) ? withPasswords : withoutPasswords
+}
 
 const waitingFields = { user_id: stringOrNull, activation_required: flag, activation_url: stringOrNull, signup_token: string }
 const signupSchema = shape('Signup', { ...waitingFields, access_token: stringOrNull, refresh_token: stringOrNull })
@@ -52,8 +55,8 @@ const deliveredSignupSchema: JsonSchema = {
   ],
 }
 
-const describesSignup = (delivery: DeliveryLine['delivery']): Pick<Description, 'summary' | 'answers'> => ({
-  summary: 'Make an account with email and password',
+const describesSignup = ({ settings }: AuthContext, delivery: DeliveryLine['delivery']): Pick<Description, 'summary' | 'answers'> => ({
+  summary: hasPasswords(settings) ? 'Make an account with email and password' : 'Make an account with an email address',
   answers: [
     {
       status: 201,
@@ -71,17 +74,17 @@ export function signupRoutes(ctx: AuthContext, { base: path, delivery, before }:
       method: 'POST',
       path: `${path}/signup`,
       describes: {
-        ...describesSignup(delivery),
+        ...describesSignup(ctx, delivery),
         refuses: [...signupRefusals, ...(ctx.store.users.hostFields ? [ConflictError] : [])],
         hostsBody: ctx.signup.schema,
         hostRefuses: ctx.signup.onSignup !== undefined,
       },
       before: [...before, ...hostGuard(ctx, 'signup', 'signup')],
-      body: base,
+      body: baseOf(ctx),
       handle: async (ctx, req, res) => {
         const input = await readSignup(ctx, await readJsonBody(req, res))
         await takeClientUnit(ctx, ctx.budgets.signup, ['signup:client', clientKey(req.ip)], SignupThrottledError)
-        const locale = localeOf(req, ctx.settings.defaultLocale)
+        const locale = localeOf(ctx, req)
         const signup = await signUp(ctx, { ...input, locale, userAgent: req.headers['user-agent'] }, openFor(ctx, req))
         if (signup.kind === 'taken') refuseOrTellOwner(ctx, signup.owner, input.email, locale)
         if (signup.kind === 'refused') refuseOrHide(ctx, signup.error)
@@ -94,7 +97,7 @@ export function signupRoutes(ctx: AuthContext, { base: path, delivery, before }:
 
 /** The host's schema adds to ours and loosens nothing: a body has to satisfy both, and ours decides what is stored. */
 async function readSignup(ctx: AuthContext, body: unknown): Promise<SignupBody & { extra: object; fields: HostFields }> {
-  const own = validate(base, body)
+  const own = validate(baseOf(ctx), body)
   const { schema } = ctx.signup
   if (!schema) return { ...own, extra: {}, fields: {} }
   const extra = isJoiSchema(schema) ? validate(schema, body, { presence: 'optional' }) : await askStandard(ctx, schema, Object(body))

@@ -1,73 +1,75 @@
-import type { LocalizedText } from '../errors'
-import type { Locale } from '../http/locale'
 import type { MailText, TemplateMail } from '../mailer'
+import type { TextValues } from '../texts/fill-in'
+import type { PhraseBook } from '../texts/phrase-book'
+import type { TextKey } from '../texts/texts'
 import { htmlMail } from './html-mail'
+import { loginLines } from './login-lines'
 import { signupLine } from './signup-line'
-import { topics } from './topics'
-import { validityOf } from './validity'
+import { type TopicText, wordsOf } from './topics'
+import { type ValidThing, validityOf } from './validity'
 
 /** What a mail is made of, whoever makes it. */
 export interface MailParts extends TemplateMail {
-  /** When the link was made; what it is valid for is counted from here. Null in notices. */
+  /** When the link or code was made; what it is valid for is counted from here. Null in notices. */
   issuedAt: Date | null
+  /** The host that the code is for. Null: there is no code, or the host is not known. */
+  codeHost: string | null
+  /** False: no mail speaks of one. Default true. */
+  hasPasswords?: boolean
 }
 
 /** The built-in mail: subject, text and HTML in the reader's language, both complete, and no load from anywhere. */
-export function composeMail(mail: MailParts): MailText {
-  const { topic, name, url, expiresAt, issuedAt, locale, provider, items = [], isFinal } = mail
-  const text = topics[topic]
-  const subject = text.subject[locale]
-  const lines = [...text.lines, ...alsoHappened(mail)].map((line) => line[locale].replace('{provider}', () => provider ?? ''))
-  const before = [greeting(name, locale), ...lines, ...(mail.signup ? [signupLine(mail.signup, locale)] : [])]
+export function composeMail(texts: PhraseBook, mail: MailParts): MailText {
+  const { topic, name, url, expiresAt, issuedAt, locale, provider = '', isFinal, code, hasPasswords = true } = mail
+  const say = (key: TextKey, values?: TextValues) => texts.say(locale, key, values)
+  const words = wordsOf(topic, hasPasswords)
+  const subject = code === undefined ? say(words.subject) : `${say(words.subject)}: ${inGroups(code)}`
+  const lines = [...words.lines, ...alsoHappened(mail)].map((key) => say(key, { provider }))
+  const hello = name === null ? say('mail.hello') : say('mail.hello_name', { name })
+  const before = [hello, ...lines, ...(mail.signup ? [signupLine(texts, mail.signup, locale)] : [])]
+  const items = mail.login ? loginLines(texts, mail.login, locale) : (mail.items ?? [])
   const list = items.length === 0 ? [] : [items.map((item) => `- ${item}`).join('\n')]
-  if (url === null || expiresAt === null) {
-    const after = [text.notYou[locale], ...(isFinal ? [undoTexts.isFinal[locale]] : [])]
+  if (expiresAt === null || (url === null && code === undefined)) {
+    const after = [say(words.notYou), ...(isFinal ? [say('mail.undo.final')] : [])]
     return { subject, text: plain([...before, ...list, ...after]), html: htmlMail({ locale, title: subject, before, items, after }) }
   }
-  const validity = validityOf(issuedAt ?? expiresAt, expiresAt, locale)
+  const validity = validityOf(texts, { issuedAt: issuedAt ?? expiresAt, expiresAt, locale, thing: thingOf(mail) })
   // A notice has no button of its own: its link undoes the change, and the reason stands before it.
-  const [button, why, after] = 'button' in text ? [text.button, [], [text.notYou[locale]]] : [undoTexts.button, [undoTexts.why[locale]], []]
-  const link = { url, label: button[locale], hint: buttonHint[locale] }
+  const isOwn = words.button !== null || code !== undefined
+  const [why, after] = isOwn ? [[], [say(words.notYou)]] : [[say(hasPasswords ? 'mail.undo.why' : 'mail.undo.why_without_password')], []]
+  const link = url === null ? null : { url, label: say(words.button ?? 'mail.undo.button'), hint: say('mail.button_hint') }
+  const shown = code === undefined ? null : { code: inGroups(code), ...(mail.codeHost !== null && { last: `@${mail.codeHost} #${code}` }) }
   return {
     subject,
-    text: plain([...before, ...list, ...why, `${link.label}:\n${url}`, validity, ...after]),
-    html: htmlMail({ locale, title: subject, before, items, why, link, after: [validity, ...after] }),
+    text: plain([
+      ...before,
+      ...list,
+      ...(shown ? [`${say('mail.code_label')}\n${shown.code}`] : []),
+      ...why,
+      ...(link ? [`${link.label}:\n${link.url}`] : []),
+      validity,
+      ...after,
+      ...(shown?.last === undefined ? [] : [shown.last]),
+    ]),
+    html: htmlMail({ locale, title: subject, before, items, ...shown, why, ...(link && { link }), after: [validity, ...after] }),
   }
+}
+
+/** Two groups of four digits. */
+function inGroups(code: string): string {
+  return `${code.slice(0, 4)} ${code.slice(4)}`
+}
+
+function thingOf({ url, code }: MailParts): ValidThing {
+  if (code === undefined) return 'link'
+  return url === null ? 'code' : 'both'
 }
 
 /** What the same request did besides: one person gets one mail of it. */
-function alsoHappened({ topic, provider, usedRecoveryCode }: MailParts): readonly LocalizedText[] {
-  if (usedRecoveryCode) return [recoveryCodeLine]
-  return topic === 'account_taken_over' && provider !== undefined ? topics.identity_linked.lines : []
-}
-
-const recoveryCodeLine: LocalizedText = {
-  'en-US': 'A recovery code confirmed this change. Each code works only once.',
-  'pt-BR': 'Um código de recuperação confirmou esta alteração. Cada código vale uma única vez.',
-}
-
-const undoTexts = {
-  why: {
-    'en-US':
-      'If it was not you, undo the change with the link below. Your account goes back to how it was, every session ends, and you choose a new password.',
-    'pt-BR':
-      'Se não foi você, desfaça a alteração com o link abaixo. Sua conta volta a ser como era, todas as sessões são encerradas e você escolhe uma nova senha.',
-  },
-  button: { 'en-US': 'Undo this change', 'pt-BR': 'Desfazer esta alteração' },
-  isFinal: {
-    'en-US': 'A code of your authenticator app confirmed this change, so no link can undo it.',
-    'pt-BR': 'Um código do seu aplicativo autenticador confirmou esta alteração, por isso nenhum link pode desfazê-la.',
-  },
-} satisfies Record<string, LocalizedText>
-
-const buttonHint: LocalizedText = {
-  'en-US': 'If the button does not work, copy this link into your browser:',
-  'pt-BR': 'Se o botão não funcionar, copie este link para o navegador:',
-}
-
-function greeting(name: string | null, locale: Locale): string {
-  if (locale === 'pt-BR') return name === null ? 'Olá!' : `Olá, ${name}!`
-  return name === null ? 'Hello,' : `Hello ${name},`
+function alsoHappened({ topic, provider, usedRecoveryCode, canSignUp }: MailParts): TopicText['lines'] {
+  if (usedRecoveryCode) return ['mail.recovery_code']
+  if (canSignUp) return ['mail.can_sign_up']
+  return topic === 'account_taken_over' && provider !== undefined ? ['mail.identity_linked.lead'] : []
 }
 
 function plain(paragraphs: readonly string[]): string {

@@ -1,5 +1,6 @@
 import { type Html, html } from '../http/html'
 import type { Locale } from '../http/locale'
+import { directionOf } from '../texts/phrase-book'
 
 export interface HtmlMail {
   locale: Locale
@@ -7,19 +8,24 @@ export interface HtmlMail {
   /** Paragraphs before and after the link. */
   before: readonly string[]
   items?: readonly string[]
+  /** As people read it. */
+  code?: string
   /** Why somebody would open the link. */
   why?: readonly string[]
   link?: { url: string; label: string; hint: string }
   after: readonly string[]
+  /** For the browser, which fills the code in. */
+  last?: string
 }
 
 /**
  * One column of at most 600 px in tables and inline styles, which every mail program renders; colours that stay readable
  * when one inverts them, and dark ones of our own for those that ask. Nothing is loaded from anywhere.
  */
-export function htmlMail({ locale, title, before, items = [], why = [], link, after }: HtmlMail): string {
+export function htmlMail({ locale, title, before, items = [], code, why = [], link, after, last }: HtmlMail): string {
+  const direction = directionOf(locale)
   return html`<!doctype html>
-<html lang="${locale}">
+<html lang="${locale}" dir="${direction}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -32,9 +38,9 @@ ${darkColours}
 <table role="presentation" class="page" width="100%" cellpadding="0" cellspacing="0" border="0" style="background-color:#f4f4f5">
 <tr><td align="center" style="padding:32px 16px">
 <table role="presentation" class="card" width="600" cellpadding="0" cellspacing="0" border="0" style="width:100%;max-width:600px;background-color:#ffffff;border-radius:8px">
-<tr><td class="words" style="padding:32px 32px 16px;font-family:${fonts};font-size:16px;line-height:24px;color:#27272a;text-align:left">
+<tr><td class="words" style="padding:32px 32px 16px;font-family:${fonts};font-size:16px;line-height:24px;color:#27272a;text-align:${direction === 'rtl' ? 'right' : 'left'}">
 <h1 style="margin:0 0 24px;font-size:22px;line-height:30px;font-weight:bold">${title}</h1>
-${before.map(paragraph)}${items.length > 0 ? itemList(items) : null}${why.map(paragraph)}${link ? linkBlock(link) : null}${after.map(paragraph)}</td></tr>
+${before.map(paragraph)}${items.length > 0 ? itemList(items) : null}${code === undefined ? null : codeBlock(code)}${why.map(paragraph)}${link ? linkBlock(link) : null}${after.map(paragraph)}${last === undefined ? null : paragraph(last)}</td></tr>
 </table>
 </td></tr>
 </table>
@@ -61,9 +67,15 @@ function paragraph(words: string): Html {
 }
 
 function itemList(items: readonly string[]): Html {
-  return html`<ul style="margin:0 0 16px;padding:0 0 0 24px">
+  return html`<ul style="margin:0 0 16px;padding:0 24px">
 ${items.map((item) => html`<li style="margin:0 0 4px">${item}</li>`)}
 </ul>
+`
+}
+
+/** Plain text in two groups, which screen readers say group by group. */
+function codeBlock(code: string): Html {
+  return html`<p style="margin:0 0 24px;font-size:28px;line-height:36px;font-weight:bold;font-variant-numeric:tabular-nums">${code}</p>
 `
 }
 

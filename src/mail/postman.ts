@@ -7,10 +7,10 @@ import { seeTroubleshooting } from '../troubleshooting'
 /** Takes mails and sees to them after the answer: a slow or failing mailer changes nothing a client can notice. */
 export interface Postman {
   /**
-   * Never throws. `userId`: whose account it is about, for observers and the log; the address stands in neither. `mayGo`
+   * Never throws. `userId`: whose account it is about, for observers and the log; the address stands in neither. Null: no account has the address. `mayGo`
    * is asked once, before the first attempt: false, and the mail is dropped.
    */
-  post(mail: AuthMail, userId: string, mayGo?: () => Promise<boolean>): void
+  post(mail: AuthMail, userId: string | null, mayGo?: () => Promise<boolean>): void
   /**
    * Keeps room for one mail that must go out if a change happens; null when there is none. Places are counted apart from other
    * mails, so that a crowd of those refuses no change.
@@ -25,7 +25,7 @@ export interface Postman {
 /** Room for one mail. It is used once, or given back. */
 export interface Place {
   /** Sends the mail in this place; never throws. A place that was used or released before sends nothing. */
-  post(mail: AuthMail, userId: string): void
+  post(mail: AuthMail, userId: string | null): void
   /** Gives the place back, if no mail was posted in it. Calling it again, or after `post`, changes nothing. */
   release(): void
 }
@@ -52,7 +52,7 @@ export function createPostman({ mailer, events, logger }: { mailer: Mailer; even
   const inPlaces = new Set<Promise<void>>()
   let isHurried = false
 
-  function giveUp({ kind }: AuthMail, userId: string, reason: Failure, error: unknown = null): void {
+  function giveUp({ kind }: AuthMail, userId: string | null, reason: Failure, error: unknown = null): void {
     logger.error(
       { kind, userId, reason, error: error === null ? null : describeError(error) },
       `doorward: a mail was not sent. ${seeTroubleshooting('a-mail-does-not-arrive')}`,
@@ -73,7 +73,7 @@ export function createPostman({ mailer, events, logger }: { mailer: Mailer; even
     })
   }
 
-  async function deliver(mail: AuthMail, userId: string, { isOnlyOnce }: { isOnlyOnce: boolean }): Promise<void> {
+  async function deliver(mail: AuthMail, userId: string | null, { isOnlyOnce }: { isOnlyOnce: boolean }): Promise<void> {
     for (let attempt = 0; ; attempt++) {
       const outcome = await sendInTime(mailer, mail)
       if (outcome === 'sent') return
@@ -86,7 +86,7 @@ export function createPostman({ mailer, events, logger }: { mailer: Mailer; even
     }
   }
 
-  async function deliverIfItMay(mail: AuthMail, userId: string, mayGo?: () => Promise<boolean>): Promise<void> {
+  async function deliverIfItMay(mail: AuthMail, userId: string | null, mayGo?: () => Promise<boolean>): Promise<void> {
     const isOnlyOnce = isHurried
     try {
       if (mayGo && !(await mayGo())) return
@@ -96,7 +96,7 @@ export function createPostman({ mailer, events, logger }: { mailer: Mailer; even
     await deliver(mail, userId, { isOnlyOnce })
   }
 
-  function begin(mail: AuthMail, userId: string, mayGo: (() => Promise<boolean>) | undefined, among: Set<Promise<void>>): void {
+  function begin(mail: AuthMail, userId: string | null, mayGo: (() => Promise<boolean>) | undefined, among: Set<Promise<void>>): void {
     const delivery = deliverIfItMay(Object.freeze({ ...mail }), userId, mayGo).finally(() => among.delete(delivery))
     among.add(delivery)
   }

@@ -39,7 +39,14 @@ export function smtpMailer(options: SmtpMailerOptions): Mailer {
   refuseUnknown(options)
   const from = senderOf(options.from)
   const transporter = transporterOf(transportOf(options))
-  return { send: (mail) => send(transporter, from, mail) }
+  return {
+    send: (mail) => send(transporter, from, mail),
+    async verify() {
+      await transporter.verify?.().catch((error: unknown) => {
+        throw smtpErrorOf(error)
+      })
+    },
+  }
 }
 
 const ofServer = ['url', 'host', 'port', 'secure', 'auth'] as const

@@ -5,6 +5,8 @@ import { seeTroubleshooting } from '../troubleshooting'
 /** What we use of a nodemailer transporter. */
 export interface Transporter {
   sendMail(message: object): Promise<unknown>
+  /** Greets the server, and signs in. */
+  verify?(): Promise<unknown>
 }
 
 /**

@@ -1,13 +1,21 @@
 import type { Locale } from '../http/locale'
+import type { PhraseBook } from '../texts/phrase-book'
+
+/** What is valid: a link, a code, or both. */
+export type ValidThing = 'link' | 'code' | 'both'
+
+export interface Validity {
+  readonly issuedAt: Date
+  readonly expiresAt: Date
+  readonly locale: Locale
+  readonly thing: ValidThing
+}
 
 /** `This link is valid for 24 hours, until March 2, 2026 at 12:00 PM (UTC).` */
-export function validityOf(issuedAt: Date, expiresAt: Date, locale: Locale): string {
+export function validityOf(texts: PhraseBook, { issuedAt, expiresAt, locale, thing }: Validity): string {
   const minutes = Math.max(1, Math.round((expiresAt.getTime() - issuedAt.getTime()) / 60_000))
   const instant = new Intl.DateTimeFormat(locale, { dateStyle: 'long', timeStyle: 'short', timeZone: 'UTC' }).format(expiresAt)
-  const sentence =
-    locale === 'pt-BR'
-      ? `Este link vale por ${inWords(minutes, locale)}, até ${instant} (UTC).`
-      : `This link is valid for ${inWords(minutes, locale)}, until ${instant} (UTC).`
+  const sentence = texts.say(locale, `mail.valid.${thing}`, { duration: inWords(minutes, locale), instant })
   return sentence.replace(/[\u00a0\u202f]/g, ' ') // the locale's narrow blanks: some mail programs show a box
 }
 

@@ -1,9 +1,12 @@
+import type { Settings } from '../config/every-setting'
+import { hasPasswords } from '../config/has-passwords'
 import type { Locale } from '../http/locale'
 import { describeError, type Logger } from '../logger'
 import type { AuthMail, MailTemplates, MailText, MailTopic, TemplateMail } from '../mailer'
+import type { PhraseBook } from '../texts/phrase-book'
 import { composeMail } from './compose'
 import { oneLine, sayableName } from './one-line'
-import { topics } from './topics'
+import { wordsOf } from './topics'
 
 export interface MailContent {
   topic: MailTopic
@@ -12,8 +15,12 @@ export interface MailContent {
   /** Whether the mail says the name: words of whoever signed up, until the address is proven. */
   saysName: boolean
   locale: Locale
-  /** In the topics that carry one. */
-  link?: { url: string; issuedAt: Date; expiresAt: Date }
+  /** In the topics that carry one; `url` null: a code alone. */
+  link?: { url: string | null; issuedAt: Date; expiresAt: Date }
+  /** Eight digits, and the host of the site that they are for, where it is known. */
+  code?: { digits: string; host: string | null }
+  /** In `no_account`. */
+  canSignUp?: boolean
   /** The registration key, in the topics about identities. */
   provider?: string
   /** What was removed, or what is left: one text each. */
@@ -24,16 +31,21 @@ export interface MailContent {
   usedRecoveryCode?: boolean
   /** The signup that an activation belongs to. */
   signup?: TemplateMail['signup']
+  /** The login that `new_device` is about. */
+  login?: TemplateMail['login']
 }
 
 interface Writer {
+  readonly settings?: Pick<Settings, 'localAccountsEnabled' | 'passwordLogin'>
+  readonly texts: PhraseBook
   readonly templates: { readonly mails?: MailTemplates | undefined }
   readonly logger: Logger
 }
 
 /** One mail by the host's template, or by ours where there is none or it fails: a mail is never lost to its wording. */
-export function writeMail({ templates, logger }: Writer, content: MailContent): AuthMail {
-  const { topic, to, locale, link, provider, items, isFinal, usedRecoveryCode, signup } = content
+export function writeMail({ settings, texts, templates, logger }: Writer, content: MailContent): AuthMail {
+  const { topic, to, locale, link, provider, items, isFinal, usedRecoveryCode, signup, login, code, canSignUp } = content
+  const takesPasswords = settings === undefined || hasPasswords(settings)
   const name = content.name === null ? null : sayableName(content.name)
   const url = link?.url ?? null
   const expiresAt = link?.expiresAt ?? null
@@ -43,15 +55,34 @@ export function writeMail({ templates, logger }: Writer, content: MailContent): 
     ...(isFinal && { isFinal }),
     ...(usedRecoveryCode && { usedRecoveryCode }),
     ...(signup && { signup }),
+    ...(login && { login }),
+    ...(code && { code: code.digits }),
+    ...(canSignUp !== undefined && { canSignUp }),
   }
   const mail = { topic, name: content.saysName ? name : null, url, expiresAt, locale, ...about }
-  const { subject, text, html } = byHost(templates.mails, mail, logger) ?? composeMail({ ...mail, issuedAt: link?.issuedAt ?? null })
-  return { kind: kindOf(topic, url), to, name, url, expiresAt, locale, subject: oneLine(subject), text, html }
+  const { subject, text, html } =
+    byHost(templates.mails, mail, logger) ??
+    composeMail(texts, { ...mail, issuedAt: link?.issuedAt ?? null, codeHost: code?.host ?? null, hasPasswords: takesPasswords })
+  return {
+    kind: kindOf(topic, url, takesPasswords),
+    to,
+    name,
+    url,
+    ...(code && { code: code.digits }),
+    expiresAt,
+    locale,
+    subject: oneLine(subject),
+    text,
+    html,
+  }
 }
 
-function kindOf(topic: MailTopic, url: string | null): AuthMail['kind'] {
-  if (topic === 'account_restored') return url === null ? 'notice' : 'password_reset' // what its link is for
-  return 'button' in topics[topic] ? (topic as AuthMail['kind']) : 'notice' // a topic with a button is a kind of its own
+function kindOf(topic: MailTopic, url: string | null, takesPasswords: boolean): AuthMail['kind'] {
+  // What its link is for.
+  if (topic === 'account_restored' && url !== null) return takesPasswords ? 'password_reset' : 'email_login'
+  if (topic === 'account_restored') return 'notice'
+  if (topic === 'confirmation_code') return 'email_login'
+  return wordsOf(topic, takesPasswords).button !== null ? (topic as AuthMail['kind']) : 'notice' // a topic with a button is a kind of its own
 }
 
 /** Null: there is no template of the host's, or it failed. */

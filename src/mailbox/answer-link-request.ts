@@ -1,17 +1,10 @@
 import type { Response } from 'express'
 import type { AuthContext } from '../context'
-import type { LocalizedText } from '../errors'
 import { type Answer, string, stringOrNull } from '../http/description'
 import type { Locale } from '../http/locale'
 import { noteOutcome } from '../http/outcome'
 import { sendJson } from '../http/send'
 import type { LinkToken } from './email-link'
-
-/** Says nothing about the address: known, unknown, taken, active, pending, deactivated or refusing are one answer. */
-const message: LocalizedText = {
-  'en-US': 'If this address has an account that it applies to, a mail is on its way.',
-  'pt-BR': 'Se houver uma conta para este endereço à qual isto se aplique, um e-mail está a caminho.',
-}
 
 /** What a line that ends in `answerLinkRequest` answers. */
 export function linkRequestAnswer(field: string): Answer {
@@ -23,7 +16,7 @@ export function linkRequestAnswer(field: string): Answer {
 }
 
 /**
- * The one answer of every route that asks for a link. The link is made after it, so that its time says nothing either;
+ * The one answer of every route that asks for a link: known, unknown, taken, active, pending, deactivated or refusing. The link is made after it, so that its time says nothing either;
  * where links are put in bodies (never in production) the answer has to wait.
  */
 export async function answerLinkRequest(
@@ -35,5 +28,5 @@ export async function answerLinkRequest(
   const link = ctx.showsLinks ? await makeLink() : null
   if (!ctx.showsLinks) ctx.background.run(name, makeLink)
   noteOutcome(res, { url: link?.url ?? null })
-  sendJson(res, 202, { message: message[locale], [field]: link?.url ?? null })
+  sendJson(res, 202, { message: ctx.texts.say(locale, 'message.link_requested'), [field]: link?.url ?? null })
 }

@@ -74,9 +74,15 @@ export async function findLink(ctx: AuthContext, token: string, purpose: LinkPur
   return link
 }
 
-/** Spends a link that was found before; whoever comes second gets the refusal. Inside the unit of its effect. @throws InvalidTokenError */
+/** Uses up a link that was found before, inside the transaction of its effect. A second caller is refused. @throws InvalidTokenError */
 export async function spendLink(ctx: AuthContext, { tokenHash }: UserTokenRecord, purpose: LinkPurpose): Promise<void> {
   if (!(await ctx.store.userTokens.consume(tokenHash, purpose, ctx.now()))) throw new InvalidTokenError()
+}
+
+/** The same for a link that no row of the one-shot tokens stands for. */
+export function emailLoginUrl({ settings, prefix }: AuthContext, token: string): string {
+  const { emailLoginUrlTemplate: own } = settings
+  return own === null ? `${settings.publicUrl}${prefix}/email-login/${token}` : own.replace('{token}', () => token)
 }
 
 /** Never from the Host header (RFC 9700 section 4.1 has the like): a page of the host's, or of ours below the mount. */

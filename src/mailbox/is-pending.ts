@@ -8,7 +8,7 @@ import type { UserRecord } from '../store/auth-store'
  */
 export async function isPending({ store }: Pick<AuthContext, 'store'>, user: UserRecord): Promise<boolean> {
   if (user.isActive) return false
-  // Whoever has logged in was active once, also where rows were imported without saying since when.
+  // An account with a login was active once, even if imported rows do not say since when.
   if (user.activatedAt !== null || user.lastLoginAt !== null) return false
   return store.users.fields.has('activatedAt') || !(await store.userTokens.wasConsumed(user.id, 'ACTIVATION'))
 }

@@ -7,8 +7,11 @@ import type { LinkPurpose } from './email-link'
 export const ACTIVATION_WITHHELD: unique symbol = Symbol.for('doorward.activation-withheld.v1')
 
 /** The host's word on whether this account may be entered by a mailed link. Never asked inside a unit of ours: it may be slow. */
-export async function refusesEmailLink(ctx: AuthContext, user: UserRecord): Promise<boolean> {
-  return (await ctx.refusesEmailLink?.(user)) === true
+export async function refusesEmailLink(
+  { refusesEmailLink }: Partial<Pick<AuthContext, 'refusesEmailLink'>>,
+  user: UserRecord,
+): Promise<boolean> {
+  return (await refusesEmailLink?.(user)) === true
 }
 
 /**

@@ -3,7 +3,7 @@ import { ServiceUnavailableError, TooManyRequestsError } from '../errors'
 import type { Locale } from '../http/locale'
 import { takeUnit } from '../limits/take-unit'
 import { tellThrottled } from '../limits/tell-throttled'
-import type { LinkTopic, NoticeTopic } from '../mail/topics'
+import type { CodeTopic, LinkTopic, NoticeTopic } from '../mail/topics'
 import { type MailContent, writeMail } from '../mail/write-mail'
 import { hashOpaqueToken } from '../opaque-token'
 import type { UserRecord } from '../store/auth-store'
@@ -12,7 +12,13 @@ import { attempt, counterKey, giveBack } from '../throttle/throttle'
 import type { LinkPurpose, LinkToken } from './email-link'
 
 /** Whom a mail goes to: an account's row, or one with another address in its place. */
-export type Recipient = Pick<UserRecord, 'id' | 'email' | 'name' | 'emailVerifiedAt'>
+export interface Recipient extends Pick<UserRecord, 'email' | 'name' | 'emailVerifiedAt'> {
+  /** Null: the address has no account. */
+  readonly id: string | null
+}
+
+/** What a row of `emailLogins` is mailed for: a login, or the confirmation of a session. */
+type CodePurpose = 'EMAIL_LOGIN' | 'CONFIRMATION_CODE'
 
 /**
  * Returns true when the address may get one more link of this purpose. Ask before the link is made: a request that mails nothing makes
@@ -26,29 +32,69 @@ export type Recipient = Pick<UserRecord, 'id' | 'email' | 'name' | 'emailVerifie
  */
 export async function mayMail(
   ctx: AuthContext,
-  { id, email }: Pick<UserRecord, 'id' | 'email'>,
-  purpose: LinkPurpose,
+  recipient: Pick<Recipient, 'id' | 'email'>,
+  purpose: LinkPurpose | CodePurpose,
   { besides = null, device = null }: { besides?: LinkToken | null; device?: { id: string } | null } = {},
 ): Promise<boolean> {
   const { links } = ctx.budgets.mail
+  const { email } = recipient
   if (!ctx.postman || links.length === 0) return true
   if (device && (await hasMailLeft(ctx, device, email))) return true
-  const sentKey = counterKey(`mail:sent:${purpose}`, email)
+  const hour = hourKeys(purpose, email)
+  await ctx.counters.increment(hour.sending, aMoment, anHour.attempts)
   const waitSeconds = await takeEach(ctx, links, email)
-  if (waitSeconds === 0) {
-    await ctx.counters.reset(sentKey) // the hour counts from the last one
-    await ctx.counters.increment(sentKey, anHour.windowSeconds, anHour.attempts)
-    return true
-  }
-  const open = await ctx.store.userTokens.listOpen(id, purpose, ctx.now())
+  if (waitSeconds === 0) await beginHour(ctx, hour)
+  await ctx.counters.decrement(hour.sending)
+  if (waitSeconds === 0) return true
+  const open = await openLinks(ctx, recipient, purpose)
   const own = besides && hashOpaqueToken(besides.token)
-  if (open.every(({ tokenHash }) => tokenHash === own) && (await secondsUntilFree(ctx, anHour, sentKey)) === 0) return true
+  if (open.every(({ tokenHash }) => tokenHash === own) && (await takeHour(ctx, hour))) return true
   const key = counterKey('mail:links', email)
   tellThrottled(ctx, { code: TooManyRequestsError.code, route: 'mail', key, retryAfterSeconds: waitSeconds })
   return false
 }
 
+/** What works of the same purpose. An address without an account has none but logins by email. */
+async function openLinks(
+  ctx: AuthContext,
+  { id, email }: Pick<Recipient, 'id' | 'email'>,
+  purpose: LinkPurpose | CodePurpose,
+): Promise<readonly { tokenHash: string | null }[]> {
+  if (purpose !== 'EMAIL_LOGIN' && purpose !== 'CONFIRMATION_CODE')
+    return id === null ? [] : ctx.store.userTokens.listOpen(id, purpose, ctx.now())
+  const open = (await ctx.store.emailLogins?.listOpen(email, ctx.now())) ?? []
+  return open.filter(({ sessionId }) => (sessionId === null) === (purpose === 'EMAIL_LOGIN'))
+}
+
 const anHour: Budget = { attempts: 1, windowSeconds: 3_600 }
+
+/** `sent`: a mail went out within the hour. `sending`: somebody is about to send one, so that `sent` may not say so yet. */
+interface HourKeys {
+  readonly sent: string
+  readonly sending: string
+}
+
+/** For how many seconds a process that dies may leave `sending` behind. */
+const aMoment = 60
+
+function hourKeys(purpose: LinkPurpose | CodePurpose, email: string): HourKeys {
+  return { sent: counterKey(`mail:sent:${purpose}`, email), sending: counterKey(`mail:sending:${purpose}`, email) }
+}
+
+/** The hour counts from the last mail. */
+async function beginHour({ counters }: AuthContext, { sent }: HourKeys): Promise<void> {
+  await counters.reset(sent)
+  await counters.increment(sent, anHour.windowSeconds, anHour.attempts)
+}
+
+/** Returns true when no mail went out within the hour, to one caller of however many at once. */
+async function takeHour(ctx: AuthContext, { sent, sending }: HourKeys): Promise<boolean> {
+  const alone: Budget = { attempts: 1, windowSeconds: aMoment }
+  if ((await secondsUntilFree(ctx, alone, sending)) > 0) return false
+  const isFree = (await secondsUntilFree(ctx, anHour, sent)) === 0
+  await giveBack(ctx.counters, alone, sending)
+  return isFree
+}
 
 async function hasMailLeft(ctx: AuthContext, { id }: { id: string }, email: string): Promise<boolean> {
   const { mails } = ctx.budgets.device
@@ -81,8 +127,8 @@ async function secondsUntilFree({ counters }: AuthContext, budget: Budget, key: 
   }
 }
 
-/** What an attacker makes us send to an address, by a sign-up or a change of address. */
-const byStrangers: ReadonlySet<string> = new Set(['address_taken', 'email_change_taken'])
+/** What an attacker makes us send to an address, by a sign-up, a change of address, or a login where there is no account. */
+const byStrangers: ReadonlySet<string> = new Set(['address_taken', 'email_change_taken', 'no_account'])
 
 /** Their number is bounded by that of the changes they are about, so that nobody uses them up before the change that matters. */
 const boundedElsewhere: ReadonlySet<string> = new Set<NoticeTopic | 'account_restored'>([
@@ -108,7 +154,7 @@ async function mayNotify(ctx: AuthContext, topic: NoticeTopic | 'account_restore
  * Goes to the stored address, after the commit and off the response path. Ask `mayMail` before.
  *
  * The one mail to another address is `email_change`: pass `{ ...user, email: newEmail, emailVerifiedAt: null }`, to
- * `mayMail` too; whoever reads there may be a stranger.
+ * `mayMail` too, because that mailbox may belong to another person.
  */
 export function mailLink(
   ctx: AuthContext,
@@ -122,6 +168,20 @@ export function mailLink(
   ctx.postman?.post(writeMail(ctx, { ...addressed(recipient), ...about, topic, locale, link }), recipient.id)
 }
 
+/** The same for a mail with a code, or with a code and a link. */
+export function mailCode(
+  ctx: AuthContext,
+  recipient: Recipient,
+  topic: 'email_login' | CodeTopic,
+  { url, code, expiresAt }: { url: string | null; code: string | null; expiresAt: Date },
+  locale: Locale,
+): void {
+  const { publicUrl } = ctx.settings
+  const shown = code === null ? {} : { code: { digits: code, host: publicUrl === '' ? null : new URL(publicUrl).host } }
+  const link = { url, expiresAt, issuedAt: ctx.now() }
+  ctx.postman?.post(writeMail(ctx, { ...addressed(recipient), ...shown, topic, locale, link }), recipient.id)
+}
+
 /**
  * Tells the owner of what happened to the account; never makes the operation fail, which is done already. `provider` is
  * the registration key, for the topics about identities. What is said to a former address: `{ ...user, email: oldEmail }`.
@@ -131,7 +191,7 @@ export function mailNotice(
   recipient: Recipient,
   topic: NoticeTopic | 'account_restored',
   locale: Locale = ctx.settings.defaultLocale,
-  about: { provider?: string; items?: readonly string[] } = {},
+  about: Pick<MailContent, 'provider' | 'items' | 'canSignUp' | 'login'> = {},
 ): void {
   if (!ctx.postman) return
   const mail = writeMail(ctx, { ...addressed(recipient), topic, locale, ...about })
@@ -177,7 +237,7 @@ export function reserveNotice(ctx: AuthContext): ReservedNotice {
   }
 }
 
-/** A stranger may have signed up with this address, and a name that is a message of its own. */
+/** An attacker may have signed up with this address, and with a message as the name. */
 function addressed({ email, name, emailVerifiedAt }: Recipient) {
   return { to: email, name, saysName: emailVerifiedAt !== null }
 }

@@ -2,6 +2,7 @@ import type { ErrorRequestHandler, Request, Response } from 'express'
 import Joi from 'joi'
 import type { AuthContext } from '../context'
 import { shownDevice } from '../device/known-device'
+import { sendChallenge } from '../device/send-challenge'
 import { openFor, setLoginCookies } from '../device/send-login'
 import { MfaCodeInvalidError, MfaThrottledError, MfaTokenInvalidError, TooManyRequestsError, UnsupportedMediaTypeError } from '../errors'
 import { factorCode } from '../factor/factor-code'
@@ -15,7 +16,6 @@ import { sendRedirect } from '../http/send'
 import { text, validate } from '../http/validate'
 import { withParameter } from '../http/with-parameter'
 import { openByCode } from '../oauth-code/issue-code'
-import { sendChallengePage } from '../pages/challenge-page'
 import { sendPage } from '../pages/send-page'
 import { destinationOfChallenge } from '../session/challenge'
 import { type AppDestination, isApp, successTarget } from '../session/destination'
@@ -26,13 +26,14 @@ import { type Verification, verifyMfa } from './verify-challenge'
 const fields = Joi.object<{ mfa_token: string; code: string }>({ mfa_token: text(4096), code: factorCode })
 
 /**
- * The form of the challenge page, which the callback of a provider shows: cookies and on to where the login leads, or the form again. An app
+ * The form of the challenge page, which the callback of a provider and the page of a login by email show: cookies and on to where the login leads, or the form again. An app
  * gets a code, and no cookie is set.
  */
 export function challengeForm(ctx: AuthContext, { base, delivery }: DeliveryLine): Route[] {
-  const { oauthEnabled, tokenDelivery, appRedirects } = ctx.settings
+  const { oauthEnabled, tokenDelivery, appRedirects, emailLogin, backendLinks } = ctx.settings
   const leadsToApps = tokenDelivery === 'bearer' && appRedirects.length > 0
-  if (!oauthEnabled || !(delivery !== 'bearer' || leadsToApps)) return []
+  const isByMail = backendLinks && (emailLogin === 'link' || emailLogin === 'both')
+  if (!(oauthEnabled || isByMail) || !(delivery !== 'bearer' || leadsToApps)) return []
   return [
     onGrid(ctx, {
       method: 'POST',
@@ -74,7 +75,7 @@ async function finish(ctx: AuthContext, req: Request, res: Response): Promise<((
     }
     return undefined
   } catch (error) {
-    if (error instanceof MfaCodeInvalidError) return () => sendChallengePage(ctx, req, res, { mfaToken, target, isWrong: true })
+    if (error instanceof MfaCodeInvalidError) return () => sendChallenge(ctx, req, res, { mfaToken, target, isWrong: true })
     if (app && error instanceof MfaTokenInvalidError) return () => sendRedirect(res, withParameter(target, 'error', error.code))
     throw error
   }
@@ -92,7 +93,7 @@ function verify<Session extends OpenedSession>(
   given: Verification,
   open: OpenSession<Session>,
 ): Promise<Session | LoginChallenge> {
-  return verifyMfa(ctx, { ...given, locale: localeOf(req, ctx.settings.defaultLocale) }, open, shownDevice(ctx, req))
+  return verifyMfa(ctx, { ...given, locale: localeOf(ctx, req) }, open, shownDevice(ctx, req))
 }
 
 function formErrors(ctx: AuthContext): ErrorRequestHandler {

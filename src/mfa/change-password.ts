@@ -1,19 +1,20 @@
 import { type AuthContext, unitOfWork } from '../context'
+import { UnauthorizedError } from '../errors'
 import { forgetWrongCodes } from '../factor/code-limits'
-import { guardedAttempt } from '../factor/guarded-attempt'
-import { acceptSecondFactor, confirmedBy, emitFactor } from '../factor/second-factor'
+import { emitFactor } from '../factor/second-factor'
+import { type ShownFactor, withFactor } from '../factor/shown-factor'
 import type { Locale } from '../http/locale'
 import { checkPassword } from '../passwords/check-password'
 import { endOtherSessions, type KeptSession } from '../session/log-out'
+import { findActiveUser } from '../step-up/find-active-user'
 import { holdSession } from '../step-up/fresh-session'
 import { refuseYoungFactor } from '../step-up/young-credential'
 import type { SessionRecord } from '../store/auth-store'
 import { announceChange } from '../undo/announce-change'
-import { findEnrolled, lockEnrolled } from './disable'
+import { findEnrolled } from './disable'
 
-export interface PasswordChangeWithMfa {
+export interface PasswordChangeWithMfa extends ShownFactor {
   userId: string
-  code: string
   newPassword: string
   /** The session that goes on; every other one of the account ends. */
   keep?: KeptSession | undefined
@@ -25,25 +26,28 @@ export interface PasswordChangeWithMfa {
 
 /**
  * A new password for a signed-in person who shows the second factor instead of the old password. Works on an enrolled
- * account also while the second factor is switched off for logins.
- * @throws MfaNotEnrolledError, ValidationError (the password), MfaCodeInvalidError, MfaThrottledError
+ * account also while the second factor is switched off for logins. With a passkey no other factor is needed.
+ * @throws MfaNotEnrolledError, ValidationError (the password), MfaCodeInvalidError, MfaThrottledError, PasskeyRejectedError,
+ *   MfaFactorTooNewError
  */
 export async function changePasswordWithMfa(
   ctx: AuthContext,
-  { userId, code, newPassword, keep, session, locale }: PasswordChangeWithMfa,
+  { userId, newPassword, keep, session, locale, ...shown }: PasswordChangeWithMfa,
 ): Promise<void> {
-  const user = await findEnrolled(ctx, userId)
+  const isByCode = shown.credential === undefined
+  const user = await (isByCode ? findEnrolled(ctx, userId) : findActiveUser(ctx, userId))
   await checkPassword(ctx, newPassword, user)
   const factor = await announceChange(ctx, userId, { topic: 'password_changed', locale }, (leaveUndoPoint) =>
-    guardedAttempt(ctx, { userId, code, locale }, async () => {
+    withFactor(ctx, { userId, session, locale }, shown, async (accept) => {
       const hashedPassword = await ctx.hasher.hash(newPassword) // before the unit: it is slow
       return unitOfWork(ctx, async (ctx) => {
         const now = ctx.now()
-        const user = await lockEnrolled(ctx, userId)
+        const user = await ctx.store.users.lock(userId)
+        if (!user?.isActive) throw new UnauthorizedError()
         await holdSession(ctx, session)
-        if (session !== undefined) refuseYoungFactor(ctx, user)
-        const factor = await acceptSecondFactor(ctx, user, code)
-        await leaveUndoPoint(ctx, { user, ...confirmedBy(ctx, user, factor) })
+        if (session !== undefined && isByCode) refuseYoungFactor(ctx, user)
+        const { factor, ...confirmed } = await accept(ctx, user)
+        await leaveUndoPoint(ctx, { user, ...confirmed })
         await ctx.store.users.update(userId, { hashedPassword, passwordSetAt: now, updatedAt: now })
         await ctx.store.userTokens.consumeAllForUser(userId, now, 'PASSWORD_RESET')
         await endOtherSessions(ctx, userId, session ? { sessionId: session.id } : keep)

@@ -31,8 +31,9 @@ export interface Confirmation {
 }
 
 /**
- * A code of the pending secret makes the factor active: from here every login asks for it. A factor that it replaces ends with its
- * recovery codes. Every session ends by default, and so does every challenge. The answer is a session of its own, which is not fresh, because a new factor proves nothing yet.
+ * Activates the pending factor with one of its codes: from now on every login asks for it. Removes the factor that it replaces, with its
+ * recovery codes. Revokes every challenge, and by default every session. Returns a new session, which is not fresh, because a new factor
+ * confirms nothing yet.
  * @throws MfaNotEnrolledError (nothing pending), MfaCodeInvalidError, MfaThrottledError, UnauthorizedError (the account is gone or inactive)
  */
 export async function confirmTotp<Session extends OpenedSession>(
@@ -73,11 +74,11 @@ export async function confirmInSession(
 ): Promise<ContinuedSession> {
   const { sub: userId } = claims
   const claimsOf = () => claimsToGoOn(ctx, { userId, session: asked, amr: addMethods(asked, claims.amr, ['otp']) })
-  return confirm(ctx, { userId, code, locale, claimsOf }, async (ctx, { pending, activate, claims: hostClaims }) => {
+  const confirming = confirm(ctx, { userId, code, locale, claimsOf }, async (ctx, { pending, activate, claims: hostClaims }) => {
     refuseSupersededToken(ctx, { claims, session: asked }, pending.user)
     const session = await holdSession(ctx, asked)
     const shown = session ? null : trustedStateless(ctx, pending.user, refreshToken) // judged before the change that ends it
-    if (!(await finishEnrolment(ctx, userId, pending.secret, session))) throw await beginAgain(ctx, pending.user)
+    if (!(await finishEnrolment(ctx, userId, pending.secret, session))) throw new BegunElsewhere(pending.user)
     const user = await activate()
     await endOtherSessions(ctx, userId, { sessionId: session?.id })
     const amr = addMethods(session, claims.amr, ['otp'])
@@ -86,11 +87,23 @@ export async function confirmInSession(
     if (!session) return keepStateless(ctx, user, renewal, shown)
     return session.kind === 'session' ? keepServerSession(ctx, session, { amr }) : keepTokens(ctx, user, session, renewal)
   })
+  return confirming.catch((error) => askToBeginAgain(ctx, error))
 }
 
-async function beginAgain(ctx: AuthContext, user: UserRecord): Promise<Error> {
+/** Another session began it, or too long ago. What the person can do about it is asked after the unit, because the host may be asked. */
+class BegunElsewhere extends Error {
+  readonly user: UserRecord
+
+  constructor(user: UserRecord) {
+    super('This enrolment was not begun by this session.')
+    this.user = user
+  }
+}
+
+async function askToBeginAgain(ctx: AuthContext, error: unknown): Promise<never> {
+  if (!(error instanceof BegunElsewhere)) throw error
   const { freshSessionSeconds: maxAgeSeconds } = ctx.settings
-  return new ReauthenticationRequiredError({ details: { methods: await methodsOf(ctx, user) }, maxAgeSeconds })
+  throw new ReauthenticationRequiredError({ details: { methods: await methodsOf(ctx, error.user) }, maxAgeSeconds })
 }
 
 /** What is decided about the locked row before and after the code is accepted, which `activate` does. */
@@ -114,8 +127,8 @@ async function confirm<T>(
       const pending = await lockPendingFactor(ctx, userId)
       const activate = async () => {
         const after = await activateFactor(ctx, pending, code)
-        const { user, replacement } = pending
-        await leaveUndoPoint(ctx, replacement ? { user, topic: 'mfa_replaced', isFinal: replacement.isFinal } : { user })
+        const { user, replacement, isFinal } = pending
+        await leaveUndoPoint(ctx, { user, isFinal, ...(replacement && { topic: 'mfa_replaced' }) })
         return after
       }
       return end(ctx, { pending, activate, claims })

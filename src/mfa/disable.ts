@@ -1,9 +1,10 @@
-import { amrFromText, amrToText, isSecondFactor } from '../amr'
+import { amrFromText, amrToText } from '../amr'
+import { hasPasswords } from '../config/has-passwords'
 import { type AuthContext, unitOfWork } from '../context'
 import { InvalidCredentialsError, MfaNotEnrolledError, UnauthorizedError } from '../errors'
-import { guardedAttempt } from '../factor/guarded-attempt'
 import { hashRecoveryCode, newRecoveryCodes } from '../factor/recovery-codes'
-import { acceptSecondFactor, confirmedBy, emitFactor, recoveryCodesOf } from '../factor/second-factor'
+import { emitFactor, recoveryCodesOf } from '../factor/second-factor'
+import { type ShownFactor, withFactor } from '../factor/shown-factor'
 import type { Locale } from '../http/locale'
 import { hasPassword } from '../passwords/unusable-password'
 import { endOtherSessions, type KeptSession } from '../session/log-out'
@@ -13,11 +14,10 @@ import { withPassword } from '../step-up/with-password'
 import type { SessionRecord, UserRecord } from '../store/auth-store'
 import { announceChange } from '../undo/announce-change'
 
-export interface Disabling {
+export interface Disabling extends ShownFactor {
   userId: string
-  /** Of an account that has one, unless `localAccountsEnabled` is false; an account whose password was generated has nothing to show. */
+  /** Of an account that has one, unless passwords are off; an account whose password was generated has nothing to show. */
   password?: string | undefined
-  code: string
   /** The session that goes on; every other one of the account ends. */
   keep?: KeptSession | undefined
   /** The session that asks: it goes on, and has to be alive still. */
@@ -29,23 +29,24 @@ export interface Disabling {
 /**
  * Takes the second factor off an account, with its recovery codes. Challenges end by it, and so does every other session. The
  * session that goes on no longer has `otp` among its methods.
- * @throws MfaNotEnrolledError, InvalidCredentialsError, MfaCodeInvalidError, MfaThrottledError, TooManyRequestsError
+ * @throws MfaNotEnrolledError, InvalidCredentialsError, MfaCodeInvalidError, MfaThrottledError, TooManyRequestsError,
+ *   PasskeyRejectedError, MfaFactorTooNewError (a passkey of today)
  */
-export async function disableTotp(ctx: AuthContext, { userId, password, code, session, keep, locale }: Disabling): Promise<void> {
+export async function disableTotp(ctx: AuthContext, { userId, password, session, keep, locale, ...shown }: Disabling): Promise<void> {
   const user = await findEnrolled(ctx, userId)
-  if (ctx.settings.localAccountsEnabled && hasPassword(user)) await provePassword(ctx, user, password, session)
+  if (hasPasswords(ctx.settings) && hasPassword(user)) await provePassword(ctx, user, password, session)
   // The proof was of this password: a reset in between ends what was begun before it.
   const requireSamePassword = (locked: UserRecord) => {
     if (locked.hashedPassword !== user.hashedPassword) throw new InvalidCredentialsError()
     return locked
   }
   const factor = await announceChange(ctx, userId, { topic: 'mfa_disabled', locale }, (leaveUndoPoint) =>
-    guardedAttempt(ctx, { userId, code, locale }, () =>
+    withFactor(ctx, { userId, session, locale }, shown, (accept) =>
       unitOfWork(ctx, async (ctx) => {
         const user = requireSamePassword(await lockEnrolled(ctx, userId))
         await holdSession(ctx, session)
-        const factor = await acceptSecondFactor(ctx, user, code)
-        await leaveUndoPoint(ctx, { user, ...confirmedBy(ctx, user, factor) })
+        const { factor, ...confirmed } = await accept(ctx, user)
+        await leaveUndoPoint(ctx, { user, ...confirmed })
         await ctx.store.users.update(userId, { totpSecret: null, totpEnabledAt: null, totpLastStep: null, updatedAt: ctx.now() })
         await recoveryCodesOf(ctx).deleteForUser(userId)
         await forgetFactor(ctx, await endOtherSessions(ctx, userId, session ? { sessionId: session.id } : keep))
@@ -60,13 +61,12 @@ export async function disableTotp(ctx: AuthContext, { userId, password, code, se
 async function forgetFactor(ctx: AuthContext, sessionId: string | null): Promise<void> {
   const kept = sessionId === null ? null : await ctx.store.sessions?.find({ id: sessionId })
   if (!kept) return
-  const amr = amrFromText(kept.session.amr).filter((method) => !isSecondFactor(method))
+  const amr = amrFromText(kept.session.amr).filter((method) => method !== 'otp')
   await ctx.store.sessions?.update(kept.session.id, { amr: amrToText(amr) })
 }
 
-export interface Regeneration {
+export interface Regeneration extends ShownFactor {
   userId: string
-  code: string
   /** The session that asks: it has to be alive still. */
   session?: SessionRecord | null | undefined
   /** Of the notices. Default: `defaultLocale`. */
@@ -75,19 +75,19 @@ export interface Regeneration {
 
 /**
  * A new set of recovery codes; the old set is dead. Shown once.
- * @throws MfaNotEnrolledError, MfaCodeInvalidError, MfaThrottledError
+ * @throws MfaNotEnrolledError, MfaCodeInvalidError, MfaThrottledError, PasskeyRejectedError, MfaFactorTooNewError (a passkey of today)
  */
-export async function regenerateRecoveryCodes(ctx: AuthContext, { userId, code, session, locale }: Regeneration): Promise<string[]> {
+export async function regenerateRecoveryCodes(ctx: AuthContext, { userId, session, locale, ...shown }: Regeneration): Promise<string[]> {
   await findEnrolled(ctx, userId)
   const codes = newRecoveryCodes(ctx.settings.mfaRecoveryCodesCount)
   const hashes = codes.map((code) => hashRecoveryCode(userId, code))
   const factor = await announceChange(ctx, userId, { topic: 'recovery_codes_regenerated', locale }, (leaveUndoPoint) =>
-    guardedAttempt(ctx, { userId, code, locale }, () =>
+    withFactor(ctx, { userId, session, locale }, shown, (accept) =>
       unitOfWork(ctx, async (ctx) => {
         const user = await lockEnrolled(ctx, userId)
         await holdSession(ctx, session)
-        const factor = await acceptSecondFactor(ctx, user, code)
-        await leaveUndoPoint(ctx, { user, ...confirmedBy(ctx, user, factor) })
+        const { factor, ...confirmed } = await accept(ctx, user)
+        await leaveUndoPoint(ctx, { user, ...confirmed })
         await recoveryCodesOf(ctx).replaceForUser(userId, hashes)
         return factor
       }),

@@ -1,16 +1,17 @@
-import { renderSVG } from 'uqr'
 import { type AuthContext, unitOfWork } from '../context'
-import { MfaAlreadyEnrolledError, MfaNotEnrolledError, UnauthorizedError } from '../errors'
-import { guardedAttempt } from '../factor/guarded-attempt'
+import { MfaAlreadyEnrolledError, UnauthorizedError } from '../errors'
 import { hashRecoveryCode, newRecoveryCodes } from '../factor/recovery-codes'
-import { acceptSecondFactor, announceFactor, isOldFactor, recoveryCodesOf } from '../factor/second-factor'
+import { announceFactor, recoveryCodesOf } from '../factor/second-factor'
 import { sealSecret } from '../factor/secret-box'
+import { type ShownFactor, withFactor } from '../factor/shown-factor'
 import { newTotpSecret, provisioningUri } from '../factor/totp'
 import type { Locale } from '../http/locale'
+import type { Finality } from '../step-up/finality'
 import { holdSession } from '../step-up/fresh-session'
 import { refuseYoungFactor } from '../step-up/young-credential'
 import type { SessionRecord, UserRecord } from '../store/auth-store'
 import { beginEnrolment } from './enrolment'
+import { qrCode } from './qr-code'
 
 /** Shown once, and never again: what an authenticator app needs, and the codes for the day it is lost. */
 export interface Enrolment {
@@ -25,12 +26,11 @@ export interface Enrolment {
 /** Throws unless the account, as its locked row shows it, may do this; `ctx` is the unit's. */
 export type UserCheck = (ctx: AuthContext, user: UserRecord) => Promise<void> | void
 
-export interface EnrolmentOptions {
+/** With a code of the active factor, a recovery code or a passkey, the new one replaces the active one. A passkey also makes a first one final. */
+export interface EnrolmentOptions extends ShownFactor {
   /** The only one that may confirm it; null: any of the account. */
   session?: SessionRecord | null
   check?: UserCheck
-  /** A code of the active factor, which the new one replaces. A recovery code does, too. */
-  code?: string | undefined
   /** Of the notices. Default: `defaultLocale`. */
   locale?: Locale | undefined
 }
@@ -39,20 +39,31 @@ export interface EnrolmentOptions {
  * Begins an enrolment: a pending secret, which satisfies nothing until a code of it confirms it. A further call begins anew. An active
  * factor is replaced by one of its codes: it stays active, with its recovery codes, until the new one is confirmed.
  * @throws UnauthorizedError (the account is gone or inactive), InvalidTokenError (the session has ended), MfaAlreadyEnrolledError (a factor
- *   is active, and no code was shown); with a code MfaNotEnrolledError, MfaCodeInvalidError, MfaThrottledError, MfaFactorTooNewError
+ *   is active, and nothing was shown); with a code MfaNotEnrolledError, MfaCodeInvalidError, MfaThrottledError, MfaFactorTooNewError; with a
+ *   passkey PasskeyRejectedError, MfaFactorTooNewError
  */
 export async function enrollTotp(
   ctx: AuthContext,
   userId: string,
-  { session = null, check = () => undefined, code, locale }: EnrolmentOptions = {},
+  { session = null, check = () => undefined, locale, ...shown }: EnrolmentOptions = {},
 ): Promise<Enrolment> {
   const secret = newTotpSecret()
   const recoveryCodes = newRecoveryCodes(ctx.settings.mfaRecoveryCodesCount)
   const hashes = recoveryCodes.map((code) => hashRecoveryCode(userId, code))
   const begun = { session, check, sealed: sealSecret(ctx.mfaSecretKeys, userId, secret), hashes }
-  const user = code === undefined ? await beginFirst(ctx, userId, begun) : await beginReplacement(ctx, userId, begun, { code, locale })
-  const uri = provisioningUri({ secret, issuer: ctx.settings.mfaIssuer ?? '', account: user.email })
-  return { secret, provisioningUri: uri, qrSvg: renderSVG(uri, { ecc: 'M' }), recoveryCodes }
+  const isShown = shown.code !== undefined || shown.credential !== undefined
+  const user = isShown ? await beginConfirmed(ctx, userId, begun, { ...shown, locale }) : await beginFirst(ctx, userId, begun)
+  return { secret, ...forAuthenticatorApp(ctx, user.email, secret), recoveryCodes }
+}
+
+/** What an authenticator app scans. */
+export function forAuthenticatorApp(
+  { settings }: AuthContext,
+  account: string,
+  secret: string,
+): Pick<Enrolment, 'provisioningUri' | 'qrSvg'> {
+  const uri = provisioningUri({ secret, issuer: settings.mfaIssuer ?? '', account })
+  return { provisioningUri: uri, qrSvg: qrCode(uri) }
 }
 
 interface Begun {
@@ -64,34 +75,28 @@ interface Begun {
 
 function beginFirst(ctx: AuthContext, userId: string, begun: Begun): Promise<UserRecord> {
   return unitOfWork(ctx, async (ctx) => {
-    const user = await lockActive(ctx, userId)
+    const user = await lockAsking(ctx, userId, begun)
     if (user.totpEnabledAt) throw new MfaAlreadyEnrolledError()
-    await holdSession(ctx, begun.session)
-    await begun.check(ctx, user)
-    await ctx.store.users.update(userId, { totpSecret: begun.sealed, totpLastStep: null })
-    await beginEnrolment(ctx, userId, begun.sealed, begun.session)
-    await recoveryCodesOf(ctx).replaceForUser(userId, begun.hashes)
+    await storePending(ctx, userId, begun, false)
     return user
   })
 }
 
 /** The old factor is asked for until the new one is confirmed: at no moment is the mailbox alone enough (contract 24.6). */
-async function beginReplacement(
+async function beginConfirmed(
   ctx: AuthContext,
   userId: string,
   begun: Begun,
-  { code, locale }: { code: string; locale: Locale | undefined },
+  { locale, ...shown }: ShownFactor & { locale: Locale | undefined },
 ): Promise<UserRecord> {
-  const { user, factor } = await guardedAttempt(ctx, { userId, code, locale }, () =>
+  const { user, factor } = await withFactor(ctx, { userId, session: begun.session, locale }, shown, (accept) =>
     unitOfWork(ctx, async (ctx) => {
-      const user = await lockActive(ctx, userId)
-      if (!user.totpEnabledAt) throw new MfaNotEnrolledError()
-      await holdSession(ctx, begun.session)
-      await begun.check(ctx, user)
-      refuseYoungFactor(ctx, user)
-      const factor = await acceptSecondFactor(ctx, user, code)
-      const replacement = { secret: begun.sealed, recoveryCodes: begun.hashes, isFinal: isOldFactor(ctx, user, factor) }
-      await beginEnrolment(ctx, userId, replacement, begun.session)
+      const user = await lockAsking(ctx, userId, begun)
+      if (shown.credential === undefined) refuseYoungFactor(ctx, user)
+      const { factor, isFinal } = await accept(ctx, user)
+      if (user.totpEnabledAt)
+        await beginEnrolment(ctx, userId, { secret: begun.sealed, recoveryCodes: begun.hashes, isFinal }, begun.session)
+      else await storePending(ctx, userId, begun, isFinal)
       return { user, factor }
     }),
   )
@@ -99,8 +104,16 @@ async function beginReplacement(
   return user
 }
 
-async function lockActive(ctx: AuthContext, userId: string): Promise<UserRecord> {
+async function lockAsking(ctx: AuthContext, userId: string, { session, check }: Begun): Promise<UserRecord> {
   const user = await ctx.store.users.lock(userId)
   if (!user?.isActive) throw new UnauthorizedError()
+  await holdSession(ctx, session)
+  await check(ctx, user)
   return user
+}
+
+async function storePending(ctx: AuthContext, userId: string, { sealed, hashes, session }: Begun, isFinal: Finality): Promise<void> {
+  await ctx.store.users.update(userId, { totpSecret: sealed, totpLastStep: null })
+  await beginEnrolment(ctx, userId, { secret: sealed, recoveryCodes: null, isFinal }, session)
+  await recoveryCodesOf(ctx).replaceForUser(userId, hashes)
 }

@@ -1,8 +1,9 @@
 import Joi from 'joi'
+import { hasPasswords } from '../config/has-passwords'
 import type { AuthContext } from '../context'
 import { MfaAlreadyEnrolledError, ReauthenticationRequiredError } from '../errors'
 import { codeRefusals, factorCode, keptRefreshToken, unauthorized } from '../factor/factor-code'
-import { finalCode, finalCodeRefusals } from '../factor/final-code'
+import { codeOrPasskey, type FinalFields, factorRefusals, finalBody, finalRefusals, shownFactor } from '../factor/final-code'
 import { getAuth } from '../guards/current-auth'
 import type { Guards } from '../guards/guards'
 import { routeBudget } from '../guards/route-budget'
@@ -28,9 +29,7 @@ const recoveryCodes = { type: 'array', items: string }
 const recoveryCodesSchema = shape('RecoveryCodes', { recovery_codes: recoveryCodes })
 const enrolmentSchema = shape('Enrolment', { secret: string, provisioning_uri: string, qr_svg: string, recovery_codes: recoveryCodes })
 
-interface DisableBody {
-  password?: string
-  code: string
+interface ConfirmedBody extends FinalFields {
   /** Names the session of the request, where the access token does not. */
   refresh_token?: string
 }
@@ -44,19 +43,19 @@ export function enrolmentRoutes(ctx: AuthContext, guards: Guards): Route[] {
       method: 'POST',
       path: '/mfa/enroll',
       describes: {
-        summary: 'Begin with a second factor; with a `code` of the active one, begin to replace it',
+        summary: 'Begin with a second factor; with the active one shown, begin to replace it',
         answers: [{ status: 200, description: 'Shown once. Nothing changes until /mfa/confirm.', schema: enrolmentSchema }],
-        refuses: [...unauthorized, MfaAlreadyEnrolledError, ...finalCodeRefusals],
+        refuses: [...unauthorized, MfaAlreadyEnrolledError, ...finalRefusals(ctx)],
       },
       before: [...before, aliveSession(ctx), provenAddress(ctx), freshSession(ctx)],
-      body: Joi.object<{ code?: string; refresh_token?: string }>({ code: finalCode, refresh_token: keptRefreshToken }),
+      body: finalBody<ConfirmedBody>(ctx, { refresh_token: keptRefreshToken }),
       handle: async (req, res, body) => {
         const [claims, session] = [getAuth(req), sessionOf(req)]
         const { secret, provisioningUri, qrSvg, recoveryCodes } = await enrollTotp(ctx, claims.sub, {
           session,
           check: (ctx, user) => refuseSupersededToken(ctx, { claims, session }, user),
-          code: body.code,
-          locale: localeOf(req, ctx.settings.defaultLocale),
+          ...shownFactor(body),
+          locale: localeOf(ctx, req),
         })
         noteOutcome(res, { secret, provisioningUri, qrSvg, recoveryCodes })
         sendJson(res, 200, { secret, provisioning_uri: provisioningUri, qr_svg: qrSvg, recovery_codes: recoveryCodes })
@@ -68,13 +67,18 @@ export function enrolmentRoutes(ctx: AuthContext, guards: Guards): Route[] {
       describes: {
         summary: 'A new set of recovery codes',
         answers: [{ status: 200, description: 'Shown once; the old set is dead.', schema: recoveryCodesSchema }],
-        refuses: [...unauthorized, ...codeRefusals],
+        refuses: [...unauthorized, ...factorRefusals(ctx)],
       },
       before: [...before, freshSession(ctx)],
-      body: Joi.object<{ code: string; refresh_token?: string }>({ code: factorCode, refresh_token: keptRefreshToken }),
-      handle: async (req, res, { code }) => {
-        const locale = localeOf(req, ctx.settings.defaultLocale)
-        const codes = await regenerateRecoveryCodes(ctx, { userId: getAuth(req).sub, session: sessionOf(req), code, locale })
+      body: codeOrPasskey<ConfirmedBody>(ctx, { refresh_token: keptRefreshToken }),
+      handle: async (req, res, body) => {
+        const locale = localeOf(ctx, req)
+        const codes = await regenerateRecoveryCodes(ctx, {
+          userId: getAuth(req).sub,
+          session: sessionOf(req),
+          ...shownFactor(body),
+          locale,
+        })
         noteOutcome(res, codes)
         sendJson(res, 200, { recovery_codes: codes })
       },
@@ -82,16 +86,19 @@ export function enrolmentRoutes(ctx: AuthContext, guards: Guards): Route[] {
     withBody({
       method: 'POST',
       path: '/mfa/disable',
-      describes: { summary: 'Take the second factor off', answers: [done], refuses: [...unauthorized, ...codeRefusals] },
+      describes: { summary: 'Take the second factor off', answers: [done], refuses: [...unauthorized, ...factorRefusals(ctx)] },
       before: [...before, freshSession(ctx)],
-      body: Joi.object<DisableBody>({ password: passwordText().optional(), code: factorCode, refresh_token: keptRefreshToken }),
+      body: codeOrPasskey<ConfirmedBody & { password?: string }>(ctx, {
+        ...(hasPasswords(ctx.settings) && { password: passwordText().optional() }),
+        refresh_token: keptRefreshToken,
+      }),
       handle: async (req, res, body) => {
         await disableTotp(ctx, {
           userId: getAuth(req).sub,
           password: body.password,
-          code: body.code,
+          ...shownFactor(body),
           session: sessionOf(req),
-          locale: localeOf(req, ctx.settings.defaultLocale),
+          locale: localeOf(ctx, req),
         })
         await clearEndedCookies(ctx, req, res)
         sendEmpty(res)
@@ -107,7 +114,7 @@ function confirmRoute(ctx: AuthContext, guards: Guards, { base, delivery, before
     path: `${base}/mfa/confirm`,
     describes: {
       summary: 'Show the first code: the second factor is active, every other session ended',
-      answers: [loginAnswer(delivery)],
+      answers: [loginAnswer(ctx, delivery)],
       refuses: [...unauthorized, ...codeRefusals, MfaAlreadyEnrolledError, ReauthenticationRequiredError],
     },
     loginShaped: true,
@@ -116,7 +123,7 @@ function confirmRoute(ctx: AuthContext, guards: Guards, { base, delivery, before
     handle: async (req, res, body) => {
       const refreshToken = body.refresh_token ?? (delivery === 'cookie' ? readRefreshCookie(ctx, req) : null)
       const asking = { session: sessionOf(req), claims: getAuth(req), refreshToken }
-      const locale = localeOf(req, ctx.settings.defaultLocale)
+      const locale = localeOf(ctx, req)
       const kept = await confirmInSession(ctx, { code: body.code, locale }, asking)
       await clearEndedCookies(ctx, req, res)
       sendKept(ctx, res, kept, delivery)

@@ -1,40 +1,40 @@
 import { createHash } from 'node:crypto'
 import type { AuthContext } from '../context'
+import type { Finality } from '../step-up/finality'
 import type { SessionRecord } from '../store/auth-store'
 
 const lifeSeconds = 900
 
-/** A factor that takes the place of an active one when it is confirmed. It waits in its token's row; the user's row stays as it is. */
-export interface Replacement {
-  /** As it will be stored. */
+/** A factor that was begun. */
+export interface BegunFactor {
+  /** As it is stored, or will be. */
   readonly secret: string
+  /** Null: the account's first factor, whose recovery codes are in their table already. */
+  readonly recoveryCodes: readonly string[] | null
+  /** What confirmed it when it was begun, so that no link undoes it. */
+  readonly isFinal: Finality
+}
+
+/** A factor that takes the place of an active one when it is confirmed. It waits in its token's row; the user's row stays as it is. */
+export interface Replacement extends BegunFactor {
   /** The hashes of its recovery codes. */
   readonly recoveryCodes: readonly string[]
-  /** A code of the authenticator app began it, so no link undoes it. */
-  readonly isFinal: boolean
 }
 
 /**
  * Remembers that a factor was begun, and in which session, for 15 minutes. What was begun in a fresh session may be finished by it, also
  * when it is no longer fresh. Inside the transaction that stores the pending secret.
- * @param pending the secret as it is stored in the user's row, where another enrolment has another one; or what replaces it
+ * @param begun the secret as it is stored in the user's row, where another enrolment has another one; or what replaces it
  * @param session null: any session of the account may finish it, because the host began it, or because the store keeps no sessions
  */
-export async function beginEnrolment(
-  ctx: AuthContext,
-  userId: string,
-  pending: string | Replacement,
-  session: SessionRecord | null,
-): Promise<void> {
+export async function beginEnrolment(ctx: AuthContext, userId: string, begun: BegunFactor, session: SessionRecord | null): Promise<void> {
   const now = ctx.now()
-  const sessionId = session?.id ?? null
-  const [secret, payload] = typeof pending === 'string' ? [pending, sessionId] : [pending.secret, writeReplacement(sessionId, pending)]
   await ctx.store.userTokens.consumeAllForUser(userId, now, 'MFA_ENROLMENT')
   await ctx.store.userTokens.insert({
     userId,
-    tokenHash: enrolmentHash(userId, secret),
+    tokenHash: enrolmentHash(userId, begun.secret),
     purpose: 'MFA_ENROLMENT',
-    payload,
+    payload: writePayload(session?.id ?? null, begun),
     expiresAt: new Date(now.getTime() + lifeSeconds * 1000),
     usedAt: null,
     createdAt: now,
@@ -43,8 +43,20 @@ export async function beginEnrolment(
 
 /** The replacement that an account has begun within 15 minutes. */
 export async function findReplacement(ctx: AuthContext, userId: string): Promise<Replacement | null> {
+  const begun = await findBegun(ctx, userId)
+  return begun?.recoveryCodes ? { ...begun, recoveryCodes: begun.recoveryCodes } : null
+}
+
+/** What confirmed a first factor, by its stored secret, when it was begun within 15 minutes. */
+export async function finalityOfFirst(ctx: AuthContext, userId: string, secret: string): Promise<Finality> {
+  const begun = await findBegun(ctx, userId)
+  return begun?.secret === secret && begun.isFinal
+}
+
+/** Null: none, or a first factor that nothing confirmed. */
+async function findBegun(ctx: AuthContext, userId: string): Promise<BegunFactor | null> {
   const [begun] = await ctx.store.userTokens.listOpen(userId, 'MFA_ENROLMENT', ctx.now())
-  return begun ? readPayload(begun.payload).replacement : null
+  return begun ? readPayload(begun.payload).factor : null
 }
 
 /** Single use: true where this secret was begun by this session within 15 minutes. Inside the transaction that makes the factor active. */
@@ -62,15 +74,16 @@ function enrolmentHash(userId: string, secret: string): string {
     .digest('hex')
 }
 
-/** Hashes as base64url: 50 codes have to fit (`payloadLength` in readiness/table-needs.ts). */
-function writeReplacement(sessionId: string | null, { secret, recoveryCodes, isFinal }: Replacement): string {
-  const codes = recoveryCodes.map((hash) => Buffer.from(hash, 'hex').toString('base64url'))
+/** The session's id alone, where there is nothing else to say. Hashes as base64url: 50 codes have to fit (`payloadLength` in readiness/table-needs.ts). */
+function writePayload(sessionId: string | null, { secret, recoveryCodes, isFinal }: BegunFactor): string | null {
+  if (recoveryCodes === null && isFinal === false) return sessionId
+  const codes = recoveryCodes?.map((hash) => Buffer.from(hash, 'hex').toString('base64url')) ?? null
   return JSON.stringify([sessionId, secret, isFinal, codes])
 }
 
-/** Without a replacement it is the session's id alone. */
-function readPayload(payload: string | null): { sessionId: string | null; replacement: Replacement | null } {
-  if (!payload?.startsWith('[')) return { sessionId: payload, replacement: null }
-  const [sessionId, secret, isFinal, codes] = JSON.parse(payload) as [string | null, string, boolean, string[]] // as `writeReplacement` wrote it
-  return { sessionId, replacement: { secret, isFinal, recoveryCodes: codes.map((code) => Buffer.from(code, 'base64url').toString('hex')) } }
+function readPayload(payload: string | null): { sessionId: string | null; factor: BegunFactor | null } {
+  if (!payload?.startsWith('[')) return { sessionId: payload, factor: null }
+  const [sessionId, secret, isFinal, codes] = JSON.parse(payload) as [string | null, string, Finality, string[] | null] // as `writePayload` wrote it
+  const recoveryCodes = codes?.map((code) => Buffer.from(code, 'base64url').toString('hex')) ?? null
+  return { sessionId, factor: { secret, isFinal, recoveryCodes } }
 }

@@ -1,13 +1,14 @@
-import type { RequestHandler } from 'express'
-import Joi from 'joi'
+import type { Request, RequestHandler, Response } from 'express'
 import type { AuthContext } from '../context'
 import { MfaFactorTooNewError } from '../errors'
-import { codeRefusals, factorCode, keptRefreshToken, unauthorized } from '../factor/factor-code'
+import { keptRefreshToken, unauthorized } from '../factor/factor-code'
+import { codeOrPasskey, type FinalFields, factorRefusals, shownFactor } from '../factor/final-code'
 import { getAuth } from '../guards/current-auth'
 import type { Guards } from '../guards/guards'
 import { routeBudget } from '../guards/route-budget'
 import { sameSiteWhenByCookie } from '../guards/same-site'
 import { describeStep, done } from '../http/description'
+import { readJsonBody } from '../http/json-body'
 import { localeOf } from '../http/locale'
 import { type Route, step, withBody } from '../http/routes'
 import { sendEmpty } from '../http/send'
@@ -15,25 +16,24 @@ import { passwordText } from '../http/validate'
 import { clearEndedCookies } from '../session/ended-cookies'
 import type { DeliveryLine } from '../session/per-delivery'
 import { aliveSession, freshSession, requestSessionOf, sessionOf } from '../step-up/fresh-session'
-import { refuseYoungFactor } from '../step-up/young-credential'
+import { hasYoungFactor, refuseYoungFactor } from '../step-up/young-credential'
 import { changePasswordWithMfa } from './change-password'
 
-interface PasswordBody {
-  code: string
+interface PasswordBody extends FinalFields {
   new_password: string
   /** Names the session of the request, where the access token does not. */
   refresh_token?: string
 }
 
-/** A password change by a code; it is there for whoever has a factor. */
+/** Changes the password with a code or a passkey. For people with a second factor. */
 export function passwordChangeRoute(ctx: AuthContext, guards: Guards, { base, before }: DeliveryLine): Route {
   return withBody({
     method: 'POST',
     path: `${base}/password-change/mfa`,
     describes: {
-      summary: 'Change the password by a code of the second factor, and end every other session',
+      summary: 'Change the password by the second factor, and end every other session',
       answers: [done],
-      refuses: [...unauthorized, ...codeRefusals],
+      refuses: [...unauthorized, ...factorRefusals(ctx)],
     },
     before: [
       ...before,
@@ -44,12 +44,12 @@ export function passwordChangeRoute(ctx: AuthContext, guards: Guards, { base, be
       matureFactor(ctx),
       freshSession(ctx),
     ],
-    body: Joi.object<PasswordBody>({ code: factorCode, new_password: passwordText().allow(''), refresh_token: keptRefreshToken }),
+    body: codeOrPasskey<PasswordBody>(ctx, { new_password: passwordText().allow(''), refresh_token: keptRefreshToken }),
     handle: async (req, res, body) => {
-      const locale = localeOf(req, ctx.settings.defaultLocale)
+      const locale = localeOf(ctx, req)
       await changePasswordWithMfa(ctx, {
         userId: getAuth(req).sub,
-        code: body.code,
+        ...shownFactor(body),
         newPassword: body.new_password,
         session: sessionOf(req),
         locale,
@@ -60,8 +60,15 @@ export function passwordChangeRoute(ctx: AuthContext, guards: Guards, { base, be
   })
 }
 
-/** The code stands in for the password, so the factor has to be older than a day. Behind `aliveSession`. */
+/** The code stands in for the password, so the factor has to be older than a day; a passkey speaks for itself. Behind `aliveSession`. */
 function matureFactor(ctx: AuthContext): RequestHandler {
-  const check = step((req) => refuseYoungFactor(ctx, requestSessionOf(req).user))
+  const check = step(async (req, res) => {
+    const { user } = requestSessionOf(req)
+    if (hasYoungFactor(ctx, user) && !(await showsPasskey(ctx, req, res))) refuseYoungFactor(ctx, user)
+  })
   return describeStep(check, { refuses: [MfaFactorTooNewError] })
+}
+
+async function showsPasskey({ settings }: AuthContext, req: Request, res: Response): Promise<boolean> {
+  return settings.passkeysEnabled && Object(await readJsonBody(req, res))['credential'] !== undefined
 }

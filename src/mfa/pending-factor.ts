@@ -1,8 +1,10 @@
 import type { AuthContext } from '../context'
 import { MfaCodeInvalidError, MfaNotEnrolledError, UnauthorizedError } from '../errors'
 import { acceptTotpCode, recoveryCodesOf, stepOfCode } from '../factor/second-factor'
+import { openSecret } from '../factor/secret-box'
+import type { Finality } from '../step-up/finality'
 import type { UserRecord } from '../store/auth-store'
-import { findReplacement, type Replacement } from './enrolment'
+import { finalityOfFirst, findReplacement, type Replacement } from './enrolment'
 
 /** A factor that was begun, and waits for its first code. */
 export interface PendingFactor {
@@ -12,6 +14,8 @@ export interface PendingFactor {
   readonly secret: string
   /** Null: the account has no active factor. */
   readonly replacement: Replacement | null
+  /** What confirmed it when it was begun. */
+  readonly isFinal: Finality
 }
 
 /** Locks the user's row. @throws UnauthorizedError, MfaNotEnrolledError (nothing is pending) */
@@ -21,7 +25,14 @@ export async function lockPendingFactor(ctx: AuthContext, userId: string): Promi
   const replacement = user.totpEnabledAt ? await findReplacement(ctx, userId) : null
   const secret = user.totpEnabledAt ? replacement?.secret : user.totpSecret
   if (!secret) throw new MfaNotEnrolledError()
-  return { user, secret, replacement }
+  const isFinal = replacement ? replacement.isFinal : await finalityOfFirst(ctx, userId, secret)
+  return { user, secret, replacement, isFinal }
+}
+
+/** Whether this is the secret that waits for its first code. An enrolment that was begun later takes its place. */
+export async function isPendingSecret(ctx: AuthContext, user: UserRecord, secret: string): Promise<boolean> {
+  const pending = user.totpEnabledAt ? (await findReplacement(ctx, user.id))?.secret : user.totpSecret
+  return Boolean(pending) && openSecret(ctx.mfaSecretKeys, user.id, pending ?? '') === secret
 }
 
 /** The row is held: the secret that is confirmed is the one that is active afterwards. @throws MfaCodeInvalidError */

@@ -1,3 +1,4 @@
+import { hasPasswords } from '../config/has-passwords'
 import type { AuthContext } from '../context'
 import type { Guards } from '../guards/guards'
 import type { Route } from '../http/routes'
@@ -8,8 +9,7 @@ import { sessionVerifyRoutes, verifyRoutes } from './verify-routes'
 
 /** The second factor. Switched off, its routes are not there; a password change by code stays. */
 export function mfaRoutes(ctx: AuthContext, guards: Guards): Route[] {
-  const hasPasswords = ctx.settings.localAccountsEnabled
-  const passwordChange = hasPasswords ? perDelivery(ctx, (line) => [passwordChangeRoute(ctx, guards, line)]) : []
+  const passwordChange = hasPasswords(ctx.settings) ? perDelivery(ctx, (line) => [passwordChangeRoute(ctx, guards, line)]) : []
   if (!ctx.settings.mfaEnabled) return passwordChange
   return [
     ...passwordChange,

@@ -1,10 +1,10 @@
 import type { Request } from 'express'
-import Joi from 'joi'
+import type Joi from 'joi'
 import type { AuthContext } from '../context'
 import { previousToken, shownDevice } from '../device/known-device'
 import { openFor, openOnDevice, sendLogin, sendSessionLogin } from '../device/send-login'
-import { MfaCodeInvalidError, MfaThrottledError, MfaTokenInvalidError } from '../errors'
-import { factorCode } from '../factor/factor-code'
+import { MfaCodeInvalidError, MfaThrottledError, MfaTokenInvalidError, PasskeyRejectedError } from '../errors'
+import { codeOrPasskey, type FinalFields, type PasskeyFields } from '../factor/final-code'
 import { bodyOnGrid } from '../guards/answer-grid'
 import { localeOf } from '../http/locale'
 import type { Route } from '../http/routes'
@@ -18,16 +18,23 @@ import { originOf } from '../session/session-cookie'
 import { challengeForm } from './challenge-form'
 import { verifyMfa } from './verify-challenge'
 
-interface VerificationBody {
+interface VerificationBody extends FinalFields, PasskeyFields {
   mfa_token: string
-  code: string
   previous_token?: string
 }
 
-const verification = Joi.object<VerificationBody>({ mfa_token: text(4096), code: factorCode, ...previousToken })
-const describesVerify = {
-  summary: 'Finish a login with a code of the second factor, or a recovery code',
-  refuses: [MfaTokenInvalidError, MfaCodeInvalidError, MfaThrottledError],
+function verification(ctx: AuthContext): Joi.ObjectSchema<VerificationBody> {
+  return codeOrPasskey<VerificationBody>(ctx, { mfa_token: text(4096), ...previousToken })
+}
+
+function describesVerify({ settings }: AuthContext) {
+  const refuses = [MfaTokenInvalidError, MfaCodeInvalidError, MfaThrottledError]
+  return settings.passkeysEnabled
+    ? {
+        summary: 'Finish a login with a code of the second factor, a recovery code, or a passkey',
+        refuses: [...refuses, PasskeyRejectedError],
+      }
+    : { summary: 'Finish a login with a code of the second factor, or a recovery code', refuses }
 }
 
 /** The second step of a login: JSON, and the form of a mailed link's page. */
@@ -38,10 +45,10 @@ export function verifyRoutes(ctx: AuthContext, line: DeliveryLine): Route[] {
     bodyOnGrid(ctx, {
       method: 'POST',
       path: `${base}/mfa/verify`,
-      describes: { ...describesVerify, answers: [loginAnswer(delivery)] },
+      describes: { ...describesVerify(ctx), answers: [loginAnswer(ctx, delivery)] },
       loginShaped: true,
       before,
-      body: verification,
+      body: verification(ctx),
       handle: async (ctx, req, res, body) => sendLogin(ctx, res, await verifyBy(ctx, req, body, openFor(ctx, req)), delivery),
     }),
   ]
@@ -54,10 +61,10 @@ export function sessionVerifyRoutes(ctx: AuthContext): Route[] {
     bodyOnGrid(ctx, {
       method: 'POST',
       path: '/session/mfa/verify',
-      describes: { ...describesVerify, answers: [sessionLoginAnswer] },
+      describes: { ...describesVerify(ctx), answers: [sessionLoginAnswer(ctx)] },
       loginShaped: true,
       before: [sameSite(ctx)],
-      body: verification,
+      body: verification(ctx),
       handle: async (ctx, req, res, body) =>
         sendSessionLogin(ctx, res, await verifyBy(ctx, req, body, openOnDevice(req, openServerSession(originOf(ctx, req))))),
     }),
@@ -67,9 +74,9 @@ export function sessionVerifyRoutes(ctx: AuthContext): Route[] {
 function verifyBy<Session extends AnySession>(
   ctx: AuthContext,
   req: Request,
-  { mfa_token: mfaToken, code, ...body }: VerificationBody,
+  { mfa_token: mfaToken, code, credential, challenge_token: challenge, ...body }: VerificationBody,
   open: OpenSession<Session>,
 ): Promise<Session | LoginChallenge> {
-  const locale = localeOf(req, ctx.settings.defaultLocale)
-  return verifyMfa(ctx, { mfaToken, code, locale }, open, shownDevice(ctx, req, body))
+  const locale = localeOf(ctx, req)
+  return verifyMfa(ctx, { mfaToken, code, credential, challenge, locale }, open, shownDevice(ctx, req, body))
 }

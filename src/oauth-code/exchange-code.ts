@@ -19,8 +19,8 @@ export interface OAuthCodeExchange {
 }
 
 /**
- * Begins the session of a code, or answers with the challenge of a second factor. A code is used up, whoever shows it; one that is shown
- * again ends what it gave.
+ * Begins the session of a code, or returns the challenge of a second factor. Every attempt uses the code up. A second attempt revokes
+ * the session of the first.
  * @throws OAuthCodeInvalidError for a code that is unknown, used or expired, for another verifier, and where the account has changed since
  * @see RFC 6749 section 4.1.2, RFC 7636 section 4.6
  */

@@ -160,7 +160,7 @@ function createWriter(rows: AuditRows, capacity: number, logger: Logger): Writer
       failed(error)
       throw error
     } finally {
-      writing = null // in the same step as the last look at the queue: whoever comes next begins anew
+      writing = null // in the same step as the last look at the queue, so that the next row starts a new write
     }
   }
 

@@ -20,7 +20,7 @@ export function operationOf(ctx: OperationContext, lines: readonly [Route, ...Ro
     tags: [ctx.tag],
     summary: lines.map((line) => line.describes.summary).join('; '),
     ...(parameters.length > 0 && { parameters }),
-    ...(bodies.length > 0 && { requestBody: requestBody(lines, Object.fromEntries(bodies)) }),
+    ...(bodies.length > 0 && { requestBody: requestBody(lines, bodies) }),
     security: securityOf(ctx, lines),
     responses: responsesOf(ctx, lines),
     ...(describes.refusals === 'redirect' && { description: 'A refusal is a redirect too, with its code in `error`.' }),
@@ -49,16 +49,27 @@ function queryParameters(lines: readonly Route[]): object[] {
   )
 }
 
-function bodiesOf({ named }: OperationContext, { body, describes: { form, hostsBody } }: Route): [type: string, content: object][] {
-  if (form) return [['application/x-www-form-urlencoded', { schema: jsonSchemaOf(form) }]]
-  if (!body) return []
-  const own = named.refer(jsonSchemaOf(body))
-  return [['application/json', { schema: hostsBody ? { allOf: [own, hostsSchemaOf(hostsBody)] } : own }]]
+interface Body {
+  readonly type: string
+  readonly schema: JsonSchema
+  /** There is a field that cannot be left out. */
+  readonly isRequired: boolean
 }
 
-function requestBody(lines: readonly Route[], content: object): object {
-  const needsOne = lines.every((line) => line.body && (jsonSchemaOf(line.body)['required'] as unknown[] | undefined)?.length)
-  return { required: Boolean(needsOne), content }
+function bodiesOf({ named }: OperationContext, { body, describes: { form, hostsBody } }: Route): Body[] {
+  if (form) return [{ type: 'application/x-www-form-urlencoded', schema: jsonSchemaOf(form), isRequired: false }]
+  if (!body) return []
+  const own = jsonSchemaOf(body)
+  const isRequired = ((own['required'] as unknown[] | undefined) ?? []).length > 0
+  const schema = named.refer(own)
+  return [{ type: 'application/json', schema: hostsBody ? { allOf: [schema, hostsSchemaOf(hostsBody)] } : schema, isRequired }]
+}
+
+function requestBody(lines: readonly Route[], bodies: readonly Body[]): object {
+  return {
+    required: bodies.length === lines.length && bodies.every(({ isRequired }) => isRequired),
+    content: Object.fromEntries(bodies.map(({ type, schema }) => [type, { schema }])),
+  }
 }
 
 function securityOf({ schemesOf }: OperationContext, lines: readonly Route[]): object[] {

@@ -1,9 +1,9 @@
 import type { Request, Response } from 'express'
 import type { AuthContext } from '../context'
-import { wrongCode } from './page-texts'
+import { localeOf } from '../http/locale'
 import { sendPage } from './send-page'
 
-interface ChallengePage {
+export interface ChallengePage {
   mfaToken: string
   /** Where the browser goes once the code is right. */
   target: string
@@ -18,7 +18,7 @@ export function sendChallengePage(
   { mfaToken, target, isWrong = false }: ChallengePage,
 ): void {
   sendPage(ctx, req, res, isWrong ? 400 : 200, 'second_factor', {
-    problem: (locale) => (isWrong ? wrongCode[locale] : null),
+    problem: isWrong ? ctx.texts.say(localeOf(ctx, req), 'mfa.wrong') : null,
     challenge: { action: challengeFormPath(ctx), mfaToken },
     formTargets: originsOf([target, ctx.settings.oauthErrorRedirect]),
   })

@@ -1,12 +1,13 @@
 import type { ErrorRequestHandler, Request, RequestHandler, Response } from 'express'
 import Joi from 'joi'
+import { hasPasswords } from '../config/has-passwords'
 import type { AuthContext } from '../context'
 import {
   EmailLinkForbiddenError,
+  EmailLoginInvalidError,
   EmailTakenError,
   InvalidCredentialsError,
   InvalidTokenError,
-  type LocalizedText,
   TooManyRequestsError,
   UnauthorizedError,
   ValidationError,
@@ -17,8 +18,9 @@ import { isForm, readForm } from '../http/json-body'
 import { type Locale, localeOf } from '../http/locale'
 import type { Route } from '../http/routes'
 import { sendSeeOther } from '../http/send'
-import type { PageInput, PageName } from '../page-templates'
+import type { LinkPageName, PageInput } from '../page-templates'
 import { anyRefusal } from '../passwords/password-refusal'
+import type { TextKey } from '../texts/texts'
 import { sendPage } from './send-page'
 
 /** A mailed link as a person meets it: a form at the link's own address, and what comes of it. */
@@ -31,18 +33,26 @@ export interface LinkPage {
   refuses?: readonly Refusal[]
   /** Of the form; none unless said. */
   fields?: Joi.ObjectSchema
-  form: PageName
-  done: PageName
+  form: LinkPageName
+  done: LinkPageName
   /** Throws what redeeming would throw, and spends nothing: mail scanners open links. Returns what the form needs. */
   look(token: string, visit: LinkVisit): Promise<FormNeeds>
   /** Returns what the page afterwards is, where it is not `done`. */
   redeem(click: LinkClick): Promise<PageAfter | null>
   /** JSON on the same path is another line's. */
   sharesPath?: boolean
+  /** Of the form, where it leads elsewhere than to a page of the reset. */
+  seeOther?: string
+  /** Origins that a redirect after the form may lead to. */
+  formTargets?: readonly string[]
 }
 
 /** The page after a form, and what it lists; or the token of the page where the person goes on to choose a password. */
-export type PageAfter = { readonly page: PageName; readonly items?: readonly string[] } | { readonly resetToken: string }
+export type PageAfter =
+  | { readonly page: LinkPageName; readonly items?: readonly string[] }
+  | { readonly resetToken: string }
+  /** Sends the answer itself. */
+  | { readonly answer: () => void }
 
 /** Who opens a link. */
 export interface LinkVisit {
@@ -64,18 +74,17 @@ export interface FormNeeds {
   readonly password?: PageInput['password']
   readonly items?: readonly string[]
   /** Why the form cannot be sent with success. */
-  readonly problem?: LocalizedText
+  readonly problem?: TextKey
 }
-
-const wrongPassword: LocalizedText = { 'en-US': 'This password is not right.', 'pt-BR': 'Esta senha não está correta.' }
 
 /** GET shows the form and changes nothing; its POST redeems the link and answers with a page, without cookie or token. */
 export function linkPage(
   ctx: AuthContext,
-  { path, summary, before, form, fields, refuses = [], done, look, redeem, sharesPath }: LinkPage,
+  { path, summary, before, form, fields, refuses = [], done, look, redeem, sharesPath, seeOther, formTargets = [] }: LinkPage,
 ): Route[] {
   const onError = pageErrors(ctx)
-  const visitOf = (req: Request): LinkVisit => ({ req, locale: localeOf(req, ctx.settings.defaultLocale) })
+  const visitOf = (req: Request): LinkVisit => ({ req, locale: localeOf(ctx, req) })
+  const leadsOn = seeOther ?? (hasPasswords(ctx.settings) ? 'To the page where the person chooses a password.' : null)
   const pageRefusals = { refuses: [EmailLinkForbiddenError, ...refuses], refusals: 'page' } as const
   return [
     {
@@ -88,8 +97,10 @@ export function linkPage(
       },
       before,
       handle: async (req, res) => {
-        const { password = null, items = [], problem } = await look(tokenOf(req), visitOf(req))
-        sendPage(ctx, req, res, 200, form, { password, items: () => items, problem: (locale) => problem?.[locale] ?? null })
+        const visit = visitOf(req)
+        const { password = null, items = [], problem } = await look(tokenOf(req), visit)
+        const why = problem === undefined ? null : ctx.texts.say(visit.locale, problem)
+        sendPage(ctx, req, res, 200, form, { password, items, problem: why, formTargets })
       },
       onError,
     },
@@ -101,7 +112,7 @@ export function linkPage(
         form: fields ?? Joi.object({}),
         answers: [
           page('Done.'),
-          { status: 303, description: 'To the page where the person chooses a password.' },
+          ...(leadsOn === null ? [] : [{ status: 303, description: leadsOn } as const]),
           { ...notValid, description: 'The form again; or the link is not valid any more.' },
         ],
         ...pageRefusals,
@@ -113,15 +124,15 @@ export function linkPage(
         const click = { ...visitOf(req), token: tokenOf(req), fields: sent, res }
         try {
           const after = (await redeem(click)) ?? { page: done }
+          if ('answer' in after) return after.answer()
           if ('resetToken' in after) return sendSeeOther(res, `${ctx.prefix}/password-reset/${after.resetToken}`)
-          sendPage(ctx, req, res, 200, after.page, { items: () => after.items ?? [] })
+          sendPage(ctx, req, res, 200, after.page, { items: after.items ?? [] })
         } catch (error) {
           if (!(error instanceof ValidationError) && !isWrongPassword(error)) throw error
           // The link is alive: the policy and the old password are asked before it is spent.
-          const { password = null, problem } = await look(click.token, click)
-          const why = (locale: Locale) =>
-            problem?.[locale] ?? (error instanceof ValidationError ? problemOf(error, locale) : wrongPassword[locale])
-          sendPage(ctx, req, res, 400, form, { password, problem: why })
+          const { password = null, items = [], problem } = await look(click.token, click)
+          const why = whyOf(ctx, click.locale, error, problem)
+          sendPage(ctx, req, res, 400, form, { password, items, problem: why, formTargets })
         }
       },
       onError,
@@ -145,9 +156,10 @@ function tokenOf(req: Request): string {
   return String(req.params['token'])
 }
 
-/** Of the password, or of a body without a usable one. */
-function problemOf({ explains }: ValidationError, locale: Locale): string {
-  return (explains ?? anyRefusal)[locale]
+/** Why the form cannot be sent, whoever fills it in; else the rule that the new password breaks; else the old password is wrong. */
+function whyOf(ctx: AuthContext, locale: Locale, error: ValidationError | UnauthorizedError, problem?: TextKey): string {
+  if (problem === undefined && error instanceof ValidationError) return ctx.texts.read(locale, error.explains ?? anyRefusal)
+  return ctx.texts.say(locale, problem ?? 'confirm.wrong_password')
 }
 
 /** A person sees a page, whatever went wrong; the code is for the log. */
@@ -157,7 +169,7 @@ function pageErrors(ctx: AuthContext): ErrorRequestHandler {
     if (res.headersSent || (req.method === 'POST' && !isForm(req))) return next(thrown)
     const error = readRefusal(ctx.logger, req, thrown)
     if (error.status !== 401) setRefusalHeaders(res, error)
-    if (error instanceof InvalidTokenError) sendPage(ctx, req, res, 400, 'link_invalid')
+    if (error instanceof InvalidTokenError || error instanceof EmailLoginInvalidError) sendPage(ctx, req, res, 400, 'link_invalid')
     else if (error instanceof EmailLinkForbiddenError) sendPage(ctx, req, res, 403, 'link_refused')
     else if (error instanceof EmailTakenError) sendPage(ctx, req, res, error.status, 'address_taken')
     else sendPage(ctx, req, res, error.status, error instanceof TooManyRequestsError ? 'too_many' : 'trouble')

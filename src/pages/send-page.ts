@@ -1,17 +1,17 @@
 import { randomBytes } from 'node:crypto'
 import type { Request, Response } from 'express'
 import type { AuthContext } from '../context'
-import { localeOf } from '../http/locale'
 import { sendHtml } from '../http/send'
-import { describeError } from '../logger'
-import type { PageInput, PageName } from '../page-templates'
-import { renderPage } from './page'
+import type { LinkPageName, PageInput } from '../page-templates'
+import { linkPageBody } from './link-page-body'
+import { readerOf } from './reader'
+import { showPage, written } from './show-page'
 
 export interface PageExtras {
   /** Why the form is shown again. */
-  problem?: (locale: PageInput['locale']) => string | null
+  problem?: string | null
   challenge?: PageInput['challenge']
-  items?: (locale: PageInput['locale']) => readonly string[]
+  items?: readonly string[]
   password?: PageInput['password']
   /** Origins a redirect after the form may lead to. */
   formTargets?: readonly string[]
@@ -23,25 +23,23 @@ export function sendPage(
   req: Request,
   res: Response,
   status: number,
-  page: PageName,
-  { problem = () => null, challenge = null, items = () => [], password = null, formTargets = [] }: PageExtras = {},
+  page: LinkPageName,
+  { problem = null, challenge = null, items = [], password = null, formTargets = [] }: PageExtras = {},
 ): void {
-  const locale = localeOf(req, ctx.settings.defaultLocale)
+  const reader = readerOf(ctx, req)
   const styleNonce = randomBytes(16).toString('base64')
   const { loginUrl } = ctx.settings
-  const input: PageInput = { page, locale, problem: problem(locale), items: items(locale), loginUrl, challenge, password, styleNonce }
-  sendHtml(res, status, ownPage(ctx, input) ?? renderPage(input), { styleNonce, formTargets })
+  const input: PageInput = { page, locale: reader.lang, problem, items, loginUrl, challenge, password, styleNonce }
+  const own = ownPage(ctx, input)
+  if (own !== null) return void sendHtml(res, status, own, { styleNonce, formTargets })
+  const title = reader.text(`link.${page}.title`)
+  const isRefused = input.problem !== null
+  // Another language is one link away as long as the page can be asked for again.
+  const hasLanguages = req.method !== 'POST'
+  showPage(ctx, res, reader, { page, title, body: linkPageBody(reader, input), status, isRefused, hasLanguages, formTargets })
 }
 
-/** A host's template that fails costs its look, not the page. */
 function ownPage(ctx: AuthContext, input: PageInput): string | null {
-  try {
-    const page: unknown = ctx.templates.pages?.[input.page]?.(input)
-    if (page === undefined) return null
-    if (typeof page === 'string') return page
-    throw new TypeError('A page template must return a string.')
-  } catch (error) {
-    ctx.logger.error({ page: input.page, error: describeError(error) }, 'doorward: a page template failed; the built-in page is shown')
-    return null
-  }
+  const template = ctx.templates.pages?.[input.page]
+  return template ? written(ctx, input.page, () => template(input)) : null
 }

@@ -3,8 +3,8 @@ import { isPlainObject } from './provider-request'
 
 /**
  * Whether an access token was issued to this application, by what its provider says of it. `azp` and `client_id` name the
- * application the token was issued to: where one is present it must be ours, and `aud`, which may list whoever the token
- * can be shown to, never overrides it. Ids are compared whole.
+ * application the token was issued to. If one is present it must be ours. `aud` never overrides it, because it may list every
+ * service that accepts the token. Ids are compared whole.
  *
  * @throws OAuthTokenAudienceMismatchError also when no application is named
  */

@@ -18,9 +18,9 @@ export interface ClientKey {
   alg?: SignatureAlgorithm
 }
 
-/** How this application proves at a provider that it is itself. */
+/** How this application authenticates at a provider. */
 export interface ClientCredentials {
-  /** Empty: the client can be built, but no token can be proven to be for this application. */
+  /** Empty: the client can be built, but no token can be verified to be for this application. */
   clientId: string
   /** As the provider gave it to you; empty for a public client. Left out with `private_key_jwt` and `none`. */
   clientSecret?: string

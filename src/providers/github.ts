@@ -75,7 +75,7 @@ export class GitHubClient extends OAuth2Client<typeof ENDPOINTS> {
     return { email: primary['email'], emailVerified: this.trustsEmail ? primary['verified'] === true : null }
   }
 
-  /** Null also where GitHub does not show us the list: somebody whose identity is linked needs no address to log in. */
+  /** Also null if GitHub does not show us the list, because a login with a linked identity needs no address. */
   async #privateAddress(tokens: OAuthTokens): Promise<unknown> {
     if (!showsEmails(this.scopes)) return null
     try {

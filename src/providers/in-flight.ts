@@ -5,7 +5,7 @@ export interface CallLimit {
   run<Result>(call: () => Promise<Result>): Promise<Result>
 }
 
-/** One limit for each purpose: what strangers can cause takes no place of a login. */
+/** One limit for each purpose, so that calls of unauthenticated clients do not block logins. */
 export interface CallLimits {
   run<Result>(purpose: CallPurpose, call: () => Promise<Result>): Promise<Result>
 }

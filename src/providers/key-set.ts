@@ -20,8 +20,8 @@ export interface KeySetOptions {
 
 export interface KeySet {
   /**
-   * The key that may check a token with this header. For a token of our own exchange an unknown `kid` is looked for again after 5 seconds:
-   * strangers cannot make one up, and a provider may change its keys in the very minute of the last reading.
+   * Returns the key that may verify a token with this header. For a token of our own exchange it fetches the set again for an unknown `kid`
+   * after 5 seconds: attackers cannot make such a token up, and a provider may change its keys right after the last fetch.
    *
    * @throws OAuthTokenRejectedError when the set that was read has no such key, or has it in an unusable form
    * @throws OAuthProviderUnavailableError when the set cannot be read or holds no signing key

@@ -2,7 +2,7 @@ import { isPassportProvider, type Provider } from './passport-provider'
 import type { OAuthTokens } from './provider-client'
 import { CLOCK_SKEW_SECONDS } from './signed-token'
 
-/** True where what comes back from this provider can prove that the person signed in anew. */
+/** True if this provider's response can show that the person signed in again. */
 export function canProveSignIn(client: Provider): boolean {
   if (isPassportProvider(client)) return false // a profile does not say when the person signed in
   return client.reauthenticates === true || (typeof client.authTimeOf === 'function' && client.scopes.includes('openid'))

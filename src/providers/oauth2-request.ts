@@ -60,7 +60,7 @@ function readCompact(body: Buffer): string | null {
 }
 
 /**
- * The same for an endpoint that may also answer with a JWT, which comes back as it is: whoever asks has to check it.
+ * Does the same for an endpoint that may also respond with a JWT. Returns the JWT unverified: the caller has to verify it.
  *
  * @throws as `getWithBearer`
  */

@@ -360,7 +360,7 @@ export class OidcClient implements ProviderClient {
     throw new OAuthAudienceUnverifiableError({ details: { provider: this.providerName } })
   }
 
-  /** Tokens that did not come from `exchangeCode` prove nothing by where they came from: only a signature helps. */
+  /** The origin of tokens that did not come from `exchangeCode` is unknown, so they need a verified signature. */
   async #provenClaims(tokens: OAuthTokens): Promise<Claims | null> {
     const known = this.#verifiedClaims.get(tokens)
     if (known !== undefined || tokens.idToken === null) return known ?? null

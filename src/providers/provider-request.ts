@@ -8,7 +8,7 @@ export interface ProviderAnswer {
 }
 
 /**
- * One call to a provider, under the limits of the library whoever made the client: 10 seconds in all, and a byte cap.
+ * Calls a provider with the limits of the library, also for a client of the host's own: 10 seconds in all, and a byte limit.
  *
  * @throws HttpClientError when there is no answer, or none of a usable shape and size
  */

@@ -25,13 +25,15 @@ export function guardedTransaction(store: AuthStore, readiness: Readiness): Auth
 type Gate = (verb: () => unknown) => unknown
 
 function guarded(store: AuthStore, gate: Gate): AuthStore {
-  const { users, userTokens, identities, recoveryCodes, sessions, afterCommit } = store
+  const { users, userTokens, identities, recoveryCodes, passkeys, sessions, emailLogins, afterCommit } = store
   return {
     users: guardedTable(users, gate),
     userTokens: guardedTable(userTokens, gate),
     ...(identities && { identities: guardedTable(identities, gate) }),
     ...(recoveryCodes && { recoveryCodes: guardedTable(recoveryCodes, gate) }),
+    ...(passkeys && { passkeys: guardedTable(passkeys, gate) }),
     ...(sessions && { sessions: guardedTable(sessions, gate) }),
+    ...(emailLogins && { emailLogins: guardedTable(emailLogins, gate) }),
     transaction: <T>(...given: Parameters<AuthStore['transaction']>) => gate(() => store.transaction(...given)) as Promise<T>, // as the store's own
     ...(afterCommit && { afterCommit: (effect) => store.afterCommit?.(effect) }),
   }

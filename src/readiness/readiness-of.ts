@@ -1,5 +1,6 @@
 import type { Settings } from '../config/every-setting'
 import { describeError, type Logger } from '../logger'
+import type { Mailer } from '../mailer'
 import type { PasswordHasher } from '../passwords/password-hasher'
 import type { Provider } from '../providers/passport-provider'
 import type { AuthStore, TableFinding } from '../store/auth-store'
@@ -14,6 +15,7 @@ interface Checked {
   readonly store: AuthStore
   readonly providers?: Record<string, Provider>
   readonly passwordHasher?: PasswordHasher
+  readonly mailer?: Mailer
   readonly checkTables?: false | { readonly ignore: readonly string[] }
 }
 
@@ -26,9 +28,14 @@ export function readinessOf(options: Checked, settings: Settings, logger: Logger
   return check && createReadiness({ check: async () => withoutIgnored(await check(), ignore), logger, now })
 }
 
-function checkOf({ store, providers, passwordHasher }: Checked, settings: Settings, logger: Logger) {
+function checkOf({ store, providers, passwordHasher, mailer }: Checked, settings: Settings, logger: Logger) {
   const checked = checkedTablesOf(store)
-  const needs = tableNeeds({ settings: { ...settings }, providers: providers ?? {}, passwordHasher: passwordHasher ?? null })
+  const needs = tableNeeds({
+    settings: { ...settings },
+    providers: providers ?? {},
+    passwordHasher: passwordHasher ?? null,
+    hasMailer: mailer !== undefined,
+  })
   if (checked) return () => checkStoreTables(checked, needs)
   return typeof store.check === 'function' ? () => askAdapter(store, logger) : null
 }

@@ -15,6 +15,8 @@ export interface Readiness {
   pass(): Promise<void>
   /** The same without waiting: inside a transaction of the host's the check could wait for that very transaction. */
   refuseIfBroken(): void
+  /** Makes the check again, and returns what it finds, whatever stood before. */
+  look(): Promise<readonly TableFinding[]>
   /** Waits for the check, and makes it again while an `error` stands. @throws ConfigurationError that lists every `error` */
   ready(): Promise<void>
 }
@@ -101,6 +103,7 @@ export function createReadiness({ check, logger, now }: Options): Readiness {
       refuseIfBroken()
     },
     refuseIfBroken,
+    look: check,
     async ready() {
       if (state.running) await state.running
       if (!state.isOpen) await run() // the one before may have begun before the tables were made

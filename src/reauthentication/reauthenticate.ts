@@ -1,5 +1,6 @@
 import type { AuthMethod } from '../amr'
 import type { HostClaims } from '../claims/host-claims'
+import { hasPasswords } from '../config/has-passwords'
 import { type AuthContext, unitOfWork } from '../context'
 import type { KnownDevice } from '../device/known-device'
 import {
@@ -13,7 +14,9 @@ import {
   ValidationError,
 } from '../errors'
 import { guardedAttempt } from '../factor/guarded-attempt'
+import { acceptPasskey, type ProvenPasskey, provePasskey, refusingReplay, type ShownPasskey } from '../factor/prove-passkey'
 import { acceptTotpCode } from '../factor/second-factor'
+import type { Locale } from '../http/locale'
 import { unusablePassword } from '../passwords/unusable-password'
 import { claimsToGoOn } from '../session/claims-of-login'
 import { isAlive } from '../session/find-session'
@@ -25,15 +28,20 @@ import { holdSession } from '../step-up/fresh-session'
 import { needsFactor, takesPassword } from '../step-up/methods'
 import { takeConfirmationTicket } from '../step-up/provider-proof'
 import { withPassword } from '../step-up/with-password'
-import { refuseYoungFactor } from '../step-up/young-credential'
+import { refuseYoungFactor, refuseYoungPasskey } from '../step-up/young-credential'
 import type { SessionRecord, UserRecord } from '../store/auth-store'
+import { type IssuedCode, requestConfirmationCode, tryConfirmationCode } from './confirmation-code'
 
 /** What a person shows to confirm that it is them. At least one. */
 export interface ShownCredentials {
   password?: string | undefined
   /** Of the authenticator app; a recovery code signs in, and does not stand here. */
   code?: string | undefined
-  /** That the person signed in anew at a provider. It is used up, whoever brings it; `owner` null: somebody who may use none. */
+  /** By the options of `passkeyReauthenticationOptions`, for this session. */
+  passkey?: ShownPasskey | undefined
+  /** Of a mail that `requestConfirmationCode` sent for this session. */
+  emailCode?: string | undefined
+  /** Evidence that the person signed in again at a provider. Every attempt uses it up. `owner` null: a caller who may use none. */
   ticket?: { text: string; owner: TicketOwner | null } | undefined
 }
 
@@ -54,19 +62,30 @@ export type Reauthenticated = KeptTokens | OpenedServerSession
 
 /**
  * Makes a session fresh by a credential of its person. Moves no end of the session. Where a second factor is active for 24 hours, only its
- * code counts.
+ * code and a passkey count.
  *
  * @throws MfaRequiredError, MfaFactorTooNewError, MfaNotEnrolledError (nothing is counted); InvalidCredentialsError, MfaCodeInvalidError,
- *   TooManyRequestsError, MfaThrottledError; InvalidTokenError (the session has ended meanwhile)
+ *   PasskeyRejectedError, EmailLoginInvalidError, TooManyRequestsError, MfaThrottledError; InvalidTokenError (the session has ended meanwhile)
  */
 export async function reauthenticate(ctx: AuthContext, who: Confirming, shown: ShownCredentials): Promise<Reauthenticated> {
   requireEnough(ctx, who.user, shown)
-  const { password, code, ticket } = shown
+  const { password, code, emailCode, ticket } = shown
   const { session, amr: asking, user } = who
+  const passkey = await provenPasskey(ctx, who, shown)
+  const useCode = emailCode === undefined ? undefined : await tryConfirmationCode(ctx, who, emailCode)
   // Before the ticket, which is used up whatever becomes of the rest.
   const claims = await claimsToGoOn(ctx, { userId: user.id, session, amr: addMethods(session, asking, methodsShown(shown)) })
   const isConfirmed = ticket && (await takeConfirmationTicket(ctx, ticket.owner, ticket.text))
-  const confirm = () => unitOfWork(ctx, (ctx) => makeFresh(ctx, { ...who, claims }, shown, isConfirmed))
+  const confirm = () =>
+    refusingReplay(() =>
+      unitOfWork(ctx, (ctx) =>
+        makeFresh(ctx, { ...who, claims }, shown, async (ctx, user) => {
+          if (passkey) await acceptPasskey(ctx, user, passkey)
+          await useCode?.(ctx)
+          await isConfirmed?.(ctx, user)
+        }),
+      ),
+    )
   const withCode =
     code === undefined ? confirm : () => guardedAttempt(ctx, { userId: who.user.id, code, device: who.device ?? null }, confirm)
   if (password === undefined) return withCode()
@@ -74,13 +93,25 @@ export async function reauthenticate(ctx: AuthContext, who: Confirming, shown: S
 }
 
 /** What the credentials are worth at all, before one of them is looked at. */
-function requireEnough(ctx: AuthContext, user: UserRecord, { password, code, ticket }: ShownCredentials): void {
-  if (password === undefined && code === undefined && ticket === undefined)
-    throw new ValidationError({ details: { errors: [{ path: 'password', rule: 'object.missing' }] } })
-  if (code === undefined && needsFactor(ctx, user)) throw new MfaRequiredError()
+function requireEnough(ctx: AuthContext, user: UserRecord, { password, code, passkey, emailCode, ticket }: ShownCredentials): void {
+  if ([password, code, passkey, emailCode, ticket].every((shown) => shown === undefined))
+    throw new ValidationError({ details: { errors: [{ path: hasPasswords(ctx.settings) ? 'password' : 'code', rule: 'object.missing' }] } })
+  if (code === undefined && passkey === undefined && needsFactor(ctx, user)) throw new MfaRequiredError()
   if (code === undefined) return
   if (user.totpEnabledAt === null) throw new MfaNotEnrolledError()
   refuseYoungFactor(ctx, user)
+}
+
+/** Checked before the transaction, because it takes time. Null: none is shown. */
+async function provenPasskey(
+  ctx: AuthContext,
+  { user, session }: Confirming,
+  { passkey: shown }: ShownCredentials,
+): Promise<ProvenPasskey | null> {
+  if (!shown) return null
+  const proven = await provePasskey(ctx, 'reauthenticate', { userId: user.id, boundTo: session?.id ?? null }, shown)
+  refuseYoungPasskey(ctx, proven.passkey)
+  return proven
 }
 
 /** No password counts where nobody knows one, or where passwords are off; the refusal takes as long. */
@@ -92,13 +123,13 @@ async function makeFresh(
   ctx: AuthContext,
   { user: seen, session: asked, amr: asking, refreshToken, claims }: Confirming & { claims: HostClaims },
   shown: ShownCredentials,
-  confirmByTicket?: (ctx: AuthContext, user: UserRecord) => Promise<void>,
+  acceptOthers: (ctx: AuthContext, user: UserRecord) => Promise<void>,
 ): Promise<Reauthenticated> {
   const { password, code } = shown
   const user = await lockAsSeen(ctx, seen, password)
   const session = await holdSession(ctx, asked)
   if (code !== undefined && !(await acceptTotpCode(ctx, user, code))) throw new MfaCodeInvalidError()
-  await confirmByTicket?.(ctx, user)
+  await acceptOthers(ctx, user)
   const now = ctx.now()
   const amr = addMethods(session, asking, methodsShown(shown))
   const renewal = { amr, authenticatedAt: now, tokenAuthenticatedAt: now, refreshToken, claims }
@@ -106,10 +137,12 @@ async function makeFresh(
   return session.kind === 'session' ? keepServerSession(ctx, session, renewal) : keepTokens(ctx, user, session, renewal)
 }
 
-function methodsShown({ password, code, ticket }: ShownCredentials): AuthMethod[] {
+function methodsShown({ password, code, passkey, emailCode, ticket }: ShownCredentials): AuthMethod[] {
   const methods: [unknown, AuthMethod][] = [
     [password, 'pwd'],
     [code, 'otp'],
+    [passkey, 'passkey'],
+    [emailCode, 'email'],
     [ticket, 'ext'],
   ]
   return methods.filter(([given]) => given !== undefined).map(([, method]) => method)
@@ -126,7 +159,10 @@ async function lockAsSeen(ctx: AuthContext, seen: UserRecord, password: string |
 }
 
 /** For `auth.service`: by the session's id, without a request. */
-export interface ServiceReauthentication extends Omit<ShownCredentials, 'ticket'> {
+export interface ServiceReauthentication extends Omit<ShownCredentials, 'ticket' | 'passkey'> {
+  /** `PublicKeyCredential.toJSON()` of `navigator.credentials.get()`, with the `challenge` of `passkeyStepOptions` for this session. */
+  credential?: unknown
+  challenge?: string | undefined
   /** From the callback of a reauthentication by a provider. */
   ticket?: string | undefined
   userId: string
@@ -141,12 +177,22 @@ export interface ServiceReauthentication extends Omit<ShownCredentials, 'ticket'
 /** @throws as `reauthenticate`; InvalidTokenError for a session that is not alive, or not of this account */
 export async function reauthenticateById(
   ctx: AuthContext,
-  { userId, sessionId, amr = [], refreshToken = undefined, ticket, ...shown }: ServiceReauthentication,
+  { userId, sessionId, amr = [], refreshToken = undefined, ticket, credential, challenge = '', ...shown }: ServiceReauthentication,
 ): Promise<Reauthenticated> {
   const user = await findActiveUser(ctx, userId)
   const session = ctx.store.sessions ? await findOwnSession(ctx, userId, sessionId) : null
   const brought = ticket === undefined ? undefined : { text: ticket, owner: { userId, sessionId: session?.id ?? null } }
-  return reauthenticate(ctx, { user, session, amr, refreshToken: refreshToken ?? null }, { ...shown, ticket: brought })
+  const passkey = credential === undefined ? undefined : { credential, challenge }
+  return reauthenticate(ctx, { user, session, amr, refreshToken: refreshToken ?? null }, { ...shown, passkey, ticket: brought })
+}
+
+/** @throws as `requestConfirmationCode`; InvalidTokenError for a session that is not alive, or not of this account */
+export async function requestCodeById(
+  ctx: AuthContext,
+  { userId, sessionId, locale }: { userId: string; sessionId: string; locale: Locale },
+): Promise<IssuedCode | null> {
+  const user = await findActiveUser(ctx, userId)
+  return requestConfirmationCode(ctx, { user, session: await findOwnSession(ctx, userId, sessionId) }, { locale })
 }
 
 async function findOwnSession(ctx: AuthContext, userId: string, id: string | undefined): Promise<SessionRecord> {

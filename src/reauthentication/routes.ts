@@ -1,55 +1,78 @@
 import type { Request, RequestHandler } from 'express'
 import Joi from 'joi'
+import { hasPasswords } from '../config/has-passwords'
 import type { AuthContext } from '../context'
 import { findKnownDevice, shownDevice } from '../device/known-device'
+import { takeLinkRequest } from '../device/link-limits'
 import {
+  EmailLinkForbiddenError,
+  EmailLoginInvalidError,
+  EmailNotVerifiedError,
   MfaCodeInvalidError,
   MfaFactorTooNewError,
   MfaNotEnrolledError,
   MfaRequiredError,
   MfaThrottledError,
   OAuthStateMismatchError,
+  PasskeyRejectedError,
   TooManyRequestsError,
 } from '../errors'
 import { factorCode } from '../factor/factor-code'
+import { optionalPasskey, type PasskeyFields, shownPasskey } from '../factor/final-code'
 import { readCredential } from '../guards/credentials'
 import { findAuth } from '../guards/current-auth'
 import type { Guards } from '../guards/guards'
 import { routeBudget } from '../guards/route-budget'
 import { sameSiteWhenByCookie } from '../guards/same-site'
 import { type Answer, describeStep, descriptionOf, flag, instant, shape, string } from '../http/description'
+import { localeOf } from '../http/locale'
+import { noteOutcome } from '../http/outcome'
 import { type Route, withBody } from '../http/routes'
 import { sameSite } from '../http/same-site'
+import { sendJson } from '../http/send'
 import { passwordText, text } from '../http/validate'
+import { optionsBody, requestOptionsSchema } from '../passkeys/options'
+import { passkeyReauthenticationOptions } from '../passkeys/step-options'
 import { loginSchema, readRefreshCookie } from '../session/delivery'
 import { type DeliveryLine, perDelivery } from '../session/per-delivery'
 import { sendKept } from '../session/send-kept'
 import { readSessionCookie } from '../session/session-cookie'
 import { ticketOwner } from '../social/bound-attempt'
 import { aliveSession, requestSessionOf } from '../step-up/fresh-session'
+import { mailsCodes } from '../step-up/methods'
+import { clientKey } from '../throttle/client-key'
+import { requestConfirmationCode } from './confirmation-code'
 import { reauthenticate } from './reauthenticate'
 
-interface ReauthenticationBody {
+interface ReauthenticationBody extends PasskeyFields {
   password?: string
   code?: string
+  /** Of the mail that `POST /reauthenticate/email` sends. */
+  email_code?: string
   /** From the callback of `POST /oauth/:provider/reauthenticate`. */
   ticket?: string
   /** Names the session of the request, where the access token does not. */
   refresh_token?: string
 }
 
-const answer: Answer = {
-  status: 200,
-  description:
-    'The session is fresh, and the new access token says so; `refresh_token` is null. In deliveries with cookies the session’s cookie has a new value.',
-  schema: {
-    oneOf: [loginSchema, shape('FreshSession', { user_id: string, expires_at: instant, mfa_required: flag })],
-  },
+function answer({ settings }: AuthContext): Answer {
+  return {
+    status: 200,
+    description:
+      'The session is fresh, and the new access token says so; `refresh_token` is null. In deliveries with cookies the session’s cookie has a new value.',
+    schema: {
+      oneOf: [loginSchema(settings), shape('FreshSession', { user_id: string, expires_at: instant, mfa_required: flag })],
+    },
+  }
 }
 
 /** A signed-in person confirms that it is them. */
 export function reauthenticationRoutes(ctx: AuthContext, guards: Guards): Route[] {
-  return perDelivery(ctx, (line) => [reauthenticationRoute(ctx, guards, line)])
+  return perDelivery(ctx, (line) => [
+    reauthenticationRoute(ctx, guards, line),
+    ...(ctx.settings.passkeysEnabled ? [passkeyOptionsRoute(ctx, guards, line)] : []),
+    ...(mailsCodes(ctx) ? [emailRoute(ctx, guards, line)] : []),
+  ])
 }
 
 function reauthenticationRoute(ctx: AuthContext, guards: Guards, { base, delivery, before }: DeliveryLine): Route {
@@ -58,7 +81,7 @@ function reauthenticationRoute(ctx: AuthContext, guards: Guards, { base, deliver
     path: `${base}/reauthenticate`,
     describes: {
       summary: 'Show a credential again: the session is fresh',
-      answers: [answer],
+      answers: [answer(ctx)],
       refuses: [
         OAuthStateMismatchError,
         MfaRequiredError,
@@ -67,24 +90,92 @@ function reauthenticationRoute(ctx: AuthContext, guards: Guards, { base, deliver
         MfaNotEnrolledError,
         MfaThrottledError,
         TooManyRequestsError,
+        ...(ctx.settings.passkeysEnabled ? [PasskeyRejectedError] : []),
+        ...(mailsCodes(ctx) ? [EmailLoginInvalidError] : []),
       ],
     },
-    before: [...before, routeBudget(ctx, 'reauthenticate'), signedIn(ctx, guards), sameSiteWhenByCookie(ctx), aliveSession(ctx)],
+    before: [...before, routeBudget(ctx, 'reauthenticate'), ...alive(ctx, guards)],
     body: Joi.object<ReauthenticationBody>({
-      password: passwordText().optional(),
+      ...(hasPasswords(ctx.settings) && { password: passwordText().optional() }),
       code: factorCode.optional(),
+      ...optionalPasskey(ctx),
+      // Any other string is a wrong code, whatever its length and characters.
+      ...(mailsCodes(ctx) && { email_code: Joi.string().allow('').optional() }),
       ticket: text(8192).optional(),
       refresh_token: text(4096).optional(),
     }),
-    handle: async (req, res, { password, code, ticket }) => {
+    handle: async (req, res, { password, code, email_code: emailCode, ticket, ...body }) => {
       const { user, session } = requestSessionOf(req)
       const refreshToken = delivery === 'cookie' ? readRefreshCookie(ctx, req) : null
       const device = code === undefined ? null : await findKnownDevice(ctx, user.email, shownDevice(ctx, req))
       const who = { user, session, amr: findAuth(req)?.amr ?? [], refreshToken, device }
-      const shown = { password, code, ticket: ticket === undefined ? undefined : { text: ticket, owner: ticketOwner(ctx, req) } }
+      const brought = ticket === undefined ? undefined : { text: ticket, owner: ticketOwner(ctx, req) }
+      const shown = { password, code, passkey: shownPasskey(body) ?? undefined, emailCode, ticket: brought }
       sendKept(ctx, res, await reauthenticate(ctx, who, shown), delivery)
     },
   })
+}
+
+const mailed: Answer = {
+  status: 202,
+  description:
+    'A code of eight digits is on its way to the address of the account, unless the address had too many mails. It confirms this session alone.',
+  schema: shape('MailedCode', { message: string }),
+}
+
+const emailName = 'reauthenticate_email'
+
+function emailRoute(ctx: AuthContext, guards: Guards, { base, before }: DeliveryLine): Route {
+  return withBody({
+    method: 'POST',
+    path: `${base}/reauthenticate/email`,
+    describes: {
+      summary: 'Ask for a mail with a code that makes the session fresh',
+      answers: [mailed],
+      refuses: [EmailNotVerifiedError, MfaRequiredError, EmailLinkForbiddenError, TooManyRequestsError],
+    },
+    before: [...before, routeBudget(ctx, emailName), ...alive(ctx, guards)],
+    body: Joi.object<{ refresh_token?: string }>({ refresh_token: text(4096).optional() }),
+    handle: async (req, res) => {
+      const { user, session } = requestSessionOf(req)
+      const locale = localeOf(ctx, req)
+      const shown = shownDevice(ctx, req)
+      const device = await takeLinkRequest(ctx, { name: emailName, email: user.email, client: clientKey(req.ip), shown })
+      const origin = { ip: req.ip, userAgent: req.headers['user-agent'] }
+      await requestConfirmationCode(ctx, { user, session }, { locale, device, ...origin })
+      sendJson(res, 202, { message: ctx.texts.say(locale, 'message.code_mailed') })
+    },
+  })
+}
+
+function passkeyOptionsRoute(ctx: AuthContext, guards: Guards, { base, before }: DeliveryLine): Route {
+  return withBody({
+    method: 'POST',
+    path: `${base}/reauthenticate/passkey/options`,
+    describes: {
+      summary: 'What a browser needs to confirm a person by a passkey',
+      answers: [
+        {
+          status: 200,
+          description: 'For `navigator.credentials.get()`; good for 5 minutes, in this session. Nothing is stored.',
+          schema: requestOptionsSchema,
+        },
+      ],
+      refuses: [MfaNotEnrolledError],
+    },
+    before: [...before, routeBudget(ctx, 'reauthenticate_passkey_options'), ...alive(ctx, guards)],
+    body: Joi.object<{ refresh_token?: string }>({ refresh_token: text(4096).optional() }),
+    handle: async (req, res) => {
+      const { user, session } = requestSessionOf(req)
+      const begun = await passkeyReauthenticationOptions(ctx, { userId: user.id, session })
+      noteOutcome(res, begun)
+      sendJson(res, 200, optionsBody(begun))
+    },
+  })
+}
+
+function alive(ctx: AuthContext, guards: Guards): RequestHandler[] {
+  return [signedIn(ctx, guards), sameSiteWhenByCookie(ctx), aliveSession(ctx)]
 }
 
 /** By an access token, else by the cookie of a server-side session, which no other site may use. */

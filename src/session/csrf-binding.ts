@@ -30,7 +30,7 @@ export function csrfBinding(keys: KeyList, cookieSecure: boolean): CsrfBinding {
   }
 }
 
-/** For a login: tokens of before it are good no more, whoever planted them. `csrfToken()` sets another cookie. */
+/** For a login: invalidates CSRF tokens from before it, also ones that an attacker planted. `csrfToken()` sets a new cookie. */
 export function forgetCsrfBinding(res: Response): void {
   for (const cookieSecure of [true, false]) {
     const { fullName, scope } = placeOf(formOf(cookieSecure), name)

@@ -1,5 +1,6 @@
 import type { Request, Response } from 'express'
 import type { Settings } from '../config/every-setting'
+import { hasPasswords } from '../config/has-passwords'
 import type { AuthContext } from '../context'
 import { clearCookie, readCookie, setCookie } from '../http/cookies'
 import { type Answer, flag, instant, type JsonSchema, shape, string, stringOrNull } from '../http/description'
@@ -20,23 +21,33 @@ const loginFields = shape('Login', {
   mfa_token: stringOrNull,
 })
 
-const deliveredSession = shape('DeliveredSession', { user_id: string, expires_at: instant, mfa_required: { const: false } })
-const deliveredChallenge = shape('DeliveredChallenge', { user_id: string, mfa_required: { const: true }, mfa_token: string })
 const sessionFields = shape('SessionLogin', { user_id: string, expires_at: instant })
 
+/** Only with a challenge, and only where passkeys are on. */
+const stepMethods = { mfa_methods: { type: 'array', items: { enum: ['otp', 'passkey'] } } }
 /**
  * `password_required` is there, and true, only where the first proof of the address removed the password; `return_to` where the login began
  * with one, and this answer opens the session.
  */
-const optionalFields = { password_required: { const: true }, return_to: string }
-export const loginSchema = withFields(loginFields, optionalFields)
+const optionalFields = (settings: Settings) => ({
+  ...(hasPasswords(settings) && { password_required: { const: true } }),
+  return_to: string,
+})
+const deliveredSession = shape('DeliveredSession', { user_id: string, expires_at: instant, mfa_required: { const: false } })
+const deliveredChallenge = withFields(
+  shape('DeliveredChallenge', { user_id: string, mfa_required: { const: true }, mfa_token: string }),
+  stepMethods,
+)
+export function loginSchema(settings: Settings): JsonSchema {
+  return withFields(loginFields, { ...stepMethods, ...optionalFields(settings) })
+}
 
 function withFields(schema: JsonSchema, fields: object): JsonSchema {
   return { ...schema, properties: { ...(schema['properties'] as object), ...fields } }
 }
 
 /** What a line that ends in `sendLogin` answers. */
-export function loginAnswer(delivery: Delivery): Answer {
+export function loginAnswer({ settings }: Pick<AuthContext, 'settings'>, delivery: Delivery): Answer {
   const session = {
     bearer: 'The session’s two tokens',
     cookie: 'The session, in two cookies; the tokens of the body are null',
@@ -46,7 +57,10 @@ export function loginAnswer(delivery: Delivery): Answer {
   return {
     status: 200,
     description: `${session}. Where a second factor is active: its challenge, and no session yet.`,
-    schema: delivery === 'session' ? { oneOf: [withFields(deliveredSession, optionalFields), deliveredChallenge] } : loginSchema,
+    schema:
+      delivery === 'session'
+        ? { oneOf: [withFields(deliveredSession, optionalFields(settings)), deliveredChallenge] }
+        : loginSchema(settings),
   }
 }
 
@@ -66,10 +80,12 @@ export function sendLogin(ctx: AuthContext, res: Response, result: AnyLoginResul
 }
 
 /** What a line that ends in `sendSessionLogin` answers. */
-export const sessionLoginAnswer: Answer = {
-  status: 200,
-  description: 'The session, in its cookie. Where a second factor is active: its challenge, and no cookie yet.',
-  schema: { oneOf: [withFields(sessionFields, { return_to: string }), loginSchema] },
+export function sessionLoginAnswer({ settings }: Pick<AuthContext, 'settings'>): Answer {
+  return {
+    status: 200,
+    description: 'The session, in its cookie. Where a second factor is active: its challenge, and no cookie yet.',
+    schema: { oneOf: [withFields(sessionFields, { return_to: string }), loginSchema(settings)] },
+  }
 }
 
 /** The answer of the routes below `/session`, whatever the delivery. */
@@ -126,8 +142,9 @@ export function readRefreshCookie(ctx: AuthContext, req: Request): string | null
 export function loginBody(result: AnyLoginResult | KeptTokens, delivery: Delivery): object {
   const { userId: user_id } = result
   if (result.kind === 'challenge') {
+    const { mfaMethods: mfa_methods } = result
     const noTokens = delivery === 'session' ? {} : { access_token: null, refresh_token: null }
-    return { user_id, ...noTokens, mfa_required: true, mfa_token: result.mfaToken }
+    return { user_id, ...noTokens, mfa_required: true, mfa_token: result.mfaToken, ...(mfa_methods && { mfa_methods }) }
   }
   const { passwordRequired } = result
   const told = { ...(passwordRequired && { password_required: true }), ...returnToOf(result) }
@@ -147,5 +164,6 @@ function accessScope(settings: Settings) {
 
 /** The browser sends the refresh token only where it is spent: below the mount, or below its cookie twins. */
 function refreshScope({ settings, prefix }: AuthContext) {
-  return { path: settings.tokenDelivery === 'both' ? `${prefix}/cookie` : prefix, sameSite: settings.cookieSamesite }
+  const isBelowTwins = settings.tokenDelivery === 'both' && !settings.pagesEnabled // a page is below no twin
+  return { path: isBelowTwins ? `${prefix}/cookie` : prefix, sameSite: settings.cookieSamesite }
 }

@@ -1,6 +1,7 @@
 import { type AuthMethod, isSecondFactor } from '../amr'
 import type { HostClaims } from '../claims/host-claims'
-import type { AuthContext } from '../context'
+import { type AuthContext, passkeysOf } from '../context'
+import type { Locale } from '../http/locale'
 import type { UserRecord } from '../store/auth-store'
 import { signChallenge } from './challenge'
 import type { Destination } from './destination'
@@ -21,6 +22,8 @@ export interface Login {
   readonly destination?: Destination | null
   /** False: the cookies of the session end with the browser (`remember: false`); the challenge keeps it. Default true. */
   readonly isPersistent?: boolean
+  /** It set a new password, and ended every earlier session: what this browser is remembered by is of the old one. */
+  readonly isReset?: true
 }
 
 /** A browser in which somebody finished a login of one account. Opens nothing. */
@@ -35,6 +38,15 @@ export interface Device {
   readonly digest: string
   /** Seconds since 1970. */
   readonly end: number
+}
+
+/** A login in a browser that the account does not know. */
+export interface NewDevice {
+  readonly user: UserRecord
+  readonly locale: Locale
+  readonly at: Date
+  readonly browser: string | null
+  readonly ip: string | null
 }
 
 /** A login with nothing left to show. */
@@ -52,6 +64,8 @@ export interface OpenedSession {
   hasBegun?: false
   /** For the answer's device cookie, the newest first; left out where nothing sets one. */
   devices?: readonly Device[]
+  /** What the person is told where the answer sets the device cookie; left out: nothing. */
+  newDevice?: NewDevice
   /** The cookies of the session have no Max-Age, so the browser drops them when it is closed. Left out: it keeps them. */
   isPersistent?: false
 }
@@ -69,7 +83,12 @@ export interface LoginChallenge {
   /** The first step's methods. */
   amr: readonly AuthMethod[]
   mfaToken: string
+  /** Where passkeys are on: what takes the second step. */
+  mfaMethods?: readonly StepMethod[]
 }
+
+/** `otp`: a code of the authenticator app, or a recovery code. */
+export type StepMethod = 'otp' | 'passkey'
 
 /** How every login ends: a session pair, or a second-factor challenge. */
 export type LoginResult = TokenPair | LoginChallenge
@@ -87,9 +106,9 @@ export function lasting({ isPersistent }: { isPersistent?: boolean }): { isPersi
 }
 
 /**
- * The one door. Called inside the unit of work that has locked the user's row and seen it active, or has just made it:
- * whatever deactivates the account waits for that unit and then ends the session it issued. Whoever has a second factor,
- * and has not shown it in this login, gets a challenge and no session, of whichever kind.
+ * Finishes every login. Runs inside the transaction that has locked the active user's row, or has just inserted it. A deactivation
+ * waits for that transaction and then revokes the new session. An account with a second factor that this login has not shown gets a
+ * challenge instead of a session.
  */
 export async function finishLogin<Session extends OpenedSession>(
   ctx: AuthContext,
@@ -98,8 +117,19 @@ export async function finishLogin<Session extends OpenedSession>(
   open: OpenSession<Session>,
 ): Promise<Session | LoginChallenge> {
   if (isChallenged(ctx, user, login))
-    return { kind: 'challenge', userId: user.id, amr: login.amr, mfaToken: signChallenge(ctx, await asStored(ctx, user), login) }
+    return {
+      kind: 'challenge',
+      userId: user.id,
+      amr: login.amr,
+      mfaToken: signChallenge(ctx, await asStored(ctx, user), login),
+      ...(await stepMethodsOf(ctx, user)),
+    }
   return open(ctx, user, login)
+}
+
+async function stepMethodsOf(ctx: AuthContext, { id }: UserRecord): Promise<Pick<LoginChallenge, 'mfaMethods'>> {
+  const passkeys = await passkeysOf(ctx)?.listForUser(id)
+  return passkeys ? { mfaMethods: passkeys.length > 0 ? ['otp', 'passkey'] : ['otp'] } : {}
 }
 
 /** True where the person has to show a second factor first. */

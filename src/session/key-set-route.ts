@@ -11,7 +11,7 @@ const keySchema = {
 }
 const keySetSchema = shape('KeySet', { keys: { type: 'array', items: keySchema } })
 
-/** The public halves of `jwtKeys`, for whoever checks our tokens without our secrets; without `jwtKeys` no route. */
+/** The public halves of `jwtKeys`, for services that verify our tokens without our secrets. Without `jwtKeys` there is no route. */
 export function keySetRoutes(ctx: Pick<AuthContext, 'accessKeys'>): Route[] {
   const keys = ctx.accessKeys.flatMap(publicJwk)
   if (keys.length === 0) return []

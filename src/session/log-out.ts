@@ -50,7 +50,7 @@ export async function logOutByMac(ctx: AuthContext, kind: SessionKind, presented
   return isEnded ? { endedId: token.id, provider: null } : nothing
 }
 
-/** Also by a token that was used before: whoever holds one may end the session. */
+/** Also finds it by a used token, because its holder may revoke the session. */
 function findByAnyRefreshToken(ctx: AuthContext, sessions: SessionStore, presented: string): Promise<SessionWithUser | null> {
   const token = readSessionToken(ctx.keys['session-token'], 'tokens', presented)
   return token ? sessions.find({ id: token.id }) : findByRefreshToken({ sessions, sessionTokenKeys: ctx.keys['session-token'] }, presented)
@@ -102,7 +102,7 @@ export interface KeptSession {
   sessionToken?: string | undefined
 }
 
-/** What may not outlive the end of the other sessions: whoever began it may have been in one of them. */
+/** Revoked with the other sessions, because one of them may have begun it. */
 const openRequests = ['EMAIL_CHANGE', 'LINK_TICKET', 'REAUTH_TICKET', 'OAUTH_CODE'] as const
 
 /**

@@ -5,9 +5,9 @@ import { clearCookie, readCookie, setCookie } from '../http/cookies'
 import { findKey, type Keys } from '../keys'
 
 /**
- * Cookies that prove something to us, such as which browser signed up. Another subdomain can set a cookie for the whole site, so
- * each value is under a MAC, and the `__Host-` prefix (RFC 6265bis section 4.1.3.2) keeps other subdomains from setting it at all.
- * The MAC covers the cookie's name and the time of its end: a value says nothing in another cookie, and nothing later.
+ * Cookies that are evidence, such as which browser signed up. Another subdomain can set a cookie for the whole site, so each value has a
+ * MAC, and the `__Host-` prefix (RFC 6265bis section 4.1.3.2) prevents other subdomains from setting it. The MAC covers the cookie's name
+ * and its expiry, so a value is invalid in another cookie and after that time.
  */
 export interface ProofCookieContext extends Pick<AuthContext, 'prefix' | 'now'> {
   readonly settings: Pick<AuthContext['settings'], 'cookieDomain' | 'cookieSecure'>

@@ -23,10 +23,10 @@ const token = text(4096)
 
 const describesLogout: Description = { summary: 'End this session, or all of the account’s', answers: logoutAnswers, limit: logoutLimit }
 
-function describesRefresh(delivery: 'bearer' | 'cookie'): Description {
+function describesRefresh(ctx: AuthContext, delivery: 'bearer' | 'cookie'): Description {
   return {
     summary: 'Spend the refresh token on a new pair',
-    answers: [loginAnswer(delivery)],
+    answers: [loginAnswer(ctx, delivery)],
     refuses: [UnauthorizedError, InvalidTokenError, AccountInactiveError],
   }
 }
@@ -43,7 +43,7 @@ function bodyRoutes(ctx: AuthContext, { base, before }: DeliveryLine, rules: Log
     withBody({
       method: 'POST',
       path: `${base}/refresh`,
-      describes: describesRefresh('bearer'),
+      describes: describesRefresh(ctx, 'bearer'),
       loginShaped: true,
       before,
       body: Joi.object<{ refresh_token: string }>({ refresh_token: token }),
@@ -68,7 +68,7 @@ function cookieRoutes(ctx: AuthContext, { base, before }: DeliveryLine, rules: L
     withBody({
       method: 'POST',
       path: `${base}/refresh`,
-      describes: { ...describesRefresh('cookie'), credential: 'refresh_cookie' },
+      describes: { ...describesRefresh(ctx, 'cookie'), credential: 'refresh_cookie' },
       loginShaped: true,
       before,
       body: Joi.object({}),

@@ -14,7 +14,7 @@ export interface SessionOrigin {
   ip?: string | null | undefined
   /** Kept to 512 characters. */
   userAgent?: string | null | undefined
-  /** The session cookie of the request. A login that opens a server-side session ends that one, whoever it belongs to. */
+  /** The session cookie of the request. A login that opens a server-side session revokes that one, of any account. */
   sessionToken?: string | null | undefined
 }
 
@@ -73,7 +73,7 @@ function lifetimeOf({ settings }: AuthContext, kind: SessionKind): { idleSeconds
 }
 
 /** A header is whatever somebody sent, and a person reads it in a list: no control characters, and not more than a line. */
-function plainText(value: string | null | undefined, maxLength: number): string | null {
+export function plainText(value: string | null | undefined, maxLength: number): string | null {
   const visible = [...(value ?? '').replace(/[\p{Cc}\p{Cf}\p{Surrogate}\p{Zl}\p{Zp}]/gu, '')]
   return visible.slice(0, maxLength).join('').trim() || null
 }

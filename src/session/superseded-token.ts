@@ -1,13 +1,12 @@
-import { isSecondFactor } from '../amr'
 import type { AuthContext } from '../context'
 import { InvalidTokenError } from '../errors'
 import type { SessionRecord, UserRecord, UserStore } from '../store/auth-store'
 import type { AccessTokenClaims } from './access-token'
 
 /**
- * For the few operations that add a way into an account. An access token lives on for minutes after a password change, a new factor or
- * the proof of the address; whoever was put out by one of them must not use that time to come back for good. The owner's client
- * refreshes, and asks again.
+ * For operations that add a way to log in to an account. An access token stays valid for minutes after a password change, a new factor
+ * or the verification of the address. An attacker who was logged out by one of these must not use that time to regain access. The
+ * owner's client refreshes and sends the request again.
  *
  * `iat` counts whole seconds: a token of the very second of the change may be older than it, and is refused too, unless
  * its methods say that it came of it: of the mailed link (`email`) or the new factor's code (`otp`). What came with the
@@ -34,7 +33,7 @@ export function isSuperseded({ store }: SupersededContext, { iat, amr }: AccessT
   return (
     isOlder(iat, passwordChange, user, byLink) ||
     isOlder(iat, user.emailVerifiedAt, user, byLink) ||
-    isOlder(iat, user.totpEnabledAt, user, amr.some(isSecondFactor))
+    isOlder(iat, user.totpEnabledAt, user, amr.includes('otp'))
   )
 }
 

@@ -54,8 +54,8 @@ export interface TakenTicket {
 }
 
 /**
- * Uses a ticket up, whoever brings it, and refuses everybody but its owner.
- * @param owner who asks; null: somebody who may use no ticket
+ * Uses a ticket up in every case, and refuses every caller except its owner.
+ * @param owner the caller; null: a caller who may use no ticket
  * @throws OAuthStateMismatchError for a ticket that is unknown, used, expired, of another purpose or of somebody else
  */
 export async function takeTicket(

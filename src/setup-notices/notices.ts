@@ -17,7 +17,7 @@ export interface SetupNotices {
   tell(notice: Notice): void
 }
 
-/** A stranger can choose what a notice is about, so their number is bounded. */
+/** A client can choose the subject of a notice, so their number is limited. */
 const mostOfOneKind = 10
 
 /** Logs each kind of notice once, however many requests show it. */

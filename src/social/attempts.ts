@@ -29,7 +29,7 @@ export function beginAttempt(
     random: randomBytes(32).toString('base64url'),
     expiresAt: epochSeconds(ctx) + ctx.settings.oauthStateTtlSeconds,
     secret: 0,
-    locale: askedLocale(req),
+    locale: askedLocale(ctx, req),
     destination,
   }
   writeAttempts(ctx, res, [...readAttempts(ctx, req), attempt].slice(-parallelAttempts))

@@ -5,6 +5,7 @@ import { readCredential } from '../guards/credentials'
 import { accountDigest } from '../session/account-digest'
 import { readProofCookie, setProofCookie } from '../session/proof-cookies'
 import { type TicketOwner, ticketSeconds } from '../session/tickets'
+import type { Finality } from '../step-up/finality'
 import { requestSessionOf } from '../step-up/fresh-session'
 import { findRequestSession } from '../step-up/request-session'
 import type { SessionRecord, UserRecord } from '../store/auth-store'
@@ -16,7 +17,7 @@ const cookieName = 'oauth_binding'
 interface BoundIntent extends Pick<BoundAttempt, 'provider' | 'purpose' | 'destination'> {
   readonly user: UserRecord
   readonly session: SessionRecord | null
-  readonly isFinal?: boolean
+  readonly isFinal?: Finality
 }
 
 /**
@@ -46,9 +47,9 @@ export function beginBoundAttempt(
 }
 
 /**
- * True when the browser of a callback is signed in, by cookies, as the account and in the session that began the attempt. In delivery
- * `bearer` a browser shows nothing of that, whoever it belongs to.
- * @throws OAuthStateMismatchError where somebody else is signed in
+ * True if the browser of a callback is signed in, by cookies, as the account and in the session that began the attempt. Always false in
+ * delivery `bearer`, because browsers have no cookies there.
+ * @throws OAuthStateMismatchError if another person is signed in
  */
 export async function isInSameSession(ctx: AuthContext, req: Request, attempt: BoundAttempt): Promise<boolean> {
   const { userId, sessionId } = attempt

@@ -1,10 +1,10 @@
 import { type AuthContext, unitOfWork } from '../context'
-import { type Locale, placeholderName } from '../http/locale'
+import type { Locale } from '../http/locale'
 import { unusablePassword } from '../passwords/unusable-password'
 import type { OAuthUser } from '../providers/provider-client'
 import { finishOrPostpone } from '../session/claims-of-login'
 import type { OpenedSession, OpenSession } from '../session/finish-login'
-import type { NewUser } from '../store/auth-store'
+import { newUser } from '../store/new-user'
 import { identitiesOf, identityRecord } from './identities'
 import type { SocialLogin } from './log-in-with-identity'
 
@@ -18,23 +18,14 @@ export async function createAccount<Session extends OpenedSession>(
 ): Promise<SocialLogin<Session>> {
   const now = ctx.now()
   return unitOfWork(ctx, async (ctx) => {
-    const account: NewUser = {
+    const account = newUser(now, {
       email,
       hashedPassword: unusablePassword(),
-      name: profile.name ?? placeholderName[locale],
-      isActive: true,
-      isAdmin: false,
-      createdAt: now,
-      updatedAt: now,
+      name: profile.name ?? ctx.texts.say(locale, 'account.placeholder_name'),
       lastLoginAt: now,
-      totpSecret: null,
-      totpEnabledAt: null,
-      totpLastStep: null,
-      // Only the provider's word that it verified the address proves it; silence does not.
+      // The address is verified only if the provider says so.
       emailVerifiedAt: profile.emailVerified === true ? now : null,
-      activatedAt: now,
-      passwordSetAt: null,
-    }
+    })
     const user = await ctx.store.users.insert(account, { by: 'provider', profile })
     await identitiesOf(ctx).insert(identityRecord(user.id, profile, now))
     return { result: await finishOrPostpone(ctx, user, { amr: ['ext'], provider: profile.provider }, open), did: 'created' }

@@ -30,7 +30,7 @@ export function describesCallback(settings: Settings): Description {
   return {
     summary: 'The way back from the provider: log in, or link where that was begun',
     query,
-    answers: [inBody(settings.tokenDelivery), ...redirects(settings)],
+    answers: [inBody(settings), ...redirects(settings)],
     refuses: [
       OAuthProviderNotConfiguredError,
       OAuthProviderDeniedError,
@@ -49,8 +49,8 @@ export function describesCallback(settings: Settings): Description {
   }
 }
 
-function inBody(delivery: Settings['tokenDelivery']): Answer {
-  const { status, description, schema } = loginAnswer(delivery)
+function inBody(settings: Settings): Answer {
+  const { status, description, schema } = loginAnswer({ settings }, settings.tokenDelivery)
   return {
     status,
     description: `${description} After a link: the identity. Where the session that began to link or to confirm is not signed in: a ticket.`,

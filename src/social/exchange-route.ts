@@ -26,7 +26,7 @@ export function exchangeRoutes(ctx: AuthContext): Route[] {
       path: '/oauth/exchange',
       describes: {
         summary: 'Finish the login of an app that keeps its own tokens',
-        answers: [loginAnswer('bearer')],
+        answers: [loginAnswer(ctx, 'bearer')],
         refuses: [OAuthCodeInvalidError],
       },
       loginShaped: true,

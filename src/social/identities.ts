@@ -1,9 +1,10 @@
 import { type AuthContext, unitOfWork } from '../context'
 import { AccountInactiveError, ConfigurationError, LastLoginMethodError, OAuthAccountNotLinkedError, UnauthorizedError } from '../errors'
 import type { Locale } from '../http/locale'
-import { hasPassword } from '../passwords/unusable-password'
 import type { OAuthUser } from '../providers/provider-client'
+import type { Finality } from '../step-up/finality'
 import { holdSession } from '../step-up/fresh-session'
+import { hasOtherLoginMethod } from '../step-up/login-methods'
 import type { IdentityRecord, IdentityStore, NewIdentity, SessionRecord, UserRecord } from '../store/auth-store'
 import { announceChange } from '../undo/announce-change'
 
@@ -21,7 +22,7 @@ export async function unlinkIdentity(
   ctx: AuthContext,
   userId: string,
   provider: string,
-  { locale, session, isFinal }: { locale?: Locale | undefined; session?: SessionRecord | null; isFinal?: boolean } = {},
+  { locale, session, isFinal }: { locale?: Locale | undefined; session?: SessionRecord | null; isFinal?: Finality } = {},
 ): Promise<void> {
   await announceChange(ctx, userId, { topic: 'identity_unlinked', locale, provider }, (leaveUndoPoint) =>
     unitOfWork(ctx, async (ctx) => {
@@ -40,8 +41,8 @@ export async function unlinkIdentity(
 async function remove(ctx: AuthContext, user: UserRecord, provider: string): Promise<number> {
   const linked = await identitiesOf(ctx).listForUser(user.id)
   if (!linked.some((identity) => identity.provider === provider)) return 0
-  const isOnlyDoor = linked.length === 1 && !(ctx.settings.localAccountsEnabled && hasPassword(user))
-  if (ctx.settings.oauthKeepLastLoginMethod && isOnlyDoor) throw new LastLoginMethodError({ details: { provider } })
+  if (ctx.settings.oauthKeepLastLoginMethod && !(await hasOtherLoginMethod(ctx, user, 'identity')))
+    throw new LastLoginMethodError({ details: { provider } })
   return identitiesOf(ctx).deleteForUser(user.id, provider)
 }
 

@@ -1,32 +1,29 @@
 import { type AuthContext, unitOfWork } from '../context'
 import { OAuthProviderAlreadyLinkedError } from '../errors'
-import { isContested } from '../first-proof/contested'
+import { activating, lockForProof, signupOf } from '../first-proof/activate-by-proof'
 import { type Evidence, type WeighedEvidence, weighEvidence } from '../first-proof/evidence'
-import { isFirstProof, type ProofOptions, proveAddress } from '../first-proof/prove-address'
+import { isFirstProof, proveAddress } from '../first-proof/prove-address'
 import { retryingWithoutFields } from '../first-proof/retrying-without-fields'
-import { signupMarkOf } from '../first-proof/signup-binding'
 import type { Clearing } from '../first-proof/take-over'
 import type { Locale } from '../http/locale'
-import { isPending } from '../mailbox/is-pending'
-import { refusesEmailLink } from '../mailbox/refuses-email-link'
 import { mailNotice } from '../mailbox/send-mail'
 import type { OAuthUser } from '../providers/provider-client'
 import { finishOrPostpone, withClaims } from '../session/claims-of-login'
 import type { Destination } from '../session/destination'
 import type { Login, OpenedSession, OpenSession } from '../session/finish-login'
-import type { UserRecord, UserTokenRecord } from '../store/auth-store'
+import type { UserRecord } from '../store/auth-store'
 import { announceChange, type LeaveUndoPoint } from '../undo/announce-change'
 import { identitiesOf, identityRecord } from './identities'
 import type { SocialLogin } from './log-in-with-identity'
 
 /**
- * Links a verified address's identity to the account that holds the address. Where that account never proved the
- * address, whoever registered it first may be a stranger waiting for the owner (pre-hijacking): then the account is taken over first, in
- * the same unit, unless the request tells that the owner is already in.
+ * Links an identity with a verified address to the account of that address. If the account never verified the address, an attacker
+ * may have registered it and wait for the owner (pre-hijacking). Then the account is taken over first, in the same transaction, unless
+ * the request has evidence of the owner.
  *
  * An account that waits for its activation is activated by it, and taken over like any other.
  *
- * Into an account that has proven its address the owner can undo it, by the link of the notice.
+ * If the account had verified its address, the owner can undo the link by the notice.
  *
  * Null when the account changed since it was looked at.
  */
@@ -42,7 +39,7 @@ export async function linkByVerifiedEmail<Session extends OpenedSession>(
     const login = await withClaims(ctx, seen, { amr: ['ext'], provider, isYoung: true, destination }, open)
     return announceChange(ctx, seen.id, { topic: 'identity_linked', locale, provider }, (leaveUndoPoint) =>
       unitOfWork(ctx, async (ctx) => {
-        const user = await lockAsSeen(ctx, seen, profile)
+        const user = await lockForProof(ctx, seen, profile.email)
         return user && link(ctx, user, profile, { open, login, leaveUndoPoint })
       }),
     )
@@ -64,7 +61,7 @@ function proveAndLink<Session extends OpenedSession>(
 ): Promise<SocialLogin<Session> | null> {
   const isActivation = !seen.isActive
   return unitOfWork(ctx, async (ctx) => {
-    const user = await lockAsSeen(ctx, seen, profile)
+    const user = await lockForProof(ctx, seen, profile.email)
     if (!user) return null
     const activation = isActivation ? await activating(ctx, user, clearing) : {}
     const { user: proven, takenOver } = await proveAddress(ctx, user, weighed, { isActivation, ...activation })
@@ -73,42 +70,6 @@ function proveAndLink<Session extends OpenedSession>(
     const linked = await link(ctx, proven, profile, { open, login })
     return linked && { ...linked, isActivated: isActivation, ...(takenOver && { takenOver: { user: proven, what: takenOver } }) }
   })
-}
-
-/** Null when the account changed since it was looked at. */
-async function lockAsSeen(ctx: AuthContext, seen: UserRecord, { email }: OAuthUser): Promise<UserRecord | null> {
-  const user = await ctx.store.users.lock(seen.id)
-  if (user?.email !== email || user.isActive !== seen.isActive) return null
-  if (isFirstProof(ctx, user, !user.isActive) !== isFirstProof(ctx, seen, !seen.isActive)) return null
-  return user.isActive || ((await newestLink(ctx, user)) && (await isPending(ctx, user))) ? user : null
-}
-
-/**
- * True for an account that waits for its activation, whose address nobody has proven. Whoever signed up with a stranger's address must not
- * keep that person from signing in by a provider. Only while its activation link works, because an app may have switched off accounts that
- * were never activated here. Not where the host refuses mailed links to the account.
- */
-export async function mayActivate(ctx: AuthContext, user: UserRecord): Promise<boolean> {
-  const waits = isFirstProof(ctx, user, true) && (await newestLink(ctx, user)) !== undefined && (await isPending(ctx, user))
-  return waits && !(await refusesEmailLink(ctx, user))
-}
-
-async function newestLink(ctx: AuthContext, { id }: Pick<UserRecord, 'id'>): Promise<UserTokenRecord | undefined> {
-  return (await ctx.store.userTokens.listOpen(id, 'ACTIVATION', ctx.now())).at(-1)
-}
-
-/** What an activation does besides, whichever way the address is proven. Read before its links end. */
-async function activating(ctx: AuthContext, user: UserRecord, clearing: Clearing): Promise<ProofOptions> {
-  const now = ctx.now()
-  const [signup, hasRivals] = [await signupOf(ctx, user), await isContested(ctx, user)]
-  await ctx.store.userTokens.consumeAllForUser(user.id, now, ['ACTIVATION', 'CONTESTED'])
-  return { signup, clearing: hasRivals ? clearing : 'nothing', changes: { isActive: true, activatedAt: now } }
-}
-
-/** The signup that the account's living activation link belongs to: the browser that made it is the owner's. */
-async function signupOf(ctx: AuthContext, { id, isActive }: UserRecord): Promise<string | null> {
-  const newest = isActive ? undefined : await newestLink(ctx, { id })
-  return newest ? (signupMarkOf(newest)?.id ?? null) : null
 }
 
 interface Linking<Session extends OpenedSession> {

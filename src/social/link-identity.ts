@@ -8,6 +8,7 @@ import {
 } from '../errors'
 import type { Locale } from '../http/locale'
 import type { OAuthUser } from '../providers/provider-client'
+import type { Finality } from '../step-up/finality'
 import { DuplicateRecordError, type IdentityRecord, type UserRecord } from '../store/auth-store'
 import { announceChange, type LeaveUndoPoint } from '../undo/announce-change'
 import { acceptProfile } from './accept-profile'
@@ -26,8 +27,8 @@ export type LinkCheck = (ctx: AuthContext, user: UserRecord | null) => Promise<v
 
 export interface LinkOptions {
   check?: LinkCheck
-  /** True: the person showed a code of an old factor, so no link undoes the change. */
-  isFinal?: boolean | undefined
+  /** What confirmed the change, so that no link undoes it. */
+  isFinal?: Finality | undefined
   /** Of the notice. Default: `defaultLocale`. */
   locale?: Locale | undefined
 }
@@ -38,7 +39,7 @@ const rounds = 4
  * Links an external identity to an account whose owner asked for it. The email plays no part: neither is one needed, nor
  * does one of another account matter. An identity of another account is never moved.
  *
- * Decided under the user's row, like unlinking and every login; whoever loses to a racer looks again.
+ * Decides under the lock of the user's row, like unlinking and every login. After a lost race it looks again.
  * @throws OAuthIdentityTakenError, OAuthProviderAlreadyLinkedError, OAuthError (an unusable profile), and what `check`
  *   throws: UnauthorizedError (the account is gone, or the one this identity was linked to), AccountInactiveError
  */

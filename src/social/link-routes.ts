@@ -9,7 +9,7 @@ import {
   OAuthStateMismatchError,
   UnauthorizedError,
 } from '../errors'
-import { acceptFinalCode, finalCode, finalCodeRefusals } from '../factor/final-code'
+import { acceptFinal, type FinalFields, finalBody, finalRefusals } from '../factor/final-code'
 import { getAuth } from '../guards/current-auth'
 import type { Guards } from '../guards/guards'
 import { routeBudget } from '../guards/route-budget'
@@ -42,10 +42,8 @@ import type { BoundAttempt } from './state-cookie'
 import { linkWithToken } from './token-in-hand'
 import { accessTokenText } from './token-routes'
 
-interface LinkBody extends DestinationBody {
+interface LinkBody extends DestinationBody, FinalFields {
   access_token?: string
-  /** Of an old factor: the change is final. */
-  code?: string
   /** Names the session of the request, where the access token does not. */
   refresh_token?: string
 }
@@ -60,14 +58,7 @@ const describesLink: Description = {
     },
     { status: 201, description: 'The identity, linked.', schema: identitySchema },
   ],
-  refuses: [
-    UnauthorizedError,
-    AccountInactiveError,
-    ...linkRefusals,
-    ...tokenRefusals,
-    OAuthProviderNotConfiguredError,
-    ...finalCodeRefusals,
-  ],
+  refuses: [UnauthorizedError, AccountInactiveError, ...linkRefusals, ...tokenRefusals, OAuthProviderNotConfiguredError],
 }
 
 export function linkRoutes(ctx: AuthContext, guards: Guards, flow: RedirectFlow): Route[] {
@@ -75,7 +66,11 @@ export function linkRoutes(ctx: AuthContext, guards: Guards, flow: RedirectFlow)
     withBody({
       method: 'POST',
       path: '/oauth/:provider/link',
-      describes: { ...describesLink, answers: [...describesLink.answers, ...throttledAnswers(ctx)] },
+      describes: {
+        ...describesLink,
+        answers: [...describesLink.answers, ...throttledAnswers(ctx)],
+        refuses: [...(describesLink.refuses ?? []), ...finalRefusals(ctx)],
+      },
       before: [
         routeBudget(ctx, 'oauth_link'),
         guards.requireAuth(),
@@ -84,9 +79,8 @@ export function linkRoutes(ctx: AuthContext, guards: Guards, flow: RedirectFlow)
         provenAddress(ctx),
         freshSession(ctx),
       ],
-      body: Joi.object<LinkBody>({
+      body: finalBody<LinkBody>(ctx, {
         access_token: accessTokenText.optional(),
-        code: finalCode,
         refresh_token: text(4096).optional(),
         ...destinationFields,
       }),
@@ -105,20 +99,22 @@ async function startLink(ctx: AuthContext, flow: RedirectFlow, req: Request, res
   const user = await ctx.store.users.find(claims.sub)
   requireActive(user)
   refuseSupersededToken(ctx, { claims, session }, user)
-  const isFinal = await acceptFinalCode(ctx, user.id, body.code)
+  const isFinal = await acceptFinal(ctx, { userId: user.id, session }, body)
   const intent = { provider: key, purpose: 'link', user, session, isFinal, destination } as const
   const attempt = beginBoundAttempt(ctx, req, res, intent)
-  sendJson(res, 200, { authorize_url: await flow.authorizeUrl(attempt) })
+  const authorizeUrl = await flow.authorizeUrl(attempt)
+  noteOutcome(res, { authorizeUrl })
+  sendJson(res, 200, { authorize_url: authorizeUrl })
 }
 
-async function linkToken(ctx: AuthContext, req: Request, res: Response, { access_token: token = '', code }: LinkBody): Promise<void> {
+async function linkToken(ctx: AuthContext, req: Request, res: Response, { access_token: token = '', ...body }: LinkBody): Promise<void> {
   const { key } = registeredProvider(ctx, req)
   const claims = getAuth(req)
   const session = sessionOf(req)
   const given = { provider: key, accessToken: token }
-  const isFinal = await acceptFinalCode(ctx, claims.sub, code)
+  const isFinal = await acceptFinal(ctx, { userId: claims.sub, session }, body)
   const { identity, isNew } = await linkWithToken(ctx, claims.sub, given, {
-    locale: localeOf(req, ctx.settings.defaultLocale),
+    locale: localeOf(ctx, req),
     isFinal,
     async check(ctx, user) {
       requireActive(user)
@@ -143,7 +139,7 @@ export async function finishLink(
   if (isApp(attempt.destination) || !(await isInSameSession(ctx, req, attempt)))
     return sendTicket(ctx, res, 'link_ticket', await issueLinkTicket(ctx, attempt, profile), attempt)
   const { identity } = await linkIdentity(ctx, attempt.userId, profile, {
-    locale: localeOf(req, ctx.settings.defaultLocale),
+    locale: localeOf(ctx, req),
     isFinal: attempt.isFinal,
     async check(ctx, user) {
       if (!user || !isAccountDigest(ctx.keys.state, user, attempt.digest)) throw new OAuthStateMismatchError()
@@ -174,7 +170,7 @@ function redeemRoute(ctx: AuthContext, guards: Guards, { base, before }: Deliver
     before: [...before, routeBudget(ctx, 'oauth_link_redeem'), guards.requireAuth(), sameSiteWhenByCookie(ctx), aliveSession(ctx)],
     body: Joi.object<RedeemBody>({ ticket: text(8192), refresh_token: text(4096).optional() }),
     handle: async (req, res, { ticket }) => {
-      const locale = localeOf(req, ctx.settings.defaultLocale)
+      const locale = localeOf(ctx, req)
       const { identity } = await redeemLinkTicket(ctx, { owner: ticketOwner(ctx, req), ticket, locale })
       noteOutcome(res, identity)
       sendJson(res, 200, identityBody(identity))

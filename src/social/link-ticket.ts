@@ -4,6 +4,7 @@ import type { Locale } from '../http/locale'
 import type { OAuthUser } from '../providers/provider-client'
 import { isAccountDigest } from '../session/account-digest'
 import { issueTicket, type TicketOwner, takeTicket } from '../session/tickets'
+import type { Finality } from '../step-up/finality'
 import type { SessionRecord } from '../store/auth-store'
 import { acceptProfile } from './accept-profile'
 import { type LinkedIdentity, linkIdentity, requireActive } from './link-identity'
@@ -25,21 +26,21 @@ export function issueLinkTicket(ctx: AuthContext, { userId, sessionId, digest, i
 }
 
 export interface LinkRedemption {
-  /** Null: somebody who may use no ticket. */
+  /** Null: a caller who may use no ticket. */
   owner: TicketOwner | null
   ticket: string
   locale?: Locale | undefined
 }
 
 /**
- * Links the identity of a ticket. The ticket is used up, whoever brings it.
- * @throws OAuthStateMismatchError for anybody but the account and session that began the link; InvalidTokenError for a session that has
+ * Links the identity of a ticket. Every attempt uses the ticket up.
+ * @throws OAuthStateMismatchError unless the account and session began the link; InvalidTokenError for a session that has
  *   ended; what `linkIdentity` throws
  */
 export async function redeemLinkTicket(ctx: AuthContext, { ticket, locale, owner }: LinkRedemption): Promise<LinkedIdentity> {
   const taken = await takeTicket(ctx, 'LINK_TICKET', ticket, owner)
   if (!owner) throw new OAuthStateMismatchError()
-  const { isFinal, ...identity } = JSON.parse(taken.carries ?? '{}') as Omit<OAuthUser, 'raw'> & { isFinal: boolean } // as it was issued
+  const { isFinal, ...identity } = JSON.parse(taken.carries ?? '{}') as Omit<OAuthUser, 'raw'> & { isFinal: Finality } // as it was issued
   return linkIdentity(
     ctx,
     owner.userId,

@@ -1,5 +1,7 @@
+import { hasPasswords } from '../config/has-passwords'
 import type { AuthContext } from '../context'
 import { ServiceUnavailableError, UnauthorizedError } from '../errors'
+import { mayActivate } from '../first-proof/activate-by-proof'
 import type { Evidence } from '../first-proof/evidence'
 import { announceTakeOver, type TakenOver } from '../first-proof/take-over'
 import type { Locale } from '../http/locale'
@@ -15,14 +17,14 @@ import { acceptProfile } from './accept-profile'
 import { createAccount } from './create-account'
 import { decideIdentity } from './decide-identity'
 import { identitiesOf } from './identities'
-import { linkByVerifiedEmail, mayActivate } from './link-by-verified-email'
+import { linkByVerifiedEmail } from './link-by-verified-email'
 import { logInLinked } from './log-in-linked'
 
 /** What happened beside the session; told to observers once it is committed. */
 export interface SocialLogin<Session extends OpenedSession> {
   result: Session | LoginChallenge | PostponedLogin
   did: 'logged_in' | 'linked' | 'created'
-  /** What the first registrant of an unproven address held, and lost. */
+  /** What a take-over removed from an account with an unverified address. */
   takenOver?: { user: UserRecord; what: TakenOver }
   /** The account waited for its activation until then. */
   isActivated?: boolean
@@ -104,12 +106,12 @@ async function tryOnce<Session extends OpenedSession>(
 
 /** The person may choose a password again, where there are any. */
 function withoutPassword<Session extends OpenedSession>(ctx: AuthContext, result: Session | LoginChallenge): Session | LoginChallenge {
-  return result.kind === 'session' && ctx.settings.localAccountsEnabled ? { ...result, passwordRequired: true } : result
+  return result.kind === 'session' && hasPasswords(ctx.settings) ? { ...result, passwordRequired: true } : result
 }
 
 /**
- * After a look for the identity. Two looks are not one: a first login in another tab may have committed between them, and
- * whoever holds the address is then this identity's own account.
+ * Runs after a lookup of the identity. A first login in another tab may have committed between the two lookups. Then the account
+ * of the address is this identity's own.
  */
 async function findByEmail(ctx: AuthContext, profile: OAuthUser): Promise<{ emailOwner: UserRecord | null; link: Link | null }> {
   if (profile.email === null) return { link: null, emailOwner: null }

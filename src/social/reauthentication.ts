@@ -16,6 +16,7 @@ import type { Guards } from '../guards/guards'
 import { routeBudget } from '../guards/route-budget'
 import { sameSiteWhenByCookie } from '../guards/same-site'
 import { shape, string } from '../http/description'
+import { noteOutcome } from '../http/outcome'
 import { type Route, withBody } from '../http/routes'
 import { sendJson, sendRedirect } from '../http/send'
 import { text } from '../http/validate'
@@ -66,7 +67,9 @@ export function reauthenticationRoute(ctx: AuthContext, guards: Guards, flow: Re
       const destination = destinationOfBody(ctx, body)
       await requireMethod(ctx, user, key)
       const attempt = beginBoundAttempt(ctx, req, res, { provider: key, purpose: 'reauthenticate', user, session, destination })
-      sendJson(res, 200, { authorize_url: await flow.authorizeUrl(attempt) })
+      const authorizeUrl = await flow.authorizeUrl(attempt)
+      noteOutcome(res, { authorizeUrl })
+      sendJson(res, 200, { authorize_url: authorizeUrl })
     },
   })
 }

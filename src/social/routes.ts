@@ -1,6 +1,6 @@
 import type { Request, RequestHandler, Response } from 'express'
-import Joi from 'joi'
 import type { AuthContext } from '../context'
+import { sendChallenge } from '../device/send-challenge'
 import { openFor, sendLogin, setLoginCookies } from '../device/send-login'
 import {
   AccountInactiveError,
@@ -14,7 +14,7 @@ import {
   UnauthorizedError,
   ValidationError,
 } from '../errors'
-import { acceptFinalCode, finalCode, finalCodeRefusals } from '../factor/final-code'
+import { acceptFinal, type FinalFields, finalBody, finalRefusals } from '../factor/final-code'
 import { evidenceOf } from '../first-proof/evidence'
 import { getAuth } from '../guards/current-auth'
 import type { Guards } from '../guards/guards'
@@ -29,7 +29,6 @@ import { sendEmpty, sendJson, sendRedirect } from '../http/send'
 import { text } from '../http/validate'
 import { wantsPage } from '../http/wants-page'
 import { openByCode } from '../oauth-code/issue-code'
-import { sendChallengePage } from '../pages/challenge-page'
 import { provesSignIn } from '../providers/new-sign-in'
 import { normalizeProfile } from '../providers/normalize-profile'
 import { isPassportProvider } from '../providers/passport-provider'
@@ -125,19 +124,18 @@ export function socialRoutes(ctx: AuthContext, guards: Guards): Route[] {
       describes: {
         summary: 'Unlink a provider from the account',
         answers: [done],
-        refuses: [UnauthorizedError, AccountInactiveError, OAuthAccountNotLinkedError, LastLoginMethodError, ...finalCodeRefusals],
+        refuses: [UnauthorizedError, AccountInactiveError, OAuthAccountNotLinkedError, LastLoginMethodError, ...finalRefusals(ctx)],
       },
       before: [routeBudget(ctx, 'oauth_unlink'), guards.requireAuth(), sameSiteWhenByCookie(ctx), freshSession(ctx)],
-      body: Joi.object<{ provider: string; code?: string; refresh_token?: string }>({
+      body: finalBody<FinalFields & { provider: string; refresh_token?: string }>(ctx, {
         provider: text(64),
-        code: finalCode,
         refresh_token: text(4096).optional(),
       }),
       handle: async (req, res, body) => {
-        const locale = localeOf(req, ctx.settings.defaultLocale)
-        const { sub: userId } = getAuth(req)
-        const isFinal = await acceptFinalCode(ctx, userId, body.code)
-        await unlinkIdentity(ctx, userId, body.provider, { locale, session: sessionOf(req), isFinal })
+        const locale = localeOf(ctx, req)
+        const [{ sub: userId }, session] = [getAuth(req), sessionOf(req)]
+        const isFinal = await acceptFinal(ctx, { userId, session }, body)
+        await unlinkIdentity(ctx, userId, body.provider, { locale, session, isFinal })
         sendEmpty(res)
       },
     }),
@@ -183,7 +181,7 @@ async function callback(ctx: AuthContext, flow: RedirectFlow, req: Request, res:
     const isProven = await withProviderErrors(ctx, [key, 'callback'], async () => provesSignIn(client, tokens, attempt.startedAt))
     return finishReauthentication(ctx, req, res, attempt, { identity: profile, isProven })
   }
-  const locale = askedLocale(req) ?? attempt.locale ?? localeOf(req, ctx.settings.defaultLocale)
+  const locale = askedLocale(ctx, req) ?? attempt.locale ?? localeOf(ctx, req)
   const { destination } = attempt
   const options = { locale, evidence: () => evidenceOf(ctx, req), attempt: login, destination }
   if (isApp(destination)) {
@@ -196,7 +194,7 @@ async function callback(ctx: AuthContext, flow: RedirectFlow, req: Request, res:
   await handOverTokens(ctx, result.userId, key, tokens)
   await clearEndedCookies(ctx, req, res)
   const target = successTarget(ctx.settings, destination)
-  if (target !== null && result.kind === 'challenge' && wantsPage(req)) return sendChallengePage(ctx, req, res, { ...result, target })
+  if (target !== null && result.kind === 'challenge' && wantsPage(req)) return sendChallenge(ctx, req, res, { ...result, target })
   if (target === null || result.kind === 'challenge') return sendLogin(ctx, res, result, ctx.settings.tokenDelivery)
   setLoginCookies(ctx, res, result)
   sendRedirect(res, target)

@@ -1,10 +1,10 @@
 import type { Request, Response } from 'express'
 import type { AuthContext } from '../context'
+import { sendChallenge } from '../device/send-challenge'
 import { sendRedirect } from '../http/send'
 import { wantsPage } from '../http/wants-page'
 import { withParameter } from '../http/with-parameter'
 import { codeOfChallenge, type IssuedCode } from '../oauth-code/issue-code'
-import { sendChallengePage } from '../pages/challenge-page'
 import type { AppDestination } from '../session/destination'
 import type { LoginChallenge } from '../session/finish-login'
 
@@ -17,7 +17,7 @@ export async function sendToApp(
   result: IssuedCode | LoginChallenge,
 ): Promise<void> {
   const target = app.redirectTo
-  if (result.kind === 'challenge' && wantsPage(req)) return sendChallengePage(ctx, req, res, { ...result, target })
+  if (result.kind === 'challenge' && wantsPage(req)) return sendChallenge(ctx, req, res, { ...result, target })
   const code = result.kind === 'challenge' ? await codeOfChallenge(ctx, app, result.mfaToken) : result.code
   sendRedirect(res, withParameter(target, 'code', code))
 }

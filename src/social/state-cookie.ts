@@ -3,9 +3,10 @@ import type { Request, Response } from 'express'
 import type { AuthContext } from '../context'
 import { clearCookie, readCookie, setCookie } from '../http/cookies'
 import { setCookieLines } from '../http/doubled-cookies'
-import { type Locale, matchLocale } from '../http/locale'
+import type { Locale } from '../http/locale'
 import { findKey, type KeyList } from '../keys'
 import type { Destination } from '../session/destination'
+import { type Finality, readFinality, writeFinality } from '../step-up/finality'
 import { writePostStates } from './post-states'
 import { sameText } from './same-text'
 
@@ -41,7 +42,7 @@ export interface BoundAttempt extends AttemptCore {
   /** Seconds since 1970. */
   readonly startedAt: number
   /** The start of a link showed a code of an old factor, so no link of a notice undoes it. */
-  readonly isFinal: boolean
+  readonly isFinal: Finality
 }
 
 /** What the callback may do with an attempt. */
@@ -85,13 +86,13 @@ function openAttempt(ctx: AuthContext, sealed: string): Attempt | null {
   const fields = sealed.split('.')
   const seal = fields.pop()
   const secret = findKey(ctx.keys.state, (key) => sameText(mac(ctx, key, fields), seal ?? null))
-  const attempt = secret === -1 ? null : attemptOf(fields, secret)
+  const attempt = secret === -1 ? null : attemptOf(ctx, fields, secret)
   return attempt && attempt.expiresAt > epochSeconds(ctx) ? attempt : null
 }
 
 /** Fields under our MAC are as `fieldsOf` wrote them, perhaps in a version before or after this one. */
-function attemptOf([purpose, provider, random, expiry, locale, ...rest]: string[], secret: number): Attempt | null {
-  const [expiresAt, language] = [Number(expiry), matchLocale(locale ?? '')]
+function attemptOf({ texts }: AuthContext, [purpose, provider, random, expiry, locale, ...rest]: string[], secret: number): Attempt | null {
+  const [expiresAt, language] = [Number(expiry), texts.find(locale ?? '')]
   const core = { provider: provider ?? '', random: random ?? '', expiresAt, secret, locale: language }
   if (purpose === 'login' && rest.length <= 1) return { ...core, purpose, destination: destinationOf(rest[0]) }
   const [user, digest, sessionId, startedAt, final, destination] = rest
@@ -104,7 +105,7 @@ function attemptOf([purpose, provider, random, expiry, locale, ...rest]: string[
     digest: digest ?? '',
     sessionId: sessionId || null,
     startedAt: Number(startedAt),
-    isFinal: final === 'final',
+    isFinal: readFinality(final),
     destination: destinationOf(destination),
   }
 }
@@ -120,7 +121,7 @@ function fieldsOf(attempt: Attempt): string[] {
   const last = destination ? [encoded(JSON.stringify(destination))] : []
   if (attempt.purpose === 'login') return [...core, ...last]
   const { userId, digest, sessionId, startedAt, isFinal } = attempt
-  return [...core, encoded(userId), digest, sessionId ?? '', String(startedAt), isFinal ? 'final' : '', ...last]
+  return [...core, encoded(userId), digest, sessionId ?? '', String(startedAt), writeFinality(isFinal), ...last]
 }
 
 function encoded(text: string): string {

@@ -33,7 +33,7 @@ export function tokenRoutes(ctx: AuthContext): Route[] {
       path: '/oauth/:provider/token',
       describes: {
         summary: 'Log in with an access token or an id_token that an app already has',
-        answers: [loginAnswer(tokenDelivery)],
+        answers: [loginAnswer(ctx, tokenDelivery)],
         refuses: [...accountRefusals, ...tokenRefusals, OAuthProviderNotConfiguredError],
       },
       loginShaped: true,
@@ -47,7 +47,7 @@ export function tokenRoutes(ctx: AuthContext): Route[] {
         .without('access_token', 'nonce'),
       handle: async (req, res, { access_token: accessToken = '', id_token: idToken, nonce }) => {
         const provider = String(req.params['provider'])
-        const locale = localeOf(req, ctx.settings.defaultLocale)
+        const locale = localeOf(ctx, req)
         const given = idToken === undefined ? { provider, accessToken } : { provider, idToken, nonce }
         const result = await logInWithToken(ctx, given, openFor(ctx, req), {
           locale,

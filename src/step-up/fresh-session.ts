@@ -49,8 +49,8 @@ export function freshSession(ctx: AuthContext): RequestHandler {
 }
 
 /**
- * Behind `freshSession`, where the second factor is what lets the request in: one that was added less than 24 hours ago counts only with a
- * credential that was shown after it. Whoever holds a stolen access token could have added it.
+ * For use behind `freshSession`, on requests that need the second factor. A factor younger than 24 hours counts only with a credential
+ * that was shown after it, because an attacker with a stolen access token could have added it.
  */
 export function freshSinceFactor(ctx: AuthContext): RequestHandler {
   const check = step((req) => refuseStale(ctx, sinceFactor(ctx, requestSessionOf(req)), ctx.settings.freshSessionSeconds))

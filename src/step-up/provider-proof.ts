@@ -50,8 +50,8 @@ export function issueConfirmationTicket(
 }
 
 /**
- * Uses the ticket up, whoever brings it. Returns what is to be asked inside the transaction that makes the session fresh.
- * @throws OAuthStateMismatchError for anybody but the account and the session that began
+ * Uses the ticket up in every case. Returns the check for the transaction that makes the session fresh.
+ * @throws OAuthStateMismatchError unless the account and the session began it
  */
 export async function takeConfirmationTicket(
   ctx: AuthContext,

@@ -4,23 +4,22 @@ import { EmailNotVerifiedError } from '../errors'
 import { describeStep } from '../http/description'
 import { step } from '../http/routes'
 import type { UserRecord } from '../store/auth-store'
+import { localized } from '../texts/localized'
 import { requestSessionOf } from './fresh-session'
 
 /**
- * Refuses to build a way in on an address that nobody has proven: somebody else may have registered it, and the first proof by its owner
- * would have to remove what was built. Only where the account can prove its address: there are a mailer and the column.
- * @throws EmailNotVerifiedError, whose details say which route helps
+ * Refuses to add a way to log in while the address is unverified. An attacker may have registered it, and the first verification by its
+ * owner would have to remove the addition. Applies only if the account can verify its address, with a mailer and the column.
+ * @throws EmailNotVerifiedError, whose details name the route to call
  */
 export function requireProvenAddress(ctx: AuthContext, user: UserRecord): void {
   const canProve = ctx.postman !== null && ctx.store.users.fields.has('emailVerifiedAt')
   if (!canProve || user.emailVerifiedAt !== null) return
-  throw new EmailNotVerifiedError({ details: { request: `${ctx.prefix}/email-verify/request` }, explains })
+  throw new EmailNotVerifiedError({
+    details: { request: `${ctx.prefix}/email-verify/request` },
+    explains: localized('error.prove_address_first'),
+  })
 }
-
-const explains = {
-  'en-US': 'Confirm your email address first: POST /email-verify/request sends you a mail.',
-  'pt-BR': 'Confirme seu e-mail primeiro: POST /email-verify/request envia uma mensagem para você.',
-} as const
 
 /** The same as a step of a route, behind `aliveSession` and before `freshSession`. */
 export function provenAddress(ctx: AuthContext): RequestHandler {

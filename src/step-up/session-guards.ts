@@ -63,7 +63,7 @@ function behindAuth(
   }
 }
 
-/** `requireMfa` lets it in: whoever holds a stolen access token could have added the factor to a session that was fresh before. */
+/** `requireMfa` accepts it, but an attacker with a stolen access token could have added the factor to a fresh session. */
 function isByFactor(req: Request): boolean {
   const auth = findRequestAuth(req)
   return (auth?.claims?.amr ?? auth?.session?.amr ?? []).some(isSecondFactor)

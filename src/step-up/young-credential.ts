@@ -1,11 +1,11 @@
 import type { AuthContext } from '../context'
 import { MfaFactorTooNewError } from '../errors'
 import { after } from '../session/instants'
-import type { UserRecord, UserStore } from '../store/auth-store'
+import type { PasskeyRecord, UserRecord, UserStore } from '../store/auth-store'
 
 const youngSeconds = 86_400
 
-/** Returns when a credential proves something, where that is still to come: 24 hours after it was added. Null where it proves something now. */
+/** Returns when a credential can confirm changes: 24 hours after it was added. Null: it already can. */
 export function usableAt({ now }: Pick<AuthContext, 'now'>, addedAt: Date): Date | null {
   const usable = after(addedAt, youngSeconds)
   return now() < usable ? usable : null
@@ -24,6 +24,12 @@ export function identityUsableAt(ctx: IdentityContext, user: Pick<UserRecord, 'c
 
 export interface IdentityContext extends Pick<AuthContext, 'now'> {
   readonly store: { readonly users: Pick<UserStore, 'fields'> } | null
+}
+
+/** No account is made with a passkey. @throws MfaFactorTooNewError where it was added less than 24 hours ago */
+export function refuseYoungPasskey(ctx: Pick<AuthContext, 'now'>, { createdAt }: Pick<PasskeyRecord, 'createdAt'>): void {
+  const usable = usableAt(ctx, createdAt)
+  if (usable) throw new MfaFactorTooNewError({ details: { usable_at: usable.toISOString() } })
 }
 
 /** True where the account's second factor is active, and was added less than 24 hours ago. No account is made with one. */

@@ -19,12 +19,12 @@ export interface PurgeOptions {
 const abandonedAfterMs = 7 * 86_400_000
 
 /**
- * Deletes rows that can no longer matter: one-shot tokens past their end, and sessions that ended or expired. A row that tells an
+ * Deletes rows that can no longer matter: one-shot tokens and email logins past their end, and sessions that ended or expired. A row that tells an
  * activated account from one that never was stays. Pending accounts that nobody activated go seven days after their last link expired. In
  * batches, each a statement of its own along an index,
  * so that it can run beside a live service and be stopped at any time; run it from a job of yours, once a day or hour.
  *
- * @returns how many rows of each table were deleted: `{ users, userTokens, sessions, auditLog }`, without the tables the store lacks, and
+ * @returns how many rows of each table were deleted: `{ users, userTokens, sessions, emailLogins, auditLog }`, without the tables the store lacks, and
  *   without `auditLog` where none was given
  * @throws ConfigurationError for a `before` that is no instant; ServiceUnavailableError when the database cannot be reached
  */
@@ -33,11 +33,11 @@ export async function purgeExpired(
   { before = new Date(), logger = consoleLogger, auditLog }: PurgeOptions = {},
 ): Promise<Record<string, number>> {
   if (!(before instanceof Date) || Number.isNaN(before.getTime())) throw new ConfigurationError('purgeExpired: `before` must be a Date.')
-  const { userTokens, sessions } = store
+  const { userTokens, sessions, emailLogins } = store
   const deleted: Record<string, number> = {}
   // Before the token rows, which say when an account was abandoned.
   if (store.users.deleteAbandoned) deleted['users'] = await deleteAbandoned(store.users, before, logger)
-  for (const [name, table] of Object.entries({ userTokens, sessions })) {
+  for (const [name, table] of Object.entries({ userTokens, sessions, emailLogins })) {
     if (table) deleted[name] = await emptyInBatches(deletionOf(name, table), before)
   }
   if (auditLog) deleted['auditLog'] = await auditLog.purge()

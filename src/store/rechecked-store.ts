@@ -1,4 +1,13 @@
-import type { AuthStore, IdentityStore, SessionStore, UserFilter, UserStore, UserTokenStore } from './auth-store'
+import type {
+  AuthStore,
+  EmailLoginStore,
+  IdentityStore,
+  PasskeyStore,
+  SessionStore,
+  UserFilter,
+  UserStore,
+  UserTokenStore,
+} from './auth-store'
 import { meetsFilter } from './meets-filter'
 
 /** Told of the verb whose answer was not what was asked for; never of a value. */
@@ -11,13 +20,15 @@ export type ReportMismatch = (verb: string) => void
  */
 export function recheckedStore(store: AuthStore, report: ReportMismatch): AuthStore {
   const recheck = recheckWith(report)
-  const { identities, recoveryCodes, sessions } = store
+  const { identities, recoveryCodes, passkeys, sessions, emailLogins } = store
   return {
     users: usersOf(store.users, recheck),
     userTokens: userTokensOf(store.userTokens, recheck),
     ...(identities && { identities: identitiesOf(identities, recheck) }),
     ...(recoveryCodes && { recoveryCodes }),
+    ...(passkeys && { passkeys: passkeysOf(passkeys, recheck) }),
     ...(sessions && { sessions: sessionsOf(sessions, recheck) }),
+    ...(emailLogins && { emailLogins: emailLoginsOf(emailLogins, recheck) }),
     transaction: (work, options) => store.transaction((inside) => work(recheckedStore(inside, report)), options),
     ...(store.afterCommit && { afterCommit: (effect) => store.afterCommit?.(effect) }),
   }
@@ -54,7 +65,7 @@ function usersOf(users: UserStore, { only, inserted }: Recheck): UserStore {
     ...(users.hostFields && { hostFields: users.hostFields }),
     find: async (id) => only('users.find', await users.find(id), (user) => user.id === id),
     findByEmail: async (email) => only('users.findByEmail', await users.findByEmail(email), (user) => user.email === email),
-    // The hash too: "insert, or return who has the address" would sign a stranger in to that account.
+    // The hash too: "insert, or return who has the address" would sign another person in to that account.
     insert: async (user, origin) =>
       inserted(
         'users.insert',
@@ -109,6 +120,30 @@ function identitiesOf(identities: IdentityStore, { only, inserted }: Recheck): I
   }
 }
 
+function passkeysOf(passkeys: PasskeyStore, { only, inserted }: Recheck): PasskeyStore {
+  return {
+    findWithUser: async (credentialId) =>
+      only(
+        'passkeys.findWithUser',
+        await passkeys.findWithUser(credentialId),
+        ({ passkey, user }) => passkey.credentialId === credentialId && (user === null || passkey.userId === user.id),
+      ),
+    listForUser: async (userId) =>
+      (await passkeys.listForUser(userId)).filter((row) => only('passkeys.listForUser', row, (passkey) => passkey.userId === userId)),
+    insert: async (passkey) =>
+      inserted(
+        'passkeys.insert',
+        await passkeys.insert(passkey),
+        (row) => row.userId === passkey.userId && row.credentialId === passkey.credentialId && row.publicKey === passkey.publicKey,
+      ),
+    recordUse: (use) => passkeys.recordUse(use),
+    recordLogin: async (use, spent) =>
+      only('passkeys.recordLogin', await passkeys.recordLogin(use, spent), (user) => user.id === use.userId && user.isActive),
+    rename: (id, userId, name) => passkeys.rename(id, userId, name),
+    deleteForUser: (userId, id) => passkeys.deleteForUser(userId, id),
+  }
+}
+
 function userTokensOf(userTokens: UserTokenStore, { only }: Recheck): UserTokenStore {
   return {
     insert: (token) => userTokens.insert(token),
@@ -144,6 +179,19 @@ function sessionsOf(sessions: SessionStore, { only }: Recheck): SessionStore {
     revoke: (wanted, at) => sessions.revoke(wanted, at),
     revokeForUser: (userId, at, options) => sessions.revokeForUser(userId, at, options),
     deleteExpired: (expired) => sessions.deleteExpired(expired),
+  }
+}
+
+function emailLoginsOf(emailLogins: EmailLoginStore, { only }: Recheck): EmailLoginStore {
+  return {
+    insert: (login) => emailLogins.insert(login),
+    find: async (wanted) => only('emailLogins.find', await emailLogins.find(wanted), (login) => meets(login, wanted)),
+    countTry: async (id, most, at) => only('emailLogins.countTry', await emailLogins.countTry(id, most, at), (login) => login.id === id),
+    consume: (id, at) => emailLogins.consume(id, at),
+    listOpen: async (email, at) =>
+      (await emailLogins.listOpen(email, at)).filter((row) => only('emailLogins.listOpen', row, (login) => login.email === email)),
+    consumeAllForEmail: (email, at) => emailLogins.consumeAllForEmail(email, at),
+    deleteExpired: (expired) => emailLogins.deleteExpired(expired),
   }
 }
 

@@ -2,7 +2,9 @@ import { createHash, randomUUID } from 'node:crypto'
 import type {
   AuthStore,
   CompleteStore,
+  EmailLoginRecord,
   NewIdentity,
+  NewPasskey,
   NewUser,
   Rotation,
   SessionRecord,
@@ -51,6 +53,24 @@ export function newIdentity(userId: string, overrides: Partial<NewIdentity> = {}
   }
 }
 
+export function newPasskey(userId: string, overrides: Partial<NewPasskey> = {}): NewPasskey {
+  return {
+    userId,
+    userHandle: 'u'.repeat(43),
+    credentialId: freshHash(),
+    publicKey: 'pQECAyYgASFYIA',
+    signCount: 0,
+    transports: 'hybrid internal',
+    isBackupEligible: true,
+    isBackedUp: false,
+    aaguid: 'ea9b8d66-4d01-1d21-3ce4-b6b48cb575d4',
+    name: 'Zoë’s phone',
+    createdAt: AT,
+    lastUsedAt: null,
+    ...overrides,
+  }
+}
+
 export function newUserToken(userId: string, overrides: Partial<UserTokenRecord> = {}): Omit<UserTokenRecord, 'id'> {
   const { id: _, ...rest } = { id: '', ...overrides }
   return {
@@ -93,6 +113,31 @@ export function newSession(userId: string, overrides: Partial<SessionRecord> = {
   }
 }
 
+export function newEmailLogin(overrides: Partial<EmailLoginRecord> = {}): EmailLoginRecord {
+  return {
+    id: randomUUID(),
+    email: `${randomUUID()}@example.test`,
+    tokenHash: freshHash(),
+    codeHash: freshHash(),
+    tries: 0,
+    returnTo: '/orders?page=2',
+    ip: '2001:db8::1',
+    userAgent: 'Agent/1.0',
+    createdAt: AT,
+    expiresAt: later(60_000),
+    usedAt: null,
+    sessionId: null,
+    isKnownDevice: false,
+    ...overrides,
+  }
+}
+
+export async function withEmailLogin(store: CompleteStore, overrides: Partial<EmailLoginRecord> = {}): Promise<EmailLoginRecord> {
+  const login = newEmailLogin(overrides)
+  await store.emailLogins.insert(login)
+  return login
+}
+
 /** No field of the one has its value in the other; what may be null is null in the empty one. */
 export const FULL_USER: Omit<NewUser, 'email' | 'isActive'> = {
   createdAt: later(1),
@@ -127,6 +172,15 @@ export const FULL_IDENTITY = { email: 'someone@example.test', emailVerified: tru
 export const EMPTY_IDENTITY = { email: null, emailVerified: null, name: null, picture: null }
 
 export const FULL_SESSION = { generation: 7, rotatedAt: AT } // `newSession` fills the others
+export const FULL_EMAIL_LOGIN = { tries: 3, usedAt: later(1), sessionId: randomUUID(), isKnownDevice: true } // `newEmailLogin` fills the others
+export const EMPTY_EMAIL_LOGIN = {
+  tokenHash: null,
+  codeHash: null,
+  returnTo: null,
+  ip: null,
+  userAgent: null,
+}
+
 export const EMPTY_SESSION = {
   rotatedAt: null,
   amr: '',

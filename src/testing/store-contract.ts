@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import type { AuthStore, CompleteStore } from '../store/auth-store'
+import { EMAIL_LOGIN_CASES } from './email-login-cases'
 import { hostFieldCases } from './host-field-cases'
 import { IDENTITY_CASES } from './identity-cases'
 import { LOGIN_CASES } from './login-cases'
+import { PASSKEY_CASES } from './passkey-cases'
 import { RECOVERY_CODE_CASES } from './recovery-code-cases'
 import { ROTATION_CASES } from './rotation-cases'
 import { SESSION_CASES } from './session-cases'
@@ -11,7 +13,7 @@ import { USER_CASES } from './user-cases'
 import { USER_LIST_CASES } from './user-list-cases'
 import { USER_TOKEN_CASES } from './user-token-cases'
 
-type OptionalTable = 'identities' | 'recoveryCodes' | 'sessions'
+type OptionalTable = 'identities' | 'recoveryCodes' | 'passkeys' | 'sessions' | 'emailLogins'
 
 export interface StoreContractOptions {
   /** May return the same store every time: each case works on users of its own, and expects no empty store. */
@@ -59,8 +61,10 @@ const SECTIONS: readonly { table: OptionalTable | null; cases: Cases }[] = [
   { table: null, cases: USER_TOKEN_CASES },
   { table: 'identities', cases: IDENTITY_CASES },
   { table: 'recoveryCodes', cases: RECOVERY_CODE_CASES },
+  { table: 'passkeys', cases: PASSKEY_CASES },
   { table: 'sessions', cases: SESSION_CASES },
   { table: 'sessions', cases: ROTATION_CASES },
+  { table: 'emailLogins', cases: EMAIL_LOGIN_CASES },
   { table: null, cases: UNIT_CASES },
 ]
 

@@ -11,7 +11,7 @@ export interface SubjectBudgets {
 /** A plain budget is that of `plain`, else of each; or one each (left out: the default), or none. */
 export type SubjectBudgetsInput = Budget | { pair?: Budget | false; email?: Budget | false; client?: Budget | false } | false
 
-/** What a known device of an account may use, apart from what strangers use up. */
+/** The rate limits of a known device of an account, separate from those of unknown clients. */
 export interface DeviceBudgets {
   readonly login: Budget | false
   /** TOTP codes, and as many recovery codes. */

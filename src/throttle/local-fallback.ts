@@ -71,7 +71,7 @@ function createGuard(shared: CounterStore, options: GuardOptions): Guard {
     incrementThere,
     async increment(key, windowSeconds, limit) {
       const there = await incrementThere(key, windowSeconds, limit)
-      // Whoever can make the shared store late would otherwise buy a fresh budget by it.
+      // Otherwise an attacker who can slow the shared store down would get a new rate limit.
       if (there && limit !== undefined && there.count >= limit) spentThere.hold(key, windowSeconds, { ...there, limit })
       if (there && !local.holds(key)) return there
       if (!there && !local.holds(key)) await adoptSpent(key, windowSeconds, limit)

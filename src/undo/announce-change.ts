@@ -3,6 +3,7 @@ import type { Locale } from '../http/locale'
 import { takeChange } from '../limits/take-change'
 import { issueLink, type LinkToken, leadsSomewhere } from '../mailbox/email-link'
 import { reserveNotice } from '../mailbox/send-mail'
+import type { Finality } from '../step-up/finality'
 import type { UserRecord } from '../store/auth-store'
 import { openPoints, pointBefore, type UndoableChange, writePoint } from './undo-point'
 
@@ -18,8 +19,10 @@ export interface ChangeNotice {
 export interface BeforeChange {
   /** The locked row, as it is before the change. */
   readonly user: UserRecord
-  /** The request showed a second factor that is older than a day: no link undoes the change (contract 24.6). */
-  readonly isFinal?: boolean | undefined
+  /** The request showed a factor that is older than a day: no link undoes the change (contract 24.6). */
+  readonly isFinal?: Finality | undefined
+  /** The passkey that is added or removed, by its digest. */
+  readonly passkey?: string | undefined
   /** A recovery code confirmed it. The notice says so, and there is no mail of its own about the code. */
   readonly usedRecoveryCode?: boolean | undefined
   /** Where the change turned out to be another one than announced. */
@@ -30,8 +33,8 @@ export interface BeforeChange {
 export type LeaveUndoPoint = (ctx: AuthContext, before: BeforeChange) => Promise<void>
 
 /**
- * Makes a change to what lets a person in, and tells the owner after its commit. The notice goes to the address that the account had
- * before. Where that address is proven, it carries a link that undoes the change.
+ * Changes how a person signs in, and sends the owner a notice after the commit. The notice goes to the address that the account had
+ * before. If that address is verified, the notice has an undo link.
  * @throws TooManyRequestsError after ten such changes in a day, ServiceUnavailableError when the notice cannot be queued; nothing has
  *   changed then. And what the change throws
  */
@@ -45,9 +48,9 @@ export async function announceChange<T>(
   const place = await reserveOr(ctx, taken.giveBack)
   const left: Left[] = [] // the last one counts: a repeated unit leaves its point again
   try {
-    const result = await change(async (ctx, { user, isFinal = false, usedRecoveryCode = false, topic = announced }) => {
-      const link = await leavePoint(ctx, user, { topic, provider, isFinal })
-      left.push({ user, topic, confirmed: { link, isFinal, usedRecoveryCode } })
+    const result = await change(async (ctx, { user, isFinal = false, passkey, usedRecoveryCode = false, topic = announced }) => {
+      const link = await leavePoint(ctx, user, { topic, provider, passkey, isFinal })
+      left.push({ user, topic, confirmed: { link, isFinal: isFinal !== false, usedRecoveryCode } })
     })
     const point = left.at(-1)
     if (point) place.mail(point.user, point.topic, { ...point.confirmed, locale, provider })
@@ -76,14 +79,20 @@ async function reserveOr(ctx: AuthContext, giveBack: () => Promise<void>) {
   }
 }
 
+interface PointOf extends Pick<BeforeChange, 'passkey'> {
+  readonly topic: UndoableChange
+  readonly provider?: string | null | undefined
+  readonly isFinal: Finality
+}
+
 /** Null: no link undoes this change. */
 async function leavePoint(
   ctx: AuthContext,
   user: UserRecord,
-  { topic, provider = null, isFinal }: { topic: UndoableChange; provider?: string | null | undefined; isFinal: boolean },
+  { topic, provider = null, passkey, isFinal }: PointOf,
 ): Promise<LinkToken | null> {
   if (!canUndo(ctx) || user.emailVerifiedAt === null) return null
-  const point = pointBefore(user, { change: topic, provider, isFinal }, await openPoints(ctx, user.id))
+  const point = pointBefore(user, { change: topic, provider, passkey, isFinal }, await openPoints(ctx, user.id))
   const link = await issueLink(ctx, user.id, 'UNDO', writePoint(point))
   // The row of a final change tells a later undo what to leave alone. Nobody learns its token.
   return isFinal ? null : link

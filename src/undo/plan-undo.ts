@@ -1,5 +1,6 @@
-import type { IdentityRecord, UserRecord } from '../store/auth-store'
-import { type FactorState, factorOf, noFactor, type StoredUndoPoint } from './undo-point'
+import { passkeyDigest } from '../step-up/finality'
+import type { IdentityRecord, PasskeyRecord, UserRecord } from '../store/auth-store'
+import { type FactorState, factorOf, noFactor, type StoredUndoPoint, type UndoableChange } from './undo-point'
 
 /** What an undo makes of an account. */
 export interface UndoPlan {
@@ -9,6 +10,8 @@ export interface UndoPlan {
   /** The registration keys of identities that are removed. */
   readonly removedProviders: readonly string[]
   readonly keptIdentities: readonly IdentityRecord[]
+  readonly removedPasskeys: readonly PasskeyRecord[]
+  readonly keptPasskeys: readonly PasskeyRecord[]
 }
 
 /**
@@ -18,13 +21,17 @@ export interface UndoPlan {
  * @param open the account's open points, oldest first, among them `point`
  */
 export function planUndo(
-  { user, identities }: { user: UserRecord; identities: readonly IdentityRecord[] },
+  { user, identities, passkeys }: AccountAsItIs,
   point: StoredUndoPoint,
   open: readonly StoredUndoPoint[],
 ): UndoPlan {
   const oldest = open.find(({ isFinal }) => !isFinal) ?? point
   const since = open.slice(open.indexOf(oldest))
-  const { factor, final, openSince } = followFinal(user, since)
+  const isOld = (digest: string) => {
+    const passkey = passkeys.find((one) => passkeyDigest(one) === digest)
+    return !passkey || passkey.createdAt < oldest.createdAt
+  }
+  const { factor, final, openSince } = followFinal(user, since, isOld)
   const isUnchanged = isSameFactor(factor, factorOf(user))
   const isKept = ({ provider, createdAt }: IdentityRecord) => {
     // Asked before the dates: a column of a host may keep whole seconds.
@@ -32,13 +39,30 @@ export function planUndo(
     return linking ? final.has(linking) : createdAt < oldest.createdAt
   }
   const kept = identities.filter(isKept)
+  const keptPasskeys = passkeys.filter((passkey) => {
+    const adding = addingOf(since, passkeyDigest(passkey))
+    return adding ? final.has(adding) : passkey.createdAt < oldest.createdAt
+  })
   return {
     email: point.email,
     factor: isUnchanged ? factorOf(user) : factor, // its codes that were used since stay used
     keepsRecoveryCodes: isUnchanged && openSince.every(({ change }) => change !== 'recovery_codes_regenerated'),
     removedProviders: identities.filter((identity) => !kept.includes(identity)).map(({ provider }) => provider),
     keptIdentities: kept,
+    removedPasskeys: passkeys.filter((passkey) => !keptPasskeys.includes(passkey)),
+    keptPasskeys,
   }
+}
+
+/** What there is to undo. */
+interface AccountAsItIs {
+  readonly user: UserRecord
+  readonly identities: readonly IdentityRecord[]
+  readonly passkeys: readonly PasskeyRecord[]
+}
+
+function addingOf(since: readonly StoredUndoPoint[], digest: string): StoredUndoPoint | undefined {
+  return since.findLast(({ change, passkey }) => change === 'passkey_added' && passkey === digest)
 }
 
 interface Followed {
@@ -51,25 +75,33 @@ interface Followed {
 }
 
 /**
- * A final change stays only if the factor that confirmed it stays, too. A thief's own factor is older than a day tomorrow: what it
- * confirms then goes with it.
+ * A final change stays only if the factor or passkey that confirmed it stays, too. An attacker's own factor is older than 24 hours a day
+ * later. If it is removed, so are the changes that it confirmed.
  */
-function followFinal(user: UserRecord, since: readonly StoredUndoPoint[]): Followed {
+function followFinal(user: UserRecord, since: readonly StoredUndoPoint[], isOld: (passkey: string) => boolean): Followed {
   let factor = since[0]?.factor ?? noFactor
   let openSince: StoredUndoPoint[] = []
   const final = new Set<StoredUndoPoint>()
+  const isConfirmed = ({ isFinal, factor: own }: StoredUndoPoint) => {
+    if (isFinal === true) return own.totpSecret !== null && own.totpSecret === factor.totpSecret
+    if (isFinal === false) return false
+    const adding = addingOf(since, isFinal)
+    return adding ? final.has(adding) : isOld(isFinal)
+  }
   since.forEach((point, place) => {
-    if (!point.isFinal || point.factor.totpSecret === null || point.factor.totpSecret !== factor.totpSecret) {
+    if (!isConfirmed(point)) {
       openSince.push(point)
       return
     }
     final.add(point)
-    if (point.change !== 'mfa_replaced' && point.change !== 'mfa_disabled') return
+    if (!factorChanges.has(point.change)) return
     factor = point.change === 'mfa_disabled' ? noFactor : (since[place + 1]?.factor ?? factorOf(user))
     openSince = []
   })
   return { factor, final, openSince }
 }
+
+const factorChanges: ReadonlySet<UndoableChange> = new Set(['mfa_enabled', 'mfa_replaced', 'mfa_disabled'])
 
 function isSameFactor(one: FactorState, other: FactorState): boolean {
   return one.totpSecret === other.totpSecret && one.totpEnabledAt?.getTime() === other.totpEnabledAt?.getTime()

@@ -1,7 +1,7 @@
 import type { Request, Response } from 'express'
 import Joi from 'joi'
 import type { AuthContext } from '../context'
-import { InvalidTokenError, type LocalizedText } from '../errors'
+import { InvalidTokenError } from '../errors'
 import { routeBudget } from '../guards/route-budget'
 import { type Answer, flag, shape, string } from '../http/description'
 import { localeOf } from '../http/locale'
@@ -49,20 +49,15 @@ const undoAnswer: Answer = {
 }
 
 async function undo(ctx: AuthContext, req: Request, res: Response, token: string): Promise<void> {
-  const locale = localeOf(req, ctx.settings.defaultLocale)
+  const locale = localeOf(ctx, req)
   const result = await undoChanges(ctx, { token, locale })
   await clearEndedCookies(ctx, req, res)
-  sendJson(res, 200, { message: messages[result.isOpen ? 'open' : 'closed'][locale], address_restored: result.addressRestored })
+  sendJson(res, 200, {
+    message: ctx.texts.say(locale, result.isOpen ? 'message.undone' : 'message.undone_closed'),
+    address_restored: result.addressRestored,
+  })
 }
 
 function pageOf({ isOpen, left }: UndoResult) {
   return isOpen ? { page: 'undone' as const, items: left } : { page: 'undone_without_address' as const }
-}
-
-const messages: Record<'open' | 'closed', LocalizedText> = {
-  open: { 'en-US': 'The changes were undone.', 'pt-BR': 'As alterações foram desfeitas.' },
-  closed: {
-    'en-US': 'The changes were undone, and the account is closed until our support has looked at it.',
-    'pt-BR': 'As alterações foram desfeitas, e a conta fica fechada até que o nosso suporte a verifique.',
-  },
 }

@@ -1,15 +1,19 @@
-import { type AuthContext, unitOfWork } from '../context'
+import { randomUUID } from 'node:crypto'
+import { hasPasswords } from '../config/has-passwords'
+import { type AuthContext, passkeysOf, unitOfWork } from '../context'
 import { InvalidTokenError } from '../errors'
 import type { Locale } from '../http/locale'
 import { findLink, issueLink, type LinkToken, spendLink } from '../mailbox/email-link'
+import { emailLoginsOf, endOneShots } from '../mailbox/email-logins-of'
+import { issueEmailLogin } from '../mailbox/issue-email-login'
 import { refusesEmailLink } from '../mailbox/refuses-email-link'
 import { mailLink, mailNotice } from '../mailbox/send-mail'
 import { unusablePassword } from '../passwords/unusable-password'
 import { endOtherSessions } from '../session/log-out'
-import { DuplicateRecordError, type UserRecord, type UserTokenRecord } from '../store/auth-store'
+import { DuplicateRecordError, type PasskeyStore, type UserRecord, type UserTokenRecord } from '../store/auth-store'
 import { planUndo, type UndoPlan } from './plan-undo'
 import { openPoints, type StoredUndoPoint } from './undo-point'
-import { whatIsLeft } from './what-is-left'
+import { type MailedWay, whatIsLeft } from './what-is-left'
 
 export interface UndoInput {
   /** The plaintext of the link in a notice. */
@@ -34,30 +38,37 @@ interface Undone {
   readonly plan: UndoPlan
   readonly addressRestored: boolean
   readonly isOpen: boolean
-  readonly reset: LinkToken | null
+  readonly byMail: MailedWay
+  /** The link of the mail: to a new password, else to a login. Null: there is none. */
+  readonly way: Pick<LinkToken, 'url' | 'expiresAt'> | null
 }
 
 /**
- * Takes an account back by the link of a notice (contract 24.6): its address and second factor are what they were, what was added since
- * is removed, and every session, link and password ends. Points of earlier changes stay, so that a thief's own link takes back only
- * what came after it.
+ * Undoes changes of an account by the link of a notice (contract 24.6). Restores its address and second factor, removes what was added
+ * since, and invalidates the password, every session and every link. Undo points of earlier changes stay, so that an attacker's own link
+ * undoes only what came after it.
  * @throws InvalidTokenError
  */
 export async function undoChanges(ctx: AuthContext, { token, locale = ctx.settings.defaultLocale }: UndoInput): Promise<UndoResult> {
   const { link, user, point } = await findUndo(ctx, token)
-  const mayReset = ctx.settings.localAccountsEnabled && !(await refusesEmailLink(ctx, { ...user, email: point.email }))
-  const undone = await undoOrAgain(ctx, link, mayReset)
+  const undone = await undoOrAgain(ctx, link, await mailedWay(ctx, { ...user, email: point.email }))
   announce(ctx, undone, locale)
   const { addressRestored, isOpen, plan } = undone
-  return { userId: user.id, addressRestored, isOpen, left: isOpen ? whatIsLeft(plan, mayReset, locale) : [] }
+  return { userId: user.id, addressRestored, isOpen, left: isOpen ? whatIsLeft(ctx, plan, undone.byMail, locale) : [] }
 }
 
 /** What the page of the link shows before anything happens. Spends nothing. @throws InvalidTokenError */
 export async function previewUndo(ctx: AuthContext, token: string, locale: Locale): Promise<readonly string[]> {
   const { user, point, open } = await findUndo(ctx, token)
-  const plan = planUndo({ user, identities: await identitiesOf(ctx, user.id) }, point, open)
-  const mayReset = ctx.settings.localAccountsEnabled && !(await refusesEmailLink(ctx, { ...user, email: point.email }))
-  return whatIsLeft(plan, mayReset, locale)
+  const plan = await planFor(ctx, user, point, open)
+  return whatIsLeft(ctx, plan, await mailedWay(ctx, { ...user, email: point.email }), locale)
+}
+
+/** How a mail lets the owner in: by a new password where there are passwords, else by a login. Not where the host lets no mail in. */
+async function mailedWay(ctx: AuthContext, user: UserRecord): Promise<MailedWay> {
+  const hasWay = hasPasswords(ctx.settings) || ctx.settings.emailLogin !== 'off'
+  if (!hasWay || (await refusesEmailLink(ctx, user))) return null
+  return hasPasswords(ctx.settings) ? 'password' : 'email_login'
 }
 
 async function findUndo(
@@ -72,13 +83,24 @@ async function findUndo(
   return { link, user, point, open }
 }
 
-async function identitiesOf(ctx: AuthContext, userId: string) {
-  return (await ctx.store.identities?.listForUser(userId)) ?? []
+async function planFor(ctx: AuthContext, user: UserRecord, point: StoredUndoPoint, open: readonly StoredUndoPoint[]): Promise<UndoPlan> {
+  const identities = (await ctx.store.identities?.listForUser(user.id)) ?? []
+  const passkeys = (await passkeysIn(ctx, open)?.listForUser(user.id)) ?? []
+  const plan = planUndo({ user, identities, passkeys }, point, open)
+  return ctx.settings.passkeysEnabled ? plan : { ...plan, keptPasskeys: [] } // they sign nobody in
+}
+
+/**
+ * Also while `passkeysEnabled` is off, where a change is about a passkey: an attacker's would sign in again once the setting is on. Without
+ * such a change the table may not be there.
+ */
+function passkeysIn(ctx: AuthContext, open: readonly StoredUndoPoint[]): PasskeyStore | null | undefined {
+  return open.some(({ passkey }) => passkey !== undefined) ? ctx.store.passkeys : passkeysOf(ctx)
 }
 
 /** The address may be taken between our look and our write; then the second try sees that. */
-async function undoOrAgain(ctx: AuthContext, link: UserTokenRecord, mayReset: boolean): Promise<Undone> {
-  const undo = () => unitOfWork(ctx, (ctx) => undoInUnit(ctx, link, mayReset))
+async function undoOrAgain(ctx: AuthContext, link: UserTokenRecord, byMail: MailedWay): Promise<Undone> {
+  const undo = () => unitOfWork(ctx, (ctx) => undoInUnit(ctx, link, byMail))
   try {
     return await undo()
   } catch (error) {
@@ -87,7 +109,7 @@ async function undoOrAgain(ctx: AuthContext, link: UserTokenRecord, mayReset: bo
   }
 }
 
-async function undoInUnit(ctx: AuthContext, link: UserTokenRecord, mayReset: boolean): Promise<Undone> {
+async function undoInUnit(ctx: AuthContext, link: UserTokenRecord, byMail: MailedWay): Promise<Undone> {
   const before = await ctx.store.users.lock(link.userId)
   if (!before) throw new InvalidTokenError()
   const open = await openPoints(ctx, before.id)
@@ -97,13 +119,24 @@ async function undoInUnit(ctx: AuthContext, link: UserTokenRecord, mayReset: boo
   await spendLink(ctx, link, 'UNDO')
   for (const { tokenHash } of open.slice(place + 1)) await ctx.store.userTokens.consume(tokenHash, 'UNDO', ctx.now())
 
-  const plan = planUndo({ user: before, identities: await identitiesOf(ctx, before.id) }, point, open)
+  const plan = await planFor(ctx, before, point, open)
   const holder = await ctx.store.users.findByEmail(plan.email)
   const addressRestored = holder === null || holder.id === before.id
-  const isOpen = addressRestored && before.isActive && (mayReset || plan.keptIdentities.length > 0)
+  const isOpen = addressRestored && before.isActive && (byMail !== null || plan.keptIdentities.length + plan.keptPasskeys.length > 0)
   const after = await takeBack(ctx, before, plan, { addressRestored, isOpen })
-  const reset = isOpen && mayReset ? await issueLink(ctx, before.id, 'PASSWORD_RESET') : null
-  return { before, after, plan, addressRestored, isOpen, reset }
+  const way = isOpen ? await issueWay(ctx, after, byMail) : null
+  return { before, after, plan, addressRestored, isOpen, byMail, way }
+}
+
+/** A code works in a browser that asked for it, and nobody asked here: where codes alone are mailed, the person asks for one. */
+async function issueWay(ctx: AuthContext, { id, email }: UserRecord, byMail: MailedWay): Promise<Undone['way']> {
+  if (byMail === 'password') return issueLink(ctx, id, 'PASSWORD_RESET')
+  const emailLogins = emailLoginsOf(ctx)
+  if (byMail === null || !emailLogins || ctx.settings.emailLogin === 'code') return null
+  // Requests of other clients for this address must not invalidate it.
+  const login = { id: randomUUID(), email, returnTo: null, sessionId: null, isKnownDevice: true, carries: 'link' } as const
+  const { url, expiresAt } = await issueEmailLogin(ctx, emailLogins, login)
+  return url === null ? null : { url, expiresAt }
 }
 
 async function takeBack(
@@ -126,21 +159,24 @@ async function takeBack(
   await ctx.store.users.update(before.id, changes)
   if (!plan.keepsRecoveryCodes) await ctx.store.recoveryCodes?.deleteForUser(before.id)
   for (const provider of plan.removedProviders) await ctx.store.identities?.deleteForUser(before.id, provider)
-  await ctx.store.userTokens.consumeAllForUser(before.id, now)
+  for (const { id } of plan.removedPasskeys) await ctx.store.passkeys?.deleteForUser(before.id, id)
+  await endOneShots(ctx, before)
+  if (plan.email !== before.email) await emailLoginsOf(ctx)?.consumeAllForEmail(plan.email, now)
   await endOtherSessions(ctx, before.id)
   return { ...before, ...changes }
 }
 
-function announce(ctx: AuthContext, { before, after, plan, addressRestored, isOpen, reset }: Undone, locale: Locale): void {
+function announce(ctx: AuthContext, { before, after, plan, addressRestored, isOpen, byMail, way }: Undone, locale: Locale): void {
   const { id: userId } = before
   ctx.events.emit('undo.used', { userId, addressRestored })
   if (before.isActive && !isOpen) ctx.events.emit('undo.conflict', { userId })
   for (const provider of plan.removedProviders) ctx.events.emit('identity.unlinked', { userId, provider })
+  for (const { id: passkeyId } of plan.removedPasskeys) ctx.events.emit('passkey.removed', { userId, passkeyId })
   if (before.totpEnabledAt !== null && after.totpEnabledAt === null) ctx.events.emit('mfa.disabled', { userId })
   if (before.email !== after.email) ctx.events.emit('email.changed', { userId })
   if (!addressRestored) return // nobody who reads either address is known to own the account
-  const left = whatIsLeft(plan, reset !== null, locale)
-  if (reset) mailLink(ctx, after, 'account_restored', reset, locale, { items: left })
+  const left = whatIsLeft(ctx, plan, byMail, locale)
+  if (way) mailLink(ctx, after, 'account_restored', way, locale, { items: left })
   else if (isOpen) mailNotice(ctx, after, 'account_restored', locale, { items: left })
   const isElsewhere = before.email !== after.email && before.email !== nowhere(userId)
   if (isElsewhere) mailNotice(ctx, before, 'address_taken_back', locale)

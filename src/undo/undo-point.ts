@@ -1,5 +1,6 @@
 import type { AuthContext } from '../context'
 import type { NoticeTopic } from '../mail/topics'
+import type { Finality } from '../step-up/finality'
 import type { UserRecord, UserTokenRecord } from '../store/auth-store'
 
 /** A change that its notice can undo, by the topic of that notice. */
@@ -13,6 +14,8 @@ export type UndoableChange = Extract<
   | 'mfa_replaced'
   | 'mfa_disabled'
   | 'recovery_codes_regenerated'
+  | 'passkey_added'
+  | 'passkey_removed'
 >
 
 /** The second factor as a user's row holds it; the secret stays sealed. */
@@ -23,13 +26,14 @@ export const noFactor: FactorState = { totpSecret: null, totpEnabledAt: null, to
 /** What an account was just before a change. It is the payload of an UNDO row. */
 export interface UndoPoint {
   readonly change: UndoableChange
-  /** The proven address that the notice went to. */
+  /** The verified address of the notice. */
   readonly email: string
   readonly factor: FactorState
   /** The provider of a change to identities, by its registration key. */
   readonly provider: string | null
-  /** True: a second factor that was older than a day confirmed the change, so no link undoes it. */
-  readonly isFinal: boolean
+  /** The passkey of a change to passkeys, by its digest; left out: of a change to something else. */
+  readonly passkey?: string | undefined
+  readonly isFinal: Finality
   /** Later changes have higher ones. Clocks do not tell: two changes share an instant, and two processes do not share a clock. */
   readonly order: number
 }
@@ -43,7 +47,7 @@ export interface StoredUndoPoint extends UndoPoint {
 /** @param earlier the account's open points, read after its row was locked */
 export function pointBefore(
   user: UserRecord,
-  change: Pick<UndoPoint, 'change' | 'provider' | 'isFinal'>,
+  change: Pick<UndoPoint, 'change' | 'provider' | 'passkey' | 'isFinal'>,
   earlier: readonly UndoPoint[],
 ): UndoPoint {
   const factor = user.totpEnabledAt === null ? noFactor : factorOf(user) // an enrolment that was only begun is no factor

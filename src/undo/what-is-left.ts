@@ -1,27 +1,22 @@
-import type { LocalizedText } from '../errors'
 import type { Locale } from '../http/locale'
+import type { PhraseBook } from '../texts/phrase-book'
 import type { UndoPlan } from './plan-undo'
 
+/** How a mail lets the owner in again; null: it does not. */
+export type MailedWay = 'password' | 'email_login' | null
+
 /** What can be used to sign in after an undo, with dates, in the reader's language. */
-export function whatIsLeft({ keptIdentities, factor: { totpEnabledAt } }: UndoPlan, mayReset: boolean, locale: Locale): readonly string[] {
+export function whatIsLeft(
+  { texts }: { readonly texts: PhraseBook },
+  { keptIdentities, keptPasskeys, factor: { totpEnabledAt } }: UndoPlan,
+  byMail: MailedWay,
+  locale: Locale,
+): readonly string[] {
   const since = (at: Date) => new Intl.DateTimeFormat(locale, { dateStyle: 'long', timeZone: 'UTC' }).format(at)
   return [
-    ...(mayReset ? [texts.password[locale]] : []),
-    ...keptIdentities.map(({ provider, createdAt }) =>
-      texts.identity[locale].replace('{provider}', () => provider).replace('{date}', () => since(createdAt)),
-    ),
-    ...(totpEnabledAt ? [texts.factor[locale].replace('{date}', () => since(totpEnabledAt))] : []),
+    ...(byMail === null ? [] : [texts.say(locale, `mail.left.${byMail}`)]),
+    ...keptIdentities.map(({ provider, createdAt }) => texts.say(locale, 'mail.left.identity', { provider, date: since(createdAt) })),
+    ...keptPasskeys.map(({ createdAt }) => texts.say(locale, 'mail.left.passkey', { date: since(createdAt) })),
+    ...(totpEnabledAt ? [texts.say(locale, 'mail.left.factor', { date: since(totpEnabledAt) })] : []),
   ]
 }
-
-const texts = {
-  password: {
-    'en-US': 'a new password, which you choose with the link that we mail to this address',
-    'pt-BR': 'uma nova senha, escolhida com o link que enviamos a este endereço',
-  },
-  identity: { 'en-US': '“{provider}”, linked on {date}', 'pt-BR': '“{provider}”, vinculado em {date}' },
-  factor: {
-    'en-US': 'your authenticator app, set up on {date}, as the second step',
-    'pt-BR': 'seu aplicativo autenticador, configurado em {date}, como segunda etapa',
-  },
-} satisfies Record<string, LocalizedText>

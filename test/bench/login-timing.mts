@@ -1,6 +1,6 @@
 /**
- * Whether time tells an address that has an account from one that has none: sign-up, requests for a reset and for an activation link, and
- * failed logins with an argon2 and with a bcrypt row, on three databases. Each probe is timed three times: its answer, the next request
+ * Whether time tells an address that has an account from one that has none: sign-up, requests for a reset, an activation link and a login
+ * by email, and failed logins with an argon2 and with a bcrypt row, on three databases. Each probe is timed three times: its answer, the next request
  * that was pipelined with it, and one that is sent right after. Prints the chance that one probe, and the median of five, rank a known and
  * an unknown address correctly; fails above 0.55 and 0.60.
  * `npm run bench -- login-timing [--samples 190] [--database postgres] [--write]`, at a quiet moment; some ten minutes.
@@ -57,6 +57,7 @@ const operations: Readonly<Record<string, Operation>> = {
   'failed login, bcrypt': { path: '/auth/login', status: 401, isHeld: true, body: wrong('bcrypt') },
   'reset request': { path: '/auth/password-reset/request', status: 202, isHeld: false, body: emailOf('argon2') },
   'activation request': { path: '/auth/activation/request', status: 202, isHeld: false, body: emailOf('pending') },
+  'email login request': { path: '/auth/email-login/request', status: 202, isHeld: false, body: emailOf('argon2') },
 }
 /** It looks an address up, which nobody has. */
 const nextRequest = requestText('/auth/password-reset/request', { json: { email: 'nobody-at-all@example.test' } })
@@ -69,7 +70,13 @@ async function serve(name: string): Promise<void> {
   await createAuthTables(knex)
   const off = false as const
   const auth = createAuthRouter({
-    settings: { jwtSecret: longSecret, publicUrl: 'https://app.example.test', backendLinks: true },
+    settings: {
+      jwtSecret: longSecret,
+      publicUrl: 'https://app.example.test',
+      backendLinks: true,
+      emailLogin: 'both',
+      emailLoginUrlTemplate: 'https://app.example.test/in/{token}',
+    },
     store: createKnexStore({ knex }),
     environment: 'production',
     mailer: { send: async () => undefined },

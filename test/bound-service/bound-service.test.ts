@@ -118,8 +118,13 @@ describe.each(deliveries)('auth.with(req, res) in delivery $tokenDelivery', ({ t
     const again = inSession ? cookies : cookiesOf(await supertest(host.app).post(`${path}/refresh`).set('Cookie', cookies), names)
     const stale = await submit(host, (bound) => bound.enrollTotp(), again)
     expect([stale.status, stale.body.code]).toEqual([403, 'REAUTHENTICATION_REQUIRED'])
-    const fresh = await submit(host, (bound) => bound.reauthenticate({ password }), again)
-    expect(fresh.body.outcome).toMatchObject({ kind: 'session', amr: ['pwd'] })
+    const confirmed = await submit(host, (bound) => bound.reauthenticate({ password }), again)
+    expect(confirmed.body.outcome).toMatchObject({ kind: 'session', amr: ['pwd'] })
+    const asked = await submit(host, (bound) => bound.requestConfirmationCode(), cookiesOf(confirmed, names))
+    expect([asked.status, asked.body]).toEqual([203, { outcome: null }])
+    const { code: emailCode = '' } = await host.mails.next({ kind: 'email_login', to: email })
+    const fresh = await submit(host, (bound) => bound.reauthenticate({ emailCode }), cookiesOf(confirmed, names))
+    expect(fresh.body.outcome).toMatchObject({ kind: 'session', amr: ['pwd', 'email'] })
     expect((await submit(host, (bound) => bound.enrollTotp(), cookiesOf(fresh, names))).status).toBe(203)
     await host.auth.service.revokeSessions(fresh.body.outcome.userId)
     expect((await submit(host, change, cookiesOf(fresh, names))).status).toBe(401)
@@ -228,8 +233,21 @@ describe('auth.with(req, res)', () => {
     expect((await host.knex('auth_users').where({ id: userId }).first()).email).toBe(email)
   })
 
+  test('login by email: the browser of the form is the one that may type the code', async () => {
+    const host = await start({ tokenDelivery: 'session', emailLogin: 'code' })
+    const { email, userId } = await member(host)
+    const asked = await submit(host, (bound) => bound.requestEmailLogin({ email }))
+    expect(asked.body.outcome).toEqual({ requestToken: expect.any(String), loginUrl: null, code: null })
+    const { code = '' } = await host.mails.next({ kind: 'email_login', to: email })
+    const elsewhere = await submit(host, (bound) => bound.confirmEmailLogin({ code }))
+    expect(elsewhere.body.code).toBe('EMAIL_LOGIN_INVALID')
+    const login = await submit(host, (bound) => bound.confirmEmailLogin({ code }), cookiesOf(asked, ['email_login']))
+    expect(login.body.outcome).toMatchObject({ kind: 'session', userId, amr: ['email'] })
+    expect(setCookies(login).map((line) => line.split('=')[0])).toContain('auth_session')
+  })
+
   test('every verb finds its route; one whose feature is off says so', async () => {
-    const host = await start({ tokenDelivery: 'session' })
+    const host = await start({ tokenDelivery: 'session', emailLogin: 'code', passkeysEnabled: true, webauthnRpName: 'Example' })
     const given = {
       email: 'x@example.test',
       password: 'x',

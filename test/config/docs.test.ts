@@ -42,6 +42,8 @@ test('every option of the router is documented, and no other', () => {
     environment: true,
     mailer: true,
     templates: true,
+    theme: true,
+    languages: true,
     passwordHasher: true,
     passwordPolicy: true,
     refusesEmailLink: true,

@@ -35,7 +35,7 @@ describe('the demo, over HTTP against a real OpenID provider', () => {
 
     const landing = await visitor.submit(consent, '/consent')
     expect(landing.status).toBe(200)
-    expect(landing.url.href).toBe(`${demo.url}/`)
+    expect(landing.url.href).toBe(`${auth}/account`)
 
     const me = await visitor.call('GET', `${auth}/me`)
     expect(me).toMatchObject({ status: 200, body: { email: 'maya@example.com', name: 'Maya Okafor', is_active: true } })
@@ -69,16 +69,12 @@ describe('the demo, over HTTP against a real OpenID provider', () => {
     expect(request?.get('redirect_uri')).toBe(`${auth}/oauth/acme/callback`)
   })
 
-  test('the session is two HttpOnly cookies beside that of the known device, and no token appears in an address or a page', async () => {
+  test('the session is an HttpOnly cookie beside that of the known device, and neither appears in an address or a page', async () => {
     const visitor = new Visitor()
     const landing = await signIn(visitor, maya)
 
     const cookies = visitor.jar.of('localhost')
-    expect(cookies.map(({ name, path }) => `${name} ${path}`).sort()).toEqual([
-      'access_token /',
-      'auth_device /accounts/auth',
-      'refresh_token /accounts/auth',
-    ])
+    expect(cookies.map(({ name, path }) => `${name} ${path}`).sort()).toEqual(['auth_device /accounts/auth', 'auth_session /'])
     for (const cookie of cookies) {
       expect(cookie.attributes).toContain('HttpOnly')
       expect(landing.body).not.toContain(cookie.value)
@@ -93,7 +89,7 @@ describe('the demo, over HTTP against a real OpenID provider', () => {
 
     const landing = await visitor.submit(consent, '/cancel')
 
-    expect(landing.url.href).toBe(`${demo.url}/?error=OAUTH_PROVIDER_DENIED`)
+    expect(landing.url.href).toBe(`${auth}/login?error=OAUTH_PROVIDER_DENIED`)
     expect(landing.status).toBe(200)
     expect(demo.rows('auth_users')).toEqual([])
     expect(visitor.jar.of('localhost')).toEqual([])
@@ -131,12 +127,16 @@ describe('the demo, over HTTP against a real OpenID provider', () => {
     expect(demo.rows('auth_identities')).toHaveLength(1)
   })
 
-  test('the page and its files are served by the app and load nothing from elsewhere', async () => {
-    for (const file of ['/', '/signup', '/forgot', '/outbox', '/activate/x', '/reset/x', '/home.mjs', '/style.css', '/mark.svg']) {
+  test('the pages of the app and their files load nothing from elsewhere', async () => {
+    for (const file of ['/', '/outbox', '/style.css', '/mark.svg', '/accounts/auth/login', '/accounts/auth/signup']) {
       const response = await fetch(`${demo.url}${file}`)
       expect(response.status, file).toBe(200)
       expect(response.headers.get('content-security-policy'), file).toContain("default-src 'none'")
       expect((await response.text()).replaceAll('http://www.w3.org/2000/svg', ''), file).not.toMatch(/https?:\/\//)
     }
+    expect((await fetch(`${demo.url}/?lang=pt-BR`, { redirect: 'manual' })).headers.get('set-cookie')).toContain('demo_language=pt-BR')
+    expect(await (await fetch(`${demo.url}/?lang=pt-BR`)).text()).toContain('Ninguém entrou ainda.')
+    const changePassword = await fetch(`${demo.url}/.well-known/change-password`, { redirect: 'manual' })
+    expect(changePassword.headers.get('location')).toBe(`${auth}/account/password`)
   })
 })

@@ -1,12 +1,7 @@
 import { expect } from 'vitest'
 
-/** The first two are pages of the app, the others the library's. */
 const pages = {
-  activate: 'activate',
-  reset: 'reset',
-  verify: 'accounts/auth/email-verify',
-  change: 'accounts/auth/email-change',
-  undo: 'accounts/auth/security/undo',
+  activate: 'accounts/auth/activate',
 }
 
 export interface MailedLink {
@@ -39,15 +34,4 @@ async function linksIn(demo: { url: string }, kind: keyof typeof pages): Promise
   const outbox = await (await fetch(`${demo.url}/outbox`)).text()
   const links = outbox.matchAll(new RegExp(`href="(${demo.url}/${pages[kind]}/([\\w-]{43}))"`, 'g'))
   return [...links].map(([, url = '', token = '']) => ({ url, token }))
-}
-
-/** The newest first. */
-export async function subjectsIn(demo: { url: string }): Promise<string[]> {
-  const outbox = await (await fetch(`${demo.url}/outbox`)).text()
-  return [...outbox.matchAll(/<h2>([^<]+)<\/h2>/g)].map(([, subject = '']) => subject)
-}
-
-/** Waits for a mail with this in it. */
-export async function mailArrives(demo: { url: string }, text: string): Promise<void> {
-  await expect.poll(async () => (await fetch(`${demo.url}/outbox`)).text(), { timeout: 5_000 }).toContain(text)
 }

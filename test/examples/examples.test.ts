@@ -12,9 +12,12 @@ import * as customProvider from '../../examples/custom-provider'
 import * as existingTables from '../../examples/existing-tables'
 import * as guardsJwks from '../../examples/guards-jwks'
 import * as mobileToken from '../../examples/mobile-token'
+import * as passwordless from '../../examples/passwordless'
+import * as serverRendered from '../../examples/server-rendered'
 import * as spaBearer from '../../examples/spa-bearer'
 import { signIn } from '../support/app'
 import { appPerTest } from '../support/app-per-test'
+import { mailbox } from '../support/mailbox'
 import { makeKey } from '../support/signing-keys'
 
 const root = join(import.meta.dirname, '../..')
@@ -26,6 +29,7 @@ let opened: { close(): unknown }[] = []
 beforeAll(() => {
   process.env.AUTH_JWT_SECRET = randomBytes(48).toString('base64')
   process.env.CSRF_SECRET = randomBytes(48).toString('base64')
+  process.env.AUTH_MFA_SECRET_KEY = randomBytes(32).toString('base64')
 })
 afterEach(async () => {
   for (const one of opened) await one.close()
@@ -56,7 +60,7 @@ test('every example is on docs/examples.md, begins with what it shows, and impor
   const files = readdirSync(join(root, 'examples')).filter((name) => name.endsWith('.ts') && name !== 'minimal.ts')
   const page = readFileSync(join(root, 'docs/examples.md'), 'utf8')
 
-  expect(files).toHaveLength(8)
+  expect(files).toHaveLength(10)
   for (const file of files) {
     const source = readFileSync(join(root, 'examples', file), 'utf8')
     expect(page, file).toContain(`(../examples/${file})`)
@@ -91,6 +95,27 @@ test('cookies and CSRF: no token in a body, and no change without the header', a
 
   expect((await browser.post('/api/notes').send({ text: 'Hello' })).status).toBe(403)
   expect((await browser.post('/api/notes').set('X-CSRF-Token', decodeURIComponent(token)).send({ text: 'Hello' })).status).toBe(201)
+})
+
+test('server-rendered: the private page leads to sign up and sign in, and knows who came', async () => {
+  const mails = mailbox()
+  const url = await serving(await serverRendered.start(0, { filename: memory, mailer: mails }))
+  const browser = supertest.agent(url)
+  const send = (path: string, fields: object) =>
+    browser.post(path).set({ Origin: 'http://localhost:3000', 'Sec-Fetch-Site': 'same-origin' }).type('form').send(fields)
+  expect((await browser.get('/')).text).toContain('<a href="/boats">')
+
+  const asked = await browser.get('/boats').set({ 'Sec-Fetch-Mode': 'navigate', 'Sec-Fetch-Dest': 'document', Accept: 'text/html' })
+  expect([asked.status, String(asked.headers['location'])]).toEqual([302, expect.stringContaining('/auth/')])
+  expect((await send('/auth/signup', { email: 'ana@example.com', password })).status).toBe(303)
+  const { url: link } = await mails.next({ kind: 'activation', to: 'ana@example.com' })
+  const activated = await send(new URL(String(link)).pathname, {})
+  expect([activated.status, activated.headers['location']]).toEqual([303, '/auth/account'])
+  await send('/auth/logout', {})
+  const login = await send('/auth/login', { email: 'ana@example.com', password, return_to: '/boats' })
+  expect([login.status, login.headers['location']]).toEqual([303, '/boats'])
+  expect((await browser.get('/boats')).text).toContain('<h1>Boats of ana@example.com</h1>')
+  expect((await browser.get('/auth/account')).text).toContain('Harbour')
 })
 
 test('single-page app: bearer, refresh, and CORS for its one origin', async () => {
@@ -152,6 +177,23 @@ test('captcha: nobody signs up, logs in or asks for a link without an answer tha
   cloudflare.closeAllConnections()
   await new Promise((closed) => cloudflare.close(closed))
   expect(await send('/login', { password, captcha: 'four' })).toBe(503)
+})
+
+test('passwordless: a mailed code signs up and in, in the browser that asked, and no page or route takes a password', async () => {
+  const mails = mailbox()
+  const url = await serving(await passwordless.start(0, memory, mails))
+  const [browser, other] = [supertest.agent(url), supertest.agent(url)]
+  expect((await browser.get('/')).text).toContain('autocomplete="one-time-code"')
+  const asked = await browser.post('/auth/email-login/request').send({ email: 'ana@example.com' })
+  expect([asked.status, asked.body.code]).toEqual([202, null])
+  const { code } = await mails.next({ kind: 'email_login', to: 'ana@example.com' })
+
+  expect((await other.post('/auth/email-login/confirm').send({ code })).status).toBe(401)
+  expect((await browser.post('/auth/email-login/confirm').send({ code })).status).toBe(200)
+  expect((await browser.get('/')).text).toContain('Signed in as ana@example.com.')
+  expect((await other.post('/auth/login').send({ email: 'ana@example.com', password })).status).toBe(404)
+  expect((await browser.post('/auth/logout').send({})).status).toBe(204)
+  expect((await browser.get('/')).text).not.toContain('ana@example.com')
 })
 
 test('guards only: another app checks tokens with nothing but the address of the keys', async () => {

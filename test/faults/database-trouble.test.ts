@@ -50,7 +50,8 @@ for (const database of await databases()) {
     test('F07: a pool that is exhausted is 503 when knex gives up, and for nobody longer', async () => {
       const own = knex({ ...host.opened.config, pool: { min: 0, max: 1 }, acquireConnectionTimeout: 300, log: { warn() {} } })
       closing.push(() => own.destroy())
-      const { app } = faultyApp({ knex: own, clients: host.clients, mailer: mailbox(), logger: logTap() })
+      const { app, auth } = faultyApp({ knex: own, clients: host.clients, mailer: mailbox(), logger: logTap() })
+      await auth.ready() // a check of the tables that finds no connection says 60 seconds
       const sent = await refreshes(10)
       const connection = await vi.waitFor(() => own.client.acquireConnection(), { timeout: 10_000 }) // the first is opened
       const began = performance.now()

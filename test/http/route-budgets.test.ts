@@ -4,7 +4,7 @@ import { TooManyRequestsError } from '../../src/errors'
 import { descriptionOf } from '../../src/http/description'
 import type { Route } from '../../src/http/routes'
 import { loginAs } from '../../src/testing'
-import { type LocalHost, openAs, post, signedIn } from '../local/people'
+import { type LocalHost, openAs, password, post, signedIn } from '../local/people'
 import { enrolled, onMfa } from '../mfa/people'
 import { databases } from '../support/databases'
 import { fastHasher } from '../support/fast-hasher'
@@ -18,6 +18,7 @@ const withoutBudget: Readonly<Record<string, string>> = {
   'POST /signup': 'a limit of its own, before the hash',
   'POST /activation/request': 'limits of their own, before the query',
   'POST /password-reset/request': 'limits of their own, before the query',
+  'POST /email-login/request': 'limits of their own, before the query',
   'POST /email-verify/request': 'limits of their own; a junk token costs no query',
   'POST /mfa/verify': 'a junk token costs no query; wrong codes have a limit of their own',
   'POST /session/mfa/verify': 'a junk token costs no query; wrong codes have a limit of their own',
@@ -107,6 +108,28 @@ describe.each(['bearer', 'cookie', 'both', 'session'] as const)('the limit of ea
       const queries = recordQueries(host.knex)
       const past = await ask(host, route, headers)
       expect([route.path, past.status, queries.stop(), hashes, host.provider.requests.length - calls]).toEqual([route.path, 429, [], [], 0])
+    }
+  })
+})
+
+describe.each(['cookie', 'both', 'session'] as const)('the limit of each page, in delivery %s', (tokenDelivery) => {
+  test('stands before every query, and is refused by a page', async () => {
+    const { host, routes } = await open(tokenDelivery, { pagesEnabled: true, emailLogin: 'code' })
+    const pages = routes.filter(
+      ({ method, path, describes }) => method === 'GET' && !path.includes(':') && describes.answers.some((answer) => answer.isPage),
+    )
+    expect(pages.length).toBeGreaterThan(10)
+    const browser = host.browser()
+    const sent = { email: (await signedIn(host)).email, password }
+    await browser.post('/auth/login').set('Sec-Fetch-Site', 'same-origin').type('form').send(sent)
+    for (const { path } of pages) {
+      const client = newClient()
+      const first = await browser.get(`${host.prefix}${path}`).set(client)
+      expect([path, first.status === 429]).toEqual([path, false])
+      const queries = recordQueries(host.knex)
+      const past = await browser.get(`${host.prefix}${path}`).set(client)
+      expect([path, past.status, queries.stop()]).toEqual([path, 429, []])
+      expect([path, past.headers['retry-after'], past.text.includes('<h1>Please wait a moment</h1>')]).toEqual([path, '60', true])
     }
   })
 })

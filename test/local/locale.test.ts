@@ -35,7 +35,7 @@ describe('mails and answers speak the reader’s language', () => {
     await post(host, `/signup${query}`, { email, password }, headers)
     const activation = await host.mails.next({ kind: 'activation', to: email })
     expect([activation.locale, activation.subject]).toEqual([locale, expect.stringMatching(words.activation)])
-    expect(activation.html).toContain(`<html lang="${locale}">`)
+    expect(activation.html).toContain(`<html lang="${locale}" dir="ltr">`)
     await post(host, `/activation/request${query}`, { email }, headers)
     expect((await host.mails.next({ kind: 'activation', to: email })).locale).toBe(locale)
     await post(host, `/signup${query}`, { email: active, password }, headers)

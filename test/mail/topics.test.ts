@@ -2,15 +2,17 @@ import { describe, expect, test } from 'vitest'
 import { composeMail, type MailParts } from '../../src/mail/compose'
 import { writeMail } from '../../src/mail/write-mail'
 import { mailTopics, type TemplateMail } from '../../src/mailer'
+import { createPhraseBook } from '../../src/texts/phrase-book'
 import { logTap } from '../support/log-tap'
 
 const issuedAt = new Date('2026-03-01T12:00:00.000Z')
+const texts = createPhraseBook()
 const locales = ['en-US', 'pt-BR'] as const
-const linked = ['activation', 'password_reset', 'email_verification', 'email_change', 'account_restored']
+const linked = ['activation', 'password_reset', 'email_verification', 'email_change', 'email_login', 'account_restored']
 const hostile = `<script>alert("1")</script>&'`
 
 function parts(changes: Partial<MailParts>): MailParts {
-  return { topic: 'password_changed', name: 'Ana', url: null, expiresAt: null, issuedAt: null, locale: 'en-US', ...changes }
+  return { topic: 'password_changed', name: 'Ana', url: null, expiresAt: null, issuedAt: null, codeHost: null, locale: 'en-US', ...changes }
 }
 
 function linkParts(changes: Partial<MailParts> = {}): MailParts {
@@ -18,15 +20,26 @@ function linkParts(changes: Partial<MailParts> = {}): MailParts {
   return parts({ topic: 'activation', url: 'https://app.example.test/welcome/TOKEN?a=1&b=2', issuedAt, expiresAt, ...changes })
 }
 
+test.each(locales)('where nobody has a password, no mail speaks of one, in %s', (locale) => {
+  const advising = mailTopics.filter((topic) => topic !== 'password_reset' && topic !== 'password_changed') // which are never sent there
+  for (const topic of advising) {
+    for (const mail of [linkParts({ topic, locale }), parts({ topic, locale, provider: 'corp' })]) {
+      const { text, html } = composeMail(texts, { ...mail, hasPasswords: false })
+      expect([topic, /password|senha/i.exec(text + html)]).toEqual([topic, null])
+      expect(text).toMatch(locale === 'pt-BR' ? /você|Se não foi/ : /If (it was not you|you did not)/)
+    }
+  }
+})
+
 describe.each(locales)('the built-in mails in %s', (locale) => {
   describe.each(mailTopics)('%s', (topic) => {
     const mail = linked.includes(topic)
-      ? composeMail(linkParts({ topic, locale, name: hostile }))
-      : composeMail(parts({ topic, locale, name: hostile, provider: 'corp<b>' }))
+      ? composeMail(texts, linkParts({ topic, locale, name: hostile }))
+      : composeMail(texts, parts({ topic, locale, name: hostile, provider: 'corp<b>' }))
 
     test('has a subject, a text and HTML with language and title, which say the same', () => {
       expect(mail.subject).toMatch(/^\S.{5,70}\S$/)
-      expect(mail.html).toContain(`<html lang="${locale}">`)
+      expect(mail.html).toContain(`<html lang="${locale}" dir="ltr">`)
       expect(mail.html).toContain(`<title>${mail.subject}</title>`)
       for (const paragraph of mail.text.trim().split('\n\n').slice(1)) {
         const words = paragraph.split(':\nhttps:')[0] ?? ''
@@ -71,7 +84,7 @@ describe.each(locales)('the built-in mails in %s', (locale) => {
 
   test('mails about identities name the provider key', () => {
     for (const topic of ['identity_linked', 'identity_unlinked'] as const)
-      expect(composeMail(parts({ topic, locale, provider: 'corp' })).text).toContain('“corp”')
+      expect(composeMail(texts, parts({ topic, locale, provider: 'corp' })).text).toContain('“corp”')
   })
 })
 
@@ -86,13 +99,13 @@ test.each([
 ] as const)('a link of %d seconds is valid in words of %s: %s', (seconds, locale, words) => {
   const expiresAt = new Date(issuedAt.getTime() + seconds * 1000)
 
-  expect(composeMail(linkParts({ locale, expiresAt })).text).toContain(` ${words}, `)
+  expect(composeMail(texts, linkParts({ locale, expiresAt })).text).toContain(` ${words}, `)
 })
 
 describe('names', () => {
   const write = (name: string | null, saysName = true) => {
     const content = { topic: 'password_changed', to: 'ana@example.test', name, saysName, locale: 'en-US' } as const
-    return writeMail({ templates: {}, logger: logTap() }, content)
+    return writeMail({ texts, templates: {}, logger: logTap() }, content)
   }
 
   test.each([
@@ -127,7 +140,7 @@ describe('templates of the host', () => {
     locale: 'pt-BR',
     provider: 'corp',
   } as const
-  const builtIn = writeMail({ templates: {}, logger: logTap() }, content)
+  const builtIn = writeMail({ texts, templates: {}, logger: logTap() }, content)
 
   test('replace the words of their topic and leave the others', () => {
     const seen: TemplateMail[] = []
@@ -139,12 +152,12 @@ describe('templates of the host', () => {
         },
       },
     }
-    const mail = writeMail({ templates, logger: logTap() }, content)
+    const mail = writeMail({ texts, templates, logger: logTap() }, content)
 
     expect(mail).toEqual({ ...builtIn, subject: 'S Bcc: eve@example.test', text: 'T', html: '<p>H</p>' })
     expect(seen).toEqual([{ topic: 'identity_linked', name: 'Ana Lima', url: null, expiresAt: null, locale: 'pt-BR', provider: 'corp' }])
-    expect(writeMail({ templates, logger: logTap() }, { ...content, topic: 'identity_unlinked' }).text).toContain('corp')
-    writeMail({ templates, logger: logTap() }, { ...content, saysName: false })
+    expect(writeMail({ texts, templates, logger: logTap() }, { ...content, topic: 'identity_unlinked' }).text).toContain('corp')
+    writeMail({ texts, templates, logger: logTap() }, { ...content, saysName: false })
     expect(seen[1]?.name).toBeNull()
   })
 
@@ -162,7 +175,7 @@ describe('templates of the host', () => {
     ['returns another type', () => ({ subject: 'S', text: 'T', html: Buffer.from('H') })],
   ])('one that %s is logged, and the built-in mail is sent', (_what, template) => {
     const logger = logTap()
-    const mail = writeMail({ templates: { mails: { identity_linked: template as never } }, logger }, content)
+    const mail = writeMail({ texts, templates: { mails: { identity_linked: template as never } }, logger }, content)
 
     expect(mail).toEqual(builtIn)
     expect(logger.entries).toEqual([
@@ -178,7 +191,7 @@ function escaped(words: string): string {
 
 describe.each(locales)('a notice in %s', (locale) => {
   const expiresAt = new Date(issuedAt.getTime() + 7 * 86_400_000)
-  const notice = (changes: Partial<MailParts>) => composeMail(parts({ topic: 'mfa_disabled', locale, ...changes }))
+  const notice = (changes: Partial<MailParts>) => composeMail(texts, parts({ topic: 'mfa_disabled', locale, ...changes }))
   const plainNotice = notice({})
 
   test('that can be undone holds the link instead of the advice, and says how long it is valid', () => {

@@ -35,6 +35,7 @@ const activation: Door = {
   },
 }
 
+const byMail = { emailLogin: 'link', emailLoginUrlTemplate: 'https://app.example.test/in/{token}' } as const
 const appRedirects = ['com.example.app:/signed-in'] as const
 const exchange = 'POST /oauth/exchange'
 
@@ -49,6 +50,13 @@ const doors: Record<string, Door> = {
     async open(host, path, { email }) {
       const link = await host.auth.service.requestPasswordReset(email)
       return post(host, path, { token: link?.token, new_password: 'nine green bicycles uphill' })
+    },
+  },
+  'POST /email-login/confirm': {
+    amr: ['email'],
+    async open(host, path, { email }) {
+      const { url } = await host.auth.service.requestEmailLogin(email)
+      return post(host, path, { token: url?.split('/').at(-1) })
     },
   },
   'GET /oauth/:provider/callback': {
@@ -103,7 +111,7 @@ describe.each(['bearer', 'cookie', 'both'] as const)('R-096: the doors in delive
   test('every login-shaped route that is mounted answers an enrolled account with a challenge, and sets no cookie', async () => {
     mountedRoutes.length = 0
     const isOfApps = tokenDelivery !== 'cookie'
-    const settings = { tokenDelivery, appRedirects: isOfApps ? appRedirects : [] }
+    const settings = { tokenDelivery, appRedirects: isOfApps ? appRedirects : [], ...byMail }
     const host = await start({ settings, options: { throttle: { mail: false } }, providers })
     const [routes = []] = mountedRoutes
     const shaped = routes.filter(({ loginShaped }) => loginShaped)
@@ -162,7 +170,12 @@ describe('a session says where it was opened, and by which provider', async () =
     next()
   }
   const throughDoors = () =>
-    start({ settings: { autoActivate: true, appRedirects }, options: { throttle: { mail: false } }, providers, before: [onThatDevice] })
+    start({
+      settings: { autoActivate: true, appRedirects, ...byMail },
+      options: { throttle: { mail: false } },
+      providers,
+      before: [onThatDevice],
+    })
   const kindOf = (name: string) => (name.includes('/session/') ? 'session' : 'tokens')
 
   /** The one living session that is younger than those of before. */
@@ -226,17 +239,22 @@ describe('no session is made beside the door', () => {
     expect(callersOf(/(?<!function )\bopenServerSession\(/)).toEqual([
       'local/login-routes.ts',
       'mfa/verify-routes.ts',
+      'passkeys/login-routes.ts',
       'service.ts',
       'session/open-session.ts',
     ])
     expect(callersOf(/(?<!function )\bopenTokens\(/)).toEqual(['service.ts', 'session/open-session.ts', 'social/exchange-route.ts'])
     expect(callersOf(/(?<!function )\bopenDelivered\(/)).toEqual(['device/send-login.ts', 'service.ts'])
     expect(callersOf(/(?<!function )\bopenFor\(/)).toEqual([
+      'email-login/confirm-routes.ts',
+      'email-login/link-page.ts',
       'local/activation-routes.ts',
+      'local/link-pages.ts',
       'local/login-routes.ts',
       'local/signup-routes.ts',
       'mfa/challenge-form.ts',
       'mfa/verify-routes.ts',
+      'passkeys/login-routes.ts',
       'social/routes.ts',
       'social/token-routes.ts',
     ])

@@ -136,8 +136,9 @@ describe('enrolling, further', async () => {
 /** The QR code's modules, read back from the SVG's path: each dark one is a square of `M x y h…`. */
 function darkModules(svg: string): boolean[][] {
   const size = Number(/viewBox="0 0 (\d+) /.exec(svg)?.[1])
-  const pixel = Number(/h(\d+)v/.exec(svg)?.[1])
-  const dark = new Set([...svg.matchAll(/M(\d+),(\d+)h/g)].map(([, x, y]) => `${Number(x) / pixel},${Number(y) / pixel}`))
-  const modules = size / pixel
-  return Array.from({ length: modules }, (_, y) => Array.from({ length: modules }, (_, x) => dark.has(`${x},${y}`)))
+  const rows = Array.from({ length: size }, () => Array.from({ length: size }, () => false))
+  for (const [, x, y, length] of svg.matchAll(/M(\d+) (\d+)\.5h(\d+)/g)) {
+    rows[Number(y)]?.fill(true, Number(x), Number(x) + Number(length))
+  }
+  return rows
 }

@@ -63,7 +63,7 @@ describe('R-090: a TOTP secret at rest', async () => {
 
   test('without a key it is stored as it is, boot warns, and it still works once a key is set', async () => {
     const plain = await start({ settings: { mfaSecretKey: null } })
-    const warning = 'doorward: TOTP secrets are stored as they are; set mfaSecretKey (AUTH_MFA_SECRET_KEY) to encrypt them.'
+    const warning = 'doorward: TOTP secrets are stored unencrypted; set mfaSecretKey (AUTH_MFA_SECRET_KEY) to encrypt them.'
     expect(plain.logs.entries.filter(({ level, message }) => level === 'warn' && message === warning)).toHaveLength(1)
     const person = await enrolled(plain)
     expect((await userOf(plain, person.email)).totpSecret).toBe(person.secret)
@@ -71,7 +71,7 @@ describe('R-090: a TOTP secret at rest', async () => {
     const keyed = await start()
     keyed.clock.advance(30)
     expect((await verify(keyed, await challengeOf(keyed, person), person.app.nextCode())).status).toBe(200)
-    expect(keyed.logs.text()).not.toContain('TOTP secrets are stored as they are')
+    expect(keyed.logs.text()).not.toContain('TOTP secrets are stored unencrypted')
   })
 
   test('the same secret is sealed differently each time, and whatever was changed stays closed', () => {

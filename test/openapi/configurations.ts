@@ -1,5 +1,6 @@
 import { OidcClient } from '../../src'
 import { baseUrl, type MountOptions } from '../support/app'
+import { mailbox } from '../support/mailbox'
 import { makeKey } from '../support/signing-keys'
 
 type Options = Omit<MountOptions, 'knex'>
@@ -9,8 +10,10 @@ export const everything: Options = {
   settings: {
     tokenDelivery: 'both',
     backendLinks: true,
+    emailLogin: 'both',
     mfaEnabled: true,
     mfaIssuer: 'Example',
+    passkeysEnabled: true,
     jwtKeys: [makeKey('k1', 'ES256')],
     accessTokenIssuer: `${baseUrl}/auth`,
     accessTokenAudience: 'https://api.example.test',
@@ -20,6 +23,7 @@ export const everything: Options = {
     loginUrl: '/login',
     cookieSecure: true,
   },
+  options: { mailer: mailbox() },
   providers: {
     corp: {},
     acme: (provider) => new OidcClient(provider.oidcOptions({ providerName: 'acme', responseMode: 'form_post' })),
@@ -31,5 +35,6 @@ export const configurations: Readonly<Record<string, Options>> = {
   'everything on': everything,
   'delivery cookie': { settings: { tokenDelivery: 'cookie', backendLinks: true, oauthSuccessRedirect: '/in', loginUrl: '/login' } },
   'no local accounts': { settings: { localAccountsEnabled: false, mfaEnabled: true, mfaIssuer: 'Example', tokenDelivery: 'both' } },
+  'no passwords': { ...everything, settings: { ...everything.settings, passwordLogin: false } },
   'no social login and no signup': { settings: { oauthEnabled: false, signupEnabled: false } },
 }

@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest'
 import { appPerTest } from '../support/app-per-test'
 import { linkTemplates, mailbox } from '../support/mailbox'
 import { configurations, everything } from './configurations'
-import { documentOf } from './document-of'
+import { documentOf, mountedRoutes } from './document-of'
 
 const start = appPerTest()
 
@@ -38,18 +38,6 @@ describe.each(Object.entries(configurations))('with %s', (_name, options) => {
     expect(described.sort()).toEqual(mountedRoutes(mounted.auth).sort())
   })
 })
-
-/** As Express keeps them: the last handler of each path refuses every other method, and is no route of its own. */
-function mountedRoutes(router: unknown): string[] {
-  const { stack } = router as { stack: { route?: { path: string; methods: Record<string, boolean>; stack: unknown[] } }[] } // the same in both majors
-  const routes = stack.flatMap(({ route }) => (route && !isRefusal(route.methods) ? [route] : []))
-  const names = routes.flatMap(({ path, methods }) => Object.keys(methods).map((method) => `${method} ${path.replace(/:(\w+)/g, '{$1}')}`))
-  return [...new Set(names)].filter((name) => !name.startsWith('head '))
-}
-
-function isRefusal(methods: Record<string, boolean>): boolean {
-  return methods['_all'] === true
-}
 
 test.each([
   ['openapiEnabled is false', { settings: { openapiEnabled: false } }],

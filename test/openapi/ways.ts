@@ -3,6 +3,7 @@ import { codeChallengeOf } from '../../src/oauth-code/code-challenge'
 import { actions, adminOn } from '../admin/people'
 import { bearerOf, type LocalHost, newAddress, otherPassword, password, pending, post, resetLink, signedIn } from '../local/people'
 import { challengeOf, type EnrolledMember, enrolled, signedInAgain } from '../mfa/people'
+import { logIn as logInByPasskey, newAuthenticator, ownerWithFactor, passkeyOwner, register } from '../passkeys/people'
 import { device, by as sessionOf } from '../server-session/devices'
 import { addIdentity } from '../social/accounts-at-hand'
 import { begin, callBack, newPerson } from '../social/redirect-steps'
@@ -32,6 +33,11 @@ async function mailedLink(host: LocalHost, path: '/email-verify/request' | '/ema
 
 async function resetToken(host: LocalHost): Promise<string> {
   return resetLink(host, (await signedIn(host)).email)
+}
+
+async function emailLoginToken(host: LocalHost): Promise<string> {
+  const { url } = await host.auth.service.requestEmailLogin((await signedIn(host)).email)
+  return String(url?.split('/').at(-1))
 }
 
 async function undoToken(host: LocalHost): Promise<string> {
@@ -115,6 +121,8 @@ function delivered(base: '' | '/cookie'): Record<string, Way> {
     [`post ${base}/login`]: async (host) => post(host, `${base}/login`, { email: (await signedIn(host)).email, password }),
     [`post ${base}/password-reset/confirm`]: async (host) =>
       post(host, `${base}/password-reset/confirm`, { token: await resetToken(host), new_password: otherPassword }),
+    [`post ${base}/email-login/request`]: (host) => post(host, `${base}/email-login/request`, { email: newAddress() }),
+    [`post ${base}/email-login/confirm`]: async (host) => post(host, `${base}/email-login/confirm`, { token: await emailLoginToken(host) }),
     [`post ${base}/refresh`]: async (host) => {
       const { email, refreshToken } = await signedIn(host)
       if (!inCookie) return post(host, `${base}/refresh`, { refresh_token: refreshToken })
@@ -138,6 +146,7 @@ function delivered(base: '' | '/cookie'): Record<string, Way> {
       return post(host, `${base}/password-change/mfa`, { code: person.app.nextCode(), new_password: otherPassword }, bearerOf(person))
     },
     [`post ${base}/reauthenticate`]: async (host) => post(host, `${base}/reauthenticate`, { password }, bearerOf(await signedIn(host))),
+    [`post ${base}/reauthenticate/email`]: async (host) => post(host, `${base}/reauthenticate/email`, {}, bearerOf(await signedIn(host))),
     [`post ${base}/mfa/verify`]: async (host) => {
       const person = await enrolled(host)
       return post(host, `${base}/mfa/verify`, { mfa_token: await challengeOf(host, person), code: person.app.nextCode() })
@@ -172,6 +181,8 @@ const accounts: Readonly<Record<string, Way>> = {
 
 const pages: Readonly<Record<string, Way>> = {
   'get /activate/{token}': async (host) => get(host, `/activate/${(await pending(host)).link}`),
+  'get /email-login/{token}': async (host) => get(host, `/email-login/${await emailLoginToken(host)}`),
+  'post /email-login/{token}': async (host) => form(host, `/email-login/${await emailLoginToken(host)}`),
   'get /password-reset/{token}': async (host) => get(host, `/password-reset/${await resetToken(host)}`),
   'post /password-reset/{token}': async (host) =>
     form(host, `/password-reset/${await resetToken(host)}`, { new_password: otherPassword, confirm_password: otherPassword }),
@@ -224,6 +235,36 @@ const sessions: Readonly<Record<string, Way>> = {
   },
 }
 
+const passkeys: Readonly<Record<string, Way>> = {
+  'post /passkeys/login/options': (host) => post(host, '/passkeys/login/options'),
+  ...Object.fromEntries(
+    ['', '/cookie', '/session'].map((base): [string, Way] => [
+      `post ${base}/passkeys/login`,
+      async (host) => logInByPasskey(host, (await passkeyOwner(host)).authenticator, `${base}/passkeys/login`),
+    ]),
+  ),
+  ...Object.fromEntries(
+    ['', '/cookie'].map((base): [string, Way] => [
+      `post ${base}/reauthenticate/passkey/options`,
+      async (host) => post(host, `${base}/reauthenticate/passkey/options`, {}, bearerOf(await passkeyOwner(host))),
+    ]),
+  ),
+  async 'post /mfa/passkey/options'(host) {
+    return post(host, '/mfa/passkey/options', { mfa_token: await challengeOf(host, await ownerWithFactor(host)) })
+  },
+  'post /passkeys/register/options': async (host) => post(host, '/passkeys/register/options', {}, bearerOf(await passkeyOwner(host))),
+  'post /passkeys/register': async (host) => register(host, await signedIn(host), newAuthenticator()),
+  'get /passkeys': async (host) => get(host, '/passkeys', bearerOf(await passkeyOwner(host))),
+  async 'patch /passkeys/{id}'(host) {
+    const owner = await passkeyOwner(host)
+    return host.browser().patch(`${host.prefix}/passkeys/${owner.passkeyId}`).set(bearerOf(owner)).send({ name: 'A key' })
+  },
+  async 'delete /passkeys/{id}'(host) {
+    const owner = await passkeyOwner(host)
+    return host.browser().delete(`${host.prefix}/passkeys/${owner.passkeyId}`).set(bearerOf(owner))
+  },
+}
+
 /** With `mfaEnabled` an administrator shows the second factor. */
 async function administrator(host: LocalHost): Promise<Record<string, string>> {
   await adminOn(host) // another one: the last administrator keeps the account
@@ -255,6 +296,7 @@ export const ways: Readonly<Record<string, Way>> = {
   ...accounts,
   ...pages,
   ...factor,
+  ...passkeys,
   ...sessions,
   ...administration,
   'get /.well-known/oauth-authorization-server': (host) => get(host, '/.well-known/oauth-authorization-server'),

@@ -13,7 +13,7 @@ import {
 } from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { dirname, join, posix } from 'node:path'
 import ts from 'typescript'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ensureBuilt, manifest, pack, root } from './built-package'
@@ -119,7 +119,7 @@ describe('the packed package', () => {
     const files = filesOf(installed)
     const required = ['README.md', 'LICENSE', 'CHANGELOG.md', 'dist/index.js', 'dist/index.d.ts', 'dist/index.mjs', 'dist/index.d.mts']
     const expected =
-      /^(package\.json|README\.md|LICENSE|CHANGELOG\.md|dist\/(index|testing)\.(js|mjs|d\.mts)|dist\/bundle\.js|dist\/[\w/-]+\.d\.ts|docs\/(providers\/)?[\w-]+\.md|examples\/(?!demo\/)[\w./-]+)$/
+      /^(package\.json|README\.md|LICENSE|(CHANGELOG|CONTRIBUTING|SECURITY)\.md|dist\/(index|testing)\.(js|mjs|d\.mts)|dist\/(bundle|cli)\.js|dist\/cli\.LICENSES\.txt|dist\/[\w/-]+\.d\.ts|docs\/((moving|providers)\/)?[\w-]+\.md|examples\/(?!demo\/)[\w./-]+)$/
 
     expect(files.filter((file) => !expected.test(file))).toEqual([])
     expect(required.filter((file) => !files.includes(file))).toEqual([])
@@ -144,12 +144,12 @@ describe('the packed package', () => {
   })
 
   test('its declarations import its own files, Node, the peers and dependencies that bring their own types, and nothing else', () => {
-    const declarations = filesOf(join(installed, 'dist')).filter((file) => /\.d\.m?ts$/.test(file))
+    const declarations = ['index.d.ts', 'testing.d.ts'].flatMap((entry) => [...reachedFrom(entry)])
     const foreign = declarations.flatMap((file) =>
       foreignImports(readFileSync(join(installed, 'dist', file), 'utf8')).map((name) => `${file}: ${name}`),
     )
 
-    expect(declarations).toContain('index.d.mts')
+    expect(declarations).toContain('options.d.ts')
     expect(foreign).toEqual([])
   })
 
@@ -206,6 +206,16 @@ function run(app: string): Report {
 
 function typeErrors(files: string[]): string[] {
   return typeErrorsIn(scratch, files, 'node16')
+}
+
+/** The declarations that a host's compiler reads; one that no entry leads to may name an optional peer. */
+function reachedFrom(file: string, reached = new Set<string>()): Set<string> {
+  reached.add(file)
+  for (const { fileName } of ts.preProcessFile(readFileSync(join(installed, 'dist', file), 'utf8'), true, true).importedFiles) {
+    const next = posix.join(posix.dirname(file), `${fileName}.d.ts`)
+    if (fileName.startsWith('.') && !reached.has(next)) reachedFrom(next, reached)
+  }
+  return reached
 }
 
 function foreignImports(declaration: string): string[] {

@@ -99,14 +99,17 @@ describe('the pages behind mailed links', () => {
     const activation = await signedUp(browser, mails)
     const { text } = await mounted.browser().get(activation)
     expect(text).toContain('The one you chose when you signed up.')
-    expect(text).toContain('aria-describedby="hint"')
+    expect(text).toContain('aria-describedby="password-hint"')
     // Enter presses the first button of a form.
     expect([...text.matchAll(/<button type="submit"([^>]*)>/g)].map(([, attributes]) => attributes)).toEqual([
       '',
       ' name="forgot" value="1" class="second" formnovalidate',
     ])
     const refused = await form(mounted.browser(), activation, { password: 'not this one' })
-    expect([refused.status, refused.text.includes('aria-describedby="hint problem" aria-invalid="true"')]).toEqual([400, true])
+    expect([refused.status, refused.text.includes('aria-describedby="password-hint password-fault" aria-invalid="true"')]).toEqual([
+      400,
+      true,
+    ])
     expect((await form(mounted.browser(), activation, { password })).status).toBe(200)
   })
 
@@ -204,7 +207,7 @@ describe('the pages behind mailed links', () => {
       'x-content-type-options': 'nosniff',
     })
     expect(page.text).not.toMatch(/<script|<img|<link|https?:|\bsrc=|\burl\(/)
-    expect(page.text).toMatch(/^<!doctype html>\n<html lang="en-US">/)
+    expect(page.text).toMatch(/^<!doctype html>\n<html lang="en-US" dir="ltr">/)
   })
 
   test('they speak the reader’s language', async () => {
@@ -213,7 +216,7 @@ describe('the pages behind mailed links', () => {
     const reset = await resetLink(mounted, mails)
 
     const page = await browser.get(`${reset}?lang=pt-BR`)
-    expect(page.text).toContain('<html lang="pt-BR">')
+    expect(page.text).toContain('<html lang="pt-BR" dir="ltr">')
     expect(page.text).toContain('Escolha uma nova senha')
     const accepted = await browser
       .post(reset)

@@ -31,6 +31,10 @@ const routes: Record<string, Open> = {
   'POST /activate/:token': activation,
   'POST /password-reset/confirm': async (host, path, { email }) =>
     post(host, path, { token: await resetLink(host, email), new_password: otherPassword }),
+  'POST /email-login/confirm': async (host, path, { email }) => {
+    const { url } = await host.auth.service.requestEmailLogin(email)
+    return post(host, path, { token: url?.split('/').at(-1) })
+  },
   'POST /refresh': (host, path, { refreshToken }) =>
     inCookies(host, path)
       ? post(host, path, {}, { Cookie: `refresh_token=${refreshToken}` })
@@ -81,7 +85,7 @@ const goesOn: ReadonlySet<string> = new Set(['POST /refresh', 'POST /mfa/confirm
 async function startDelivering(tokenDelivery: TokenDelivery | 'session', settings: object = {}) {
   const host = await start({
     prefix: '/api/v1/auth',
-    settings: { tokenDelivery, ...settings },
+    settings: { tokenDelivery, emailLogin: 'link', emailLoginUrlTemplate: 'https://app.example.test/in/{token}', ...settings },
     providers: { corp: {}, in_hand: inHand },
     options: { throttle: { mail: false, routes: false } },
   })
@@ -144,6 +148,10 @@ const sessionRoutes: Record<string, (host: LocalHost, path: string, person: Devi
   'POST /activate/:token': (host, path) => activate(host, path),
   'POST /password-reset/confirm': async (host, path, { email }) =>
     post(host, path, { token: await resetLink(host, email), new_password: otherPassword }),
+  'POST /email-login/confirm': async (host, path, { email }) => {
+    const { url } = await host.auth.service.requestEmailLogin(email)
+    return post(host, path, { token: url?.split('/').at(-1) })
+  },
   'POST /mfa/verify': async (host, path) => {
     const person = await withFactor(host)
     return post(host, path, { mfa_token: await challenged(host, person), code: person.app.nextCode() })
@@ -173,7 +181,13 @@ async function comeBack(host: LocalHost, { userId, email }: Pick<Device, 'userId
 }
 
 /** Doors that somebody with a factor is challenged at. */
-const challengingRoutes = ['POST /login', 'POST /password-reset/confirm', 'GET /oauth/:provider/callback', 'POST /oauth/:provider/token']
+const challengingRoutes = [
+  'POST /login',
+  'POST /email-login/confirm',
+  'POST /password-reset/confirm',
+  'GET /oauth/:provider/callback',
+  'POST /oauth/:provider/token',
+]
 /** The others: a session that goes on, the second step itself, and an account that waits for its activation and has no factor. */
 const unchallengedRoutes = ['POST /refresh', 'POST /mfa/confirm', 'POST /mfa/verify', 'POST /activate', 'POST /activate/:token']
 
@@ -303,9 +317,12 @@ test('below /cookie are the twins of the contract and no others, in delivery bot
       ...['/activate', '/activate/:token', '/login', '/logout', '/mfa/confirm', '/mfa/verify', '/password-change'],
       ...[
         '/password-change/mfa',
+        '/email-login/confirm',
+        '/email-login/request',
         '/password-reset/confirm',
         '/password/first',
         '/reauthenticate',
+        '/reauthenticate/email',
         '/refresh',
         '/signup',
         '/oauth/link/redeem',

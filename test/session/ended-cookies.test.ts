@@ -88,7 +88,7 @@ const endNothing: readonly RegExp[] = [
   / \/(cookie\/|session\/)?login$/, // a login sets the cookie of the session that it opens in the place of the one that it ends
   / \/(cookie\/|session\/)?mfa\/verify$/,
   / \/(cookie\/)?oauth\//, // the callback's login: the same. Linking ends nothing
-  / \/(cookie\/)?(signup|activate|activate\/:token|reauthenticate|password\/first)$/, // an account that waits has no session
+  / \/(cookie\/)?(signup|activate|activate\/:token|reauthenticate(\/email)?|password\/first)$/, // an account that waits has no session
   / \/(refresh|me|mfa\/enroll|mfa\/recovery-codes)$/,
   / \/(activation|email-verify|email-change|password-reset)\/request$/,
   / \/email-change\/(confirm|:token)$/,

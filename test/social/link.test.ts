@@ -5,6 +5,7 @@ import type { AuthContext } from '../../src/context'
 import { OAuthTokenAudienceMismatchError } from '../../src/errors'
 import { deriveKeys } from '../../src/keys'
 import { type Attempt, readAttempts, writeAttempts } from '../../src/social/state-cookie'
+import { createPhraseBook } from '../../src/texts/phrase-book'
 import { type Mounted, type MountOptions, setCookieOf, signIn } from '../support/app'
 import { databases } from '../support/databases'
 import { answer } from '../support/fake-provider'
@@ -697,12 +698,13 @@ test('an account id of any characters goes through the cookie and back', () => {
     prefix: '/auth',
     keys: deriveKeys('a secret of more than thirty-two bytes'),
     now: () => new Date(0),
+    texts: createPhraseBook({ 'fr-CA': {} }),
   } as unknown as AuthContext // all it reads
   const core = { provider: 'acme', random: 'r', expiresAt: 600, secret: 0, locale: null, destination: null }
   const attempts: Attempt[] = [
     { ...core, purpose: 'link', userId: 'a.b~c%20é;"𝄞=', digest: 'd', sessionId: null, startedAt: 1, isFinal: false },
     { ...core, purpose: 'login', locale: 'pt-BR' },
-    { ...core, purpose: 'login', destination: { returnTo: '/a.b~c?q="\\"' } },
+    { ...core, purpose: 'login', locale: 'fr-CA', destination: { returnTo: '/a.b~c?q="\\"' } },
     { ...core, purpose: 'link', userId: '7', digest: 'd', sessionId: null, startedAt: 1, isFinal: false, destination: { returnTo: '/x' } },
     { ...core, purpose: 'reauthenticate', userId: '42', digest: 'd', sessionId: 's-1', startedAt: 2, isFinal: true },
   ]

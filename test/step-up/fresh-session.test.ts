@@ -26,7 +26,11 @@ describe.each(await databases())('a fresh session, on $name', (database) => {
 
     host.clock.advance(1)
     const refused = await post(host, '/mfa/enroll', {}, bearerOf({ token: body.access_token }))
-    expect([refused.status, refused.body.code, refused.body.details]).toEqual([403, 'REAUTHENTICATION_REQUIRED', { methods: ['password'] }])
+    expect([refused.status, refused.body.code, refused.body.details]).toEqual([
+      403,
+      'REAUTHENTICATION_REQUIRED',
+      { methods: ['password', 'email'] },
+    ])
     expect(refused.headers['www-authenticate']).toBe(challenge)
   })
 
@@ -99,7 +103,11 @@ describe('guards of the host', async () => {
     host.clock.advance(61)
     expect((await get('/fresh', bearerOf(member))).text).toBe(member.email)
     const refused = await get('/within-minute', bearerOf(member))
-    expect([refused.status, refused.body.code, refused.body.details]).toEqual([403, 'REAUTHENTICATION_REQUIRED', { methods: ['password'] }])
+    expect([refused.status, refused.body.code, refused.body.details]).toEqual([
+      403,
+      'REAUTHENTICATION_REQUIRED',
+      { methods: ['password', 'email'] },
+    ])
     expect(refused.headers['www-authenticate']).toBe('Bearer error="insufficient_user_authentication", max_age="60"')
   })
 

@@ -63,6 +63,7 @@ const preparations: Readonly<Record<string, Preparation>> = {
     return { person, ask: asked('/password/first', { new_password: otherPassword })(host) }
   },
   'POST /reauthenticate': byMember('/reauthenticate', { password }),
+  'POST /reauthenticate/email': byMember('/reauthenticate/email'),
   async 'POST /oauth/:provider/link'(host) {
     const accessToken = host.provider.issueAccessToken({ profile: newPerson() })
     return { person: await signedIn(host), ask: asked('/oauth/introspecting/link', { access_token: accessToken })(host) }

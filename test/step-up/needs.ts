@@ -16,6 +16,7 @@ export const needs: Readonly<Record<string, 'fresh_session' | 'alive_session'>> 
   'POST /password-change': 'alive_session',
   'POST /mfa/confirm': 'alive_session',
   'POST /reauthenticate': 'alive_session',
+  'POST /reauthenticate/email': 'alive_session',
   'GET /sessions': 'alive_session',
   'DELETE /sessions/:id': 'alive_session',
   'POST /sessions/revoke-others': 'alive_session',

@@ -4,7 +4,7 @@ import { descriptionOf } from '../../src/http/description'
 import type { Route } from '../../src/http/routes'
 import type { TokenPair } from '../../src/session/finish-login'
 import type { OpenedServerSession } from '../../src/session/open-session'
-import { bearerOf, credentialsOf, type LocalHost, openAs, signedIn } from '../local/people'
+import { bearerOf, credentialsOf, type LocalHost, type LocalOptions, openAs, signedIn } from '../local/people'
 import { ageFactor, enrolled, onMfa, outcome } from '../mfa/people'
 import { addIdentity } from '../social/accounts-at-hand'
 import { databases } from '../support/databases'
@@ -37,10 +37,10 @@ describe.each(['bearer', 'cookie', 'both', 'session'] as const)('the session tha
   /** A cookie whose session is over counts as no cookie. */
   const deadIs = tokenDelivery === 'session' ? 'UNAUTHORIZED' : 'INVALID_TOKEN'
 
-  async function mounted() {
+  async function mounted(options: LocalOptions['options'] = {}) {
     mountedRoutes.length = 0
     const settings = { tokenDelivery, accessTokenTtlSeconds: 7_200 }
-    const host = await start({ settings, options: { throttle: { routes: false, mfa: false } }, providers: { corp: {} } })
+    const host = await start({ settings, options: { throttle: { routes: false, mfa: false }, ...options }, providers: { corp: {} } })
     const [routes = []] = mountedRoutes
     return { host, routes, named: routes.filter((route) => nameOf(route) in needs) }
   }
@@ -131,15 +131,15 @@ describe.each(['bearer', 'cookie', 'both', 'session'] as const)('the session tha
     const own = named.filter(({ path }) => !path.startsWith('/admin/') && needs[nameOf({ method: 'POST', path })] === 'fresh_session')
     for (const route of own) {
       const { status, body } = await ask(host, route, shown(member.token))
-      expect([nameOf(route), status, body.details]).toEqual([nameOf(route), 403, { methods: ['provider:corp'] }])
+      expect([nameOf(route), status, body.details]).toEqual([nameOf(route), 403, { methods: ['email', 'provider:corp'] }])
     }
     for (const route of named.filter(({ path }) => path.endsWith('/reauthenticate') && !path.includes(':provider')))
       for (const body of [{ password: 'a quiet harbour in winter' }, { code: '123456' }])
         expect((await ask(host, route, shown(member.token)).send(body)).status).toBeGreaterThanOrEqual(400)
   })
 
-  test('an account of a provider alone, whose session is stale, is told that no method is left but to sign in again', async () => {
-    const { host, named } = await mounted()
+  test('an account of a provider alone that takes no mails, whose session is stale, is told that no method is left but to sign in again', async () => {
+    const { host, named } = await mounted({ refusesEmailLink: () => true })
     const member = await signedIn(host)
     await host
       .knex('auth_users')

@@ -8,7 +8,7 @@ export interface RenamedTables {
   instants: 'epoch_ms' | 'iso'
 }
 
-type Kind = 'key' | 'given key' | 'user' | 'text' | 'flag' | 'instant' | 'integer' | `varchar ${number}`
+type Kind = 'key' | 'given key' | 'user' | 'text' | 'flag' | 'instant' | 'integer' | 'big integer' | `varchar ${number}`
 
 const TABLES: Readonly<Record<keyof HostTables, { columns: Record<string, Kind>; unique: readonly string[][] }>> = {
   users: {
@@ -66,6 +66,24 @@ const TABLES: Readonly<Record<keyof HostTables, { columns: Record<string, Kind>;
     columns: { id: 'key', userId: 'user', codeHash: 'varchar 64', usedAt: 'instant' },
     unique: [['userId', 'codeHash']],
   },
+  passkeys: {
+    columns: {
+      id: 'key',
+      userId: 'user',
+      userHandle: 'varchar 64',
+      credentialId: 'varchar 700',
+      publicKey: 'text',
+      signCount: 'big integer',
+      transports: 'varchar 64',
+      isBackupEligible: 'flag',
+      isBackedUp: 'flag',
+      aaguid: 'varchar 36',
+      name: 'varchar 64',
+      createdAt: 'instant',
+      lastUsedAt: 'instant',
+    },
+    unique: [['credentialId']],
+  },
   sessions: {
     columns: {
       id: 'given key',
@@ -86,6 +104,24 @@ const TABLES: Readonly<Record<keyof HostTables, { columns: Record<string, Kind>;
       expiresAt: 'instant',
       endsAt: 'instant',
       revokedAt: 'instant',
+    },
+    unique: [['tokenHash']],
+  },
+  emailLogins: {
+    columns: {
+      id: 'given key',
+      email: 'varchar 320',
+      tokenHash: 'varchar 64',
+      codeHash: 'varchar 64',
+      tries: 'integer',
+      returnTo: 'text',
+      ip: 'varchar 45',
+      userAgent: 'text',
+      createdAt: 'instant',
+      expiresAt: 'instant',
+      usedAt: 'instant',
+      sessionId: 'varchar 36',
+      isKnownDevice: 'flag',
     },
     unique: [['tokenHash']],
   },
@@ -128,6 +164,8 @@ function addColumn(table: Knex.CreateTableBuilder, name: string, kind: Kind, { i
       return void table.boolean(name)
     case 'integer':
       return void table.integer(name)
+    case 'big integer':
+      return void table.bigInteger(name)
     case 'instant':
       return void (instants === 'iso' ? table.string(name, 24) : table.bigInteger(name))
     case 'text':

@@ -24,7 +24,7 @@ describe('an adapter without the optional tables keeps the rest of it', () => {
     transaction: (work, options) =>
       transaction((inside) => work({ users: inside.users, userTokens: inside.userTokens, transaction: inside.transaction }), options),
   })
-  const without = ['identities', 'recoveryCodes', 'sessions'] as const
+  const without = ['identities', 'recoveryCodes', 'passkeys', 'sessions', 'emailLogins'] as const
   for (const { name, run } of storeContract({ makeStore, without })) test(name, run)
 })
 

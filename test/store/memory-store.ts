@@ -5,9 +5,12 @@ import {
   type AuthStore,
   type CompleteStore,
   DuplicateRecordError,
+  type EmailLoginRecord,
   type Expired,
   type HostFields,
   type IdentityRecord,
+  type PasskeyRecord,
+  type PasskeyUse,
   type RecoveryCodeRecord,
   type SessionRecord,
   type UserRecord,
@@ -21,7 +24,7 @@ import { meetsFilter } from '../../src/store/meets-filter'
  * itself, a verb outside a unit is a unit of its own, and a unit that fails leaves the rows it found.
  */
 export function memoryStore(hostFields?: UserStore['hostFields']): CompleteStore {
-  let rows: Rows = { users: [], identities: [], userTokens: [], recoveryCodes: [], sessions: [] }
+  let rows: Rows = { users: [], identities: [], userTokens: [], recoveryCodes: [], passkeys: [], sessions: [], emailLogins: [] }
   let last: Promise<unknown> = Promise.resolve()
 
   const alone = <T>(work: () => Promise<T>): Promise<T> => {
@@ -64,12 +67,22 @@ export function memoryStore(hostFields?: UserStore['hostFields']): CompleteStore
   )
 }
 
+function isAsSeen(passkey: PasskeyRecord, { id, userId, seenCount }: PasskeyUse): boolean {
+  return passkey.id === id && passkey.userId === userId && passkey.signCount === seenCount
+}
+
+function writeUse(passkey: PasskeyRecord, { signCount, isBackedUp, at }: PasskeyUse): void {
+  Object.assign(passkey, { signCount, isBackedUp, lastUsedAt: at })
+}
+
 interface Rows {
   users: UserRecord[]
   identities: IdentityRecord[]
   userTokens: UserTokenRecord[]
   recoveryCodes: RecoveryCodeRecord[]
+  passkeys: PasskeyRecord[]
   sessions: SessionRecord[]
+  emailLogins: EmailLoginRecord[]
 }
 
 /** Runs a verb on the rows; a verb checks before it writes, so that alone it is all or nothing. */
@@ -228,6 +241,41 @@ function storeOn(
       deleteForUser: (userId) => run(({ recoveryCodes }) => remove(recoveryCodes, (code) => code.userId === userId)),
     },
 
+    passkeys: {
+      findWithUser: (credentialId) =>
+        run(({ passkeys, users }) => {
+          const passkey = passkeys.find((candidate) => candidate.credentialId === credentialId)
+          const user = users.find(({ id }) => id === passkey?.userId)
+          return passkey && user ? { passkey, user } : null
+        }),
+      listForUser: (userId) => run(({ passkeys }) => oldestFirst(passkeys.filter((passkey) => passkey.userId === userId))),
+      insert: (passkey) => run(({ passkeys }) => add(passkeys, { ...passkey, id: randomUUID() }, ['credentialId'])),
+      recordUse: (use) =>
+        run(({ passkeys }) => {
+          const passkey = passkeys.find((candidate) => isAsSeen(candidate, use))
+          if (passkey) writeUse(passkey, use)
+          return passkey !== undefined
+        }),
+      recordLogin: (use, spent) =>
+        run(({ passkeys, users, userTokens }) => {
+          const user = users.find((candidate) => candidate.id === use.userId && candidate.isActive)
+          const passkey = passkeys.find((candidate) => isAsSeen(candidate, use))
+          if (!user || !passkey) return null
+          add(userTokens, { ...spent, id: randomUUID() }, ['tokenHash'])
+          writeUse(passkey, use)
+          user.lastLoginAt = use.at
+          return user
+        }),
+      rename: (id, userId, name) =>
+        run(({ passkeys }) => {
+          const passkey = passkeys.find((candidate) => candidate.id === id && candidate.userId === userId)
+          if (passkey) passkey.name = name
+          return passkey !== undefined
+        }),
+      deleteForUser: (userId, id) =>
+        run(({ passkeys }) => remove(passkeys, (passkey) => passkey.userId === userId && passkey.id === (id ?? passkey.id))),
+    },
+
     sessions: {
       insert: (session) => run(({ sessions }) => void add(sessions, session, ['tokenHash'])),
       find: (wanted) =>
@@ -272,6 +320,32 @@ function storeOn(
         run(({ sessions }) => revoke(sessions, (session) => session.userId === userId && session.id !== exceptId, at)),
       deleteExpired: (expired) =>
         run(({ sessions }) => removeEnded(sessions, ({ revokedAt, expiresAt }) => revokedAt ?? expiresAt, expired)),
+    },
+
+    emailLogins: {
+      insert: (login) => run(({ emailLogins }) => void add(emailLogins, login, login.tokenHash === null ? ['id'] : ['tokenHash'])),
+      find: (wanted) => run(({ emailLogins }) => emailLogins.find((login) => isWanted(login, wanted)) ?? null),
+      countTry: (id, most, at) =>
+        run(({ emailLogins }) => {
+          const login = emailLogins.find((candidate) => candidate.id === id && isOpen(candidate, at) && candidate.tries < most)
+          if (login) login.tries += 1
+          return login ?? null
+        }),
+      consume: (id, at) =>
+        run(({ emailLogins }) => {
+          const login = emailLogins.find((candidate) => candidate.id === id && isOpen(candidate, at))
+          if (login) login.usedAt = at
+          return login !== undefined
+        }),
+      listOpen: (email, at) =>
+        run(({ emailLogins }) => oldestFirst(emailLogins.filter((login) => login.email === email && isOpen(login, at)))),
+      consumeAllForEmail: (email, at) =>
+        run(({ emailLogins }) => {
+          const open = emailLogins.filter((login) => login.email === email && login.usedAt === null)
+          for (const login of open) login.usedAt = at
+          return open.length
+        }),
+      deleteExpired: (expired) => run(({ emailLogins }) => removeEnded(emailLogins, ({ expiresAt }) => expiresAt, expired)),
     },
   }
   return store
@@ -320,6 +394,14 @@ function removeEnded<R>(table: R[], endOf: (record: R) => Date, { before, most }
 
 function meets(session: SessionRecord, wanted: Partial<SessionRecord>): boolean {
   return Object.entries(wanted).every(([field, value]) => session[field as keyof SessionRecord] === value) // fields of it
+}
+
+function isWanted(login: EmailLoginRecord, wanted: Partial<EmailLoginRecord>): boolean {
+  return Object.entries(wanted).every(([field, value]) => login[field as keyof EmailLoginRecord] === value) // fields of it
+}
+
+function isOpen({ usedAt, expiresAt }: EmailLoginRecord, at: Date): boolean {
+  return usedAt === null && expiresAt > at
 }
 
 function isAlive({ revokedAt, expiresAt }: SessionRecord, at: Date): boolean {

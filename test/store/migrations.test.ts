@@ -52,7 +52,7 @@ async function migrate(knex: Knex, count: number): Promise<void> {
 
 const all = [
   ...['auth_users', 'auth_identities', 'auth_user_tokens', 'auth_refresh_tokens', 'auth_recovery_codes', 'auth_sessions'],
-  ...['auth_counters', 'auth_audit_log'],
+  ...['auth_counters', 'auth_audit_log', 'auth_passkeys'],
 ]
 
 async function tablesOf(knex: Knex): Promise<string[]> {

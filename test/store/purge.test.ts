@@ -87,11 +87,11 @@ describe.each(await databases())('purgeExpired on $name', (database) => {
       })
       const recording = recordQueries(knex)
 
-      expect(await purgeExpired(store, { before: AT })).toEqual({ users: 0, userTokens: 2, sessions: 203 })
+      expect(await purgeExpired(store, { before: AT })).toEqual({ users: 0, userTokens: 2, sessions: 203, emailLogins: 0 })
 
-      expect(recording.stop()).toHaveLength(5) // 100, 100 and 3 sessions; the others fit in one batch
-      expect(await purgeExpired(store, { before: later(1) })).toEqual({ users: 0, userTokens: 1, sessions: 1 })
-      expect(await purgeExpired(store, { before: later(1) })).toEqual({ users: 0, userTokens: 0, sessions: 0 })
+      expect(recording.stop()).toHaveLength(6) // 100, 100 and 3 sessions; the others fit in one batch
+      expect(await purgeExpired(store, { before: later(1) })).toEqual({ users: 0, userTokens: 1, sessions: 1, emailLogins: 0 })
+      expect(await purgeExpired(store, { before: later(1) })).toEqual({ users: 0, userTokens: 0, sessions: 0, emailLogins: 0 })
     } finally {
       await close()
     }
@@ -99,7 +99,7 @@ describe.each(await databases())('purgeExpired on $name', (database) => {
 })
 
 test('a store without optional tables is purged of what it has; a `before` that is no instant is refused', async () => {
-  const { userTokens, sessions: _, ...rest } = memoryStore()
+  const { userTokens, sessions: _, emailLogins: __, ...rest } = memoryStore()
   const store: AuthStore = { ...rest, userTokens }
 
   expect(await purgeExpired(store)).toEqual({ userTokens: 0 })

@@ -10,10 +10,13 @@ const COLUMNS: Readonly<Record<string, string>> = {
   auth_identities: 'created_at email email_verified id last_login_at name picture provider subject user_id',
   auth_user_tokens: 'created_at expires_at id payload purpose token_hash used_at user_id',
   auth_recovery_codes: 'code_hash id used_at user_id',
+  auth_passkeys:
+    'aaguid created_at credential_id id is_backed_up is_backup_eligible last_used_at name public_key sign_count transports user_handle user_id',
   auth_sessions:
     'amr authenticated_at created_at ends_at expires_at generation id ip is_persistent kind last_seen_at provider provider_sid revoked_at rotated_at token_hash user_agent user_id',
   auth_counters: 'count counter_key ends_at',
   auth_audit_log: 'created_at id name payload request_id user_id',
+  auth_email_logins: 'code_hash created_at email expires_at id ip is_known_device return_to session_id token_hash tries used_at user_agent',
 }
 
 for (const database of await databases()) {
@@ -81,13 +84,15 @@ for (const database of await databases()) {
         'doorward_0004_audit_log',
         'doorward_0005_sessions',
         'doorward_0006_user_filters',
+        'doorward_0007_passkeys',
+        'doorward_0008_email_logins',
       ])
       await createAuthTables(knex) // finds it there
       expect((await users.list({ filters: [], after: null, limit: 2 })).users).toEqual(made)
       const dropIndex = () => knex.schema.alterTable('auth_users', (table) => table.dropIndex([], 'auth_users_created'))
       await dropIndex() // it was there
       await createAuthTables(knex)
-      for (const _ of ['the filters', 'the sessions', 'the audit log', 'the index'])
+      for (const _ of ['the email logins', 'the passkeys', 'the filters', 'the sessions', 'the audit log', 'the index'])
         await knex.migrate.down({ migrationSource, tableName: 'auth_migrations' })
       await expect(dropIndex()).rejects.toThrow()
       await createAuthTables(knex)
@@ -109,7 +114,7 @@ for (const database of await databases()) {
       const drop = (index: string) => knex.schema.alterTable('auth_users', (table) => table.dropIndex([], index))
       for (const index of indexes) await drop(index) // it was there
       await createAuthTables(knex) // and is again, on a table with rows
-      await knex.migrate.down(config)
+      await knex.migrate.down({ ...config, name: 'doorward_0006_user_filters' })
       for (const index of indexes) await expect(drop(index)).rejects.toThrow()
     })
 
@@ -118,7 +123,7 @@ for (const database of await databases()) {
       const { knex } = opened
       const config = { migrationSource, tableName: 'auth_migrations' }
       await knex.migrate.latest(config)
-      await knex.migrate.down(config)
+      await knex.migrate.down({ ...config, name: 'doorward_0006_user_filters' })
       const { users } = createKnexStore({ knex })
       const [usual, longest] = [await users.insert(newUser({ name: 'Zoë' })), await users.insert(newUser({ name: 'é'.repeat(300) }))]
       await createAuthTables(knex)

@@ -1,6 +1,9 @@
 import type { AuthMail, Mailer } from '../../src'
+import type { Operations } from '../../src/operations/operations'
+import { OPERATIONS } from '../../src/operations/operations-key'
+import { virtualAuthenticator } from '../../src/testing'
 import { authenticator } from '../mfa/authenticator'
-import { type Mounted, startLogin } from './app'
+import { baseUrl, type Mounted, startLogin } from './app'
 import { type CanaryRun, hostile, keep, note } from './canary-run'
 import type { FaultyStore } from './faulty-store'
 import { type Mailbox, tokenOf } from './mailbox'
@@ -60,6 +63,7 @@ export async function moreFlows(mounted: Mounted, run: CanaryRun, mails: Mailbox
   await linking(mounted, run, ask, token)
   await administration(mounted, run, ask, { userId, token })
   await owners(mounted, run, ask, mails, token)
+  await passkeys(run, ask, token)
   await addresses(run, ask, mails, token)
   await ask('signup, the mail bounces', '/signup', { email: 'canary-bounce@example.test', password })
   await ask('reset request, the mail bounces', '/password-reset/request', { email: 'canary-bounce@example.test' })
@@ -125,6 +129,28 @@ function expectIssued(token: unknown): void {
   if (typeof token !== 'string') throw new Error('confirming ends in a session')
 }
 
+async function passkeys(run: CanaryRun, ask: Ask, token: string): Promise<void> {
+  const authenticator = virtualAuthenticator({ origin: baseUrl, counts: true })
+  const options = async (asked: string, path: string) => {
+    const { body } = await ask(asked, path, {}, { token, issues: true })
+    run.issued.push(body.challenge_token)
+    return body
+  }
+  const begun = await options('passkey options', '/passkeys/register/options')
+  const lied = { credential: authenticator.create(begun, { origin: 'https://canary.example' }), challenge_token: begun.challenge_token }
+  await ask('passkey, of another origin', '/passkeys/register', lied, { token })
+  const again = await options('passkey options again', '/passkeys/register/options')
+  const made = { credential: authenticator.create(again), challenge_token: again.challenge_token }
+  const added = await ask('passkey', '/passkeys/register', made, { token })
+  const login = await options('passkey login options', '/passkeys/login/options')
+  const shown = { credential: authenticator.get(login), challenge_token: login.challenge_token }
+  await ask('passkey login', '/passkeys/login', shown, { issues: true })
+  const copied = await options('passkey login options again', '/passkeys/login/options')
+  const old = { credential: authenticator.get(copied, { counter: 1 }), challenge_token: copied.challenge_token }
+  await ask('passkey login, a cloned one', '/passkeys/login', old)
+  await ask('passkey removed', `/passkeys/${added.body.id}`, {}, { token, method: 'delete' })
+}
+
 async function addresses(run: CanaryRun, ask: Ask, mails: Mailbox, token: string): Promise<void> {
   await ask('verification request', '/email-verify/request', {}, { token })
   const verification = tokenOf(await mails.next({ kind: 'email_verification', to: email }))
@@ -175,7 +201,7 @@ async function linking(mounted: Mounted, run: CanaryRun, ask: Ask, token: string
 }
 
 async function administration(
-  { knex }: Mounted,
+  { knex, auth }: Mounted,
   run: CanaryRun,
   ask: Ask,
   { userId, token }: { userId: string; token: string },
@@ -191,6 +217,16 @@ async function administration(
   for (const action of ['reset-mfa', 'revoke-sessions', 'deactivate', 'activate'])
     await ask(`${action} by an administrator`, `/admin/users/${other}/${action}`, {}, { token })
   await ask('oneself deactivated', `/admin/users/${userId}/deactivate`, {}, { token })
+  const imported = 'canary-imported@example.test'
+  run.personal.push(imported)
+  const importer = await operationsOf(auth).importUsers({ isDryRun: false, keepsIds: false })
+  await importer.add([{ email: imported, name: 'Canary Imported' }])
+  importer.end()
+}
+
+/** What the command does, which no route does. */
+function operationsOf(auth: object): Operations {
+  return (auth as { [OPERATIONS]: Operations })[OPERATIONS]
 }
 
 /** Who owns an account: administrators come and go, a first proof takes over, and links of notices undo changes. */
@@ -240,6 +276,13 @@ async function owners({ knex, clock }: Mounted, run: CanaryRun, ask: Ask, mails:
   const taken = await ask('verification that takes over', '/email-verify/confirm', proof, { issues: true })
   run.issued.push(taken.body.reset_token)
   const anew = await session('reset after a take-over', '/password-reset/confirm', { token: taken.body.reset_token, new_password: third })
+
+  await ask('login by email asked for', '/email-login/request', { email: own }, { issues: true })
+  const mail = await mails.next({ kind: 'email_login', to: own })
+  keep(run, 'link token of an owner', tokenOf(mail))
+  keep(run, 'code of eight digits', String(mail.code))
+  await ask('login by email with another code', '/email-login/confirm', { code: '12345678' })
+  await ask('login by email', '/email-login/confirm', { token: tokenOf(mail) }, { issues: true })
 
   await ask('change of an owner’s address', '/email-change/request', { new_email: next }, { token: anew })
   await ask(

@@ -12,6 +12,10 @@ import { type FaultyStore, faultyStore } from './faulty-store'
 import { linkTemplates, type Mailbox, mailbox, tokenOf } from './mailbox'
 import { type RawAnswer, sendRaw } from './send-raw'
 
+const byMail = { emailLogin: 'both', emailLoginUrlTemplate: 'https://app.example.test/in/{token}' } as const
+
+const passkeys = { passkeysEnabled: true, webauthnRpName: 'Example' }
+
 export interface CanaryRun {
   /** What must be found nowhere: kind -> values. */
   secrets: Record<string, string[]>
@@ -63,7 +67,15 @@ export async function runCanaries(logger: Logger): Promise<CanaryRun> {
   }
   const mounted = await mount({
     knex: database,
-    settings: { jwtSecret: testSecret, tokenDelivery: 'both', ...linkTemplates, ...mfaSettings },
+    settings: {
+      jwtSecret: testSecret,
+      tokenDelivery: 'both',
+      ...linkTemplates,
+      ...mfaSettings,
+      ...byMail,
+      ...passkeys,
+      newDeviceNotice: true,
+    },
     providers: {
       corp: {},
       introspecting: (provider) => new OidcClient(provider.oidcOptions({ introspectionUrl: provider.introspectionUrl })),

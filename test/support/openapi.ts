@@ -23,6 +23,8 @@ export interface SeenAnswer {
   status: number
   headers: Record<string, unknown>
   body: string
+  /** A form was sent. */
+  isForm?: boolean
 }
 
 export interface AnswerCheck {
@@ -60,7 +62,8 @@ export function checkAnswers(auth: AuthRouter, kind: string | null): AnswerCheck
       const end = res.end.bind(res)
       const record = (chunk?: unknown, ...rest: unknown[]) => {
         const body = typeof chunk === 'string' || Buffer.isBuffer(chunk) ? chunk.toString() : ''
-        waiting.push({ method, path, status: res.statusCode, headers: { ...res.getHeaders() }, body })
+        const isForm = /^application\/x-www-form-urlencoded/.test(req.headers['content-type'] ?? '')
+        waiting.push({ method, path, status: res.statusCode, headers: { ...res.getHeaders() }, body, isForm })
         if (waiting.length >= mostWaiting) checkWaiting()
         return (end as (...args: unknown[]) => typeof res)(chunk, ...rest)
       }
@@ -109,13 +112,14 @@ export function checkerOf(document: OpenApi): (answer: SeenAnswer) => string | n
   return (answer) => {
     const operation = find(answer)
     if (!operation) return null // the host's, or the answer to a method that is none
+    const type = String(answer.headers['content-type'] ?? '').split(';')[0] ?? ''
+    if (answer.isForm && !operation.requestBody?.content['application/x-www-form-urlencoded'] && type !== 'application/json') return null // a page's
     const name = `${answer.method} ${answer.path} ${answer.status}`
     const declared = operation.responses[answer.status] ?? operation.responses['default']
     if (!declared) return `${name} is not declared: ${answer.body.slice(0, 200)}`
     for (const header of Object.keys(declared.headers ?? {})) {
       if (answer.headers[header.toLowerCase()] === undefined && header === 'Location') return `${name} has no ${header}`
     }
-    const type = String(answer.headers['content-type'] ?? '').split(';')[0] ?? ''
     const content = declared.content?.[type]
     if (!content) return answer.body === '' && !declared.content ? null : `${name} is declared without ${type || 'an empty body'}`
     if (type !== 'application/json') return null

@@ -5,19 +5,20 @@ import type { Mutant } from './mutant'
 type Verbs<T extends keyof CompleteStore> = (store: CompleteStore, knex: Parameters<Mutant['change']>[1]) => Partial<CompleteStore[T]>
 
 const on =
-  <T extends 'users' | 'identities' | 'userTokens' | 'recoveryCodes' | 'sessions'>(table: T) =>
+  <T extends 'users' | 'identities' | 'userTokens' | 'recoveryCodes' | 'sessions' | 'emailLogins'>(table: T) =>
   (name: string, caughtBy: RegExp, verbs: Verbs<T>): Mutant => ({
     name,
     caughtBy,
     change: (store, knex) => ({ [table]: { ...store[table], ...verbs(store, knex) } }),
   })
 
-const [users, identities, userTokens, recoveryCodes, sessions] = [
+const [users, identities, userTokens, recoveryCodes, sessions, emailLogins] = [
   on('users'),
   on('identities'),
   on('userTokens'),
   on('recoveryCodes'),
   on('sessions'),
+  on('emailLogins'),
 ]
 
 const unit = (name: string, caughtBy: RegExp, transaction: (store: CompleteStore) => CompleteStore['transaction']): Mutant => ({
@@ -235,6 +236,51 @@ export const VERB_MUTANTS: readonly Mutant[] = [
     },
   })),
   recoveryCodes('a set of codes that stays', /^replaceForUser/, () => ({ deleteForUser: async () => 0 })),
+
+  emailLogins('an email login found by its token in other letters', /^the hash of a token/, ({ emailLogins }) => ({
+    find: (wanted) => emailLogins.find('id' in wanted ? wanted : { tokenHash: wanted.tokenHash.toLowerCase() }),
+  })),
+  emailLogins('tries that are looked at before they are counted', /^a try is counted/, ({ emailLogins }, knex) => ({
+    async countTry(id, most, at) {
+      const login = await emailLogins.find({ id })
+      if (!login || login.usedAt || login.expiresAt <= at || login.tries >= most) return null
+      await knex('auth_email_logins')
+        .where({ id })
+        .update({ tries: login.tries + 1 })
+      return { ...login, tries: login.tries + 1 }
+    },
+  })),
+  emailLogins('one try more than allowed', /^a try is counted/, ({ emailLogins }) => ({
+    countTry: (id, most, at) => emailLogins.countTry(id, most + 1, at),
+  })),
+  emailLogins('tries of a row that has expired', /^no try is counted/, ({ emailLogins }) => ({
+    countTry: (id, most) => emailLogins.countTry(id, most, later(-1)),
+  })),
+  emailLogins('an email login used twice', /^an email login is used once/, ({ emailLogins }, knex) => ({
+    async consume(id, at) {
+      const isUsed = await emailLogins.consume(id, at)
+      if (isUsed) await knex('auth_email_logins').where({ id }).update({ used_at: null })
+      return isUsed
+    },
+  })),
+  emailLogins('an email login used after its end', /^an email login is used once/, ({ emailLogins }) => ({
+    consume: (id, at) => emailLogins.consume(id, later(-1, at)),
+  })),
+  emailLogins('open rows, newest first', /^the open rows/, ({ emailLogins }) => ({
+    listOpen: async (email, at) => (await emailLogins.listOpen(email, at)).toReversed(),
+  })),
+  emailLogins("everybody's rows used up", /^the open rows/, (_store, knex) => ({
+    consumeAllForEmail: (_email, at) => knex('auth_email_logins').whereNull('used_at').update({ used_at: at }),
+  })),
+  emailLogins('a purge of email logins that takes more than it may', /^emailLogins.deleteExpired/, ({ emailLogins }) => ({
+    deleteExpired: (expired) => emailLogins.deleteExpired({ ...expired, most: 1_000 }),
+  })),
+  emailLogins('a purge that takes open email logins', /^emailLogins.deleteExpired/, ({ emailLogins }) => ({
+    deleteExpired: (expired) => emailLogins.deleteExpired({ ...expired, before: later(1, expired.before) }),
+  })),
+  emailLogins('an email login without its count', /^an email login is stored/, ({ emailLogins }) => ({
+    insert: (login) => emailLogins.insert({ ...login, tries: 0 }),
+  })),
 
   sessions('a session found whatever its kind', /^a session comes back/, ({ sessions }) => ({
     find: async (wanted) =>

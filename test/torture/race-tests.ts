@@ -1,7 +1,9 @@
 /** Where two processes race for the same rows. */
 export const raceTests: readonly string[] = [
+  'test/email-login/races.test.ts',
   'test/local/races.test.ts',
   'test/mfa/races.test.ts',
+  'test/passkeys/races.test.ts',
   'test/server-session/races.test.ts',
   'test/session/races.test.ts',
   'test/social/first-login.test.ts',

@@ -27,7 +27,6 @@ const wrong: readonly (readonly [string, RegExp])[] = [
   ['createAuthRouter({ store, settings: { jwtSecret, accessTokenTtlSeconds: env.NAME } })', /'string' is not assignable to type 'number/],
   ["createAuthRouter({ store, settings: { jwtSecret, cookieSecure: 'yes' } })", /'string' is not assignable to type 'boolean/],
   ["createAuthRouter({ store, settings: { jwtSecret, cookieSamesite: 'Lax' } })", /"Lax"/],
-  ["createAuthRouter({ store, settings: { jwtSecret, defaultLocale: 'de' } })", /"de"/],
   ['createAuthRouter({ store, settings: {} })', /'jwtSecret' is missing/],
   ['createAuthRouter({ settings: { jwtSecret } })', /'store' is missing/],
   ['createAuthRouter({ settings: { jwtSecret }, store: knex })', /is missing.*'AuthStore'.*users, userTokens/],

@@ -11,7 +11,7 @@ import { type CsrfGuardOptions, csrfCheck, csrfOptionNames, headerToken } from '
 export function siteCsrf(ctx: GuardContext, options: CsrfGuardOptions): RequestHandler {
   const { settings, logger, notices } = ctx
   if (isObject(options)) refuseUnknownOptions('guards.csrf', options, csrfOptionNames)
-  const { publicUrl, trustedOrigins, sessionCookieName, accessCookieName, defaultLocale } = settings
+  const { publicUrl, trustedOrigins, sessionCookieName, accessCookieName } = settings
   const known = [...(publicUrl === '' ? [] : [publicUrl]), ...trustedOrigins, ...(options.trustedOrigins ?? [])]
   const check = csrfCheck(
     'guards.csrf',
@@ -24,7 +24,7 @@ export function siteCsrf(ctx: GuardContext, options: CsrfGuardOptions): RequestH
     const notice = isForeign && origin !== undefined ? refusedOrigin(origin) : null
     if (notice) notices.tell(notice)
     logRefusal(logger, error)
-    refuse(req, res, next, error, { logger, defaultLocale })
+    refuse(req, res, next, error, ctx)
   })
 }
 

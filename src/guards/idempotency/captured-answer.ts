@@ -34,8 +34,8 @@ export function captureAnswer(req: Request, res: Response, done: (answer: Answer
   const body = collectBody()
   let sent: Head | null = null
 
-  // Node comes through here whoever began the answer, after what stands behind us has set its headers and before what stands in
-  // front has (both do it here, as the package on-headers does).
+  // Node calls this for every response, after later middleware has set its headers and before earlier middleware does (both do it
+  // here, as the package on-headers does).
   const { writeHead } = res
   res.writeHead = function (this: Response, ...given: unknown[]) {
     sent ??= readHead(res, Number(given[0]), given.find(isHeaders))

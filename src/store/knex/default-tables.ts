@@ -1,6 +1,6 @@
 import { ConfigurationError } from '../../errors'
 import { seeTroubleshooting } from '../../troubleshooting'
-import type { IdentityRecord, RecoveryCodeRecord, SessionRecord, UserTokenRecord } from '../auth-store'
+import type { EmailLoginRecord, IdentityRecord, PasskeyRecord, RecoveryCodeRecord, SessionRecord, UserTokenRecord } from '../auth-store'
 import type { Dialect } from './dialect'
 import type { Queryable } from './queryable'
 import { type Binding, bindTable, type Field, type FieldKind, type Table, type TableDefinition } from './table'
@@ -12,7 +12,9 @@ export interface Tables {
   readonly identities: Table<IdentityRecord>
   readonly userTokens: Table<UserTokenRecord>
   readonly recoveryCodes: Table<RecoveryCodeRecord>
+  readonly passkeys: Table<PasskeyRecord>
   readonly sessions: Table<SessionRecord>
+  readonly emailLogins: Table<EmailLoginRecord>
 }
 
 /** Tables of your own, field by field; `false`: you have no such table. */
@@ -25,11 +27,15 @@ export interface HostTables {
   identities?: TableOptions<IdentityRecord> | false
   /** Recovery codes of the second factor. Default table: `auth_recovery_codes`. `false`: you have no such table. */
   recoveryCodes?: TableOptions<RecoveryCodeRecord> | false
+  /** Passkeys. Default table: `auth_passkeys`. `false`: you have no such table, and there are no passkeys. */
+  passkeys?: TableOptions<PasskeyRecord> | false
   /** One row per session. Default table: `auth_sessions`. `false`: stateless refresh tokens, and no server-side sessions. */
   sessions?: TableOptions<SessionRecord> | false
+  /** Links and codes of login by email. Default table: `auth_email_logins`. `false`: you have no such table, and there is no login by email. */
+  emailLogins?: TableOptions<EmailLoginRecord> | false
 }
 
-export const OPTIONAL_TABLES = ['identities', 'recoveryCodes', 'sessions'] as const
+export const OPTIONAL_TABLES = ['identities', 'recoveryCodes', 'passkeys', 'sessions', 'emailLogins'] as const
 
 /** @throws ConfigurationError for options that cannot be meant */
 export function bindTables(knex: Queryable, dialect: Dialect, tables: HostTables = {}): Tables {
@@ -40,7 +46,9 @@ export function bindTables(knex: Queryable, dialect: Dialect, tables: HostTables
     identities: bindTable(identitiesTable, tables.identities || {}, binding),
     userTokens: bindTable(userTokensTable, tables.userTokens ?? {}, binding),
     recoveryCodes: bindTable(recoveryCodesTable, tables.recoveryCodes || {}, binding),
+    passkeys: bindTable(passkeysTable, tables.passkeys || {}, binding),
     sessions: bindTable(sessionsTable, tables.sessions || {}, binding),
+    emailLogins: bindTable(emailLoginsTable, tables.emailLogins || {}, binding),
   }
 }
 
@@ -146,6 +154,27 @@ const recoveryCodesTable: TableDefinition<RecoveryCodeRecord> = {
   },
 }
 
+const passkeysTable: TableDefinition<PasskeyRecord> = {
+  table: 'auth_passkeys',
+  prefix: 'passkeys',
+  optional: {},
+  fields: {
+    id: field('id', 'id'),
+    userId: field('user_id', 'userId'),
+    userHandle: field('user_handle', 'text', 64),
+    credentialId: field('credential_id', 'text', 700),
+    publicKey: field('public_key', 'text'),
+    signCount: field('sign_count', 'integer'),
+    transports: field('transports', 'text', 64),
+    isBackupEligible: field('is_backup_eligible', 'boolean'),
+    isBackedUp: field('is_backed_up', 'boolean'),
+    aaguid: field('aaguid', 'text', 36),
+    name: field('name', 'text', 64),
+    createdAt: field('created_at', 'instant'),
+    lastUsedAt: field('last_used_at', 'instant'),
+  },
+}
+
 const sessionsTable: TableDefinition<SessionRecord> = {
   table: 'auth_sessions',
   prefix: 'sessions',
@@ -173,12 +202,36 @@ const sessionsTable: TableDefinition<SessionRecord> = {
   },
 }
 
+const emailLoginsTable: TableDefinition<EmailLoginRecord> = {
+  table: 'auth_email_logins',
+  prefix: 'emaillogins',
+  keyIsGiven: true,
+  optional: { returnTo: () => null, ip: () => null, userAgent: () => null },
+  fields: {
+    id: field('id', 'id'),
+    email: field('email', 'text', 320),
+    tokenHash: field('token_hash', 'text', 64),
+    codeHash: field('code_hash', 'text', 64),
+    tries: field('tries', 'integer'),
+    returnTo: field('return_to', 'text'),
+    ip: field('ip', 'text', 45),
+    userAgent: field('user_agent', 'text'),
+    createdAt: field('created_at', 'instant'),
+    expiresAt: field('expires_at', 'instant'),
+    usedAt: field('used_at', 'instant'),
+    sessionId: field('session_id', 'text', 36),
+    isKnownDevice: field('is_known_device', 'boolean'),
+  },
+}
+
 const DEFINITIONS = {
   users: usersTable,
   userTokens: userTokensTable,
   identities: identitiesTable,
   recoveryCodes: recoveryCodesTable,
+  passkeys: passkeysTable,
   sessions: sessionsTable,
+  emailLogins: emailLoginsTable,
 }
 
 function field(column: string, kind: FieldKind, maxLength?: number): Field {

@@ -12,6 +12,7 @@ const BYTES_OF_VALUE = 'cast(convert(:value using utf8mb4) as binary)'
 export const mysql: Dialect = {
   name: 'mysql',
   writesInWith: false,
+  insertFree: null,
   returning: false,
   least: 'least',
   rowLocks: true,

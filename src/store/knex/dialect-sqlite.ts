@@ -5,6 +5,7 @@ import type { Dialect } from './dialect'
 export const sqlite: Dialect = {
   name: 'sqlite',
   writesInWith: false,
+  insertFree: null,
   returning: true,
   least: 'min',
   rowLocks: false,

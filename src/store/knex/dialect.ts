@@ -24,6 +24,11 @@ export interface Dialect {
   /** The same for an integer key, which as a JavaScript number would lose digits past 2^53. */
   readonly integerKeyExpression: string | null
   booleanToColumn(value: boolean): boolean | number
+  /**
+   * Inserts many rows that have the same columns (the database's names) by a statement of one binding, leaves out those that a unique rule
+   * refuses, and returns `column` of the others. Null: the database has no such statement.
+   */
+  readonly insertFree: null | ((db: Queryable, table: string, rows: readonly Row[], column: string) => Promise<string[]>)
   /** The rows that a compiled statement returns. */
   run(db: Queryable, statement: Statement): Promise<Row[]>
   /** How Knex begins a unit of work: at READ COMMITTED. */

@@ -21,7 +21,7 @@ export function translateDriverError(verb: string, error: unknown, advise: Advis
 /** What stands behind the code: which table and column it was, and how to mend it. */
 export type Advise = (verb: string, place: Place) => string
 
-/** Of tables that nobody but us makes. */
+/** For tables that only doorward creates. */
 function adviseDefaultTables(_verb: string, { problem, table }: Place): string {
   const isMissing = problem === 'missing table' || problem === 'missing column'
   return isMissing ? `${table === null ? '' : `: ${problem} of ${table}`}; run createAuthTables() or the migrations` : ''
@@ -85,7 +85,7 @@ function isInHostTransaction(code: string, error: unknown): boolean {
 // since the transaction read it (SQLite).
 const CONFLICTS: ReadonlySet<string> = new Set(['40001', '40P01', 'ER_LOCK_DEADLOCK', 'ER_CHECKREAD', 'SQLITE_BUSY_SNAPSHOT'])
 
-/** With these InnoDB has rolled back the whole transaction, and what comes next on the connection is in none. */
+/** With these InnoDB has rolled back the whole transaction, and later statements on the connection are outside of any. */
 export const rolledBack: ReadonlySet<unknown> = new Set(['ER_LOCK_DEADLOCK', 'ER_CHECKREAD', 'ER_LOCK_TABLE_FULL'])
 
 function isConflictCode(code: string): boolean {

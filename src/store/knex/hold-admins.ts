@@ -5,8 +5,8 @@ import type { Row } from './table'
 import type { UsersTable } from './users-table'
 
 /**
- * Looked up first, and then locked by their keys, in one order for everybody: a locking read through the whole table would
- * wait for whoever logs in. The conditions are asked once more of the locked rows, as they are by then.
+ * Finds the administrators first, and then locks them by their keys, always in the same order. A locking read of the whole table would
+ * wait for every login. The conditions are checked again on the locked rows.
  */
 export async function holdAdmins(db: Queryable, dialect: Dialect, users: UsersTable): Promise<Row[]> {
   const { role } = users

@@ -62,8 +62,8 @@ function completed(option: string | HostFieldOptions): HostFieldOptions {
   return typeof option === 'string' ? { column: option } : option
 }
 
-function rulesOf({ readOnly = false, private: isPrivate = false }: HostFieldOptions): HostFieldRules {
-  return Object.freeze({ readOnly, private: isPrivate })
+function rulesOf({ readOnly = false, private: isPrivate = false, type }: HostFieldOptions): HostFieldRules {
+  return Object.freeze({ readOnly, private: isPrivate, ...(type && { type }) })
 }
 
 function boundField(name: string, { column, type }: HostFieldOptions, index: number): BoundField {

@@ -1,13 +1,15 @@
 import type { Knex } from 'knex'
 import { ConfigurationError } from '../../errors'
-import type { AuthStore, IdentityRecord, RecoveryCodeRecord, SessionRecord } from '../auth-store'
+import type { AuthStore, EmailLoginRecord, IdentityRecord, PasskeyRecord, RecoveryCodeRecord, SessionRecord } from '../auth-store'
 import { afterCommitOf, refuseEnded } from './after-commit'
 import type { CheckedTables } from './check/check-store-tables'
 import { type Connection, poolConnection, transactionConnection } from './connection'
 import { bindTables, type HostTables, type Tables } from './default-tables'
 import type { Dialect } from './dialect'
 import { dialectOf } from './dialect-of'
+import { emailLoginsStore } from './email-logins'
 import { identitiesStore } from './identities'
+import { passkeysStore } from './passkeys'
 import type { Queryable } from './queryable'
 import { recoveryCodesStore } from './recovery-codes'
 import { neverPrepare } from './run-prepared'
@@ -32,7 +34,9 @@ export interface KnexStoreOptions extends HostTables {
 interface CompleteOptions extends KnexStoreOptions {
   identities?: TableOptions<IdentityRecord>
   recoveryCodes?: TableOptions<RecoveryCodeRecord>
+  passkeys?: TableOptions<PasskeyRecord>
   sessions?: TableOptions<SessionRecord>
+  emailLogins?: TableOptions<EmailLoginRecord>
 }
 
 export interface KnexStore extends Required<Omit<AuthStore, 'afterCommit' | 'check'>> {
@@ -104,7 +108,7 @@ export function isKnexStore(store: AuthStore): boolean {
   return ours.has(store)
 }
 
-/** Its driver waits for a lock on the very thread on which whoever has it would go on. */
+/** The driver of SQLite waits for a lock on the same thread that the holder of the lock needs to continue. */
 function warnOfSeveralWriters({ client }: Knex, { name }: Dialect): void {
   const { config }: Knex.Client = client
   if (name === 'sqlite' && (config.pool?.max ?? 1) > 1)
@@ -119,7 +123,9 @@ function storeOn(connection: Connection, tables: Tables, hostTables: HostTables,
     userTokens: userTokensStore(connection, tables),
     ...(hostTables.identities !== false && { identities: identitiesStore(connection, tables) }),
     ...(hostTables.recoveryCodes !== false && { recoveryCodes: recoveryCodesStore(connection, tables) }),
+    ...(hostTables.passkeys !== false && { passkeys: passkeysStore(connection, tables) }),
     ...(hostTables.sessions !== false && { sessions: sessionsStore(connection, tables) }),
+    ...(hostTables.emailLogins !== false && { emailLogins: emailLoginsStore(connection, tables) }),
     ...(afterCommit && { afterCommit }),
     // Inside a transaction `unit` hands back the same connection: the work joins, on this very store.
     transaction: (work, options) =>

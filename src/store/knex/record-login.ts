@@ -11,8 +11,8 @@ type Seen = Pick<UserRecord, 'id' | 'hashedPassword'>
 type Stamp = Pick<UserRecord, 'lastLoginAt'> & Partial<Pick<UserRecord, 'hashedPassword'>>
 
 /**
- * Stamps an active user whose hash is still the one that was seen. Whoever changes the row meanwhile is waited for, and the
- * row is judged again as it is then: by an UPDATE (EvalPlanQual, PostgreSQL manual 13.2.1) and by a locking read (InnoDB).
+ * Sets the last login of an active user whose hash has not changed. It waits for a concurrent change of the row and then checks the
+ * changed row: by an UPDATE (EvalPlanQual, PostgreSQL manual 13.2.1) or by a locking read (InnoDB).
  */
 export async function recordLogin(connection: Connection, tables: Tables, seen: Seen, stamp: Stamp): Promise<UserRecord | null> {
   const { users } = tables

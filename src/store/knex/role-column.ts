@@ -13,7 +13,7 @@ export interface RoleColumnOptions {
   column: string
   /** The value of an administrator, compared byte for byte. */
   admin: string
-  /** The value for a new account, and for somebody who stops being an administrator. */
+  /** The value for a new account, and for a person who stops being an administrator. */
   others: string
 }
 

@@ -226,4 +226,62 @@ export const VERSIONS: readonly Version[] = [
       { ...onUsers, name: 'auth_users_list_name', columns: 'created_at, id, name', on: ['mysql'] },
     ],
   },
+  {
+    name: 'doorward_0007_passkeys',
+    tables: [
+      {
+        name: 'auth_passkeys',
+        record: 'passkeys',
+        columns: ({ id, text, boolean, instant }, usersKey) => [
+          `id ${id} not null primary key`,
+          `user_id ${usersKey} not null`,
+          'user_handle varchar(64) not null',
+          // 512 bytes in base64url; MariaDB indexes no more than 768 characters.
+          'credential_id varchar(700) not null unique',
+          `public_key ${text} not null`,
+          // A counter of 32 bits without a sign.
+          'sign_count bigint not null',
+          'transports varchar(64) not null',
+          `is_backup_eligible ${boolean} not null`,
+          `is_backed_up ${boolean} not null`,
+          'aaguid varchar(36) not null',
+          'name varchar(64)',
+          `created_at ${instant} not null`,
+          `last_used_at ${instant}`,
+        ],
+        constraints: (users) => [ofUser(users)],
+        indexes: [{ name: 'auth_passkeys_user', columns: 'user_id' }],
+      },
+    ],
+  },
+  {
+    name: 'doorward_0008_email_logins',
+    tables: [
+      {
+        name: 'auth_email_logins',
+        record: 'emailLogins',
+        // No foreign key: the address need not have an account.
+        columns: ({ id, text, boolean, instant }) => [
+          `id ${id} not null primary key`,
+          'email varchar(320) not null',
+          'token_hash varchar(64) unique',
+          'code_hash varchar(64)',
+          'tries integer not null',
+          `return_to ${text}`,
+          'ip varchar(45)',
+          `user_agent ${text}`,
+          `created_at ${instant} not null`,
+          `expires_at ${instant} not null`,
+          `used_at ${instant}`,
+          'session_id varchar(36)',
+          `is_known_device ${boolean} not null`,
+        ],
+        constraints: () => [],
+        indexes: [
+          { name: 'auth_email_logins_email', columns: 'email' },
+          { name: 'auth_email_logins_expiry', columns: 'expires_at' },
+        ],
+      },
+    ],
+  },
 ]

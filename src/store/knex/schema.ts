@@ -40,7 +40,7 @@ function perform(connection: Connection, version: Version, work: (db: Queryable)
 }
 
 /** Tables that a later version replaces need not be made first. */
-function withoutReplaced(version: Version): Version {
+export function withoutReplaced(version: Version): Version {
   const later = VERSIONS.slice(VERSIONS.indexOf(version) + 1)
   const replaced = new Set(later.flatMap(({ move }) => move?.replaces ?? []))
   return { ...version, tables: version.tables.filter(({ name }) => !replaced.has(name)) }
@@ -89,11 +89,11 @@ async function down(knex: Knex, version: Version, hostTables: HostTables): Promi
   await makeTables(knex, dialect, { name: version.name, tables }, hostTables)
 }
 
-function ownTables({ tables }: Version, hostTables: HostTables): readonly TableSchema[] {
+export function ownTables({ tables }: Version, hostTables: HostTables): readonly TableSchema[] {
   return tables.filter((table) => isOurs(table, hostTables))
 }
 
-function addedIndexes({ indexes = [] }: Version, hostTables: HostTables, { name }: Dialect): readonly AddedIndex[] {
+export function addedIndexes({ indexes = [] }: Version, hostTables: HostTables, { name }: Dialect): readonly AddedIndex[] {
   return indexes.filter((index) => isOurs(index, hostTables) && (index.on?.includes(name) ?? true))
 }
 
@@ -111,7 +111,7 @@ async function makeTables(db: Queryable, dialect: Dialect, version: Version, hos
   for (const column of narrowedColumns(version, hostTables, dialect)) await narrow(db, dialect, column)
 }
 
-function narrowedColumns({ narrowed = [] }: Version, hostTables: HostTables, { types }: Dialect): readonly NarrowedColumn[] {
+export function narrowedColumns({ narrowed = [] }: Version, hostTables: HostTables, { types }: Dialect): readonly NarrowedColumn[] {
   return narrowed.filter((column) => isOurs(column, hostTables) && column.from === types.text)
 }
 
@@ -123,7 +123,7 @@ async function narrow(db: Queryable, dialect: Dialect, { table, column, from, ch
 }
 
 /** What the other tables refer to. */
-async function usersOf(db: Queryable, dialect: Dialect, { users }: HostTables): Promise<UsersKey> {
+export async function usersOf(db: Queryable, dialect: Dialect, { users }: HostTables): Promise<UsersKey> {
   if (!users) return { table: 'auth_users', key: 'id', type: dialect.types.id }
   const { name, key } = hostUsers(db, dialect, users)
   const type = await dialect.columnType(db, databaseName(db, name), databaseName(db, key))
@@ -142,7 +142,7 @@ function hostUsers(db: Queryable, dialect: Dialect, users: NonNullable<HostTable
   return { name: table.name, key: table.bareColumn('id') }
 }
 
-function statements(
+export function statements(
   { name, columns, constraints, indexes }: TableSchema,
   dialect: Dialect,
   users: UsersKey,
@@ -195,7 +195,7 @@ async function buildConcurrently(db: Queryable, dialect: Dialect, { name, table,
   }
 }
 
-function conditionOf(where: string | undefined): string {
+export function conditionOf(where: string | undefined): string {
   return where ? ` where ${where}` : ''
 }
 

@@ -84,7 +84,7 @@ export interface FakeProvider {
   profile: FakeProfile
   /** The same as GitHub's API says it. */
   githubProfile: FakeProfile
-  /** Replaces what comes back as id_token: an object is signed, null means none. */
+  /** Replaces the id_token of the response: an object is signed, null means none. */
   idToken: ((claims: Record<string, unknown>) => string | Record<string, unknown> | null) | null
   /** What arrived, in order. */
   readonly requests: FakeRequest[]

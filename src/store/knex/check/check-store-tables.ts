@@ -41,13 +41,15 @@ export async function checkStoreTables(checked: CheckedTables, needs: TableNeeds
   }
 }
 
-function recordsIn(hostTables: HostTables, { recoveryCodes }: TableNeeds): (keyof HostTables)[] {
+function recordsIn(hostTables: HostTables, { recoveryCodes, passkeys, emailLogins }: TableNeeds): (keyof HostTables)[] {
   const all: (keyof HostTables)[] = [
     'users',
     'userTokens',
     'identities',
     'sessions',
     ...(recoveryCodes ? (['recoveryCodes'] as const) : []),
+    ...(passkeys ? (['passkeys'] as const) : []),
+    ...(emailLogins ? (['emailLogins'] as const) : []),
   ]
   return all.filter((record) => hostTables[record] !== false)
 }

@@ -13,7 +13,9 @@ const IDENTIFIERS: { readonly [T in keyof HostTables]-?: readonly string[] } = {
   identities: ['userId', 'provider', 'subject'],
   userTokens: ['userId', 'tokenHash'],
   recoveryCodes: ['userId', 'codeHash'],
+  passkeys: ['id', 'userId', 'credentialId'],
   sessions: ['id', 'userId', 'tokenHash'],
+  emailLogins: ['id', 'email', 'tokenHash'],
 }
 
 /** Columns whose collation takes different texts for equal. What is read is compared again in code, so nobody signs in as another. */

@@ -93,10 +93,13 @@ const longestKind = 'session' satisfies SessionKind
 /** Of a provider's key, by the rule for keys at boot. */
 const longestProvider = 50
 
+/** By the rule for `return_to`. */
+const longestReturnTo = 1_024
+
 /** In characters; null: not known, or no limit. */
 function lengthOf({ record }: Subject, { field, kind, maxLength }: CheckedColumn, needs: TableNeeds): number | null {
   if (kind === 'uuid') return 36
-  if (kind === 'text key') return record === 'sessions' && field === 'id' ? 36 : null // a key of the host's may be of any length
+  if (kind === 'text key') return (record === 'sessions' || record === 'emailLogins') && field === 'id' ? 36 : null // a key of the host's may be of any length
   if (kind === 'iso') return 24
   if (kind !== 'text') return null
   switch (field) {
@@ -114,6 +117,8 @@ function lengthOf({ record }: Subject, { field, kind, maxLength }: CheckedColumn
       return needs.payloadLength
     case 'userAgent':
       return 512
+    case 'returnTo':
+      return longestReturnTo
     case 'name':
       return 200
     default:

@@ -3,7 +3,7 @@ import { rowsOf } from '../run-prepared'
 import { quotedPath } from './quote'
 import { type ColumnFacts, type IndexFacts, type IndexKey, noFacts, type TableFacts, type TypeFamily } from './table-facts'
 
-// As JSON text: a host may have its driver parse types in its own way, and rename what comes back.
+// As JSON text, because a host's driver may parse types in its own way and rename columns.
 const query = `
 select json_build_object(
   'kind', c.relkind,
@@ -121,7 +121,7 @@ function indexKey(text: string): IndexKey {
   return column === null ? { column: plainName(text), isLowered: false } : { column, isLowered: true }
 }
 
-/** The column of `lower(email)`, `lower((email)::text)` and the like. */
+/** The column of `lower(email)`, `lower((email)::text)` and similar expressions. */
 function lowered(text: string): string | null {
   const [, inside] = /^lower\((.*)\)$/.exec(text) ?? []
   return inside === undefined ? null : plainName(inside.replace(/::[a-z ]+$/, '').replace(/^\((.*)\)$/, '$1'))

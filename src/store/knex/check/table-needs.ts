@@ -9,6 +9,9 @@ export interface TableNeeds {
   /** Accounts are also made without a signup, so nobody was asked for fields of the host. */
   readonly makesAccountsOtherwise: boolean
   readonly recoveryCodes: boolean
+  readonly passkeys: boolean
+  /** People sign in, or confirm a session, by mailed links and codes. */
+  readonly emailLogins: boolean
   /** Characters of the longest payload of a one-shot token. */
   readonly payloadLength: number
   /** Linking by verified email is on, and goes by `email_verified_at`. */

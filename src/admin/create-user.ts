@@ -1,0 +1,75 @@
+import { hasPasswords, requirePasswords } from '../config/has-passwords'
+import { type AuthContext, unitOfWork } from '../context'
+import { ConfigurationError, EmailTakenError } from '../errors'
+import { requireEmail } from '../http/email-address'
+import { issueLink, type LinkToken, leadsSomewhere } from '../mailbox/email-link'
+import { mailLink } from '../mailbox/send-mail'
+import { checkPassword } from '../passwords/check-password'
+import { unusablePassword } from '../passwords/unusable-password'
+import { requireName } from '../profile/require-name'
+import { DuplicateRecordError, type NewUser, type UserRecord } from '../store/auth-store'
+import { newUser } from '../store/new-user'
+import { type AdminUser, toAdminUser } from './admin-user'
+import { announceAdmin } from './announce-admin'
+
+export interface UserCreation {
+  email: string
+  /** At most 120 characters; an empty one is none. */
+  name?: string | null | undefined
+  /** Null: the account has none, and a link to set one is made. */
+  password?: string | null | undefined
+  /** Default false. */
+  isAdmin?: boolean | undefined
+  /** True: the address counts as proven. Default false. */
+  isVerified?: boolean | undefined
+}
+
+export interface CreatedUser {
+  user: AdminUser
+  /** To set a password; null where there is one, or where no link leads anywhere. */
+  link: LinkToken | null
+}
+
+/**
+ * Creates an account that is active at once. Only for trusted code, so it does not call `admit` and `onSignup`.
+ * @throws ValidationError (address, name, password), EmailTakenError, ConfigurationError where no column says who is an administrator
+ */
+export async function createUser(ctx: AuthContext, { password = null, isAdmin = false, ...input }: UserCreation): Promise<CreatedUser> {
+  const email = requireEmail(input.email)
+  const name = requireName(input.name)
+  if (isAdmin && !ctx.store.users.fields.has('isAdmin'))
+    throw new ConfigurationError('The users table says of nobody that they are an administrator: map `users.columns.isAdmin` first.')
+  if (password !== null) {
+    requirePasswords(ctx.settings)
+    await checkPassword(ctx, password, { email, name })
+  }
+  const hashedPassword = password === null ? unusablePassword() : await ctx.hasher.hash(password)
+  const { defaultLocale } = ctx.settings
+  const wantsLink = password === null && hasPasswords(ctx.settings) && leadsSomewhere(ctx.settings, 'PASSWORD_RESET')
+  const now = ctx.now()
+  const account = newUser(now, {
+    email,
+    name,
+    hashedPassword,
+    isAdmin,
+    emailVerifiedAt: input.isVerified ? now : null,
+    passwordSetAt: password === null ? null : now,
+  })
+  const { user, link, admins } = await unitOfWork(ctx, async (ctx) => {
+    const user = await insert(ctx, account)
+    const link = wantsLink ? await issueLink(ctx, user.id, 'PASSWORD_RESET') : null
+    return { user, link, admins: isAdmin ? await ctx.store.users.lockAdmins() : [] }
+  })
+  ctx.events.emit('signup', { userId: user.id, by: 'command' })
+  if (isAdmin) announceAdmin(ctx, { user, isAdmin, admins }, null)
+  if (link) mailLink(ctx, user, 'password_reset', link, defaultLocale)
+  return { user: toAdminUser(user), link }
+}
+
+async function insert(ctx: AuthContext, account: NewUser): Promise<UserRecord> {
+  try {
+    return await ctx.store.users.insert(account, { by: 'command' })
+  } catch (error) {
+    throw error instanceof DuplicateRecordError ? new EmailTakenError({ cause: error }) : error
+  }
+}

@@ -1,0 +1,88 @@
+import { statSync } from 'node:fs'
+import { resolve } from 'node:path'
+import type { AuthRouter } from '../create-auth-router'
+import type { Operations } from '../operations/operations'
+import { OPERATIONS } from '../operations/operations-key'
+import { CommandRefusal, UsageError } from './answer'
+import { type EnvFileFlags, readEnvFile } from './env-file'
+import { ownManifest } from './installed'
+import { loadModule } from './load-module'
+import type { Surroundings } from './surroundings'
+
+export interface AuthModuleFlags extends EnvFileFlags {
+  readonly auth?: string | undefined
+}
+
+/** What the command reaches of the app. */
+export interface LoadedAuth {
+  readonly auth: AuthRouter
+  readonly operations: Operations
+  /** What the module exports as `app`, if anything. */
+  readonly app: unknown
+}
+
+const places = ['auth', 'src/auth', 'lib/auth', 'server/auth']
+const endings = ['ts', 'mts', 'cts', 'js', 'mjs', 'cjs']
+
+/**
+ * Reads the app's `.env`, loads the module that makes the router, and finds the router in it.
+ * @throws UsageError where there is no such module; CommandRefusal `BOOT` where it throws
+ */
+export async function loadAuth(surroundings: Surroundings, flags: AuthModuleFlags): Promise<LoadedAuth> {
+  readEnvFile(surroundings, flags)
+  const path = findModule(surroundings.folder, flags.auth)
+  const { auth, app } = await routerIn(path, surroundings.folder)
+  const operations = Object(auth)[OPERATIONS] as Operations | undefined // as createAuthRouter made it
+  if (operations) return { auth: auth as AuthRouter, operations, app } // nothing else carries them
+  throw new UsageError(
+    `${path} exports no router of this version of doorward: export it as \`auth\`, by default, or from a function that returns it.`,
+  )
+}
+
+async function routerIn(path: string, folder: string): Promise<{ auth: unknown; app: unknown }> {
+  try {
+    const module = await loadModule(path, folder)
+    const exported = routerOf(module)
+    return { auth: await (isMaker(exported) ? exported() : exported), app: module['app'] ?? Object(module['default']).app }
+  } catch (error) {
+    if (error instanceof UsageError) throw error
+    throw new CommandRefusal('BOOT', error instanceof Error ? error.message : String(error), { cause: error })
+  }
+}
+
+/** A CommonJS module is the default export of its namespace, and may have one of its own. */
+function routerOf(module: Record<string, unknown>): unknown {
+  const inner = Object(module['default']) as Record<string, unknown>
+  return module['auth'] ?? inner['auth'] ?? inner['default'] ?? module['default']
+}
+
+/** A router is a function, too. */
+function isMaker(exported: unknown): exported is () => unknown {
+  return typeof exported === 'function' && !(OPERATIONS in exported) && !('handle' in exported)
+}
+
+/** The auth module of a folder, relative to it. Null: there is none. */
+export function authModuleIn(folder: string, named = namedInPackage(folder)): string | null {
+  const candidates = named === undefined ? places.flatMap((place) => endings.map((ending) => `${place}.${ending}`)) : [named]
+  return candidates.find((candidate) => isFile(resolve(folder, candidate))) ?? null
+}
+
+function findModule(folder: string, flag: string | undefined): string {
+  const named = flag ?? namedInPackage(folder)
+  const found = authModuleIn(folder, named)
+  if (found !== null) return resolve(folder, found)
+  const looked = named ?? places.map((place) => `${place}.{${endings.join(',')}}`).join(', ')
+  throw new UsageError(
+    `No auth module was found. Looked at: ${looked}. Run \`doorward init\`, or name the file that makes the router by --auth, or as "doorward": { "auth": "…" } in package.json.`,
+  )
+}
+
+/** What package.json calls the auth module. */
+export function namedInPackage(folder: string): string | undefined {
+  const { auth } = Object(ownManifest(folder)['doorward']) as { auth?: unknown }
+  return typeof auth === 'string' ? auth : undefined
+}
+
+function isFile(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isFile() === true
+}

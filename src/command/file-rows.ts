@@ -1,0 +1,137 @@
+import { CommandRefusal, UsageError } from './answer'
+
+export type FileFormat = 'csv' | 'jsonl'
+
+/** One row of a file. `values` null: it cannot be read. `line`: where it ends. */
+export interface FileRow {
+  readonly line: number
+  readonly values: Readonly<Record<string, unknown>> | null
+}
+
+export interface ReadOptions {
+  readonly format: FileFormat
+  /** CSV: a ' before = + - @ stays. */
+  readonly isRaw: boolean
+}
+
+/** Of one row or line: what is longer is no such file, and would have to be held in memory. */
+const mostCharacters = 1_048_576
+
+/** The format by the ending of the file, or by `--format`. @throws UsageError */
+export function formatOf(file: string, flag: string | undefined): FileFormat {
+  const named = flag ?? (file.endsWith('.csv') ? 'csv' : /\.(jsonl|ndjson)$/.test(file) ? 'jsonl' : '')
+  if (named === 'csv' || named === 'jsonl') return named
+  throw new UsageError('Say --format csv or --format jsonl: the file ends in neither .csv nor .jsonl nor .ndjson.')
+}
+
+/** A few rows at a time, never the whole file. @throws CommandRefusal for what is no UTF-8, and for a row without an end */
+export function fileRows(chunks: AsyncIterable<Buffer | string>, { format, isRaw }: ReadOptions): AsyncIterable<readonly FileRow[]> {
+  return format === 'csv' ? csvRows(decoded(chunks), isRaw) : jsonRows(decoded(chunks))
+}
+
+/** Without the byte order mark. */
+async function* decoded(chunks: AsyncIterable<Buffer | string>): AsyncIterable<string> {
+  const decoder = new TextDecoder('utf-8', { fatal: true })
+  try {
+    for await (const chunk of chunks) yield decoder.decode(Buffer.from(chunk), { stream: true })
+    yield decoder.decode()
+  } catch (error) {
+    if (error instanceof TypeError) throw new CommandRefusal('NOT_UTF8', 'The file is not UTF-8. Convert it, for example by iconv.')
+    throw error
+  }
+}
+
+async function* jsonRows(texts: AsyncIterable<string>): AsyncIterable<readonly FileRow[]> {
+  let [line, rest] = [0, '']
+  for await (const text of texts) {
+    const lines = (rest + text).split('\n')
+    rest = lines.pop() ?? ''
+    const rows: FileRow[] = []
+    for (const one of lines) {
+      line += 1
+      if (one.trim() !== '') rows.push({ line, values: objectIn(one, line) })
+    }
+    yield rows
+    if (rest.length > mostCharacters) throw tooLong(line + 1)
+  }
+  if (rest.trim() !== '') yield [{ line: line + 1, values: objectIn(rest, line + 1) }]
+}
+
+function tooLong(line: number): CommandRefusal {
+  return new CommandRefusal(
+    'TOO_LONG',
+    `The row at line ${line} has more than ${mostCharacters} characters. Write one account in each row.`,
+  )
+}
+
+function objectIn(text: string, line: number): FileRow['values'] {
+  if (line === 1 && text.trim().startsWith('['))
+    throw new CommandRefusal('NO_JSON_LINES', 'This is a JSON array. Write one object in each line, for example by `jq -c ".[]"`.')
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : null
+  } catch {
+    return null
+  }
+}
+
+/** RFC 4180, LF too. The first row has the names; an empty cell is no value. */
+async function* csvRows(texts: AsyncIterable<string>, isRaw: boolean): AsyncIterable<readonly FileRow[]> {
+  const { parse } = await import('csv-parse') // half of the command's runs read no file
+  const rows: FileRow[] = []
+  let names: readonly string[] | null = null
+  let [line, twice] = [0, 0]
+  const parser = parse({
+    relax_column_count: true,
+    skip_empty_lines: true,
+    max_record_size: mostCharacters,
+    // Taken here rather than from the stream, which drops the rows before an error.
+    on_record(record: readonly string[], { lines }) {
+      twice += lineEndsIn(record)
+      line = lines - twice
+      if (names === null) names = namesOf(record)
+      else rows.push({ line, values: record.length === names.length ? valuesOf(names, record, isRaw) : null })
+      return null
+    },
+  })
+  parser.on('error', () => {}).resume() // each write is told of it
+  const settled = (write: (done: (error?: Error | null) => void) => unknown) =>
+    new Promise<unknown>((resolve) => write((error) => resolve(error ?? null)))
+  let error: unknown = null
+  for await (const text of texts) {
+    error = await settled((done) => parser.write(text, done))
+    yield rows.splice(0)
+    if (error !== null) throw ofParser(error, line + 1)
+  }
+  error = await settled((done) => parser.end(done))
+  yield rows.splice(0)
+  if (error !== null) throw ofParser(error, line + 1)
+}
+
+/** Its message would quote the row. */
+function ofParser(error: unknown, line: number): unknown {
+  const { code } = Object(error) as { code?: unknown } // whatever was thrown
+  if (code === 'CSV_MAX_RECORD_SIZE') return tooLong(line)
+  if (typeof code !== 'string' || !code.startsWith('CSV_')) return error
+  return new CommandRefusal('BROKEN_CSV', `The row at line ${line} has a quote where none can be (RFC 4180), so its end is not known.`)
+}
+
+/** A CRLF inside quotes, which the parser counts as two lines. */
+function lineEndsIn(record: readonly string[]): number {
+  return record.reduce((count, cell) => (cell.includes('\r\n') ? count + cell.split('\r\n').length - 1 : count), 0)
+}
+
+function namesOf(record: readonly string[]): readonly string[] {
+  const twice = record.find((name, place) => record.indexOf(name) !== place)
+  if (twice === undefined) return record
+  throw new CommandRefusal('COLUMN_TWICE', `The first row names the column ${JSON.stringify(twice.slice(0, 64))} twice.`)
+}
+
+function valuesOf(names: readonly string[], record: readonly string[], isRaw: boolean): Record<string, unknown> {
+  const values: Record<string, unknown> = {}
+  for (const [place, name] of names.entries()) {
+    const cell = record[place]
+    if (cell) values[name] = isRaw ? cell : cell.replace(/^'(?='*[=+\-@\t\r\uFF1D\uFF0B\uFF0D\uFF20])/, '') // which users export puts there
+  }
+  return values
+}

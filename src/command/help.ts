@@ -1,0 +1,77 @@
+import { type Answer, UsageError } from './answer'
+
+export const help = `Usage: doorward <command>
+
+  init              writes the auth module of an app, and what else it needs to start (--delivery --client --providers --pages --print)
+  doctor            looks at the app and says what is wrong, why it matters and how to mend it (--strict --verbose)
+  secret            prints a secret for AUTH_JWT_SECRET
+  secret mfa        prints a key for AUTH_MFA_SECRET_KEY
+  keys new          prints a signing key, an entry of AUTH_JWT_KEYS (--alg ES256, RS256 or PS256)
+  keys list         lists the keys of AUTH_JWT_KEYS, without their private parts
+  keys rotate       prints the next value of AUTH_JWT_KEYS (--step publish, sign or retire)
+  migrate status    says which versions of the tables are there
+  migrate up        makes what is missing (--table: where that is recorded, auth_migrations)
+  migrate sql       prints what would run
+  users create      makes an account (<email> --name --admin --verified --password-stdin)
+  users list        lists accounts (--filter key=value --limit --cursor)
+  users show        shows an account (<id or email>, as below)
+  users admin       makes an administrator (--revoke: unmakes one)
+  users deactivate  closes an account and ends its sessions
+  users activate    opens an account
+  users reset-mfa   takes the second factor off (--passkeys: and every passkey)
+  users revoke-sessions
+  users import      makes accounts of a file (<file> or -, --format --map --dry-run --ignore-unknown --keep-ids --allow-admins --raw)
+  users export      prints accounts (--format csv or jsonl, --filter --with-hashes --raw)
+  purge             deletes rows that can no longer matter
+
+  --auth <file>     the module that makes the router
+  --env-file <file> read in the place of .env (--no-env-file: none is)
+  --yes             does not ask (of init: takes the defaults)
+  --json            prints one JSON document
+  --help            prints this`
+
+/** Each is a line that works, in an app that has what it names. */
+export const examples: Readonly<Record<string, readonly string[]>> = {
+  init: [
+    'doorward init --yes',
+    'doorward init --delivery cookie --client pg --providers google,github --pages no',
+    'doorward init --yes --print',
+  ],
+  doctor: ['doorward doctor', 'doorward doctor --strict --json'],
+  secret: ['doorward secret', 'doorward secret mfa'],
+  keys: ['doorward keys new --alg ES256', 'doorward keys list', 'doorward keys rotate --step publish'],
+  migrate: ['doorward migrate status', 'doorward migrate up', 'doorward migrate sql > tables.sql'],
+  users: [
+    'doorward users create ada@example.com --admin --verified',
+    'doorward users list --filter is_active=false --limit 100',
+    'doorward users show ada@example.com',
+    'doorward users admin ada@example.com --revoke --yes',
+    'doorward users deactivate ada@example.com',
+    'doorward users import people.csv --map email=Mail,password_hash=encrypted_password --dry-run',
+    'doorward users export --format csv > people.csv',
+  ],
+  purge: ['doorward purge', 'doorward purge --json --env-file production.env'],
+}
+
+/** The lines of one command, with examples of it. @throws UsageError for a command that is none */
+export function helpFor(command: string, verb: string | undefined): Answer {
+  if (command === '') return { json: { help }, text: help }
+  const name = [command, verb].filter(Boolean).join(' ')
+  const [head = '', flags = ''] = help.split('\n\n').slice(1)
+  const lines = head.split('\n').filter((line) => new RegExp(`^  ${escaped(name)}( |$)`).test(line))
+  if (lines.length === 0) throw new UsageError(help)
+  const shown = (examples[command] ?? []).filter((example) => `${example} `.startsWith(`doorward ${name} `))
+  const text = [
+    'Usage:',
+    lines.join('\n'),
+    '',
+    flags,
+    ...(shown.length > 0 ? ['', 'Examples:', ...shown.map((line) => `  ${line}`)] : []),
+  ].join('\n')
+  return { json: { help: text, examples: shown }, text }
+}
+
+/** Words come from whoever types them. */
+function escaped(words: string): string {
+  return words.replace(/[^\w -]/g, '\\$&')
+}

@@ -1,0 +1,180 @@
+import { createReadStream, statSync } from 'node:fs'
+import { resolve } from 'node:path'
+import type { ImportOutcome, UserImporter } from '../operations/import-users'
+import { type Answer, CommandRefusal, UsageError } from './answer'
+import { type AuthModuleFlags, loadAuth } from './auth-module'
+import { type FileRow, fileRows, formatOf } from './file-rows'
+import type { Surroundings } from './surroundings'
+
+export interface ImportFlags extends AuthModuleFlags {
+  readonly format?: string | undefined
+  readonly map?: readonly string[] | undefined
+  readonly raw?: boolean | undefined
+  readonly 'ignore-unknown'?: boolean | undefined
+  readonly 'allow-admins'?: boolean | undefined
+  readonly 'keep-ids'?: boolean | undefined
+  readonly 'dry-run'?: boolean | undefined
+}
+
+interface Refused {
+  readonly line: number
+  readonly rule: string
+  readonly message: string
+}
+
+/** What became of the rows so far. */
+interface Tally {
+  imported: number
+  skipped: number
+  readonly refused: Refused[]
+  /** The last row that is settled. */
+  line: number
+}
+
+/** So many rows are one statement. */
+const batchSize = 500
+
+/** Accounts of a file. What is there already stays as it is, so a run that was cut short is simply run again. */
+export async function importUsers(file: string, flags: ImportFlags, surroundings: Surroundings): Promise<Answer> {
+  const format = formatOf(file, flags.format)
+  const sources = sourcesOf(flags.map)
+  const chunks = file === '-' ? surroundings.stdin() : contentsOf(resolve(surroundings.folder, file), file)
+  const { auth, operations } = await loadAuth(surroundings, flags)
+  const isDryRun = flags['dry-run'] === true
+  const importer = await operations.importUsers({ isDryRun, keepsIds: flags['keep-ids'] === true })
+  const read = namedBy(sources, knownNames(importer, flags), { isIgnoring: flags['ignore-unknown'] === true, isFixed: format === 'csv' })
+  const tally: Tally = { imported: 0, skipped: 0, refused: [], line: 0 }
+  try {
+    await importAll(importer, fileRows(chunks, { format, isRaw: flags.raw === true }), { read, tally, surroundings })
+  } catch (error) {
+    throw stopped(error, tally)
+  } finally {
+    importer.end()
+    await auth.drain()
+  }
+  return reportOf(tally, isDryRun)
+}
+
+function contentsOf(path: string, named: string): AsyncIterable<Buffer | string> {
+  if (statSync(path, { throwIfNoEntry: false })?.isFile() !== true) throw new UsageError(`There is no file ${named}.`)
+  return createReadStream(path)
+}
+
+/** `email=Mail,password_hash=encrypted_password`: our name -> theirs. */
+function sourcesOf(maps: readonly string[] = []): ReadonlyMap<string, string> {
+  const pairs = maps.flatMap((text) => text.split(',')).map((pair) => pair.split('='))
+  if (!pairs.every((pair): pair is [string, string] => pair.length === 2 && pair.every((word) => word !== '')))
+    throw new UsageError('Write --map ours=theirs,…, for example --map email=Mail,password_hash=encrypted_password.')
+  return new Map(pairs)
+}
+
+function knownNames({ fields }: UserImporter, flags: ImportFlags): ReadonlySet<string> {
+  const withheld = [...(flags['keep-ids'] ? [] : ['id']), ...(flags['allow-admins'] ? [] : ['is_admin'])]
+  return new Set(fields.filter((name) => !withheld.includes(name)))
+}
+
+type Values = Readonly<Record<string, unknown>>
+type ReadRow = (row: FileRow) => { readonly values: Values } | { readonly refused: Refused }
+
+/** Our names in the place of theirs. @param isFixed every row has the same names, so that one that is unknown refuses the whole file */
+function namedBy(
+  sources: ReadonlyMap<string, string>,
+  known: ReadonlySet<string>,
+  { isIgnoring, isFixed }: { isIgnoring: boolean; isFixed: boolean },
+): ReadRow {
+  for (const name of sources.keys()) if (!known.has(name)) throw new UsageError(unknownNames([name]))
+  const ours = new Map([...sources].map(([name, source]) => [source, name]))
+  const nameOf = (source: string) => ours.get(source) ?? (known.has(source) && !sources.has(source) ? source : null)
+  return ({ line, values: given }) => {
+    if (given === null)
+      return { refused: { line, rule: 'syntax', message: 'The row cannot be read, or has another number of cells than the first.' } }
+    const values: Record<string, unknown> = {}
+    const unknown: string[] = []
+    for (const [source, value] of Object.entries(given)) {
+      const name = nameOf(source)
+      if (name !== null) values[name] = value
+      else if (source === 'password') throw new CommandRefusal('PLAIN_PASSWORD', plainPassword)
+      else unknown.push(source)
+    }
+    if (unknown.length === 0 || isIgnoring) return { values }
+    if (isFixed) throw new CommandRefusal('UNKNOWN_FIELDS', unknownNames(unknown))
+    return { refused: { line, rule: 'unknown_field', message: unknownNames(unknown) } }
+  }
+}
+
+const plainPassword = 'A plain password is never imported. Where the column `password` holds hashes, say --map password_hash=password.'
+
+function unknownNames(names: readonly string[]): string {
+  const shown = names.slice(0, 10).map((name) => JSON.stringify(name.slice(0, 64)))
+  const flags = [names.includes('id') ? '--keep-ids takes ids.' : '', names.includes('is_admin') ? '--allow-admins takes is_admin.' : '']
+  return ['Not a field of an account:', `${shown.join(', ')}. Name it by --map, or say --ignore-unknown.`, ...flags]
+    .filter(Boolean)
+    .join(' ')
+}
+
+interface Run {
+  readonly read: ReadRow
+  readonly tally: Tally
+  readonly surroundings: Surroundings
+}
+
+/** While the database inserts one batch, the next is read. */
+async function importAll(
+  importer: UserImporter,
+  groups: AsyncIterable<readonly FileRow[]>,
+  { read, tally, surroundings }: Run,
+): Promise<void> {
+  let batch: { line: number; values: Values }[] = []
+  let underWay: Promise<void> = Promise.resolve()
+  const add = async (rows: typeof batch) => {
+    const outcomes = await importer.add(rows.map(({ values }) => values))
+    for (const [place, { line }] of rows.entries()) count(tally, line, outcomes[place])
+  }
+  const send = async () => {
+    await underWay
+    underWay = add(batch)
+    underWay.catch(() => {}) // whoever waits for it next is told
+    batch = []
+  }
+  const take = (row: FileRow) => {
+    const readable = read(row)
+    if ('refused' in readable) tally.refused.push(readable.refused)
+    else batch.push({ line: row.line, values: readable.values })
+    if (surroundings.terminal && row.line % 50_000 === 0) surroundings.err(`line ${row.line}\n`)
+  }
+  try {
+    for await (const rows of groups)
+      for (const row of rows) {
+        take(row)
+        if (batch.length === batchSize) await send()
+      }
+  } finally {
+    await send() // where the file is broken from here on, what came before is not
+    await underWay
+  }
+}
+
+function count(tally: Tally, line: number, outcome: ImportOutcome | undefined): void {
+  tally.line = line
+  if (outcome === 'imported') tally.imported += 1
+  else if (outcome === 'skipped') tally.skipped += 1
+  else if (outcome) tally.refused.push({ line, rule: outcome.rule, message: outcome.message })
+}
+
+function stopped(error: unknown, { line, imported }: Tally): Error {
+  const { code, message } = Object(error) as { code?: unknown; message?: unknown } // whatever was thrown
+  const rest =
+    line === 0 ? '' : ` The last row that counts is line ${line}; ${imported} were imported. Run it again: what is there is skipped.`
+  return new CommandRefusal(typeof code === 'string' ? code : 'FAILED', `${typeof message === 'string' ? message : String(error)}${rest}`)
+}
+
+function reportOf({ imported, skipped, refused }: Tally, isDryRun: boolean): Answer {
+  const ordered = refused.toSorted((one, other) => one.line - other.line)
+  const lines = ordered.map(({ line, rule, message }) => `line ${line}  ${rule}  ${message}`)
+  return {
+    json: { imported, skipped, refused: ordered },
+    text: [`imported  ${imported}`, `skipped  ${skipped}`, `refused  ${ordered.length}`, ...lines].join('\n'),
+    ...(isDryRun && { note: 'Nothing was written: this is what an import would do.' }),
+    isNo: ordered.length > 0,
+  }
+}

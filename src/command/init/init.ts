@@ -1,0 +1,103 @@
+import { existsSync, readdirSync } from 'node:fs'
+import { join, posix } from 'node:path'
+import { type Answer, CommandRefusal } from '../answer'
+import { authModuleIn, namedInPackage } from '../auth-module'
+import { type EnvFileFlags, readEnvFile } from '../env-file'
+import type { Surroundings } from '../surroundings'
+import { authFile, type Plan } from './auth-file'
+import { choose, type InitFlags } from './choices'
+import { envExample } from './env-example'
+import { type App, lookAtApp } from './look-at-app'
+import { migrationFile } from './migration-file'
+import { type NextSteps, nextSteps } from './next-steps'
+import { findUsersTable } from './users-table'
+import { type NewFile, writeFiles } from './write-files'
+
+export interface InitCommandFlags extends InitFlags, EnvFileFlags {
+  readonly print?: boolean | undefined
+}
+
+/**
+ * Writes the auth module, a migration where there is a knexfile, and `.env.example`; all or none, over nothing that exists.
+ * @throws CommandRefusal `FILE_EXISTS` naming the file
+ */
+export async function init(flags: InitCommandFlags, surroundings: Surroundings): Promise<Answer> {
+  readEnvFile(surroundings, flags)
+  const app = await lookAtApp(surroundings)
+  const obstacle = obstacleIn(app)
+  if (obstacle !== null && !flags.print) throw new CommandRefusal('FILE_EXISTS', obstacle)
+  const choices = await choose(app, flags, surroundings.terminal)
+  const found = app.knexfile && (await findUsersTable(app, app.knexfile, choices.providers.length > 0))
+  const users = found && 'table' in found ? found : null
+  const plan: Plan = { app, choices, users }
+  const example = { path: '.env.example', text: envExample(plan) }
+  const keepsExample = existsSync(join(app.folder, example.path))
+  const files: NewFile[] = [
+    { path: app.authFile, text: authFile(plan) },
+    ...(app.knexfile ? [migrationFile(plan, app.knexfile, new Date())] : []),
+    ...(keepsExample ? [] : [example]),
+  ]
+  if (!flags.print) writeFiles(app.folder, files)
+  const steps = nextSteps(app, plan, surroundings.env)
+  const changes = users?.findings.map(({ message, sql }) => ({ message, sql })) ?? []
+  const notes = [
+    ...(obstacle === null ? [] : [obstacle]),
+    ...(found && 'why' in found ? [`No users table was looked for: ${found.why}.`] : []),
+  ]
+  return {
+    json: {
+      ...(flags.print ? { files } : { written: files.map(({ path }) => path) }),
+      ...(keepsExample && { env_example: example.text }),
+      ...steps,
+      users_table: users && { table: users.table, changes },
+    },
+    text: [
+      ...(flags.print
+        ? files.map(({ path, text }) => `--- ${path}\n${text.trimEnd()}`)
+        : [`Written: ${files.map(({ path }) => path).join(', ')}`]),
+      ...(keepsExample ? [`.env.example is there and stays. It would have been:\n${indented(example.text)}`] : []),
+      ...(users ? [aboutTable(users.table, changes)] : []),
+      ...aboutSteps(app, steps),
+    ].join('\n\n'),
+    ...(notes.length > 0 && { note: notes.join('\n') }),
+    isNo: obstacle !== null,
+  }
+}
+
+/** Why nothing is written: a file stands where one of ours would, or would hide it from the command. Null: nothing is in the way. */
+function obstacleIn({ folder, authFile, knexfile }: App): string | null {
+  const named = namedInPackage(folder)
+  const module = existsSync(join(folder, authFile)) ? authFile : authModuleIn(folder)
+  if (module === null && named !== undefined)
+    return `package.json names ${named} as the auth module, which is not there; take the entry "doorward" out, and init writes ${authFile}.`
+  const taken = module ?? (knexfile && migrationIn(folder, knexfile.migrations))
+  return taken && `${taken} is there, and init overwrites nothing: nothing was written. With --print it prints what it would have written.`
+}
+
+function migrationIn(folder: string, directory: string): string | null {
+  const names = existsSync(join(folder, directory)) ? readdirSync(join(folder, directory)) : []
+  const found = names.find((name) => /_doorward\.[cm]?[jt]s$/.test(name))
+  return found === undefined ? null : posix.join(directory, found)
+}
+
+function aboutTable(table: string, changes: readonly { message: string; sql: string | null }[]): string {
+  if (changes.length === 0) return `Your table ${table} is used as it is.`
+  const lines = changes.map(({ message, sql }) => (sql === null ? `-- ${message}` : `${sql};`))
+  return `Your table ${table} is used. Change it first:\n${indented(lines.join('\n'))}`
+}
+
+function aboutSteps({ entry }: App, { install, lines, start }: NextSteps): string[] {
+  return [
+    ...(install.length > 0 ? [`Install:\n${indented(install.join('\n'))}`] : []),
+    `Add to ${entry ?? 'your app'}:\n${indented(lines.join('\n'))}`,
+    `Start on your machine:\n${indented(start.join('\n'))}`,
+  ]
+}
+
+function indented(text: string): string {
+  return text
+    .trimEnd()
+    .split('\n')
+    .map((line) => (line === '' ? '' : `  ${line}`))
+    .join('\n')
+}

@@ -1,0 +1,51 @@
+import { posix } from 'node:path'
+import { type Plan, quoted } from './auth-file'
+import type { Knexfile } from './read-knexfile'
+import type { UsersTable } from './users-table'
+
+/** Name and text of a migration of the app's own that makes our tables. @param now of its name */
+export function migrationFile({ users }: Pick<Plan, 'users'>, knexfile: Knexfile, now: Date): { path: string; text: string } {
+  const ending = /[cm]?[jt]s$/.exec(knexfile.path)?.[0] ?? 'js'
+  const stamp = now.toISOString().replace(/\D/g, '').slice(0, 14)
+  const path = posix.join(knexfile.migrations, `${stamp}_doorward.${ending}`)
+  const call = `createAuthTables(knex${users ? `, { users: { ${keyOf(users)} } }` : ''})`
+  const about = '/** Makes the tables of doorward, or brings them up to date; it may run again. */'
+  const stays = '/** A rollback leaves them: they hold accounts. */'
+  const alone = 'transaction: false } // MariaDB makes no table in one, PostgreSQL no index beside running logins'
+  const isTypeScript = ending.endsWith('ts')
+  const lines =
+    knexfile.isModule || isTypeScript
+      ? [
+          "import { createAuthTables } from 'doorward'",
+          ...(isTypeScript ? ["import type { Knex } from 'knex'"] : []),
+          '',
+          about,
+          `export async function up(${isTypeScript ? 'knex: Knex' : 'knex'})${isTypeScript ? ': Promise<void>' : ''} {`,
+          `  await ${call}`,
+          '}',
+          '',
+          stays,
+          `export async function down()${isTypeScript ? ': Promise<void>' : ''} {}`,
+          '',
+          `export const config = { ${alone}`,
+        ]
+      : [
+          "const { createAuthTables } = require('doorward')",
+          '',
+          about,
+          `exports.up = (knex) => ${call}`,
+          '',
+          stays,
+          'exports.down = async () => {}',
+          '',
+          `exports.config = { ${alone}`,
+        ]
+  return { path, text: `${lines.join('\n')}\n` }
+}
+
+/** What our tables refer to. */
+function keyOf({ table, ids, columns: { id } }: UsersTable): string {
+  return [`table: ${quoted(table)}`, ...(ids === 'uuid' ? [] : [`ids: '${ids}'`]), ...(id ? [`columns: { id: ${quoted(id)} }`] : [])].join(
+    ', ',
+  )
+}

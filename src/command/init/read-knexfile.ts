@@ -1,0 +1,79 @@
+import { existsSync } from 'node:fs'
+import { dirname, isAbsolute, join, posix, relative } from 'node:path'
+import type { Knex } from 'knex'
+import { CommandRefusal, UsageError } from '../answer'
+import { loadModule } from '../load-module'
+import type { Surroundings } from '../surroundings'
+import { type Client, clientOf } from './clients'
+
+/** The app's knexfile, as `knex` would use it in this environment. */
+export interface Knexfile {
+  /** Relative to the folder of the app, as is `migrations`. */
+  readonly path: string
+  /** How its configuration is reached: it is the export, or stands there under the name of the environment. Null: some other way. */
+  readonly shape: 'flat' | 'by environment' | null
+  readonly isModule: boolean
+  readonly config: Knex.Config
+  readonly client: Client
+  /** The file of SQLite, relative to the folder where it is in it; null: another database, or one in memory. */
+  readonly sqliteFile: string | null
+  /** The directory where knex writes new migrations. */
+  readonly migrations: string
+}
+
+type Place = Pick<Surroundings, 'folder' | 'env'>
+
+const places = ['', 'src/'].flatMap((place) => ['js', 'ts', 'cjs', 'mjs', 'cts', 'mts'].map((ending) => `${place}knexfile.${ending}`))
+
+/**
+ * Null: there is none, in the folder or in `src`.
+ * @throws CommandRefusal where it throws, or names no database of ours; UsageError where nothing here reads TypeScript
+ */
+export async function readKnexfile({ folder, env }: Place, isPackageOfModules: boolean): Promise<Knexfile | null> {
+  const path = places.find((candidate) => existsSync(join(folder, candidate)))
+  if (path === undefined) return null
+  const { exported, isPlain } = await exportOf(path, folder)
+  const shape = typeof exported === 'function' || !isPlain ? null : isConfig(exported) ? 'flat' : 'by environment'
+  const config = await configOf(exported, path, env['NODE_ENV'] || 'development')
+  const client = clientOf(config.client)
+  if (client === null)
+    throw new CommandRefusal(
+      'KNEXFILE',
+      `${path} has the client ${JSON.stringify(config.client)}, and doorward works with better-sqlite3, pg and mysql2.`,
+    )
+  const directory = config.migrations?.directory ?? 'migrations'
+  const newest = typeof directory === 'string' ? directory : (directory.at(-1) ?? 'migrations') // as `knex migrate:make`
+  const isModule = /\.m[jt]s$/.test(path) || (isPackageOfModules && !/\.c[jt]s$/.test(path))
+  return { path, shape, isModule, config, client, sqliteFile: sqliteFileOf(config, folder), migrations: posix.join(dirname(path), newest) }
+}
+
+function sqliteFileOf({ connection }: Knex.Config, folder: string): string | null {
+  const filename: unknown = typeof connection === 'string' ? connection : Object(connection).filename
+  if (typeof filename !== 'string' || filename === ':memory:') return null
+  const inFolder = relative(folder, filename)
+  return isAbsolute(filename) && !inFolder.startsWith('..') ? inFolder : filename
+}
+
+/** As knex itself unpacks it. `isPlain`: the module's one export, so that `import` and `require` give the same. */
+async function exportOf(path: string, folder: string): Promise<{ exported: unknown; isPlain: boolean }> {
+  try {
+    const module = await loadModule(join(folder, path), folder)
+    const outer = module['default'] ?? module
+    const inner: unknown = Object(outer).default ?? outer
+    return { exported: inner, isPlain: inner === module['default'] }
+  } catch (error) {
+    if (error instanceof UsageError) throw error
+    throw new CommandRefusal('KNEXFILE', `${path} cannot be loaded: ${(error as Error).message}`, { cause: error })
+  }
+}
+
+async function configOf(exported: unknown, path: string, environment: string): Promise<Knex.Config> {
+  const made: unknown = typeof exported === 'function' ? await exported() : exported
+  const config: unknown = isConfig(made) ? made : Object(made)[environment]
+  if (isConfig(config)) return config
+  throw new CommandRefusal('KNEXFILE', `${path} has no configuration for the environment ${environment}.`)
+}
+
+function isConfig(value: unknown): value is Knex.Config {
+  return Object(value).client !== undefined
+}

@@ -1,0 +1,151 @@
+import { existsSync } from 'node:fs'
+import { resolve } from 'node:path'
+import type { Knex } from 'knex'
+import { inTime } from '../../in-time'
+import type { TableFinding } from '../../store/auth-store'
+import type { ColumnFacts, TableFacts } from '../../store/knex/check/table-facts'
+import { databaseName } from '../../store/knex/database-name'
+import { dialectOf } from '../../store/knex/dialect-of'
+import type { OwnUserFields } from '../../store/knex/users-table'
+import { loadPackage } from '../load-module'
+import type { App } from './look-at-app'
+import type { Knexfile } from './read-knexfile'
+
+type Field = keyof OwnUserFields
+
+/** The app's own users table, in our words. */
+export interface UsersTable {
+  readonly table: string
+  readonly ids: 'uuid' | 'integer' | 'text'
+  /** Only what differs from our own table. */
+  readonly columns: Readonly<Partial<Record<Field, string | false>>>
+  /** Text columns of the app's own that every new row must fill. */
+  readonly filled: readonly string[]
+  /** What has to change in it before anybody can sign up. */
+  readonly findings: readonly TableFinding[]
+}
+
+/** Why nobody looked. */
+export interface NotLooked {
+  readonly why: string
+}
+
+/** So long may a database take that is far away, or does not answer. */
+const longestLookMs = 4_000
+
+const tables = ['users', 'user', 'accounts', 'members', 'people']
+
+/** Other names for our columns, the likelier first. They are compared without case and underscores. */
+const synonyms: Readonly<Record<Field, readonly string[]>> = {
+  id: ['user_id', 'uuid'],
+  email: ['email_address', 'mail'],
+  hashedPassword: ['password_hash', 'password_digest', 'encrypted_password', 'password'],
+  isActive: ['active', 'enabled'],
+  createdAt: ['created', 'created_on'],
+  updatedAt: ['updated', 'updated_on', 'modified_at'],
+  isAdmin: ['admin'],
+  name: ['full_name', 'display_name'],
+  lastLoginAt: ['last_login', 'last_sign_in_at'],
+  emailVerifiedAt: ['email_confirmed_at', 'verified_at', 'confirmed_at'],
+  activatedAt: [],
+  passwordSetAt: [],
+  totpSecret: [],
+  totpEnabledAt: [],
+  totpLastStep: [],
+}
+
+/**
+ * The fields that a table must have; `name` is one with providers. Without `emailVerifiedAt` doorward would work, and a stranger's sign-up
+ * would outlive the owner's reset.
+ */
+const required: readonly Field[] = ['id', 'email', 'hashedPassword', 'isActive', 'createdAt', 'updatedAt', 'emailVerifiedAt']
+
+/** Looks into the database of the knexfile, and changes nothing. Null: there is no users table in it. */
+export async function findUsersTable(app: App, knexfile: Knexfile, hasProviders: boolean): Promise<UsersTable | NotLooked | null> {
+  const makeKnex = (await loadPackage('knex', app.folder))?.['default'] as typeof import('knex').knex | undefined // as knex exports it
+  if (!makeKnex) return { why: 'knex is not installed' }
+  if (isMissingFile(app.folder, knexfile)) return null
+  let knex: Knex | null = null
+  try {
+    knex = makeKnex({ ...knexfile.config, pool: { min: 0, max: 1 } })
+    const late = () => new Error(`it did not answer within ${longestLookMs / 1_000} seconds`)
+    return await inTime(look(knex, hasProviders), longestLookMs, late)
+  } catch (error) {
+    return { why: (error as Error).message.split('\n', 1)[0] ?? '' }
+  } finally {
+    void knex?.destroy().catch(() => {}) // the command ends without it
+  }
+}
+
+/** SQLite would make the file. */
+function isMissingFile(folder: string, { client, sqliteFile }: Knexfile): boolean {
+  return client === 'better-sqlite3' && !(sqliteFile !== null && existsSync(resolve(folder, sqliteFile)))
+}
+
+async function look(knex: Knex, hasProviders: boolean): Promise<UsersTable | null> {
+  const dialect = dialectOf(knex)
+  for (const table of tables) {
+    const facts = await dialect.readTable(knex, databaseName(knex, table))
+    if (facts.kind === 'table' && columnOf(facts, 'id') && columnOf(facts, 'email')) return mapped(knex, table, facts, hasProviders)
+  }
+  return null
+}
+
+async function mapped(knex: Knex, table: string, facts: TableFacts, hasProviders: boolean): Promise<UsersTable> {
+  const needed = hasProviders ? [...required, 'name'] : required
+  const found = new Map((Object.keys(synonyms) as Field[]).map((field) => [field, columnOf(facts, field)])) // a record has exactly these keys
+  const ours = new Set([...found.values()].map((column) => column?.name))
+  const filled = facts.columns.filter((column) => !ours.has(column.name) && isOwnToFill(column)).map(({ name }) => name)
+  const own = { table, ids: idsOf(found.get('id')), filled }
+  const unfit = await errorsOf(knex, { ...own, columns: columnsOf(found, needed, []) })
+  const columns = columnsOf(found, needed, unfit)
+  return { ...own, columns, findings: await errorsOf(knex, { ...own, columns }) }
+}
+
+/** A column of another kind under the name of ours is none of ours, where we can do without. */
+function columnsOf(
+  found: ReadonlyMap<Field, ColumnFacts | undefined>,
+  needed: readonly string[],
+  unfit: readonly TableFinding[],
+): UsersTable['columns'] {
+  const entries = [...found].flatMap(([field, column]): [Field, string | false][] => {
+    const isNeeded = needed.includes(field)
+    if (!column || (!isNeeded && unfit.some((finding) => finding.column === column.name))) return isNeeded ? [] : [[field, false]]
+    return column.name === ownName(field) ? [] : [[field, column.name]]
+  })
+  return Object.fromEntries(entries)
+}
+
+function columnOf({ columns }: TableFacts, field: Field): ColumnFacts | undefined {
+  for (const name of [ownName(field), ...synonyms[field]]) {
+    const column = columns.find((candidate) => bare(candidate.name) === bare(name))
+    if (column && !column.isGenerated) return column
+  }
+  return undefined
+}
+
+/** `isActive` -> `is_active` */
+function ownName(field: Field): string {
+  return field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+}
+
+function bare(name: string): string {
+  return name.toLowerCase().replaceAll('_', '')
+}
+
+function idsOf(id: ColumnFacts | undefined): UsersTable['ids'] {
+  if (id?.family === 'integer' || id?.family === 'number') return 'integer'
+  return id?.family === 'text' && id.length !== 36 ? 'text' : 'uuid'
+}
+
+/** An empty text is a value that the app can tell from a real one. */
+function isOwnToFill({ isNotNull, isFilled, family }: ColumnFacts): boolean {
+  return isNotNull && !isFilled && family === 'text'
+}
+
+async function errorsOf(knex: Knex, { table, ids, columns, filled }: Omit<UsersTable, 'findings'>): Promise<TableFinding[]> {
+  const { checkTables } = await import('../../readiness/check-tables.js') // loaded where there is a table to look at
+  const insertDefaults = () => Object.fromEntries(filled.map((column) => [column, '']))
+  const findings = await checkTables(knex, { users: { table, ids, columns, insertDefaults } })
+  return findings.filter(({ key, level }) => key.startsWith('users.') && level === 'error')
+}

@@ -1,0 +1,27 @@
+import { closeSync, mkdirSync, openSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { CommandRefusal } from '../answer'
+
+export interface NewFile {
+  /** Relative to the folder of the app. */
+  readonly path: string
+  readonly text: string
+}
+
+/** Writes all of them or none, and none over another. @throws CommandRefusal where one cannot be written */
+export function writeFiles(folder: string, files: readonly NewFile[]): void {
+  const made: string[] = []
+  for (const { path, text } of files) {
+    try {
+      const directory = mkdirSync(join(folder, dirname(path)), { recursive: true }) // the first that it makes
+      if (directory !== undefined) made.push(directory)
+      const file = openSync(join(folder, path), 'wx')
+      made.push(join(folder, path))
+      writeFileSync(file, text)
+      closeSync(file)
+    } catch (error) {
+      for (const written of made.toReversed()) rmSync(written, { recursive: true, force: true })
+      throw new CommandRefusal('NOT_WRITTEN', `${path} cannot be written, so nothing was: ${(error as Error).message}`, { cause: error })
+    }
+  }
+}

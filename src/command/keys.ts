@@ -1,0 +1,137 @@
+import { generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto'
+import { type Answer, CommandRefusal, UsageError } from './answer'
+
+/** An entry of `AUTH_JWT_KEYS`. */
+interface KeyEntry {
+  readonly kid: string
+  readonly alg: string
+  readonly privateKey?: string
+  readonly publicKey?: string
+}
+
+export interface KeyFlags {
+  readonly alg?: string | undefined
+  readonly step?: string | undefined
+}
+
+type Environment = Readonly<Record<string, string | undefined>>
+
+/** How long verifiers may keep a key set that they fetched: `max-age` of the route. */
+const keySetSeconds = 300
+
+/** Makes and lists keys, and says the next value of `AUTH_JWT_KEYS`. Writes nothing. */
+export function keys(words: readonly string[], flags: KeyFlags, env: Environment): Answer {
+  const [verb, ...more] = words
+  if (more.length > 0) throw new UsageError(`doorward keys ${verb} takes no more words.`)
+  if (flags.step !== undefined && verb !== 'rotate') throw new UsageError('--step belongs to `doorward keys rotate`.')
+  if (flags.alg !== undefined && verb !== 'new' && flags.step !== 'publish')
+    throw new UsageError('--alg belongs to `doorward keys new` and to `--step publish`.')
+  switch (verb) {
+    case 'new':
+      return newEntry(flags.alg)
+    case 'list':
+      return listed(entriesIn(env))
+    case 'rotate':
+      return rotated(entriesIn(env), flags, env)
+    default:
+      throw new UsageError('Write `doorward keys new`, `doorward keys list` or `doorward keys rotate --step publish|sign|retire`.')
+  }
+}
+
+function newEntry(alg?: string): Answer {
+  const entry = makeKey(alg)
+  return { json: entry, text: JSON.stringify(entry) }
+}
+
+function makeKey(alg = 'ES256'): KeyEntry {
+  const kid = `${new Date().toISOString().slice(0, 10)}-${randomBytes(4).toString('hex')}`
+  return { kid, alg, privateKey: privatePem(alg) }
+}
+
+function privatePem(alg: string): string {
+  if (alg === 'ES256') return pemOf(generateKeyPairSync('ec', { namedCurve: 'P-256' }))
+  if (alg === 'RS256' || alg === 'PS256') return pemOf(generateKeyPairSync('rsa', { modulusLength: 3072 }))
+  throw new UsageError('--alg must be ES256, RS256 or PS256.')
+}
+
+function pemOf({ privateKey }: { privateKey: KeyObject }): string {
+  return privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
+}
+
+function entriesIn({ AUTH_JWT_KEYS: text }: Environment): readonly KeyEntry[] {
+  if (!text)
+    throw new CommandRefusal(
+      'NO_KEYS',
+      'AUTH_JWT_KEYS is not set. Make the first key by `doorward keys new` and set the variable to a JSON list with it. A jwtSecret is changed by its own list (docs/signing-keys.md).',
+    )
+  const entries = parsed(text)
+  if (Array.isArray(entries) && entries.length > 0 && entries.every(isEntry)) return entries
+  throw new CommandRefusal('UNREADABLE_KEYS', 'AUTH_JWT_KEYS is no JSON list of keys: [{ "kid", "alg", "privateKey" }].')
+}
+
+/** The parser's message would quote the value. */
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return null
+  }
+}
+
+function isEntry(value: unknown): value is KeyEntry {
+  const { kid, alg, privateKey, publicKey } = Object(value) as Partial<Record<keyof KeyEntry, unknown>>
+  return typeof kid === 'string' && typeof alg === 'string' && [privateKey, publicKey].some((key) => typeof key === 'string')
+}
+
+function listed(entries: readonly KeyEntry[]): Answer {
+  const rows = entries.map(({ kid, alg }, place) => ({ kid, alg, use: place === 0 ? 'signs' : 'verifies' }))
+  return { json: { keys: rows }, text: rows.map(({ kid, alg, use }) => `${kid}  ${alg}  ${use}`).join('\n') }
+}
+
+function rotated(entries: readonly KeyEntry[], { step, alg }: KeyFlags, env: Environment): Answer {
+  switch (step) {
+    case 'publish':
+      return nextValue(step, [...entries, makeKey(alg ?? entries[0]?.alg)], {
+        afterwards: 'set it everywhere, then run --step sign',
+        waitSeconds: keySetSeconds,
+      })
+    case 'sign':
+      return nextValue(step, newestFirst(entries), {
+        afterwards: 'set it everywhere, then run --step retire',
+        waitSeconds: lifetimeIn(env),
+      })
+    case 'retire':
+      return nextValue(step, signingAlone(entries), { afterwards: 'set it everywhere, and the rotation is over', waitSeconds: 0 })
+    default:
+      throw new UsageError('--step must be publish, sign or retire.')
+  }
+}
+
+function newestFirst(entries: readonly KeyEntry[]): readonly KeyEntry[] {
+  const newest = entries.at(-1)
+  if (!newest || entries.length < 2) throw new CommandRefusal('NOT_PUBLISHED', 'There is one key alone; run --step publish first.')
+  if (newest.privateKey === undefined)
+    throw new CommandRefusal('NO_PRIVATE_KEY', 'The last key of AUTH_JWT_KEYS has no privateKey, so it cannot sign.')
+  return [newest, ...entries.slice(0, -1)]
+}
+
+function signingAlone(entries: readonly KeyEntry[]): readonly KeyEntry[] {
+  if (entries.length < 2) throw new CommandRefusal('NOTHING_TO_RETIRE', 'There is one key alone, so nothing can be retired.')
+  return entries.slice(0, 1)
+}
+
+/** Until the last access token of the old key has expired. A lifetime that is set in code is not seen here. */
+function lifetimeIn({ AUTH_ACCESS_TOKEN_TTL_SECONDS: text }: Environment): number {
+  const seconds = Number(text || 900)
+  if (Number.isInteger(seconds) && seconds > 0) return seconds
+  throw new CommandRefusal('UNREADABLE_LIFETIME', 'AUTH_ACCESS_TOKEN_TTL_SECONDS is no number of seconds.')
+}
+
+function nextValue(step: string, entries: readonly KeyEntry[], next: { afterwards: string; waitSeconds: number }): Answer {
+  const wait = next.waitSeconds === 0 ? '' : `, ${next.waitSeconds} seconds after the last process has it`
+  return {
+    json: { step, keys: entries, waitSeconds: next.waitSeconds },
+    text: JSON.stringify(entries),
+    note: `Step ${step}: the next value of AUTH_JWT_KEYS is on standard output; ${next.afterwards}${wait}.`,
+  }
+}

@@ -1,0 +1,45 @@
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { UsageError } from './answer'
+
+/**
+ * The exports of a module of the app's. TypeScript is read by the app's own tsx, or by Node where it strips types.
+ * @throws UsageError where neither reads it, and what the module throws
+ */
+export async function loadModule(path: string, folder: string): Promise<Record<string, unknown>> {
+  const url = pathToFileURL(path).href
+  if (!/\.[mc]?ts$/.test(path) || (await registerTsx(folder))) return import(url)
+  if (!('typescript' in process.features && process.features.typescript))
+    throw new UsageError(
+      'This auth module is TypeScript. Run `npm install --save-dev tsx`, or use Node 22.18 or later, which reads it by itself.',
+    )
+  try {
+    return await import(url)
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error
+    // Such as `import` in a package of CommonJS, or an enum.
+    throw new UsageError(`Node does not read this TypeScript by itself (${error.message}). Run \`npm install --save-dev tsx\`.`)
+  }
+}
+
+/** The exports of a package that the folder's modules can load; null: they can load none of that name. */
+export async function loadPackage(name: string, folder: string): Promise<Record<string, unknown> | null> {
+  const path = resolved(createRequire(join(folder, 'package.json')), name)
+  return path === null ? null : import(pathToFileURL(path).href)
+}
+
+/** The entry of tsx registers it for both module systems, as `node --import tsx` does. False: the app has none. */
+async function registerTsx(folder: string): Promise<boolean> {
+  const tsx = resolved(createRequire(join(folder, 'package.json')), 'tsx')
+  if (tsx !== null) await import(pathToFileURL(tsx).href)
+  return tsx !== null
+}
+
+function resolved(require: NodeJS.Require, name: string): string | null {
+  try {
+    return require.resolve(name)
+  } catch {
+    return null
+  }
+}

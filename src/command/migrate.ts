@@ -1,0 +1,29 @@
+import { type Answer, CommandRefusal, UsageError } from './answer'
+import type { LoadedAuth } from './auth-module'
+
+export interface MigrateFlags {
+  readonly table?: string | undefined
+}
+
+const usage = 'Write `doorward migrate status`, `doorward migrate up` or `doorward migrate sql`.'
+
+/** @throws UsageError for another verb, before the app is loaded */
+export function requireMigrateVerb([verb = '', ...more]: readonly string[]): void {
+  if (!['status', 'up', 'sql'].includes(verb) || more.length > 0) throw new UsageError(usage)
+}
+
+/** Shows, makes or prints the tables. Records in `auth_migrations`, because knex refuses a record that its own folder does not know. */
+export async function migrate([verb]: readonly string[], { table = 'auth_migrations' }: MigrateFlags, loaded: LoadedAuth): Promise<Answer> {
+  const { migrations } = loaded.operations
+  if (!migrations) throw new CommandRefusal('NO_TABLES', 'The store is an adapter of your own, whose tables are yours to make.')
+  if (verb === 'up') {
+    const done = await migrations.up(table)
+    return { json: { done }, text: done.join('\n'), ...(done.length === 0 && { note: 'Nothing was missing.' }) }
+  }
+  if (verb === 'sql') {
+    const statements = await migrations.sql()
+    return { json: { statements }, text: statements.map((sql) => (sql.startsWith('--') ? sql : `${sql};`)).join('\n') }
+  }
+  const versions = await migrations.status()
+  return { json: { migrations: versions }, text: versions.map(({ name, state }) => `${name}  ${state}`).join('\n') }
+}

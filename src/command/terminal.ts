@@ -1,0 +1,30 @@
+import { createInterface } from 'node:readline/promises'
+import { Writable } from 'node:stream'
+
+/** A person who can be asked. */
+export interface Terminal {
+  ask(question: string): Promise<string>
+  /** What is typed is not shown. */
+  askUnseen(question: string): Promise<string>
+}
+
+/** Questions go to standard error: standard output is for results. */
+export function terminalOf(input: NodeJS.ReadStream, output: NodeJS.WriteStream): Terminal | null {
+  if (!input.isTTY || !output.isTTY) return null
+  return { ask: (question) => read(question, output), askUnseen: (question) => read(question, nowhere()) }
+
+  async function read(question: string, echo: NodeJS.WritableStream): Promise<string> {
+    const lines = createInterface({ input, output: echo, terminal: true })
+    try {
+      if (echo !== output) output.write(question)
+      return await lines.question(echo === output ? question : '')
+    } finally {
+      lines.close()
+      if (echo !== output) output.write('\n')
+    }
+  }
+}
+
+function nowhere(): Writable {
+  return new Writable({ write: (_chunk, _encoding, done) => done() })
+}

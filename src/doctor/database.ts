@@ -1,0 +1,103 @@
+import { databaseFacts } from '../store/knex/database-facts'
+import { type Check, error, type Patient, type Result, type Skip, warning } from './check'
+
+export const databaseChecks: readonly Check[] = [
+  { name: 'tables', examine: tables },
+  { name: 'tables-unchecked', examine: uncheckedTables },
+  { name: 'database-clock', examine: databaseClock },
+  { name: 'database-pool', examine: databasePool },
+  { name: 'database-in-memory', examine: inMemory },
+  { name: 'database-writers', examine: severalWriters },
+  { name: 'sessions-missing', examine: missingSessions },
+  { name: 'proofs-missing', examine: missingProofs },
+]
+
+const ofAdapter: Skip = { skipped: 'The store is an adapter of your own.' }
+
+/** Whether the database answers and its tables are right: what `auth.ready()` looks at, with its keys. */
+async function tables({ ctx }: Patient): Promise<Result> {
+  if (!ctx.readiness) return { skipped: 'This store has no check of its tables.' }
+  const findings = await ctx.readiness.look()
+  return findings.map(({ level, key, message, sql }) => ({
+    level,
+    what: `${key}: ${message}`,
+    why: level === 'error' ? 'Requests that need the table are 503.' : 'Everything works, more slowly or less strictly than it could.',
+    fix:
+      sql === null
+        ? 'The message above says how, or which option maps it. `npx --no-install doorward migrate up` creates our own tables.'
+        : sql,
+  }))
+}
+
+function uncheckedTables({ options }: Patient): Result {
+  if (options.checkTables !== false) return null
+  return warning(
+    'checkTables is false.',
+    'The first request that needs a missing column or unique rule is a 500.',
+    'Remove the option; `checkTables: { ignore: […] }` turns single findings off.',
+  )
+}
+
+async function databaseClock({ ctx, options }: Patient): Promise<Result> {
+  const facts = databaseFacts(options.store)
+  if (!facts) return ofAdapter
+  const skewSeconds = Math.round(Math.abs(ctx.now().getTime() - (await facts.now()).getTime()) / 1000)
+  if (skewSeconds <= 5) return null
+  const report = skewSeconds > 60 ? error : warning
+  return report(
+    `The clocks of this process and of the database differ by ${skewSeconds} seconds.`,
+    'Tokens, links and codes expire too early or too late.',
+    'Synchronize both machines (NTP).',
+  )
+}
+
+function databasePool({ options }: Patient): Result {
+  const facts = databaseFacts(options.store)
+  if (!facts) return ofAdapter
+  if (facts.isSqlite || facts.poolMax > 1) return null
+  return warning(
+    'The pool of knex has one connection.',
+    'Every request waits for the one before it, and a slow query stops all logins.',
+    'Give knex a larger pool, for example `pool: { min: 0, max: 10 }`.',
+  )
+}
+
+function inMemory({ options, isProduction }: Patient): Result {
+  const facts = databaseFacts(options.store)
+  if (!facts) return ofAdapter
+  if (!isProduction || !facts.isInMemory) return null
+  return error(
+    'The accounts are in a SQLite database in memory.',
+    'Every account is gone when the process ends.',
+    'Give knex a file: `connection: { filename: … }`.',
+  )
+}
+
+function severalWriters({ options }: Patient): Result {
+  const facts = databaseFacts(options.store)
+  if (!facts) return ofAdapter
+  if (!facts.isSqlite || facts.poolMax === 1) return null
+  return warning(
+    `The pool of knex has ${facts.poolMax} connections to SQLite.`,
+    'Two transactions at once stop the whole process for up to five seconds.',
+    'Give knex `pool: { min: 1, max: 1 }`.',
+  )
+}
+
+function missingSessions({ ctx }: Patient): Result {
+  if (ctx.store.sessions) return null
+  return warning(
+    'The store keeps no sessions.',
+    'A refresh token works until it expires, any number of times, and no logout revokes it.',
+    'Remove `sessions: false` from createKnexStore(), or add `sessions` to your adapter (docs/store.md).',
+  )
+}
+
+function missingProofs({ ctx }: Patient): Result {
+  if (!ctx.settings.localAccountsEnabled || ctx.store.users.fields.has('emailVerifiedAt')) return null
+  return warning(
+    'The users table has no column for `emailVerifiedAt`.',
+    'A password reset by the owner does not remove what an attacker prepared in the account.',
+    'Add the column, or map yours in `users.columns.emailVerifiedAt`.',
+  )
+}

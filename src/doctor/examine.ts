@@ -1,0 +1,49 @@
+import { isProduction } from '../config/environment'
+import { inTime } from '../in-time'
+import { accountChecks } from './accounts'
+import { type Check, type DoctorFinding, type DoctorReport, lateAfter, type Patient, type Result, sentenceOf } from './check'
+import { databaseChecks } from './database'
+import { mailChecks } from './mail'
+import { processChecks } from './processes'
+import { providerChecks } from './providers'
+import { secretChecks } from './secrets'
+import { webChecks } from './web'
+
+/** In the order in which they are told. */
+export const checks: readonly Check[] = [
+  ...secretChecks,
+  ...databaseChecks,
+  ...mailChecks,
+  ...webChecks,
+  ...processChecks,
+  ...providerChecks,
+  ...accountChecks,
+]
+
+const longestSeconds = 5
+
+/** Looks at everything, side by side; nothing takes longer than 5 seconds. */
+export async function examine(patient: Omit<Patient, 'isProduction'>): Promise<DoctorReport> {
+  const whole = { ...patient, isProduction: isProduction(patient.options.environment) }
+  const results = await Promise.all(checks.map(async (check) => ({ check: check.name, result: await resultOf(check, whole) })))
+  const findings = results.flatMap(({ check, result }) => findingsOf(check, result))
+  return {
+    ok: findings.every(({ level }) => level !== 'error'),
+    findings: findings.toSorted((one, other) => one.level.localeCompare(other.level)),
+    skipped: results.flatMap(({ check, result }) => (result && 'skipped' in result ? [{ check, why: result.skipped }] : [])),
+  }
+}
+
+/** A check that fails has found nothing: it says so, and the others go on. */
+async function resultOf({ examine }: Check, patient: Patient): Promise<Result> {
+  try {
+    return await inTime(Promise.resolve(examine(patient)), longestSeconds * 1_000, () => lateAfter(longestSeconds))
+  } catch (problem) {
+    return { skipped: `The check could not be made: ${sentenceOf(problem)}` }
+  }
+}
+
+function findingsOf(check: string, result: Result): DoctorFinding[] {
+  if (result === null || 'skipped' in result) return []
+  return [result].flat().map((fault) => ({ check, ...fault }))
+}

@@ -1,0 +1,175 @@
+import { hasPasswords } from '../config/has-passwords'
+import type { AuthContext } from '../context'
+import { AppError, EmailLoginInvalidError } from '../errors'
+import { mayActivate, signupOf } from '../first-proof/activate-by-proof'
+import { type Evidence, PasswordAskedError, wantsPassword } from '../first-proof/evidence'
+import { isFirstProof } from '../first-proof/prove-address'
+import { announceTakeOver, type TakenOver } from '../first-proof/take-over'
+import type { Locale } from '../http/locale'
+import { isCodeOf, mostTries } from '../mailbox/email-code'
+import { findByAddress } from '../mailbox/find-by-address'
+import { refusesEmailLink } from '../mailbox/refuses-email-link'
+import { hashOpaqueToken, isOpaqueToken } from '../opaque-token'
+import { announceFailedLogin, type LoginAttempt } from '../session/announce-failed-login'
+import { announceLogin } from '../session/announce-login'
+import { openPostponed, type PostponedLogin } from '../session/claims-of-login'
+import type { LoginChallenge, OpenedSession, OpenSession } from '../session/finish-login'
+import { DuplicateRecordError, type EmailLoginRecord, type UserRecord } from '../store/auth-store'
+import { logInByEmail } from './log-in-by-email'
+import { maySignUp } from './may-sign-up'
+import { requireEmailLogins } from './request-email-login'
+import { signUpByEmail } from './sign-up-by-email'
+
+/** The link's token; or the code, with the request that it was mailed for (null: the client does not say which). */
+export type EmailLoginProof = { readonly token: string } | { readonly code: string; readonly requestId: string | null }
+
+export interface ConfirmOptions {
+  /** What tells, where this is the first proof of the address, that the owner is already in. */
+  readonly evidence?: Evidence | undefined
+  /** Of mails. Default: `defaultLocale`. */
+  readonly locale?: Locale | undefined
+  /** The request that this browser made: `return_to` is followed in the browser that asked alone. */
+  readonly browserRequestId?: string | null
+  /** Where every other browser goes. Left out: nowhere in particular. */
+  readonly elsewhere?: string
+  /** Told who this login is about. */
+  readonly attempt: LoginAttempt
+}
+
+/** How a confirmation ended inside its transaction. */
+export interface ConfirmedEmailLogin<Session extends OpenedSession> {
+  readonly user: UserRecord
+  /** Null: the host's hook keeps the new account closed. */
+  readonly ended: Session | LoginChallenge | PostponedLogin | null
+  readonly did: 'logged_in' | 'activated' | 'signed_up'
+  readonly takenOver: TakenOver | null
+}
+
+const rounds = 3
+
+/**
+ * Redeems a link or a code of login by email: signs in to the account of the address, activates it, or makes it where
+ * `emailLoginSignup` is on. The first proof of an address takes the account over, unless the evidence tells that the owner is already in.
+ * @throws EmailLoginInvalidError for whatever is wrong with the proof or the account; InvalidCredentialsError for a wrong password among
+ *   the evidence, and then nothing is used up
+ */
+export async function confirmEmailLogin<Session extends OpenedSession>(
+  ctx: AuthContext,
+  proof: EmailLoginProof,
+  open: OpenSession<Session>,
+  options: ConfirmOptions,
+): Promise<Session | LoginChallenge> {
+  const { attempt, locale } = options
+  try {
+    const login = await findLogin(ctx, proof)
+    attempt.email = login.email
+    const returnTo = (login.id === options.browserRequestId && login.returnTo) || (options.elsewhere ?? null)
+    const confirmed = await confirmInRounds(ctx, login, open, { ...options, returnTo })
+    announce(ctx, confirmed, locale)
+    if (!confirmed.ended) throw new EmailLoginInvalidError()
+    const result = await openPostponed(ctx, confirmed.ended, open)
+    announceLogin(ctx, result)
+    return completed(ctx, result, { returnTo, isTakenOver: confirmed.takenOver !== null })
+  } catch (error) {
+    if (error instanceof AppError && !(error instanceof PasswordAskedError)) announceFailedLogin(ctx, attempt, { reason: error.code })
+    throw error
+  }
+}
+
+/** What a link is good for, as a page shows it before anything is decided. Spends nothing. @throws EmailLoginInvalidError */
+export async function lookAtEmailLogin(
+  ctx: AuthContext,
+  token: string,
+  evidence: Evidence,
+): Promise<{ login: EmailLoginRecord; asksPassword: boolean }> {
+  const login = await findByToken(ctx, token)
+  const user = await findByAddress(ctx, login.email)
+  if (!user) {
+    if (await maySignUp(ctx, login.email)) return { login, asksPassword: false }
+    throw new EmailLoginInvalidError()
+  }
+  if (!(await mayLogIn(ctx, user))) throw new EmailLoginInvalidError()
+  const asksPassword = isFirstProof(ctx, user, !user.isActive) && (await wantsPassword(ctx, user, evidence, await signupOf(ctx, user)))
+  return { login, asksPassword }
+}
+
+/** An account that is active, or that waits for its activation, and that the host lets be entered by a mail. */
+async function mayLogIn(ctx: AuthContext, user: UserRecord): Promise<boolean> {
+  return user.isActive ? !(await refusesEmailLink(ctx, user)) : mayActivate(ctx, user)
+}
+
+function findLogin(ctx: AuthContext, proof: EmailLoginProof): Promise<EmailLoginRecord> {
+  return 'token' in proof ? findByToken(ctx, proof.token) : findByCode(ctx, proof.code, proof.requestId)
+}
+
+async function findByToken(ctx: AuthContext, token: string): Promise<EmailLoginRecord> {
+  const login = isOpaqueToken(token) ? await requireEmailLogins(ctx).find({ tokenHash: hashOpaqueToken(token) }) : null
+  if (!login || login.usedAt !== null || login.expiresAt <= ctx.now() || login.sessionId !== null) throw new EmailLoginInvalidError()
+  return login
+}
+
+/** The try is counted before the code is compared, so that however many ask at once, five are compared. */
+async function findByCode(ctx: AuthContext, code: string, requestId: string | null): Promise<EmailLoginRecord> {
+  const login = requestId === null ? null : await requireEmailLogins(ctx).countTry(requestId, mostTries, ctx.now())
+  if (!login || login.sessionId !== null || !isCodeOf(ctx, login, code)) throw new EmailLoginInvalidError()
+  return login
+}
+
+export interface Confirming extends ConfirmOptions {
+  /** Where this browser goes; null: nowhere in particular. */
+  readonly returnTo: string | null
+}
+
+/** The account may change, or be made, between our look and our write; then we look again. */
+async function confirmInRounds<Session extends OpenedSession>(
+  ctx: AuthContext,
+  login: EmailLoginRecord,
+  open: OpenSession<Session>,
+  confirming: Confirming,
+): Promise<ConfirmedEmailLogin<Session>> {
+  for (let round = 1; round <= rounds; round++) {
+    const user = await findByAddress(ctx, login.email)
+    confirming.attempt.userId = user?.id ?? null
+    if (user && !(await mayLogIn(ctx, user))) break
+    if (!user && !(await maySignUp(ctx, login.email))) break
+    const confirmed = user
+      ? await logInByEmail(ctx, { login, seen: user }, open, confirming)
+      : await unlessTaken(() => signUpByEmail(ctx, login, open, confirming))
+    if (confirmed) return confirmed
+  }
+  throw new EmailLoginInvalidError()
+}
+
+/** Null: somebody took the address at this moment. */
+async function unlessTaken<T>(signUp: () => Promise<T>): Promise<T | null> {
+  try {
+    return await signUp()
+  } catch (error) {
+    if (error instanceof DuplicateRecordError) return null
+    throw error
+  }
+}
+
+function announce<Session extends OpenedSession>(
+  ctx: AuthContext,
+  { user, did, takenOver }: ConfirmedEmailLogin<Session>,
+  locale: Locale | undefined,
+): void {
+  const { id: userId } = user
+  if (did === 'signed_up') ctx.events.emit('signup', { userId, by: 'email' })
+  if (did === 'activated') ctx.events.emit('activation', { userId })
+  if (takenOver) announceTakeOver(ctx, user, takenOver, { locale })
+}
+
+function completed<Session extends OpenedSession>(
+  { settings }: AuthContext,
+  result: Session | LoginChallenge,
+  { returnTo, isTakenOver }: { returnTo: string | null; isTakenOver: boolean },
+): Session | LoginChallenge {
+  if (result.kind !== 'session') return result
+  return {
+    ...result,
+    ...(returnTo !== null && { returnTo }),
+    ...(isTakenOver && hasPasswords(settings) && { passwordRequired: true as const }),
+  }
+}

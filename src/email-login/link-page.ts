@@ -1,0 +1,98 @@
+import type { Request, Response } from 'express'
+import { hasPasswords } from '../config/has-passwords'
+import type { AuthContext } from '../context'
+import { sendChallenge } from '../device/send-challenge'
+import { openFor, setLoginCookies } from '../device/send-login'
+import { CsrfValidationFailedError, EmailLoginInvalidError } from '../errors'
+import { evidenceOf } from '../first-proof/evidence'
+import { evidenceOfForm, oldPassword } from '../first-proof/evidence-of-form'
+import { whomItSignsIn } from '../first-proof/whom-it-signs-in'
+import { routeBudget } from '../guards/route-budget'
+import { browserName } from '../http/browser-name'
+import type { Locale } from '../http/locale'
+import type { Route } from '../http/routes'
+import { refuseForeignForm } from '../http/same-site'
+import { sendSeeOther } from '../http/send'
+import { linkPage } from '../pages/link-page'
+import { newLoginAttempt } from '../session/announce-failed-login'
+import { destinationOfChallenge } from '../session/challenge'
+import { successTarget } from '../session/destination'
+import { clearEndedCookies } from '../session/ended-cookies'
+import type { LoginChallenge } from '../session/finish-login'
+import type { EmailLoginRecord } from '../store/auth-store'
+import { clientKey } from '../throttle/client-key'
+import { forgetRequest, requestOfBrowser } from './asking-browser'
+import { confirmEmailLogin, lookAtEmailLogin } from './confirm-email-login'
+
+/** The page behind the mailed link. Its button signs in by cookies; a GET spends nothing, because mail scanners open links. */
+export function emailLoginPage(ctx: AuthContext): Route[] {
+  return linkPage(ctx, {
+    path: '/email-login/:token',
+    summary: 'Log in by the mailed link',
+    before: [routeBudget(ctx, 'email_login_confirm')],
+    refuses: [CsrfValidationFailedError, EmailLoginInvalidError],
+    form: 'email_login',
+    done: 'email_login', // never shown: the form leads on
+    ...(hasPasswords(ctx.settings) && { fields: oldPassword }),
+    seeOther: 'Signed in by cookies: to `return_to` in the browser that asked, elsewhere to the success redirect.',
+    formTargets: targetsOf(ctx),
+    look: async (token, { locale, req }) => {
+      const { login, asksPassword } = await lookAtEmailLogin(ctx, token, await evidenceOf(ctx, req))
+      return { password: asksPassword ? { canSkip: true } : null, items: await aboutLogin(ctx, req, login, locale) }
+    },
+    redeem: async ({ token, fields, locale, req, res }) => {
+      refuseForeignForm(ctx, req)
+      const evidence = await evidenceOfForm(ctx, req, fields, async (shown) => (await lookAtEmailLogin(ctx, token, shown)).asksPassword)
+      const browserRequestId = requestOfBrowser(ctx, req)
+      const elsewhere = landingOf(ctx)
+      const attempt = newLoginAttempt(clientKey(req.ip))
+      const result = await confirmEmailLogin(ctx, { token }, openFor(ctx, req), {
+        evidence,
+        locale,
+        browserRequestId,
+        elsewhere,
+        attempt,
+      })
+      await clearEndedCookies(ctx, req, res)
+      if (browserRequestId !== null) forgetRequest(ctx, res)
+      return {
+        answer() {
+          if (result.kind === 'challenge') return askForCode(ctx, req, res, result)
+          setLoginCookies(ctx, res, result)
+          sendSeeOther(res, result.returnTo ?? elsewhere)
+        },
+      }
+    },
+  })
+}
+
+function askForCode(ctx: AuthContext, req: Request, res: Response, { mfaToken }: LoginChallenge): void {
+  const target = successTarget(ctx.settings, destinationOfChallenge(ctx, mfaToken)) ?? landingOf(ctx)
+  sendChallenge(ctx, req, res, { mfaToken, target }, sendSeeOther)
+}
+
+/** Where a browser goes that did not ask for the mail. */
+function landingOf({ settings, prefix }: AuthContext): string {
+  return settings.oauthSuccessRedirect ?? prefix
+}
+
+/** A form's policy names where its redirect may end. */
+function targetsOf(ctx: AuthContext): string[] {
+  const { trustedOrigins, publicUrl } = ctx.settings
+  const landing = landingOf(ctx)
+  return [
+    ...new Set([...(URL.canParse(landing) ? [new URL(landing).origin] : []), ...(publicUrl === '' ? [] : [publicUrl]), ...trustedOrigins]),
+  ]
+}
+
+/** Who signs in; in another browser than the one that asked, from where it was asked; and whom it replaces. */
+async function aboutLogin(ctx: AuthContext, req: Request, login: EmailLoginRecord, locale: Locale): Promise<string[]> {
+  const [address = '', ...replaced] = await whomItSignsIn(ctx, req, login.email, locale)
+  return [address, ...(login.id === requestOfBrowser(ctx, req) ? [] : [askedFrom(ctx, login, locale)]), ...replaced]
+}
+
+function askedFrom({ texts }: AuthContext, { createdAt, userAgent }: EmailLoginRecord, locale: Locale): string {
+  const browser = browserName(userAgent ?? '')
+  const time = `${new Intl.DateTimeFormat(locale, { dateStyle: 'long', timeStyle: 'short', timeZone: 'UTC' }).format(createdAt)} UTC`
+  return browser === null ? texts.say(locale, 'link.asked', { time }) : texts.say(locale, 'link.asked_with', { time, browser })
+}

@@ -1,0 +1,80 @@
+import { type AuthContext, unitOfWork } from '../context'
+import { EmailLoginInvalidError } from '../errors'
+import { activating, lockForProof, signupOf } from '../first-proof/activate-by-proof'
+import { type WeighedEvidence, weighEvidence } from '../first-proof/evidence'
+import { isFirstProof, proveAddress } from '../first-proof/prove-address'
+import { retryingWithoutFields } from '../first-proof/retrying-without-fields'
+import type { Clearing } from '../first-proof/take-over'
+import { finishOrPostpone, withClaims } from '../session/claims-of-login'
+import type { Login, OpenedSession, OpenSession } from '../session/finish-login'
+import type { EmailLoginRecord, UserRecord } from '../store/auth-store'
+import type { ConfirmedEmailLogin, Confirming } from './confirm-email-login'
+import { requireEmailLogins } from './request-email-login'
+
+interface Matching {
+  readonly login: EmailLoginRecord
+  /** The account of its address. */
+  readonly seen: UserRecord
+}
+
+/** Signs in to an account. One that waits for its activation has it by that. Null when the account changed since it was looked at. */
+export async function logInByEmail<Session extends OpenedSession>(
+  ctx: AuthContext,
+  { login, seen }: Matching,
+  open: OpenSession<Session>,
+  { evidence = {}, returnTo }: Confirming,
+): Promise<ConfirmedEmailLogin<Session> | null> {
+  const how = loginOf(returnTo)
+  if (isFirstProof(ctx, seen, !seen.isActive)) {
+    const weighed = await weighEvidence(ctx, seen, evidence, await signupOf(ctx, seen))
+    return retryingWithoutFields(ctx, (clearing) => proveAndLogIn(ctx, { login, seen }, open, { weighed, clearing, how }))
+  }
+  const claimed = await withClaims(ctx, seen, how, open)
+  return unitOfWork(ctx, async (ctx) => {
+    const user = await lockForProof(ctx, seen, login.email)
+    if (!user) return null
+    await spend(ctx, login)
+    const lastLoginAt = ctx.now()
+    await ctx.store.users.update(user.id, { lastLoginAt })
+    const now = { ...user, lastLoginAt }
+    return { user: now, ended: await finishOrPostpone(ctx, now, claimed, open), did: 'logged_in', takenOver: null }
+  })
+}
+
+export function loginOf(returnTo: string | null): Login {
+  return { amr: ['email'], provider: null, destination: returnTo === null ? null : { returnTo } }
+}
+
+/** Of any number of confirmations, by link or by code, one gets past this. @throws EmailLoginInvalidError */
+export async function spend(ctx: AuthContext, { id }: EmailLoginRecord): Promise<void> {
+  if (!(await requireEmailLogins(ctx).consume(id, ctx.now()))) throw new EmailLoginInvalidError()
+}
+
+interface FirstProof {
+  readonly weighed: WeighedEvidence
+  readonly clearing: Clearing
+  readonly how: Login
+}
+
+/** The first proof of the address. */
+function proveAndLogIn<Session extends OpenedSession>(
+  ctx: AuthContext,
+  { login, seen }: Matching,
+  open: OpenSession<Session>,
+  { weighed, clearing, how }: FirstProof,
+): Promise<ConfirmedEmailLogin<Session> | null> {
+  const isActivation = !seen.isActive
+  return unitOfWork(ctx, async (ctx) => {
+    const locked = await lockForProof(ctx, seen, login.email)
+    if (!locked) return null
+    await spend(ctx, login)
+    const { changes = {}, ...activation } = isActivation ? await activating(ctx, locked, clearing) : {}
+    const { user, takenOver } = await proveAddress(ctx, locked, weighed, {
+      ...activation,
+      isActivation,
+      changes: { ...changes, lastLoginAt: ctx.now() },
+    })
+    const ended = await finishOrPostpone(ctx, user, how, open)
+    return { user, ended, did: isActivation ? 'activated' : 'logged_in', takenOver }
+  })
+}

@@ -1,0 +1,92 @@
+import { type AuthContext, unitOfWork } from '../context'
+import type { KnownDevice } from '../device/known-device'
+import { AppError } from '../errors'
+import { mayActivate } from '../first-proof/activate-by-proof'
+import { normalizeEmail } from '../http/email-address'
+import type { Locale } from '../http/locale'
+import { emailLoginsOf } from '../mailbox/email-logins-of'
+import { findByAddress } from '../mailbox/find-by-address'
+import { type AskedFrom, type IssuedEmailLogin, issueEmailLogin, makeRoom } from '../mailbox/issue-email-login'
+import { refusesEmailLink } from '../mailbox/refuses-email-link'
+import { mailCode, mailNotice, mayMail } from '../mailbox/send-mail'
+import type { EmailLoginStore, UserRecord } from '../store/auth-store'
+import { maySignUp } from './may-sign-up'
+
+export interface EmailLoginRequest extends AskedFrom {
+  /** Of the row that is made, if one is. */
+  readonly id: string
+  /** In lower case. */
+  readonly email: string
+  readonly returnTo: string | null
+  readonly locale: Locale
+  /** The known device that sends the request. Null: an unknown client. */
+  readonly device: KnownDevice | null
+  /** What the same browser asked for before; null: nothing. */
+  readonly earlierId: string | null
+}
+
+/**
+ * Mails a link, a code or both to the account of an address. An address without an account gets a mail that says so, unless one may be
+ * made by the confirmation. Null: nothing that signs anybody in was mailed.
+ */
+export async function requestEmailLogin(ctx: AuthContext, request: EmailLoginRequest): Promise<IssuedEmailLogin | null> {
+  const user = await findByAddress(ctx, request.email)
+  ctx.events.emit('email_login.requested', { userId: user?.id ?? null })
+  if (!user) return requestForNobody(ctx, request)
+  if (!(user.isActive ? !(await refusesEmailLink(ctx, user)) : await mayActivate(ctx, user))) return null
+  return issueAndMail(ctx, user, request)
+}
+
+async function requestForNobody(ctx: AuthContext, request: EmailLoginRequest): Promise<IssuedEmailLogin | null> {
+  const email = normalizeEmail(request.email)
+  if (email === null) return null // no mail reaches what is no address
+  const { emailLoginSignup, emailLoginSilent, signupEnabled } = ctx.settings
+  if (await isAdmitted(ctx, email)) return issueAndMail(ctx, null, request)
+  if (emailLoginSilent) return null
+  const canSignUp = signupEnabled && !emailLoginSignup // where it makes accounts, the host has just refused this address
+  mailNotice(ctx, { id: null, email, name: null, emailVerifiedAt: null }, 'no_account', request.locale, { canSignUp })
+  return null
+}
+
+/** The answer has gone out, so an error of the host's that refuses is a no. Any other is a fault, which the log tells. */
+async function isAdmitted(ctx: AuthContext, email: string): Promise<boolean> {
+  try {
+    return await maySignUp(ctx, email)
+  } catch (error) {
+    if (error instanceof AppError) return false
+    throw error
+  }
+}
+
+async function issueAndMail(ctx: AuthContext, user: UserRecord | null, request: EmailLoginRequest): Promise<IssuedEmailLogin | null> {
+  const { email, device, locale } = request
+  const recipient = user ?? { id: null, email, name: null, emailVerifiedAt: null }
+  if (!(await mayMail(ctx, recipient, 'EMAIL_LOGIN', { device }))) return null
+  const issued = await unitOfWork(ctx, async (ctx) => {
+    // Of two requests at once the second sees the first. The mail goes to the address that was asked about, or nowhere.
+    const locked = user && (await ctx.store.users.lock(user.id))
+    if (user && (locked?.email !== email || locked.isActive !== user.isActive)) return null
+    return replaceEarlier(ctx, requireEmailLogins(ctx), request)
+  })
+  if (issued) mailCode(ctx, recipient, 'email_login', issued, locale)
+  return issued
+}
+
+async function replaceEarlier(
+  ctx: AuthContext,
+  emailLogins: EmailLoginStore,
+  { id, email, returnTo, device, earlierId, ip, userAgent }: EmailLoginRequest,
+): Promise<IssuedEmailLogin | null> {
+  const { emailLogin } = ctx.settings
+  const isKnownDevice = device !== null
+  if (earlierId !== null) await emailLogins.consume(earlierId, ctx.now())
+  if (emailLogin === 'off' || !(await makeRoom(ctx, emailLogins, { email, isKnownDevice }))) return null
+  return issueEmailLogin(ctx, emailLogins, { id, email, returnTo, sessionId: null, isKnownDevice, ip, userAgent, carries: emailLogin })
+}
+
+/** Boot refuses login by email without the table. */
+export function requireEmailLogins(ctx: AuthContext): EmailLoginStore {
+  const emailLogins = emailLoginsOf(ctx)
+  if (emailLogins) return emailLogins
+  throw new Error('Login by email is off: set emailLogin (AUTH_EMAIL_LOGIN), and give the store its table.')
+}

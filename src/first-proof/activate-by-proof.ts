@@ -1,0 +1,48 @@
+import type { AuthContext } from '../context'
+import { isPending } from '../mailbox/is-pending'
+import { refusesEmailLink } from '../mailbox/refuses-email-link'
+import type { UserRecord, UserTokenRecord } from '../store/auth-store'
+import { isContested } from './contested'
+import { isFirstProof, type ProofOptions } from './prove-address'
+import { signupMarkOf } from './signup-binding'
+import type { Clearing } from './take-over'
+
+/**
+ * True for a pending account with an unverified address. An attacker's sign-up with the address must not keep its owner from signing in
+ * by a provider. Only while its activation link works, because an app may have switched off accounts that
+ * were never activated here. Not where the host refuses mailed links to the account.
+ */
+export async function mayActivate(ctx: AuthContext, user: UserRecord): Promise<boolean> {
+  const waits = isFirstProof(ctx, user, true) && (await newestLink(ctx, user)) !== undefined && (await isPending(ctx, user))
+  return waits && !(await refusesEmailLink(ctx, user))
+}
+
+/**
+ * Locks an account in the transaction of a verification. Returns null if the account has changed meanwhile: it has another address, or was
+ * deactivated, activated or verified.
+ */
+export async function lockForProof(ctx: AuthContext, seen: UserRecord, email: string | null): Promise<UserRecord | null> {
+  const user = await ctx.store.users.lock(seen.id)
+  if (user?.email !== email || user.isActive !== seen.isActive) return null
+  if (isFirstProof(ctx, user, !user.isActive) !== isFirstProof(ctx, seen, !seen.isActive)) return null
+  return user.isActive || ((await newestLink(ctx, user)) && (await isPending(ctx, user))) ? user : null
+}
+
+/** The account's living activation link. */
+async function newestLink(ctx: AuthContext, { id }: Pick<UserRecord, 'id'>): Promise<UserTokenRecord | undefined> {
+  return (await ctx.store.userTokens.listOpen(id, 'ACTIVATION', ctx.now())).at(-1)
+}
+
+/** What else an activation does, for every kind of verification. Runs before its links are revoked, inside the same transaction. */
+export async function activating(ctx: AuthContext, user: UserRecord, clearing: Clearing): Promise<ProofOptions> {
+  const now = ctx.now()
+  const [signup, hasRivals] = [await signupOf(ctx, user), await isContested(ctx, user)]
+  await ctx.store.userTokens.consumeAllForUser(user.id, now, ['ACTIVATION', 'CONTESTED'])
+  return { signup, clearing: hasRivals ? clearing : 'nothing', changes: { isActive: true, activatedAt: now } }
+}
+
+/** The signup that the account's living activation link belongs to: the browser that made it is the owner's. */
+export async function signupOf(ctx: AuthContext, { id, isActive }: UserRecord): Promise<string | null> {
+  const newest = isActive ? undefined : await newestLink(ctx, { id })
+  return newest ? (signupMarkOf(newest)?.id ?? null) : null
+}

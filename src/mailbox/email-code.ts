@@ -1,0 +1,37 @@
+import { createHmac, type KeyObject, randomInt, timingSafeEqual } from 'node:crypto'
+import type { AuthContext } from '../context'
+import { isUnderAny } from '../keys'
+import type { EmailLoginRecord } from '../store/auth-store'
+
+/** How often one code may be tried. */
+export const mostTries = 5
+
+/** Eight digits. */
+export function newCode(): string {
+  return String(randomInt(100_000_000)).padStart(8, '0')
+}
+
+/** What is stored instead of a code. Under a key, because eight digits are quickly tried out against a plain hash. */
+export function hashCode({ keys }: Pick<AuthContext, 'keys'>, id: string, code: string): string {
+  return macOf(keys['email-login-code'][0], id, code)
+}
+
+/**
+ * Whether a text is the code of this row. People may type it in its two groups. Call it only for a row whose try was counted.
+ */
+export function isCodeOf({ keys }: Pick<AuthContext, 'keys'>, { id, codeHash }: EmailLoginRecord, typed: string): boolean {
+  const code = typed.replace(/[\s-]/g, '')
+  if (codeHash === null || !/^\d{8}$/.test(code)) return false
+  return isUnderAny(keys['email-login-code'], (key) => isSame(macOf(key, id, code), codeHash))
+}
+
+function macOf(key: KeyObject, id: string, code: string): string {
+  return createHmac('sha256', key)
+    .update(JSON.stringify([id, code]))
+    .digest('hex')
+}
+
+function isSame(expected: string, given: string): boolean {
+  const [one, other] = [Buffer.from(expected), Buffer.from(given)]
+  return one.length === other.length && timingSafeEqual(one, other)
+}

@@ -1,0 +1,71 @@
+import type { AuthContext } from '../context'
+import { hashOpaqueToken, newOpaqueToken } from '../opaque-token'
+import { after } from '../session/instants'
+import { plainText } from '../session/start-session'
+import type { EmailLoginRecord, EmailLoginStore } from '../store/auth-store'
+import { hashCode, newCode } from './email-code'
+import { emailLoginUrl } from './email-link'
+
+/** What a mail carries: handed out once, never stored. */
+export interface IssuedEmailLogin {
+  readonly token: string | null
+  readonly url: string | null
+  /** Eight digits. */
+  readonly code: string | null
+  readonly expiresAt: Date
+}
+
+/** Who asks, from where. */
+export interface AskedFrom {
+  readonly ip?: string | null | undefined
+  readonly userAgent?: string | null | undefined
+}
+
+interface ToIssue extends AskedFrom, Pick<EmailLoginRecord, 'id' | 'email' | 'returnTo' | 'sessionId' | 'isKnownDevice'> {
+  readonly carries: 'link' | 'code' | 'both'
+}
+
+/** How many requests of unknown clients stay open for one address. */
+const mostOpen = 5
+
+/** Inserts the row of one mail, inside the caller's transaction. */
+export async function issueEmailLogin(
+  ctx: AuthContext,
+  emailLogins: EmailLoginStore,
+  { carries, ip, userAgent, ...given }: ToIssue,
+): Promise<IssuedEmailLogin> {
+  const now = ctx.now()
+  const token = carries === 'code' ? null : newOpaqueToken()
+  const code = carries === 'link' ? null : newCode()
+  const expiresAt = after(now, ctx.settings.emailLoginTtlSeconds)
+  await emailLogins.insert({
+    ...given,
+    tokenHash: token && hashOpaqueToken(token),
+    codeHash: code && hashCode(ctx, given.id, code),
+    tries: 0,
+    ip: plainText(ip, 45),
+    userAgent: plainText(userAgent, 512),
+    createdAt: now,
+    expiresAt,
+    usedAt: null,
+  })
+  return { token, url: token && emailLoginUrl(ctx, token), code, expiresAt }
+}
+
+/**
+ * Invalidates the oldest open requests of an address, so that with one more at most five are open. A request of a known device is never
+ * invalidated for another one.
+ * @returns false if all open requests stay, so that an unknown client can have none
+ */
+export async function makeRoom(
+  ctx: AuthContext,
+  emailLogins: EmailLoginStore,
+  { email, isKnownDevice }: Pick<EmailLoginRecord, 'email' | 'isKnownDevice'>,
+): Promise<boolean> {
+  const open = (await emailLogins.listOpen(email, ctx.now())).filter(({ sessionId }) => sessionId === null)
+  const tooMany = Math.max(0, open.length + 1 - mostOpen)
+  const ofStrangers = open.filter((login) => !login.isKnownDevice).slice(0, tooMany)
+  if (ofStrangers.length < tooMany && !isKnownDevice) return false
+  for (const { id } of ofStrangers) await emailLogins.consume(id, ctx.now())
+  return true
+}

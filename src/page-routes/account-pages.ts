@@ -1,0 +1,27 @@
+import { connections, removeConnection } from './account/connections'
+import { devices } from './account/devices'
+import { email } from './account/email'
+import { overview } from './account/overview'
+import { addPasskey, removePasskey, renamePasskey } from './account/passkeys'
+import { password } from './account/password'
+import { profile } from './account/profile'
+import { authenticator, recoveryCodes, security, turnOffFactor } from './account/security'
+import type { AccountPage } from './account-page'
+
+/** The signed-in area, in the order of its list of pages. */
+export const accountPages: readonly AccountPage[] = [
+  overview,
+  profile,
+  email,
+  password,
+  security,
+  authenticator,
+  recoveryCodes,
+  turnOffFactor,
+  addPasskey,
+  renamePasskey,
+  removePasskey,
+  connections,
+  removeConnection,
+  devices,
+]

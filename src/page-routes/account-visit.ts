@@ -1,0 +1,47 @@
+import { createHash } from 'node:crypto'
+import { isSafeMethod } from '../http/safe-method'
+import { signInLocation } from '../http/sign-in-page'
+import { hidden, type Part } from '../pages/elements'
+import { leaveNotice } from '../session/notice-cookie'
+import type { SessionOfRequest } from '../step-up/fresh-session'
+import { type PublicUser, toPublicUser } from '../store/public-user'
+import { FormFault } from './form-fault'
+import { Elsewhere } from './page-lines'
+import type { Fields, Visit } from './page-site'
+import { signInAddress } from './sign-in-address'
+import { findSignedIn } from './signed-in'
+
+/** Somebody who is signed in opens a page of the account, or sends its form. */
+export interface AccountVisit extends Visit {
+  /** The person, as pages show them. */
+  readonly person: PublicUser
+  /** The row, the session and its age. */
+  readonly session: SessionOfRequest
+  /** Goes into every form of the page: it belongs to the person it was made for. */
+  readonly formOf: Part
+}
+
+/** @param back where the person goes after signing in, where a form was sent @throws Elsewhere for who is not signed in */
+export async function enterAs(visit: Visit, back: string): Promise<AccountVisit> {
+  const session = await findSignedIn(visit.site, visit.req, visit.res)
+  if (session === null) throw toSignIn(visit, back)
+  const person = toPublicUser(session.user)
+  return { ...visit, session, person, formOf: hidden('form_of', digestOf(person)) }
+}
+
+/** A form that was sent without a login loses what was typed, and says so. */
+export function toSignIn({ ctx, req, res, reader }: Visit, back: string): Elsewhere {
+  const page = signInAddress(ctx, reader)
+  if (isSafeMethod(req.method)) return new Elsewhere({ to: signInLocation(ctx.settings, page, req.originalUrl), status: 302 })
+  leaveNotice(ctx, res, 'not_saved')
+  return new Elsewhere({ to: signInLocation(ctx.settings, page, back) })
+}
+
+/** In a shared browser one person's open page can be sent in another's session. @throws FormFault */
+export function requireOwnForm({ person }: AccountVisit, { form_of: given = '' }: Fields): void {
+  if (given !== digestOf(person)) throw new FormFault({ form: 'problem.other_person' }, { keepsValues: false })
+}
+
+function digestOf({ id }: PublicUser): string {
+  return createHash('sha256').update(`doorward form of ${id}`).digest('base64url')
+}

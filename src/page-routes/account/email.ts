@@ -1,0 +1,33 @@
+import type { AuthContext } from '../../context'
+import { emailPage } from '../../pages/account/email-page'
+import type { UserRecord } from '../../store/auth-store'
+import type { AccountPage } from '../account-page'
+import { requireFields } from '../form-fault'
+
+/** The address: verify it, or ask for a mail to a new one. */
+export const email: AccountPage = {
+  page: 'email',
+  path: '/account/email',
+  title: 'email.title',
+  navigation: 'email.nav',
+  isThere: ({ postman }) => postman !== null,
+  needsFresh: true,
+  show({ ctx, reader, session: { user }, formOf }, state) {
+    const { localAccountsEnabled: canChange } = ctx.settings
+    return emailPage(reader, state, { email: user.email, isVerified: isVerified(ctx, user), canChange, formOf })
+  },
+  async post({ ask }, fields) {
+    if (fields['action'] === 'verify') {
+      await ask.requestEmailVerification()
+      return { notice: 'verification_sent' }
+    }
+    requireFields(fields, 'new_email')
+    await ask.requestEmailChange({ newEmail: fields['new_email'] ?? '' })
+    return { notice: 'change_sent' }
+  },
+}
+
+/** Null: this app's table does not say. */
+export function isVerified({ store }: AuthContext, { emailVerifiedAt }: UserRecord): boolean | null {
+  return store.users.fields.has('emailVerifiedAt') ? emailVerifiedAt !== null : null
+}

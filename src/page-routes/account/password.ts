@@ -1,0 +1,28 @@
+import { hasPasswords } from '../../config/has-passwords'
+import { passwordPage } from '../../pages/account/password-page'
+import { hasPassword } from '../../passwords/unusable-password'
+import type { AccountPage } from '../account-page'
+import { FormFault, requireFields } from '../form-fault'
+
+/** A new password; or the first one, of an account that has none. */
+export const password: AccountPage = {
+  page: 'password',
+  path: '/account/password',
+  title: 'password.title',
+  navigation: 'password.nav',
+  passwordField: 'new_password',
+  sentences: { UNAUTHORIZED: 'password.wrong' },
+  isThere: ({ settings }) => hasPasswords(settings),
+  needsFresh: ({ session }) => !hasPassword(session.user),
+  show: ({ reader, session: { user }, formOf }, state) =>
+    passwordPage(reader, state, { hasPassword: hasPassword(user), email: user.email, formOf }),
+  async post({ ask, session }, fields) {
+    const { current_password: currentPassword = '', new_password: newPassword = '', confirm_password: confirmed = '' } = fields
+    const isFirst = !hasPassword(session.user)
+    requireFields(fields, ...(isFirst ? [] : ['current_password']), 'new_password', 'confirm_password')
+    if (newPassword !== confirmed) throw new FormFault({ confirm_password: 'password.mismatch' })
+    if (isFirst) await ask.setFirstPassword({ newPassword })
+    else await ask.changePassword({ currentPassword, newPassword })
+    return { notice: isFirst ? 'password_set' : 'password_changed' }
+  },
+}

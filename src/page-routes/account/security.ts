@@ -1,0 +1,130 @@
+import type { AuthContext } from '../../context'
+import { forAuthenticatorApp } from '../../mfa/enroll'
+import { isPendingSecret } from '../../mfa/pending-factor'
+import {
+  beginFactorPage,
+  enrolmentPage,
+  newCodesPage,
+  recoveryCodesPage,
+  securityPage,
+  turnOffPage,
+} from '../../pages/account/security-page'
+import { hidden } from '../../pages/elements'
+import { emptyForm } from '../../pages/form-state'
+import { listPasskeys } from '../../passkeys/manage'
+import { takesPassword } from '../../step-up/methods'
+import type { TextKey } from '../../texts/texts'
+import type { AccountPage } from '../account-page'
+import type { AccountVisit } from '../account-visit'
+import { FormFault, requireFields } from '../form-fault'
+import { Elsewhere } from '../page-lines'
+import type { Fields } from '../page-site'
+import { openEnrolment, type PageEnrolment, sealEnrolment } from './sealed-enrolment'
+
+const path = '/account/security'
+const sentences: Readonly<Record<string, TextKey>> = {
+  EMAIL_NOT_VERIFIED: 'account.verify_first',
+  UNAUTHORIZED: 'password.wrong',
+  MFA_CODE_INVALID: 'mfa.wrong',
+}
+const isThere = ({ settings }: AuthContext) => settings.mfaEnabled
+
+/** The second factor. Opening it shows no secret and makes none. */
+export const security: AccountPage = {
+  page: 'security',
+  path,
+  title: 'security.title',
+  navigation: 'security.nav',
+  isThere: ({ settings }) => settings.mfaEnabled || settings.passkeysEnabled,
+  needsFresh: true,
+  async show({ ctx, reader, person, session: { user } }) {
+    const passkeys = ctx.settings.passkeysEnabled ? await listPasskeys(ctx, person.id) : null
+    return securityPage(reader, { factor: ctx.settings.mfaEnabled ? { since: user.totpEnabledAt } : null, passkeys })
+  },
+}
+
+/** Turns the factor on, or replaces it: first the QR code, then a code of it, then the recovery codes. */
+export const authenticator: AccountPage = {
+  page: 'authenticator',
+  path: `${path}/authenticator`,
+  title: 'security.app',
+  sentences,
+  isThere,
+  // What was begun in a fresh session may be finished by it (contract 24.1).
+  needsFresh: (visit, fields) => begunIn(visit, fields) === null,
+  show(visit, state) {
+    const begun = begunIn(visit, state.values)
+    if (begun) return enrolment(visit, begun, state)
+    return beginFactorPage(visit.reader, state, { isReplacing: visit.person.mfaEnabled, formOf: visit.formOf })
+  },
+  async post(visit, fields) {
+    const { ctx, session } = visit
+    const { code = '' } = fields
+    if (fields['enrolment'] === undefined) return begin(visit, code)
+    const begun = begunIn(visit, fields)
+    if (!begun) throw new FormFault({ form: 'security.too_late' }, { keepsValues: false })
+    // Its codes are dead where another tab began again.
+    if (!(await isPendingSecret(ctx, session.user, begun.secret)))
+      throw new FormFault({ form: 'security.begun_again' }, { keepsValues: false })
+    requireFields({ code }, 'code')
+    await visit.ask.confirmTotp({ code })
+    return recoveryCodesPage(visit.reader, begun.recoveryCodes, { isNewFactor: true })
+  },
+}
+
+function begunIn({ ctx, session }: AccountVisit, { enrolment: sealed }: Fields): PageEnrolment | null {
+  return sealed === undefined ? null : openEnrolment(ctx, session, sealed)
+}
+
+async function begin(visit: AccountVisit, code: string) {
+  if (visit.person.mfaEnabled) requireFields({ code }, 'code')
+  const { secret, recoveryCodes } = await visit.ask.enrollTotp(visit.person.mfaEnabled ? { code } : {})
+  return enrolment(visit, { secret, recoveryCodes }, emptyForm)
+}
+
+function enrolment({ ctx, reader, session, person, formOf }: AccountVisit, begun: PageEnrolment, state = emptyForm) {
+  const { qrSvg } = forAuthenticatorApp(ctx, person.email, begun.secret)
+  const sealed = hidden('enrolment', sealEnrolment(ctx, session, begun))
+  return enrolmentPage(reader, state, { secret: begun.secret, qrSvg, sealed, formOf })
+}
+
+export const recoveryCodes: AccountPage = {
+  page: 'recoveryCodes',
+  path: `${path}/recovery-codes`,
+  title: 'security.codes',
+  sentences,
+  isThere,
+  needsFresh: true,
+  show: (visit, state) => newCodesPage(visit.reader, state, requireFactor(visit).formOf),
+  async post({ ask, reader }, fields) {
+    requireFields(fields, 'code')
+    return recoveryCodesPage(reader, await ask.regenerateRecoveryCodes({ code: fields['code'] ?? '' }), { isNewFactor: false })
+  },
+}
+
+/** Asks before the factor is turned off. */
+export const turnOffFactor: AccountPage = {
+  page: 'turnOffFactor',
+  path: `${path}/turn-off`,
+  title: 'security.off_title',
+  sentences,
+  isThere,
+  needsFresh: true,
+  show(visit, state) {
+    const { ctx, reader, session, formOf } = requireFactor(visit)
+    return turnOffPage(reader, state, { asksPassword: takesPassword(ctx, session.user), formOf })
+  },
+  async post({ ctx, ask, session }, fields) {
+    const asksPassword = takesPassword(ctx, session.user)
+    const { password = '', code = '' } = fields
+    requireFields(fields, ...(asksPassword ? ['password'] : []), 'code')
+    await ask.disableTotp({ code, ...(asksPassword && { password }) })
+    return { notice: 'factor_off', to: path }
+  },
+}
+
+/** @throws Elsewhere where there is no factor to do this with */
+function requireFactor(visit: AccountVisit): AccountVisit {
+  if (!visit.person.mfaEnabled) throw new Elsewhere({ to: visit.reader.href(path) })
+  return visit
+}

@@ -1,0 +1,64 @@
+import { MfaNotEnrolledError, MfaTokenInvalidError } from '../errors'
+import type { Html } from '../http/html'
+import type { Route } from '../http/routes'
+import { challengePage } from '../pages/challenge-form-page'
+import { passkeyForm } from '../pages/passkey-form'
+import { passkeyStepOptions } from '../passkeys/step-options'
+import { clearChallenge, type KeptChallenge, readChallengeCookie } from '../session/challenge-cookie'
+import { leaveNotice } from '../session/notice-cookie'
+import { afterLogin } from './after-login'
+import { requireFields } from './form-fault'
+import { Elsewhere, type GoOn, pageLines } from './page-lines'
+import type { Fields, PageSite, Visit } from './page-site'
+import { shownPasskey } from './shown-passkey'
+import { signInAddress } from './sign-in-address'
+
+/** The second step of a login by the sign-in page. */
+export function challengeRoutes(site: PageSite): Route[] {
+  if (!site.ctx.settings.mfaEnabled) return []
+  return pageLines(site, {
+    path: '/mfa',
+    summary: 'The page of the second factor',
+    sentences: { PASSKEY_REJECTED: 'passkey.rejected', MFA_CODE_INVALID: 'mfa.wrong', MFA_THROTTLED: 'mfa.throttled' },
+    show: async (visit, state) => {
+      const passkey = await passkeyOf(visit, requireChallenge(visit))
+      return { page: 'mfa', title: visit.reader.text('mfa.title'), body: challengePage(visit.reader, state, passkey) }
+    },
+    post: finish,
+  })
+}
+
+async function finish(visit: Visit, fields: Fields): Promise<GoOn> {
+  const { mfaToken, returnTo, landing } = requireChallenge(visit)
+  const isByPasskey = fields['credential'] !== undefined
+  if (!isByPasskey) requireFields(fields, 'code')
+  try {
+    const login = await visit.ask.verifyMfa({ mfaToken, ...(isByPasskey ? shownPasskey(fields) : { code: fields['code'] ?? '' }) })
+    clearChallenge(visit.ctx, visit.res)
+    return afterLogin({ ...visit, returnTo }, login, landing)
+  } catch (error) {
+    if (!(error instanceof MfaTokenInvalidError)) throw error
+    clearChallenge(visit.ctx, visit.res)
+    leaveNotice(visit.ctx, visit.res, 'challenge_over')
+    throw new Elsewhere({ to: visit.reader.href('/login', { return_to: returnTo }) })
+  }
+}
+
+/** Null: the account has none, or the challenge is over, which the form says. */
+async function passkeyOf({ ctx, reader }: Visit, { mfaToken }: KeptChallenge): Promise<Html | null> {
+  if (!ctx.settings.passkeysEnabled) return null
+  try {
+    const begun = await passkeyStepOptions(ctx, mfaToken)
+    return passkeyForm(reader, { ...begun, action: reader.href('/mfa'), button: reader.text('passkey.sign_in'), look: 'second' })
+  } catch (error) {
+    if (error instanceof MfaNotEnrolledError || error instanceof MfaTokenInvalidError) return null
+    throw error
+  }
+}
+
+/** @throws Elsewhere, where no login waits for its second factor */
+function requireChallenge({ ctx, req, reader }: Visit): KeptChallenge {
+  const challenge = readChallengeCookie(ctx, req)
+  if (challenge === null) throw new Elsewhere({ to: signInAddress(ctx, reader) })
+  return challenge
+}

@@ -1,0 +1,107 @@
+import type { Request } from 'express'
+import type { BoundLogin } from '../bound-service/bound-service'
+import type { AuthContext } from '../context'
+import { InvalidCredentialsError } from '../errors'
+import { canAskForPassword, PasswordAskedError } from '../first-proof/evidence'
+import type { Route } from '../http/routes'
+import { checkMailPage } from '../pages/check-mail-page'
+import type { FormState } from '../pages/form-state'
+import type { Page } from '../pages/show-page'
+import { leaveNotice } from '../session/notice-cookie'
+import { clearProofCookie, readProofCookie, setProofCookie } from '../session/proof-cookies'
+import { afterLogin } from './after-login'
+import { FormFault, requireFields } from './form-fault'
+import { Elsewhere, type GoOn, pageLines } from './page-lines'
+import type { Fields, PageSite, Visit } from './page-site'
+import { signInAddress } from './sign-in-address'
+import { findSignedIn } from './signed-in'
+import { showNotice } from './take-notice'
+
+/** The form that asked for the mail, and what is said of it: nothing tells whether a mail went out. */
+const asking = {
+  signup: { page: '/signup', lead: 'check_mail.lead' },
+  forgotPassword: { page: '/forgot-password', lead: 'check_mail.lead_forgot' },
+  emailLogin: { page: '/login', lead: 'check_mail.lead_login' },
+} as const
+
+/** A mail that somebody waits for. */
+interface AwaitedMail {
+  readonly email: string
+  readonly from: keyof typeof asking
+  /** Checked. */
+  readonly returnTo: string | null
+}
+
+const name = 'check_mail'
+const seconds = 3_600
+
+/** Leads to the page that says where the mail goes. The address is in a cookie: one in the query would be in logs, and anybody could make it up. */
+export function awaitMail({ ctx, res, reader, returnTo }: Visit, mail: Omit<AwaitedMail, 'returnTo'>): GoOn {
+  setProofCookie(ctx, res, name, JSON.stringify({ ...mail, returnTo }), seconds)
+  return { to: reader.href('/check-mail') }
+}
+
+export function checkMailRoutes(site: PageSite): Route[] {
+  const { localAccountsEnabled, emailLogin } = site.ctx.settings
+  if (!localAccountsEnabled && emailLogin === 'off') return []
+  return pageLines(site, {
+    path: '/check-mail',
+    summary: 'The page that says where a mail went, and takes its code',
+    sentences: { EMAIL_LOGIN_INVALID: 'check_mail.wrong_code' },
+    show: (visit, state) => show(visit, requireMail(visit), state),
+    post: (visit, fields) => (fields['code'] === undefined ? sendAgain(visit) : signIn(visit, fields)),
+  })
+}
+
+async function show(visit: Visit, { email, from, returnTo }: AwaitedMail, state: FormState): Promise<Page> {
+  const { ctx, site, req, res, reader } = visit
+  const { page, lead } = asking[from]
+  const { emailLogin } = ctx.settings
+  const holds = from === 'emailLogin' && emailLogin !== 'off' ? emailLogin : 'link'
+  const current = holds === 'link' ? null : await findSignedIn(site, req, res)
+  const back = reader.href(page, { return_to: returnTo, ...(current && { switch: '1' }) })
+  const body = checkMailPage(reader, state, { email, lead, holds, back, replaces: current?.user.email ?? null })
+  return { page: 'checkMail', title: reader.text('check_mail.title'), body: showNotice(visit, state, body) }
+}
+
+async function sendAgain(visit: Visit): Promise<GoOn> {
+  const { email, from, returnTo } = requireMail(visit)
+  const { ask, ctx, res, reader } = visit
+  if (from === 'signup') await ask.requestActivation(email)
+  else if (from === 'forgotPassword') await ask.requestPasswordReset(email)
+  else await ask.requestEmailLogin({ email, ...(returnTo !== null && { returnTo }) })
+  leaveNotice(ctx, res, 'sent_again')
+  return { to: reader.href('/check-mail') }
+}
+
+async function signIn(visit: Visit, fields: Fields): Promise<GoOn> {
+  const { from, returnTo } = requireMail(visit)
+  if (from !== 'emailLogin') throw new Elsewhere({ to: visit.reader.href('/check-mail') })
+  requireFields(fields, 'code')
+  const login = await confirm(visit, fields)
+  clearProofCookie(visit.ctx, visit.res, name)
+  return afterLogin({ ...visit, returnTo }, login)
+}
+
+/** The first proof of an address asks for the password that the account has, or drops it where the person does not know it. */
+async function confirm({ req, ask }: Visit, { code = '', password = '', forgot }: Fields): Promise<BoundLogin> {
+  if (forgot === undefined) canAskForPassword(req)
+  try {
+    return await ask.confirmEmailLogin({ code, ...(forgot === undefined && password !== '' && { password }) })
+  } catch (error) {
+    if (error instanceof PasswordAskedError) throw new FormFault({ password: 'error.password_missing' }, { kept: { code } })
+    if (error instanceof InvalidCredentialsError) throw new FormFault({ password: 'confirm.wrong_password' }, { kept: { code } })
+    throw error
+  }
+}
+
+/** @throws Elsewhere, where nobody waits for a mail */
+function requireMail({ ctx, req, reader }: Visit): AwaitedMail {
+  const mail = readMail(ctx, req)
+  if (mail === null) throw new Elsewhere({ to: signInAddress(ctx, reader) })
+  return mail
+}
+
+function readMail(ctx: AuthContext, req: Request): AwaitedMail | null {
+  return JSON.parse(readProofCookie(ctx, req, name) ?? 'null') as AwaitedMail | null // under our MAC: what `awaitMail` wrote
+}

@@ -1,0 +1,121 @@
+import type { BoundService } from '../bound-service/bound-service'
+import { type Html, html } from '../http/html'
+import { queryParameter } from '../http/query-parameter'
+import { locationOf } from '../http/return-to'
+import type { Route } from '../http/routes'
+import { confirmationPage } from '../pages/confirmation-page'
+import { hidden, notice } from '../pages/elements'
+import { emptyForm, type FormState } from '../pages/form-state'
+import { passkeyForm } from '../pages/passkey-form'
+import { providerName } from '../pages/provider-name'
+import type { Page } from '../pages/show-page'
+import { passkeyReauthenticationOptions } from '../passkeys/step-options'
+import { isPassportProvider } from '../providers/passport-provider'
+import { leaveNotice, takeNotice } from '../session/notice-cookie'
+import { methodsOf } from '../step-up/methods'
+import { type AccountVisit, enterAs, requireOwnForm } from './account-visit'
+import { requireFields } from './form-fault'
+import { type GoOn, pageLines } from './page-lines'
+import type { Fields, PageSite, Visit } from './page-site'
+import { shownPasskey } from './shown-passkey'
+
+/** Where a person shows a credential again before a page that needs a fresh session, and goes back. */
+export function confirmationRoutes(site: PageSite): Route[] {
+  return pageLines(site, {
+    path: '/reauthenticate',
+    summary: 'The page that asks a signed-in person for a credential',
+    sharesPath: true,
+    sentences: {
+      PASSKEY_REJECTED: 'passkey.rejected',
+      UNAUTHORIZED: 'confirm.wrong_password',
+      MFA_CODE_INVALID: 'mfa.wrong',
+      MFA_THROTTLED: 'mfa.throttled',
+      EMAIL_LOGIN_INVALID: 'confirm.wrong_mail_code',
+    },
+    show: async (visit, state) => show(await enterAs(visit, backOf(visit)), state),
+    post: async (visit, fields) => {
+      const entered = await enterAs(visit, backOf(visit))
+      requireOwnForm(entered, fields)
+      return confirm(entered, fields)
+    },
+  })
+}
+
+async function show(visit: AccountVisit, state: FormState): Promise<Page> {
+  const { ctx, req, res, reader, person, session, formOf, returnTo } = visit
+  const methods = await methodsOf(ctx, session.user)
+  const providers = methods.flatMap((method) => (method.startsWith('provider:') ? [method.slice('provider:'.length)] : []))
+  const body = confirmationPage(reader, state, {
+    email: person.email,
+    takesPassword: methods.includes('password'),
+    takesCode: methods.includes('otp'),
+    passkey: methods.includes('passkey') ? await passkeyOf(visit) : null,
+    mailsCode: methods.includes('email'),
+    hasMailedCode: queryParameter(req, 'by', 5) === 'email',
+    providers: providers.map((key) => ({ key, name: providerName(key) })),
+    formOf,
+    returnTo,
+    cancel: reader.href('/account'),
+    signInAgain: reader.href('/login', { switch: '1', return_to: returnTo }),
+  })
+  const word = state === emptyForm ? takeNotice(ctx, req, res) : null
+  return {
+    page: 'reauthenticate',
+    title: reader.text('confirm.title'),
+    body: html`${notice(word && reader.text(`notice.${word}`))}${body}`,
+    user: person,
+    formTargets: authorizeOrigins(visit, providers),
+  }
+}
+
+async function confirm(visit: AccountVisit, fields: Fields): Promise<GoOn> {
+  const { ask } = visit
+  const { provider } = fields
+  if (provider !== undefined) {
+    const { authorizeUrl } = await ask.beginReauthentication({ provider, returnTo: backOf(visit) })
+    return { to: authorizeUrl }
+  }
+  if (fields['send_code'] !== undefined) return sendCode(visit)
+  await ask.reauthenticate(credentialOf(fields))
+  return { to: locationOf(backOf(visit)) }
+}
+
+/** What the form that was sent is about. @throws FormFault where it is empty */
+function credentialOf(fields: Fields): Parameters<BoundService['reauthenticate']>[0] {
+  const { credential, code, email_code: emailCode, password = '' } = fields
+  if (credential !== undefined) return shownPasskey(fields)
+  requireFields(fields, emailCode !== undefined ? 'email_code' : code !== undefined ? 'code' : 'password')
+  if (emailCode !== undefined) return { emailCode }
+  return code !== undefined ? { code } : { password }
+}
+
+async function passkeyOf({ ctx, reader, session: { user, session }, formOf, returnTo }: AccountVisit): Promise<Html> {
+  const begun = await passkeyReauthenticationOptions(ctx, { userId: user.id, session })
+  return passkeyForm(reader, {
+    ...begun,
+    action: reader.href('/reauthenticate'),
+    fields: [formOf, hidden('return_to', returnTo)],
+    button: reader.text('passkey.confirm'),
+    look: 'second',
+  })
+}
+
+/** `by` opens the field for the code, and stays over a reload; the notice is said once. */
+async function sendCode({ ask, ctx, res, reader, returnTo }: AccountVisit): Promise<GoOn> {
+  await ask.requestConfirmationCode()
+  leaveNotice(ctx, res, 'code_sent')
+  return { to: reader.href('/reauthenticate', { return_to: returnTo, by: 'email' }) }
+}
+
+function backOf({ reader, returnTo }: Visit): string {
+  return returnTo ?? reader.href('/account')
+}
+
+/** Where a form that leads to a provider ends. One whose address is learnt later may be anywhere. */
+export function authorizeOrigins({ ctx }: Pick<Visit, 'ctx'>, keys: readonly string[]): string[] {
+  return keys.flatMap((key) => {
+    const client = ctx.providers.get(key)
+    const address = client === undefined || isPassportProvider(client) ? '' : client.authorizeUrl
+    return [URL.canParse(address) ? new URL(address).origin : 'https:']
+  })
+}

@@ -1,0 +1,25 @@
+import type { Route } from '../http/routes'
+import { awaitMail } from './check-mail'
+import { requireFields } from './form-fault'
+import { showLogin } from './login'
+import { pageLines } from './page-lines'
+import type { PageSite } from './page-site'
+
+/** The form of the sign-in page that asks for a mail to sign in with. It is refused on the sign-in page, where it stands. */
+export function emailLoginRoutes(site: PageSite): Route[] {
+  if (site.ctx.settings.emailLogin === 'off') return []
+  return pageLines(site, {
+    path: '/email-login/request',
+    summary: 'The form that asks for a mail to sign in with',
+    sharesPath: true,
+    show: (visit, state) =>
+      visit.req.method === 'POST' ? showLogin(visit, state, 'email') : { to: visit.reader.href('/login', { return_to: visit.returnTo }) }, // somebody reloads a refused form
+    async post(visit, fields) {
+      requireFields(fields, 'email')
+      const { email = '' } = fields
+      const { ask, returnTo } = visit
+      const { loginUrl } = await ask.requestEmailLogin({ email, ...(returnTo !== null && { returnTo }) })
+      return loginUrl === null ? awaitMail(visit, { email, from: 'emailLogin' }) : { to: loginUrl }
+    },
+  })
+}

@@ -1,0 +1,26 @@
+import { hasPasswords } from '../config/has-passwords'
+import type { Route } from '../http/routes'
+import { forgotPasswordPage } from '../pages/forgot-password-page'
+import { awaitMail } from './check-mail'
+import { requireFields } from './form-fault'
+import { pageLines } from './page-lines'
+import type { PageSite } from './page-site'
+
+/** Where people ask for a link to a new password. */
+export function forgotPasswordRoutes(site: PageSite): Route[] {
+  if (!hasPasswords(site.ctx.settings)) return []
+  return pageLines(site, {
+    path: '/forgot-password',
+    summary: 'The page that asks for a link to a new password',
+    show: ({ reader, returnTo }, state) => {
+      const body = forgotPasswordPage(reader, state, { returnTo, signIn: reader.href('/login', { return_to: returnTo }) })
+      return { page: 'forgotPassword', title: reader.text('forgot.title'), body }
+    },
+    async post(visit, fields) {
+      requireFields(fields, 'email')
+      const { email = '' } = fields
+      const { url } = await visit.ask.requestPasswordReset(email)
+      return url === null ? awaitMail(visit, { email, from: 'forgotPassword' }) : { to: url }
+    },
+  })
+}

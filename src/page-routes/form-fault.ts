@@ -1,0 +1,118 @@
+import {
+  type AppError,
+  CsrfValidationFailedError,
+  InternalError,
+  PayloadTooLargeError,
+  ServiceUnavailableError,
+  TooManyRequestsError,
+  ValidationError,
+} from '../errors'
+import type { FormState } from '../pages/form-state'
+import type { Reader } from '../pages/reader'
+import type { TextKey } from '../texts/texts'
+import type { Fields } from './page-site'
+
+/** A form that a page refuses by itself: what is wrong, by field; `form` is about the whole. */
+export class FormFault extends Error {
+  readonly faults: Readonly<Record<string, TextKey>>
+  /** False: the form is shown as the page has it now. */
+  readonly keepsValues: boolean
+  /** Secrets that the person shall not type once more. */
+  readonly kept: Fields
+
+  constructor(faults: Readonly<Record<string, TextKey>>, { keepsValues = true, kept = {} }: { keepsValues?: boolean; kept?: Fields } = {}) {
+    super('a form was refused')
+    this.faults = faults
+    this.keepsValues = keepsValues
+    this.kept = kept
+  }
+}
+
+/** @throws FormFault for each of the fields that is missing or empty */
+export function requireFields(fields: Fields, ...names: readonly string[]): void {
+  const empty = names.filter((name) => (fields[name] ?? '') === '')
+  if (empty.length > 0) throw new FormFault(Object.fromEntries(empty.map((name) => [name, 'problem.required'])))
+}
+
+/** The status of a form that is shown again. Never 401, whose `WWW-Authenticate` is for programs. */
+export function statusOf(error: AppError): number {
+  if (error instanceof CsrfValidationFailedError) return 403
+  return [413, 429, 500, 503].includes(error.status) ? error.status : 400
+}
+
+/** What a page adds to the sentences that every form has. */
+export interface Explaining {
+  /** Sentences of this page, by error code. */
+  readonly sentences?: Readonly<Record<string, TextKey>>
+  /** The field that a refused password was typed into. */
+  readonly passwordField?: string
+}
+
+/** The form as it came, without its secrets, and what is wrong with it. */
+export function refusedForm(reader: Reader, error: AppError | FormFault, fields: Fields, explaining: Explaining = {}): FormState {
+  const values = keptValues(fields)
+  if (error instanceof FormFault) return { values: error.keepsValues ? { ...values, ...error.kept } : {}, ...split(reader, error.faults) }
+  if (error instanceof ValidationError && !explaining.sentences?.[error.code]) return { values, ...invalid(reader, error, explaining) }
+  return { values, faults: {}, problem: sentenceOf(reader, error, explaining) }
+}
+
+export function unreadableForm(reader: Reader, fields: Fields, names: readonly string[]): FormState {
+  return {
+    values: keptValues(fields),
+    faults: Object.fromEntries(names.map((name) => [name, reader.text('problem.twice')])),
+    problem: reader.text('problem.form'),
+  }
+}
+
+/** What a person typed and may see again. */
+function keptValues(fields: Fields): Fields {
+  return Object.fromEntries(Object.entries(fields).filter(([name]) => !/password|code|token|credential|form_of/.test(name)))
+}
+
+function split(reader: Reader, { form, ...faults }: Readonly<Record<string, TextKey>>): Pick<FormState, 'faults' | 'problem'> {
+  const entries = Object.entries(faults).map(([name, key]) => [name, reader.text(key)] as const)
+  return { faults: Object.fromEntries(entries), problem: form === undefined ? null : reader.text(form) }
+}
+
+function invalid(
+  reader: Reader,
+  { details, explains }: ValidationError,
+  { passwordField }: Explaining,
+): Pick<FormState, 'faults' | 'problem'> {
+  if (explains) {
+    const sentence = reader.read(explains)
+    const name = details['rule'] === 'mismatch' ? 'confirm_password' : passwordField
+    return name === undefined ? { faults: {}, problem: sentence } : { faults: { [name]: sentence }, problem: null }
+  }
+  const errors = (details['errors'] ?? []) as readonly { path: string; rule: string }[] // as every ValidationError of ours has them
+  const named = errors.filter(({ path }) => path !== '')
+  const faults = Object.fromEntries(named.map(({ path, rule }) => [path, reader.text(sentenceOfRule(rule))]))
+  return { faults, problem: named.length === 0 ? reader.text('problem.form') : null }
+}
+
+function sentenceOfRule(rule: string): TextKey {
+  if (rule === 'any.required' || rule === 'string.empty') return 'problem.required'
+  if (rule === 'string.email') return 'problem.email'
+  return rule === 'string.max' ? 'problem.too_long' : 'problem.value'
+}
+
+function sentenceOf(reader: Reader, error: AppError, { sentences = {} }: Explaining): string {
+  const own = sentences[error.code]
+  if (own) return reader.text(own)
+  if (error instanceof TooManyRequestsError) return tooManySentence(reader, error)
+  if (error instanceof CsrfValidationFailedError) return reader.text('problem.other_site')
+  if (error instanceof PayloadTooLargeError) return reader.text('problem.too_large')
+  if (error instanceof ServiceUnavailableError) return reader.text('problem.later')
+  if (error instanceof InternalError) return reader.text('problem.trouble')
+  return reader.read(error.detail)
+}
+
+/** When it can be tried again. */
+export function tooManySentence(reader: Reader, error: TooManyRequestsError): string {
+  return reader.text('problem.too_many', { when: whenOf(reader, error) })
+}
+
+function whenOf(reader: Reader, { details }: TooManyRequestsError): string {
+  const seconds = Number(details['retry_after_seconds'])
+  return seconds > 90 ? reader.text('problem.in_minutes', { count: Math.ceil(seconds / 60) }) : reader.text('problem.in_seconds')
+}

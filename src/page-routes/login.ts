@@ -1,0 +1,116 @@
+import { hasPasswords } from '../config/has-passwords'
+import { html } from '../http/html'
+import { queryParameter } from '../http/query-parameter'
+import { locationOf } from '../http/return-to'
+import type { Route } from '../http/routes'
+import { hidden, notice } from '../pages/elements'
+import { emptyForm, type FormState } from '../pages/form-state'
+import { emailLogin, loginPage, passwordLogin, providerLogin } from '../pages/login-page'
+import { passkeyForm } from '../pages/passkey-form'
+import { providerName } from '../pages/provider-name'
+import type { Page } from '../pages/show-page'
+import { passkeyLoginOptions } from '../passkeys/log-in'
+import { takeNotice } from '../session/notice-cookie'
+import type { TextKey } from '../texts/texts'
+import { connections } from './account/connections'
+import { afterLogin } from './after-login'
+import { requireFields } from './form-fault'
+import { type GoOn, pageLines } from './page-lines'
+import type { Fields, PageSite, Visit } from './page-site'
+import { findSignedIn } from './signed-in'
+
+/** Where people sign in, by whatever is configured. */
+export function loginRoutes(site: PageSite): Route[] {
+  const takesPassword = hasPasswords(site.ctx.settings)
+  return pageLines(site, {
+    path: '/login',
+    summary: 'The sign-in page',
+    sharesPath: takesPassword,
+    sentences: { UNAUTHORIZED: 'login.wrong' },
+    show: (visit, state) => showLogin(visit, state, 'password'),
+    ...(takesPassword && { post: signIn }),
+  })
+}
+
+/** @param sent the form that `state` is of */
+export async function showLogin(visit: Visit, state: FormState, sent: 'password' | 'email' | 'passkey'): Promise<Page | GoOn> {
+  const { ctx, site, req, res, reader, returnTo } = visit
+  const current = await findSignedIn(site, req, res)
+  // What a provider answered is told, also to who is signed in.
+  const isSwitching = queryParameter(req, 'switch', 1) === '1' || queryParameter(req, 'error', 64) !== null || req.method === 'POST'
+  const home = returnTo === null ? reader.href('/account') : locationOf(returnTo)
+  const failure = queryParameter(req, 'error', 64)
+  // Somebody who is signed in wanted to connect an account, and the provider's callback came back here.
+  if (current && failure !== null && connections.isThere(ctx)) return { to: reader.href(connections.path, { error: failure }) }
+  if (current && !isSwitching) return { to: home }
+  const word = takeNotice(ctx, req, res)
+  const { localAccountsEnabled, signupEnabled } = ctx.settings
+  const hasPasskeys = ctx.settings.passkeysEnabled
+  const states = { password: emptyForm, email: emptyForm, [sent]: state }
+  const body = loginPage(reader, withProviderError(visit, state), {
+    forms: [
+      ...(hasPasswords(ctx.settings)
+        ? [
+            passwordLogin(reader, states.password, {
+              returnTo,
+              hasPasskeys,
+              forgot: reader.href('/forgot-password', { return_to: returnTo }),
+            }),
+          ]
+        : []),
+      ...emailFormOf(visit, states.email),
+    ],
+    links: [...(hasPasskeys ? [passkeyFormOf(visit)] : []), ...providersOf(visit)],
+    signUp: localAccountsEnabled && signupEnabled ? reader.href('/signup', { return_to: returnTo }) : null,
+    current: current && { email: current.user.email, back: home },
+  })
+  return { page: 'login', title: reader.text('login.title'), body: html`${notice(word && reader.text(`notice.${word}`))}${body}` }
+}
+
+function emailFormOf({ ctx, reader, returnTo }: Visit, state: FormState) {
+  const { emailLogin: carries, emailLoginSignup: signsUp, passkeysEnabled: hasPasskeys } = ctx.settings
+  if (carries === 'off') return []
+  return [
+    emailLogin(reader, state, {
+      returnTo,
+      mails: carries === 'code' ? 'code' : 'link',
+      hasPasskeys,
+      isOnly: !hasPasswords(ctx.settings),
+      signsUp,
+    }),
+  ]
+}
+
+function passkeyFormOf({ ctx, reader, returnTo }: Visit) {
+  return passkeyForm(reader, {
+    ...passkeyLoginOptions(ctx),
+    action: reader.href('/passkeys/login'),
+    fields: [hidden('return_to', returnTo)],
+    button: reader.text('passkey.sign_in'),
+    look: 'second',
+    isConditional: true,
+  })
+}
+
+function providersOf({ ctx, reader, returnTo }: Visit) {
+  if (!ctx.settings.oauthEnabled) return []
+  return [...ctx.providers.keys()].map((key) => providerLogin(reader, { key, name: providerName(key) }, returnTo))
+}
+
+/** A provider's answer that was no login comes back as `?error=CODE`, which anybody can write: it chooses among our own sentences. */
+function withProviderError({ req, reader }: Visit, state: FormState): FormState {
+  const code = queryParameter(req, 'error', 64)
+  if (code === null || req.method === 'POST') return state
+  return { ...state, problem: reader.text(sentences[code] ?? 'login.provider_failed') }
+}
+
+const sentences: Readonly<Record<string, TextKey>> = {
+  OAUTH_PROVIDER_DENIED: 'login.provider_denied',
+  OAUTH_ACCOUNT_INACTIVE: 'login.account_inactive',
+}
+
+async function signIn(visit: Visit, fields: Fields): Promise<GoOn> {
+  requireFields(fields, 'email', 'password')
+  const { email = '', password = '', remember } = fields
+  return afterLogin(visit, await visit.ask.logIn({ email, password, remember: remember === 'on' }))
+}

@@ -1,0 +1,186 @@
+import type { ErrorRequestHandler, Request, Response } from 'express'
+import type { AuthContext } from '../context'
+import { TooManyRequestsError, UnsupportedMediaTypeError, ValidationError } from '../errors'
+import { routeBudget } from '../guards/route-budget'
+import type { Answer } from '../http/description'
+import { readRefusal, setRefusalHeaders } from '../http/error-envelope'
+import { isForm } from '../http/json-body'
+import { queryValues } from '../http/query-parameter'
+import { readReturnTo } from '../http/return-to'
+import type { Route } from '../http/routes'
+import { refuseForeignForm } from '../http/same-site'
+import { sendRedirect, sendSeeOther } from '../http/send'
+import { emptyForm, type FormState } from '../pages/form-state'
+import { messagePage } from '../pages/message-page'
+import { type Reader, readerOf } from '../pages/reader'
+import { type Page, showPage } from '../pages/show-page'
+import { type Explaining, FormFault, refusedForm, statusOf, tooManySentence, unreadableForm } from './form-fault'
+import type { Fields, PageSite, Visit } from './page-site'
+import { readSent } from './read-fields'
+import { withoutBearer } from './signed-in'
+
+/** Where the browser goes on, with GET. */
+export interface GoOn {
+  readonly to: string
+  /** Default 303. */
+  readonly status?: 302
+}
+
+export interface PageDefinition extends Explaining {
+  readonly path: string
+  readonly summary: string
+  /** The page, with its form as it is filled. A redirect instead where there is nothing to show. */
+  show(visit: Visit, state: FormState): Promise<Page | GoOn> | Page | GoOn
+  /** Left out: the page has no form. What it throws is said in the form. */
+  post?(visit: Visit, fields: Fields): Promise<Page | GoOn>
+  /** A route answers what is no form. */
+  readonly sharesPath?: boolean
+}
+
+const shown: Answer = { status: 200, description: 'The page.', isPage: true }
+const goneOn: Answer = { status: 303, description: 'Done: on to the next page.' }
+
+/** Thrown where a page or a form leads elsewhere before it is shown or done. */
+export class Elsewhere extends Error {
+  readonly goOn: GoOn
+
+  constructor(goOn: GoOn) {
+    super(goOn.to)
+    this.goOn = goOn
+  }
+}
+
+/** The lines of a page: GET shows it, and a form that posts to it is answered by a page in every case. */
+export function pageLines(site: PageSite, page: PageDefinition): Route[] {
+  const { path, summary, post, sharesPath = false } = page
+  const onError = brokenPage(site)
+  const get: Route = {
+    method: 'GET',
+    path,
+    describes: { summary, answers: [shown, goneOn], refusals: 'page' },
+    before: [routeBudget(site.ctx, `page${path.replaceAll(/[/-]/g, '_')}`)],
+    handle: leading(site, async (req, res) => {
+      const visit = visitOf(site, req, res, queryValues(req, 'return_to'))
+      answer(visit, await page.show(visit, emptyForm))
+    }),
+    onError,
+  }
+  if (!post) return [get]
+  const sent: Route = {
+    method: 'POST',
+    path,
+    describes: { summary, answers: [goneOn] },
+    when: isForm,
+    handle: leading(site, (req, res) => takeForm(site, { ...page, post }, req, res)),
+    onError,
+  }
+  return sharesPath ? [get, sent] : [get, sent, { ...sent, when: (req) => !isForm(req), handle: refuseOtherContent }]
+}
+
+type Handle = (req: Request, res: Response) => Promise<void>
+
+function leading({ ctx }: PageSite, handle: Handle): Handle {
+  return async (req, res) => {
+    try {
+      await handle(req, res)
+    } catch (thrown) {
+      if (thrown instanceof Elsewhere) goOn(res, thrown.goOn)
+      else if (thrown instanceof BadReturnTo) showBadReturnTo(ctx, res, readerOf(ctx, req))
+      else throw thrown
+    }
+  }
+}
+
+/** @param returnTo what the address or the form says @throws BadReturnTo */
+function visitOf(site: PageSite, req: Request, res: Response, returnTo: readonly string[]): Visit {
+  const { ctx, bind } = site
+  return { ctx, site, req, res, reader: readerOf(ctx, req), ask: bind(withoutBearer(req), res), returnTo: readBack(site, returnTo) }
+}
+
+function refuseOtherContent(): void {
+  throw new UnsupportedMediaTypeError()
+}
+
+/** What cannot be done is said in the form, with every value but secrets. */
+async function takeForm(site: PageSite, page: PageWithForm, req: Request, res: Response): Promise<void> {
+  let visit = visitOf(site, req, res, [])
+  let fields: Fields = {}
+  try {
+    refuseForeignForm(site.ctx, req)
+    const sent = await readSent(req, res)
+    fields = sent.fields
+    const { return_to: back = '' } = fields
+    visit = visitOf(site, req, res, back === '' ? [] : [back])
+    if (sent.unreadable.length > 0) return await showAgain(page, visit, unreadableForm(visit.reader, fields, sent.unreadable), 400)
+    answer(visit, await page.post(visit, fields))
+  } catch (thrown) {
+    if (res.headersSent || thrown instanceof Elsewhere || thrown instanceof BadReturnTo) throw thrown
+    await showRefusal(page, visit, thrown, fields)
+  }
+}
+
+type PageWithForm = PageDefinition & Required<Pick<PageDefinition, 'post'>>
+
+async function showRefusal(page: PageDefinition, visit: Visit, thrown: unknown, fields: Fields): Promise<void> {
+  const { ctx, req, res, reader } = visit
+  if (thrown instanceof FormFault) return showAgain(page, visit, refusedForm(reader, thrown, fields), 400)
+  const error = readRefusal(ctx.logger, req, thrown)
+  if (error.status !== 401) setRefusalHeaders(res, error)
+  await showAgain(page, visit, refusedForm(reader, error, fields, page), statusOf(error))
+}
+
+async function showAgain(page: PageDefinition, visit: Visit, state: FormState, status: number): Promise<void> {
+  const outcome = await page.show(visit, state)
+  answer(visit, 'to' in outcome ? outcome : { ...outcome, status, isRefused: true })
+}
+
+function answer({ ctx, res, reader }: Visit, outcome: Page | GoOn): void {
+  if ('to' in outcome) goOn(res, outcome)
+  else showPage(ctx, res, reader, outcome)
+}
+
+function goOn(res: Response, { to, status }: GoOn): void {
+  if (status === 302) sendRedirect(res, to)
+  else sendSeeOther(res, to)
+}
+
+/** A `return_to` that leads nowhere we know. */
+class BadReturnTo extends Error {}
+
+function readBack({ ctx }: PageSite, values: readonly string[]): string | null {
+  try {
+    return readReturnTo(ctx.settings, values)
+  } catch (error) {
+    throw error instanceof ValidationError ? new BadReturnTo() : error
+  }
+}
+
+function showBadReturnTo(ctx: AuthContext, res: Response, reader: Reader): void {
+  const title = reader.text('bad_return.title')
+  const go = { href: reader.href('/login'), label: reader.text('bad_return.button') }
+  showPage(ctx, res, reader, {
+    page: 'trouble',
+    title,
+    body: messagePage({ title, lead: reader.text('bad_return.lead'), go }),
+    status: 400,
+  })
+}
+
+/** A person sees a page, whatever went wrong; the code is for the log. */
+function brokenPage({ ctx }: PageSite): ErrorRequestHandler {
+  return (thrown, req, res, next) => {
+    if (res.headersSent || thrown instanceof UnsupportedMediaTypeError) return next(thrown)
+    const reader = readerOf(ctx, req)
+    const error = readRefusal(ctx.logger, req, thrown)
+    if (error.status !== 401) setRefusalHeaders(res, error)
+    const tooMany = error instanceof TooManyRequestsError ? tooManySentence(reader, error) : null
+    const name = tooMany !== null ? 'link.too_many' : error.status === 503 ? 'busy' : 'trouble'
+    const title = reader.text(`${name}.title`)
+    showPage(ctx, res, reader, {
+      page: tooMany === null ? 'trouble' : 'too_many',
+      title,
+      body: messagePage({ title, lead: tooMany ?? reader.text(`${name}.lead`) }),
+      status: statusOf(error),
+    })
+  }
+}

@@ -1,0 +1,22 @@
+import type { Route } from '../http/routes'
+import { afterLogin } from './after-login'
+import { showLogin } from './login'
+import { pageLines } from './page-lines'
+import type { PageSite } from './page-site'
+import { shownPasskey } from './shown-passkey'
+
+/** The form of the sign-in page that the page's script fills by a passkey. It is refused on the sign-in page, where it stands. */
+export function passkeyLoginRoutes(site: PageSite): Route[] {
+  if (!site.ctx.settings.passkeysEnabled) return []
+  return pageLines(site, {
+    path: '/passkeys/login',
+    summary: 'The form that signs in by a passkey',
+    sharesPath: true,
+    sentences: { PASSKEY_REJECTED: 'passkey.rejected' },
+    show: (visit, state) =>
+      visit.req.method === 'POST' ? showLogin(visit, state, 'passkey') : { to: visit.reader.href('/login', { return_to: visit.returnTo }) },
+    async post(visit, fields) {
+      return afterLogin(visit, await visit.ask.logInWithPasskey(shownPasskey(fields)))
+    },
+  })
+}

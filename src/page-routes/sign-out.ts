@@ -1,0 +1,37 @@
+import { locationOf } from '../http/return-to'
+import type { Route } from '../http/routes'
+import { signedOutPage, signOutPage } from '../pages/sign-out-pages'
+import { pageLines } from './page-lines'
+import type { PageSite } from './page-site'
+import { signInAddress } from './sign-in-address'
+import { findSignedIn } from './signed-in'
+
+/** The way out: a page with one button, and what it leads to. */
+export function signOutRoutes(site: PageSite): Route[] {
+  return [
+    ...pageLines(site, {
+      path: '/logout',
+      summary: 'The sign-out page',
+      sharesPath: true,
+      show: async ({ site, req, res, reader, returnTo }) => {
+        const current = await findSignedIn(site, req, res)
+        const body = signOutPage(reader, current?.user.email ?? null, returnTo)
+        return { page: 'signOut', title: reader.text('sign_out.title'), body }
+      },
+      post: async ({ ask, reader, returnTo }) => {
+        await ask.logOut()
+        return { to: returnTo === null ? reader.href('/signed-out') : locationOf(returnTo) }
+      },
+    }),
+    ...pageLines(site, {
+      path: '/signed-out',
+      summary: 'The page after signing out',
+      show: ({ req, res, reader }) => {
+        // What the browser keeps of the account's pages for the way back.
+        if (req.secure) res.setHeader('Clear-Site-Data', '"cache"')
+        const body = signedOutPage(reader, signInAddress(site.ctx, reader))
+        return { page: 'signedOut', title: reader.text('signed_out.title'), body }
+      },
+    }),
+  ]
+}

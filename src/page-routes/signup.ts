@@ -1,0 +1,51 @@
+import { hasPasswords } from '../config/has-passwords'
+import { setSignupReturn } from '../first-proof/signup-binding'
+import { locationOf } from '../http/return-to'
+import type { Route } from '../http/routes'
+import type { FormState } from '../pages/form-state'
+import type { Page } from '../pages/show-page'
+import { signupPage } from '../pages/signup-page'
+import { awaitMail } from './check-mail'
+import { requireFields } from './form-fault'
+import { type GoOn, pageLines } from './page-lines'
+import type { Fields, PageSite, Visit } from './page-site'
+import { signInAddress } from './sign-in-address'
+import { findSignedIn } from './signed-in'
+
+/** Where people make an account: with a password, or by their address alone. */
+export function signupPageRoutes(site: PageSite): Route[] {
+  const { localAccountsEnabled, signupEnabled } = site.ctx.settings
+  if (!localAccountsEnabled || !signupEnabled) return []
+  return pageLines(site, {
+    path: '/signup',
+    summary: 'The sign-up page',
+    sharesPath: true,
+    ...(hasPasswords(site.ctx.settings) && { passwordField: 'password' }),
+    sentences: { EMAIL_TAKEN: 'signup.taken' },
+    show,
+    post: signUp,
+  })
+}
+
+async function show(visit: Visit, state: FormState): Promise<Page | GoOn> {
+  const { ctx, site, req, res, reader, returnTo } = visit
+  const home = returnTo === null ? reader.href('/account') : locationOf(returnTo)
+  if (req.method !== 'POST' && (await findSignedIn(site, req, res))) return { to: home }
+  const signIn = ctx.settings.loginUrl === null ? reader.href('/login', { return_to: returnTo }) : signInAddress(ctx, reader)
+  return {
+    page: 'signup',
+    title: reader.text('signup.title'),
+    body: signupPage(reader, state, { returnTo, signIn, takesPassword: hasPasswords(ctx.settings) }),
+  }
+}
+
+async function signUp(visit: Visit, fields: Fields): Promise<GoOn> {
+  const takesPassword = hasPasswords(visit.ctx.settings)
+  requireFields(fields, 'email', ...(takesPassword ? ['password'] : []))
+  const { email = '', password = '', name = '', return_to: _back, ...own } = fields
+  const signup = await visit.ask.signUp({ email, ...(takesPassword && { password }), name: name === '' ? null : name, fields: own })
+  if (signup.activationRequired && visit.returnTo !== null) setSignupReturn(visit.ctx, visit.req, visit.res, visit.returnTo)
+  if (signup.activationUrl !== null) return { to: signup.activationUrl } // there is no mailer: links stand in answers
+  if (signup.activationRequired) return awaitMail(visit, { email, from: 'signup' })
+  return { to: visit.returnTo === null ? visit.reader.href('/account') : locationOf(visit.returnTo) }
+}

@@ -1,0 +1,46 @@
+import type { Request } from 'express'
+import type { AuthContext } from '../context'
+import { shape, string } from '../http/description'
+import type { Route } from '../http/routes'
+import { sendJson, sendRedirect } from '../http/send'
+import { password } from './account/password'
+import { security } from './account/security'
+
+/** Where programs of the person find our pages, at the root of the site: for `auth.wellKnown`. A page that is not there has no line. */
+export function wellKnownRoutes(ctx: AuthContext): Route[] {
+  const { pagesEnabled, passkeysEnabled } = ctx.settings
+  if (!pagesEnabled) return []
+  return [...(password.isThere(ctx) ? [changePassword(ctx)] : []), ...(passkeysEnabled ? [passkeyEndpoints(ctx)] : [])]
+}
+
+/** https://w3c.github.io/webappsec-change-password-url/ */
+function changePassword(ctx: AuthContext): Route {
+  return {
+    method: 'GET',
+    path: '/.well-known/change-password',
+    describes: { summary: 'The page where the password is changed', answers: [{ status: 302, description: 'To the page.' }] },
+    handle: (_req, res) => sendRedirect(res, `${ctx.settings.publicUrl}${ctx.prefix}${password.path}`), // the Host header names no target
+  }
+}
+
+/** https://www.w3.org/TR/passkey-endpoints/ */
+function passkeyEndpoints(ctx: AuthContext): Route {
+  return {
+    method: 'GET',
+    path: '/.well-known/passkey-endpoints',
+    describes: {
+      summary: 'The pages where passkeys are made and looked after',
+      answers: [{ status: 200, description: 'Their addresses.', schema: shape('PasskeyEndpoints', { enroll: string, manage: string }) }],
+    },
+    handle: (req, res) =>
+      sendJson(res, 200, {
+        enroll: addressOf(ctx, req, '/account/security/passkeys/add'),
+        manage: addressOf(ctx, req, security.path),
+      }),
+  }
+}
+
+/** Without a public origin in the settings, the one that the program has asked. */
+function addressOf({ settings: { publicUrl }, prefix }: AuthContext, req: Request, path: string): string {
+  return `${publicUrl || `${req.protocol}://${req.headers.host}`}${prefix}${path}`
+}

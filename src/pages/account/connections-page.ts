@@ -1,0 +1,72 @@
+import { type Html, html } from '../../http/html'
+import { card, form, hidden, linkButton, type Part, problem, time } from '../elements'
+import type { FormState } from '../form-state'
+import type { Reader } from '../reader'
+
+export interface Connection {
+  readonly key: string
+  readonly name: string
+  /** Null: not connected. */
+  readonly since: Date | null
+  readonly email: string | null
+}
+
+/** The providers that the person can sign in with. */
+export function connectionsPage(
+  reader: Reader,
+  state: FormState,
+  { connections, formOf }: { connections: readonly Connection[]; formOf: Part },
+): Html {
+  return card(
+    html`<h1>${reader.text('connections.title')}</h1>
+<p class="lead">${reader.text('connections.lead')}</p>
+`,
+    problem(state),
+    html`<ul class="rows">${connections.map((connection) => row(reader, connection, formOf))}</ul>
+`,
+  )
+}
+
+function row(reader: Reader, connection: Connection, formOf: Part): Html {
+  const { key, name, since, email } = connection
+  const details = since === null ? reader.text('connections.none') : connectedSince(reader, since, email)
+  return html`<li class="row"><div><p><strong>${name}</strong></p><p class="hint">${details}</p></div>${
+    since === null
+      ? form({
+          fields: [formOf, hidden('provider', key)],
+          button: reader.text('connections.connect', { provider: name }),
+          look: 'second',
+        })
+      : linkButton(
+          reader.href('/account/connections/remove', { provider: key }),
+          reader.text('connections.remove', { provider: name }),
+          'second',
+        )
+  }</li>
+`
+}
+
+function connectedSince(reader: Reader, since: Date, email: string | null): Html {
+  return html`${email === null ? null : html`${email}, `}${reader.text('connections.since')} ${time(reader, since)}`
+}
+
+/** Asked before a provider is disconnected. */
+export function removeConnectionPage(
+  reader: Reader,
+  state: FormState,
+  { provider, name, formOf }: { provider: string; name: string; formOf: Part },
+): Html {
+  return card(
+    html`<h1>${reader.text('connections.remove_title', { provider: name })}</h1>
+<p class="lead">${reader.text('connections.remove_lead', { provider: name })}</p>
+`,
+    problem(state),
+    form({
+      fields: [formOf, hidden('provider', provider)],
+      button: reader.text('connections.remove', { provider: name }),
+      look: 'danger',
+    }),
+    html`<p class="below"><a href="${reader.href('/account/connections')}">${reader.text('connections.keep', { provider: name })}</a></p>
+`,
+  )
+}

@@ -1,0 +1,44 @@
+import { type Html, html } from '../../http/html'
+import { card, form, hidden, type Part, problem, time } from '../elements'
+import type { FormState } from '../form-state'
+import type { Reader } from '../reader'
+
+export interface Device {
+  readonly id: string
+  /** Browser and system, in words. */
+  readonly name: string
+  readonly ip: string | null
+  readonly signedInAt: Date
+  readonly lastSeenAt: Date
+  /** How the person signed in, in words. */
+  readonly method: string
+  readonly isCurrent: boolean
+}
+
+/** Where the person is signed in. */
+export function devicesPage(reader: Reader, state: FormState, { devices, formOf }: { devices: readonly Device[]; formOf: Part }): Html {
+  const others = devices.filter(({ isCurrent }) => !isCurrent)
+  return card(
+    html`<h1>${reader.text('devices.title')}</h1>
+<p class="lead">${reader.text('devices.lead')}</p>
+`,
+    problem(state),
+    html`<ul class="rows">${devices.map((device) => row(reader, device, formOf))}</ul>
+`,
+    others.length < 2
+      ? null
+      : form({ fields: [formOf, hidden('action', 'others')], button: reader.text('devices.end_others'), look: 'danger' }),
+  )
+}
+
+function row(reader: Reader, device: Device, formOf: Part): Html {
+  const { id, name, ip, signedInAt, lastSeenAt, method, isCurrent } = device
+  return html`<li class="row"><div><p><strong>${name}</strong> ${isCurrent ? html`<span class="tag">${reader.text('devices.current')}</span>` : null}</p>
+<p class="hint">${reader.text('devices.last_seen')} ${time(reader, lastSeenAt)}${ip === null ? null : html` · ${ip}`}</p>
+<p class="hint">${reader.text('devices.signed_in')} ${time(reader, signedInAt)} · ${method}</p></div>${
+    isCurrent
+      ? null
+      : form({ fields: [formOf, hidden('session', id)], button: reader.text('devices.end', { device: name }), look: 'second' })
+  }</li>
+`
+}

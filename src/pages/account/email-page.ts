@@ -1,0 +1,48 @@
+import { type Html, html } from '../../http/html'
+import { card, field, form, hidden, type Part, problem } from '../elements'
+import type { FormState } from '../form-state'
+import type { Reader } from '../reader'
+
+export interface EmailView {
+  readonly email: string
+  /** Null: this app does not know whether addresses are verified. */
+  readonly isVerified: boolean | null
+  readonly canChange: boolean
+  readonly formOf: Part
+}
+
+/** The address, its verification, and a new one. */
+export function emailPage(reader: Reader, state: FormState, { email, isVerified, canChange, formOf }: EmailView): Html {
+  const isAboutVerifying = state.values['action'] === 'verify'
+  return html`${card(
+    html`<h1>${reader.text('email.title')}</h1>
+<p class="lead">${reader.text('email.current')} <strong>${email}</strong> ${verifiedTag(reader, isVerified)}</p>
+`,
+    isAboutVerifying ? problem(state) : null,
+    isVerified === false ? verification(reader, formOf) : null,
+  )}${canChange ? change(reader, isAboutVerifying ? { ...state, problem: null } : state, formOf) : null}`
+}
+
+/** Says that the address is verified, or is not. */
+export function verifiedTag(reader: Reader, isVerified: boolean | null): Part {
+  if (isVerified === null) return null
+  return html`<span class="tag${isVerified ? '' : ' open'}">${reader.text(isVerified ? 'email.verified' : 'email.not_verified')}</span>`
+}
+
+function verification(reader: Reader, formOf: Part): Html {
+  return html`<p>${reader.text('email.unverified')}</p>
+${form({ fields: [formOf, hidden('action', 'verify')], button: reader.text('email.verify_button'), look: 'second' })}`
+}
+
+function change(reader: Reader, state: FormState, formOf: Part): Html {
+  return card(
+    html`<h2>${reader.text('email.change_title')}</h2>
+<p class="hint">${reader.text('email.change_lead')}</p>
+`,
+    problem(state),
+    form({
+      fields: [formOf, field(reader, state, { name: 'new_email', label: reader.text('email.new'), type: 'email', autocomplete: 'email' })],
+      button: reader.text('email.change_button'),
+    }),
+  )
+}

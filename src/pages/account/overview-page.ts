@@ -1,0 +1,30 @@
+import { type Html, html } from '../../http/html'
+import { card } from '../elements'
+import type { Reader } from '../reader'
+
+/** One thing of the account, and where it is changed. */
+export interface OverviewRow {
+  readonly label: string
+  readonly value: string | Html
+  readonly href: string
+  /** What the link says; the label is read out after it. */
+  readonly action: string
+}
+
+/** What the account is made of, at one glance. */
+export function overviewPage(reader: Reader, email: string, rows: readonly OverviewRow[]): Html {
+  return card(
+    html`<h1>${reader.text('account.title')}</h1>
+<p class="lead">${reader.text('account.signed_in_as')} <strong>${email}</strong></p>
+`,
+    rows.length === 0
+      ? null
+      : html`<ul class="rows">${rows.map(row)}</ul>
+`,
+  )
+}
+
+function row({ label, value, href, action }: OverviewRow): Html {
+  return html`<li class="row"><div><p class="hint">${label}</p><p>${value}</p></div><a href="${href}" aria-label="${action}: ${label}">${action}</a></li>
+`
+}

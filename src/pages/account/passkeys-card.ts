@@ -1,0 +1,110 @@
+import { type Html, html } from '../../http/html'
+import { card, field, form, hidden, linkButton, type Part, problem, time } from '../elements'
+import type { FormState } from '../form-state'
+import { needsScript } from '../passkey-form'
+import type { Reader } from '../reader'
+
+export interface ShownPasskey {
+  readonly id: string
+  readonly name: string | null
+  readonly createdAt: Date
+  readonly lastUsedAt: Date | null
+}
+
+export function passkeyName(reader: Reader, { name }: Pick<ShownPasskey, 'name'>): string {
+  return name ?? reader.text('passkey.unnamed')
+}
+
+/** The person's passkeys, the oldest first. `title`: of the page, where this is its first card. */
+export function passkeysCard(reader: Reader, passkeys: readonly ShownPasskey[], title: Part): Html {
+  return card(
+    title,
+    html`<h2>${reader.text('passkey.title')}</h2>
+<p class="hint">${reader.text('passkey.lead')}</p>
+`,
+    passkeys.length === 0 ? null : html`<ul class="rows">${passkeys.map((passkey) => row(reader, passkey))}</ul>`,
+    linkButton(reader.href('/account/security/passkeys/add'), reader.text('passkey.add'), passkeys.length === 0 ? 'first' : 'second'),
+  )
+}
+
+function row(reader: Reader, passkey: ShownPasskey): Html {
+  const { id, createdAt, lastUsedAt } = passkey
+  const name = passkeyName(reader, passkey)
+  const used =
+    lastUsedAt === null ? reader.text('passkey.never_used') : html`${reader.text('passkey.last_used')} ${time(reader, lastUsedAt)}`
+  return html`<li class="row"><div><p><strong>${name}</strong></p>
+<p class="hint">${reader.text('passkey.since')} ${time(reader, createdAt)}<br>${used}</p></div>
+<p class="links"><a href="${reader.href('/account/security/passkeys/rename', { id })}">${reader.text('passkey.rename', { name })}</a>
+<a href="${reader.href('/account/security/passkeys/remove', { id })}">${reader.text('passkey.remove', { name })}</a></p></li>
+`
+}
+
+/** The script asks for the options when the button is pressed, so that they belong to a session that is fresh then. */
+export function addPasskeyPage(reader: Reader, state: FormState, { options, formOf }: { options: string; formOf: Part }): Html {
+  return card(
+    html`<h1>${reader.text('passkey.add')}</h1>
+<p class="lead">${reader.text('passkey.add_lead')}</p>
+`,
+    problem(state),
+    form({
+      attributes: html` data-passkey="create" data-options-url="${options}" hidden`,
+      fields: [
+        formOf,
+        hidden('credential', ''),
+        hidden('challenge_token', ''),
+        field(reader, state, {
+          name: 'name',
+          label: reader.text('passkey.name'),
+          hint: reader.text('passkey.name_hint'),
+          autocomplete: 'off',
+          isOptional: true,
+        }),
+      ],
+      button: reader.text('passkey.add_button'),
+    }),
+    html`<p class="note" data-unsupported hidden>${reader.text('passkey.unsupported')}</p>`,
+    needsScript(reader),
+    back(reader),
+  )
+}
+
+export function renamePasskeyPage(reader: Reader, state: FormState, { passkey, formOf }: { passkey: ShownPasskey; formOf: Part }): Html {
+  return card(
+    html`<h1>${reader.text('passkey.rename', { name: passkeyName(reader, passkey) })}</h1>
+`,
+    problem(state),
+    form({
+      fields: [
+        formOf,
+        hidden('id', passkey.id),
+        field(reader, state, {
+          name: 'name',
+          label: reader.text('passkey.name'),
+          autocomplete: 'off',
+          value: passkey.name ?? '',
+          isFirst: true,
+        }),
+      ],
+      button: reader.text('profile.button'),
+    }),
+    back(reader),
+  )
+}
+
+/** Asks before a passkey is removed. */
+export function removePasskeyPage(reader: Reader, state: FormState, { passkey, formOf }: { passkey: ShownPasskey; formOf: Part }): Html {
+  const name = passkeyName(reader, passkey)
+  return card(
+    html`<h1>${reader.text('passkey.remove_title', { name })}</h1>
+<p class="lead">${reader.text('passkey.remove_lead')}</p>
+`,
+    problem(state),
+    form({ fields: [formOf, hidden('id', passkey.id)], button: reader.text('passkey.remove', { name }), look: 'danger' }),
+    back(reader),
+  )
+}
+
+function back(reader: Reader): Html {
+  return html`<p class="below"><a href="${reader.href('/account/security')}">${reader.text('security.back')}</a></p>
+`
+}

@@ -1,0 +1,50 @@
+import { type Html, html } from '../../http/html'
+import { card, field, form, type Part, problem } from '../elements'
+import type { FormState } from '../form-state'
+import type { Reader } from '../reader'
+
+export interface PasswordView {
+  /** False: the account has none yet. */
+  readonly hasPassword: boolean
+  /** For password managers, which have to know whose password it is. */
+  readonly email: string
+  readonly formOf: Part
+}
+
+export function passwordPage(reader: Reader, state: FormState, { hasPassword, email, formOf }: PasswordView): Html {
+  return card(
+    html`<h1>${reader.text(hasPassword ? 'password.title' : 'password.first_title')}</h1>
+<p class="lead">${reader.text(hasPassword ? 'password.lead' : 'password.first_lead')}</p>
+`,
+    problem(state),
+    form({
+      fields: [
+        formOf,
+        html`<input type="text" name="username" value="${email}" autocomplete="username" hidden readonly>`,
+        hasPassword
+          ? field(reader, state, {
+              name: 'current_password',
+              label: reader.text('password.current'),
+              type: 'password',
+              autocomplete: 'current-password',
+              isFirst: true,
+            })
+          : null,
+        field(reader, state, {
+          name: 'new_password',
+          label: reader.text('password.new'),
+          type: 'password',
+          autocomplete: 'new-password',
+          isFirst: !hasPassword,
+        }),
+        field(reader, state, {
+          name: 'confirm_password',
+          label: reader.text('password.confirm'),
+          type: 'password',
+          autocomplete: 'new-password',
+        }),
+      ],
+      button: reader.text(hasPassword ? 'password.button' : 'password.first_button'),
+    }),
+  )
+}

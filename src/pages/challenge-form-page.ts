@@ -1,0 +1,30 @@
+import { type Html, html } from '../http/html'
+import { card, field, form, or, type Part, problem } from './elements'
+import type { FormState } from './form-state'
+import type { Reader } from './reader'
+
+/** Asks for a code of the authenticator app, one of the recovery codes, or a passkey where the account has one. */
+export function challengePage(reader: Reader, state: FormState, passkey: Part): Html {
+  return card(
+    html`<h1>${reader.text('mfa.title')}</h1>
+<p class="lead">${reader.text('mfa.lead')}</p>
+`,
+    problem(state),
+    form({
+      action: reader.href('/mfa'),
+      fields: [
+        field(reader, state, {
+          name: 'code',
+          label: reader.text('field.code'),
+          autocomplete: 'one-time-code',
+          isCode: true,
+          isFirst: true,
+        }),
+      ],
+      button: reader.text('mfa.button'),
+    }),
+    passkey && html`${or(reader)}${passkey}`,
+    html`<p class="below"><a href="${reader.href('/login')}">${reader.text('mfa.again')}</a></p>
+`,
+  )
+}

@@ -1,0 +1,60 @@
+import { type Html, html } from '../http/html'
+import type { TextKey } from '../texts/texts'
+import { card, field, form, type Part, problem } from './elements'
+import type { FormState } from './form-state'
+import { forgotButton, passwordField } from './old-password'
+import type { Reader } from './reader'
+
+export interface CheckMailView {
+  readonly email: string
+  /** Why a mail may not come, without saying whether it does. */
+  readonly lead: TextKey
+  /** What the mail holds. */
+  readonly holds: 'link' | 'code' | 'both'
+  /** Back to the form with the address. */
+  readonly back: string
+  /** Who is signed in already, and is replaced by the code's login. */
+  readonly replaces: string | null
+}
+
+const instructions = { link: 'check_mail.open_link', code: 'check_mail.use_code', both: 'check_mail.use_either' } as const
+
+/** The same for an address that has an account and for one that has none. */
+export function checkMailPage(reader: Reader, state: FormState, { email, lead, holds, back, replaces }: CheckMailView): Html {
+  return card(
+    html`<h1>${reader.text('check_mail.title')}</h1>
+<p class="lead">${reader.text(lead)}<br><strong>${email}</strong></p>
+<p>${reader.text(instructions[holds])}</p>
+`,
+    problem(state),
+    replaces === null ? null : html`<p class="note">${reader.text('link.replaces', { email: replaces })}</p>`,
+    holds === 'link' ? null : codeForm(reader, state),
+    html`<p class="after">${reader.text('check_mail.hint')}</p>
+`,
+    form({ fields: [], button: reader.text('check_mail.again'), look: 'second' }),
+    html`<p class="below"><a href="${back}">${reader.text('check_mail.other')}</a></p>
+`,
+  )
+}
+
+/** Beside the code stands the password, once a right code has told whose first proof of the address this is. */
+function codeForm(reader: Reader, state: FormState): Part {
+  const asksPassword = state.faults['password'] !== undefined
+  return form({
+    fields: [
+      field(reader, state, {
+        name: 'code',
+        label: reader.text('field.code'),
+        hint: reader.text('check_mail.code_hint'),
+        autocomplete: 'one-time-code',
+        isCode: true,
+        isDigits: true,
+        isFirst: true,
+        keepsCode: asksPassword,
+      }),
+      asksPassword ? passwordField(reader, state, true) : null,
+    ],
+    button: reader.text('login.button'),
+    after: [asksPassword ? forgotButton(reader) : null],
+  })
+}

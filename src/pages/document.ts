@@ -1,0 +1,80 @@
+import { type Html, html } from '../http/html'
+import { directionOf } from '../texts/phrase-book'
+import type { Theme } from '../theme/theme'
+import type { Part } from './elements'
+import type { Reader } from './reader'
+
+/** A signed-in person, as the top of a page names them. */
+export interface NamedUser {
+  readonly email: string
+  readonly name: string | null
+}
+
+export interface DocumentParts {
+  readonly title: string
+  /** The cards. */
+  readonly body: Html
+  /** The list of the account's pages, beside the body. */
+  readonly navigation: Part
+  readonly user: NamedUser | null
+  /** A form was refused, which the title says first. */
+  readonly isRefused: boolean
+  /** Of the `<head>`. */
+  readonly head: Html
+  /** Those that the page can be had in. */
+  readonly languages: readonly Language[]
+}
+
+type Language = readonly [tag: string, name: string]
+
+/** The whole page in our own look. */
+export function document(reader: Reader, theme: Theme, parts: DocumentParts): string {
+  const { title, head, navigation, body, user, isRefused, languages } = parts
+  const shown = isRefused ? reader.text('layout.error', { title }) : title
+  return html`<!doctype html>
+<html lang="${reader.lang}" dir="${directionOf(reader.lang)}">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="robots" content="noindex">
+<title>${theme.name === '' ? shown : `${shown} · ${theme.name}`}</title>
+${head}</head>
+<body data-show="${reader.text('field.show')}" data-show-label="${reader.text('field.show_label')}">
+<a class="skip" href="#content">${reader.text('layout.skip')}</a>
+<header class="top">${brand(theme)}${user && signedIn(reader, user)}</header>
+<main id="content" tabindex="-1" class="${navigation === null ? 'single' : 'area'}">
+${navigation}${navigation === null ? body : html`<div>${body}</div>`}</main>
+${foot(reader, theme, languages)}</body>
+</html>
+`.markup
+}
+
+/** Ours; without an address of the page they are asked for, which may hold a token. */
+export function assets({ style, script, logoUrl }: Theme): Html {
+  return html`<link rel="icon" href="${logoUrl ?? 'data:,'}">
+<link rel="stylesheet" href="${style.path}" referrerpolicy="no-referrer">
+<script src="${script.path}" defer referrerpolicy="no-referrer"></script>
+`
+}
+
+function brand({ name, logoUrl, homeUrl }: Theme): Html {
+  // The name beside the picture says it already.
+  const inside = html`${logoUrl === null ? null : html`<img src="${logoUrl}" alt="">`}<span>${name}</span>`
+  return homeUrl === null
+    ? html`<span class="brand">${inside}</span>`
+    : html`<a class="brand" href="${homeUrl}" referrerpolicy="no-referrer">${inside}</a>`
+}
+
+function signedIn(reader: Reader, { email }: NamedUser): Html {
+  return html`<div class="who"><span>${email}</span><form method="post" action="${reader.href('/logout')}"><button type="submit" class="plain">${reader.text('sign_out.button')}</button></form></div>`
+}
+
+function foot(reader: Reader, { supportUrl }: Theme, languages: readonly Language[]): Html {
+  const links = languages.map(([lang, name]) =>
+    lang === reader.lang
+      ? html`<span lang="${lang}">${name}</span>`
+      : html`<a lang="${lang}" hreflang="${lang}" href="${reader.here(lang)}" referrerpolicy="no-referrer">${name}</a>`,
+  )
+  return html`<footer class="foot">${links}${supportUrl === null ? null : html`<a href="${supportUrl}" referrerpolicy="no-referrer">${reader.text('layout.support')}</a>`}</footer>
+`
+}

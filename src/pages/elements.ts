@@ -1,0 +1,153 @@
+import { type Html, html } from '../http/html'
+import type { FormState } from './form-state'
+import type { Reader } from './reader'
+
+/** Markup, or nothing. */
+export type Part = Html | null
+
+export interface FieldInput {
+  readonly name: string
+  /** Default: the name. Of use where two forms of a page have a field of one name. */
+  readonly id?: string
+  readonly label: string
+  /** Default `text`. A password is never filled in again. */
+  readonly type?: 'text' | 'email' | 'password'
+  /** As the HTML standard names it, such as `current-password`. */
+  readonly autocomplete: string
+  /** Under the label. */
+  readonly hint?: string
+  /** What the field has before anything was typed. */
+  readonly value?: string
+  readonly isOptional?: boolean
+  /** Gets the focus where no field is wrong. */
+  readonly isFirst?: boolean
+  /** For figures and letters that a person copies. */
+  readonly isCode?: boolean
+  /** The code was right, and something else is wrong: it is filled in again. */
+  readonly keepsCode?: boolean
+  /** A code of figures alone. */
+  readonly isDigits?: boolean
+}
+
+/** A labelled field, what is wrong with it beside it. */
+export function field(reader: Reader, state: FormState, input: FieldInput): Html {
+  const {
+    name,
+    id = name,
+    label,
+    type = 'text',
+    autocomplete,
+    hint,
+    value = '',
+    isOptional = false,
+    isCode = false,
+    keepsCode = false,
+  } = input
+  const fault = state.faults[name] ?? null
+  const described = [hint === undefined ? null : `${id}-hint`, fault === null ? null : `${id}-fault`].filter((id) => id !== null)
+  const isSecret = type === 'password'
+  const filled = isSecret || (isCode && !keepsCode) ? '' : (state.values[name] ?? value)
+  const box = html`<input id="${id}" name="${name}" type="${type}"${filled === '' ? null : html` value="${filled}"`} autocomplete="${autocomplete}"${isOptional ? null : html` required`}${looksOf(input)}${
+    described.length === 0 ? null : html` aria-describedby="${described.join(' ')}"`
+  }${fault === null ? null : html` aria-invalid="true"`}${hasFocus(state, input) ? html` autofocus` : null}>`
+  return html`<div class="field${isCode ? ' code' : ''}">
+<label for="${id}">${label}${isOptional ? html` <small>(${reader.text('layout.optional')})</small>` : null}</label>
+${hint === undefined ? null : html`<p class="hint" id="${id}-hint">${hint}</p>`}${isSecret ? html`<div class="secret">${box}</div>` : box}
+${fault === null ? null : html`<p class="fault" role="alert" id="${id}-fault">${fault}</p>`}</div>
+`
+}
+
+function looksOf({ type, isCode, isDigits }: FieldInput): Part {
+  if (isDigits) return html` inputmode="numeric" autocorrect="off" spellcheck="false"`
+  if (isCode) return html` inputmode="text" autocapitalize="characters" autocorrect="off" spellcheck="false"`
+  return type === 'email' ? html` autocapitalize="none" spellcheck="false"` : null
+}
+
+/** The first field that is wrong has it; else the one that comes first, unless the form as a whole was refused. */
+function hasFocus({ faults, problem }: FormState, { name, isFirst = false }: FieldInput): boolean {
+  const [wrong] = Object.keys(faults)
+  if (wrong !== undefined) return wrong === name
+  return isFirst && problem === null
+}
+
+export function checkbox(state: FormState, { name, label, isChecked }: { name: string; label: string; isChecked: boolean }): Html {
+  const isOn = Object.keys(state.values).length === 0 ? isChecked : state.values[name] === 'on'
+  return html`<div class="check"><input type="checkbox" id="${name}" name="${name}" value="on"${isOn ? html` checked` : null}><label for="${name}">${label}</label></div>
+`
+}
+
+/** Left out where there is nothing to send. */
+export function hidden(name: string, value: string | null): Part {
+  return value === null ? null : html`<input type="hidden" name="${name}" value="${value}">`
+}
+
+export interface FormInput {
+  /** Where it posts to. Left out: to the address that it came from. */
+  readonly action?: string
+  readonly fields: readonly Part[]
+  readonly button: string
+  readonly look?: 'danger' | 'second' | 'plain'
+  /** Of the button, where its text says too little out of its place. */
+  readonly name?: readonly [name: string, value: string]
+  /** Behind the button. */
+  readonly after?: readonly Part[]
+  /** Of the form, for the page's script. */
+  readonly attributes?: Part
+}
+
+/** A form that posts, with one button. */
+export function form({ action, fields, button, look, name, after = [], attributes = null }: FormInput): Html {
+  return html`<form method="post"${action === undefined ? null : html` action="${action}"`}${attributes}>
+${fields.filter((part) => part !== null)}<button type="submit"${look === undefined ? null : html` class="${look}"`}${name ? html` name="${name[0]}" value="${name[1]}"` : null}>${button}</button>
+${after.filter((part) => part !== null)}</form>
+`
+}
+
+/** What is wrong with the form as a whole: it is announced, and gets the focus where no field does. */
+export function problem({ problem, faults }: FormState): Part {
+  if (problem === null) return null
+  const hasFocus = Object.keys(faults).length === 0
+  return html`<p class="problem" role="alert" tabindex="-1"${hasFocus ? html` autofocus` : null}>${problem}</p>
+`
+}
+
+/** That something was done. */
+export function notice(text: string | null): Part {
+  return text === null
+    ? null
+    : html`<p class="notice" role="status">${text}</p>
+`
+}
+
+/** A link that looks like a button. */
+export function linkButton(href: string, label: string, look: 'first' | 'second' = 'first'): Html {
+  return html`<a class="button${look === 'second' ? ' second' : ''}" href="${href}">${label}</a>
+`
+}
+
+/** A moment, in UTC for who has no script; the script writes it in the browser's zone. */
+export function time(reader: Reader, at: Date): Html {
+  return html`<time datetime="${at.toISOString()}">${formatIn(reader.lang).format(at)} ${reader.text('layout.utc')}</time>`
+}
+
+const formats = new Map<string, Intl.DateTimeFormat>()
+
+/** One for each language that there are texts in: making it costs more CPU than the rest of a page. */
+function formatIn(lang: string): Intl.DateTimeFormat {
+  const format = formats.get(lang) ?? new Intl.DateTimeFormat(lang, { dateStyle: 'medium', timeStyle: 'short', timeZone: 'UTC' })
+  formats.set(lang, format)
+  return format
+}
+
+/** What belongs together on a page. The first card of a page has its title. */
+export function card(...parts: readonly Part[]): Html {
+  return html`<section class="card">
+${parts.filter((part) => part !== null)}</section>
+`
+}
+
+/** Between two ways to do the same. */
+export function or(reader: Reader): Html {
+  return html`<p class="or">${reader.text('login.or')}</p>
+`
+}

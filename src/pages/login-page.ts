@@ -1,0 +1,112 @@
+import { type Html, html } from '../http/html'
+import { card, checkbox, field, form, hidden, linkButton, or, type Part, problem } from './elements'
+import type { FormState } from './form-state'
+import type { Reader } from './reader'
+
+export interface LoginView {
+  /** First the ways with fields, then the links; each with its own form. */
+  readonly forms: readonly Html[]
+  readonly links: readonly Html[]
+  /** Null: nobody can sign up. */
+  readonly signUp: string | null
+  /** Who is signed in already, and the way back. */
+  readonly current: { readonly email: string; readonly back: string } | null
+}
+
+export function loginPage(reader: Reader, state: FormState, { forms, links, signUp, current }: LoginView): Html {
+  return card(
+    html`<h1>${reader.text('login.title')}</h1>
+`,
+    problem(state),
+    current &&
+      html`<p class="note">${reader.text('login.switch', { email: current.email })}</p>
+<p class="below"><a href="${current.back}">${reader.text('login.back', { email: current.email })}</a></p>
+`,
+    forms.length + links.length === 0 ? html`<p class="lead">${reader.text('login.none')}</p>` : null,
+    ...separated(reader, forms),
+    forms.length > 0 && links.length > 0 ? or(reader) : null,
+    links.length === 0 ? null : html`<div class="ways">${links}</div>`,
+    signUp === null
+      ? null
+      : html`<p class="after">${reader.text('login.no_account')} <a href="${signUp}">${reader.text('login.sign_up')}</a></p>`,
+  )
+}
+
+function separated(reader: Reader, forms: readonly Html[]): Part[] {
+  return forms.flatMap((each, index) => (index === 0 ? [each] : [or(reader), each]))
+}
+
+/** Email and password. `forgot` null: nobody can ask for another one. */
+export function passwordLogin(
+  reader: Reader,
+  state: FormState,
+  { returnTo, hasPasskeys, forgot }: { returnTo: string | null; hasPasskeys: boolean; forgot: string | null },
+): Html {
+  return form({
+    action: reader.href('/login'),
+    fields: [
+      hidden('return_to', returnTo),
+      field(reader, state, {
+        name: 'email',
+        label: reader.text('field.email'),
+        type: 'email',
+        autocomplete: userName(hasPasskeys),
+        isFirst: true,
+      }),
+      field(reader, state, { name: 'password', label: reader.text('field.password'), type: 'password', autocomplete: 'current-password' }),
+      forgot === null
+        ? null
+        : html`<p class="hint"><a href="${forgot}">${reader.text('login.forgot')}</a></p>
+`,
+      checkbox(state, { name: 'remember', label: reader.text('field.remember'), isChecked: true }),
+    ],
+    button: reader.text('login.button'),
+  })
+}
+
+/** A browser offers passkeys in a field that says so. */
+function userName(hasPasskeys: boolean): string {
+  return hasPasskeys ? 'username webauthn' : 'username'
+}
+
+/** The address alone; `mails`: what comes by the mail. */
+export function emailLogin(
+  reader: Reader,
+  state: FormState,
+  {
+    returnTo,
+    mails,
+    hasPasskeys,
+    isOnly,
+    signsUp,
+  }: { returnTo: string | null; mails: 'link' | 'code'; hasPasskeys: boolean; isOnly: boolean; signsUp: boolean },
+): Html {
+  const hint = signsUp
+    ? reader.text('login.by_email_new')
+    : isOnly
+      ? null
+      : reader.text(`login.by_${mails === 'code' ? 'code' : 'email'}_lead`)
+  return form({
+    action: reader.href('/email-login/request'),
+    fields: [
+      hidden('return_to', returnTo),
+      field(reader, state, {
+        name: 'email',
+        id: isOnly ? 'email' : 'email-login',
+        label: reader.text('field.email'),
+        type: 'email',
+        autocomplete: isOnly ? userName(hasPasskeys) : 'email',
+        isFirst: isOnly,
+        ...(hint !== null && { hint }),
+      }),
+    ],
+    button: reader.text(mails === 'code' ? 'login.email_code' : 'login.email_link'),
+    ...(!isOnly && { look: 'second' as const }),
+  })
+}
+
+/** A link, since a form may not be redirected to another site. */
+export function providerLogin(reader: Reader, provider: { key: string; name: string }, returnTo: string | null): Html {
+  const href = reader.href(`/oauth/${provider.key}/login`, { return_to: returnTo })
+  return linkButton(href, reader.text('login.with_provider', { provider: provider.name }), 'second')
+}

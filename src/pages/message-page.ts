@@ -1,0 +1,12 @@
+import { type Html, html } from '../http/html'
+import { card, linkButton } from './elements'
+
+/** Says one thing, and where to go on. */
+export function messagePage({ title, lead, go }: { title: string; lead: string; go?: { href: string; label: string } }): Html {
+  return card(
+    html`<h1>${title}</h1>
+<p class="lead">${lead}</p>
+`,
+    go ? linkButton(go.href, go.label) : null,
+  )
+}

@@ -1,0 +1,114 @@
+import { randomBytes } from 'node:crypto'
+import type { Response } from 'express'
+import type { AuthContext } from '../context'
+import { Html, html } from '../http/html'
+import { describeError } from '../logger'
+import { type AreaPageInput, areaPageNames, type LayoutInput, type PageName } from '../page-templates'
+import type { PageSources } from '../theme/theme'
+import { assets, document, type NamedUser } from './document'
+import type { Part } from './elements'
+import type { Reader } from './reader'
+
+export interface Page {
+  readonly page: PageName
+  readonly title: string
+  readonly body: Html
+  /** Beside the body. Left out: a page that stands alone. */
+  readonly navigation?: Part
+  /** Whom the top of the page names. */
+  readonly user?: NamedUser | null
+  /** Default 200. */
+  readonly status?: number
+  /** A form was refused. */
+  readonly isRefused?: boolean
+  /** Whether the page leads to itself in other languages. Default true. */
+  readonly hasLanguages?: boolean
+  /** Origins that a redirect after a form of this page may lead to, besides those of every page. */
+  readonly formTargets?: readonly string[]
+}
+
+/** Answers with a page: in the host's layout and with the host's body where there are any, else in our own look. */
+export function showPage(ctx: AuthContext, res: Response, reader: Reader, page: Page): void {
+  const { title, navigation = null, user = null, status = 200, isRefused = false, hasLanguages = true } = page
+  const nonce = randomBytes(16).toString('base64')
+  const head = headOf(ctx, nonce)
+  const parts = { page: page.page, title, lang: reader.lang, body: page.body.markup, user, nonce }
+  const body = ownBody(ctx, parts) ?? page.body
+  const laidOut = ownLayout(ctx, { ...parts, head: head.markup, body: `${navigation ?? ''}${body}` })
+  const languages = hasLanguages ? ctx.texts.languages.map((lang) => [lang, ctx.texts.say(lang, 'language.name')] as const) : []
+  setPageHeaders(ctx, res, page, nonce)
+  res.statusCode = status
+  res.end(laidOut ?? document(reader, ctx.theme, { title, head, body, navigation, user, isRefused, languages }))
+}
+
+/** Where there are no other pages than those behind links, they load nothing. */
+function headOf(ctx: AuthContext, nonce: string): Html {
+  if (ctx.settings.pagesEnabled) return assets(ctx.theme)
+  return html`<style nonce="${nonce}">${new Html(ctx.theme.style.text)}</style>
+`
+}
+
+function ownBody(ctx: AuthContext, parts: Omit<AreaPageInput, 'page'> & { page: PageName }): Html | null {
+  const name = areaPageNames.find((known) => known === parts.page)
+  const template = name && ctx.templates.pages?.[name]
+  if (!name || !template) return null
+  const body = written(ctx, name, () => template({ ...parts, page: name }))
+  return body === null ? null : new Html(body)
+}
+
+function ownLayout(ctx: AuthContext, parts: LayoutInput): string | null {
+  const { layout } = ctx.templates
+  return layout ? written(ctx, parts.page, () => layout(parts)) : null
+}
+
+/** A host's template that fails costs its look, not the page. */
+export function written(ctx: AuthContext, page: PageName, write: () => unknown): string | null {
+  try {
+    const text = write()
+    if (typeof text === 'string') return text
+    throw new TypeError('A page template must return a string.')
+  } catch (error) {
+    ctx.logger.error({ page, error: describeError(error) }, 'doorward: a page template failed; the built-in page is shown')
+    return null
+  }
+}
+
+/** With `setHeader`, so that they win over what a middleware of the host has set before. */
+function setPageHeaders(ctx: AuthContext, res: Response, { formTargets = [] }: Page, nonce: string): void {
+  const { settings, templates, theme } = ctx
+  res.setHeader('Content-Type', 'text/html; charset=utf-8')
+  // A form of ours has to say where it comes from: under no-referrer a browser sends `Origin: null`.
+  res.setHeader('Referrer-Policy', settings.pagesEnabled ? 'same-origin' : 'no-referrer')
+  const isOwn = templates.layout !== undefined || templates.pages !== undefined
+  const nonces = isOwn || !settings.pagesEnabled ? [`'nonce-${nonce}'`] : []
+  const sources = settings.pagesEnabled ? loading(theme.sources, nonces) : loadingNothing(theme.logoUrl !== null, nonces)
+  const targets = [...(settings.pagesEnabled ? everyTarget(ctx) : []), ...formTargets]
+  const directives = [
+    "default-src 'none'",
+    ...sources,
+    ["form-action 'self'", ...new Set(targets)].join(' '),
+    "frame-ancestors 'none'",
+    "base-uri 'none'",
+  ]
+  res.setHeader('Content-Security-Policy', directives.join('; '))
+}
+
+function loading({ styleSrc = [], scriptSrc = [], imgSrc = [], fontSrc = [], connectSrc = [] }: PageSources, nonces: readonly string[]) {
+  return [
+    ["style-src 'self'", ...nonces, ...styleSrc],
+    ["script-src 'self'", ...nonces, ...scriptSrc],
+    ["img-src 'self' data:", ...imgSrc],
+    ["connect-src 'self'", ...connectSrc],
+    ...(fontSrc.length > 0 ? [['font-src', ...fontSrc]] : []),
+  ].map((words) => words.join(' '))
+}
+
+function loadingNothing(hasLogo: boolean, nonces: readonly string[]): string[] {
+  return [['style-src', ...nonces].join(' '), ...(hasLogo ? ["img-src 'self' data:"] : [])]
+}
+
+/** Browsers hold the redirect after a form to the same rule as the form. */
+function everyTarget({ settings }: AuthContext): string[] {
+  const { oauthSuccessRedirect: success, trustedOrigins } = settings
+  return [...trustedOrigins, ...(success !== null && URL.canParse(success) ? [new URL(success).origin] : [])]
+}

@@ -1,0 +1,25 @@
+import { type Html, html } from '../http/html'
+import { card, form, hidden, linkButton } from './elements'
+import type { Reader } from './reader'
+
+/** One button: a link can be followed by a machine, and ends nothing. */
+export function signOutPage(reader: Reader, email: string | null, returnTo: string | null): Html {
+  const lead = email === null ? reader.text('sign_out.lead') : reader.text('sign_out.lead_person', { email })
+  return card(
+    html`<h1>${reader.text('sign_out.title')}</h1>
+<p class="lead">${lead}</p>
+`,
+    form({ action: reader.href('/logout'), fields: [hidden('return_to', returnTo)], button: reader.text('sign_out.button') }),
+    html`<p class="below"><a href="${reader.href('/account')}">${reader.text('sign_out.stay')}</a></p>
+`,
+  )
+}
+
+export function signedOutPage(reader: Reader, loginUrl: string): Html {
+  return card(
+    html`<h1>${reader.text('signed_out.title')}</h1>
+<p class="lead">${reader.text('signed_out.lead')}</p>
+`,
+    linkButton(loginUrl, reader.text('signed_out.again')),
+  )
+}

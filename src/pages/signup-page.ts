@@ -1,0 +1,31 @@
+import { type Html, html } from '../http/html'
+import { card, field, form, hidden, problem } from './elements'
+import type { FormState } from './form-state'
+import type { Reader } from './reader'
+
+export interface SignupView {
+  readonly returnTo: string | null
+  readonly signIn: string
+  readonly takesPassword: boolean
+}
+
+export function signupPage(reader: Reader, state: FormState, { returnTo, signIn, takesPassword }: SignupView): Html {
+  return card(
+    html`<h1>${reader.text('signup.title')}</h1>
+`,
+    problem(state),
+    form({
+      fields: [
+        hidden('return_to', returnTo),
+        field(reader, state, { name: 'name', label: reader.text('account.name'), autocomplete: 'name', isOptional: true }),
+        field(reader, state, { name: 'email', label: reader.text('field.email'), type: 'email', autocomplete: 'username', isFirst: true }),
+        takesPassword
+          ? field(reader, state, { name: 'password', label: reader.text('field.password'), type: 'password', autocomplete: 'new-password' })
+          : null,
+      ],
+      button: reader.text('signup.button'),
+    }),
+    html`<p class="after">${reader.text('signup.has_account')} <a href="${signIn}">${reader.text('login.button')}</a></p>
+`,
+  )
+}

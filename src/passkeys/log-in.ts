@@ -1,0 +1,71 @@
+import { type AuthContext, unitOfWork } from '../context'
+import { takeLoginOfClient } from '../device/login-limits'
+import { AppError, PasskeyRejectedError } from '../errors'
+import { issuePasskeyChallenge } from '../factor/passkey-challenge'
+import { type ProvenPasskey, passkeyToolsOf, provePasskey, refusingReplay } from '../factor/prove-passkey'
+import { announceFailedLogin, newLoginAttempt } from '../session/announce-failed-login'
+import { announceLogin } from '../session/announce-login'
+import { withClaims } from '../session/claims-of-login'
+import { finishLogin, type LoginChallenge, type OpenedSession, type OpenSession } from '../session/finish-login'
+import { usableAt } from '../step-up/young-credential'
+import type { PasskeyRequestOptions } from '../webauthn/ceremonies'
+import type { PasskeyOptions } from './options'
+
+/** What a browser needs to sign in with any passkey of this site. Says nothing about any account, and stores nothing. */
+export function passkeyLoginOptions(ctx: AuthContext): PasskeyOptions<PasskeyRequestOptions> {
+  const { challenge, token, seconds } = issuePasskeyChallenge(ctx, 'login', null)
+  return { options: passkeyToolsOf(ctx).webauthn.requestOptions({ challenge, seconds }), challenge: token }
+}
+
+export interface PasskeyLogin {
+  /** `PublicKeyCredential.toJSON()` of `navigator.credentials.get()`. */
+  credential: unknown
+  /** From the options. */
+  challenge: string
+  /** Who asks, for the rate limit of one client: the IP address, an IPv6 one by its first 64 bits. Left out: nobody is counted. */
+  client?: string | undefined
+  /** False: the cookies of the session are to end with the browser. Default true. */
+  isPersistent?: boolean | undefined
+}
+
+/**
+ * A passkey into a session. Its user was verified, so it counts as two factors and meets no challenge.
+ * @throws PasskeyRejectedError, LoginThrottledError
+ */
+export async function logInWithPasskey<Session extends OpenedSession>(
+  ctx: AuthContext,
+  { credential, challenge, client = undefined, isPersistent = true }: PasskeyLogin,
+  open: OpenSession<Session>,
+): Promise<Session | LoginChallenge> {
+  const attempt = newLoginAttempt(client ?? null)
+  const taken = await takeLoginOfClient(ctx, client ?? null)
+  try {
+    const proven = await provePasskey(ctx, 'login', null, { credential, challenge })
+    attempt.userId = proven.user.id
+    const result = await finish(ctx, proven, isPersistent, open)
+    await taken.succeed()
+    announceLogin(ctx, result)
+    return result
+  } catch (error) {
+    await (error instanceof PasskeyRejectedError ? taken.fail() : taken.giveBack())
+    if (error instanceof AppError) announceFailedLogin(ctx, attempt, { reason: error.code })
+    throw error
+  }
+}
+
+async function finish<Session extends OpenedSession>(
+  ctx: AuthContext,
+  { passkey, user: seen, use, spent }: ProvenPasskey,
+  isPersistent: boolean,
+  open: OpenSession<Session>,
+): Promise<Session | LoginChallenge> {
+  const isYoung = usableAt(ctx, passkey.createdAt) !== null // it signs in, and proves nothing else
+  const login = await withClaims(ctx, seen, { amr: ['passkey'], provider: null, isYoung, isPersistent }, open)
+  return refusingReplay(() =>
+    unitOfWork(ctx, async (ctx) => {
+      const user = await passkeyToolsOf(ctx).passkeys.recordLogin(use, spent)
+      if (!user) throw new PasskeyRejectedError()
+      return finishLogin(ctx, user, login, open)
+    }),
+  )
+}

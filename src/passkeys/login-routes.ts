@@ -1,0 +1,102 @@
+import type { Request } from 'express'
+import Joi from 'joi'
+import type { AuthContext } from '../context'
+import { openFor, openOnDevice, sendLogin, sendSessionLogin } from '../device/send-login'
+import { LoginThrottledError, PasskeyRejectedError, TooManyRequestsError } from '../errors'
+import { passkeyFields } from '../factor/final-code'
+import { bodyOnGrid } from '../guards/answer-grid'
+import { hostGuard } from '../guards/host-guard'
+import { routeBudget } from '../guards/route-budget'
+import { noteOutcome } from '../http/outcome'
+import { type Route, withBody } from '../http/routes'
+import { sameSite } from '../http/same-site'
+import { sendJson } from '../http/send'
+import { loginAnswer, sessionLoginAnswer } from '../session/delivery'
+import type { LoginChallenge, OpenSession } from '../session/finish-login'
+import { type AnySession, openServerSession } from '../session/open-session'
+import type { DeliveryLine } from '../session/per-delivery'
+import { originOf } from '../session/session-cookie'
+import { clientKey } from '../throttle/client-key'
+import { logInWithPasskey, passkeyLoginOptions } from './log-in'
+import { loginOptionsSchema, optionsBody } from './options'
+
+interface LoginBody {
+  credential: object
+  challenge_token: string
+  remember: boolean
+}
+
+const credentials = Joi.object<LoginBody>({ ...passkeyFields, remember: Joi.boolean().optional().default(true) })
+const describesLogin = { summary: 'Log in with a passkey', refuses: [PasskeyRejectedError, LoginThrottledError, TooManyRequestsError] }
+
+/** Signing in by a passkey, without an address. */
+export function passkeyLoginRoutes(ctx: AuthContext, { base, delivery, before }: DeliveryLine): Route[] {
+  return [
+    // One for all deliveries: the options are no delivery's.
+    ...(base === '' ? [optionsRoute(ctx)] : []),
+    bodyOnGrid(ctx, {
+      method: 'POST',
+      path: `${base}/passkeys/login`,
+      describes: { ...describesLogin, answers: [loginAnswer(ctx, delivery)] },
+      loginShaped: true,
+      before: [...before, ...limits(ctx)],
+      body: credentials,
+      handle: async (ctx, req, res, body) => sendLogin(ctx, res, await logInBy(ctx, req, body, openFor(ctx, req)), delivery),
+    }),
+  ]
+}
+
+/** The same login into a server-side session, where the store has them. */
+export function sessionPasskeyLoginRoute(ctx: AuthContext): Route[] {
+  if (!ctx.store.sessions) return []
+  return [
+    bodyOnGrid(ctx, {
+      method: 'POST',
+      path: '/session/passkeys/login',
+      describes: { ...describesLogin, answers: [sessionLoginAnswer(ctx)] },
+      loginShaped: true,
+      before: [sameSite(ctx), ...limits(ctx)],
+      body: credentials,
+      handle: async (ctx, req, res, body) =>
+        sendSessionLogin(ctx, res, await logInBy(ctx, req, body, openOnDevice(req, openServerSession(originOf(ctx, req))))),
+    }),
+  ]
+}
+
+function optionsRoute(ctx: AuthContext): Route {
+  return withBody({
+    method: 'POST',
+    path: '/passkeys/login/options',
+    describes: {
+      summary: 'What a browser needs to sign in with a passkey; the same for everybody',
+      answers: [
+        {
+          status: 200,
+          description: 'For `navigator.credentials.get()`; good for 15 minutes. Nothing is stored.',
+          schema: loginOptionsSchema,
+        },
+      ],
+    },
+    before: [routeBudget(ctx, 'passkey_login_options')],
+    body: Joi.object<object>({}),
+    handle: (_req, res) => {
+      const begun = passkeyLoginOptions(ctx)
+      noteOutcome(res, begun)
+      sendJson(res, 200, optionsBody(begun))
+    },
+  })
+}
+
+/** The host's check brings the route's limit along. */
+function limits(ctx: AuthContext) {
+  return ctx.guardRequest ? hostGuard(ctx, 'login', 'passkey_login') : [routeBudget(ctx, 'passkey_login')]
+}
+
+function logInBy<Session extends AnySession>(
+  ctx: AuthContext,
+  req: Request,
+  { credential, challenge_token: challenge, remember }: LoginBody,
+  open: OpenSession<Session>,
+): Promise<Session | LoginChallenge> {
+  return logInWithPasskey(ctx, { credential, challenge, client: clientKey(req.ip), isPersistent: remember }, open)
+}

@@ -1,0 +1,61 @@
+import { type AuthContext, unitOfWork } from '../context'
+import { LastLoginMethodError, NotFoundError, UnauthorizedError } from '../errors'
+import { passkeyToolsOf } from '../factor/prove-passkey'
+import type { Locale } from '../http/locale'
+import { type Finality, passkeyDigest } from '../step-up/finality'
+import { holdSession } from '../step-up/fresh-session'
+import { hasOtherLoginMethod } from '../step-up/login-methods'
+import type { SessionRecord } from '../store/auth-store'
+import { announceChange } from '../undo/announce-change'
+import { type PublicPasskey, toPublicPasskey } from './public-passkey'
+
+/** The account's passkeys, oldest first. */
+export async function listPasskeys(ctx: AuthContext, userId: string): Promise<PublicPasskey[]> {
+  return (await passkeyToolsOf(ctx).passkeys.listForUser(userId)).map(toPublicPasskey)
+}
+
+/** @throws NotFoundError unless it is this account's */
+export async function renamePasskey(ctx: AuthContext, userId: string, id: string, name: string): Promise<PublicPasskey> {
+  const { passkeys } = passkeyToolsOf(ctx)
+  if (!(await passkeys.rename(id, userId, name))) throw new NotFoundError()
+  const renamed = (await passkeys.listForUser(userId)).find((passkey) => passkey.id === id)
+  if (!renamed) throw new NotFoundError()
+  return toPublicPasskey(renamed)
+}
+
+export interface PasskeyRemoval {
+  /** The session that asks: it must not end meanwhile. */
+  session?: Pick<SessionRecord, 'id' | 'userId'> | null
+  isFinal?: Finality
+  /** Of the notice. Default: `defaultLocale`. */
+  locale?: Locale | undefined
+}
+
+/**
+ * Removes a passkey, and tells the owner. The user's row is locked first, as by every login: nobody signs in with it after this has
+ * committed.
+ * @throws NotFoundError unless it is this account's, UnauthorizedError, InvalidTokenError (the session has ended); LastLoginMethodError
+ *   under `oauthKeepLastLoginMethod`
+ */
+export async function removePasskey(
+  ctx: AuthContext,
+  userId: string,
+  id: string,
+  { session, isFinal, locale }: PasskeyRemoval = {},
+): Promise<void> {
+  await announceChange(ctx, userId, { topic: 'passkey_removed', locale }, (leaveUndoPoint) =>
+    unitOfWork(ctx, async (ctx) => {
+      const { passkeys } = passkeyToolsOf(ctx)
+      const user = await ctx.store.users.lock(userId)
+      if (!user?.isActive) throw new UnauthorizedError()
+      await holdSession(ctx, session)
+      const passkey = (await passkeys.listForUser(userId)).find((one) => one.id === id)
+      if (!passkey) throw new NotFoundError()
+      const isLast = ctx.settings.oauthKeepLastLoginMethod && !(await hasOtherLoginMethod(ctx, user, 'passkey'))
+      if (isLast) throw new LastLoginMethodError()
+      await leaveUndoPoint(ctx, { user, passkey: passkeyDigest(passkey), isFinal })
+      await passkeys.deleteForUser(userId, id)
+    }),
+  )
+  ctx.events.emit('passkey.removed', { userId, passkeyId: id })
+}

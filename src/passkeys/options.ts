@@ -1,0 +1,48 @@
+import { flag, type JsonSchema, shape, string } from '../http/description'
+import type { PasskeyRecord } from '../store/auth-store'
+import type { CredentialDescriptor } from '../webauthn/ceremonies'
+
+/** Begins a ceremony. `challenge` has to be sent back with its response. */
+export interface PasskeyOptions<Options> {
+  /** For `navigator.credentials`, by `parseCreationOptionsFromJSON` or `parseRequestOptionsFromJSON`. */
+  options: Options
+  /** An opaque text. Keep it until the browser has answered, and pass it on with the answer. */
+  challenge: string
+}
+
+export function descriptorOf({ credentialId: id, transports }: PasskeyRecord): CredentialDescriptor {
+  return { id, type: 'public-key', ...(transports !== '' && { transports: transports.split(' ') }) }
+}
+
+/** The options themselves, and beside them the token, which no browser looks at. */
+export function optionsBody({ options, challenge }: PasskeyOptions<object>): object {
+  return { ...options, challenge_token: challenge }
+}
+
+const descriptor = {
+  ...shape('PasskeyDescriptor', { id: string, type: { const: 'public-key' }, transports: { type: 'array', items: string } }),
+  required: ['id', 'type'],
+}
+const descriptors: JsonSchema = { type: 'array', items: descriptor }
+
+export const creationOptionsSchema = shape('PasskeyCreationOptions', {
+  rp: shape('RelyingParty', { id: string, name: string }),
+  user: shape('PasskeyUser', { id: string, name: string, displayName: string }),
+  challenge: string,
+  pubKeyCredParams: { type: 'array', items: shape('PasskeyAlgorithm', { type: string, alg: { type: 'integer' } }) },
+  timeout: { type: 'integer' },
+  excludeCredentials: descriptors,
+  authenticatorSelection: shape('PasskeySelection', { residentKey: string, requireResidentKey: flag, userVerification: string }),
+  attestation: string,
+  challenge_token: string,
+})
+
+const requestOptions = {
+  challenge: string,
+  timeout: { type: 'integer' },
+  rpId: string,
+  userVerification: string,
+  challenge_token: string,
+}
+export const loginOptionsSchema = shape('PasskeyLoginOptions', requestOptions)
+export const requestOptionsSchema = shape('PasskeyRequestOptions', { ...requestOptions, allowCredentials: descriptors })

@@ -1,0 +1,144 @@
+import { createHmac } from 'node:crypto'
+import { type AuthContext, unitOfWork } from '../context'
+import { PasskeyInvalidError, PasskeyLimitError, PasskeyTakenError, ServiceUnavailableError, UnauthorizedError } from '../errors'
+import {
+  type ChallengeOwner,
+  issuePasskeyChallenge,
+  type OpenChallenge,
+  readPasskeyChallenge,
+  spentChallenge,
+} from '../factor/passkey-challenge'
+import { passkeyToolsOf } from '../factor/prove-passkey'
+import type { Locale } from '../http/locale'
+import { type Finality, passkeyDigest } from '../step-up/finality'
+import { findActiveUser } from '../step-up/find-active-user'
+import { holdSession } from '../step-up/fresh-session'
+import { DuplicateRecordError, type NewPasskey, type PasskeyRecord, type SessionRecord, type UserRecord } from '../store/auth-store'
+import { announceChange, type LeaveUndoPoint } from '../undo/announce-change'
+import { authenticatorName } from '../webauthn/authenticator-names'
+import type { PasskeyCreationOptions, RegisteredCredential } from '../webauthn/ceremonies'
+import { descriptorOf, type PasskeyOptions } from './options'
+import { type PublicPasskey, toPublicPasskey } from './public-passkey'
+
+/** Of one account. */
+const mostPasskeys = 20
+
+export interface RegistrationAsker {
+  userId: string
+  /** The session that asks, the only one that may register with these options; null: a call without one. */
+  session: Pick<SessionRecord, 'id' | 'userId'> | null
+  /** What confirmed the registration when it was begun. */
+  isFinal?: Finality
+}
+
+/**
+ * What a browser needs to make a passkey. Nothing is stored.
+ * @throws UnauthorizedError (the account is gone), AccountInactiveError, PasskeyLimitError
+ */
+export async function passkeyRegistrationOptions(
+  ctx: AuthContext,
+  { userId, session, isFinal = false }: RegistrationAsker,
+): Promise<PasskeyOptions<PasskeyCreationOptions>> {
+  const { webauthn, passkeys } = passkeyToolsOf(ctx)
+  const user = await findActiveUser(ctx, userId)
+  const known = await passkeys.listForUser(userId)
+  if (known.length >= mostPasskeys) throw new PasskeyLimitError()
+  const handle = known[0]?.userHandle ?? newUserHandle(ctx, userId)
+  const { challenge, token, seconds } = issuePasskeyChallenge(ctx, 'register', ownerOf({ userId, session }), { handle, isFinal })
+  const options = webauthn.creationOptions({
+    challenge,
+    seconds,
+    user: { id: handle, name: user.email, displayName: user.name ?? user.email },
+    exclude: known.map(descriptorOf),
+  })
+  return { options, challenge: token }
+}
+
+export interface PasskeyRegistration {
+  userId: string
+  /** The session that the options were for. */
+  session: Pick<SessionRecord, 'id' | 'userId'> | null
+  /** `PublicKeyCredential.toJSON()` of `navigator.credentials.create()`. */
+  credential: unknown
+  /** From the options. */
+  challenge: string
+  /** 1 to 64 characters. Left out: what the maker of the authenticator is known by, else none. */
+  name?: string | undefined
+  /** Throws unless the account, as its locked row shows it, may do this. */
+  check?: (ctx: AuthContext, user: UserRecord) => Promise<void> | void
+  /** Of the notice. Default: `defaultLocale`. */
+  locale?: Locale | undefined
+}
+
+/**
+ * Stores a new passkey, tells the owner, and leaves what undoes it.
+ * @throws PasskeyInvalidError (whatever is wrong with it), PasskeyTakenError (it is registered, whosever it is), PasskeyLimitError,
+ *   UnauthorizedError, InvalidTokenError (the session has ended)
+ */
+export async function registerPasskey(ctx: AuthContext, registration: PasskeyRegistration): Promise<PublicPasskey> {
+  const { userId, credential, challenge: token, name, locale } = registration
+  const open = readPasskeyChallenge(ctx, 'register', ownerOf(registration), token)
+  const found = open && (await passkeyToolsOf(ctx).webauthn.verifyRegistration(credential, open.challenge))
+  if (!open || !found) throw new PasskeyInvalidError()
+  const row = passkeyRow(ctx, userId, found, { handle: String(open.carries['handle']), name: name ?? authenticatorName(found.aaguid) })
+  const passkey = await announceChange(ctx, userId, { topic: 'passkey_added', locale }, (leaveUndoPoint) =>
+    againAfterRace(() => unitOfWork(ctx, (ctx) => insert(ctx, registration, { open, row, leaveUndoPoint }))),
+  )
+  ctx.events.emit('passkey.added', { userId, passkeyId: passkey.id })
+  return toPublicPasskey(passkey)
+}
+
+interface Insertion {
+  readonly open: OpenChallenge
+  readonly row: NewPasskey
+  readonly leaveUndoPoint: LeaveUndoPoint
+}
+
+async function insert(
+  ctx: AuthContext,
+  { userId, session, check }: PasskeyRegistration,
+  { open, row, leaveUndoPoint }: Insertion,
+): Promise<PasskeyRecord> {
+  const { passkeys } = passkeyToolsOf(ctx)
+  const user = await ctx.store.users.lock(userId)
+  if (!user?.isActive) throw new UnauthorizedError()
+  await holdSession(ctx, session)
+  await check?.(ctx, user)
+  const spent = spentChallenge(ctx, userId, open)
+  if (await ctx.store.userTokens.find(spent.tokenHash)) throw new PasskeyInvalidError()
+  if (await passkeys.findWithUser(row.credentialId)) throw new PasskeyTakenError()
+  if ((await passkeys.listForUser(userId)).length >= mostPasskeys) throw new PasskeyLimitError()
+  await leaveUndoPoint(ctx, { user, passkey: passkeyDigest(row), isFinal: open.carries['isFinal'] as Finality }) // as it was issued
+  await ctx.store.userTokens.insert(spent)
+  return passkeys.insert(row)
+}
+
+/** Repeats the work after a unique violation, to find out which rule it was. */
+async function againAfterRace<T>(work: () => Promise<T>): Promise<T> {
+  for (let round = 1; round <= 2; round += 1) {
+    try {
+      return await work()
+    } catch (error) {
+      if (!(error instanceof DuplicateRecordError)) throw error
+    }
+  }
+  throw new ServiceUnavailableError()
+}
+
+function passkeyRow(
+  ctx: AuthContext,
+  userId: string,
+  { transports, ...found }: RegisteredCredential,
+  { handle, name }: { handle: string; name: string | null },
+): NewPasskey {
+  return { ...found, userId, userHandle: handle, transports: transports.join(' '), name, createdAt: ctx.now(), lastUsedAt: null }
+}
+
+function ownerOf({ userId, session }: RegistrationAsker): ChallengeOwner {
+  return { userId, boundTo: session?.id ?? null }
+}
+
+/** 32 bytes that tell nobody the id. Those of the first passkey stay, also under another secret. */
+function newUserHandle(ctx: AuthContext, userId: string): string {
+  return createHmac('sha256', ctx.keys['webauthn-user-handle'][0]).update(userId).digest('base64url')
+}

@@ -1,0 +1,163 @@
+import Joi from 'joi'
+import type { AuthContext } from '../context'
+import {
+  AccountInactiveError,
+  LastLoginMethodError,
+  NotFoundError,
+  PasskeyInvalidError,
+  PasskeyLimitError,
+  PasskeyTakenError,
+  TooManyRequestsError,
+  UnauthorizedError,
+} from '../errors'
+import { keptRefreshToken } from '../factor/factor-code'
+import { acceptFinal, type FinalFields, finalBody, finalRefusals, passkeyFields } from '../factor/final-code'
+import { getAuth } from '../guards/current-auth'
+import type { Guards } from '../guards/guards'
+import { routeBudget } from '../guards/route-budget'
+import { sameSiteWhenByCookie } from '../guards/same-site'
+import { done } from '../http/description'
+import { localeOf } from '../http/locale'
+import { noteOutcome } from '../http/outcome'
+import { type Route, withBody } from '../http/routes'
+import { sendEmpty, sendJson } from '../http/send'
+import { text } from '../http/validate'
+import { perDelivery } from '../session/per-delivery'
+import { refuseSupersededToken } from '../session/superseded-token'
+import { aliveSession, freshSession, sessionOf } from '../step-up/fresh-session'
+import { factorShown } from '../step-up/require-factor'
+import { provenAddress } from '../step-up/require-proven-address'
+import { passkeyLoginRoutes, sessionPasskeyLoginRoute } from './login-routes'
+import { listPasskeys, removePasskey, renamePasskey } from './manage'
+import { creationOptionsSchema, optionsBody } from './options'
+import { passkeyBody, passkeySchema } from './public-passkey'
+import { passkeyRegistrationOptions, registerPasskey } from './register'
+import { passkeyStepRoute } from './step-route'
+
+/** Passkeys: a person's own, and signing in with them. Nothing here where they are off. */
+export function passkeyRoutes(ctx: AuthContext, guards: Guards): Route[] {
+  if (!ctx.webauthn) return []
+  return [
+    ...perDelivery(ctx, (line) => passkeyLoginRoutes(ctx, line)),
+    ...sessionPasskeyLoginRoute(ctx),
+    ...registrationRoutes(ctx, guards),
+    ...ownPasskeyRoutes(ctx, guards),
+    ...(ctx.settings.mfaEnabled ? [passkeyStepRoute(ctx)] : []),
+  ]
+}
+
+const passkeyName = text(64)
+  .min(1)
+  .pattern(/^\P{Cc}*$/u)
+
+interface RegistrationBody {
+  credential: object
+  challenge_token: string
+  name?: string
+  refresh_token?: string
+}
+
+function registrationRoutes(ctx: AuthContext, guards: Guards): Route[] {
+  const before = [routeBudget(ctx, 'passkey_register'), guards.requireAuth(), sameSiteWhenByCookie(ctx), aliveSession(ctx)]
+  return [
+    withBody({
+      method: 'POST',
+      path: '/passkeys/register/options',
+      describes: {
+        summary: 'What a browser needs to make a passkey',
+        answers: [{ status: 200, description: 'For `navigator.credentials.create()`. Nothing is stored.', schema: creationOptionsSchema }],
+        refuses: [UnauthorizedError, AccountInactiveError, PasskeyLimitError, ...finalRefusals(ctx)],
+      },
+      before: [...before, provenAddress(ctx), factorShown(ctx), freshSession(ctx)],
+      body: finalBody<FinalFields & { refresh_token?: string }>(ctx, { refresh_token: keptRefreshToken }),
+      handle: async (req, res, body) => {
+        const [{ sub: userId }, session] = [getAuth(req), sessionOf(req)]
+        const isFinal = await acceptFinal(ctx, { userId, session }, body)
+        const begun = await passkeyRegistrationOptions(ctx, { userId, session, isFinal })
+        noteOutcome(res, begun)
+        sendJson(res, 200, optionsBody(begun))
+      },
+    }),
+    withBody({
+      method: 'POST',
+      path: '/passkeys/register',
+      describes: {
+        summary: 'Add the passkey that the browser made',
+        answers: [{ status: 201, description: 'The passkey. The owner gets a mail.', schema: passkeySchema }],
+        refuses: [UnauthorizedError, PasskeyInvalidError, PasskeyTakenError, PasskeyLimitError],
+      },
+      before,
+      body: Joi.object<RegistrationBody>({ ...passkeyFields, name: passkeyName.optional(), refresh_token: keptRefreshToken }),
+      handle: async (req, res, { credential, challenge_token: challenge, name }) => {
+        const [claims, session] = [getAuth(req), sessionOf(req)]
+        const passkey = await registerPasskey(ctx, {
+          userId: claims.sub,
+          session,
+          credential,
+          challenge,
+          name,
+          check: (ctx, user) => refuseSupersededToken(ctx, { claims, session }, user),
+          locale: localeOf(ctx, req),
+        })
+        noteOutcome(res, passkey)
+        sendJson(res, 201, passkeyBody(passkey))
+      },
+    }),
+  ]
+}
+
+function ownPasskeyRoutes(ctx: AuthContext, guards: Guards): Route[] {
+  const signedIn = [routeBudget(ctx, 'passkeys'), guards.requireAuth()]
+  const changing = [...signedIn, sameSiteWhenByCookie(ctx)]
+  return [
+    {
+      method: 'GET',
+      path: '/passkeys',
+      describes: {
+        summary: 'The passkeys of the account',
+        answers: [{ status: 200, description: 'The oldest first.', schema: { type: 'array', items: passkeySchema } }],
+        refuses: [TooManyRequestsError],
+      },
+      before: [...signedIn, aliveSession(ctx)],
+      handle: async (req, res) => {
+        const passkeys = await listPasskeys(ctx, getAuth(req).sub)
+        noteOutcome(res, passkeys)
+        sendJson(res, 200, passkeys.map(passkeyBody))
+      },
+    },
+    withBody({
+      method: 'PATCH',
+      path: '/passkeys/:id',
+      describes: {
+        summary: 'Give a passkey another name',
+        answers: [{ status: 200, description: 'The passkey.', schema: passkeySchema }],
+        refuses: [NotFoundError],
+      },
+      before: [...changing, aliveSession(ctx)],
+      body: Joi.object<{ name: string; refresh_token?: string }>({ name: passkeyName, refresh_token: keptRefreshToken }),
+      handle: async (req, res, { name }) => {
+        const passkey = await renamePasskey(ctx, getAuth(req).sub, String(req.params['id']), name)
+        noteOutcome(res, passkey)
+        sendJson(res, 200, passkeyBody(passkey))
+      },
+    }),
+    withBody({
+      method: 'DELETE',
+      path: '/passkeys/:id',
+      describes: {
+        summary: 'Remove a passkey from the account',
+        answers: [done],
+        refuses: [UnauthorizedError, NotFoundError, LastLoginMethodError, ...finalRefusals(ctx)],
+      },
+      before: [...changing, freshSession(ctx)],
+      body: finalBody<FinalFields & { refresh_token?: string }>(ctx, { refresh_token: keptRefreshToken }),
+      handle: async (req, res, body) => {
+        const [{ sub: userId }, session] = [getAuth(req), sessionOf(req)]
+        const isFinal = await acceptFinal(ctx, { userId, session }, body)
+        const locale = localeOf(ctx, req)
+        await removePasskey(ctx, userId, String(req.params['id']), { session, isFinal, locale })
+        sendEmpty(res)
+      },
+    }),
+  ]
+}

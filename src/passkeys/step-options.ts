@@ -1,0 +1,38 @@
+import type { AuthContext } from '../context'
+import { MfaNotEnrolledError, MfaTokenInvalidError } from '../errors'
+import { type Ceremony, type ChallengeOwner, issuePasskeyChallenge } from '../factor/passkey-challenge'
+import { passkeyToolsOf } from '../factor/prove-passkey'
+import { isStillMeant, readChallenge } from '../session/challenge'
+import type { SessionRecord } from '../store/auth-store'
+import type { PasskeyRequestOptions } from '../webauthn/ceremonies'
+import { descriptorOf, type PasskeyOptions } from './options'
+
+/**
+ * What a browser needs to take the second step of a login by a passkey of that account. Nothing is stored.
+ * @throws MfaTokenInvalidError, MfaNotEnrolledError (the account has no passkey)
+ */
+export async function passkeyStepOptions(ctx: AuthContext, mfaToken: string): Promise<PasskeyOptions<PasskeyRequestOptions>> {
+  const challenge = readChallenge(ctx, mfaToken)
+  const { userId, idHash } = challenge
+  if (!isStillMeant(ctx, challenge, await ctx.store.users.find(userId))) throw new MfaTokenInvalidError()
+  return optionsFor(ctx, 'step', { userId, boundTo: idHash })
+}
+
+/**
+ * The same to confirm a signed-in person, in this session alone.
+ * @throws MfaNotEnrolledError (the account has no passkey)
+ */
+export async function passkeyReauthenticationOptions(
+  ctx: AuthContext,
+  { userId, session }: { userId: string; session: Pick<SessionRecord, 'id'> | null },
+): Promise<PasskeyOptions<PasskeyRequestOptions>> {
+  return optionsFor(ctx, 'reauthenticate', { userId, boundTo: session?.id ?? null })
+}
+
+async function optionsFor(ctx: AuthContext, ceremony: Ceremony, owner: ChallengeOwner): Promise<PasskeyOptions<PasskeyRequestOptions>> {
+  const { webauthn, passkeys } = passkeyToolsOf(ctx)
+  const known = await passkeys.listForUser(owner.userId)
+  if (known.length === 0) throw new MfaNotEnrolledError()
+  const { challenge, token, seconds } = issuePasskeyChallenge(ctx, ceremony, owner)
+  return { options: webauthn.requestOptions({ challenge, seconds, allow: known.map(descriptorOf) }), challenge: token }
+}

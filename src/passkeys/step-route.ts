@@ -1,0 +1,36 @@
+import Joi from 'joi'
+import type { AuthContext } from '../context'
+import { MfaNotEnrolledError, MfaTokenInvalidError } from '../errors'
+import { routeBudget } from '../guards/route-budget'
+import { noteOutcome } from '../http/outcome'
+import { type Route, withBody } from '../http/routes'
+import { sendJson } from '../http/send'
+import { text } from '../http/validate'
+import { optionsBody, requestOptionsSchema } from './options'
+import { passkeyStepOptions } from './step-options'
+
+/** Begins the second step of a login by a passkey, in every delivery; `POST /mfa/verify` ends it. */
+export function passkeyStepRoute(ctx: AuthContext): Route {
+  return withBody({
+    method: 'POST',
+    path: '/mfa/passkey/options',
+    describes: {
+      summary: 'What a browser needs to finish a login by a passkey',
+      answers: [
+        {
+          status: 200,
+          description: 'For `navigator.credentials.get()`; good for 5 minutes, with this `mfa_token`. Nothing is stored.',
+          schema: requestOptionsSchema,
+        },
+      ],
+      refuses: [MfaTokenInvalidError, MfaNotEnrolledError],
+    },
+    before: [routeBudget(ctx, 'mfa_passkey_options')],
+    body: Joi.object<{ mfa_token: string }>({ mfa_token: text(4096) }),
+    handle: async (_req, res, { mfa_token: mfaToken }) => {
+      const begun = await passkeyStepOptions(ctx, mfaToken)
+      noteOutcome(res, begun)
+      sendJson(res, 200, optionsBody(begun))
+    },
+  })
+}

@@ -1,0 +1,107 @@
+import { randomUUID } from 'node:crypto'
+import { type AuthContext, unitOfWork } from '../context'
+import type { KnownDevice } from '../device/known-device'
+import { EmailLinkForbiddenError, EmailLoginInvalidError, EmailNotVerifiedError, MfaRequiredError } from '../errors'
+import type { Locale } from '../http/locale'
+import { isCodeOf, mostTries } from '../mailbox/email-code'
+import { type AskedFrom, type IssuedEmailLogin, issueEmailLogin } from '../mailbox/issue-email-login'
+import { refusesEmailLink } from '../mailbox/refuses-email-link'
+import { mailCode, mayMail } from '../mailbox/send-mail'
+import { holdSession } from '../step-up/fresh-session'
+import { mailsCodes, needsFactor } from '../step-up/methods'
+import { requireProvenAddress } from '../step-up/require-proven-address'
+import type { EmailLoginRecord, EmailLoginStore, SessionRecord, UserRecord } from '../store/auth-store'
+
+/** Whose session a code confirms. */
+interface Asking {
+  readonly user: UserRecord
+  /** Null: the store keeps no sessions, so that no code can belong to one. */
+  readonly session: SessionRecord | null
+}
+
+interface CodeRequest extends AskedFrom {
+  readonly locale: Locale
+  /** The known device that asks; left out or null: none. */
+  readonly device?: KnownDevice | null
+}
+
+/** Eight digits, and when they end. */
+export interface IssuedCode {
+  readonly code: string
+  readonly expiresAt: Date
+}
+
+/**
+ * Mails a code that confirms this session and no other. It ends the one that was mailed for the session before.
+ * @returns null when the address gets no more mails now; then the earlier code stays
+ * @throws EmailNotVerifiedError; MfaRequiredError where only a second factor makes the session fresh; EmailLinkForbiddenError;
+ *   InvalidTokenError (the session has ended meanwhile)
+ */
+export async function requestConfirmationCode(
+  ctx: AuthContext,
+  { user, session }: Asking,
+  { locale, device = null, ...origin }: CodeRequest,
+): Promise<IssuedCode | null> {
+  await requireTakesCode(ctx, user)
+  if (!session || !(await mayMail(ctx, user, 'CONFIRMATION_CODE', { device }))) return null
+  const issued = await unitOfWork(ctx, (ctx) => replaceCode(ctx, { user, session }, { ...origin, isKnownDevice: device !== null }))
+  if (issued?.code == null) return null
+  mailCode(ctx, user, 'confirmation_code', issued, locale)
+  return { code: issued.code, expiresAt: issued.expiresAt }
+}
+
+async function requireTakesCode(ctx: AuthContext, user: UserRecord): Promise<void> {
+  if (!mailsCodes(ctx))
+    throw new Error('No code can be mailed that confirms a session: that takes a mailer, and a store with `sessions` and `emailLogins`.')
+  requireProvenAddress(ctx, user)
+  if (user.emailVerifiedAt === null) throw new EmailNotVerifiedError()
+  if (needsFactor(ctx, user)) throw new MfaRequiredError()
+  if (await refusesEmailLink(ctx, user)) throw new EmailLinkForbiddenError()
+}
+
+/** Null: the account has another address by now. */
+async function replaceCode(
+  ctx: AuthContext,
+  { user: { id: userId, email }, session }: { user: UserRecord; session: SessionRecord },
+  asked: AskedFrom & Pick<EmailLoginRecord, 'isKnownDevice'>,
+): Promise<IssuedEmailLogin | null> {
+  const locked = await ctx.store.users.lock(userId)
+  if (locked?.email !== email || locked.emailVerifiedAt === null) return null
+  await holdSession(ctx, session)
+  const emailLogins = codesOf(ctx)
+  for (const { id } of await openCodes(ctx, emailLogins, { email, sessionId: session.id })) await emailLogins.consume(id, ctx.now())
+  return issueEmailLogin(ctx, emailLogins, { ...asked, id: randomUUID(), email, returnTo: null, sessionId: session.id, carries: 'code' })
+}
+
+/**
+ * Looks at a typed code. The try is counted before the code is compared, and stays counted whatever else is wrong with the request.
+ * @returns what uses the code up, for the unit of work that makes the session fresh: of many at once, one gets past it
+ * @throws EmailLoginInvalidError
+ */
+export async function tryConfirmationCode(
+  ctx: AuthContext,
+  { user, session }: Asking,
+  typed: string,
+): Promise<(ctx: AuthContext) => Promise<void>> {
+  if (!session || !mailsCodes(ctx) || (await refusesEmailLink(ctx, user))) throw new EmailLoginInvalidError()
+  const emailLogins = codesOf(ctx)
+  const newest = (await openCodes(ctx, emailLogins, { email: user.email, sessionId: session.id })).at(-1)
+  const tried = newest ? await emailLogins.countTry(newest.id, mostTries, ctx.now()) : null
+  if (!tried || !isCodeOf(ctx, tried, typed)) throw new EmailLoginInvalidError()
+  return async (ctx) => {
+    if (!(await codesOf(ctx).consume(tried.id, ctx.now()))) throw new EmailLoginInvalidError()
+  }
+}
+
+async function openCodes(
+  ctx: AuthContext,
+  emailLogins: EmailLoginStore,
+  { email, sessionId }: { email: string; sessionId: string },
+): Promise<EmailLoginRecord[]> {
+  return (await emailLogins.listOpen(email, ctx.now())).filter((login) => login.sessionId === sessionId)
+}
+
+function codesOf({ store }: AuthContext): EmailLoginStore {
+  if (store.emailLogins) return store.emailLogins
+  throw new Error('The store has no `emailLogins`.')
+}

@@ -1,0 +1,179 @@
+import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto'
+import { type AuthenticatorFlags, attestationObject, authenticatorData, coseKey } from './authenticator-bytes'
+
+export type AuthenticatorAlgorithm = 'ES256' | 'EdDSA' | 'RS256'
+
+export interface VirtualAuthenticatorOptions {
+  /** Of the page that asks, such as `https://app.example.com`. */
+  origin: string
+  /** Default `ES256`, also where the options of a registration prefer another. */
+  algorithm?: AuthenticatorAlgorithm
+  /** The make, a UUID. Default zeros, as most say. */
+  aaguid?: string
+  /** True: counts its signatures, from 1. Default false: the counter stays 0, as of passkeys that are copied between devices. */
+  counts?: boolean
+  /** Whether its passkeys may be copied to other devices. Default true. */
+  isBackupEligible?: boolean
+  /** Whether they are. Default true. */
+  isBackedUp?: boolean
+}
+
+/** What an answer is to say instead of the truth. It is signed all the same, unless `signature` says otherwise. */
+export interface AuthenticatorLies {
+  origin?: string
+  /** Of the client data: `webauthn.create` or `webauthn.get`. */
+  type?: string
+  challenge?: string
+  rpId?: string
+  crossOrigin?: boolean
+  topOrigin?: string
+  isUserPresent?: boolean
+  isUserVerified?: boolean
+  isBackupEligible?: boolean
+  isBackedUp?: boolean
+  counter?: number
+  /** In base64url; null: none. */
+  userHandle?: string | null
+  /** In base64url, in the place of the right one. */
+  signature?: string
+}
+
+/** `RegistrationResponseJSON` of Web Authentication Level 3. */
+export interface VirtualRegistration {
+  id: string
+  rawId: string
+  type: 'public-key'
+  authenticatorAttachment: 'platform'
+  response: { clientDataJSON: string; attestationObject: string; transports: string[] }
+  clientExtensionResults: Record<string, never>
+}
+
+/** `AuthenticationResponseJSON` of Web Authentication Level 3. */
+export interface VirtualAssertion {
+  id: string
+  rawId: string
+  type: 'public-key'
+  authenticatorAttachment: 'platform'
+  response: { clientDataJSON: string; authenticatorData: string; signature: string; userHandle?: string }
+  clientExtensionResults: Record<string, never>
+}
+
+/** What is read of `POST /passkeys/register/options`. */
+export interface CreationRequest {
+  rp: { id: string }
+  user: { id: string }
+  challenge: string
+  excludeCredentials?: readonly { id: string }[]
+}
+
+/** What is read of the options of a login, a second step or a reauthentication. */
+export interface AssertionRequest {
+  rpId: string
+  challenge: string
+  allowCredentials?: readonly { id: string }[]
+}
+
+export interface VirtualAuthenticator {
+  /** The ids of its passkeys, oldest first. */
+  readonly credentialIds: readonly string[]
+  /** `navigator.credentials.create()`. @throws Error where one of the excluded credentials is its own */
+  create(options: CreationRequest, lies?: AuthenticatorLies): VirtualRegistration
+  /** `navigator.credentials.get()`, with its newest passkey that the options allow. @throws Error where it has none */
+  get(options: AssertionRequest, lies?: AuthenticatorLies): VirtualAssertion
+}
+
+interface Credential {
+  readonly id: string
+  readonly rpId: string
+  readonly userHandle: string
+  readonly privateKey: KeyObject
+  counter: number
+}
+
+/**
+ * An authenticator in memory, for tests without a browser: it makes passkeys and signs with them as the standard says, and lies where it is
+ * told to. Its user is always there, and always verified.
+ */
+export function virtualAuthenticator({
+  origin,
+  algorithm = 'ES256',
+  aaguid = '00000000-0000-0000-0000-000000000000',
+  counts = false,
+  isBackupEligible = true,
+  isBackedUp = isBackupEligible,
+}: VirtualAuthenticatorOptions): VirtualAuthenticator {
+  const credentials: Credential[] = []
+  const flagsOf = (lies: AuthenticatorLies): AuthenticatorFlags => ({
+    isUserPresent: lies.isUserPresent ?? true,
+    isUserVerified: lies.isUserVerified ?? true,
+    isBackupEligible: lies.isBackupEligible ?? isBackupEligible,
+    isBackedUp: lies.isBackedUp ?? isBackedUp,
+  })
+  return {
+    get credentialIds() {
+      return credentials.map(({ id }) => id)
+    },
+
+    create({ rp, user, challenge, excludeCredentials = [] }, lies = {}) {
+      if (excludeCredentials.some(({ id }) => credentials.some((known) => known.id === id)))
+        throw new Error('virtualAuthenticator: one of its passkeys is excluded, as the browser would say with an InvalidStateError.')
+      const { publicKey, privateKey } = newKeyPair(algorithm)
+      const credential = { id: base64url(randomBytes(32)), rpId: rp.id, userHandle: user.id, privateKey, counter: counts ? 1 : 0 }
+      credentials.push(credential)
+      const { id } = credential
+      const data = authenticatorData(lies.rpId ?? rp.id, flagsOf(lies), lies.counter ?? credential.counter, {
+        aaguid,
+        credentialId: Buffer.from(id, 'base64url'),
+        publicKey: coseKey(algorithm, publicKey),
+      })
+      const clientDataJSON = clientData('webauthn.create', origin, challenge, lies)
+      return answer(id, { clientDataJSON, attestationObject: base64url(attestationObject(data)), transports: ['internal', 'hybrid'] })
+    },
+
+    get({ rpId, challenge, allowCredentials }, lies = {}) {
+      const isAllowed = ({ id }: Credential) => allowCredentials === undefined || allowCredentials.some((allowed) => allowed.id === id)
+      const credential = credentials.findLast((known) => known.rpId === rpId && isAllowed(known))
+      if (!credential) throw new Error('virtualAuthenticator: it has no passkey that these options allow.')
+      if (counts) credential.counter += 1
+      const data = authenticatorData(lies.rpId ?? rpId, flagsOf(lies), lies.counter ?? credential.counter)
+      const clientDataJSON = clientData('webauthn.get', origin, challenge, lies)
+      const userHandle = lies.userHandle === undefined ? credential.userHandle : lies.userHandle
+      return answer(credential.id, {
+        clientDataJSON,
+        authenticatorData: base64url(data),
+        signature: lies.signature ?? signatureOf(algorithm, credential.privateKey, data, clientDataJSON),
+        ...(userHandle !== null && { userHandle }),
+      })
+    },
+  }
+}
+
+function answer<Response>(id: string, response: Response) {
+  return { id, rawId: id, type: 'public-key', authenticatorAttachment: 'platform', response, clientExtensionResults: {} } as const
+}
+
+function clientData(type: string, origin: string, challenge: string, lies: AuthenticatorLies): string {
+  const data = {
+    type: lies.type ?? type,
+    challenge: lies.challenge ?? challenge,
+    origin: lies.origin ?? origin,
+    crossOrigin: lies.crossOrigin ?? false,
+    ...(lies.topOrigin !== undefined && { topOrigin: lies.topOrigin }),
+  }
+  return base64url(Buffer.from(JSON.stringify(data)))
+}
+
+function newKeyPair(algorithm: AuthenticatorAlgorithm) {
+  if (algorithm === 'ES256') return generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  return algorithm === 'EdDSA' ? generateKeyPairSync('ed25519') : generateKeyPairSync('rsa', { modulusLength: 2048 })
+}
+
+/** Over the authenticator data and the hash of the client data (Web Authentication Level 3, section 6.3.3). */
+function signatureOf(algorithm: AuthenticatorAlgorithm, key: KeyObject, data: Buffer, clientDataJSON: string): string {
+  const hash = createHash('sha256').update(Buffer.from(clientDataJSON, 'base64url')).digest()
+  return base64url(sign(algorithm === 'EdDSA' ? null : 'sha256', Buffer.concat([data, hash]), key))
+}
+
+function base64url(bytes: Buffer): string {
+  return bytes.toString('base64url')
+}

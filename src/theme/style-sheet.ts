@@ -1,0 +1,106 @@
+import type { Accents } from './theme'
+
+/** Ours, and behind it the rules of the host. */
+export function styleSheet({ light, onLight, dark, onDark }: Accents, own: string): string {
+  return `:root{color-scheme:light dark;--paper:#ffffff;--ground:#f3f5f8;--ink:#18202b;--soft:#566172;--line:#dde2e9;--edge:#7d8797;--accent:${light};--on:${onLight};--bad:#a3222a;--badground:#fdf1f1;--good:#1b6b3a;--goodground:#eef8f1}
+@media (prefers-color-scheme:dark){:root{--paper:#171c23;--ground:#0e1217;--ink:#e9edf3;--soft:#a9b3c1;--line:#2c3440;--edge:#7a8799;--accent:${dark};--on:${onDark};--bad:#ffb0ae;--badground:#35191b;--good:#93dcae;--goodground:#14291c}}
+${rules}${own}`
+}
+
+const rules = `*,::before,::after{box-sizing:border-box}
+html{-webkit-text-size-adjust:100%;text-size-adjust:100%}
+body{margin:0;min-height:100vh;min-height:100dvh;display:flex;flex-direction:column;background:var(--ground);color:var(--ink);font:1rem/1.5 system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif;overflow-wrap:anywhere}
+.skip{position:absolute;left:-200rem}
+.skip:focus{left:1rem;top:1rem;padding:.5rem 1rem;background:var(--paper);border-radius:.5rem;z-index:1}
+.top{display:flex;align-items:center;justify-content:space-between;gap:1rem;padding:1rem 1.25rem;max-width:64rem;width:100%;margin:0 auto}
+.brand{display:inline-flex;align-items:center;gap:.65rem;min-height:2.75rem;font-weight:650;font-size:1.0625rem;letter-spacing:-.01em;color:var(--ink);text-decoration:none}
+.brand img{height:2rem;width:auto;max-width:10rem;display:block}
+.who{display:flex;align-items:center;gap:1rem;min-width:0;color:var(--soft);font-size:.9375rem}
+.who span{overflow:hidden;text-overflow:ellipsis;white-space:nowrap}
+main{width:100%;margin:0 auto;flex:1 0 auto}
+main:focus{outline:none}
+.single{max-width:28rem;padding:1rem 1rem 2.5rem;display:flex;flex-direction:column;justify-content:center}
+.card{background:var(--paper);border:1px solid var(--line);border-radius:1rem;padding:1.75rem 1.5rem}
+.area{max-width:64rem;padding:.5rem 1.25rem 3rem;display:grid;align-content:start;gap:1.25rem}
+.area>div>.card+.card{margin-top:1.25rem}
+h1{font-size:1.625rem;line-height:1.2;letter-spacing:-.015em;font-weight:680;margin:0 0 .5rem;text-wrap:balance}
+h2{font-size:1.125rem;line-height:1.3;letter-spacing:-.005em;font-weight:650;margin:0 0 .35rem}
+p{margin:0 0 1rem;text-wrap:pretty}
+.lead,.hint{color:var(--soft)}
+.hint{font-size:.9rem;margin:0 0 .4rem}
+.lead strong{color:var(--ink);font-weight:600}
+a{color:var(--accent);text-underline-offset:.18em;text-decoration-thickness:1px}
+a:hover{text-decoration-thickness:2px}
+:focus-visible{outline:3px solid var(--accent);outline-offset:2px;border-radius:.3rem}
+form{margin:1.25rem 0 0}
+.field{margin:0 0 1.1rem}
+label,legend{display:block;font-weight:600;font-size:.9375rem;margin:0 0 .35rem;padding:0}
+label small{font-weight:400;color:var(--soft);font-size:.875rem}
+input:not([type=checkbox]):not([type=radio]):not([type=hidden]),select{display:block;width:100%;min-height:2.875rem;font:inherit;padding:.55rem .8rem;color:var(--ink);background:var(--paper);border:1px solid var(--edge);border-radius:.55rem}
+input[readonly]{background:var(--ground);color:var(--soft)}
+input[aria-invalid=true]{border-color:var(--bad);box-shadow:0 0 0 1px var(--bad)}
+.secret{position:relative}
+.secret input{padding-right:5.5rem!important}
+.reveal{position:absolute;right:.3rem;top:50%;transform:translateY(-50%);width:auto;min-height:2.25rem;padding:0 .7rem;background:none;border:0;border-radius:.4rem;color:var(--accent);font:inherit;font-size:.9rem;font-weight:600;cursor:pointer}
+.reveal[aria-pressed=true]{text-decoration:line-through}
+.code input{font-variant-numeric:tabular-nums;letter-spacing:.12em}
+.check{display:flex;align-items:flex-start;gap:.6rem;margin:0 0 1.1rem}
+.check input{width:1.25rem;height:1.25rem;margin:.15rem 0 0;flex:none;accent-color:var(--accent)}
+.check label{font-weight:400;margin:0}
+.fault{display:flex;gap:.4rem;color:var(--bad);font-size:.9rem;font-weight:550;margin:.4rem 0 0}
+.problem,.notice{border-radius:.6rem;padding:.75rem .95rem;margin:1.1rem 0 0;border:1px solid;font-weight:550}
+.problem{color:var(--bad);background:var(--badground)}
+.notice{color:var(--good);background:var(--goodground);margin:0 0 1.1rem}
+.note{background:var(--ground);border:1px solid var(--line);border-radius:.6rem;padding:.75rem .95rem;margin:1.1rem 0 0}
+button,.button{display:flex;align-items:center;justify-content:center;gap:.6rem;width:100%;min-height:2.875rem;font:inherit;font-weight:620;text-align:center;text-decoration:none;padding:.55rem 1.1rem;border:1px solid transparent;border-radius:.55rem;background:var(--accent);color:var(--on);cursor:pointer}
+button:hover,.button:hover{filter:brightness(1.06)}
+.second{background:var(--paper);color:var(--ink);border-color:var(--edge);font-weight:560}
+.danger{background:var(--paper);color:var(--bad);border-color:var(--bad)}
+button+button,.button+.button,button+.button,.button+button{margin-top:.7rem}
+.plain{display:inline;width:auto;min-height:2.75rem;padding:0;background:none;border:0;color:var(--accent);font-weight:560;text-decoration:underline;text-underline-offset:.18em}
+.who form{margin:0}
+.or{display:flex;align-items:center;gap:.9rem;margin:1.4rem 0;color:var(--soft);font-size:.9rem}
+.or::before,.or::after{content:"";flex:1;border-top:1px solid var(--line)}
+.ways{display:grid;gap:.7rem}
+.ways .button,.ways form{margin:0}
+.links{display:flex;flex-wrap:wrap;gap:0 1.25rem}
+.links a{display:inline-flex;align-items:center;min-height:2.75rem}
+.beside{display:flex;justify-content:space-between;align-items:baseline;gap:1rem;flex-wrap:wrap}
+.after{margin:1.4rem 0 0;padding-top:1.2rem;border-top:1px solid var(--line);color:var(--soft)}
+h2:not(:first-child){margin-top:2rem}
+.card>.hint+.button{margin-top:.6rem}
+.below{margin:1.1rem 0 0}
+.card>:last-child,form>:last-child,main>:last-child{margin-bottom:0}
+nav.pages ul{list-style:none;margin:0;padding:0;display:flex;flex-wrap:wrap;gap:.3rem}
+nav.pages a{display:block;padding:.6rem .85rem;border-radius:.55rem;color:var(--soft);text-decoration:none;font-weight:560}
+nav.pages a:hover{color:var(--ink)}
+nav.pages a[aria-current]{background:var(--paper);color:var(--ink);box-shadow:inset 0 0 0 1px var(--line)}
+table{width:100%;border-collapse:collapse;margin:1rem 0 0}
+th{text-align:start;font-size:.875rem;font-weight:600;color:var(--soft);padding:.5rem .75rem .5rem 0}
+td{padding:.8rem .75rem .8rem 0;border-top:1px solid var(--line);vertical-align:top}
+td form{margin:0}
+td button,.row button,.row .button{width:auto;min-height:2.75rem;margin:0}
+.list{margin:0 0 .35rem;font-weight:600}
+ul.rows{list-style:none;margin:1rem 0 0;padding:0}
+.row{display:flex;flex-wrap:wrap;align-items:center;justify-content:space-between;gap:.75rem 1.25rem;border-top:1px solid var(--line);padding:1rem 0}
+.row:last-child{padding-bottom:0}
+.row>:first-child{flex:1 1 12rem;min-width:0;overflow-wrap:anywhere}
+.row form{margin:0}
+.row p{margin:0}
+.tag{display:inline-block;font-size:.8125rem;font-weight:600;color:var(--good);background:var(--goodground);border-radius:1rem;padding:.1rem .6rem}
+.tag.open{color:var(--bad);background:var(--badground)}
+.codes{list-style:none;margin:1rem 0;padding:1rem 1.1rem;background:var(--ground);border:1px solid var(--line);border-radius:.6rem;display:grid;grid-template-columns:repeat(auto-fill,minmax(10rem,1fr));gap:.45rem 1.25rem;font:.875rem/1.6 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace}
+.card>ul:not([class]){list-style:none;margin:1rem 0;padding:.75rem .95rem;background:var(--ground);border:1px solid var(--line);border-radius:.6rem}
+h1+.notice{margin-top:1rem}
+.key{font:1rem/1.6 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;user-select:all}
+.qr{display:block;width:13rem;max-width:100%;height:auto;margin:1rem 0;padding:.75rem;background:#fff;border:1px solid var(--line);border-radius:.6rem}
+.foot{display:flex;flex-wrap:wrap;justify-content:center;gap:.25rem 1.25rem;padding:0 1.25rem 1.5rem;font-size:.9rem;color:var(--soft)}
+.foot a,.foot span{color:var(--soft);display:inline-flex;align-items:center;min-height:2.75rem}
+.foot span{color:var(--ink);font-weight:600}
+[hidden]{display:none!important}
+@media (min-width:30rem){.card{padding:2.25rem 2.25rem}.area>div>form button,.area .card>form button:not(.reveal){width:auto}.area .card>.button,.area .card>button{display:inline-flex;width:auto}}
+@media (min-width:52rem){.area{grid-template-columns:13rem minmax(0,40rem);gap:2rem;padding-top:1rem}nav.pages ul{flex-direction:column}}
+@media (max-width:26rem){.who span{display:none}}
+@media (forced-colors:active){button,.button{border-color:ButtonBorder}}
+@media print{body{background:#fff}.top,.foot,nav.pages,form,button,.button,.problem,.notice{display:none!important}.card{border:0;padding:0}}
+`

@@ -1,0 +1,97 @@
+import { type Asset, assetOf } from './asset'
+import { contrastOf, enoughContrast, type HexColour, readableOn, readColour, textOn } from './contrast'
+import { pageScript } from './page-script'
+import { styleSheet } from './style-sheet'
+
+/** How the pages look like the host's product. */
+export interface ThemeOptions {
+  /** The product's name, at the top of every page and in its title. */
+  readonly name: string
+  /** A path of this site, a URL of the public origin, or `data:image/…`. */
+  readonly logoUrl?: string
+  /** Where the name at the top leads: https, mailto or a path. */
+  readonly homeUrl?: string
+  /** Where people get help: https, mailto or a path. */
+  readonly supportUrl?: string
+  /**
+   * A CSS hex colour for buttons and links, with 4.5:1 against white; the one of the dark theme is made from it. Or one for each, the dark
+   * one with 4.5:1 against `#171c23`.
+   */
+  readonly accent?: string | { readonly light: string; readonly dark: string }
+  /** Rules of your own, behind ours in the same style sheet. */
+  readonly css?: string
+  /** Origins that the pages may load from, besides their own. */
+  readonly csp?: PageSources
+}
+
+/** Origins by directive of the content security policy. */
+export interface PageSources {
+  readonly styleSrc?: readonly string[]
+  readonly scriptSrc?: readonly string[]
+  readonly imgSrc?: readonly string[]
+  readonly fontSrc?: readonly string[]
+  readonly connectSrc?: readonly string[]
+}
+
+/** What every page is dressed with. */
+export interface Theme {
+  /** Empty: the product has no name. */
+  readonly name: string
+  readonly logoUrl: string | null
+  readonly homeUrl: string | null
+  readonly supportUrl: string | null
+  readonly sources: PageSources
+  readonly style: Asset
+  readonly script: Asset
+}
+
+/** What the pages stand on in the two themes. */
+export const papers = { light: '#ffffff', dark: '#171c23' } as const
+
+const defaultAccent = '#1f5fbf'
+
+/** @param options checked before */
+export function createTheme(prefix: string, defaultName: string, options?: ThemeOptions): Theme {
+  const { name = defaultName, logoUrl, homeUrl, supportUrl, css = '', csp = {} } = options ?? {}
+  return Object.freeze({
+    name,
+    logoUrl: logoUrl ?? null,
+    homeUrl: homeUrl ?? null,
+    supportUrl: supportUrl ?? null,
+    sources: csp,
+    style: assetOf(prefix, 'css', 'text/css; charset=utf-8', styleSheet(accentsOf(options?.accent), css)),
+    script: assetOf(prefix, 'js', 'text/javascript; charset=utf-8', pageScript),
+  })
+}
+
+/** A colour and what is written on it, in both themes. */
+export interface Accents {
+  readonly light: HexColour
+  readonly onLight: HexColour
+  readonly dark: HexColour
+  readonly onDark: HexColour
+}
+
+function accentsOf(accent: ThemeOptions['accent'] = defaultAccent): Accents {
+  const [givenLight, givenDark] = typeof accent === 'string' ? [accent, null] : [accent.light, accent.dark]
+  const light = readColour(givenLight) ?? defaultAccent
+  const dark = givenDark === null ? readableOn(light, papers.dark, '#ffffff') : (readColour(givenDark) ?? light)
+  return { light, onLight: textOn(light), dark, onDark: textOn(dark) }
+}
+
+/** What is wrong with an accent, as the rest of a sentence; null: nothing. */
+export function accentFault(accent: unknown): string | null {
+  if (typeof accent === 'string') return colourFault('theme.accent', accent, 'light')
+  const { light, dark } = Object(accent) as { light?: unknown; dark?: unknown }
+  return colourFault('theme.accent.light', light, 'light') ?? colourFault('theme.accent.dark', dark, 'dark')
+}
+
+function colourFault(name: string, given: unknown, theme: 'light' | 'dark'): string | null {
+  const colour = readColour(given)
+  if (colour === null) return `${name} must be a CSS hex colour such as #1f5fbf`
+  const paper = papers[theme]
+  const ratio = contrastOf(colour, paper)
+  if (ratio >= enoughContrast) return null
+  const nearest = readableOn(colour, paper, theme === 'light' ? '#000000' : '#ffffff')
+  return `${name} has a contrast of ${ratio.toFixed(2)}:1 against the ${theme} theme's background ${paper}, and text needs ${enoughContrast}:1; the nearest colour that passes is ${nearest}`
+}

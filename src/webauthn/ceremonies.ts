@@ -1,0 +1,237 @@
+import type { Settings } from '../config/every-setting'
+import { isAtOrBelow } from '../config/web-address'
+import { decodeCbor } from './cbor'
+import { algorithms, isWholeSignature, newEs256Key, readCoseKey } from './cose-key'
+import { loadWebAuthnPackage, type WebAuthnPackage } from './package'
+import { readAttestation, type ShownAssertion } from './read-credential'
+
+/** One credential, as options name it. */
+export interface CredentialDescriptor {
+  readonly id: string
+  readonly type: 'public-key'
+  readonly transports?: readonly string[]
+}
+
+/** `PublicKeyCredentialCreationOptionsJSON` of Web Authentication Level 3, for `parseCreationOptionsFromJSON`. */
+export interface PasskeyCreationOptions {
+  /** The site: `webauthnRpId`, and the name that the browser shows. */
+  readonly rp: {
+    /** The domain that the passkey belongs to. */
+    readonly id: string
+    /** `webauthnRpName`. */
+    readonly name: string
+  }
+  /** The account, as the authenticator lists it. */
+  readonly user: {
+    /** The user handle, 32 bytes in base64url that tell nobody the id. */
+    readonly id: string
+    /** The address. */
+    readonly name: string
+    /** The person's name, else the address. */
+    readonly displayName: string
+  }
+  /** 32 random bytes, in base64url. */
+  readonly challenge: string
+  /** ES256, EdDSA, RS256. */
+  readonly pubKeyCredParams: readonly { readonly type: 'public-key'; readonly alg: number }[]
+  /** Milliseconds. */
+  readonly timeout: number
+  /** The passkeys that the account has. */
+  readonly excludeCredentials: readonly CredentialDescriptor[]
+  /** What an authenticator has to do. */
+  readonly authenticatorSelection: {
+    /** Keeps the passkey, so that it signs in without an address. */
+    readonly residentKey: 'required'
+    /** The same for authenticators of Level 1. */
+    readonly requireResidentKey: true
+    /** Asks its user for a fingerprint, a face or a PIN. */
+    readonly userVerification: 'required'
+  }
+  /** Who made it is not asked. */
+  readonly attestation: 'none'
+}
+
+/** `PublicKeyCredentialRequestOptionsJSON` of Web Authentication Level 3, for `parseRequestOptionsFromJSON`. */
+export interface PasskeyRequestOptions {
+  /** 32 random bytes, in base64url. */
+  readonly challenge: string
+  /** Milliseconds. */
+  readonly timeout: number
+  /** The domain that the passkey belongs to. */
+  readonly rpId: string
+  /** The authenticator asks its user for a fingerprint, a face or a PIN. */
+  readonly userVerification: 'required'
+  /** Left out: any passkey of this site. */
+  readonly allowCredentials?: readonly CredentialDescriptor[]
+}
+
+/** What a good registration says of its credential. */
+export interface RegisteredCredential {
+  readonly credentialId: string
+  readonly publicKey: string
+  readonly signCount: number
+  readonly transports: readonly string[]
+  readonly isBackupEligible: boolean
+  readonly isBackedUp: boolean
+  readonly aaguid: string
+}
+
+/** What a credential was registered with. */
+export interface KnownCredential {
+  readonly publicKey: string
+  readonly isBackupEligible: boolean
+}
+
+/** What a good assertion says of its credential. */
+export interface AssertedCredential {
+  readonly signCount: number
+  readonly isBackedUp: boolean
+}
+
+/** The two ceremonies of Web Authentication for one relying party. */
+export interface WebAuthn {
+  creationOptions(about: {
+    challenge: string
+    seconds: number
+    user: PasskeyCreationOptions['user']
+    exclude: readonly CredentialDescriptor[]
+  }): PasskeyCreationOptions
+  requestOptions(about: { challenge: string; seconds: number; allow?: readonly CredentialDescriptor[] }): PasskeyRequestOptions
+  /** Null for whatever is not a new credential of this site for this challenge, whose user was verified. */
+  verifyRegistration(credential: unknown, challenge: string): Promise<RegisteredCredential | null>
+  /**
+   * Null for whatever is not signed by this credential, here and now, by a user who was verified. The counter is the caller's to compare.
+   * @param known null: nobody's; takes as long
+   */
+  verifyAssertion(shown: ShownAssertion, challenge: string, known: KnownCredential | null): Promise<AssertedCredential | null>
+}
+
+/**
+ * Loads the package that verifies, which nothing else in this library does.
+ * @throws ConfigurationError where it is not installed
+ */
+export function createWebAuthn(settings: Settings): WebAuthn {
+  const engine = loadWebAuthnPackage()
+  const site: Site = { engine, rpId: rpIdOf(settings), origins: originsOf(settings) }
+  const decoy = { publicKey: newEs256Key(), isBackupEligible: false }
+  const rp = { id: site.rpId, name: settings.webauthnRpName ?? settings.mfaIssuer ?? '' } // one of the two, as the settings were checked
+  return {
+    creationOptions: ({ challenge, seconds, user, exclude }) => ({
+      rp,
+      user,
+      challenge,
+      pubKeyCredParams: algorithms.map((alg) => ({ type: 'public-key', alg })),
+      timeout: seconds * 1000,
+      excludeCredentials: exclude,
+      authenticatorSelection: { residentKey: 'required', requireResidentKey: true, userVerification: 'required' },
+      attestation: 'none',
+    }),
+    requestOptions: ({ challenge, seconds, allow }) => ({
+      challenge,
+      timeout: seconds * 1000,
+      rpId: rp.id,
+      userVerification: 'required',
+      ...(allow && { allowCredentials: allow }),
+    }),
+    verifyRegistration: (credential, challenge) => orNull(() => verifyRegistration(site, credential, challenge)),
+    verifyAssertion: async (shown, challenge, known) => {
+      const asserted = await orNull(() => verifyAssertion(site, shown, challenge, known ?? decoy))
+      return known && asserted
+    },
+  }
+}
+
+interface Site {
+  readonly engine: WebAuthnPackage
+  readonly rpId: string
+  readonly origins: string[]
+}
+
+function rpIdOf({ webauthnRpId, publicUrl }: Settings): string {
+  return webauthnRpId ?? new URL(publicUrl).hostname
+}
+
+function originsOf(settings: Settings): string[] {
+  const { publicUrl, trustedOrigins, webauthnOrigins } = settings
+  const trusted = trustedOrigins.filter((origin) => isAtOrBelow(new URL(origin).hostname, rpIdOf(settings)))
+  return [...new Set([publicUrl, ...trusted, ...webauthnOrigins])]
+}
+
+/** The package throws where an answer is wrong, and says why to nobody else. */
+async function orNull<T>(verify: () => Promise<T | null>): Promise<T | null> {
+  try {
+    return await verify()
+  } catch {
+    return null
+  }
+}
+
+async function verifyRegistration(
+  { engine, rpId, origins }: Site,
+  credential: unknown,
+  challenge: string,
+): Promise<RegisteredCredential | null> {
+  const shown = readAttestation(credential)
+  if (!shown || isEmbedded(shown.clientDataJSON) || !isUnattested(shown.attestationObject)) return null
+  const { id, clientDataJSON, attestationObject, transports } = shown
+  const { verified, registrationInfo: found } = await engine.verifyRegistrationResponse({
+    response: { id, rawId: id, type: 'public-key', response: { clientDataJSON, attestationObject }, clientExtensionResults: {} },
+    expectedChallenge: challenge,
+    expectedOrigin: origins,
+    expectedRPID: rpId,
+    requireUserPresence: true,
+    requireUserVerification: true,
+    supportedAlgorithmIDs: [...algorithms],
+  })
+  if (!verified || !found || found.credential.id !== id) return null
+  const publicKey = Buffer.from(found.credential.publicKey)
+  if (!readCoseKey(publicKey)) return null
+  return {
+    credentialId: id,
+    publicKey: publicKey.toString('base64url'),
+    signCount: found.credential.counter,
+    transports,
+    isBackupEligible: found.credentialDeviceType === 'multiDevice',
+    isBackedUp: found.credentialBackedUp,
+    aaguid: found.aaguid,
+  }
+}
+
+async function verifyAssertion(
+  { engine, rpId, origins }: Site,
+  { id, clientDataJSON, authenticatorData, signature }: ShownAssertion,
+  challenge: string,
+  known: KnownCredential,
+): Promise<AssertedCredential | null> {
+  const publicKey = Buffer.from(known.publicKey, 'base64url')
+  if (isEmbedded(clientDataJSON) || !isWholeSignature(publicKey, Buffer.from(signature, 'base64url'))) return null
+  const { verified, authenticationInfo: found } = await engine.verifyAuthenticationResponse({
+    response: { id, rawId: id, type: 'public-key', response: { clientDataJSON, authenticatorData, signature }, clientExtensionResults: {} },
+    expectedChallenge: challenge,
+    expectedOrigin: origins,
+    expectedRPID: rpId,
+    requireUserVerification: true,
+    // The package compares counters before it looks at the signature. They are compared afterwards, so that nobody else reports a copy.
+    credential: { id, publicKey, counter: -1 },
+  })
+  const isEligible = found.credentialDeviceType === 'multiDevice'
+  if (!verified || isEligible !== known.isBackupEligible) return null
+  return { signCount: found.newCounter, isBackedUp: found.credentialBackedUp }
+}
+
+/** In a frame of another site. The package lets it pass where the browser does not name that site. */
+function isEmbedded(clientDataJSON: string): boolean {
+  const { crossOrigin, topOrigin } = JSON.parse(Buffer.from(clientDataJSON, 'base64url').toString('utf8')) as Record<string, unknown>
+  return (crossOrigin !== undefined && crossOrigin !== false) || topOrigin !== undefined
+}
+
+/**
+ * Nothing but what was asked for: no attestation, or the key's own signature. Certificates would have to be parsed, and may name addresses
+ * to be fetched.
+ */
+function isUnattested(attestationObject: string): boolean {
+  const decoded = decodeCbor(Buffer.from(attestationObject, 'base64url'))
+  if (!(decoded instanceof Map) || decoded.size !== 3) return false
+  const [format, statement] = [decoded.get('fmt'), decoded.get('attStmt')]
+  return statement instanceof Map && (format === 'none' || (format === 'packed' && !statement.has('x5c')))
+}

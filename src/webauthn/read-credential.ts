@@ -1,0 +1,62 @@
+/** What an authenticator signed, as a browser sends it (`PublicKeyCredential.toJSON()`), and nothing else of it. Bytes are base64url. */
+export interface ShownAssertion {
+  readonly id: string
+  readonly clientDataJSON: string
+  readonly authenticatorData: string
+  readonly signature: string
+  readonly userHandle: string | null
+}
+
+/** A new credential, as a browser sends it. */
+export interface ShownAttestation {
+  readonly id: string
+  readonly clientDataJSON: string
+  readonly attestationObject: string
+  readonly transports: readonly string[]
+}
+
+/** Characters of base64url: of a credential's id 512 bytes; of the others far more than any authenticator writes. */
+const most = { id: 683, clientData: 4_096, authenticatorData: 2_048, signature: 2_048, userHandle: 88, attestation: 12_288 }
+
+/** Web Authentication Level 3, section 5.8.4; others are left out. */
+const transportNames: ReadonlySet<unknown> = new Set(['ble', 'cable', 'hybrid', 'internal', 'nfc', 'smart-card', 'usb'])
+
+/** Null for whatever has not the shape of an assertion. */
+export function readAssertion(credential: unknown): ShownAssertion | null {
+  const read = readCommon(credential)
+  if (!read) return null
+  const { id, clientDataJSON, response } = read
+  const { authenticatorData, signature, userHandle } = response
+  if (!isBytes(authenticatorData, most.authenticatorData) || !isBytes(signature, most.signature)) return null
+  if (userHandle === undefined || userHandle === null) return { id, clientDataJSON, authenticatorData, signature, userHandle: null }
+  return isBytes(userHandle, most.userHandle) ? { id, clientDataJSON, authenticatorData, signature, userHandle } : null
+}
+
+/** Null for whatever has not the shape of an attestation. */
+export function readAttestation(credential: unknown): ShownAttestation | null {
+  const read = readCommon(credential)
+  if (!read) return null
+  const { id, clientDataJSON, response } = read
+  const { attestationObject, transports } = response
+  if (!isBytes(attestationObject, most.attestation)) return null
+  const known = Array.isArray(transports) ? transports.filter((name) => transportNames.has(name)) : []
+  return { id, clientDataJSON, attestationObject, transports: [...new Set(known)].sort() }
+}
+
+function readCommon(credential: unknown): { id: string; clientDataJSON: string; response: Record<string, unknown> } | null {
+  const { id, rawId, type, response } = fieldsOf(credential)
+  if (!isBytes(id, most.id) || rawId !== id || type !== 'public-key') return null
+  const fields = fieldsOf(response)
+  const { clientDataJSON } = fields
+  return isBytes(clientDataJSON, most.clientData) ? { id, clientDataJSON, response: fields } : null
+}
+
+function fieldsOf(value: unknown): Record<string, unknown> {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
+}
+
+/** One value has one text: spare bits of the last character are 0 (RFC 4648 section 3.5). */
+function isBytes(value: unknown, longest: number): value is string {
+  if (typeof value !== 'string' || value.length === 0 || value.length > longest) return false
+  return Buffer.from(value, 'base64url').toString('base64url') === value
+}

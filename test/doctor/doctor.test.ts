@@ -1,0 +1,274 @@
+import { generateKeyPairSync } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import express from 'express'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import {
+  type AuthRouterOptions,
+  createAuthRouter,
+  createAuthTables,
+  createKnexStore,
+  type DoctorOptions,
+  type DoctorReport,
+  OidcClient,
+} from '../../src'
+import { checks } from '../../src/doctor/examine'
+import { memoryCounters } from '../../src/throttle/memory-counters'
+import { databases, type OpenDatabase } from '../support/databases'
+import { logTap } from '../support/log-tap'
+
+const secret = 'kJ7-Vb2x_Zq81LpTnYw4RsCd5GfHm0aE3uIoX9vQ6tN'
+const mailer = { send: async () => {}, verify: async () => {} }
+const healthySettings = { jwtSecret: secret, publicUrl: 'https://app.example.com', backendLinks: true }
+const app = express().set('trust proxy', 'loopback')
+
+type Changes = Partial<Omit<AuthRouterOptions, 'settings'>> & { settings?: Partial<AuthRouterOptions['settings']>; about?: DoctorOptions }
+
+const provider = (changes: object = {}) =>
+  new OidcClient({
+    providerName: 'corp',
+    clientId: 'id',
+    clientSecret: 'secret',
+    issuer: 'https://id.example.com',
+    authorizeUrl: 'https://id.example.com/authorize',
+    tokenUrl: 'https://id.example.com/token',
+    jwksUri: 'https://id.example.com/keys',
+    ...changes,
+  })
+
+let db: OpenDatabase
+
+beforeAll(async () => {
+  const [database] = await databases()
+  if (!database) throw new Error('no database')
+  db = await database.open()
+  await createAuthTables(db.knex)
+})
+
+afterAll(() => db.close())
+
+async function examined({ settings, about = { app }, ...options }: Changes = {}): Promise<DoctorReport> {
+  const auth = createAuthRouter({
+    settings: { ...healthySettings, ...settings },
+    store: createKnexStore({ knex: db.knex }),
+    environment: 'development',
+    mailer,
+    logger: logTap(),
+    ...options,
+  })
+  return auth.doctor(about)
+}
+
+// NODE_ENV of the tests is `test`; the rules of production are asked for by option.
+const inProduction = { environment: 'production' } as const
+const social = { oauthEnabled: true }
+const signingKey = (kid: string) => ({
+  kid,
+  alg: 'ES256' as const,
+  privateKey: generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
+})
+
+const templates = {
+  activationUrlTemplate: 'https://app.example.com/a?t={token}',
+  passwordResetUrlTemplate: 'https://app.example.com/r?t={token}',
+  emailVerificationUrlTemplate: 'https://app.example.com/v?t={token}',
+  emailChangeUrlTemplate: 'https://app.example.com/c?t={token}',
+}
+
+/** What makes exactly one check find something. */
+const illnesses: Readonly<Record<string, Changes>> = {
+  'secret-guessable': { settings: { jwtSecret: 'the quick brown fox jumps over the lazy dog at noon' } },
+  'secret-reused': {
+    settings: {
+      jwtSecret: Buffer.alloc(32, secret).toString('base64'),
+      mfaEnabled: true,
+      mfaIssuer: 'App',
+      mfaSecretKey: Buffer.alloc(32, secret).toString('base64'),
+    },
+  },
+  'secret-rotation': { settings: { jwtSecret: [secret, `${secret}1`, `${secret}2`] } },
+  'mfa-secret-plain': { settings: { mfaEnabled: true, mfaIssuer: 'App' } },
+  'signing-keys-left': { settings: { jwtKeys: ['1', '2', '3', '4'].map(signingKey) } },
+  'tables-unchecked': { checkTables: false },
+  'database-clock': { now: () => new Date(Date.now() + 30_000) },
+  'mail-links-in-bodies': { settings: { returnTokenInResponse: true } },
+  'mail-handshake': { mailer: { ...mailer, verify: () => Promise.reject(new Error('535 refused')) } },
+  'mail-undo': {
+    settings: { publicUrl: '', backendLinks: false, ...templates },
+  },
+  'public-url': { settings: { publicUrl: '', backendLinks: false, ...templates, undoUrlTemplate: 'https://app.example.com/u?t={token}' } },
+  environment: { environment: 'development' },
+  'cookie-secure': { settings: { tokenDelivery: 'cookie', cookieSecure: false } },
+  'cookie-domain': { settings: { tokenDelivery: 'cookie', cookieDomain: 'other.example' } },
+  'cookie-samesite': { settings: { tokenDelivery: 'cookie', cookieSamesite: 'none' } },
+  'proxy-untrusted': { about: { app: express() } },
+  'proxy-everyone': { about: { app: express().set('trust proxy', true) } },
+  'timing-grid': { ...inProduction, settings: { timingGridMilliseconds: 0 } },
+  'counters-shared': { about: { app, processes: 2 } },
+  'counters-answer': { throttle: { counters: { ...memoryCounters({}), increment: () => Promise.reject(new Error('ECONNREFUSED')) } } },
+  'limits-off': { throttle: { mfa: false } },
+  'provider-discovery': {
+    settings: social,
+    providers: { corp: Object.assign(provider(), { prepare: () => Promise.reject(new Error('ENOTFOUND')) }) },
+  },
+  'provider-redirect-uri': { settings: social, providers: { corp: provider({ redirectUri: 'https://app.example.com/elsewhere' }) } },
+  'provider-name': { settings: social, providers: { other: provider() } },
+  'provider-profile': { settings: social, providers: { corp: provider({ scopes: ['email'] }) } },
+  'provider-off': { settings: { oauthEnabled: false }, providers: { corp: provider() } },
+  'no-login': { settings: { localAccountsEnabled: false } },
+  'linking-unproven': { settings: { ...social, autoActivate: true, oauthLinkByVerifiedEmail: true }, providers: { corp: provider() } },
+  'password-length': { settings: { passwordMinLength: 8 } },
+  'access-token-lifetime': { settings: { accessTokenTtlSeconds: 7_200 } },
+  'session-lifetime': { settings: { refreshFamilyTtlSeconds: 400 * 86_400 } },
+  'fresh-session-lifetime': { settings: { freshSessionSeconds: 7_200 } },
+  'reset-link-lifetime': { settings: { passwordResetTtlSeconds: 86_400 } },
+  'options-without-effect': { issueMfaToken: () => {} },
+}
+
+test('a healthy app has no finding, in development and in production', async () => {
+  for (const changes of [{}, { ...inProduction }, { settings: social, providers: { corp: provider() } }]) {
+    const { ok, findings } = await examined(changes)
+    expect({ ok, findings: findings.filter(({ check }) => check !== 'environment') }).toEqual({ ok: true, findings: [] })
+  }
+})
+
+describe('each check finds what it is there for, and nothing else does', () => {
+  test.each(Object.entries(illnesses))('%s', async (name, changes) => {
+    const { findings } = await examined({ environment: 'test', ...changes })
+    const found = findings.filter(({ check }) => check === name)
+
+    expect(found).toHaveLength(1)
+    expect(findings.map(({ check }) => check).filter((check) => check !== name && !(together[name] ?? []).includes(check))).toEqual([])
+    for (const { what, why, fix } of found) for (const sentence of [what, why, fix]) expect(sentence.length).toBeGreaterThan(10)
+    expect(JSON.stringify(findings)).not.toContain(secret)
+  })
+})
+
+const together: Readonly<Record<string, readonly string[]>> = { 'mail-undo': ['public-url'] }
+
+describe('checks of the store', () => {
+  const store = (options: object) => createKnexStore({ knex: db.knex, ...options })
+  const found = async (changes: Changes) => (await examined({ environment: 'test', ...changes })).findings.map(({ check }) => check)
+
+  test('sessions-missing and proofs-missing, by what the tables lack', async () => {
+    expect(await found({ store: store({ sessions: false }) })).toEqual(['sessions-missing'])
+    expect(await found({ store: store({ users: { columns: { emailVerifiedAt: false } } }) })).toContain('proofs-missing')
+  })
+
+  test('database-in-memory, in production', async () => {
+    const memory = await sqlite({ memory: true })
+    expect(await found({ ...inProduction, store: createKnexStore({ knex: memory.knex }) })).toContain('database-in-memory')
+    expect(await found({ store: createKnexStore({ knex: memory.knex }) })).not.toContain('database-in-memory')
+    await memory.close()
+  })
+
+  test('database-writers, where SQLite has a pool', async () => {
+    const several = await sqlite({ pool: { min: 0, max: 2 } })
+    expect(await found({ store: createKnexStore({ knex: several.knex }) })).toEqual(['database-writers'])
+    await several.close()
+  })
+
+  test('tables, with the key of each fault, and whoever asks again after mending it is told that all is well', async () => {
+    const broken = await sqlite({})
+    await broken.knex.schema.alterTable('auth_users', (table) => table.renameColumn('name', 'called'))
+    const { findings, ok } = await examined({ environment: 'test', store: createKnexStore({ knex: broken.knex }) })
+    expect(ok).toBe(false)
+    expect(findings).toEqual([expect.objectContaining({ check: 'tables', level: 'error', what: expect.stringContaining('users.name') })])
+    await broken.knex.schema.alterTable('auth_users', (table) => table.renameColumn('called', 'name'))
+    expect(await found({ store: createKnexStore({ knex: broken.knex }) })).toEqual([])
+    await broken.close()
+  })
+
+  test('an adapter of the host is asked less, and that is said', async () => {
+    const { findings, skipped } = await examined({ environment: 'test', store: { ...store({}) } })
+    expect(findings).toEqual([])
+    expect(skipped.map(({ check }) => check)).toEqual(expect.arrayContaining(['tables', 'database-clock', 'database-pool']))
+  })
+})
+
+async function sqlite(options: object): Promise<OpenDatabase> {
+  const [database] = await databases()
+  if (!database) throw new Error('no database')
+  const opened = await database.open(options)
+  await createAuthTables(opened.knex)
+  return opened
+}
+
+describe.each(await databases())('on $name', ({ name, open }) => {
+  test('a healthy app is silent in under three seconds, and a pool of one is a finding', async () => {
+    const opened = await open()
+    await createAuthTables(opened.knex)
+    const begin = performance.now()
+    expect((await examined({ ...inProduction, store: createKnexStore({ knex: opened.knex }) })).findings).toEqual([])
+    expect(performance.now() - begin).toBeLessThan(3_000)
+    await opened.close()
+    if (name === 'sqlite') return
+    const single = await open({ pool: { min: 0, max: 1 } })
+    await createAuthTables(single.knex)
+    const { findings } = await examined({ environment: 'test', store: createKnexStore({ knex: single.knex }) })
+    expect(findings.map(({ check }) => check)).toEqual(['database-pool'])
+    await single.close()
+  })
+})
+
+test('a clock that is a minute off is an error, not a warning', async () => {
+  const { findings } = await examined({ environment: 'test', now: () => new Date(Date.now() - 90_000) })
+  expect(findings).toEqual([expect.objectContaining({ check: 'database-clock', level: 'error' })])
+})
+
+test('what hangs is told within five seconds, and a check that fails stops no other', async () => {
+  const begin = performance.now()
+  const never = new Promise<never>(() => {})
+  const hanging = { ...memoryCounters({}), increment: () => never }
+  const { findings, skipped } = await examined({
+    environment: 'test',
+    mailer: { ...mailer, verify: () => never },
+    throttle: { counters: hanging },
+  })
+  expect(performance.now() - begin).toBeLessThan(6_000)
+  expect(findings).toEqual([expect.objectContaining({ check: 'mail-handshake', what: expect.stringContaining('4 seconds') })])
+  expect(skipped).toContainEqual({ check: 'counters-answer', why: expect.stringContaining('5 seconds') })
+}, 20_000)
+
+test('an error of another package is told by its code alone: its message may hold a password', async () => {
+  const refused = () => Promise.reject(Object.assign(new Error('login failed for app with hunter2'), { code: 'EAUTH' }))
+  const report = await examined({
+    environment: 'test',
+    settings: social,
+    mailer: { ...mailer, verify: refused },
+    throttle: { counters: { ...memoryCounters({}), increment: refused } },
+    providers: { corp: Object.assign(provider(), { prepare: refused }) },
+  })
+  expect(report.findings.map(({ check, what }) => [check, what.includes('EAUTH')])).toEqual([
+    ['mail-handshake', true],
+    ['counters-answer', true],
+    ['provider-discovery', true],
+  ])
+  expect(JSON.stringify(report)).not.toContain('hunter2')
+}, 20_000)
+
+test('without the app, without verify() and without shared counters the checks of these are skipped, and say so', async () => {
+  const { findings, skipped } = await examined({ environment: 'test', about: {}, mailer: { send: mailer.send } })
+  expect(findings).toEqual([])
+  expect(skipped.map(({ check }) => check).sort()).toEqual(['counters-answer', 'mail-handshake', 'proxy-everyone', 'proxy-untrusted'])
+})
+
+test('docs/doctor.md names every check, and no other', () => {
+  const page = readFileSync(join(import.meta.dirname, '../../docs/doctor.md'), 'utf8')
+  const named = [...page.matchAll(/^\| `([a-z][a-z-]+)` \|/gm)].map(([, name]) => name)
+  expect(named).toEqual([...checks.map(({ name }) => name), 'boot', 'peers', 'env-file-tracked'])
+})
+
+test('every check is broken by a test of this file', () => {
+  const broken = [
+    ...Object.keys(illnesses),
+    'tables',
+    'database-pool',
+    'database-in-memory',
+    'database-writers',
+    'sessions-missing',
+    'proofs-missing',
+  ]
+  expect(checks.length).toBeGreaterThanOrEqual(30)
+  expect(broken.sort()).toEqual(checks.map(({ name }) => name).sort())
+})

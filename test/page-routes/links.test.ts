@@ -1,0 +1,132 @@
+import { describe, expect, test } from 'vitest'
+import { type LocalHost, newAddress, otherPassword, password, signedIn } from '../local/people'
+import { enrolled, mfaSettings } from '../mfa/people'
+import type { Browser } from '../support/app'
+import { databases } from '../support/databases'
+import { faultOf, noticeOf, onPages, sendForm, signInByPage } from './people'
+
+const [database] = await databases()
+if (!database) throw new Error('no database')
+const { start } = onPages(database)
+
+const pathOf = (url: string | null) => new URL(String(url)).pathname
+/** The links of this file's hosts are those of the pages. */
+const settings = {
+  publicUrl: 'https://app.example.test',
+  activationUrlTemplate: null,
+  passwordResetUrlTemplate: null,
+  emailVerificationUrlTemplate: null,
+  emailChangeUrlTemplate: null,
+}
+
+async function signUp(host: LocalHost, browser: Browser, returnTo?: string) {
+  const email = newAddress()
+  const sent = await sendForm(browser, '/auth/signup', { email, password, ...(returnTo && { return_to: returnTo }) })
+  expect(sent.status).toBe(303)
+  return { email, link: pathOf((await host.mails.next({ kind: 'activation', to: email })).url) }
+}
+
+async function resetLinkOf(host: LocalHost, email: string) {
+  await sendForm(host.browser(), '/auth/forgot-password', { email })
+  return pathOf((await host.mails.next({ kind: 'password_reset', to: email })).url)
+}
+
+describe.each(['cookie', 'both', 'session'] as const)('with the pages of the account area, delivery %s', (tokenDelivery) => {
+  test('the browser that signed up is in after activation, and goes on to where the person came from', async () => {
+    const host = await start({ settings: { ...settings, tokenDelivery } })
+    const browser = host.browser()
+    const { email, link } = await signUp(host, browser, '/orders?page=2')
+    const page = await browser.get(link)
+    expect([page.status, page.text.includes(`You sign in as ${email}.`)]).toEqual([200, true])
+    const done = await sendForm(browser, link)
+    expect([done.status, done.headers['location']]).toEqual([303, '/orders?page=2'])
+    expect((await browser.get('/auth/account')).text).toContain(email)
+  })
+
+  test('a reset signs in, and says that the password was changed', async () => {
+    const host = await start({ settings: { ...settings, tokenDelivery } })
+    const { email } = await signedIn(host)
+    const browser = host.browser()
+    const link = await resetLinkOf(host, email)
+    expect((await browser.get(link)).text).toContain(`You sign in as ${email}.`)
+    const done = await sendForm(browser, link, { new_password: otherPassword, confirm_password: otherPassword })
+    expect([done.status, done.headers['location']]).toEqual([303, '/auth/account'])
+    expect(noticeOf((await browser.get('/auth/account')).text)).toContain('Your password was changed.')
+    expect((await sendForm(browser, link, { new_password: otherPassword, confirm_password: otherPassword })).status).toBe(400)
+  })
+})
+
+describe('with the pages of the account area', () => {
+  test('another browser is in with the password, and not without; it ends at the account', async () => {
+    const host = await start({ settings: { ...settings, activationBinding: 'strict' } })
+    const { link } = await signUp(host, host.browser(), '/orders')
+    const other = host.browser()
+    const wrong = await sendForm(other, link, { password: 'not this one' })
+    expect([wrong.status, faultOf(wrong.text, 'password')]).toEqual([400, 'This password is not right.'])
+    const right = await sendForm(other, link, { password })
+    expect([right.status, right.headers['location']]).toEqual([303, '/auth/account'])
+
+    const second = await signUp(host, host.browser())
+    const stranger = host.browser()
+    const forgot = await sendForm(stranger, second.link, { forgot: '1' })
+    expect([forgot.status, String(forgot.headers['location']).startsWith('/auth/password-reset/')]).toEqual([303, true])
+    expect(forgot.headers['set-cookie']).toBeUndefined()
+  })
+
+  test('a click in another browser activates, and signs nobody in', async () => {
+    const host = await start({ settings })
+    const { email, link } = await signUp(host, host.browser())
+    const other = host.browser()
+    expect((await other.get(link)).text).not.toContain('You sign in as')
+    const done = await sendForm(other, link)
+    expect([done.status, done.text.includes('Your account is active'), done.headers['set-cookie']]).toEqual([200, true, undefined])
+    expect(done.text).toContain('href="/auth/login"')
+    expect((await signInByPage(other, { email, password })).status).toBe(303)
+  })
+
+  test('a form of another site spends no link and signs nobody in', async () => {
+    const host = await start({ settings })
+    const browser = host.browser()
+    const { link } = await signUp(host, browser)
+    const { email } = await signedIn(host)
+    for (const path of [link, await resetLinkOf(host, email)]) {
+      const fields = { new_password: otherPassword, confirm_password: otherPassword }
+      const foreign = await browser.post(path).set('Origin', 'https://elsewhere.example').type('form').send(fields)
+      expect([foreign.status, foreign.headers['set-cookie']]).toEqual([403, undefined])
+      expect((await sendForm(browser, path, fields)).status).toBe(303)
+    }
+  })
+
+  test('whom the link replaces in this browser is named', async () => {
+    const host = await start({ settings })
+    const [ana, bob] = [await signedIn(host), await signedIn(host)]
+    const browser = host.browser()
+    await signInByPage(browser, { email: ana.email, password })
+    const page = await browser.get(await resetLinkOf(host, bob.email))
+    expect(page.text).toContain(`You are signed in as ${ana.email}, and will be signed out.`)
+  })
+
+  test('a second factor is asked for after a reset', async () => {
+    const host = await start({ settings: { ...settings, ...mfaSettings } })
+    const person = await enrolled(host)
+    const browser = host.browser()
+    const done = await sendForm(browser, await resetLinkOf(host, person.email), {
+      new_password: otherPassword,
+      confirm_password: otherPassword,
+    })
+    expect([done.status, done.headers['location']]).toEqual([303, '/auth/mfa'])
+    expect((await sendForm(browser, '/auth/mfa', { code: person.app.nextCode() })).headers['location']).toBe('/auth/account')
+  })
+
+  test('these pages are dressed like the others; what they load is not told where they are', async () => {
+    const host = await start({ settings })
+    const browser = host.browser()
+    const { link } = await signUp(host, browser)
+    const { text, headers } = await browser.get(link)
+    expect(headers['referrer-policy']).toBe('same-origin')
+    expect(text).not.toContain(String(link.split('/').at(-1)))
+    const loaded = [...text.matchAll(/<(?:link rel="stylesheet"|script|a [^>]*href="\?)[^>]*>/g)].map(([tag]) => tag)
+    expect(loaded).toHaveLength(3)
+    for (const tag of loaded) expect(tag).toContain('referrerpolicy="no-referrer"')
+  })
+})

@@ -1,0 +1,45 @@
+import { describe, expect, test } from 'vitest'
+import { bearerOf, isAlive, mailsTo, post, settled } from '../local/people'
+import { enrolled } from '../mfa/people'
+import { databases } from '../support/databases'
+import { codeOf, logIn, onPasskeys, ownerWithFactor, passkeyOwner, passkeySettings, rejected, withFactors } from './people'
+
+describe.each(await databases())('an administrator resets the factors of an account, on $name', (database) => {
+  const { start } = onPasskeys(database)
+
+  test('passkeys stay, unless they are asked for; then each is gone, the sessions end, and the owner is told', async () => {
+    const host = await start({ settings: withFactors })
+    const [admin, owner] = [await enrolled(host, { isAdmin: true }), await ownerWithFactor(host)]
+    const reset = (body: object) => post(host, `/admin/users/${owner.userId}/reset-mfa`, body, bearerOf(admin))
+    const removed: unknown[] = []
+    host.auth.events.on('passkey.removed', (payload) => removed.push(payload))
+
+    expect((await reset({})).status).toBe(204)
+    const login = await logIn(host, owner.authenticator)
+    expect([login.status, removed]).toEqual([200, []])
+
+    expect(codeOf(await reset({ passkeys: 'yes' }))).toEqual([422, 'VALIDATION_ERROR'])
+    const mails = mailsTo(host, owner.email).length
+    expect((await reset({ passkeys: true })).status).toBe(204)
+    expect(codeOf(await logIn(host, owner.authenticator))).toEqual(rejected)
+    expect(await isAlive(host, login.body.refresh_token)).toBe(false)
+    expect(removed).toEqual([{ userId: owner.userId, passkeyId: owner.passkeyId }])
+    expect((await reset({ passkeys: true })).status).toBe(204) // nothing is left to take off
+    await settled(host)
+    expect(mailsTo(host, owner.email).length - mails).toBe(1)
+  })
+
+  test('the host does the same by its service; without the setting there is nothing to remove', async () => {
+    const host = await start()
+    const owner = await passkeyOwner(host)
+    await host.auth.service.resetMfa(owner.userId)
+    expect((await logIn(host, owner.authenticator)).status).toBe(200)
+    await host.auth.service.resetMfa(owner.userId, undefined, { passkeys: true })
+    expect(await host.auth.service.listPasskeys(owner.userId)).toEqual([])
+
+    const off = await start({ settings: { ...passkeySettings, passkeysEnabled: false } })
+    const another = await passkeyOwner(host)
+    await off.auth.service.resetMfa(another.userId, undefined, { passkeys: true })
+    expect(await host.auth.service.listPasskeys(another.userId)).toHaveLength(1)
+  })
+})
