@@ -87,7 +87,7 @@ describe('from JWTs of your own', () => {
       .post('/auth/email-change/request')
       .set({ authorization: `Bearer ${refreshed.access_token}` })
       .send({ new_email: 'new@example.com', current_password: ada.password })
-    expect(change.body.code).toBe('REAUTHENTICATION_REQUIRED')
+    expect(change).toMatchObject({ status: 403, body: { code: 'REAUTHENTICATION_REQUIRED' } })
     expect([(await exchange(token)).status, (await who(token)).status]).toEqual([401, 401])
   })
 
