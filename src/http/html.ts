@@ -20,7 +20,9 @@ type Part = Html | string | number | null | readonly (Html | string)[]
  * `null` is nothing. Always quote attributes.
  */
 export function html(literals: TemplateStringsArray, ...values: readonly Part[]): Html {
-  return new Html(literals.map((literal, index) => literal + (index < values.length ? markupOf(values[index] ?? null) : '')).join(''))
+  let [markup = '', ...rest] = literals
+  for (const [index, literal] of rest.entries()) markup += markupOf(values[index] ?? null) + literal
+  return new Html(markup)
 }
 
 function markupOf(value: Part): string {
