@@ -45,7 +45,6 @@ function authModule(environment: Readonly<Record<string, string>>): string {
   const [library, knex] = [join(root, 'dist/index.js'), join(root, 'node_modules/knex')].map((path) => JSON.stringify(path))
   return `Object.assign(process.env, ${JSON.stringify(environment)})
 const { createAuthRouter, createAuthTables, createKnexStore } = require(${library})
-process.on('exit', () => { const { maxRSS, userCPUTime, systemCPUTime } = process.resourceUsage(); console.error((userCPUTime + systemCPUTime) / 1e6, 's CPU', maxRSS) })
 const knex = require(${knex})({ client: 'pg', connection: process.env.BENCH_POSTGRES, searchPath: [process.env.BENCH_SCHEMA] })
 module.exports = async () => {
   await createAuthTables(knex)

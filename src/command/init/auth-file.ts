@@ -99,6 +99,7 @@ function environment(plan: Plan, providers: readonly ProviderCode[]): Lines {
     ...ofProviders,
     "const isDevelopment = NODE_ENV === 'development' // anything else is production",
     "if (!AUTH_JWT_SECRET) throw new Error('AUTH_JWT_SECRET is missing: write what `npx --no-install doorward secret` prints into .env.')",
+    "if (!isDevelopment && !(SMTP_URL && MAIL_FROM)) throw new Error('SMTP_URL or MAIL_FROM is missing: write your mail server and the sender into .env.')",
     ...(needsUrl ? ["if (!DATABASE_URL) throw new Error('DATABASE_URL is missing: write the address of your database into .env.')"] : []),
   ]
 }
