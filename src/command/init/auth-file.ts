@@ -27,7 +27,7 @@ export function authFile(plan: Plan): string {
     ...database(plan),
     ...(users ? ['', ...tablesOf(users, app.language)] : []),
     '',
-    '/** The router: `app.use("/auth", auth)`. The command doorward finds it here, too. */',
+    '/** The router: `app.use("/auth", auth)`. The `doorward` command reads this export too. */',
     isCommonJs ? 'const auth = createAuthRouter({' : 'export const auth = createAuthRouter({',
     `  store: createKnexStore({ knex: db${users ? ', ...tables' : ''} }),`,
     '  mailer: isDevelopment',
