@@ -47,9 +47,10 @@ describe('from JWTs of your own', () => {
       table.timestamp('created_at').notNullable().defaultTo(knex().fn.now())
     })
     const password_hash = await bcrypt.hash(ada.password, 10)
+    const created_at = '2025-03-01 12:00:00' // an identity as old as its account would be fresh
     await knex()('users').insert([
-      { email: ada.email, password_hash, name: 'Ada', google_id: 'google-1' },
-      { email: 'closed@example.com', password_hash },
+      { email: ada.email, password_hash, name: 'Ada', google_id: 'google-1', created_at },
+      { email: 'closed@example.com', password_hash, created_at },
     ])
     token = (await supertest(oldApp()).post('/login').send(ada)).body.token
 

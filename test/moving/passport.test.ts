@@ -83,6 +83,7 @@ describe('from Passport with express-session', () => {
       { email: 'device@example.com', password_hash },
       { email: 'path@example.com', password_hash },
     ])
+    await knex()('users').update({ created_at: '2025-03-01 12:00:00' }) // an identity as old as its account would be fresh
     old = oldApp()
     living = browserOf(old)
     closed = browserOf(old)
