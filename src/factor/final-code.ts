@@ -13,10 +13,10 @@ import type { Refusal } from '../http/description'
 import { type Finality, passkeyDigest } from '../step-up/finality'
 import { refuseYoungFactor, refuseYoungPasskey } from '../step-up/young-credential'
 import type { SessionRecord } from '../store/auth-store'
+import { acceptTotpCode } from './accept-code'
 import { codeRefusals, factorCode } from './factor-code'
 import { guardedAttempt } from './guarded-attempt'
 import { acceptPasskey, provePasskey, refusingReplay, type ShownPasskey } from './prove-passkey'
-import { acceptTotpCode } from './second-factor'
 import type { ShownFactor } from './shown-factor'
 
 /** What a browser sends of a passkey. What is wrong with it is one refusal, whatever it is. */

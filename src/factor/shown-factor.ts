@@ -4,9 +4,9 @@ import type { Locale } from '../http/locale'
 import { type Finality, passkeyDigest } from '../step-up/finality'
 import { refuseYoungPasskey } from '../step-up/young-credential'
 import type { SessionRecord, UserRecord } from '../store/auth-store'
+import { acceptSecondFactor, type Factor, isOldFactor } from './accept-code'
 import { guardedAttempt } from './guarded-attempt'
 import { acceptPasskey, provePasskey, refusingReplay } from './prove-passkey'
-import { acceptSecondFactor, type Factor, isOldFactor } from './second-factor'
 
 /** What a signed-in person shows of a second factor: a code, or a passkey in its place. */
 export interface ShownFactor {

@@ -1,7 +1,7 @@
 import { type AuthContext, unitOfWork } from '../context'
 import { UnauthorizedError } from '../errors'
+import { emitFactor } from '../factor/accept-code'
 import { forgetWrongCodes } from '../factor/code-limits'
-import { emitFactor } from '../factor/second-factor'
 import { type ShownFactor, withFactor } from '../factor/shown-factor'
 import type { Locale } from '../http/locale'
 import { checkPassword } from '../passwords/check-password'

@@ -1,7 +1,7 @@
 import { type AuthContext, unitOfWork } from '../context'
 import { MfaAlreadyEnrolledError, UnauthorizedError } from '../errors'
+import { announceFactor, recoveryCodesOf } from '../factor/accept-code'
 import { hashRecoveryCode, newRecoveryCodes } from '../factor/recovery-codes'
-import { announceFactor, recoveryCodesOf } from '../factor/second-factor'
 import { sealSecret } from '../factor/secret-box'
 import { type ShownFactor, withFactor } from '../factor/shown-factor'
 import { newTotpSecret, provisioningUri } from '../factor/totp'

@@ -1,6 +1,6 @@
 import type { AuthContext } from '../context'
 import { MfaCodeInvalidError, MfaNotEnrolledError, UnauthorizedError } from '../errors'
-import { acceptTotpCode, recoveryCodesOf, stepOfCode } from '../factor/second-factor'
+import { acceptTotpCode, recoveryCodesOf, stepOfCode } from '../factor/accept-code'
 import { openSecret } from '../factor/secret-box'
 import type { Finality } from '../step-up/finality'
 import type { UserRecord } from '../store/auth-store'

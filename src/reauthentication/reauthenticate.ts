@@ -13,9 +13,9 @@ import {
   UnauthorizedError,
   ValidationError,
 } from '../errors'
+import { acceptTotpCode } from '../factor/accept-code'
 import { guardedAttempt } from '../factor/guarded-attempt'
 import { acceptPasskey, type ProvenPasskey, provePasskey, refusingReplay, type ShownPasskey } from '../factor/prove-passkey'
-import { acceptTotpCode } from '../factor/second-factor'
 import type { Locale } from '../http/locale'
 import { unusablePassword } from '../passwords/unusable-password'
 import { claimsToGoOn } from '../session/claims-of-login'

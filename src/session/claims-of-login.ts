@@ -6,7 +6,8 @@ import { ServiceUnavailableError, UnauthorizedError } from '../errors'
 import type { SessionRecord, UserRecord } from '../store/auth-store'
 import { toPublicUser } from '../store/public-user'
 import { accountDigest, isAccountDigest } from './account-digest'
-import { asStored, finishLogin, isChallenged, type Login, type LoginChallenge, type OpenedSession, type OpenSession } from './finish-login'
+import { asStored, finishLogin, type Login, type LoginChallenge, type OpenedSession, type OpenSession } from './finish-login'
+import { needsSecondFactor } from './needs-second-factor'
 
 /**
  * Asks the host for its claims before the transaction of a login, so that a failure uses nothing up. Returns the login with them; as it is
@@ -18,7 +19,7 @@ export async function withClaims(ctx: AuthContext, user: UserRecord, login: Logi
 }
 
 function needsClaims(ctx: AuthContext, user: UserRecord, login: Login, open: OpenSession<OpenedSession>): boolean {
-  return ctx.accessTokenClaims !== null && open.takesClaims === true && !login.claims && !isChallenged(ctx, user, login)
+  return ctx.accessTokenClaims !== null && open.takesClaims === true && !login.claims && !needsSecondFactor(ctx, user, login)
 }
 
 /** A session that goes on with a new access token. */

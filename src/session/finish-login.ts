@@ -1,10 +1,11 @@
-import { type AuthMethod, isSecondFactor } from '../amr'
+import type { AuthMethod } from '../amr'
 import type { HostClaims } from '../claims/host-claims'
 import { type AuthContext, passkeysOf } from '../context'
 import type { Locale } from '../http/locale'
 import type { UserRecord } from '../store/auth-store'
 import { signChallenge } from './challenge'
 import type { Destination } from './destination'
+import { needsSecondFactor } from './needs-second-factor'
 
 /** How somebody signed in. */
 export interface Login {
@@ -116,7 +117,7 @@ export async function finishLogin<Session extends OpenedSession>(
   login: Login,
   open: OpenSession<Session>,
 ): Promise<Session | LoginChallenge> {
-  if (isChallenged(ctx, user, login))
+  if (needsSecondFactor(ctx, user, login))
     return {
       kind: 'challenge',
       userId: user.id,
@@ -130,11 +131,6 @@ export async function finishLogin<Session extends OpenedSession>(
 async function stepMethodsOf(ctx: AuthContext, { id }: UserRecord): Promise<Pick<LoginChallenge, 'mfaMethods'>> {
   const passkeys = await passkeysOf(ctx)?.listForUser(id)
   return passkeys ? { mfaMethods: passkeys.length > 0 ? ['otp', 'passkey'] : ['otp'] } : {}
-}
-
-/** True where the person has to show a second factor first. */
-export function isChallenged({ settings }: AuthContext, user: UserRecord, { amr }: Login): boolean {
-  return settings.mfaEnabled && user.totpEnabledAt !== null && !amr.some(isSecondFactor)
 }
 
 /** A challenge is compared with the row later, and a host's table may keep less of it: whole seconds, or no such column. */

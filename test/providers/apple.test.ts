@@ -7,7 +7,7 @@ import supertest from 'supertest'
 import ts from 'typescript'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import * as doorward from '../../src'
-import { AppleClient, type AppleClientOptions, type AuthRouter, ConfigurationError, createHttpClient } from '../../src'
+import { AppleClient, type AppleClientOptions, type AuthRouter, ConfigurationError, createHttpClient, type Mailer } from '../../src'
 import { OAuthError } from '../../src/errors'
 import { cookiePair, type HttpResponse } from '../social/redirect-steps'
 import { type Mounted, testSecret } from '../support/app'
@@ -327,19 +327,19 @@ test('the first block of docs/providers/apple.md runs, and sends people to Apple
   const page = readFileSync(join(import.meta.dirname, '../../docs/providers/apple.md'), 'utf8')
   const [, code = ''] = /```ts\n(.*?)```/s.exec(page) ?? []
   const { outputText } = ts.transpileModule(code, { compilerOptions: { module: ts.ModuleKind.CommonJS } })
-  const exported = {} as { createAuth(knex: unknown): AuthRouter } // what the block exports
+  const exported = {} as { createAuth(knex: unknown, mailer: Mailer): AuthRouter } // what the block exports
   const env = {
     APPLE_CLIENT_ID: options.clientId,
     APPLE_TEAM_ID: options.teamId,
     APPLE_KEY_ID: options.keyId,
     APPLE_PRIVATE_KEY: pem,
   }
-  const settings = { jwtSecret: testSecret, oauthEnabled: true, publicUrl: 'https://app.example.com', cookieSecure: true }
-  const module = { ...doorward, settingsFromEnv: () => ({ ...settings, returnTokenInResponse: true }) }
+  const settings = { jwtSecret: testSecret, publicUrl: 'https://app.example.com', cookieSecure: true }
+  const module = { ...doorward, settingsFromEnv: () => settings }
   new Function('require', 'exports', 'process', outputText)(() => module, exported, { env })
 
   const { knex } = await mounted()
-  const app = express().use('/auth', exported.createAuth(knex))
+  const app = express().use('/auth', exported.createAuth(knex, { send: async () => undefined }))
   const { headers } = await supertest(app).get('/auth/oauth/apple/login')
   const location = new URL(String(headers['location']))
   expect(location.origin + location.pathname).toBe('https://appleid.apple.com/auth/authorize')
