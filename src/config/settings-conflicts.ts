@@ -25,7 +25,7 @@ function samesiteNone({ cookieSamesite, cookieSecure }: Settings): string[] {
   return ["cookieSamesite 'none' needs cookieSecure true: browsers drop such a cookie otherwise."]
 }
 
-/** RFC 6265bis section 4.1.3; browsers compare the prefixes without regard to letter case. */
+/** Checks the prefixes of cookie names (RFC 6265bis section 4.1.3). Browsers ignore their letter case. */
 function cookieNames(settings: Settings): string[] {
   const conflicts: string[] = []
   const names = ['accessCookieName', 'refreshCookieName', 'oauthStateCookieName', 'sessionCookieName'] as const
@@ -112,7 +112,7 @@ function sessionEnds({ sessionTtlSeconds, sessionMaxSeconds }: Settings): string
   ]
 }
 
-/** RFC 9068 section 2.2 requires both. */
+/** Requires an issuer and an audience together (RFC 9068 section 2.2). */
 function tokenProfile({ accessTokenIssuer, accessTokenAudience }: Settings): string[] {
   if ((accessTokenIssuer === null) === (accessTokenAudience === null)) return []
   return [
@@ -135,7 +135,7 @@ function emailLoginSignup({ emailLoginSignup, emailLogin, signupEnabled }: Setti
   return ['emailLoginSignup (AUTH_EMAIL_LOGIN_SIGNUP) needs emailLogin (AUTH_EMAIL_LOGIN) and signupEnabled (AUTH_SIGNUP_ENABLED).']
 }
 
-/** Devices are recognised by a cookie. */
+/** Requires cookies, because a cookie identifies a known device. */
 function newDeviceNotice({ newDeviceNotice, tokenDelivery }: Settings): string[] {
   if (!newDeviceNotice || tokenDelivery !== 'bearer') return []
   return [
@@ -143,7 +143,7 @@ function newDeviceNotice({ newDeviceNotice, tokenDelivery }: Settings): string[]
   ]
 }
 
-/** A page keeps no token, so it can only use cookies. */
+/** Requires cookies, because a page keeps no token. */
 function pages({ pagesEnabled, tokenDelivery }: Settings): string[] {
   if (!pagesEnabled || tokenDelivery !== 'bearer') return []
   return [
