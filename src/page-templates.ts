@@ -75,8 +75,8 @@ export interface PageInput {
     readonly mfaToken: string
   } | null
   /**
-   * On `activate`, `email_verify`, `email_change` and `email_login`: the form has a field `password` for the account's password, because
-   * nothing else shows that the owner clicked the link.
+   * On `activate`, `email_verify`, `email_change` and `email_login`: the form has a field `password` for the account's password. Nothing else
+   * shows that the owner clicked the link.
    * With `canSkip` there is a second button (name `forgot`, value `1`) for a person who does not know the password.
    */
   readonly password: {

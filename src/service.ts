@@ -205,8 +205,8 @@ export interface AuthService<Host extends HostTypes = HostTypes> {
    */
   reauthenticate(input: ServiceReauthentication): Promise<Reauthenticated>
   /**
-   * Mails a code that confirms this session, for `reauthenticate({ emailCode })`, and returns it. Null: the address gets no more mails now.
-   * @throws EmailNotVerifiedError, MfaRequiredError or EmailLinkForbiddenError when a mailed code is not accepted
+   * Undoes changes by the link of a notice. It restores the account's address and second factor, removes what was added since, and revokes
+   * every session and link.
    */
   requestConfirmationCode(userId: string, sessionId: string, options?: { locale?: Locale }): Promise<IssuedCode | null>
   confirmTotp(input: Confirmation & SessionOrigin): Promise<LoginResultOf<Host>>

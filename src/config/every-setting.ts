@@ -94,9 +94,9 @@ export interface Settings {
    */
   readonly logoutRedirect: string | null
   /**
-   * The exact URIs that a social login may redirect to for apps that keep their own tokens: native apps (`com.example.app:/signed-in`) and
-   * single-page apps on other sites (`https://spa.example.com/signed-in`). Not with `tokenDelivery: 'cookie'`. Default `[]`.
-   * `AUTH_APP_REDIRECTS`: a JSON list.
+   * The exact URIs of apps that keep their own tokens, which a social login may redirect to. They belong to native apps
+   * (`com.example.app:/signed-in`) and to single-page apps on other sites (`https://spa.example.com/signed-in`). Not with
+   * `tokenDelivery: 'cookie'`. Default `[]`. `AUTH_APP_REDIRECTS`: a JSON list.
    */
   readonly appRedirects: readonly string[]
   /**
@@ -297,8 +297,8 @@ export interface Settings {
    */
   readonly unitTimeoutSeconds: number
   /**
-   * Responses to sign-ups, failed logins and failed second-factor steps are sent at the next multiple of this time, in milliseconds, so that
-   * their time reveals nothing about an account: 0 to 5000; 0: at once. Default 500. `AUTH_TIMING_GRID_MILLISECONDS`.
+   * The time grid in milliseconds: 0 to 5000; 0: none. Responses to sign-ups, failed logins and failed second-factor steps are sent at its
+   * next multiple, so that their time reveals nothing about an account. Default 500. `AUTH_TIMING_GRID_MILLISECONDS`.
    */
   readonly timingGridMilliseconds: number
 }

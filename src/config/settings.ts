@@ -142,7 +142,7 @@ function whatIsWrong(error: Joi.ValidationError, name: keyof Settings): string {
   return entries(error, name) || (name === 'jwtSecret' ? secretFault(error) : '')
 }
 
-/** Returns what is wrong with the secret, because a missing one needs another fix than a short one. */
+/** Returns the fault of the secret, because a missing secret needs another fix than a short one. */
 function secretFault({ details }: Joi.ValidationError): string {
   const value: unknown = details.find(({ path: [first] }) => first === 'jwtSecret')?.context?.value
   if (value === undefined || value === null) return ' It is missing: no value was passed, or the variable is unset or empty.'

@@ -39,8 +39,9 @@ export function isAbsoluteAddress(text: string): boolean {
 }
 
 /**
- * Returns true for the redirect URI of an app that keeps its own tokens, in the form of the URL parser, because it is compared byte for byte.
- * A custom scheme is a reversed domain of the app's vendor. So it has a dot and no meaning for browsers (RFC 8252 section 7.1).
+ * Returns true for the redirect URI of an app that keeps its own tokens. It must be in the form of the URL parser, because it is compared
+ * byte for byte. A custom scheme is a reversed domain of the app's vendor. So it has a dot and no meaning for browsers (RFC 8252
+ * section 7.1).
  */
 export function isAppRedirect(text: string): boolean {
   if (!isPlainText(text) || text.length > 512 || text.includes('#') || parse(text)?.href !== text) return false

@@ -191,7 +191,7 @@ type FindAuth = (req: Request, res: Response) => KnownAuth | null | Promise<Know
 
 /**
  * Returns the function that finds the login of a request. For a token it returns a promise only if a key must be fetched, because a promise
- * per request would be most of a guard's cost.
+ * is most of a guard's cost.
  */
 function authFinder(ctx: GuardContext): FindAuth {
   if (ctx.settings.tokenDelivery === 'session') return sessionFinder(ctx)

@@ -1,6 +1,6 @@
 /**
- * Returns the function that tells whether a token was seen lately. It is a table of fingerprints with one slot each, so it never grows and
- * stores no token. Two tokens with the same fingerprint only mean that one of them is remembered too early.
+ * Returns the function that checks whether a token was seen lately. It is a table of fingerprints with one slot each, so it never grows and
+ * stores no token. If two tokens have the same fingerprint, one of them is only remembered too early.
  */
 export function seenBefore(limit: number): (token: string) => boolean {
   const places = 2 ** Math.ceil(Math.log2(Math.max(limit, 16)))

@@ -31,9 +31,9 @@ const mostLines = 40
 const expiries = new WeakMap<Response, Map<string, readonly string[]>>()
 
 /**
- * Makes the response expire a cookie in every scope that the browser can have it in: at every parent path of the request's path and at our
- * paths, each without a domain and with each parent domain. The expiries come before every other cookie of the response, so that a cookie
- * which the response sets is kept.
+ * Makes the response expire a cookie in every scope that the browser can have it in. These are all parent paths of the request's path, and
+ * our own paths, each without a domain and with each parent domain. The expiries come before every other cookie of the response, so that a
+ * cookie which the response sets is kept.
  *
  * @param options.always also beyond the limit of lines, because a login must not set its cookie besides another one
  */

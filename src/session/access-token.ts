@@ -46,7 +46,7 @@ interface TokenSession {
   readonly sessionId: string | null
   /** When the person last showed a credential. Null: never in a way that counts. */
   readonly authenticatedAt: Date | null
-  /** When the session, or its refresh, started according to the store. It becomes `iat`. */
+  /** The stored start of the session, or of its refresh. It becomes `iat`. */
   readonly at: Date
   /** The host's own claims. */
   readonly claims: HostClaims

@@ -92,8 +92,8 @@ async function moveOn(ctx: LiveContext, found: SessionWithUser, idleSeconds: num
 }
 
 /**
- * Returns true if the session of a cookie continues under a newer value: `/reauthenticate` replaced it during this request, and the browser
- * has the new one. Without the secret the result is always false.
+ * Returns true if the session of a cookie continues under a newer value. Then `/reauthenticate` replaced the value during this request, and
+ * the browser has the new one. Without the secret the result is always false.
  */
 export async function hasNewerToken({ sessions, sessionTokenKeys: keys, now }: LiveContext, token: string): Promise<boolean> {
   const named = keys && readSessionToken(keys, 'session', token)

@@ -15,8 +15,8 @@ const macBytes = 32
 const signedBytes = secretBytes + idBytes + 4
 
 /**
- * Returns a refresh token or the value of a session cookie: 32 secret bytes, the session's id, the generation, and a MAC over these three and
- * the kind. Clients cannot read it.
+ * Returns a refresh token or the value of a session cookie. It consists of 32 secret bytes, the session's id, the generation, and a MAC over
+ * these three and the kind. Clients cannot read it.
  * @param keys the first one makes the MAC
  */
 export function makeSessionToken(

@@ -1,8 +1,8 @@
 import { isIPv4, isIPv6 } from 'node:net'
 
 /**
- * Returns the key of a client from `req.ip`: an IPv4 address unchanged (also if it is mapped into IPv6), or the /64 network of an IPv6
- * address, which is one subscriber. All clients without an address share one key, because unknown must never mean unlimited.
+ * Returns the key of a client from `req.ip`. An IPv4 address stays unchanged, also if it was mapped into IPv6. An IPv6 address becomes its
+ * /64 network, which is one subscriber. All clients without an address share one key, because unknown must never mean unlimited.
  */
 export function clientKey(ip: string | undefined): string {
   const address = ip?.replace(/%.*$/s, '') ?? '' // without the zone id of a link-local address, which does not identify the client
@@ -47,7 +47,10 @@ function dottedGroups(dotted: string): number[] {
   return [a * 256 + b, c * 256 + d]
 }
 
-/** Returns the IPv4 address of `::ffff:0:0/96`, in which a socket for both families shows an IPv4 client. Null: another address. */
+/**
+ * Returns the IPv4 address of a mapped one (`::ffff:0:0/96`). A socket for IPv4 and IPv6 shows IPv4 clients in this form. Null: it is not
+ * mapped.
+ */
 function mappedIPv4(groups: readonly number[]): string | null {
   const [a, b, c, d, e, marker, high = 0, low = 0] = groups
   if (a || b || c || d || e || marker !== 0xffff) return null

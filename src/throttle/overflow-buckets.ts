@@ -17,8 +17,8 @@ interface Kind {
 
 /**
  * Creates counters for keys beyond the number that memory holds: 65,536 buckets of 20 times the limit, for each limit and window length. The
- * bucket of a key is a hash under a random key of this process, so an attacker does not know the bucket of a client or an account. They would
- * have to fill nearly all buckets to lock one out. One set of buckets takes 256 KB, and only while it is needed.
+ * bucket of a key is a hash under a random key of this process. So an attacker does not know the bucket of an account, and would have to fill
+ * nearly all of them to lock it out. One set of buckets takes 256 KB, and only while it is needed.
  *
  * Attempts are never taken back, because many keys share a bucket: one could take back the attempt of another.
  */

@@ -5,8 +5,8 @@ const longest = 255
 const marker = 'sha256:'
 
 /**
- * Returns the key as a shared store keeps it. A key that is too long, or has characters that a database or driver would change or reject
- * (NUL, half a surrogate pair), becomes a digest. Different keys stay different.
+ * Returns the key as a shared store keeps it. A key becomes a digest if it is too long, or has characters that a database or driver would
+ * change or reject (NUL, half a surrogate pair). Different keys stay different.
  */
 export function storedKey(key: string): string {
   const isPlain = key.length <= longest && /^[ -~]*$/.test(key) && !key.startsWith(marker)

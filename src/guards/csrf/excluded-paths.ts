@@ -2,9 +2,9 @@ import type { Request } from 'express'
 import { ConfigurationError } from '../../errors'
 
 /**
- * Returns a function that tells whether the path of a request is excluded. It compares whole segments from the app's root, with the app's
+ * Returns a function that checks whether the path of a request is excluded. It compares whole segments from the app's root, with the app's
  * setting of letter case. The path is the one that Express routes by. A path that a later handler could read differently is never excluded
- * (`..`, `%2e`, `//`, `\`, slashes that are encoded, also twice).
+ * (`..`, `%2e`, `//`, `\`, and slashes that are encoded once or twice).
  * @throws ConfigurationError for an invalid path
  */
 export function excludedPaths(exclude: readonly string[] = []): (req: Request) => boolean {

@@ -34,8 +34,8 @@ export function captureAnswer(req: Request, res: Response, done: (answer: Answer
   const body = collectBody()
   let sent: Head | null = null
 
-  // Node calls this for every response, after later middleware has set its headers and before earlier middleware does (both do it here, as
-  // the package on-headers does).
+  // Node calls this for every response. Later middleware has then set its headers. Earlier middleware has not, because it also does so here
+  // (as the package on-headers does).
   const { writeHead } = res
   res.writeHead = function (this: Response, ...given: unknown[]) {
     sent ??= readHead(res, Number(given[0]), given.find(isHeaders))
@@ -44,7 +44,7 @@ export function captureAnswer(req: Request, res: Response, done: (answer: Answer
 
   hear(res, body.add, () => {
     const bytes = body.bytes()
-    const isCutOff = req.destroyed && !req.complete // a body that did not arrive in full was not rejected for good
+    const isCutOff = req.destroyed && !req.complete // the body did not arrive in full, so another attempt may succeed
     done(bytes && !isCutOff ? answerOf(sent ?? readHead(res), inFront, bytes) : null)
   })
 }
