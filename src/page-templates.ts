@@ -55,6 +55,7 @@ export type PageName = LinkPageName | AreaPageName
 
 /** The data of a page. It contains no token: the form has no `action`, so it posts to the address of the page. */
 export interface PageInput {
+  /** The name of the page. */
   readonly page: LinkPageName
   /** The reader's language. */
   readonly locale: 'en-US' | 'pt-BR' | (string & {})
@@ -89,6 +90,7 @@ export interface PageInput {
 
 /** The data of a page of the account area. */
 export interface AreaPageInput {
+  /** The name of the page. */
   readonly page: AreaPageName
   /** Plain text. */
   readonly title: string
@@ -109,6 +111,7 @@ export interface AreaPageInput {
 
 /** The parts of a layout. All but `head` and `body` are plain text: escape them, or write them with `html`. */
 export interface LayoutInput extends Omit<AreaPageInput, 'page'> {
+  /** The name of the page. */
   readonly page: PageName
   /** Our own HTML for the `<head>`: our style sheet and script. */
   readonly head: string

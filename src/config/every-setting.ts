@@ -60,7 +60,7 @@ export interface Settings {
    * and the cross-site check use it. Default empty. `AUTH_PUBLIC_URL`.
    */
   readonly publicUrl: string
-  /** Whether a social login of an unknown person creates an account. Default: the value of `signupEnabled`. `AUTH_OAUTH_ALLOW_ACCOUNT_CREATION`. */
+  /** Whether a social login of an unknown person creates an account. Default: as `signupEnabled`. `AUTH_OAUTH_ALLOW_ACCOUNT_CREATION`. */
   readonly oauthAllowAccountCreation: boolean
   /**
    * Whether a social login is linked to the account with the same address, if the provider has verified the address. Default false.

@@ -12,8 +12,8 @@ export interface AccessTokenClaims extends Partial<ProfileClaims> {
   /** The methods that this session used (in the style of RFC 8176). */
   readonly amr: readonly AuthMethod[]
   /**
-   * When the person last showed a credential, in seconds since 1970. 0: never in a way that counts. A refresh does not change it. Absent with
-   * `accessTokenSessionClaims: false`.
+   * When the person last showed a credential, in seconds since 1970. 0: unknown, or only a credential that is too new to count. A refresh
+   * does not change it. Absent with `accessTokenSessionClaims: false`.
    */
   readonly auth_time?: number
   readonly email: string
@@ -44,7 +44,7 @@ interface TokenSession {
   readonly amr: readonly AuthMethod[]
   /** Null: the store keeps no sessions. */
   readonly sessionId: string | null
-  /** When the person last showed a credential. Null: never in a way that counts. */
+  /** When the person last showed a credential. Null: unknown, or only a credential that is too new to count. */
   readonly authenticatedAt: Date | null
   /** The stored start of the session, or of its refresh. It becomes `iat`. */
   readonly at: Date

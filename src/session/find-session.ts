@@ -33,7 +33,7 @@ export function toPublicSession(session: SessionRecord): PublicSession {
 }
 
 export interface LiveSession extends SessionWithUser {
-  /** True: the session was just extended. The cookie is sent again, so that the browser keeps it as long. */
+  /** True: the session was just extended. The cookie is sent again, so that the browser keeps it until the new end. */
   readonly hasSlid: boolean
 }
 

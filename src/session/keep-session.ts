@@ -24,7 +24,7 @@ export interface Renewal {
   readonly amr: readonly AuthMethod[]
   /** Written into the row. Undefined: the row stays as it is. */
   readonly authenticatedAt?: Date
-  /** The value for the new access token. Null: never. */
+  /** The time for `auth_time` of the new access token. Null: `auth_time` is 0. */
   readonly tokenAuthenticatedAt: Date | null
   /** The refresh token that the request shows. It is ignored if it is of another session, or no longer valid. */
   readonly refreshToken: string | null
