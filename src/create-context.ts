@@ -129,7 +129,7 @@ function countersOf(
   }
 }
 
-/** Returns the product name, for pages without option `theme`. */
+/** Returns the product name for the pages, if option `theme` sets none. */
 function nameOf({ mfaIssuer, publicUrl }: Settings): string {
   return mfaIssuer ?? (publicUrl === '' ? '' : new URL(publicUrl).host)
 }

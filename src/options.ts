@@ -25,7 +25,7 @@ import type { MailBudgetsInput, SubjectBudgetsInput } from './throttle/budget'
 import type { Budget, CounterStore } from './throttle/counter-store'
 import { seeTroubleshooting } from './troubleshooting'
 
-/** Options of `createAuthRouter`. Objects and functions are options of their own; plain data is in `settings`. */
+/** Options of `createAuthRouter`. Pass objects and functions here, and plain data in `settings`. */
 export interface AuthRouterOptions<Host extends HostTypes = HostTypes> {
   /** Plain data, in code or from the environment by `settingsFromEnv()`. docs/configuration.md lists every setting. */
   settings: RouterSettings

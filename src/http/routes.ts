@@ -27,7 +27,7 @@ export interface Route {
   readonly before?: readonly RequestHandler[]
   readonly body?: Joi.ObjectSchema
   readonly handle: (req: Request, res: Response) => Promise<void> | void
-  /** Sends an error of this route, instead of the envelope. */
+  /** Responds to an error of this route, instead of the envelope. */
   readonly onError?: ErrorRequestHandler | undefined
 }
 

@@ -13,7 +13,7 @@ export interface KeptChallenge {
 
 const name = 'mfa_challenge'
 
-/** Stores the challenge in a cookie, because a URL would show it in logs and in the history. */
+/** Stores the challenge in a cookie, because a challenge in a URL would be kept in logs and in the history. */
 export function keepChallenge(ctx: AuthContext, res: Response, challenge: KeptChallenge): void {
   setProofCookie(ctx, res, name, JSON.stringify(challenge), ctx.settings.mfaTokenTtlSeconds)
 }

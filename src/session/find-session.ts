@@ -50,8 +50,8 @@ type TokensContext = LiveContext & { readonly settings: Pick<AuthContext['settin
 const slideAfterSeconds = 60
 
 /**
- * Returns the session of a cookie's value, with its user, by one query. Extends the session if the last time is a minute ago. Null: unknown,
- * expired or revoked, or the account is deleted or inactive.
+ * Returns the session of a cookie's value, with its user, by one query. Extends the session, at most once a minute. Null: unknown, expired or
+ * revoked, or the account is deleted or inactive.
  */
 export async function findLiveSession(ctx: SessionContext, token: string): Promise<LiveSession | null> {
   const found = await findAliveSession(ctx, token)
@@ -71,7 +71,7 @@ export async function findLiveTokens(ctx: LiveContext, token: string): Promise<S
   return found?.user.isActive && isAlive(found.session, ctx.now()) ? found : null
 }
 
-/** Extends a session that `findLiveTokens` found, if the last time is a minute ago. Null: the session has ended meanwhile. */
+/** Extends a session that `findLiveTokens` found, at most once a minute. Null: the session has ended meanwhile. */
 export async function slideTokens(ctx: TokensContext, found: SessionWithUser): Promise<LiveSession | null> {
   const live = await moveOn(ctx, found, ctx.settings.refreshTokenTtlSeconds)
   return live?.user.isActive ? live : null
@@ -79,7 +79,10 @@ export async function slideTokens(ctx: TokensContext, found: SessionWithUser): P
 
 type LiveContext = SessionLookUp & Pick<AuthContext, 'now'>
 
-/** @param idleSeconds how long the session lasts after its last use */
+/**
+ * Extends a session at most once a minute, if its user is active. Null: the session has ended meanwhile.
+ * @param idleSeconds how long the session lasts after its last use
+ */
 async function moveOn(ctx: LiveContext, found: SessionWithUser, idleSeconds: number): Promise<LiveSession | null> {
   const isDue = found.user.isActive && ctx.now() >= after(found.session.lastSeenAt, slideAfterSeconds)
   if (!isDue) return { ...found, hasSlid: false }

@@ -17,8 +17,8 @@ export interface LogoutRules {
   /** Counts the request. False: the client exceeded the rate limit of the route. */
   isWithinBudget(req: Request): Promise<boolean>
   /**
-   * Removes other data of this browser that a logout ends. `endedId`: the id of the revoked session. Null: no session was revoked, or all of
-   * the account's.
+   * Ends the unfinished provider logins of this browser. If `endedId` is given, the browser's device stays known. `endedId`: the id of the
+   * revoked session. Null: no session was revoked, or all of the account's.
    */
   endOthers(req: Request, res: Response, endedId: string | null): void
 }
