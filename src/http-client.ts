@@ -283,8 +283,8 @@ function isWhole(value: unknown, most: number): boolean {
 /**
  * Creates a pool. It loads undici now, so that a host without a provider never loads it.
  *
- * undici makes its own agent the one of the host's `fetch`, unless an agent is set. Node sets its agent when it loads its built-in undici,
- * and naming `Response` makes it do so. So the host's `fetch` keeps Node's agent.
+ * undici sets its own agent for the host's `fetch`, unless an agent is set. Node sets its agent when it loads its built-in undici, and naming
+ * `Response` makes it do so. So the host's `fetch` keeps Node's agent.
  */
 function newPool(timeoutMs: number): Agent {
   void globalThis.Response

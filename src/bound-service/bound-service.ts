@@ -58,7 +58,7 @@ export interface BoundEmailLoginRequest {
 }
 
 export interface RequestedLink {
-  /** Null: the link was mailed, or there is none. Only without a mailer it is returned. */
+  /** Null: the link was mailed, or there is none. The link is only returned if there is no mailer. */
   url: string | null
 }
 

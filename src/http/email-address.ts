@@ -19,8 +19,8 @@ function asciiLowerCase(value: string): string {
 }
 
 /**
- * Any text as the address of an existing account. A host's rows may have addresses that our rule rejects, and no account has a text that is
- * not an address.
+ * Any text that a person may type as the address of an account. A host's rows may have addresses that our rule rejects. A text that is not an
+ * address has no account.
  */
 export const typedAddress = Joi.string().allow('').max(320)
 
