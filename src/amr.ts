@@ -1,6 +1,6 @@
 /**
- * Authentication method references (RFC 8176 style): which methods actually ran for a session.
- * `ext` (external provider), `email` (a mailed link) and `passkey` are ours; the registry has none of them.
+ * Authentication methods of a session (`amr`, in the style of RFC 8176). `ext` (external provider), `email` (a mailed link or code) and
+ * `passkey` are ours, because the registry has no names for them.
  */
 export type AuthMethod = 'pwd' | 'ext' | 'otp' | 'email' | 'passkey'
 
@@ -10,17 +10,20 @@ export function isAuthMethod(value: unknown): value is AuthMethod {
   return typeof value === 'string' && methods.has(value)
 }
 
-/** What a second factor adds; a passkey is two by itself, since its user was verified. Two first steps, `pwd` and `ext` say, are not two factors. */
+/**
+ * Returns true for a method of a second factor. A passkey counts as two factors, because its user was verified. Two first-step methods, such
+ * as `pwd` and `ext`, are not two factors.
+ */
 export function isSecondFactor(method: AuthMethod): boolean {
   return method === 'otp' || method === 'passkey'
 }
 
-/** How the list is kept on a refresh-token row: space separated. */
+/** Returns the methods as they are stored: in one text, separated by spaces. */
 export function amrToText(amr: readonly AuthMethod[]): string {
   return amr.join(' ')
 }
 
-/** Rows written before the column existed hold null: they carry no method. */
+/** Returns the methods of a stored text. Rows that are older than the column hold null and have no methods. */
 export function amrFromText(text: string | null): AuthMethod[] {
   return (text ?? '').split(' ').filter(isAuthMethod)
 }

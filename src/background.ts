@@ -4,39 +4,45 @@ import { inTime } from './in-time'
 import { describeError, type Logger } from './logger'
 
 /**
- * Work that starts a random while after the answer has been sent. Neither the answer nor the next request on the same connection
- * tells how much there was to do.
+ * Work that starts a random delay after the response was sent. So neither the response nor the next request on the same connection reveals
+ * how much work there was.
  */
 export interface Background {
   /**
-   * Starts the work; a failure is logged under the given name.
-   * @throws ServiceUnavailableError when too much is under way already
+   * Starts the work. A failure is logged under `name`.
+   * @throws ServiceUnavailableError when too much work is running
    */
   run(name: string, work: () => Promise<unknown>): void
-  /** The same for what must not fail an operation that is done already: false, logged and not started, when there is no room. */
+  /**
+   * Like `run`, for work that must not fail a finished operation. When too much work is running, it logs that, skips this work and returns
+   * false.
+   */
   runIfRoom(name: string, work: () => Promise<unknown>): boolean
-  /** Waits no more: what has not begun begins now, and from now on everything begins at once. */
+  /** Starts all waiting work now. From now on, new work starts without a delay. */
   hurry(): void
-  /** Null: nothing is under way; else resolves when all of it has ended. */
+  /** Returns null when there is no work. Otherwise the promise resolves when all of the current work has ended. */
   ended(): Promise<unknown> | null
 }
 
-/** A hook or a database that never answers gives its place back after this long; what it still does is nobody's any more. */
+/** The longest time that work may take. After it, work that hangs no longer counts against `mostAtOnce`, and its result is ignored. */
 const longestMs = 40_000
 
-/** Far more than budgets let through; what it bounds is memory, should the database or a hook stop answering. */
+/** Far more than the rate limits allow. It bounds memory when the database or a hook stops answering. */
 const mostAtOnce = 1_000
 
-/** How long work waits before it begins, by chance: from the first to the second. */
+/** The shortest and the longest delay before work starts. The actual delay is random. */
 export const startDelayMs = [200, 2_000] as const
 
-/** @param isDelayed false: work begins at once, as tests want it */
+/**
+ * Creates a `Background` that logs failures.
+ * @param isDelayed false: work starts at once, for tests
+ */
 export function createBackground(logger: Logger, { isDelayed }: { isDelayed: boolean }): Background {
   const underWay = new Set<Promise<void>>()
   const waiting = new Set<() => void>()
   let isHurried = !isDelayed
 
-  /** Cut short by `hurry`. The timer keeps no process alive: `drain` is there for a process that stops. */
+  /** Waits a random time; `hurry` ends the wait. The timer does not keep the process alive, because a process that stops calls `drain`. */
   function wait(): Promise<void> | undefined {
     if (isHurried) return undefined
     return new Promise((resolve) => {
@@ -53,7 +59,7 @@ export function createBackground(logger: Logger, { isDelayed }: { isDelayed: boo
 
   function start(name: string, work: () => Promise<unknown>): boolean {
     if (underWay.size >= mostAtOnce) return false
-    // A promise chain of its own: a throw before the first await is a failure of the work, not of the request.
+    // `work` runs inside the promise chain, so that a throw before its first await does not fail the request.
     const task = Promise.resolve(wait())
       .then(() => inTime(Promise.resolve().then(work), longestMs, () => new Error('The work after the answer is late.')))
       .then(() => undefined)

@@ -25,7 +25,10 @@ export interface Boot {
   logger: Logger
 }
 
-/** Rejects a wrong set-up: one small function per requirement, each message naming the piece and the fix. */
+/**
+ * Runs every boot check. There is one small function per requirement, and each message names the faulty piece and the fix.
+ * @throws ConfigurationError
+ */
 export function runBootChecks(boot: Boot): void {
   for (const check of requirements) check(boot)
 }
@@ -72,7 +75,7 @@ function checkProviderKeys({ providers }: Boot): void {
   }
 }
 
-/** A host's own client may be plain JavaScript, so its missing members are named here instead of by a TypeError in a login. */
+/** Rejects a provider client that lacks members. A host's client may be plain JavaScript, and would fail with a TypeError at a login. */
 function checkProviderClients({ providers }: Boot): void {
   for (const [key, client] of providers) {
     const lack = lackOf(client)
@@ -84,18 +87,21 @@ function checkProviderClients({ providers }: Boot): void {
 }
 
 function lackOf(client: Provider): string | null {
-  if (isPassportProvider(client)) return null // its strategy is tried where the routes are made
+  if (isPassportProvider(client)) return null // the social routes check its strategy
   if (!hasMethods('exchangeCode', 'fetchUser')(client)) return 'the client has no exchangeCode() or no fetchUser()'
   const { providerName, clientId, authorizeUrl, tokenUrl, scopes, responseMode } = client
   if (responseMode !== undefined && responseMode !== 'form_post') return "responseMode must be 'form_post', or left out"
   if (![providerName, clientId].every((value) => typeof value === 'string')) return 'providerName and clientId must be strings'
-  const isDiscovered = authorizeUrl === '' && typeof client.prepare === 'function' // so far it has none
+  const isDiscovered = authorizeUrl === '' && typeof client.prepare === 'function' // discovery has not run yet
   if (!isDiscovered && !isEndpoint(authorizeUrl)) return 'authorizeUrl must be an absolute https URL (http on loopback only)'
   if (!isDiscovered && !isEndpoint(tokenUrl)) return 'tokenUrl must be an absolute https URL (http on loopback only)'
   return Array.isArray(scopes) && scopes.every((scope) => typeof scope === 'string') ? null : 'scopes must be an array of scope names'
 }
 
-/** RFC 9700 section 2.6: codes and secrets never cross the network in clear. RFC 6749 section 3.1: no fragment. */
+/**
+ * Returns true for an absolute https URL without a fragment. Codes and secrets never cross the network in clear (RFC 9700 section 2.6).
+ * RFC 6749 section 3.1 forbids a fragment.
+ */
 function isEndpoint(url: unknown): boolean {
   return typeof url === 'string' && isAbsoluteAddress(url) && !url.includes('#')
 }
@@ -108,7 +114,10 @@ function checkProviderRegistered({ settings, providers }: Boot): void {
   }
 }
 
-/** By default it is off, and every social login would be 404. An explicit false says that this is meant. */
+/**
+ * Requires `oauthEnabled` when providers are given, because the default is off and every social login would be a 404. An explicit false is
+ * accepted.
+ */
 function checkSocialLoginIsChosen({ options, providers }: Boot): void {
   const { oauthEnabled } = options.settings
   if (providers.size === 0 || (oauthEnabled !== undefined && oauthEnabled !== '')) return
@@ -131,7 +140,7 @@ function checkNameColumn({ settings, store }: Boot): void {
   }
 }
 
-/** A stateless token may be used any number of times, so there is no reuse to forgive. */
+/** Rejects a grace period when the store keeps no sessions. A stateless refresh token works any number of times, so it needs none. */
 function checkGraceWindow({ settings, store }: Boot): void {
   if (settings.refreshReuseGraceSeconds > 0 && !store.sessions) {
     throw new ConfigurationError(
@@ -140,7 +149,7 @@ function checkGraceWindow({ settings, store }: Boot): void {
   }
 }
 
-/** A stateless session exists only in its token, so the token has to say when the person signed in. */
+/** Requires session claims in access tokens when the store keeps no sessions, because then only the token says when the person signed in. */
 function checkSessionClaims({ settings, store }: Boot): void {
   if (!settings.accessTokenSessionClaims && !store.sessions) {
     throw new ConfigurationError(
@@ -157,7 +166,7 @@ function checkSessionDelivery({ settings, store }: Boot): void {
   }
 }
 
-/** Browsers send a cookie with another site's form only if it is `SameSite=None`, which has to be secure. */
+/** Requires secure cookies for form_post. Browsers send a cookie with a form of another site only if it is `SameSite=None`, which must be secure. */
 function checkFormPost({ settings, providers }: Boot): void {
   const [key] = [...providers].find(([, client]) => !isPassportProvider(client) && client.responseMode !== undefined) ?? []
   if (key === undefined || settings.cookieSecure) return
@@ -166,7 +175,7 @@ function checkFormPost({ settings, providers }: Boot): void {
   )
 }
 
-/** The origin is never taken from the Host header, so it must be configured (RFC 6749 section 3.1.2; RFC 9700 section 4.1). */
+/** Requires an origin for every redirect URI, because it is never taken from the Host header (RFC 6749 section 3.1.2; RFC 9700 section 4.1). */
 function checkRedirectUris({ settings, providers }: Boot): void {
   if (!settings.oauthEnabled) return
   for (const [key, client] of providers) {
@@ -191,7 +200,7 @@ function checkProvenEmails({ settings, store }: Boot): void {
   )
 }
 
-/** Without a mailer, any client would get the reset link of any account. */
+/** Rejects links in response bodies in production, because any client would get the reset link of any account. */
 function checkLinksStayOutOfBodies({ options, settings, production }: Boot): void {
   if (!production || settings.linksInProduction) return
   if (!settings.localAccountsEnabled && !options.mailer) return // no route makes a link
@@ -207,14 +216,14 @@ function checkLinksStayOutOfBodies({ options, settings, production }: Boot): voi
   }
 }
 
-/** What else a mailer needs. It is part of the same error, so that it does not cause a second failed start. */
+/** Returns what else a mailer needs. It is part of the same error, so that the next start does not fail again. */
 function andLinks(settings: Settings): string {
   if (settings.backendLinks || unsetOf(settings).length === 0) return ''
   const origin = settings.publicUrl === '' ? ` and ${publicUrlNames}` : ''
   return `, and configure where its links lead: backendLinks: true (AUTH_BACKEND_LINKS)${origin} for the built-in pages, or ${unsetOf(settings).join(', ')} for pages of yours`
 }
 
-/** The unset templates of links that are mailed. */
+/** Returns the names of the unset URL templates of mailed links. */
 function unsetOf(settings: Settings): string[] {
   const reset = hasPasswords(settings) ? (['passwordResetUrlTemplate'] as const) : []
   const all = ['activationUrlTemplate', ...reset, 'emailVerificationUrlTemplate', 'emailChangeUrlTemplate'] as const
@@ -231,7 +240,7 @@ function checkLinkTemplates({ options, settings }: Boot): void {
   )
 }
 
-/** Without passwords there must be another way to log in. */
+/** Requires another way to log in when passwords are off. */
 function checkPasswordLogin({ settings }: Boot): void {
   const { passwordLogin, localAccountsEnabled, emailLogin, oauthEnabled, passkeysEnabled } = settings
   if (passwordLogin || !localAccountsEnabled || emailLogin !== 'off' || oauthEnabled || passkeysEnabled) return
@@ -254,7 +263,7 @@ function checkEmailLogin({ settings, store }: Boot): void {
   }
 }
 
-/** Our page signs in by cookies, and is below the mount. */
+/** Requires a page for the links of login by email. The built-in page needs cookies and `publicUrl`. */
 function checkEmailLoginAddress({ settings }: Boot): void {
   const { emailLogin, emailLoginUrlTemplate, backendLinks, tokenDelivery, publicUrl } = settings
   if (emailLogin === 'off' || emailLogin === 'code' || emailLoginUrlTemplate !== null) return
@@ -270,7 +279,7 @@ function checkEmailLoginAddress({ settings }: Boot): void {
   }
 }
 
-/** A login by email has no sign-up form. */
+/** Rejects required sign-up fields together with `emailLoginSignup`, because a login by email has no sign-up form. */
 function checkEmailLoginSignup({ options, settings }: Boot): void {
   const { schema } = options.signup ?? {}
   if (!settings.emailLoginSignup || !schema) return
@@ -281,7 +290,7 @@ function checkEmailLoginSignup({ options, settings }: Boot): void {
   )
 }
 
-/** Links to our own pages begin with the public origin, which is never taken from the Host header. */
+/** Requires `publicUrl` for links to our own pages, because their origin is never taken from the Host header. */
 function checkLinkOrigin({ options, settings }: Boot): void {
   const { localAccountsEnabled: isLocal } = settings
   if (settings.publicUrl !== '' || (isLocal && options.mailer && !settings.backendLinks) || (!isLocal && !options.mailer)) return
@@ -318,7 +327,10 @@ function checkPasskeyTable({ settings, store }: Boot): void {
   )
 }
 
-/** A field without a schema is not validated. The keys of a Standard Schema are unknown at boot; the first request checks it (profile/). */
+/**
+ * Requires that `signup.schema` describes every field a person may write, because a field without a schema is not validated.
+ * The keys of a Standard Schema are unknown at boot, so the first request checks them (profile/).
+ */
 function checkFieldsDescribed({ options, store }: Boot): void {
   const { schema } = options.signup ?? {}
   if (schema && !isJoiSchema(schema)) return
@@ -330,7 +342,7 @@ function checkFieldsDescribed({ options, store }: Boot): void {
   )
 }
 
-/** It is meant for tests, and a copied file could bring it into production. */
+/** Rejects `timingDefence: false` outside of tests, because a copied file could bring it into production. */
 function checkTimingDefence({ options: { timingDefence, environment } }: Boot): void {
   if (timingDefence !== false || isTest(environment)) return
   throw new ConfigurationError(

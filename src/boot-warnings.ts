@@ -5,7 +5,7 @@ import { redirectUriOf } from './social/redirect-flow'
 import { missingTexts } from './texts/language-faults'
 import { seeTroubleshooting } from './troubleshooting'
 
-/** Warns of what is allowed but risky: one small function per warning. */
+/** Logs what is allowed but risky. There is one small function per warning. */
 export function warnAtBoot(boot: Boot): void {
   for (const warn of warnings) warn(boot)
 }
@@ -34,7 +34,7 @@ function warnOfStatelessRefresh({ store, logger }: Boot): void {
   )
 }
 
-/** `resolveSettings` refuses `true`. */
+/** Warns of a setting that does nothing any more. `resolveSettings` rejects its value `true`. */
 function warnOfReauthenticate({ options, logger }: Boot): void {
   const { reauthenticate } = options.settings
   if (reauthenticate === undefined || reauthenticate === null) return
@@ -61,7 +61,7 @@ function warnOfRenamedProviders({ providers, logger }: Boot): void {
   }
 }
 
-/** Only our own clients have `hasProfileSource`; a custom client gets its profile in its own way. */
+/** Warns of a client that cannot load profiles. Only our own clients have `hasProfileSource`. */
 function warnOfMissingProfile({ providers, logger }: Boot): void {
   for (const [key, client] of providers) {
     if (!('hasProfileSource' in client) || client.hasProfileSource !== false) continue
@@ -89,7 +89,10 @@ function warnOfUnprovenLinking({ settings, logger }: Boot): void {
   )
 }
 
-/** The first verification of an address takes the account over from an attacker who may have registered it. */
+/**
+ * Warns when verifications are not stored. The first verification of an address takes the account over from an attacker who may have
+ * registered it.
+ */
 function warnOfUnknownVerification({ settings, store, logger }: Boot): void {
   if (!settings.localAccountsEnabled || store.users.fields.has('emailVerifiedAt')) return
   logger.warn(
@@ -130,7 +133,7 @@ function warnOfMissingTexts({ options: { languages = {} }, logger }: Boot): void
   }
 }
 
-/** The provider's own page refuses an unregistered redirect URI, and no log of ours says why. */
+/** Logs every redirect URI. A provider rejects an unregistered one on its own page, so our log would not show the cause. */
 function tellRedirectUris({ settings, prefix, providers, logger }: Boot): void {
   if (!settings.oauthEnabled) return
   for (const [provider, client] of providers) {

@@ -21,85 +21,85 @@ import type { Budget, CounterStore } from './throttle/counter-store'
 import type { Markers } from './throttle/markers'
 import type { WebAuthn } from './webauthn/ceremonies'
 
-/** Everything an operation may use, built once at boot; the first parameter of each. */
+/** Everything that an operation may use, built once at boot. It is the first parameter of every operation. */
 export interface AuthContext {
   readonly settings: Settings
   /** The full public path of the mount, for example `/auth`. */
   readonly prefix: string
   readonly keys: Keys
-  /** Of access tokens: `jwtKeys`, or the one derived from the secret. The first signs, all verify. */
+  /** Keys of access tokens: `jwtKeys`, or the key derived from `jwtSecret`. The first signs; all of them verify. */
   readonly accessKeys: readonly AccessKey[]
-  /** Behind the check of its tables, where there is one. */
+  /** The store. With `readiness`, each call waits for the check of the tables. */
   readonly store: AuthStore
-  /** Null: nobody looks at the tables. */
+  /** Null: the tables are not checked. */
   readonly readiness: Readiness | null
   /** Registration key -> client. */
   readonly providers: ReadonlyMap<string, Provider>
   readonly hasher: PasswordHasher
-  /** A hash of current parameters that nobody's password has: verified for addresses nobody has. */
+  /** Returns a hash that no password matches. Logins verify it when the address has no account, so that they take as long. */
   readonly dummyHash: () => Promise<string>
   readonly passwordPolicy: PasswordPolicy
-  /** `settings.mfaSecretKey`: the first encrypts, all decrypt. */
+  /** The keys of `settings.mfaSecretKey`. The first encrypts; all of them decrypt. */
   readonly mfaSecretKeys: readonly Buffer[]
-  /** Null: there are no passkeys. */
+  /** Null: passkeys are off. */
   readonly webauthn: WebAuthn | null
   readonly counters: CounterStore
-  /** States of social login that a callback used. */
+  /** Marks the states of social login that a callback has used. */
   readonly stateMarkers: Markers
-  /** id_tokens in hand that were used. */
+  /** Marks the id_tokens that a client has posted and that were used. */
   readonly idTokenMarkers: Markers
   readonly budgets: Budgets
-  /** Null: no mailer; then links are shown in bodies. */
+  /** Null: there is no mailer, so response bodies contain the links. */
   readonly postman: Postman | null
-  /** The host's own, where it has any. */
+  /** The host's templates. */
   readonly templates: Templates
-  /** Of the pages. */
+  /** The texts in every language. */
   readonly texts: PhraseBook
-  /** What the pages look like. */
+  /** The look of the pages. */
   readonly theme: Theme
-  /** Activation and reset links stand in response bodies: never in production unless the host insists. */
+  /** True when responses contain activation and reset links. In production only with `linksInProduction`. */
   readonly showsLinks: boolean
   readonly refusesEmailLink: ((user: UserRecord) => boolean | Promise<boolean>) | null
-  /** Null: access tokens carry our own claims alone. */
+  /** Null: access tokens contain only our own claims. */
   readonly accessTokenClaims: AccessTokenClaimsHook | null
   readonly signup: SignupOptions
   readonly guardRequest: GuardRequest | null
   readonly onTakeOver: TakeOverHook | null
   readonly onProviderTokens: ProviderTokensHook | null
-  /** What goes on after an answer. */
+  /** Work that continues after the response was sent. */
   readonly background: Background
-  /** The grid that answers about an account are sent on, in milliseconds; 0: they are sent at once. */
+  /** Responses about an account are sent at multiples of this time, in milliseconds. 0: they are sent at once. */
   readonly gridMs: number
   readonly events: EventEmitter
   readonly logger: Logger
-  /** What the log says, once each, of a set-up that looks wrong. */
+  /** Logs each sign of a wrong set-up once. */
   readonly notices: SetupNotices
   /** The only clock. */
   readonly now: () => Date
 }
 
-/** The rate limits; `false`: not limited. */
+/** The rate limits. `false`: not limited. */
 export interface Budgets {
-  /** Calls of one client per route. */
+  /** Requests of one client to one route. */
   readonly routes: Budget | false
   readonly login: SubjectBudgets
   readonly signup: Budget | false
-  /** Requests for links, per purpose. */
+  /** Requests for links, per purpose of the link. */
   readonly links: SubjectBudgets
   /** Mails to one address. */
   readonly mail: MailBudgets
   readonly device: DeviceBudgets
-  /** Wrong codes of one account, over every route that takes one. */
+  /** Wrong codes of one account, over all routes that take a code. */
   readonly mfa: Budget | false
-  /** Wrong passwords of a signed-in person: of one session, and of a caller without one. */
+  /** Wrong passwords of a signed-in person, per session. Calls without a session share one limit per account. */
   readonly password: Budget
-  /** The same over all sessions of an account. */
+  /** Wrong passwords of a signed-in person, over all sessions of the account. */
   readonly passwordOfAccount: Budget
-  /** Changes of one account whose notice can undo them. */
+  /** Changes of one account that the link of a notice can undo. */
   readonly changes: Budget
 }
 
-/** Null: passkeys are off, and nothing asks for their table. */
+/** Returns the passkeys of the store. Null: passkeys are off, so their table is never used. */
 export function passkeysOf({
   settings,
   store,
@@ -110,7 +110,7 @@ export function passkeysOf({
   return (settings.passkeysEnabled && store.passkeys) || null
 }
 
-/** An adapter of the host's is put behind our own comparison of what it answers; `createKnexStore` compares by itself. */
+/** Wraps a host's adapter in our own check of the rows it returns. The store of `createKnexStore` checks them itself. */
 export function trustedStore(store: AuthStore, logger: Logger): AuthStore {
   if (isKnexStore(store)) return store
   return recheckedStore(store, (verb) => {
@@ -119,8 +119,8 @@ export function trustedStore(store: AuthStore, logger: Logger): AuthStore {
 }
 
 /**
- * One unit of work, which has a deadline: a hook of the host's that hangs holds no connection for good. The callback's `ctx` shadows
- * the outer one: nothing inside can reach around the transaction.
+ * Runs `work` in one transaction with a deadline, so that a host's hook that hangs does not hold a connection forever. Use only the `ctx`
+ * that `work` gets: its store is the transaction.
  */
 export function unitOfWork<T>(ctx: AuthContext, work: (ctx: AuthContext) => Promise<T>): Promise<T> {
   return ctx.store.transaction((store) => work({ ...ctx, store }), { deadlineMs: ctx.settings.unitTimeoutSeconds * 1000 })

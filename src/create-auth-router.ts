@@ -43,50 +43,52 @@ import { withSessionGuards } from './step-up/session-guards'
 import type { HostTypes } from './store/host-types'
 import { undoRoutes } from './undo/routes'
 
-/** `app.use('/auth', auth)` */
+/** The router to mount: `app.use('/auth', auth)`. */
 export interface AuthRouter<Host extends HostTypes = HostTypes> extends Router {
   readonly guards: Guards<Host>
-  /** The same operations without HTTP. */
+  /** The operations of the routes, without HTTP. */
   readonly service: AuthService<Host>
   /**
-   * The service for one request, for forms that you render yourself: `await auth.with(req, res).logIn({ email, password })` counts the limits
-   * of the client, refuses other sites and sets the cookies. It sends nothing, and throws what the route would have answered.
+   * Returns the service for one request, for forms that you render yourself: `await auth.with(req, res).logIn({ email, password })`. It
+   * counts against the rate limits of the client, rejects requests of other sites and sets the cookies. It sends no response. Its methods
+   * throw the error that the route would have sent.
    */
   readonly with: (req: Request, res: Response) => BoundService<Host>
   readonly events: AuthEvents
   /**
-   * What belongs at the root of the site: `app.use(auth.wellKnown)`. It answers below `/.well-known/` alone. With `accessTokenIssuer` and
-   * `jwtKeys`: the metadata that verifiers of access tokens look for. With `pagesEnabled`: the addresses of the pages where a password is
-   * changed and passkeys are made, for password managers.
+   * The routes at the root of the site: `app.use(auth.wellKnown)`. It responds only to paths below `/.well-known/`.
+   * With `accessTokenIssuer` and `jwtKeys` it serves the metadata for verifiers of access tokens. With `pagesEnabled` it serves password
+   * managers the addresses of the pages for changing a password and for adding passkeys.
    */
   readonly wellKnown: Router
   /**
-   * Waits until the tables have been compared with what the store writes. Call it before `listen`. Resolves at once for a store that is
-   * not looked at (`checkTables: false`, or an adapter without `check`).
+   * Waits until the tables have been compared with what the store writes. Call it before `listen`. It resolves at once if the tables are not
+   * checked (`checkTables: false`, or an adapter without `check`).
    *
-   * @throws ConfigurationError that lists every `error`; the tables are looked at again each time it is called
+   * @throws ConfigurationError that lists every `error`; each call checks the tables again
    */
   ready(): Promise<void>
   /**
-   * Ends the work after answers, for a process that stops: mails that wait for another attempt are tried at once. Resolves when all is
-   * done, or after 10 seconds; a second call waits for the same end. Afterwards nothing of ours keeps the process alive, and a mail
-   * is tried once only. Call it after `server.close()` and before the database is closed.
+   * Ends the work after responses, for a process that stops. Mails that wait for another attempt are sent at once. It resolves when all work
+   * is done, or after 10 seconds. A second call returns the same promise.
+   * Afterwards doorward does not keep the process alive, and each mail is tried only once. Call it after `server.close()` and before you
+   * close the database.
    */
   drain(): Promise<void>
   /**
-   * Looks at settings, database, mail server, providers and limits, and says what is wrong, why it matters and how to mend it. Takes at most
-   * 5 seconds. Holds no secret; show it at an address of yours that is not public.
+   * Checks settings, database, mail server, providers and limits. The report says what is wrong, why it matters and how to fix it. It takes
+   * at most 5 seconds. The report contains no secret, but show it only at an address that is not public.
    */
   doctor(about?: DoctorOptions): Promise<DoctorReport>
 }
 
 /**
- * Checks everything once, and returns the router to mount at `prefix`. `createAuthRouter<{ fields: { firstName: string } }>(…)` states the
- * types of your own fields.
+ * Checks the options and returns the router to mount at `prefix`. `createAuthRouter<{ fields: { firstName: string } }>(…)` declares the types
+ * of your own fields.
  * @throws ConfigurationError naming the missing piece and the fix
  */
 export function createAuthRouter<Host extends HostTypes = HostTypes>(options: AuthRouterOptions<Host>): AuthRouter<Host> {
-  return routerOf(options as AuthRouterOptions) as AuthRouter<Host> // what the host says of its own fields
+  return routerOf(options as AuthRouterOptions) as AuthRouter<Host> // the host declares the types of its own fields
 }
 
 function routerOf(options: AuthRouterOptions): AuthRouter {
@@ -110,7 +112,7 @@ function routerOf(options: AuthRouterOptions): AuthRouter {
     wellKnown,
     ready: async () => ctx.readiness?.ready(),
     drain: drainer(ctx),
-    doctor: async (about = {}) => (await import('./doctor/examine.js')).examine({ ctx, options, about }), // loaded when it is asked for
+    doctor: async (about = {}) => (await import('./doctor/examine.js')).examine({ ctx, options, about }), // loaded only when it is called
   })
   Object.defineProperty(auth, OPERATIONS, { value: createOperations(ctx, options.store) })
   if (!isProduction(options.environment)) testedContexts.set(auth, ctx)
@@ -119,7 +121,10 @@ function routerOf(options: AuthRouterOptions): AuthRouter {
 
 const testedContexts = new WeakMap<AuthRouter, AuthContext>()
 
-/** For `doorward/testing` alone, which no route leads to. Null: a router of production, or of another copy of the package. */
+/**
+ * Returns the context of a router, for `doorward/testing` only. No request can reach it. Null: a router in production, or of another copy of
+ * the package.
+ */
 export function testedContext(auth: AuthRouter): AuthContext | null {
   return testedContexts.get(auth) ?? null
 }

@@ -31,7 +31,7 @@ import { memoryCounters } from './throttle/memory-counters'
 import { createWebAuthn } from './webauthn/ceremonies'
 
 /**
- * Everything the operations stand on, checked and complete.
+ * Builds the complete context of all operations, after it checked the options.
  * @throws ConfigurationError naming the missing piece and the fix
  */
 export function createContext(options: AuthRouterOptions): AuthContext {
@@ -91,11 +91,14 @@ export function createContext(options: AuthRouterOptions): AuthContext {
   })
 }
 
-/** Option by option, and `check` by a call: a policy may be an object of a class. The hasher's own limit wins over a larger one. */
+/**
+ * Returns the password policy. Each option is read by name and `check` is called as a method, because a policy may be an object of a class.
+ * The hasher's own limit wins if it is lower.
+ */
 function policyOf({ passwordPolicy = {} }: AuthRouterOptions, settings: Settings, hasher: PasswordHasher): PasswordPolicy {
   const minLength = passwordPolicy.minLength ?? settings.passwordMinLength
   const maxBytes = Math.min(passwordPolicy.maxBytes ?? settings.passwordMaxBytes, hasher.maxPasswordBytes ?? Number.POSITIVE_INFINITY)
-  // The limits of the two allow it, a hasher's own may not; NaN would be no limit.
+  // The limits of the settings rule this out, but not those of a hasher. The negation also catches NaN.
   if (!(maxBytes >= minLength))
     throw new ConfigurationError(
       'passwordHasher.maxPasswordBytes must be a number not below passwordMinLength: otherwise no password could be set.',
@@ -108,7 +111,10 @@ function policyOf({ passwordPolicy = {} }: AuthRouterOptions, settings: Settings
   }
 }
 
-/** A shared store has a local one behind it, so that an outage never means "unlimited", nor a state that works twice here. */
+/**
+ * Creates the counters and markers. A shared store has a local fallback, so that an outage neither removes the rate limits nor lets a state
+ * work twice in this process.
+ */
 function countersOf(
   { throttle = {}, now }: AuthRouterOptions,
   logger: Logger,
@@ -123,12 +129,12 @@ function countersOf(
   }
 }
 
-/** What the product is called where option `theme` does not say. */
+/** Returns the product name for the pages, if option `theme` sets none. */
 function nameOf({ mfaIssuer, publicUrl }: Settings): string {
   return mfaIssuer ?? (publicUrl === '' ? '' : new URL(publicUrl).host)
 }
 
-/** A copy: what a host does to its object later changes nothing. */
+/** Copies the templates, so that later changes of the host's objects have no effect. */
 function templatesOf({ templates = {} }: AuthRouterOptions): Templates {
   return Object.freeze({
     ...(templates.mails && { mails: Object.freeze({ ...templates.mails }) }),

@@ -21,33 +21,37 @@ import type { Languages } from './texts/texts'
 
 export interface GuardsOptions {
   /**
-   * Exactly one of `jwtSecret`, `jwtKeys` and `jwksUri`, or `accessTokenIssuer` with `accessTokenAudience` alone, or
-   * `tokenDelivery: 'session'` with a `store`; `tokenDelivery` and the cookies' names as the issuing router has them.
+   * Pass exactly one source of keys: `jwtSecret`, `jwtKeys` or `jwksUri`, or `accessTokenIssuer` with `accessTokenAudience`.
+   * `tokenDelivery: 'session'` with a `store` needs none.
+   * `tokenDelivery` and the names of the cookies must be the same as in the router that issues the tokens.
    */
   settings: GuardSettingsInput
   /**
-   * Needed by `requireUser`, `requireAdmin`, `requireSession`, `requireLiveSession` and `requireFresh`, and by every guard with
-   * `tokenDelivery: 'session'`.
+   * The store. `requireUser`, `requireAdmin`, `requireSession`, `requireLiveSession` and `requireFresh` need it. With
+   * `tokenDelivery: 'session'` every guard needs it.
    */
   store?: AuthStore
-  /** The router's, where it is on the same origin as these pages. `requireLogin` needs it. */
+  /** The router's prefix, if the router is on the same origin as these pages. `requireLogin` needs it. */
   prefix?: string
-  /** For `requireClaim` and `requireRole` with `tokenDelivery: 'session'`, where no token carries them: as the router has it. */
+  /**
+   * The same function as the router's. `requireClaim` and `requireRole` need it with `tokenDelivery: 'session'`, because no token contains
+   * the claims.
+   */
   accessTokenClaims?: AccessTokenClaimsHook
-  /** Fetches the keys of `jwksUri` or of the issuer; default: one of its own (10 s, circuit breaker off). */
+  /** Fetches the keys of `jwksUri` or of the issuer. Default: a client of its own (10 s, circuit breaker off). */
   httpClient?: HttpClient
-  /** How long the last good key set serves while it cannot be read again, in seconds since it was read. Default 86400; 0: off. */
+  /** How long a key set may be used when it cannot be fetched again, in seconds since the last fetch. Default 86400; 0: not at all. */
   staleIfErrorSeconds?: number
-  /** Texts of refusals in further languages, or other words: as the router has them. */
+  /** Error texts in other languages, or in other words: the same as the router's. */
   languages?: Languages
-  /** The only clock. */
+  /** The clock, for tests. Default: the system's. */
   now?: () => Date
   /** Default: the console. */
   logger?: Logger
 }
 
 /**
- * The guards without the router, for an API that only verifies tokens. Nothing is fetched before the first token comes.
+ * Creates the guards without the router, for an API that only verifies tokens. Nothing is fetched before the first token arrives.
  * @throws ConfigurationError naming the missing piece and the fix
  */
 export function createGuards<Host extends HostTypes = HostTypes>(options: GuardsOptions): Guards<Host> {
@@ -66,7 +70,7 @@ export function createGuards<Host extends HostTypes = HostTypes>(options: Guards
     notices: createSetupNotices(logger),
     ...(options.prefix !== undefined && { prefix: options.prefix }),
   }
-  return withSessionGuards(ctx, guardsFor(ctx)) as Guards<Host> // what the host says of its own data
+  return withSessionGuards(ctx, guardsFor(ctx)) as Guards<Host> // the host declares the types of its own data
 }
 
 function tokenKeysOf(source: KeySource, { httpClient, now, staleIfErrorSeconds }: GuardsOptions): TokenKeys {
@@ -107,7 +111,7 @@ function checkOptions(options: GuardsOptions): void {
   }
 }
 
-/** A token that was verified carries its claims already. */
+/** Rejects `accessTokenClaims` together with access tokens, because these contain their claims. */
 function checkClaimsHook({ accessTokenClaims, settings }: GuardsOptions): void {
   if (accessTokenClaims === undefined) return
   if (typeof accessTokenClaims !== 'function') throw new ConfigurationError('createGuards: accessTokenClaims must be a function.')

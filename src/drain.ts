@@ -1,18 +1,18 @@
 import type { Background } from './background'
 import type { Postman } from './mail/postman'
 
-/** An orchestrator kills a process some 10 to 30 seconds after it asked it to stop. */
+/** An orchestrator kills a process 10 to 30 seconds after it asked the process to stop. */
 const longestMs = 10_000
 
 /**
- * Returns what ends the work after answers: what waits to begin begins, and mails that wait for another attempt are tried at once.
- * It resolves when nothing is under way, or after 10 seconds; a second call waits for the same end.
+ * Returns the function that ends the work after responses. It starts all waiting work, and sends mails that wait for another attempt. Its
+ * promise resolves when no work is left, or after 10 seconds. A second call returns the same promise.
  */
 export function drainer({ background, postman }: { background: Background; postman: Postman | null }): () => Promise<void> {
   let drained: Promise<void> | null = null
 
   async function untilIdle(): Promise<void> {
-    // Work may post a mail in its end, so both are asked again.
+    // Work can post a mail at its end, so both are checked again.
     for (let pending = background.ended(); pending; pending = background.ended()) await pending
     for (let pending = postman?.ended(); pending; pending = postman?.ended()) await pending
     if (background.ended()) await untilIdle()
@@ -23,7 +23,7 @@ export function drainer({ background, postman }: { background: Background; postm
     postman?.hurry()
     let timer: NodeJS.Timeout | undefined
     const late = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, longestMs) // it keeps the process alive: somebody waits for the end
+      timer = setTimeout(resolve, longestMs) // keeps the process alive, because the caller waits
     })
     await Promise.race([untilIdle(), late]).finally(() => clearTimeout(timer))
   }

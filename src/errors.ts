@@ -1,29 +1,28 @@
 import { type LocalizedText, localized } from './texts/localized'
 
 /**
- * Every error of the library in one catalogue: a base class, a family per status, a leaf per code.
- * `code` is what clients branch on; `detail` is for people and follows the request's locale.
- * `ConfigurationError` and `NotImplementedError` are for the developer and never reach the wire.
+ * Every error of the library: a base class, one class per status, and one class per code. Clients should branch on `code`; `detail` is for
+ * people and follows the request's locale. `ConfigurationError` and `NotImplementedError` are for developers and are never sent to a client.
  */
 
 export type { LocalizedText }
 
 export interface AppErrorOptions {
-  /** What a client may use; goes out as the envelope's `details`. Never a secret, never a submitted value. */
+  /** Data for the client, sent as `details` of the error envelope. It must not contain a secret or a submitted value. */
   details?: Record<string, unknown>
-  /** A sentence for people about these details: goes out as `details.message`, in the language of the request. */
+  /** A sentence for people about these details. It is sent as `details.message`, in the language of the request. */
   explains?: LocalizedText
-  /** Why it happened; for logs only. */
+  /** The cause, for logs only. */
   cause?: unknown
-  /** For developers, in place of `detail` in English: what failed and how to mend it. Never on the wire. */
+  /** For developers, instead of the English `detail`: what failed and how to fix it. Never sent to a client. */
   message?: string
-  /** For logs: why a guard refused, in a stable word that is more exact than the code. Never on the wire. */
+  /** For logs: why a guard rejected the request, as a stable word that is more exact than the code. Never sent to a client. */
   reason?: string
 }
 
 const isAppError = Symbol.for('doorward.app-error.v1')
 
-/** An error with a place on the wire: `{ detail, code, details }` under `status`. */
+/** An error that has a response: `{ detail, code, details }` under `status`. */
 export class AppError extends Error {
   static readonly status: number = 500
   static readonly code: string = 'INTERNAL_ERROR'
@@ -33,9 +32,9 @@ export class AppError extends Error {
   readonly code: string
   readonly detail: LocalizedText
   readonly details: Record<string, unknown>
-  /** A sentence for people about `details`, which routes answer as `details.message`. */
+  /** A sentence for people about `details`. Routes send it as `details.message`. */
   readonly explains?: LocalizedText
-  /** Why a guard refused, in a stable word. For logs. */
+  /** Why a guard rejected the request, as a stable word. For logs. */
   readonly reason?: string
 
   constructor(options: AppErrorOptions = {}) {
@@ -46,14 +45,14 @@ export class AppError extends Error {
     this.code = type.code
     this.detail = type.detail
     if (options.explains) this.explains = options.explains
-    // Not enumerable: what copies an error onto the wire does not show it.
+    // Not enumerable, so that code which copies the error into a response leaves it out.
     if (options.reason) Object.defineProperty(this, 'reason', { value: options.reason })
     this.details = options.details ?? {}
-    Object.defineProperty(this, isAppError, { value: true }) // not enumerable: nothing that prints or copies an error shows it
+    Object.defineProperty(this, isAppError, { value: true }) // not enumerable, so that printing or copying the error leaves it out
   }
 }
 
-// Another copy of the package in the same process (a store's, say) makes errors that are to be answered as what they are.
+// Errors of another copy of the package in this process (of a store, for example) also count as AppError.
 Object.defineProperty(AppError, Symbol.hasInstance, {
   value(this: unknown, value: unknown): boolean {
     if (Function.prototype[Symbol.hasInstance].call(this, value)) return true
@@ -69,7 +68,7 @@ export class UnauthorizedError extends AppError {
   static override readonly detail: LocalizedText = localized('error.unauthorized')
 }
 
-/** One refusal for a wrong password, an unknown address and an inactive account: nothing tells them apart. */
+/** The same error for a wrong password, an unknown address and an inactive account, so that clients cannot tell them apart. */
 export class InvalidCredentialsError extends UnauthorizedError {
   static override readonly detail = localized('error.invalid_credentials')
 }
@@ -99,7 +98,7 @@ export class MfaTokenInvalidError extends UnauthorizedError {
   static override readonly detail = localized('error.mfa_token_invalid')
 }
 
-/** One refusal for an unknown passkey, an inactive account and a wrong signature. */
+/** The same error for an unknown passkey, an inactive account and a wrong signature. */
 export class PasskeyRejectedError extends UnauthorizedError {
   static override readonly code = 'PASSKEY_REJECTED'
   static override readonly detail = localized('error.passkey_rejected')
@@ -163,12 +162,15 @@ export class MfaFactorTooNewError extends ForbiddenError {
   static override readonly detail = localized('error.mfa_factor_too_new')
 }
 
-/** `details.methods` says how to confirm one's identity. Answered with the challenge of RFC 9470, under 403 because clients refresh after a 401. */
+/**
+ * `details.methods` lists the ways to confirm one's identity. The response has the challenge of RFC 9470. Its status is 403, because clients
+ * refresh their token after a 401.
+ */
 export class ReauthenticationRequiredError extends ForbiddenError {
   static override readonly code = 'REAUTHENTICATION_REQUIRED'
   static override readonly detail = localized('error.reauthentication_required')
 
-  /** How old the last authentication may be, for the challenge. */
+  /** The maximum age of the last authentication, for the challenge. */
   readonly maxAgeSeconds: number
 
   constructor({ maxAgeSeconds = 0, ...options }: AppErrorOptions & { maxAgeSeconds?: number } = {}) {
@@ -368,28 +370,29 @@ export class OAuthProviderUnavailableError extends OAuthError {
   static override readonly detail = localized('error.oauth_provider_unavailable')
 }
 
-/** `details.retry_after_seconds` is repeated in the Retry-After header; `retryAfterSeconds` when not given. */
+/** The Retry-After header repeats `details.retry_after_seconds`; without that it has `retryAfterSeconds`. */
 export class ServiceUnavailableError extends AppError {
   static override readonly status = 503
   static override readonly code = 'SERVICE_UNAVAILABLE'
   static override readonly detail = localized('error.service_unavailable')
 
   readonly retryAfterSeconds: number = 1
-  /** What stands behind it is logged elsewhere, and not with each request. */
+  /** False: the cause is logged elsewhere, and not once per request. */
   readonly isLogged: boolean = false
 }
 
 // ---- for developers, never on the wire -----------------------------------------------------------------------------
 
-/** A wrong option or setting, found at construction; the message names the piece and the fix, never a value. */
+/** A wrong option or setting, found when an object is created. The message names the piece and the fix, never a value. */
 export class ConfigurationError extends Error {
   override readonly name = 'ConfigurationError'
 }
 
-// As `withOwnMessage` of logger.ts marks errors: logs may show the message. Not within the class, whose name the bundler would change.
+// Marks the error as `withOwnMessage` of logger.ts does, so that logs show its message. It is outside of the class, because inside it the
+// bundler would change the name of the class.
 Object.defineProperty(ConfigurationError.prototype, Symbol.for('doorward.own-message.v1'), { value: true })
 
-/** A provider client was asked for something it was not configured to do. */
+/** A provider client was called for something it is not configured for. */
 export class NotImplementedError extends Error {
   override readonly name = 'NotImplementedError'
 }

@@ -4,31 +4,31 @@ import type { Keys } from './keys'
 import { describeError, type Logger } from './logger'
 import type { AuthMail } from './mailer'
 
-/** What an observer is told. Payloads carry ids and methods, never an email address, a token or a secret. */
+/** The events and their payloads. A payload contains ids and methods, never an email address, a token or a secret. */
 export interface AuthEventPayloads {
   signup: { userId: string; by: 'pwd' | 'ext' | 'email' | 'command'; provider?: string }
   activation: { userId: string }
   login: { userId: string; amr: readonly AuthMethod[]; provider?: string }
-  /** Right after `login`, and only with `newDeviceNotice`. */
+  /** Emitted right after `login`, and only with `newDeviceNotice`. */
   'login.new_device': { userId: string }
   'login.failed': {
     reason: string
     provider?: string
-    /** Null: the login named no account that exists. */
+    /** Null: no account was found. */
     userId: string | null
-    /** `eventDigest` of the email address; null: the login ended before it had one. */
+    /** `eventDigest` of the email address. Null: the login failed before an address was known. */
     addressDigest: string | null
-    /** The client's IP address, an IPv6 one as its /64; null: called without HTTP. */
+    /** The client's IP address, for IPv6 its /64 network. Null: called without HTTP. */
     clientKey: string | null
   }
-  /** Null: no account has the address. */
+  /** `userId` null: no account has the address. */
   'email_login.requested': { userId: string | null }
   challenge: { userId: string; amr: readonly AuthMethod[] }
   logout: { userId: string; allSessions: boolean }
   'refresh.reused': { userId: string; familyId: string }
   /**
-   * `limit`: a login ended those unused longest, because of `maxSessionsPerUser`. `code_reused`: somebody showed the code of an app's login
-   * again.
+   * `limit`: a login revoked the sessions that were unused longest, because of `maxSessionsPerUser`. `code_reused`: a one-time code of an
+   * app's login was used again.
    */
   'session.revoked': { userId: string; count: number; reason?: 'limit' | 'code_reused' }
   'password.changed': { userId: string; by: 'reset' | 'change' }
@@ -42,12 +42,12 @@ export interface AuthEventPayloads {
   'recovery_code.used': { userId: string }
   'passkey.added': { userId: string; passkeyId: string }
   'passkey.removed': { userId: string; passkeyId: string }
-  /** Its signature was right and its counter was not ahead: there may be a copy of the authenticator. The login was refused. */
+  /** The signature was right but the counter did not increase, so there may be a copy of the authenticator. The login was rejected. */
   'passkey.cloned': { userId: string; passkeyId: string }
   'account.deactivated': { userId: string }
   'admin.granted': { userId: string; actorId: string | null }
   'admin.revoked': { userId: string; actorId: string | null }
-  /** By the command `users import`; nothing is told of the single accounts. */
+  /** Emitted by the command `users import`. There is no event per account. */
   'users.imported': { count: number }
   'undo.used': { userId: string; addressRestored: boolean }
   'undo.conflict': { userId: string }
@@ -55,7 +55,7 @@ export interface AuthEventPayloads {
   throttled: {
     code: string
     route: string
-    /** `eventDigest` of what was counted. */
+    /** `eventDigest` of the key that was counted. */
     keyDigest: string
     retryAfterSeconds: number
   }
@@ -66,7 +66,7 @@ export interface AuthEventPayloads {
 
 export type AuthEventName = keyof AuthEventPayloads
 
-/** Every event and the fields of its payload: what is written down or counted is these and nothing beside them. */
+/** Every event and the fields of its payload. Observers store and count only these fields. */
 export const eventFields: { readonly [Name in AuthEventName]: readonly (keyof AuthEventPayloads[Name])[] } = {
   signup: ['userId', 'by', 'provider'],
   activation: ['userId'],
@@ -103,7 +103,10 @@ export const eventFields: { readonly [Name in AuthEventName]: readonly (keyof Au
 }
 
 export interface AuthEvents {
-  /** Called after the operation has committed. A listener that throws or rejects is logged and changes nothing. */
+  /**
+   * Adds a listener, which is called after the operation has committed. Returns a function that removes it. If a listener throws or rejects,
+   * the error is logged and nothing else changes.
+   */
   on<Name extends AuthEventName>(name: Name, listener: (payload: AuthEventPayloads[Name]) => unknown): () => void
 }
 
@@ -112,8 +115,8 @@ export interface EventEmitter extends AuthEvents {
 }
 
 /**
- * Returns an HMAC-SHA256 in base64url, the same for the same text as long as `jwtSecret` stays. Observers can tell that two events are
- * about one address or one counter; without the secret nobody can try out addresses.
+ * Returns an HMAC-SHA256 in base64url. It is the same for the same text as long as `jwtSecret` stays. So observers see that two events are
+ * about one address or one counter. Without the secret they cannot test guesses of addresses.
  */
 export function eventDigest(keys: Keys, kind: 'address' | 'counter', text: string): string {
   return createHmac('sha256', keys['event-digest'][0]).update(`${kind}:${text}`).digest('base64url')
@@ -129,7 +132,7 @@ export function createEvents(logger: Logger): EventEmitter {
     },
     emit(name, payload) {
       for (const listener of listeners.get(name) ?? []) {
-        // A promise chain of its own: neither a throw nor a rejection reaches the operation.
+        // The listener runs inside a promise chain, so that neither a throw nor a rejection reaches the operation.
         Promise.resolve()
           .then(() => listener(payload as never))
           .catch((error: unknown) => logger.error({ event: name, error: describeError(error) }, 'doorward: an event listener failed'))

@@ -3,8 +3,8 @@ import { ConfigurationError } from './errors'
 import { withOwnMessage } from './logger'
 
 /**
- * What a call is for. Anybody can cause the calls about a `token` in hand, and `authorize` ones, which push a request; a `callback` had to show its state. So calls of one purpose
- * never take the places of another's, nor open its circuit breaker.
+ * The purpose of a call. Anyone can cause calls for a posted `token`, and `authorize` calls (pushed requests); a `callback` needs a valid
+ * state. So each purpose has its own connection limit and circuit breaker.
  */
 export type CallPurpose = 'token' | 'authorize' | 'callback' | 'discovery' | 'keys'
 
@@ -15,44 +15,47 @@ export interface HttpRequest {
   method?: string
   headers?: Record<string, string>
   body?: string
-  /** The most bytes of body the caller takes; default 256 KiB. */
+  /** Maximum size of the body in bytes; default 256 KiB. */
   maxBytes?: number
-  /** Aborted when the caller stops waiting. */
+  /** Aborts the call, when the caller stops waiting. */
   signal?: AbortSignal
-  /** Calls to one origin are limited for each purpose. */
+  /** Calls to one origin are limited per purpose. */
   purpose?: CallPurpose
 }
 
 export interface HttpResponse {
   status: number
   headers: Record<string, string | string[] | undefined>
-  /** Decoded by the caller; clients made here answer with a Buffer. */
+  /** The caller decodes it. Clients made here return a Buffer. */
   body: string | Uint8Array
 }
 
 /**
- * How the library speaks to identity providers. A client of the host's own must not follow redirects and should heed
- * `signal`; its deadline and byte cap are held on the caller's side. One of `createHttpClient` keeps its own deadline.
+ * Sends a request to an identity provider. A host's own client must not follow redirects and should obey `signal`; the caller limits its time
+ * and the size of its response. A client of `createHttpClient` enforces both limits itself.
  */
 export type HttpClient = (url: string, request?: HttpRequest) => Promise<HttpResponse>
 
 export interface HttpClientOptions {
-  /** From the call to the last byte of the body; 1 to 10,000, default 10,000. */
+  /** The longest time from the call to the last byte of the body, in milliseconds: 1 to 10,000, default 10,000. */
   timeoutMs?: number
-  /** Per origin and purpose: after so many failures in a row calls are refused at once, then one is let through. Default false. */
+  /**
+   * Per origin and purpose: after this number of failures in a row calls fail at once, for `resetAfterMs`. Then one call is tried. Default
+   * false.
+   */
   circuitBreaker?: false | { failures: number; resetAfterMs: number }
-  /** A dispatcher of undici 7 or 8 (a proxy, say) in place of the client's own connection pool. */
+  /** A dispatcher of undici 7 or 8 (a proxy, for example) instead of the client's own connection pool. */
   dispatcher?: Dispatcher
 }
 
-/** Providers answer in a few KiB; key sets ask for more. */
+/** Providers respond with a few KiB. Requests for key sets pass a higher limit. */
 export const DEFAULT_MAX_BYTES = 256 * 1024
 export const MAX_TIMEOUT_MS = 10_000
 const MAX_IN_FLIGHT = 50
 
 /**
- * No answer, or none that may be read. Says neither the URL nor what the HTTP library said: both can hold tokens.
- * `code` is the system's word (`ECONNREFUSED`, `UND_ERR_SOCKET`), for logs.
+ * There was no response, or one that must not be read. The message contains neither the URL nor the message of the HTTP library, because both
+ * can contain tokens. `code` is the system's code (`ECONNREFUSED`, `UND_ERR_SOCKET`), for logs.
  */
 export class HttpClientError extends Error {
   override readonly name = 'HttpClientError'
@@ -66,8 +69,8 @@ export class HttpClientError extends Error {
 }
 
 /**
- * One pool of kept-alive connections. Redirects are not followed (a 3xx comes back as it is), nothing is decompressed
- * (any content-encoding is refused), at most 50 calls per origin and purpose are in flight.
+ * Creates a client with one pool of kept-alive connections. Redirects are not followed (a 3xx is returned as it is). Nothing is decompressed
+ * (any content-encoding is rejected). At most 50 calls per origin and purpose run at once.
  *
  * @throws ConfigurationError for an option out of range
  */
@@ -98,7 +101,10 @@ export function createHttpClient(options: HttpClientOptions = {}): HttpClient {
 const noAnswer = 'The provider did not answer: check the address of the endpoint, and that this server can reach it.'
 const bounded = new WeakSet<HttpClient>()
 
-/** Whether a client keeps the deadline and the byte cap by itself: one that was made here, and not what a host wrapped it in. */
+/**
+ * Returns true if the client enforces the deadline and the size limit itself. Only a client of `createHttpClient` does, not a host's wrapper
+ * of it.
+ */
 export function isBounded(client: HttpClient): boolean {
   return bounded.has(client)
 }
@@ -114,9 +120,9 @@ function targetOf(url: string): URL {
 interface OriginState {
   inFlight: number
   failuresInARow: number
-  /** On the monotonic clock; 0: closed. */
+  /** Until this time of the monotonic clock, calls fail at once. 0: the circuit breaker is closed. */
   openUntil: number
-  /** Another one begins with every opening and every probe: what a call of an earlier one comes to says nothing about now. */
+  /** A new era begins when the breaker opens and when a probe starts. Results of calls from an earlier era are ignored. */
   era: number
 }
 
@@ -130,7 +136,7 @@ function refuseWhenBusyOrBroken(origin: OriginState, breaker: Breaker): void {
   if (origin.inFlight >= MAX_IN_FLIGHT) throw new HttpClientError('TOO_MANY_IN_FLIGHT', 'Too many calls to this provider are under way.')
   if (!breaker || origin.openUntil === 0) return
   if (performance.now() < origin.openUntil) throw new HttpClientError('CIRCUIT_OPEN', 'The provider failed repeatedly; not called.')
-  // This caller is the probe: the others stay refused for as long as a call may take.
+  // This call is the probe. Other calls are refused for as long as it may take.
   origin.era += 1
   origin.openUntil = performance.now() + Math.max(breaker.resetAfterMs, MAX_TIMEOUT_MS)
 }
@@ -155,7 +161,7 @@ async function send(
   const request = {
     origin,
     path: pathname + search,
-    method: (call.method ?? 'GET') as Dispatcher.HttpMethod, // any other word is undici's to refuse
+    method: (call.method ?? 'GET') as Dispatcher.HttpMethod, // undici rejects any other word
     headers: { 'accept-encoding': 'identity', ...call.headers },
     body: call.body ?? null,
   }
@@ -169,8 +175,8 @@ async function send(
 }
 
 /**
- * By undici's events themselves. Its `request` makes a stream of every answer, and follows an AbortSignal: together they take as
- * long as all the rest of a call.
+ * Sends a request by undici's own events. Its function `request` makes a stream of every response, and follows an AbortSignal. Together these
+ * take as long as the rest of a call.
  */
 function exchange(dispatcher: Dispatcher, request: Dispatcher.DispatchOptions, maxBytes: number) {
   let giveUp: (reason: HttpClientError) => void = () => undefined
@@ -188,45 +194,45 @@ function exchange(dispatcher: Dispatcher, request: Dispatcher.DispatchOptions, m
       try {
         if (givenUp) controller?.abort(givenUp)
       } catch {
-        // A dispatcher of the host's: nobody waits any more, and in a timer this would end the process.
+        // A dispatcher of the host's threw. The caller no longer waits, and in a timer this error would end the process.
       }
     }
     dispatcher.dispatch(request, {
       onRequestStart(controller) {
         under = controller
-        stop(controller) // where it was given up while it waited for a connection
+        stop(controller) // if the call was given up while it waited for a connection
       },
       onRequestUpgrade(_controller, _statusCode, _fields, socket) {
         socket.destroy()
-        reject(new HttpClientError('UPGRADED', 'The provider answered with another protocol.')) // to CONNECT
+        reject(new HttpClientError('UPGRADED', 'The provider answered with another protocol.')) // a response to CONNECT
       },
       onResponseStart(_controller, statusCode, fields) {
-        if (statusCode < 200) return // not the answer yet (RFC 9110 section 15.2)
-        ;[status, headers, size, chunks] = [statusCode, fields, 0, []] // anew, where a dispatcher asked again
+        if (statusCode < 200) return // an interim response (RFC 9110 section 15.2)
+        ;[status, headers, size, chunks] = [statusCode, fields, 0, []] // reset, because a dispatcher may retry
         if (isEncoded(fields)) giveUp(new HttpClientError('ENCODED', 'The provider answered in an encoding that was not asked for.'))
       },
       onResponseData(controller, bytes) {
         if (givenUp) return stop(controller)
         size += bytes.length
         if (size > maxBytes) giveUp(new HttpClientError('TOO_LARGE', 'The provider answered with too much.'))
-        // Each is some 200 bytes beside its own: an answer of single bytes would take megabytes.
+        // Each chunk takes some 200 bytes more than its data, so a response in single bytes would take megabytes.
         else if (chunks.push(bytes) >= 1_000) chunks = [Buffer.concat(chunks)]
       },
       onResponseEnd: () => resolve({ status, headers, body: Buffer.concat(chunks) }),
-      onResponseError: (_controller, error) => reject(error), // also when the connection is closed before the end
+      onResponseError: (_controller, error) => reject(error), // also if the connection closes before the end
     })
   })
   return { answer, giveUp }
 }
 
-/** A few KiB of gzip can become gigabytes. We request `identity`, so an encoded response is refused. */
+/** Returns true for a compressed response. A few KiB of gzip can become gigabytes, so we request `identity` and reject any other encoding. */
 function isEncoded({ 'content-encoding': encoding }: HttpResponse['headers']): boolean {
   return encoding !== undefined && encoding !== '' && encoding !== 'identity'
 }
 
 /**
- * Once the time is over, or with the caller's signal. undici's own timers restart with every byte; only this one bounds a body
- * that drips. It does not hold the process, and nothing is left of it when it is released.
+ * Gives a call up after `timeoutMs`, or when the caller's signal aborts. Returns a function that removes both. undici's own timers restart
+ * with every byte, so only this one limits a slow body. The timer does not keep the process alive.
  */
 function giveUpWith(giveUp: (reason: HttpClientError) => void, timeoutMs: number, outer: AbortSignal | undefined): () => void {
   const late = () => giveUp(new HttpClientError('TIMEOUT', 'The provider did not answer in time.'))
@@ -239,7 +245,7 @@ function giveUpWith(giveUp: (reason: HttpClientError) => void, timeoutMs: number
   }
 }
 
-/** Never the caller's own reason: to undici one that is `false`, say, is no reason to stop. */
+/** Returns our own error for an aborted call, not the caller's reason: undici does not stop for a reason such as `false`. */
 function givenUp({ reason }: AbortSignal): HttpClientError {
   return new HttpClientError(codeOf(reason), 'The caller stopped waiting for the provider.')
 }
@@ -264,7 +270,7 @@ function checkOptions(options: HttpClientOptions): { timeoutMs: number; circuitB
       'createHttpClient: circuitBreaker must be false or { failures, resetAfterMs }, both positive whole numbers.',
     )
   }
-  // undici 6 has `interceptors`, and other events.
+  // A dispatcher of undici 6 has `interceptors`, and other events.
   if (dispatcher !== undefined && (typeof dispatcher?.dispatch !== 'function' || 'interceptors' in dispatcher))
     throw new ConfigurationError('createHttpClient: dispatcher must be a dispatcher of undici 7 or 8.')
   return { timeoutMs, circuitBreaker, dispatcher: dispatcher ?? newPool(timeoutMs) }
@@ -275,16 +281,16 @@ function isWhole(value: unknown, most: number): boolean {
 }
 
 /**
- * Loads undici at boot, with the first pool: a host without a provider never has it.
+ * Creates a pool. It loads undici now, so that a host without a provider never loads it.
  *
- * undici puts its own agent behind the host's `fetch` unless an agent is there. Node puts one there as soon as it loads its own
- * undici, which naming `Response` does. So the host's `fetch` stays Node's.
+ * undici sets its own agent for the host's `fetch`, unless an agent is set. Node sets its agent when it loads its built-in undici, and naming
+ * `Response` makes it do so. So the host's `fetch` keeps Node's agent.
  */
 function newPool(timeoutMs: number): Agent {
   void globalThis.Response
-  const undici = require('undici') as typeof import('undici') // as its types say
+  const undici = require('undici') as typeof import('undici') // `require` returns `any`
   return new undici.Agent({
-    connections: (purposes + 1) * MAX_IN_FLIGHT, // and calls of no purpose, which a host makes
+    connections: (purposes + 1) * MAX_IN_FLIGHT, // one more for calls of a host, which have no purpose
     connect: { timeout: timeoutMs },
     headersTimeout: timeoutMs,
     bodyTimeout: timeoutMs,

@@ -1,6 +1,6 @@
 /**
- * What the work comes to, or, once `deadlineMs` have passed, the error that `late` makes. What it still does by then is nobody's,
- * a rejection included. The timer keeps no process alive.
+ * Returns the result of `work`, or rejects with the error of `late` after `deadlineMs`. What `work` does later is ignored, also a rejection.
+ * The timer does not keep the process alive.
  */
 export function inTime<T>(work: Promise<T>, deadlineMs: number, late: () => Error): Promise<T> {
   return new Promise((resolve, reject) => {

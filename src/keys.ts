@@ -1,6 +1,6 @@
 import { createSecretKey, hkdfSync, type KeyObject } from 'node:crypto'
 
-/** What a derived key is for. One key per purpose: nothing signed for one passes in another's place (RFC 8725 section 3.12). */
+/** What a derived key is for. Each purpose has its own key, so that a signature for one purpose is invalid for another (RFC 8725 section 3.12). */
 export type KeyPurpose = (typeof purposes)[number]
 
 const purposes = [
@@ -24,20 +24,26 @@ const purposes = [
   'email-login-code',
 ] as const
 
-/** Under the secret of `csrfToken()`, which is not the router's. */
+/** Purposes of keys that are derived from the secret of `csrfToken()`, which is not the router's. */
 type CsrfPurpose = 'csrf' | 'csrf-binding'
 
-/** One key per secret of `jwtSecret`, in its order: the first makes, all verify. */
+/** One key per secret of `jwtSecret`, in the same order. The first signs; all of them verify. */
 export type KeyList = readonly [KeyObject, ...KeyObject[]]
 
-/** HKDF-SHA256 (RFC 5869), empty salt, info `doorward/<purpose>/v1`, 32 bytes. Made once at boot: a KeyObject is costly. */
+/**
+ * Derives a key by HKDF-SHA256 (RFC 5869): empty salt, info `doorward/<purpose>/v1`, 32 bytes. Keys are derived once at boot, because
+ * creating a KeyObject is slow.
+ */
 export function deriveKey(secret: string, purpose: KeyPurpose | CsrfPurpose): KeyObject {
   return createSecretKey(Buffer.from(hkdfSync('sha256', Buffer.from(secret, 'utf8'), Buffer.alloc(0), `doorward/${purpose}/v1`, 32)))
 }
 
-/** @param secrets one secret, or a list of at least one */
+/**
+ * Derives a key from each secret.
+ * @param secrets one secret, or a list of at least one
+ */
 export function deriveKeyList(secrets: string | readonly string[], purpose: KeyPurpose | CsrfPurpose): KeyList {
-  return Object.freeze([secrets].flat().map((secret) => deriveKey(secret, purpose))) as KeyList // never empty: the settings see to it
+  return Object.freeze([secrets].flat().map((secret) => deriveKey(secret, purpose))) as KeyList // the settings reject an empty list
 }
 
 export type Keys = Readonly<Record<KeyPurpose, KeyList>>
@@ -48,7 +54,7 @@ export function deriveKeys(secrets: string | readonly string[]): Keys {
   ) // every purpose is listed
 }
 
-/** Returns the place of the key that passes the check; -1: none does. Tries every key, so that the time does not tell which one passed. */
+/** Returns the index of the first key that passes the check, or -1. It tries every key, so that the time does not reveal which one passed. */
 export function findKey(keys: KeyList, passes: (key: KeyObject) => boolean): number {
   return keys.reduce((found, key, place) => (passes(key) && found === -1 ? place : found), -1)
 }
@@ -59,16 +65,16 @@ export function isUnderAny(keys: KeyList, passes: (key: KeyObject) => boolean): 
 
 export type JwtAlgorithm = 'ES256' | 'RS256' | 'PS256'
 
-/** A key of access tokens and the one algorithm it is for, fixed here and never by a token (RFC 8725 section 3.1). */
+/** A key of access tokens and its one algorithm. A token never chooses the algorithm (RFC 8725 section 3.1). */
 export type AccessKey = SecretAccessKey | NamedAccessKey
 
-/** Of each secret one key, since tokens under a secret name none. */
+/** The keys of all secrets as one, because a token signed under a secret names no key. */
 export type SecretAccessKey = Readonly<{ kid: null; algorithm: 'HS256'; keys: KeyList; privateKey: KeyObject }>
 
-/** One of `jwtKeys`: `key` checks signatures, `privateKey` makes them; null: retired. */
+/** One of `jwtKeys`: `key` verifies, `privateKey` signs. Null: the key is retired. */
 export type NamedAccessKey = Readonly<{ kid: string; algorithm: JwtAlgorithm; key: KeyObject; privateKey: KeyObject | null }>
 
-/** The one access key there is without `jwtKeys`. */
+/** Returns the access key for a router without `jwtKeys`. */
 export function secretAccessKey(keys: KeyList): SecretAccessKey {
   return Object.freeze({ kid: null, algorithm: 'HS256', keys, privateKey: keys[0] })
 }

@@ -1,4 +1,4 @@
-/** pino-shaped: an object of fields first, then a message. The default writes to the console. */
+/** A logger in the style of pino: first an object of fields, then a message. The default writes to the console. */
 export interface Logger {
   info(fields: object, message: string): void
   warn(fields: object, message: string): void
@@ -11,18 +11,18 @@ export const consoleLogger: Logger = {
   error: (fields, message) => console.error(...line(fields, message)),
 }
 
-/** No fields, no `{}` at the end of the line. */
+/** Leaves out empty fields, so that the line does not end with `{}`. */
 function line(fields: object, message: string): readonly unknown[] {
   return Object.keys(fields).length === 0 ? [message] : [message, fields]
 }
 
-/** A logger that fails must not turn a refusal into a crash, least of all in a promise nobody waits for. */
+/** Returns a logger that never throws. An error while logging must not turn a rejected request into a crash. */
 export function safely(logger: Logger): Logger {
   const guard = (level: keyof Logger) => (fields: object, message: string) => {
     try {
       logger[level](fields, message)
     } catch {
-      // There is nowhere left to say it.
+      // The logger itself failed, so there is nowhere to log this.
     }
   }
   return { info: guard('info'), warn: guard('warn'), error: guard('error') }
@@ -31,14 +31,14 @@ export function safely(logger: Logger): Logger {
 export interface DescribedError {
   name: string
   code: string | null
-  /** Only where it is ours (`withOwnMessage`). */
+  /** Only for errors marked by `withOwnMessage`. */
   message?: string
   at: string[]
 }
 
 /**
- * Returns what a log may say of an unknown error: its kind and where it happened. The message only where it is ours:
- * database drivers put bound values there (addresses, hashes), HTTP clients put URLs with tokens, validators the submitted value.
+ * Returns what a log may show of an unknown error: its kind and where it happened. It shows the message only if the message is ours. Database
+ * drivers put bound values into messages (addresses, hashes), HTTP clients put URLs with tokens, and validators put the submitted value.
  */
 export function describeError(error: unknown): DescribedError {
   if (!(error instanceof Error)) return { name: typeof error, code: null, at: [] }
@@ -46,20 +46,26 @@ export function describeError(error: unknown): DescribedError {
   return { name: word(error.name) ?? 'Error', code: word((error as { code?: unknown }).code), ...message, at: framesOf(error) }
 }
 
-// Registered: another copy of the package may have made the error.
+// A registered symbol, because another copy of the package may have made the error.
 const ownMessage = Symbol.for('doorward.own-message.v1')
 
-/** Marks an error whose message is ours: it holds no value of a host, a person or a driver, so logs show it. Returns the error. */
+/**
+ * Marks an error whose message is ours, so that logs show it. Such a message contains no value of a host, a person or a driver. Returns the
+ * error.
+ */
 export function withOwnMessage<Marked extends Error>(error: Marked): Marked {
-  return Object.defineProperty(error, ownMessage, { value: true }) // not enumerable: nothing that prints or copies an error shows it
+  return Object.defineProperty(error, ownMessage, { value: true }) // not enumerable, so that printing or copying the error leaves it out
 }
 
-/** Anybody's error may carry anything under these names; what is no identifier is not repeated. */
+/** Returns the value if it looks like an identifier. Errors of other code may have any value in these fields. */
 function word(value: unknown): string | null {
   return typeof value === 'string' && /^[\w.:-]{1,64}$/.test(value) ? value : null
 }
 
-/** The stack begins with the message, whose own lines may look like frames: without it, none is believed. */
+/**
+ * Returns the first frames of a stack, without the message. Lines of the message may look like frames. So a stack that does not contain the
+ * message has no trusted frames.
+ */
 function framesOf({ stack, message }: Error): string[] {
   if (typeof stack !== 'string' || typeof message !== 'string' || !stack.includes(message)) return []
   const frames = stack.slice(stack.indexOf(message) + message.length).split('\n')

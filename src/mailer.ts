@@ -1,4 +1,4 @@
-/** One mail, ready to send: the host decides how it travels. */
+/** A mail that is ready to send. The host decides how to send it. */
 export interface AuthMail {
   kind: 'activation' | 'password_reset' | 'email_verification' | 'email_change' | 'email_login' | 'notice'
   /** Exactly one address. */
@@ -9,7 +9,7 @@ export interface AuthMail {
    */
   name: string | null
   url: string | null
-  /** In kind `email_login`, where it has one: eight digits. Keep them out of logs. */
+  /** Eight digits, in kind `email_login` if the mail has a code. Keep them out of logs. */
   code?: string
   expiresAt: Date | null
   locale: string
@@ -19,28 +19,31 @@ export interface AuthMail {
 }
 
 /**
- * What the host implements to send mail; `smtpMailer()` is one over SMTP. Called after the commit and off the response
- * path: how long `send` takes, and how it ends, changes no answer.
+ * Sends mail; the host implements it, or uses `smtpMailer()`. It is called after the commit, and no response waits for it. So neither its
+ * time nor its result changes a response.
  *
- * A promise that resolves says "handed over". A rejection says "not sent": it is tried again, three times in all, unless
- * the error carries the fields of `MailRefusal`. An attempt that takes longer than 120 s is given up and never repeated.
- * Whatever is given up is the event `mail.failed`.
+ * A resolved promise means that the mail was handed over. A rejection means that it was not sent. It is then tried again, three times in all,
+ * unless the error has the fields of `MailRefusal`. An attempt that takes longer than 120 s is given up and not repeated. Every mail that is
+ * given up emits the event `mail.failed`.
  */
 export interface Mailer {
   send(mail: AuthMail): Promise<void>
-  /** Asks the server whether it would take a mail, and sends none; `auth.doctor()` calls it. Rejects with what is wrong. */
+  /** Asks the server whether it would accept a mail, without sending one. `auth.doctor()` calls it. Rejects with the problem. */
   verify?(): Promise<void>
 }
 
-/** What an error of `Mailer.send` may say about itself. */
+/** Optional fields of an error of `Mailer.send`. */
 export interface MailRefusal {
-  /** False: another attempt would end the same way. */
+  /** False: another attempt would fail in the same way. */
   retryable?: boolean
-  /** `unknown`: it may have been sent all the same, so another attempt might send it twice. There is none. */
+  /** `unknown`: the mail may have been sent. There is no other attempt, because it could send the mail twice. */
   outcome?: 'unknown'
 }
 
-/** What a mail is about. The first four, `email_login` and `account_restored` carry a link, and `email_login` and `confirmation_code` a code; the others are notices. */
+/**
+ * The topics of mails. The first four, `email_login` and `account_restored` have a link. `email_login` and `confirmation_code` have a code.
+ * The others are notices.
+ */
 export const mailTopics = [
   'activation',
   'password_reset',
@@ -74,31 +77,31 @@ export const mailTopics = [
 
 export type MailTopic = (typeof mailTopics)[number]
 
-/** What a template of the host's is given. No value is escaped: that is the template's part. */
+/** The data for a host's template. Nothing is escaped, so the template must escape it. */
 export interface TemplateMail {
   topic: MailTopic
   /** In one line. Null until the address is verified, because an attacker may have chosen it. */
   name: string | null
-  /** In a notice, what undoes the change; null where nothing does. */
+  /** In a notice: the link that undoes the change. Null: there is none. */
   url: string | null
   expiresAt: Date | null
-  /** The reader's language; another one than these two only where option `languages` has it. */
+  /** The reader's language. Other languages than these two only if option `languages` has them. */
   locale: 'en-US' | 'pt-BR' | (string & {})
-  /** The registration key, in `identity_linked` and `identity_unlinked`; in `account_taken_over` of the provider that was linked by it. */
+  /** In `identity_linked` and `identity_unlinked`: the registration key. In `account_taken_over`: the key of the provider that was linked by it. */
   provider?: string
-  /** What was removed, or what is left, in the reader's language: one text each. */
+  /** What was removed, or what is left: one text each, in the reader's language. */
   items?: readonly string[]
-  /** True: a code of an authenticator app, or a passkey, confirmed the change, so no link undoes it. */
+  /** True: a code of an authenticator app, or a passkey, confirmed the change, so there is no link to undo it. */
   isFinal?: boolean
-  /** True: a recovery code confirmed the change. There is no mail of its own about that code. */
+  /** True: a recovery code confirmed the change. No other mail reports the use of that code. */
   usedRecoveryCode?: boolean
   /** In `email_login` and `confirmation_code`: eight digits, shown in two groups of four. */
   code?: string
-  /** In `no_account`: people may sign up with the address. */
+  /** In `no_account`: true if people may sign up with the address. */
   canSignUp?: boolean
-  /** In `activation`: the signup that the mail belongs to. */
+  /** In `activation`: the sign-up that caused the mail. */
   signup?: { readonly at: Date; readonly browser: string | null }
-  /** In `new_device`: when, with which browser and from which IP address somebody signed in. Null: not known. */
+  /** In `new_device`: the time, browser and IP address of the login. Null: not known. */
   login?: { readonly at: Date; readonly browser: string | null; readonly ip: string | null }
 }
 
@@ -108,5 +111,5 @@ export interface MailText {
   html: string
 }
 
-/** Topic -> the host's own words instead of ours. One that throws, or returns anything else, is logged and ours is sent. */
+/** The host's templates by topic. If one throws, or returns anything else, the error is logged and our own mail is sent. */
 export type MailTemplates = { readonly [Topic in MailTopic]?: (mail: TemplateMail) => MailText }

@@ -5,12 +5,12 @@ export function newOpaqueToken(): string {
   return randomBytes(32).toString('base64url')
 }
 
-/** What is stored instead. A search without salt would need to guess the bits. */
+/** Returns the hash that is stored instead of the token. It needs no salt, because 256 random bits cannot be guessed. */
 export function hashOpaqueToken(token: string): string {
   return createHash('sha256').update(token).digest('hex')
 }
 
-/** What is of another shape was never ours: no need to ask the database. */
+/** Returns true if the text has the shape of our tokens. Any other text needs no query. */
 export function isOpaqueToken(text: string): boolean {
   return /^[A-Za-z0-9_-]{43}$/.test(text)
 }

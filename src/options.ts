@@ -25,51 +25,52 @@ import type { MailBudgetsInput, SubjectBudgetsInput } from './throttle/budget'
 import type { Budget, CounterStore } from './throttle/counter-store'
 import { seeTroubleshooting } from './troubleshooting'
 
-/** Collaborators come as objects, from code; what is plain data is in `settings`. */
+/** Options of `createAuthRouter`. Pass objects and functions here, and plain data in `settings`. */
 export interface AuthRouterOptions<Host extends HostTypes = HostTypes> {
   /** Plain data, in code or from the environment by `settingsFromEnv()`. docs/configuration.md lists every setting. */
   settings: RouterSettings
-  /** Where rows live: `createKnexStore({ knex })`, or your own adapter. */
+  /** Stores the rows: `createKnexStore({ knex })`, or your own adapter. */
   store: AuthStore
-  /** The full public path of the mount; part of redirect URIs and cookie paths. Default `/auth`. */
+  /** The full public path of the mount. Redirect URIs and cookie paths contain it. Default `/auth`. */
   prefix?: string
-  /** Registration key -> client. The key is what routes use and what `identities.provider` stores. */
+  /** The clients by registration key. Routes contain the key, and `identities.provider` stores it. */
   providers?: Record<string, Provider>
-  /** Whose rules hold; without it NODE_ENV says, and unset counts as production. */
+  /** Which environment this is. Default: NODE_ENV; if that is unset, production. */
   environment?: Environment
-  /** Sends the mails: `smtpMailer({ … })`, or an object of yours with `send`. Default: none; in production local accounts need one. */
+  /** Sends the mails: `smtpMailer({ … })`, or an object of yours with `send`. Default: none. In production local accounts need one. */
   mailer?: Mailer
-  /** Your own words instead of ours. */
+  /** Your own mails and pages instead of ours. */
   templates?: Templates
   /** Default `argon2idHasher()`. */
   passwordHasher?: PasswordHasher
-  /** How the pages look like your product. Default: ours, under `mfaIssuer` or the host of `publicUrl`. */
+  /** The look of the pages. Default: ours, with the name `mfaIssuer` or the host of `publicUrl`. */
   theme?: ThemeOptions
-  /** Texts of the pages by language tag and key: a language of your own, or other words in one of ours. What is left out is English. */
+  /** Texts of the pages by language tag and key: a new language, or other words in one of ours. A missing text is shown in English. */
   languages?: Languages
-  /** Which passwords may be chosen. Default: 12 characters to 1024 bytes, and none of the common ones. */
+  /** The rules for new passwords. Default: 12 characters to 1024 bytes, and none of the common passwords. */
   passwordPolicy?: PasswordPolicy
-  /** True: this account may not be entered by a mailed link; asked before one is made and when one is redeemed. */
+  /** Returns true if a mailed link must not sign in to this account. It is called before a link is made and when a link is redeemed. */
   refusesEmailLink?: (user: WithFields<UserRecord, Host>) => boolean | Promise<boolean>
   /**
-   * Claims of your own in each access token, at its top level: `(user, { amr }) => ({ roles: ['editor'] })`. A plain object of at most 1 KiB
-   * as JSON, without reserved names, within 5 seconds. Runs at every login and refresh, outside of our transactions; where it fails, nobody
-   * gets a token (503).
+   * Returns your own claims for each access token, at its top level: `(user, { amr }) => ({ roles: ['editor'] })`. They are a plain object of
+   * at most 1 KiB as JSON, without reserved names. It runs at every login and refresh, outside of our transactions, for at most 5 seconds. If
+   * it fails, there is no token (503).
    */
   accessTokenClaims?: AccessTokenClaimsHook<Host>
   /**
-   * Your check in front of what costs something, such as a CAPTCHA: throw an `AppError` to refuse with it; anything else that is thrown is a 500,
-   * logged. It runs behind the route's limit and before every other one, with the parsed JSON in `req.body`, of which nothing has been
-   * checked yet. `link` is a request for an activation, reset or verification link.
+   * Your own check before expensive work, such as a CAPTCHA. Throw an `AppError` to reject the request with it; any other error is logged and
+   * becomes a 500. It runs after the rate limit of the route and before every other rate limit. `req.body` is the parsed JSON, which is not
+   * validated yet. Action `link` is a request for an activation, reset or verification link.
    */
   guardRequest?: GuardRequest
   /**
-   * Gets the provider's tokens at a login or link by redirect, so that you may call the provider's API: `(user, provider, tokens) => …`. We never
-   * store them; seal them by `sealer(key)` before you do. Runs outside of our transactions, within 5 seconds; where it fails, the login
-   * stands. Not for a token in hand, nor where a link ends with a ticket.
+   * Receives the provider's tokens after a login or link by redirect, so that you can call the provider's API:
+   * `(user, provider, tokens) => …`. We never store them; encrypt them with `sealer(key)` before you do. It runs outside of our transactions,
+   * for at most 5 seconds. If it fails, the login still succeeds. It does not run for a token that a client posts, nor for a link that ends
+   * with a ticket.
    */
   onProviderTokens?: ProviderTokensHook<Host>
-  /** Your own fields of a signup, and what else a signup does. */
+  /** Your own fields of a sign-up, and what else a sign-up does. */
   signup?: SignupOptions<Host>
   /**
    * Runs inside the transaction in which the first verification of an address takes an account over. Revoke here what your app has
@@ -77,27 +78,28 @@ export interface AuthRouterOptions<Host extends HostTypes = HostTypes> {
    */
   onTakeOver?: TakeOverHook<Host>
   /**
-   * Whether the tables are compared with what the store writes, at once and without waiting (`auth.ready()` waits). `false`: never.
-   * `ignore`: keys of findings that do not count. Default: they are, and every finding counts.
+   * Compares the tables with what the store writes. It begins at once and nothing waits for it, except `auth.ready()`. `false`: no
+   * comparison. `ignore`: keys of findings to ignore. Default: every finding counts.
    */
   checkTables?: false | { readonly ignore: readonly string[] }
   /**
-   * Whether the answers and the work after them hide by their time which address has an account. Default: true, but false in
-   * environment `test`, so that tests need not wait. Elsewhere `false` is refused: set `timingGridMilliseconds: 0` for answers at once.
+   * Makes the time of responses, and of the work after them, independent of whether an address has an account. Default: true, but false in
+   * environment `test`, so that tests need not wait. Only there `false` is accepted. For immediate responses elsewhere set
+   * `timingGridMilliseconds: 0`.
    */
   timingDefence?: boolean
-  /** How often somebody may try. `false` turns one limit off. */
+  /** The rate limits. `false` turns one limit off. */
   throttle?: {
-    /** Shared by all processes; default: in this process. */
+    /** Counters shared by all processes. Default: in the memory of this process. */
     counters?: CounterStore
-    /** Calls of one client per route. Default 60 per 60 s. */
+    /** Requests of one client to one route. Default 60 per 60 s. */
     routes?: Budget | false
     /**
-     * Failed logins. Default per 900 s: 5 of one client for one address (`pair`), 50 for one address, 100 of one client. A plain budget is
-     * that of the pair. A device that the account knows has ten of its own first.
+     * Failed logins. Default per 900 s: 5 of one client for one address (`pair`), 50 for one address, 100 of one client. A single limit
+     * replaces `pair`. A device that the account knows first has ten attempts of its own.
      */
     login?: SubjectBudgetsInput
-    /** Signups of one client. Default 20 per 3600 s. */
+    /** Sign-ups of one client. Default 20 per 3600 s. */
     signup?: Budget | false
     /** Wrong second-factor codes of one account. Default 5 per 900 s. */
     mfa?: Budget | false
@@ -107,8 +109,8 @@ export interface AuthRouterOptions<Host extends HostTypes = HostTypes> {
      */
     links?: SubjectBudgetsInput
     /**
-     * Mails to one address. Default: links 5 an hour and 20 a day, notices 20 a day, mails that somebody else causes 1 a day. One
-     * plain budget is that of the links.
+     * Mails to one address. Default: 5 links an hour and 20 a day, 20 notices a day, and 1 mail a day that another person causes. A single
+     * limit replaces that of the links.
      */
     mail?: MailBudgetsInput
   }
@@ -116,51 +118,48 @@ export interface AuthRouterOptions<Host extends HostTypes = HostTypes> {
   logger?: Logger
   /** The clock, for tests. Default: the system's. */
   now?: () => Date
-  /** Legacy override, no longer called: accepted so that boot can say so. */
+  /** No longer used. Still accepted, so that boot can log a warning that it does nothing. */
   loginWithProvider?: unknown
-  /** Legacy override, no longer called: accepted so that boot can say so. */
+  /** No longer used. Still accepted, so that boot can log a warning that it does nothing. */
   issueMfaToken?: unknown
 }
 
 export interface SignupOptions<Host extends HostTypes = HostTypes> {
   /**
-   * Your own fields, checked beside ours; `email`, `password` and `name` keep our rules. A `Joi.object()`, or an object schema
-   * of any
-   * library that speaks Standard Schema v1 (zod, valibot, arktype). It is asked again when a person changes fields (`PATCH /me`).
+   * Validates your own fields; `email`, `password` and `name` keep our rules. Pass a `Joi.object()`, or an object schema of any library that
+   * implements Standard Schema v1 (zod, valibot, arktype). It also validates changes of these fields by `PATCH /me`.
    */
   schema?: SignupSchema
   /**
-   * Asked before the address is looked up, so that its refusal tells nothing about the address: throw an error of yours, or return
-   * false for 403 FORBIDDEN. `input` is what the schema let through, without the password.
+   * Runs before the address is looked up, so that a rejection reveals nothing about the address. Throw your own error, or return false for
+   * 403 FORBIDDEN. `input` is the result of the schema, without the password.
    */
   admit?: (input: SignupInput) => unknown
   /**
-   * Runs inside the transaction of the signup: what it throws leaves no account, or the older signup as it was. It may run again after
-   * a conflict. It runs for a free address and for a pending account, so what it throws tells that no active account has the address;
-   * refuse in `admit` what nobody may learn from. `body` is
-   * what the
-   * schema let through, without the password.
+   * Runs inside the transaction of the sign-up. If it throws, no account is created, or the earlier sign-up stays as it was. It may run again
+   * after a conflict. It runs only if no active account has the address, so an error from it reveals that. Reject in `admit` instead. `body`
+   * is the result of the schema, without the password.
    */
   onSignup?: (user: WithFields<UserRecord, Host>, body: object, store: AuthStore, unit: SignupUnit) => void | Promise<void>
 }
 
-/** What a signup is asked with: the address, the name, and the fields that the schema let through. */
+/** The input of `admit`: the address, the name, and the fields that the schema returned. */
 export interface SignupInput {
-  /** The address, lower-cased. */
+  /** The address in lower case. */
   readonly email: string
-  /** Null: none was sent. */
+  /** Null: no name was sent. */
   readonly name: string | null
   readonly [field: string]: unknown
 }
 
-/** `user` is the row after the take-over. */
+/** Called after a take-over. `user` is the new row. */
 export type TakeOverHook<Host extends HostTypes = HostTypes> = (
   user: WithFields<UserRecord, Host>,
   store: AuthStore,
   unit: Pick<SignupUnit, 'trx'>,
 ) => void | Promise<void>
 
-/** `provider` is the registration key; `tokens.raw` is the whole answer of the token endpoint. */
+/** `provider` is the registration key. `tokens.raw` is the whole response of the token endpoint. */
 export type ProviderTokensHook<Host extends HostTypes = HostTypes> = (
   user: WithFields<PublicUser, Host>,
   provider: string,
@@ -169,18 +168,18 @@ export type ProviderTokensHook<Host extends HostTypes = HostTypes> = (
 
 /** The transaction in which `onSignup` runs. */
 export interface SignupUnit {
-  /** For rows in tables of your own; never commit it or roll it back. Null: the store is not from `createKnexStore`. */
+  /** For rows in your own tables. Never commit it or roll it back. Null: the store is not from `createKnexStore`. */
   readonly trx: HostTransaction | null
-  /** True: somebody signed up again with the address of an account that waits for its activation. */
+  /** True: a sign-up for an account that already waits for its activation. */
   readonly isRepeat: boolean
 }
 
 export interface Templates {
-  /** Topic -> the mail; what is left out stays ours. */
+  /** Mails by topic. Ours is used for a topic that is left out. */
   mails?: MailTemplates
-  /** Put around every page of the account area and behind links, in the place of our own look. */
+  /** Wraps every page of the account area and every page behind a link, instead of our own look. */
   layout?: LayoutTemplate
-  /** Page -> its document or body; what is left out stays ours. */
+  /** A document or body by page. Ours is used for a page that is left out. */
   pages?: PageTemplates
 }
 
@@ -211,7 +210,10 @@ const known = {
   issueMfaToken: true,
 } satisfies Record<keyof AuthRouterOptions, true>
 
-/** Looked at before anything is built: each option is known, and is what it has to be. @throws ConfigurationError */
+/**
+ * Checks every option before anything is built.
+ * @throws ConfigurationError for an unknown or wrong option
+ */
 export function checkOptions(options: AuthRouterOptions): void {
   if (!isObject(options)) throw new ConfigurationError('createAuthRouter() needs options: { settings, store, … }.')
   refuseMisplaced('createAuthRouter', options, { optionNames: Object.keys(known), settingNames: inputNames })
@@ -227,7 +229,10 @@ export function checkOptions(options: AuthRouterOptions): void {
   checkTemplates(options.templates)
 }
 
-/** @throws ConfigurationError for an option that does not exist: a typo must not switch a protection off in silence */
+/**
+ * Rejects unknown options, because a typo must not silently turn a protection off.
+ * @throws ConfigurationError
+ */
 export function refuseUnknownOptions(where: string, given: object, names: readonly string[] = Object.keys(known)): void {
   refuseRequest(where, [given])
   for (const name of Object.keys(given)) {
@@ -238,7 +243,10 @@ export function refuseUnknownOptions(where: string, given: object, names: readon
   }
 }
 
-/** @throws ConfigurationError for what is no path of a mount */
+/**
+ * Rejects a text that is not the path of a mount.
+ * @throws ConfigurationError
+ */
 export function requirePrefix(prefix: unknown): void {
   if (typeof prefix === 'string' && /^(?:\/[A-Za-z0-9._~-]+)+$/.test(prefix)) return
   throw new ConfigurationError(
@@ -248,7 +256,7 @@ export function requirePrefix(prefix: unknown): void {
 
 type Rule = (value: unknown) => boolean
 
-/** Found here, a forgotten method is a sentence at boot instead of a TypeError at somebody's login. */
+/** Returns a check that a value has these methods. Otherwise a missing method would be a TypeError at a login, instead of an error at boot. */
 export function hasMethods(...names: string[]): Rule {
   return (value) => isObject(value) && names.every((name) => typeof (value as Record<string, unknown>)[name] === 'function') // just checked
 }
@@ -261,7 +269,7 @@ function optional(isRight: Rule): Rule {
   return (value) => value === undefined || isRight(value)
 }
 
-/** The verbs of a store that boot asks for; those of optional tables only where the table is there. */
+/** The methods that a store must have. The methods of an optional table are checked only if the table is there. */
 const storeVerbs: Readonly<Record<string, { readonly isOptional: boolean; readonly verbs: readonly string[] }>> = {
   users: { isOptional: false, verbs: ['find', 'findByEmail', 'insert', 'update', 'lock', 'recordLogin'] },
   userTokens: { isOptional: false, verbs: ['insert', 'find', 'consume', 'consumeAllForUser', 'listOpen', 'wasConsumed'] },
@@ -273,12 +281,12 @@ const storeVerbs: Readonly<Record<string, { readonly isOptional: boolean; readon
 }
 
 function isStore(value: unknown): boolean {
-  const { users } = Object(value) as { users?: unknown } // whatever was passed
-  const hasFields = (Object(users) as { fields?: unknown }).fields instanceof Set // boot checks read it
+  const { users } = Object(value) as { users?: unknown } // any value
+  const hasFields = (Object(users) as { fields?: unknown }).fields instanceof Set // boot checks read the fields
   return hasMethods('transaction')(value) && hasFields
 }
 
-/** An adapter that was written for an earlier version lacks a verb: its author has to know which. */
+/** Rejects a store that lacks a method, and names the method. An adapter for an earlier version can lack one. */
 function checkStoreVerbs(store: AuthStore): void {
   if ('refreshTokens' in store && store.refreshTokens !== undefined)
     throw new ConfigurationError(
@@ -372,7 +380,7 @@ function checkSignupSchema(schema: SignupSchema): void {
   )
 }
 
-/** The limits are those of the settings passwordMinLength and passwordMaxBytes, which the policy replaces. */
+/** Checks the option passwordPolicy. It has the same limits as the settings that it replaces: passwordMinLength and passwordMaxBytes. */
 function checkPasswordPolicy(policy: PasswordPolicy = {}): void {
   refuseUnknownOptions('passwordPolicy', policy, ['minLength', 'maxBytes', 'requireComplexity', 'check'])
   const { minLength = 12, maxBytes = 1024, requireComplexity = false, check } = policy

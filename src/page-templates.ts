@@ -1,4 +1,4 @@
-/** The pages behind mailed links and after a provider: a form, what it came to, and why it did not. */
+/** The pages behind mailed links and after a provider: forms, results and errors. */
 export const linkPageNames = [
   'activate',
   'activated',
@@ -51,69 +51,69 @@ export const areaPageNames = [
 
 export type AreaPageName = (typeof areaPageNames)[number]
 
-/** The name of a page. */
 export type PageName = LinkPageName | AreaPageName
 
-/** What a page is made of. A link's page holds no token: its form posts to the address it came from, with no `action`. */
+/** The data of a page. It contains no token: the form has no `action`, so it posts to the address of the page. */
 export interface PageInput {
-  /** Which page it is. */
+  /** The name of the page. */
   readonly page: LinkPageName
   /** The reader's language. */
   readonly locale: 'en-US' | 'pt-BR' | (string & {})
-  /** Why the form is shown again, in the reader's language. */
+  /** Why the form is shown again, in the reader's language. Null: it is the first time. */
   readonly problem: string | null
   /**
-   * Of `undo` and `undone`: what can be used to sign in afterwards; of `email_login`: which address signs in, and where it was asked for. In
-   * the reader's language. Empty on every other page.
+   * On `undo` and `undone`: the ways to sign in afterwards. On `email_login`: the address that signs in, and where the login was requested.
+   * In the reader's language. Empty on every other page.
    */
   readonly items: readonly string[]
   /** `settings.loginUrl`. */
   readonly loginUrl: string | null
-  /** Of `second_factor` alone: where its form posts `mfa_token` and `code` to; null on every other page. */
+  /** On `second_factor`: where its form posts `mfa_token` and `code`. Null on every other page. */
   readonly challenge: {
-    /** Where the form posts to. */
+    /** The address that the form posts to. */
     readonly action: string
-    /** Goes along as `mfa_token`. */
+    /** The value of `mfa_token`. */
     readonly mfaToken: string
   } | null
   /**
-   * Of the pages `activate`, `email_verify`, `email_change` and `email_login`: the form has a field `password` for the password of the account, because
-   * nothing else tells that its owner clicks. `canSkip`: and a second button, name `forgot`, value `1`, for who does not know it.
+   * On `activate`, `email_verify`, `email_change` and `email_login`: the form has a field `password` for the account's password. Nothing else
+   * shows that the owner clicked the link.
+   * With `canSkip` there is a second button (name `forgot`, value `1`) for a person who does not know the password.
    */
   readonly password: {
     /** True: the form also has the second button. */
     readonly canSkip: boolean
   } | null
-  /** For the `nonce` of a `<style>`: the page's policy lets nothing else through. */
+  /** For the `nonce` of a `<style>`. The page's policy allows no other style. */
   readonly styleNonce: string
 }
 
-/** What a page of the account area is made of. */
+/** The data of a page of the account area. */
 export interface AreaPageInput {
-  /** Which page it is. */
+  /** The name of the page. */
   readonly page: AreaPageName
   /** Plain text. */
   readonly title: string
   /** The tag of the reader's language. */
   readonly lang: string
-  /** Finished HTML of ours: the page as it would be, forms and messages included. */
+  /** Our own HTML for the body of the page, with forms and messages. */
   readonly body: string
-  /** Who is signed in, where the page names them. */
+  /** The signed-in person, if the page shows them. */
   readonly user: {
     /** Plain text. */
     readonly email: string
-    /** Plain text; null: the account has none. */
+    /** Plain text. Null: the account has no name. */
     readonly name: string | null
   } | null
   /** For the `nonce` of a `<style>` or a `<script>` of yours. */
   readonly nonce: string
 }
 
-/** What a layout is put around. Everything but `head` and `body` is plain text: escape it, or write it by `html`. */
+/** The parts of a layout. All but `head` and `body` are plain text: escape them, or write them with `html`. */
 export interface LayoutInput extends Omit<AreaPageInput, 'page'> {
-  /** Which page it is. */
+  /** The name of the page. */
   readonly page: PageName
-  /** Finished HTML for the `<head>`: our style sheet and script. */
+  /** Our own HTML for the `<head>`: our style sheet and script. */
   readonly head: string
 }
 
@@ -121,8 +121,9 @@ export interface LayoutInput extends Omit<AreaPageInput, 'page'> {
 export type LayoutTemplate = (parts: LayoutInput) => string
 
 /**
- * Page -> for a page behind a link a whole HTML document, for a page of the account area its body. The form of `password_reset` has the
- * fields `new_password` and `confirm_password`.
+ * Templates by page. The template of a page behind a link returns a whole HTML document. The template of a page of the account area returns
+ * its body.
+ * The form of `password_reset` needs the fields `new_password` and `confirm_password`.
  */
 export type PageTemplates = { readonly [Name in LinkPageName]?: (page: PageInput) => string } & {
   readonly [Name in AreaPageName]?: (page: AreaPageInput) => string

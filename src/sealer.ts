@@ -2,17 +2,20 @@ import { ConfigurationError } from './errors'
 import { withOwnMessage } from './logger'
 import { areSealingKeys, openText, readSealingKeys, sealText } from './sealing'
 
-/** Encrypts texts that have to be read again. Made by `sealer()`. */
+/** Encrypts texts that must be read again. `sealer()` creates it. */
 export interface Sealer {
-  /** Returns the text encrypted, under a nonce of its own, in letters, digits, `-`, `_` and `.`: `v1.nonce.sealed.tag`. */
+  /** Returns the encrypted text, under a new nonce: `v1.nonce.sealed.tag`, in letters, digits, `-`, `_` and `.`. */
   seal(text: string): string
-  /** @throws Error when no key opens it, or it was changed */
+  /**
+   * Returns the decrypted text.
+   * @throws Error when no key decrypts it, or it was changed
+   */
   open(text: string): string
 }
 
 /**
- * Returns a sealer for secrets of your own, such as the tokens that `onProviderTokens` gets (AES-256-GCM).
- * @param key 32 random bytes in base64; several, separated by commas: the first seals, all open
+ * Returns a sealer for your own secrets, such as the tokens that `onProviderTokens` receives (AES-256-GCM).
+ * @param key 32 random bytes in base64; several, separated by commas: the first encrypts, all of them decrypt
  * @throws ConfigurationError for any other key
  */
 export function sealer(key: string): Sealer {

@@ -1,25 +1,25 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 
-/** 32 bytes each, and not of one letter only. */
+/** Returns true if each key has 32 bytes and more than four different byte values. */
 export function areSealingKeys(keys: string): boolean {
   return keys.split(',').every((key) => /^[A-Za-z0-9+/]{43}=?$/.test(key.trim()) && new Set(Buffer.from(key, 'base64')).size > 4)
 }
 
-/** What `areSealingKeys` let through. */
+/** Returns the keys of a text that `areSealingKeys` accepted. */
 export function readSealingKeys(keys: string): readonly Buffer[] {
   return keys.split(',').map((key) => Buffer.from(key.trim(), 'base64'))
 }
 
 const version = 'v1'
 
-/** True for output of `sealText`, under any key. */
+/** Returns true for a result of `sealText`, under any key. */
 export function isSealed(text: string): boolean {
   return text.startsWith(`${version}.`)
 }
 
 /**
- * AES-256-GCM under the first key.
- * @param purpose what the text is for, and whose: under another purpose nothing opens it
+ * Encrypts a text by AES-256-GCM under the first key.
+ * @param purpose what the text is for, and its owner; it can only be decrypted with the same purpose
  */
 export function sealText(keys: readonly Buffer[], purpose: string, text: string): string {
   const [key] = keys
@@ -31,7 +31,7 @@ export function sealText(keys: readonly Buffer[], purpose: string, text: string)
   return [version, ...[nonce, sealed, cipher.getAuthTag()].map((part) => part.toString('base64url'))].join('.')
 }
 
-/** Returns null for what no key opens, what is of another purpose, and what was changed. */
+/** Decrypts a text of `sealText`. Returns null if no key decrypts it, if its purpose is another, or if it was changed. */
 export function openText(keys: readonly Buffer[], purpose: string, text: string): string | null {
   const [mark, ...parts] = text.split('.')
   const [nonce, sealed, tag] = parts.map((part) => Buffer.from(part, 'base64url'))
@@ -50,6 +50,6 @@ function openWith(key: Buffer, purpose: string, { nonce, sealed, tag }: { nonce:
     decipher.setAuthTag(tag)
     return Buffer.concat([decipher.update(sealed), decipher.final()]).toString('utf8')
   } catch {
-    return null // another key's, or not as it was written
+    return null // another key, or a changed text
   }
 }

@@ -73,28 +73,28 @@ import { type PublicUser, toPublicUser } from './store/public-user'
 import { type UndoInput, type UndoResult, undoChanges } from './undo/undo-changes'
 import type { PasskeyCreationOptions, PasskeyRequestOptions } from './webauthn/ceremonies'
 
-/** A session that is alive, and whose it is. */
+/** A live session and its user. */
 export interface FoundSession<Host extends HostTypes = HostTypes> {
   session: PublicSession
   user: WithFields<PublicUser, Host>
-  /** It was moved on just now: send the cookie again, or the browser drops it at the end it knows. */
+  /** True: the session was just extended. Send the cookie again, or the browser drops it at the earlier end. */
   hasSlid: boolean
 }
 
-/** What tells that the person who clicks a mailed link is the one who is in, or who signed up. */
+/** Shows that the person who opened a mailed link is signed in already, or is the person who signed up. */
 export interface ProofOfPresence {
-  /** A session of the account, which has to be alive. */
+  /** A live session of the account. */
   sessionId?: string | undefined
-  /** The account's password. A wrong one is refused. */
+  /** The account's password. A wrong one is rejected. */
   password?: string | undefined
-  /** `signup_token` of the signup. */
+  /** The `signup_token` that the sign-up returned. */
   signupToken?: string | undefined
-  /** Of mails. Default: `defaultLocale`. */
+  /** The language of mails. Default: `defaultLocale`. */
   locale?: Locale | undefined
 }
 
 export interface RequestedEmailLogin {
-  /** Belongs to the code: `confirmEmailLogin({ code, requestToken })`. */
+  /** Pass it together with the code: `confirmEmailLogin({ code, requestToken })`. */
   requestToken: string
   url: string | null
   /** Eight digits. */
@@ -103,177 +103,210 @@ export interface RequestedEmailLogin {
 }
 
 export interface LogoutOptions {
-  /** Ends every session of the account. Default false. */
+  /** Revokes every session of the account. Default false. */
   allSessions?: boolean
-  /** True: returns where the browser ends its session at the provider, too. Default false. */
+  /** Returns the URL where the browser also ends its session at the provider. Default false. */
   providerLogout?: boolean
 }
 
 export interface ServiceLogout {
-  /** Where the browser also ends its session at the provider; null: there is no such place, or the token named no session. */
+  /** The URL where the browser also ends its session at the provider. Null: the provider has none, or the token named no session. */
   logoutUrl: string | null
 }
 
-/** A passkey in the place of a code comes with the `challenge` of `passkeyStepOptions({ userId, sessionId })` and that `sessionId`. */
+/**
+ * Options of `enrollTotp`. A passkey instead of a code needs the `challenge` of `passkeyStepOptions({ userId, sessionId })` and that
+ * `sessionId`.
+ */
 export type ServiceEnrolment = Omit<EnrolmentOptions, 'session' | 'check'>
 
 export interface ServicePasskeyRegistration extends Omit<PasskeyRegistration, 'session' | 'check'> {
-  /** As in the options. */
+  /** The same as for `passkeyRegistrationOptions`. */
   sessionId?: string | undefined
 }
 
 /**
- * The routes' operations without HTTP, for the host's jobs and transactions. They throw the same errors. A verb that logs somebody in returns
- * tokens, or with `tokenDelivery: 'session'` a server-side session (`createAuthRouter<{ delivery: 'session' }>` says so to the compiler); it
- * takes the `ip` and the `userAgent` that the person knows the session by, and `sessionToken`, the session that it takes the place of.
+ * The operations of the routes without HTTP, for the host's jobs and transactions. They throw the same errors as the routes.
+ * A method that logs a person in returns tokens. With `tokenDelivery: 'session'` it returns a server-side session;
+ * `createAuthRouter<{ delivery: 'session' }>` declares that to the compiler. Such a method takes `ip` and `userAgent`, which the person sees
+ * in the list of sessions, and `sessionToken`, the session that the new one replaces.
  */
 export interface AuthService<Host extends HostTypes = HostTypes> {
   /**
-   * The second item: the activation link, `ACTIVATION_WITHHELD` (`refusesEmailLink` matched: no link, and no active
-   * account), or null for an account born active. A taken address is an EmailTakenError here, whatever a route says; so is the one of a
-   * pending account.
+   * Signs a person up. The second item is the activation link; `ACTIVATION_WITHHELD` if `refusesEmailLink` returned true (no link, and no
+   * active account); or null for an account that is active at once.
+   * @throws EmailTakenError for the address of any account, also of a pending one, whatever the route would respond
    */
   signUp(input: SignUpInput): Promise<[WithFields<UserRecord, Host>, LinkToken | typeof ACTIVATION_WITHHELD | null]>
-  /** Counts the address, and `client` when given. */
+  /** Logs a person in by password. Counts against the rate limit of the address, and of `client` if it is given. */
   logIn(input: LoginInput & SessionOrigin): Promise<LoginResultOf<Host>>
-  /** `passwordRequired` in the result: the signup's password is gone, because nothing told that the signup was the owner's. */
+  /**
+   * Activates an account. `passwordRequired` in the result: the password of the sign-up was removed, because nothing showed that the owner
+   * had signed up.
+   */
   activate(token: string, options?: ProofOfPresence & SessionOrigin): Promise<LoginResultOf<Host>>
-  /** Null: no such account, or none that waits for its activation. */
+  /** Mails an activation link and returns it. Null: no account with this address waits for its activation. */
   requestActivation(email: string, options?: { locale?: Locale }): Promise<LinkToken | typeof ACTIVATION_WITHHELD | null>
-  /** Null: no such account, or none that may have such a link. */
+  /** Mails a reset link and returns it. Null: no account with this address may have one. */
   requestPasswordReset(email: string, options?: { locale?: Locale }): Promise<LinkToken | null>
   resetPassword(input: ResetInput & SessionOrigin): Promise<LoginResultOf<Host>>
   /**
-   * Mails a link or a code to sign in with. `requestToken` belongs to the code. `url`, `code` and `expiresAt` null: nothing that signs
-   * anybody in was mailed, because the address has no account that may. Counts the mails to the address alone.
+   * Mails a link or a code to log in with. `requestToken` belongs to the code. `url`, `code` and `expiresAt` are null if neither was mailed,
+   * because no account with this address may log in so. Counts only against the rate limit of mails to the address.
    */
   requestEmailLogin(email: string, options?: { locale?: Locale; returnTo?: string } & AskedFrom): Promise<RequestedEmailLogin>
-  /** By the link's token, or by the code and its `requestToken`. */
+  /** Logs a person in by the link's token, or by the code and its `requestToken`. */
   confirmEmailLogin(
     proof: { token: string } | { code: string; requestToken: string },
     options?: ProofOfPresence & SessionOrigin,
   ): Promise<LoginResultOf<Host>>
   changePassword(input: PasswordChange): Promise<void>
-  /** For an account that has no password. The session is yours to check. */
+  /** Sets the password of an account that has none. Verify the session yourself. */
   setFirstPassword(input: FirstPassword): Promise<void>
-  /** What `PATCH /me` does: the name, and writable fields of yours as `signup.schema` lets them through. */
+  /** Changes the name and your writable fields, validated by `signup.schema`, as `PATCH /me` does. */
   updateProfile(input: ProfileUpdate): Promise<WithFields<PublicUser, Host>>
-  /** `profile.provider` is the registration key. Believes the profile: verify it first. */
+  /** Logs a person in by a provider's profile. It trusts the profile, so verify it first. `profile.provider` is the registration key. */
   logInWithIdentity(profile: OAuthUser, options?: { locale?: Locale } & SessionOrigin): Promise<LoginResultOf<Host>>
-  /** With a provider's access token, after the provider said that it was issued to this application, and to whom; or with an id_token, once. */
+  /**
+   * Logs a person in by a provider's token. For an access token it asks the provider which application and which person it was issued to. An
+   * id_token works once.
+   */
   logInWithToken(input: TokenInHand, options?: { locale?: Locale } & SessionOrigin): Promise<LoginResultOf<Host>>
-  /** Begins the session of an app's code from `redirect_to`, or answers with a challenge. */
+  /** Starts the session for the one-time code that an app got at `redirect_to`, or returns a challenge. */
   exchangeOAuthCode(input: OAuthCodeExchange): Promise<LoginResult>
   refresh(refreshToken: string): Promise<LoginResult>
   logOut(refreshToken: string, options: { allSessions?: boolean; providerLogout: true }): Promise<ServiceLogout>
   logOut(refreshToken: string, options?: LogoutOptions): Promise<void>
-  /** Oldest first. */
+  /** Lists the linked identities, the oldest first. */
   listIdentities(userId: string): Promise<IdentityRecord[]>
   unlinkIdentity(userId: string, provider: string, options?: { locale?: Locale }): Promise<void>
   /** Links any profile, so first verify that the account's owner requested it. If it is already linked, returns the identity unchanged. */
   linkIdentity(userId: string, profile: OAuthUser, options?: { locale?: Locale }): Promise<IdentityRecord>
-  /** The same with a provider's access token or id_token, which has to be one of this application. */
+  /** Like `linkIdentity`, with a provider's access token or id_token that was issued to this application. */
   linkWithToken(userId: string, input: TokenInHand, options?: { locale?: Locale }): Promise<IdentityRecord>
-  /** Links the identity of a ticket from the callback of a link. `sessionId`: the session that began it; null without a table of sessions. */
+  /**
+   * Links the identity of a ticket, which the callback of a link returned. `sessionId`: the session that started the link. Null if the store
+   * keeps no sessions.
+   */
   redeemLinkTicket(
     userId: string,
     ticket: string,
     options: { sessionId: string | null; locale?: Locale | undefined },
   ): Promise<IdentityRecord>
   changePasswordWithMfa(input: PasswordChangeWithMfa): Promise<void>
-  /** Shown once: a pending factor, which counts for nothing until `confirmTotp`. With a `code` or passkey it replaces the active one. */
+  /**
+   * Creates a pending factor and returns its secret, which cannot be read again. It has no effect until `confirmTotp`. With a `code` or a
+   * passkey it then replaces the active factor.
+   */
   enrollTotp(userId: string, options?: ServiceEnrolment): Promise<Enrolment>
   /**
-   * Makes a session fresh, by its person's password, code or passkey. The other verbs do not ask whether a session is fresh: that is for routes, so
+   * Makes a session fresh by the person's password, code or passkey. The other methods do not require a fresh session, as their routes do. So
    * decide yourself who may call them (docs/fresh-sessions.md).
    */
   reauthenticate(input: ServiceReauthentication): Promise<Reauthenticated>
   /**
-   * Mails a code that confirms this session, for `reauthenticate({ emailCode })`, and returns it. Null: the address gets no more mails now.
-   * An EmailNotVerifiedError, MfaRequiredError or EmailLinkForbiddenError where a mailed code does not count.
+   * Undoes changes by the link of a notice. It restores the account's address and second factor, removes what was added since, and revokes
+   * every session and link.
    */
   requestConfirmationCode(userId: string, sessionId: string, options?: { locale?: Locale }): Promise<IssuedCode | null>
   confirmTotp(input: Confirmation & SessionOrigin): Promise<LoginResultOf<Host>>
   verifyMfa(input: Verification & SessionOrigin): Promise<LoginResultOf<Host>>
   disableTotp(input: Disabling): Promise<void>
   regenerateRecoveryCodes(input: Regeneration): Promise<string[]>
-  /** A link to the account's own address; null: nothing was sent. */
+  /** Mails a verification link to the account's own address and returns it. Null: no mail was sent. */
   requestEmailVerification(userId: string, options?: { locale?: Locale }): Promise<LinkToken | null>
-  /** The first proof of an address takes the account over, unless the options tell that its owner is already in. */
+  /** Verifies an address by the link's token. The first verification takes the account over, unless the options show that the owner is signed in. */
   verifyEmail(token: string, options?: ProofOfPresence): Promise<VerificationResult>
-  /** A link to the new address; null: it is taken, and its owner was told. */
+  /** Mails a link to the new address and returns it. Null: another account has the address, and its owner was told. */
   requestEmailChange(input: EmailChange, options?: { locale?: Locale }): Promise<LinkToken | null>
-  /** Without options you answer for the person: let nobody change an address by a click alone. With them: as the route does. */
+  /**
+   * Changes the address by the link's token. Without options you verify the person yourself, because a click alone must not change an
+   * address. With options it checks what the route checks.
+   */
   changeEmail(token: string, options?: ProofOfPresence): Promise<void>
-  /** By the link of a notice: takes the account back to what it was before the change, and ends everything else. */
+  /** Undoes a change by the link of a notice. It restores the account as it was before the change, and revokes everything else. */
   undoChanges(input: UndoInput): Promise<UndoResult>
-  /** Ends every session of an account, of both kinds; how many were alive. */
+  /** Revokes every session of an account, of both kinds. Returns how many were live. */
   revokeSessions(userId: string, acting?: ActingAdmin): Promise<number>
-  /** Closes an account, and everything that was open with it: sessions, challenges, links. */
+  /** Deactivates an account and revokes its sessions, challenges and links. */
   deactivate(userId: string, acting?: ActingAdmin): Promise<void>
   /**
-   * Activates a pending or deactivated account; this does not verify its address. This and the other methods that accept `{ by }` refuse
-   * what an administrator may not do (docs/admin.md) only if `by` is given.
+   * Activates a pending or deactivated account; this does not verify its address. This and the other methods that accept `{ by }` reject what
+   * an administrator may not do (docs/admin.md) only if `by` is given.
    */
   activateUser(userId: string, acting?: ActingAdmin): Promise<void>
   /**
-   * Takes the second factor off an account whose owner lost it; sessions end, and the owner is told. Passkeys stay, unless
-   * `options.passkeys`. Where the host itself acts, `acting` is undefined.
+   * Removes the second factor of an account whose owner lost it, revokes its sessions and sends the owner a notice. `options.passkeys` also
+   * removes passkeys. Leave `acting` out if no administrator does it.
    */
   resetMfa(userId: string, acting?: ActingAdmin, options?: MfaReset): Promise<void>
-  /** Oldest first, a page at a time, by the filters of `GET /admin/users`. */
+  /** Lists accounts by page, the oldest first, with the filters of `GET /admin/users`. */
   listUsers(query?: UserListQuery): Promise<UserList<Host>>
-  /** As administrators see it; null: there is no such account. */
+  /** Returns an account as administrators see it. Null: there is no such account. */
   findUser(userId: string): Promise<WithFields<AdminUser, Host> | null>
   updateUser(userId: string, changes: UserUpdate, acting?: ActingAdmin): Promise<WithFields<AdminUser, Host>>
-  /** `options` for `navigator.credentials.create()`; keep `challenge` for `registerPasskey`. With a `sessionId`, only that session may register. */
+  /**
+   * Returns `options` for `navigator.credentials.create()`. Keep `challenge` for `registerPasskey`. With a `sessionId`, only that session may
+   * register.
+   */
   passkeyRegistrationOptions(input: { userId: string; sessionId?: string | undefined }): Promise<PasskeyOptions<PasskeyCreationOptions>>
   /** Adds a passkey without a check, so first verify that the account's owner requested it. The name has 1 to 64 characters. */
   registerPasskey(input: ServicePasskeyRegistration): Promise<PublicPasskey>
-  /** `options` for `navigator.credentials.get()`, the same for everybody; keep `challenge` for `logInWithPasskey`. */
+  /** Returns `options` for `navigator.credentials.get()`, which are the same for everyone. Keep `challenge` for `logInWithPasskey`. */
   passkeyLoginOptions(): Promise<PasskeyOptions<PasskeyRequestOptions>>
-  /** Counts `client` when given. */
+  /** Logs a person in by a passkey. Counts against the rate limit of `client` if it is given. */
   logInWithPasskey(input: PasskeyLogin & SessionOrigin): Promise<LoginResultOf<Host>>
   /**
-   * `options` for `navigator.credentials.get()` with a passkey of that account; keep `challenge`. With an `mfaToken` it is for `verifyMfa`, with
-   * a session for `reauthenticate` and for changes that take a passkey in the place of a code. An MfaNotEnrolledError: the account has no passkey.
+   * Returns `options` for `navigator.credentials.get()` with a passkey of the account. Keep `challenge`. With an `mfaToken` it is for
+   * `verifyMfa`. With a session it is for `reauthenticate`, and for changes that accept a passkey instead of a code.
+   * @throws MfaNotEnrolledError when the account has no passkey
    */
   passkeyStepOptions(
     input: { mfaToken: string } | { userId: string; sessionId?: string | undefined },
   ): Promise<PasskeyOptions<PasskeyRequestOptions>>
-  /** Oldest first. */
+  /** Lists the passkeys of an account, the oldest first. */
   listPasskeys(userId: string): Promise<PublicPasskey[]>
-  /** A NotFoundError unless it is this account's. The name has 1 to 64 characters. */
+  /**
+   * Renames a passkey. The name has 1 to 64 characters.
+   * @throws NotFoundError unless the passkey is this account's
+   */
   renamePasskey(userId: string, passkeyId: string, name: string): Promise<PublicPasskey>
   removePasskey(userId: string, passkeyId: string, options?: { locale?: Locale }): Promise<void>
-  /** `logIn` into a server-side session: put `sessionToken` in the session cookie, and nowhere else. */
+  /** Like `logIn`, but starts a server-side session. Put `sessionToken` only into the session cookie. */
   logInToSession(input: LoginInput & SessionOrigin): Promise<SessionLoginResult>
-  /** `verifyMfa` into a server-side session, whichever login the challenge is of. */
+  /** Like `verifyMfa`, but starts a server-side session, whichever login the challenge is from. */
   verifyMfaToSession(input: Verification & SessionOrigin): Promise<SessionLoginResult>
-  /** By the session cookie's value; null: there is no such live session. Moves it on, as `requireSession` does. */
+  /** Returns the session of a cookie's value, and extends it as `requireSession` does. Null: there is no such live session. */
   findSession(sessionToken: string): Promise<FoundSession<Host> | null>
-  /** The living sessions of an account, of both kinds; the one that was used last is first. */
+  /** Lists the live sessions of an account, of both kinds, the last used first. */
   listSessions(userId: string): Promise<PublicSession[]>
-  /** Ends one of them; a NotFoundError unless it is this account's. */
+  /**
+   * Revokes a session.
+   * @throws NotFoundError unless the session is this account's
+   */
   revokeSession(userId: string, sessionId: string): Promise<void>
-  /** Ends all of them but one, which has to be alive and this account's; else an InvalidTokenError. Returns how many ended. */
+  /**
+   * Revokes all sessions of an account but one. Returns how many were revoked.
+   * @throws InvalidTokenError unless that one is a live session of this account
+   */
   revokeOtherSessions(userId: string, sessionId: string): Promise<number>
-  /** By the session cookie's value; silent about one nobody knows. */
+  /** Logs out by the session cookie's value. An unknown value is no error. */
   logOutSession(sessionToken: string, options: { allSessions?: boolean; providerLogout: true }): Promise<ServiceLogout>
   logOutSession(sessionToken: string, options?: LogoutOptions): Promise<void>
   /**
-   * The same operations inside the host's own transaction: `service.using(store.using(trx))`. The host commits or rolls
-   * back, also what a refusal would have kept. Events and mails wait for the host's commit, and are dropped with its
-   * rollback, where the store says when that is (`afterCommit`); refusals are told at once.
+   * Returns the same operations inside the host's own transaction: `service.using(store.using(trx))`. The host commits or rolls back, and a
+   * rollback also removes what a rejection would have stored.
+   * Events and mails wait for the host's commit, and a rollback drops them, if the store has `afterCommit`. Events of a rejection are emitted
+   * at once.
    */
   using(store: AuthStore): AuthService<Host>
 }
 
 export function createService(ctx: AuthContext): AuthService {
   const localeOf = (options?: { locale?: Locale | undefined }) => options?.locale ?? ctx.settings.defaultLocale
-  // What the host says of its delivery.
+  // `openDelivered` returns what `tokenDelivery` says; the host declares its type.
   const open = (origin: SessionOrigin) => openDelivered(ctx, origin) as OpenSession<TokenPair>
-  /** For the verbs of a password, which have no route while `passwordLogin` is off. */
+  /** Returns the context for methods that need a password. Their routes do not exist while `passwordLogin` is off. */
   const takingPasswords = () => {
     requirePasswords(ctx.settings)
     return ctx
@@ -392,7 +425,7 @@ async function findSession(ctx: AuthContext, sessionToken: string): Promise<Foun
   return found && { session: toPublicSession(found.session), user: toPublicUser(found.user), hasSlid: found.hasSlid }
 }
 
-/** What did not happen is true whatever becomes of the transaction. */
+/** Events of rejected requests. They are emitted at once, because they stay true if the transaction rolls back. */
 const refusals: ReadonlySet<AuthEventName> = new Set([
   'throttled',
   'login.failed',
@@ -418,7 +451,10 @@ function insideHostTransaction(ctx: AuthContext, hostStore: AuthStore): AuthCont
   }
 }
 
-/** Nobody says when the host rolls back, so a place is asked for and given back at once: what is posted in it waits for the commit. */
+/**
+ * Returns a postman that sends after the host's commit. It reserves a place in the queue and releases it at once, because nothing tells it
+ * when the host rolls back.
+ */
 function postmanAfterCommit(postman: Postman, afterCommit: (effect: () => void) => void): Postman {
   return {
     ...postman,

@@ -1,5 +1,5 @@
 /**
- * Returns where docs/troubleshooting.md explains a log line or a boot error, to stand at its end.
+ * Returns the reference to docs/troubleshooting.md that ends a log line or a boot error.
  *
  * @param entry the anchor of the entry's heading, for example `mount-and-prefix`
  */

@@ -18,33 +18,33 @@ import type { PublicUser } from '../store/public-user'
 import type { PasskeyCreationOptions, PasskeyRequestOptions } from '../webauthn/ceremonies'
 import { playRoute } from './play-route'
 
-/** A login that is finished, or a session that goes on. Its tokens are in the cookies, except in delivery `bearer`, which sets none. */
+/** A finished login, or a session that continues. Its tokens are in the cookies; delivery `bearer` sets none and returns them. */
 export interface BoundSession {
   kind: 'session'
   userId: string
   amr: readonly AuthMethod[]
-  /** The account has no password any more, because the first proof of its address took it over: ask the person for one. */
+  /** The account has no password, because the person who verified its address took it over. Ask for a new password. */
   passwordRequired?: true
-  /** In delivery `session`. */
+  /** In delivery `session` only. */
   sessionId?: string
   expiresAt?: Date
-  /** In the other deliveries: of the refresh token. */
+  /** The expiry of the refresh token, in the other deliveries. */
   refreshTokenExpiresAt?: Date | null
-  /** In delivery `bearer`. */
+  /** In delivery `bearer` only. */
   accessToken?: string
   refreshToken?: string | null
 }
 
-/** For a challenge, ask the person for a code, and pass its `mfaToken` to `verifyMfa`. */
+/** A session, or a challenge. For a challenge, ask the person for a code and pass its `mfaToken` to `verifyMfa`. */
 export type BoundLogin = BoundSession | LoginChallenge
 
 export interface BoundSignup {
-  /** Null where a taken address must look like a free one, and ids cannot be made up. */
+  /** Null if a taken address must look like a free one, and the ids of the table cannot be made up. */
   userId: string | null
   activationRequired: boolean
-  /** Only where links stand in answers, because there is no mailer. */
+  /** Only if responses contain links, because there is no mailer. */
   activationUrl: string | null
-  /** In delivery `bearer`, of an account that is active at once. */
+  /** In delivery `bearer`, for an account that is active at once. */
   accessToken?: string
   refreshToken?: string
 }
@@ -52,34 +52,37 @@ export interface BoundSignup {
 export interface BoundEmailLoginRequest {
   /** Belongs to the code, for clients without cookies. */
   requestToken: string
-  /** Only where links and codes stand in answers, because there is no mailer. */
+  /** Only if responses contain links and codes, because there is no mailer. */
   loginUrl: string | null
   code: string | null
 }
 
 export interface RequestedLink {
-  /** Null: it is mailed, or there is none; only where there is no mailer do links stand in answers. */
+  /** Null: the link was mailed, or there is none. The link is only returned if there is no mailer. */
   url: string | null
 }
 
 /**
- * The service, bound to a request: for forms that the host renders itself. Each verb does what its route does: it counts the limits of this
- * client, refuses other sites, asks for a living or a fresh session, and sets or clears the cookies of the configured delivery; with `both`
- * those of `/cookie`. Nothing is sent: answer the request yourself.
- * @throws AppError what the route would have refused with
+ * The service for one request, for forms that the host renders. Each method does what its route does. It counts against the rate limits of
+ * this client and rejects requests from other sites. It requires a live or fresh session if the route does. It sets or clears the cookies of
+ * `tokenDelivery` (with `both`, those of `/cookie`). It sends no response, so send your own.
+ * @throws AppError the error that the route would have sent
  */
 export interface BoundService<Host extends HostTypes = HostTypes> {
-  /** The signed-in person, by the request's own credentials; null: nobody, or an inactive account. Needs no guard, and never throws. */
+  /**
+   * Returns the signed-in person, by the request's own credentials. Null: nobody is signed in, or the account is inactive. It needs no guard,
+   * and never throws.
+   */
   currentUser(): Promise<WithFields<PublicUser, Host> | null>
-  /** `fields`: what your `signup.schema` reads beside the three. The password is required, unless `passwordLogin` is off. */
+  /** Signs a person up. `fields`: the other fields for your `signup.schema`. The password is required, unless `passwordLogin` is off. */
   signUp(input: { email: string; password?: string; name?: string | null; fields?: object }): Promise<BoundSignup>
   logIn(input: { email: string; password: string; remember?: boolean; previousToken?: string }): Promise<BoundLogin>
   verifyMfa(input: { mfaToken: string; previousToken?: string } & FactorProof): Promise<BoundLogin>
-  /** With a provider's access token. */
+  /** Logs a person in by a provider's access token. */
   logInWithToken(input: { provider: string; accessToken: string }): Promise<BoundLogin>
   /**
-   * `refreshToken` in delivery `bearer`; otherwise the cookie says which session. With `providerLogout`: where the browser ends its session at
-   * the provider, too; null where there is no such place.
+   * Logs out. In delivery `bearer` pass `refreshToken`; otherwise the cookie names the session. With `providerLogout`, returns the URL where
+   * the browser also ends its session at the provider, or null if the provider has none.
    */
   logOut(input: { allSessions?: boolean; providerLogout: true; refreshToken?: string }): Promise<{ logoutUrl: string | null }>
   logOut(input?: { allSessions?: boolean; refreshToken?: string }): Promise<void>
@@ -87,9 +90,12 @@ export interface BoundService<Host extends HostTypes = HostTypes> {
   requestActivation(email: string): Promise<RequestedLink>
   requestPasswordReset(email: string): Promise<RequestedLink>
   resetPassword(input: { token: string; newPassword: string; password?: string }): Promise<BoundLogin>
-  /** `returnTo`: where the page of the mailed link sends this browser afterwards. */
+  /** Mails a link or a code to log in with. `returnTo`: the page that the browser is sent to after the mailed link. */
   requestEmailLogin(input: { email: string; returnTo?: string; previousToken?: string }): Promise<BoundEmailLoginRequest>
-  /** By the link's token, or by the code; in delivery `bearer` with the code's `requestToken`, otherwise the cookie says which request. */
+  /**
+   * Logs a person in by the link's token, or by the code. In delivery `bearer` the code needs its `requestToken`; otherwise the cookie names
+   * the request.
+   */
   confirmEmailLogin(
     input: ({ token: string } | { code: string; requestToken?: string }) & { password?: string; signupToken?: string },
   ): Promise<BoundLogin>
@@ -116,21 +122,27 @@ export interface BoundService<Host extends HostTypes = HostTypes> {
     ticket?: string
     refreshToken?: string
   }): Promise<BoundSession>
-  /** Where to send the browser, so that the person confirms it is them at a linked provider; from there it goes to `returnTo`. */
+  /**
+   * Returns the URL at a linked provider where the person confirms their identity. Redirect the browser there; afterwards it is sent to
+   * `returnTo`.
+   */
   beginReauthentication(input: { provider: string; returnTo?: string }): Promise<{ authorizeUrl: string }>
   listIdentities(): Promise<IdentityRecord[]>
-  /** Where to send the browser, so that the person links an account at a provider; from there it goes to `returnTo`. */
+  /** Returns the URL at a provider where the person links an account. Redirect the browser there; afterwards it is sent to `returnTo`. */
   beginLink(input: { provider: string; returnTo?: string } & FinalProof): Promise<{ authorizeUrl: string }>
   unlinkIdentity(provider: string, options?: FinalProof): Promise<void>
   redeemLinkTicket(ticket: string, options?: { refreshToken?: string }): Promise<IdentityRecord>
-  /** `options` for `navigator.credentials.create()`; send them to the page, and keep `challenge` for `registerPasskey`. */
+  /** Returns `options` for `navigator.credentials.create()`. Send them to the page, and keep `challenge` for `registerPasskey`. */
   passkeyRegistrationOptions(input?: FinalProof): Promise<PasskeyOptions<PasskeyCreationOptions>>
-  /** `credential`: what the page sent of `navigator.credentials.create()`. */
+  /** Adds a passkey. `credential`: the result of `navigator.credentials.create()` that the page sent. */
   registerPasskey(input: { credential: object; challenge: string; name?: string; refreshToken?: string }): Promise<PublicPasskey>
-  /** `options` for `navigator.credentials.get()`; keep `challenge` for `logInWithPasskey`. */
+  /** Returns `options` for `navigator.credentials.get()`. Keep `challenge` for `logInWithPasskey`. */
   passkeyLoginOptions(): Promise<PasskeyOptions<PasskeyRequestOptions>>
   logInWithPasskey(input: { credential: object; challenge: string; remember?: boolean }): Promise<BoundLogin>
-  /** With the `mfaToken` of a challenge for `verifyMfa`; else for `reauthenticate`, and for changes that take a passkey. */
+  /**
+   * Returns passkey options. With the `mfaToken` of a challenge they are for `verifyMfa`; else for `reauthenticate`, and for changes that
+   * accept a passkey.
+   */
   passkeyStepOptions(input?: { mfaToken: string } | { refreshToken?: string }): Promise<PasskeyOptions<PasskeyRequestOptions>>
   listPasskeys(): Promise<PublicPasskey[]>
   renamePasskey(passkeyId: string, name: string, options?: { refreshToken?: string }): Promise<PublicPasskey>
@@ -140,29 +152,32 @@ export interface BoundService<Host extends HostTypes = HostTypes> {
   revokeOtherSessions(input?: { refreshToken?: string }): Promise<void>
 }
 
-/** A code of the second factor, or a passkey in its place. */
+/** A code of the second factor, or a passkey instead. */
 export type FactorProof = { code: string } | PasskeyProof
 
-/** `challenge`: of the options that the page answered. */
+/** A signature by a passkey. `challenge`: from the options that the page used. */
 export interface PasskeyProof {
   credential: object
   challenge: string
 }
 
-/** What a change may bring along. With a code of the authenticator app, or a passkey, that is older than a day no link undoes it. */
+/**
+ * Optional credentials for a change. If the authenticator app or the passkey is older than a day, its use makes the change final: no link can
+ * undo it.
+ */
 export interface FinalProof extends Partial<PasskeyProof> {
   code?: string
   refreshToken?: string
 }
 
-/** What a route is asked with beside the verb's input. */
+/** Input of a route besides the input of the method. */
 interface Beside {
   readonly params?: Readonly<Record<string, string>>
-  /** The host's own, whose names are never changed. Ours win. */
+  /** Fields of the host, with their names unchanged. A field of ours with the same name overrides them. */
   readonly fields?: object
 }
 
-/** Our names of the fields of bodies, where they differ. */
+/** Names of body fields that differ from the names of the input. */
 const inBody: Readonly<Record<string, string>> = {
   accessToken: 'access_token',
   allSessions: 'all_sessions',
@@ -180,7 +195,7 @@ const inBody: Readonly<Record<string, string>> = {
   signupToken: 'signup_token',
 }
 
-/** `auth.with` of a router with these routes. */
+/** Makes `auth.with` for a router with these routes. */
 export function serviceBinder({ settings }: Pick<AuthContext, 'settings'>, routes: readonly Route[], guards: Guards) {
   const twins = settings.tokenDelivery === 'both' ? ['/cookie', ''] : ['']
   const routeOf = (verb: string, method: Method, path: string): Route => {
@@ -199,7 +214,7 @@ export function serviceBinder({ settings }: Pick<AuthContext, 'settings'>, route
       const sent = Object.entries(input).filter(([, value]) => value !== undefined)
       const named = Object.fromEntries(sent.map(([name, value]) => [inBody[name] ?? name, value]))
       const outcome = await playRoute(routeOf(verb, method, path), req, res, { params, body: { ...fields, ...named } })
-      return without(hidden, outcome) as never // what the route's handler notes; tests compare each with its type
+      return without(hidden, outcome) as never // the value that the handler noted; tests compare each with its type
     }
     return {
       async currentUser() {
@@ -262,7 +277,7 @@ export function serviceBinder({ settings }: Pick<AuthContext, 'settings'>, route
   }
 }
 
-/** What only the answer's cookies are made of. */
+/** Values that are only for the cookies of the response. */
 const internal = ['devices', 'newDevice', 'isPersistent', 'endedByLimit']
 const carriedByCookies = ['accessToken', 'refreshToken', 'sessionToken']
 

@@ -3,17 +3,17 @@ import { cookiesAfter } from '../http/cookies'
 import { outcomeOf } from '../http/outcome'
 import { type Route, settled } from '../http/routes'
 
-/** What a route is asked with, in the place of what the request brought. */
+/** Input of a route that replaces what the request brought. */
 export interface Given {
   readonly params?: Readonly<Record<string, string>>
   readonly body?: object
 }
 
 /**
- * Asks a route of ours in the name of the host's request: its limits, its cross-site rule, its guards and its handler, in their order. Its
- * cookies go out with the host's answer; its body and its status do not.
- * @returns what the handler noted (`noteOutcome`); undefined: nothing
- * @throws AppError what the route would have answered
+ * Runs one of our routes for the host's request: its rate limits, its cross-site rule, its guards and its handler, in this order. Its cookies
+ * are sent with the host's response; its body and its status are not.
+ * @returns what the handler noted (`noteOutcome`), or undefined
+ * @throws AppError the error that the route would have sent
  */
 export function playRoute(
   { method, before = [], handle }: Pick<Route, 'method' | 'before' | 'handle'>,
@@ -36,19 +36,19 @@ export function playRoute(
     }
     go(0)
   }).finally(() => {
-    // No cache may keep a cookie, and hand one person's session to the next.
+    // No cache may store a cookie, because it would give one person's session to another.
     if (res.getHeader('Set-Cookie') !== cookies) res.setHeader('Cache-Control', 'no-store')
   })
 }
 
-/** The same headers and client, with another body: whatever form the host has parsed, the route reads JSON. */
+/** Returns a request with the same headers and client, but another body. The route reads JSON, whatever form the host has parsed. */
 function requestWith(req: Request, res: Response, method: string, { params = {}, body = {} }: Given): Request {
   const { 'transfer-encoding': _chunked, cookie: _old, ...others } = req.headers
   const cookie = cookiesAfter(req, res)
   const headers = { ...others, ...(cookie !== '' && { cookie }) }
   const length = String(Buffer.byteLength(JSON.stringify(body)))
   const changed = {
-    method, // a GET of the host that changes something is judged as the POST that it stands for
+    method, // a GET of the host that changes something is checked as the POST of the route
     body,
     params,
     readableDidRead: true,
@@ -59,7 +59,7 @@ function requestWith(req: Request, res: Response, method: string, { params = {},
   return asked
 }
 
-/** The host's response as far as cookies go; what else an answer of ours has is not sent. `done`: the answer is complete. */
+/** Returns a response that passes only cookies on to the host's response. `done` is called when the response is complete. */
 function answerBeside(res: Response, done: () => void): Response {
   const own: Record<PropertyKey, unknown> = {
     statusCode: 200,

@@ -5,8 +5,8 @@ export type Environment = 'production' | 'development' | 'test'
 const environments: readonly unknown[] = ['production', 'development', 'test'] satisfies Environment[]
 
 /**
- * Whether the rules of production hold. The option decides; without it NODE_ENV, the one variable the library reads by
- * itself. Anything but `development` and `test` is production: a forgotten variable must not weaken anything.
+ * Returns true if the rules of production apply. The option decides; without it NODE_ENV does, the only variable that the library reads by
+ * itself. Every value except `development` and `test` is production, so that a forgotten variable weakens nothing.
  *
  * @throws ConfigurationError when the option is none of the three.
  */
@@ -15,7 +15,10 @@ export function isProduction(environment?: Environment): boolean {
   return current !== 'development' && current !== 'test'
 }
 
-/** True under the rules for tests, where nothing waits for a clock. @throws ConfigurationError as `isProduction` does */
+/**
+ * Returns true if the rules for tests apply, where nothing waits for a clock.
+ * @throws ConfigurationError as `isProduction` does
+ */
 export function isTest(environment?: Environment): boolean {
   return environmentOf(environment) === 'test'
 }

@@ -7,30 +7,32 @@ import { convertText, explained, frozen, inputNames, parseJson, refusals } from 
 import { settingsConflicts } from './settings-conflicts'
 import { settingsSchema } from './settings-schema'
 
-/** The settings that a guard reads: all except the secrets, which have become keys. */
+/** The settings that a guard reads: all except the secrets, which were converted to keys. */
 export type GuardSettings = Omit<Settings, KeySetting>
 
 type KeySetting = 'jwtSecret' | 'jwtKeys'
 
 /**
- * Exactly one of `jwtSecret`, `jwtKeys` and `jwksUri`; none of them with `accessTokenIssuer`, whose metadata is read, or with
- * `tokenDelivery: 'session'`. `tokenDelivery` and the cookies' names and flags as the issuing router has them. Its other settings are checked and not used, so that both can be given one object.
+ * Pass exactly one of `jwtSecret`, `jwtKeys` and `jwksUri`. Pass none of them with `accessTokenIssuer`, whose metadata is read, or with
+ * `tokenDelivery: 'session'`.
+ * `tokenDelivery` and the names and flags of the cookies must be the same as in the router that issues the tokens. Its other settings are
+ * checked and not used, so that both can get the same object.
  */
 export interface GuardSettingsInput extends Partial<RouterSettings> {
-  /** Where the issuing router publishes its keys: `https://…/auth/.well-known/jwks.json`; http on the loopback only. */
+  /** The key set of the router that issues the tokens: `https://…/auth/.well-known/jwks.json`; http on the loopback only. */
   readonly jwksUri?: string | undefined
-  /** With `jwksUri`, or `accessTokenIssuer` alone: the algorithms that a published key may have. Default ES256, RS256 and PS256. */
+  /** The algorithms that a published key may have, with `jwksUri` or with `accessTokenIssuer` alone. Default ES256, RS256 and PS256. */
   readonly algorithms?: readonly JwtAlgorithm[] | string | undefined
 }
 
-/** Where the keys come from. */
+/** The source of the keys. */
 export type KeySource =
   | { readonly jwtSecret: Settings['jwtSecret'] }
   | { readonly jwtKeys: NonNullable<Settings['jwtKeys']> }
   | { readonly jwksUri: string; readonly algorithms: readonly JwtAlgorithm[] }
-  /** The issuer's metadata has the address of the keys. */
+  /** The issuer's metadata contains the URL of the keys. */
   | { readonly issuer: string; readonly algorithms: readonly JwtAlgorithm[] }
-  /** Delivery `session` has no tokens to check. */
+  /** Delivery `session` has no tokens to verify. */
   | { readonly none: true }
 
 const sources = ['jwtSecret', 'jwtKeys', 'jwksUri'] as const

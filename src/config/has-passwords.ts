@@ -1,11 +1,14 @@
 import type { Settings } from './every-setting'
 
-/** True where people have passwords: local accounts are on, and `passwordLogin` is not switched off. */
+/** Returns true if people have passwords: local accounts are on, and `passwordLogin` is not off. */
 export function hasPasswords({ localAccountsEnabled, passwordLogin }: Pick<Settings, 'localAccountsEnabled' | 'passwordLogin'>): boolean {
   return localAccountsEnabled && passwordLogin
 }
 
-/** For calls without HTTP, which no missing route refuses. @throws Error where `passwordLogin` is off */
+/**
+ * Rejects a call of `auth.service` that needs a password. Over HTTP the route does not exist.
+ * @throws Error when `passwordLogin` is off
+ */
 export function requirePasswords({ passwordLogin }: Pick<Settings, 'passwordLogin'>): void {
   if (!passwordLogin)
     throw new Error('Passwords are off: passwordLogin (AUTH_PASSWORD_LOGIN) is false, so no password is set, changed or asked for.')

@@ -1,13 +1,16 @@
 import { ConfigurationError } from '../errors'
 import { seeTroubleshooting } from '../troubleshooting'
 
-/** @throws ConfigurationError for a setting that stands among the options, and for an option that stands among the settings */
+/**
+ * Rejects a setting among the options, and an option among the settings.
+ * @throws ConfigurationError
+ */
 export function refuseMisplaced(
   where: string,
   options: object,
   { optionNames, settingNames }: { optionNames: readonly string[]; settingNames: readonly string[] },
 ): void {
-  const { settings } = options as { settings?: unknown } // looked at whatever it is
+  const { settings } = options as { settings?: unknown } // any value
   const setting = Object.keys(options).find((name) => settingNames.includes(name) && !optionNames.includes(name))
   if (setting !== undefined)
     throw new ConfigurationError(`${where}: ${setting} belongs into settings: ${where}({ settings: { ${setting}: … } }). ${see}`)

@@ -1,4 +1,4 @@
-/** The known name that needs the fewest edits to become this one; letter case and separators do not count. */
+/** Returns the known name that needs the fewest edits to become this one. Letter case and separators do not count. */
 export function nearestName(name: string, known: readonly string[]): string | undefined {
   const wanted = plain(name)
   let best: { name: string; distance: number } | undefined
@@ -17,7 +17,10 @@ function plain(name: string): string {
     .replace(/[^a-z0-9]/g, '')
 }
 
-/** Levenshtein distance, one row at a time; what was left out (`accessTokenTtl`) counts half of what was written wrong. */
+/**
+ * Returns the Levenshtein distance, computed row by row. A missing character counts half as much as a wrong one, for names such as
+ * `accessTokenTtl`.
+ */
 function editDistance(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, index) => index / 2)
   for (let i = 1; i <= from.length; i++) {

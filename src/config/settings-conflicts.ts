@@ -25,7 +25,7 @@ function samesiteNone({ cookieSamesite, cookieSecure }: Settings): string[] {
   return ["cookieSamesite 'none' needs cookieSecure true: browsers drop such a cookie otherwise."]
 }
 
-/** RFC 6265bis section 4.1.3; browsers compare the prefixes without regard to letter case. */
+/** Checks the prefixes of cookie names (RFC 6265bis section 4.1.3). Browsers ignore their letter case. */
 function cookieNames(settings: Settings): string[] {
   const conflicts: string[] = []
   const names = ['accessCookieName', 'refreshCookieName', 'oauthStateCookieName', 'sessionCookieName'] as const
@@ -45,7 +45,7 @@ function cookieNames(settings: Settings): string[] {
   return conflicts
 }
 
-/** A redirect has no body, so it would lose tokens that are only in the body. */
+/** Rejects redirects in delivery `bearer`. A redirect has no body, so it would lose the tokens. */
 function redirects({ tokenDelivery, oauthSuccessRedirect, oauthErrorRedirect }: Settings): string[] {
   if (tokenDelivery !== 'bearer') return []
   const given = Object.entries({ oauthSuccessRedirect, oauthErrorRedirect }).filter(([, target]) => target !== null)
@@ -65,7 +65,7 @@ function secondFactor({ mfaEnabled, mfaIssuer }: Settings): string[] {
   return mfaEnabled && mfaIssuer === null ? ['mfaEnabled needs mfaIssuer (AUTH_MFA_ISSUER), the name that authenticator apps show.'] : []
 }
 
-/** Web Authentication Level 3, section 5.1.3: an RP id is the host of the page, or a domain above it. */
+/** Checks the RP id of passkeys, which must be the host of the page or a domain above it (Web Authentication Level 3, section 5.1.3). */
 function passkeys({ passkeysEnabled, publicUrl, webauthnRpId, webauthnRpName, mfaIssuer, webauthnOrigins }: Settings): string[] {
   if (!passkeysEnabled) return []
   const nameless = webauthnRpName === null && mfaIssuer === null
@@ -97,7 +97,7 @@ function isAddress(hostname: string): boolean {
   return hostname.startsWith('[') || /(?:^|\.)\d+$/.test(hostname)
 }
 
-/** With a longer grace period, the use of a stolen refresh token would stay undetected. */
+/** Limits the grace period. With a longer one, the use of a stolen refresh token would stay undetected. */
 function grace({ refreshReuseGraceSeconds, accessTokenTtlSeconds }: Settings): string[] {
   if (refreshReuseGraceSeconds === 0 || refreshReuseGraceSeconds < accessTokenTtlSeconds) return []
   return [
@@ -112,7 +112,7 @@ function sessionEnds({ sessionTtlSeconds, sessionMaxSeconds }: Settings): string
   ]
 }
 
-/** RFC 9068 section 2.2 requires both. */
+/** Requires an issuer and an audience together (RFC 9068 section 2.2). */
 function tokenProfile({ accessTokenIssuer, accessTokenAudience }: Settings): string[] {
   if ((accessTokenIssuer === null) === (accessTokenAudience === null)) return []
   return [
@@ -122,7 +122,7 @@ function tokenProfile({ accessTokenIssuer, accessTokenAudience }: Settings): str
   ]
 }
 
-/** That delivery issues no access tokens, so an issuer has no meaning. */
+/** Rejects an issuer in delivery `session`, which issues no access tokens. */
 function sessionDelivery({ tokenDelivery, accessTokenIssuer }: Settings): string[] {
   if (tokenDelivery !== 'session' || accessTokenIssuer === null) return []
   return [
@@ -135,7 +135,7 @@ function emailLoginSignup({ emailLoginSignup, emailLogin, signupEnabled }: Setti
   return ['emailLoginSignup (AUTH_EMAIL_LOGIN_SIGNUP) needs emailLogin (AUTH_EMAIL_LOGIN) and signupEnabled (AUTH_SIGNUP_ENABLED).']
 }
 
-/** Devices are recognised by a cookie. */
+/** Requires cookies, because a cookie identifies a known device. */
 function newDeviceNotice({ newDeviceNotice, tokenDelivery }: Settings): string[] {
   if (!newDeviceNotice || tokenDelivery !== 'bearer') return []
   return [
@@ -143,7 +143,7 @@ function newDeviceNotice({ newDeviceNotice, tokenDelivery }: Settings): string[]
   ]
 }
 
-/** A page keeps no token, so it can only use cookies. */
+/** Requires cookies, because a page keeps no token. */
 function pages({ pagesEnabled, tokenDelivery }: Settings): string[] {
   if (!pagesEnabled || tokenDelivery !== 'bearer') return []
   return [

@@ -5,7 +5,7 @@ import type { JwtKey, Settings } from './every-setting'
 import { isPlaceholderSecret } from './placeholder-secret'
 import { isAbsoluteAddress, isAppRedirect, isLinkTemplate, isOrigin, isPasskeyOrigin, isRedirectTarget } from './web-address'
 
-/** Joi's types know no readonly list. */
+/** Joi's types have no readonly list. */
 type Checked = Omit<Settings, 'jwtSecret' | 'trustedOrigins' | 'webauthnOrigins' | 'appRedirects' | 'jwtKeys' | 'accessTokenAudience'> & {
   accessTokenAudience: string | string[] | null
   jwtSecret: string | string[]
@@ -16,8 +16,8 @@ type Checked = Omit<Settings, 'jwtSecret' | 'trustedOrigins' | 'webauthnOrigins'
 }
 
 /**
- * Every setting, its default and its rule. The description completes the sentence "… must be" and is all a refusal says:
- * Joi's own messages hold the value. A default that depends on the environment reads it from the validation context.
+ * Every setting with its default and its rule. The description completes the sentence "… must be". An error contains nothing else, because
+ * Joi's own messages contain the value. A default that depends on the environment reads it from the validation context.
  */
 const rules: Joi.StrictSchemaMap<Checked> = {
   jwtSecret: Joi.alternatives()
@@ -168,10 +168,10 @@ const rules: Joi.StrictSchemaMap<Checked> = {
 
 export const settingsSchema = Joi.object<Checked, true>(rules)
 
-/** All names. */
+/** All names of settings. */
 export const settingNames = Object.keys(rules) as readonly (keyof Checked)[] // a strict map has exactly these keys
 
-/** Its shape; whether the text is a key, and a fit one, is looked at where it is made into one. */
+/** Checks the shape of a key only. Its text is checked where it becomes a KeyObject. */
 function jwtKey() {
   const pem = Joi.string().strict().max(16_384)
   return Joi.object<JwtKey>({
@@ -193,7 +193,7 @@ function flag(fallback: boolean) {
   return Joi.boolean().strict().default(fallback).description('true or false')
 }
 
-/** The first is the default. */
+/** Allows one of these values. The first is the default. */
 function oneOf(first: string, ...others: string[]) {
   const quoted = [first, ...others].map((value) => `'${value}'`)
   return Joi.string()
@@ -225,7 +225,7 @@ function httpsOnly(): string {
   return 'https, or http on the loopback'
 }
 
-/** RFC 6265 section 4.1.1: a cookie's name is a token. */
+/** Allows a token, as RFC 6265 section 4.1.1 requires for the name of a cookie. */
 function cookieName(fallback: string) {
   return text("1 to 64 letters, digits or any of !#$%&'*+-.^_`|~", (name) => /^[\w!#$%&'*+.^`|~-]{1,64}$/.test(name)).default(fallback)
 }
@@ -234,12 +234,12 @@ function isStrongSecret(secret: string): boolean {
   return Buffer.byteLength(secret, 'utf8') >= 32 && !isPlaceholderSecret(secret)
 }
 
-/** A list whose quotes a shell took away would otherwise be one new secret, and sign everybody out. */
+/** Returns true for a list whose quotes a shell removed. It would otherwise become one new secret, and log everyone out. */
 function isBrokenList(secret: string): boolean {
   return /^\s*\[.*\]\s*$/s.test(secret)
 }
 
-/** RFC 8414 section 2: no query and no fragment, which its address for metadata could not carry. */
+/** Returns true for a URL without query and fragment (RFC 8414 section 2). The URL of the metadata could not contain them. */
 function isIssuer(issuer: string): boolean {
   return issuer.length <= 200 && !/[?#]/.test(issuer) && isRedirectTarget(issuer) && isAbsoluteAddress(issuer)
 }
@@ -252,7 +252,10 @@ function isHostName(domain: string): boolean {
   return domain.length <= 253 && /^(?!-)[a-z0-9-]{1,63}(?<!-)(\.(?!-)[a-z0-9-]{1,63}(?<!-))*$/i.test(domain)
 }
 
-/** As browsers write the domain that a passkey belongs to. A last label of digits makes an IP address of it (WHATWG URL, host parsing). */
+/**
+ * Returns true for a domain of passkeys, in the form that browsers use. If the last label is digits, the name is an IP address (WHATWG URL,
+ * host parsing).
+ */
 function isDomain(domain: string): boolean {
   return isHostName(domain) && domain === domain.toLowerCase() && !/(?:^|\.)\d+$/.test(domain)
 }

@@ -6,20 +6,20 @@ import { nearestName } from './nearest-name'
 import { settingsConflicts } from './settings-conflicts'
 import { settingNames, settingsSchema } from './settings-schema'
 
-/** Every name that a host may give. */
+/** Every name that a host may use. */
 export const inputNames: readonly (keyof SettingsInput)[] = [...settingNames, 'oauthRedirectBaseUrl', 'reauthenticate']
 
-/** How errors name `publicUrl`: a host may know it by its older name only. */
+/** The name of `publicUrl` in errors, together with its older name, because a host may only know that. */
 export const publicUrlNames = 'publicUrl (AUTH_PUBLIC_URL; older name oauthRedirectBaseUrl, OAUTH_REDIRECT_BASE_URL)'
 
-/** `oauthStateTtlSeconds` -> `AUTH_OAUTH_STATE_TTL_SECONDS`; the older name of `publicUrl` has no prefix. */
+/** Returns the variable of a setting: `oauthStateTtlSeconds` -> `AUTH_OAUTH_STATE_TTL_SECONDS`. The older name of `publicUrl` has no prefix. */
 export function environmentVariable(setting: keyof SettingsInput): string {
   const upper = setting.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()
   return setting === 'oauthRedirectBaseUrl' ? upper : `AUTH_${upper}`
 }
 
 /**
- * Checks everything, fills in the defaults and freezes the result. `production` decides the defaults that differ there.
+ * Checks all settings, adds the defaults and freezes the result. Some defaults depend on `production`.
  *
  * @throws ConfigurationError naming each wrong setting and what it must be, never its value.
  */
@@ -34,7 +34,7 @@ export function resolveSettings(input: RouterSettings, environment: { production
   return frozen(value)
 }
 
-/** A copy that nobody can change, the host's own lists included. */
+/** Returns a frozen copy, which is independent of the host's own lists. */
 export function frozen(settings: Settings): Settings {
   return Object.freeze({
     ...settings,
@@ -62,9 +62,9 @@ function refuseUnknown(names: readonly string[]): void {
   }
 }
 
-/** `true` asked for a protection that is now always on. It is refused, because the setting has no effect. */
+/** Rejects `true`, because the host expects a protection from it. The setting has no effect, and the protection is always on. */
 function refuseReauthenticate({ reauthenticate }: Partial<RouterSettings>): void {
-  const isOff = [undefined, null, false, 'false', '0', ''].some((off) => off === (reauthenticate as unknown)) // text of the environment too
+  const isOff = [undefined, null, false, 'false', '0', ''].some((off) => off === (reauthenticate as unknown)) // also as text of the environment
   if (isOff) return
   throw new ConfigurationError(
     `Setting reauthenticate (AUTH_REAUTHENTICATE) was removed, because every route that changes how an account signs in needs a fresh session now. Remove it; freshSessionSeconds (AUTH_FRESH_SESSION_SECONDS) sets how long a session stays fresh. ${seeTroubleshooting('a-wrong-setting')}`,
@@ -72,8 +72,8 @@ function refuseReauthenticate({ reauthenticate }: Partial<RouterSettings>): void
 }
 
 /**
- * Converts text and leaves out what is unset. The older name of `publicUrl` is gone afterwards.
- * @throws ConfigurationError when both names of it are given and differ
+ * Converts text and removes unset values. Renames the older name of `publicUrl`.
+ * @throws ConfigurationError when both names are given and differ
  */
 export function convertText(input: Partial<RouterSettings>): Record<string, unknown> {
   const { oauthRedirectBaseUrl, ...settings } = input
@@ -98,7 +98,7 @@ const booleans: ReadonlyMap<string, boolean> = new Map([
   ['0', false],
 ])
 
-/** Explicit and narrow: what is not plainly a number, a boolean or a list stays text, and the schema refuses it. */
+/** Converts a text only if it clearly is a number, a boolean or a list. Any other text stays, and the schema rejects it. */
 function fromText(type: string | undefined, value: unknown): unknown {
   if (typeof value !== 'string') return value
   if (type === 'number') return /^(0|[1-9]\d{0,14})$/.test(value) ? Number(value) : value
@@ -108,7 +108,7 @@ function fromText(type: string | undefined, value: unknown): unknown {
   return value
 }
 
-/** One text or a list of texts. */
+/** Returns the list in a text, or the text. */
 function listOr(text: string): unknown {
   const parsed = parseJson(text)
   return Array.isArray(parsed) ? parsed : text
@@ -118,17 +118,17 @@ export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    return text // not a list, so the schema refuses it and names the setting
+    return text // not JSON, so the schema rejects it and names the setting
   }
 }
 
-/** Only names and descriptions: Joi's messages and contexts hold the values. */
+/** Returns one line per wrong setting. It contains only names and descriptions, because Joi's messages and contexts contain the values. */
 export function refusals(error: Joi.ValidationError): string[] {
   const names = new Set(error.details.map(({ path }) => settingNames.find((name) => name === path[0])))
   return [...names].flatMap((name) => (name ? [`${refusal(name)}${whatIsWrong(error, name)} ${helpWith(name)}`] : []))
 }
 
-/** Each line of a refusal, with the address of its entry. */
+/** Returns the lines with the reference to the troubleshooting entry. */
 export function explained(conflicts: readonly string[]): string {
   return conflicts.map((conflict) => `${conflict} ${seeTroubleshooting('a-wrong-setting')}`).join('\n')
 }
@@ -142,7 +142,7 @@ function whatIsWrong(error: Joi.ValidationError, name: keyof Settings): string {
   return entries(error, name) || (name === 'jwtSecret' ? secretFault(error) : '')
 }
 
-/** A secret that is missing is mended elsewhere than one that is too short. */
+/** Returns the fault of the secret, because a missing secret needs another fix than a short one. */
 function secretFault({ details }: Joi.ValidationError): string {
   const value: unknown = details.find(({ path: [first] }) => first === 'jwtSecret')?.context?.value
   if (value === undefined || value === null) return ' It is missing: no value was passed, or the variable is unset or empty.'
@@ -150,14 +150,14 @@ function secretFault({ details }: Joi.ValidationError): string {
   return Buffer.byteLength(value, 'utf8') < 32 ? ' It is too short.' : ' It looks like a placeholder, or like a broken list.'
 }
 
-/** Which entries of a list are wrong, by place. */
+/** Returns the positions of the wrong entries of a list. */
 function entries({ details }: Joi.ValidationError, name: keyof Settings): string {
   const places = new Set(details.flatMap(({ path: [first, place] }) => (first === name && typeof place === 'number' ? [place + 1] : [])))
   return places.size === 0 ? '' : ` Wrong: entry ${[...places].join(', entry ')}.`
 }
 
 function refusal(name: keyof Settings): string {
-  const flags = settingsSchema.extract(name).describe().flags as { description?: string } | undefined // what Joi documents as an object
+  const flags = settingsSchema.extract(name).describe().flags as { description?: string } | undefined // Joi documents an object
   const named = name === 'publicUrl' ? publicUrlNames : `${name} (${environmentVariable(name)})`
   return `Setting ${named} must be ${flags?.description}.`
 }

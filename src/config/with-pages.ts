@@ -1,6 +1,6 @@
 import type { Settings } from './every-setting'
 
-/** With `pagesEnabled` mailed links lead to our pages, and so does every way that the host has not laid elsewhere. */
+/** With `pagesEnabled`, sets mailed links, the sign-in page and the redirects to our pages, unless the host has set its own. */
 export function withPages(settings: Settings, prefix: string): Settings {
   if (!settings.pagesEnabled) return settings
   return Object.freeze({

@@ -9,34 +9,34 @@ import { isStillTrusted, readStatelessToken } from '../session/stateless-refresh
 import type { UserRecord } from '../store/auth-store'
 import { isOfAccount, isOfAddress, readDevices } from './device-cookie'
 
-/** A client in which the owner of the account finished a login before. It has rate limits of its own, which other clients cannot use up. */
+/** A client in which the owner of the account finished a login before. It has its own rate limits, which other clients cannot use up. */
 export interface KnownDevice {
-  /** Stays the same for this device, whatever it asks. */
+  /** The same in every request of this device. */
   readonly id: string
 }
 
-/** What a request shows of its device. Nothing of it is believed yet. */
+/** What a request shows of its device. Nothing in it is verified yet. */
 export interface ShownDevice {
   readonly devices: readonly Device[]
   readonly previousToken: string | undefined
 }
 
-/** In a body: a refresh token that the client had, for clients without cookies. */
+/** A body field: an earlier refresh token, for clients without cookies. */
 export const previousToken = { previous_token: text(4096).optional() } as const satisfies Joi.SchemaMap
 
 export function shownDevice(ctx: AuthContext, req: Request, body: { previous_token?: string | undefined } = {}): ShownDevice {
   return { devices: readDevices(ctx, req), previousToken: body.previous_token }
 }
 
-/** Without HTTP. */
+/** Makes a `ShownDevice` for a call of `auth.service`: only `previousToken`, because no request has a device cookie. */
 export function tokenShown({ previousToken }: { previousToken?: string | undefined }): ShownDevice {
   return { devices: [], previousToken }
 }
 
 /**
- * Returns the device of a request where the account of this address knows it: by the device cookie, else by a refresh token of the account
- * that we made, also an expired or used one. Neither counts once its session was revoked, or its row is gone. Asks the database only
- * where the request shows something of this very address, or a token that we made: the time says nothing about other accounts.
+ * Returns the device of a request if the account of this address knows it. It checks the device cookie, then a refresh token of the account,
+ * which may be expired or used. Neither counts once its session was revoked, or its row is gone. It queries the database only for a device of
+ * this address or a token that we made, so the time reveals nothing about other accounts.
  * @param email in lower case
  */
 export async function findKnownDevice(ctx: AuthContext, email: string, shown: ShownDevice): Promise<KnownDevice | null> {
@@ -63,10 +63,10 @@ async function findByToken(ctx: AuthContext, email: string, token: string): Prom
   return isKnown ? { id: found.session.id } : null
 }
 
-/** Also an expired token counts. Not 0, which jsonwebtoken takes for now. */
+/** An early time, because an expired token counts too. It is not 0, because jsonwebtoken reads 0 as the current time. */
 const longAgo = new Date(1_000)
 
-/** Every refresh makes another token of one session, and all of them have its end: together they are one device. */
+/** Finds a device by a stateless token. Every refresh makes another token with the same absolute end, so all of them are one device. */
 async function findByStatelessToken(ctx: AuthContext, email: string, token: string): Promise<KnownDevice | null> {
   const session = readQuietly(() => readStatelessToken(ctx, token, longAgo))
   const user = session && (await ctx.store.users.find(session.userId))
@@ -74,12 +74,12 @@ async function findByStatelessToken(ctx: AuthContext, email: string, token: stri
   return isKnown ? { id: `${user.id} ${session.end}` } : null
 }
 
-/** Whether the request's device cookie names this very session: the login that opened it was finished in this browser. */
+/** Returns true if the request's device cookie names this session, so that its login was finished in this browser. */
 export function isDeviceOf(ctx: AuthContext, req: Request, session: { id: string }): boolean {
   return readDevices(ctx, req).some(({ sessionId }) => sessionId === session.id)
 }
 
-/** The same where the store keeps no sessions: the device cookie names the account alone. */
+/** Like `isDeviceOf`, if the store keeps no sessions: then the device cookie only names the account. */
 export function isDeviceOfAccount(ctx: AuthContext, req: Request, user: UserRecord): boolean {
   return readDevices(ctx, req).some((device) => isOfAccount(ctx, device, user))
 }

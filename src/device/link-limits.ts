@@ -5,7 +5,7 @@ import { attempt, counterKey } from '../throttle/throttle'
 import { findKnownDevice, type KnownDevice, type ShownDevice } from './known-device'
 
 interface LinkRequest {
-  /** Of the rate limit. */
+  /** The name of the rate limit. */
   readonly name: string
   /** In lower case. */
   readonly email: string
@@ -14,9 +14,9 @@ interface LinkRequest {
 }
 
 /**
- * Takes what a request for a link may use: of a known device its own five requests, and otherwise, or when these are used up, of the
- * client's and the address's.
- * @returns the known device, which has mails of its own as well; null: an unknown client
+ * Counts a request for a link. A known device has a limit of five requests of its own. For other clients, or beyond that limit, the limits of
+ * the client and the address count.
+ * @returns the known device, which also has its own limit of mails; null: an unknown client
  * @throws TooManyRequestsError
  */
 export async function takeLinkRequest(ctx: AuthContext, { name, email, client, shown }: LinkRequest): Promise<KnownDevice | null> {
@@ -26,7 +26,7 @@ export async function takeLinkRequest(ctx: AuthContext, { name, email, client, s
   return null
 }
 
-/** Without telling anybody: when they are used up, the other limits decide. */
+/** Counts against the limit of the known device. Beyond it the other limits decide, so no event is emitted. */
 async function hasRequestLeft(ctx: AuthContext, name: string, email: string, { id }: KnownDevice): Promise<boolean> {
   try {
     await attempt(ctx.counters, ctx.budgets.device.links, counterKey(`${name}:device`, `${id} ${email}`), TooManyRequestsError)

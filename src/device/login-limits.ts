@@ -12,17 +12,17 @@ export interface LoginAttemptOf {
   readonly shown: ShownDevice
 }
 
-/** What a login has taken before its password is looked at. Call one of the three, once. */
+/** An attempt that was counted before the password is verified. Call one of these methods, once. */
 export interface TakenLogin {
   succeed(): Promise<void>
   fail(): Promise<void>
-  /** Busy or broken is not a failed guess. */
+  /** Takes the attempt back. An overload or an error is not a failed guess. */
   giveBack(): Promise<void>
 }
 
 /**
- * Takes what a login may use: of a known device its own ten attempts, and otherwise, or when these are used up, of the client's and the
- * address's. So nobody who keeps guessing keeps the owner out of a device of theirs.
+ * Counts a login attempt. A known device has a limit of ten attempts of its own. For other clients, or beyond that limit, the limits of the
+ * client and the address count. So an attacker who keeps guessing cannot lock the owner out of a known device.
  * @throws LoginThrottledError, ServiceUnavailableError (too many logins in flight)
  */
 export async function takeLogin(ctx: AuthContext, { email, client, shown }: LoginAttemptOf): Promise<TakenLogin> {
@@ -32,7 +32,7 @@ export async function takeLogin(ctx: AuthContext, { email, client, shown }: Logi
   const taken = await takeAttempts(ctx, ctx.budgets.login, { name: 'login', email, client }, LoginThrottledError)
   const all = Object.values(taken) as Attempt[]
   return {
-    // A client's other failures stay: logins of its own buy nobody more guesses.
+    // The client's other failures stay, so that an attacker's login to their own account allows no more guesses.
     succeed: () => together([taken.email.clear(), taken.pair.clear(), taken.client.giveBack(), taken.network.giveBack()]),
     fail: () => together(all.map((unit) => unit.keep())),
     giveBack: () => together(all.map((unit) => unit.giveBack())),
@@ -40,7 +40,7 @@ export async function takeLogin(ctx: AuthContext, { email, client, shown }: Logi
 }
 
 /**
- * The same for a login that names no address: of the client alone.
+ * Counts a login attempt without an address, against the limit of the client only.
  * @throws LoginThrottledError, ServiceUnavailableError (too many logins in flight)
  */
 export async function takeLoginOfClient(ctx: AuthContext, client: string | null): Promise<TakenLogin> {
@@ -50,7 +50,7 @@ export async function takeLoginOfClient(ctx: AuthContext, client: string | null)
   return { succeed: giveBack, fail: () => together(both.map((unit) => unit.keep())), giveBack }
 }
 
-/** Null: they are used up. Then the others decide, so nobody is told. */
+/** Counts against the limit of the known device. Null: it is used up. Then the other limits decide, so no event is emitted. */
 async function takeOwn(ctx: AuthContext, email: string, { id }: KnownDevice): Promise<Attempt | null> {
   const { login: budget } = ctx.budgets.device
   try {

@@ -12,9 +12,9 @@ import { isOfAccount, isOfAddress, readDevices } from './device-cookie'
 const centuryMs = 36_525 * 86_400_000
 
 /**
- * Returns what to tell the owner of a login in a browser that carries no device cookie of the account. Null where it carries one; where
- * `newDeviceNotice` is off; and at the first login of the account since it is on, which only sets the cookie: the login that makes or
- * activates an account is such a one. Inside the login's transaction, which has locked the user's row.
+ * Returns the notice about a login in a browser without a device cookie of the account. Null: the browser has one, or `newDeviceNotice` is
+ * off. Null also for the account's first login since the setting is on, which only sets the cookie; a login that creates or activates an
+ * account is such a login. It runs inside the login's transaction, which has locked the user's row.
  */
 export async function newDeviceOf(ctx: AuthContext, req: Request, user: UserRecord, login: Login): Promise<NewDevice | null> {
   if (!ctx.settings.newDeviceNotice || (await isFirstLogin(ctx, user)) || (await carriesDevice(ctx, req, user, login))) return null
@@ -22,25 +22,34 @@ export async function newDeviceOf(ctx: AuthContext, req: Request, user: UserReco
   return { user, locale: localeOf(ctx, req), at: ctx.now(), browser, ip: addressOf(req) }
 }
 
-/** Behind a proxy that is trusted too much a client may write anything there: then null. An IPv4 address is shown as such. */
+/**
+ * Returns the client's IP address, or null if it is invalid: with a wrong `trust proxy` a client may send any text. A mapped IPv4 address is
+ * shown in its usual form.
+ */
 function addressOf({ ip = '' }: Request): string | null {
   return isIP(ip) === 0 ? null : ip.replace(/^::ffff:(?=\d+\.)/i, '')
 }
 
-/** After the commit, and only where the answer sets the cookie: a client that keeps none would be new each time. */
+/**
+ * Emits the event and mails the notice. Call it after the commit, and only if the response sets the cookie, because a client without cookies
+ * would be new each time.
+ */
 export function tellNewDevice(ctx: AuthContext, { user, locale, ...login }: NewDevice): void {
   ctx.events.emit('login.new_device', { userId: user.id })
   mailNotice(ctx, user, 'new_device', locale, { login })
 }
 
-/** Notes it, by a row that never expires. It is born used, so that nothing that ends links and codes ends it. */
+/**
+ * Returns true at the first call, and stores that in a row that does not expire. The row is already used, so a revocation of links and codes
+ * does not affect it.
+ */
 async function isFirstLogin(ctx: AuthContext, { id }: UserRecord): Promise<boolean> {
   const { userTokens } = ctx.store
   const now = ctx.now()
   if (await userTokens.wasConsumed(id, 'KNOWN_DEVICES')) return false
   await userTokens.insert({
     userId: id,
-    tokenHash: hashOpaqueToken(newOpaqueToken()), // opens nothing: nobody has the token
+    tokenHash: hashOpaqueToken(newOpaqueToken()), // nobody has this token
     purpose: 'KNOWN_DEVICES',
     payload: null,
     expiresAt: new Date(now.getTime() + centuryMs),
@@ -50,7 +59,10 @@ async function isFirstLogin(ctx: AuthContext, { id }: UserRecord): Promise<boole
   return true
 }
 
-/** A new password or address ends a device, and so does the end of its session from elsewhere. Purged sessions are not held against it. */
+/**
+ * Returns true if the browser has a valid device cookie of the account. A new password or address invalidates it, and so does a revoked
+ * session. A purged session does not.
+ */
 async function carriesDevice(ctx: AuthContext, req: Request, user: UserRecord, { isReset }: Login): Promise<boolean> {
   const device = readDevices(ctx, req).find((one) => isOfAddress(ctx, one, user.email))
   if (!device) return false

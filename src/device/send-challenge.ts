@@ -8,14 +8,14 @@ import { keepChallenge } from '../session/challenge-cookie'
 import { isApp } from '../session/destination'
 
 /**
- * Asks a browser for the second factor. Where the pages are on, that is the page `/mfa`, which goes on to the target. The login of an app sets
- * no cookie, so it is finished by the form of a page of its own.
+ * Asks the browser for the second factor. With our pages it redirects to `/mfa`, which continues to the target. The login of an app sets no
+ * cookie, so it gets a page with a form of its own.
  */
 export function sendChallenge(ctx: AuthContext, req: Request, res: Response, page: ChallengePage, redirect = sendRedirect): void {
   const { mfaToken, target } = page
   const destination = destinationOfChallenge(ctx, mfaToken)
   if (!ctx.settings.pagesEnabled || isApp(destination)) return void sendChallengePage(ctx, req, res, page)
-  // One of the two: the token has the destination, too, and three of a long one are more than a cookie holds.
+  // Only one of the two, because the token contains the destination too, and a long one three times exceeds the size of a cookie.
   keepChallenge(ctx, res, {
     mfaToken,
     ...(destination === null ? { returnTo: null, landing: target } : { returnTo: destination.returnTo }),

@@ -9,24 +9,24 @@ import { readSessionToken } from '../session/session-token'
 import { isOfAddress, newDevice, readDevices, writeDevices } from './device-cookie'
 import { newDeviceOf, tellNewDevice } from './new-device'
 
-/** For `finishLogin` of a request: the session that `tokenDelivery` names, on the device that asks. */
+/** Returns the function for `finishLogin` that opens the kind of session that `tokenDelivery` names, on the device of the request. */
 export function openFor(ctx: AuthContext, req: Request): OpenSession<AnySession> {
   return openOnDevice(req, openDelivered(ctx, originOf(ctx, req)))
 }
 
-/** The same for a session of either kind: also notes what its browser is remembered by. The functions below set the cookie. */
+/** Wraps a function for `finishLogin` so that the result also has the device of the browser. The functions below set the cookie. */
 export function openOnDevice<Session extends AnySession>(req: Request, open: OpenSession<Session>): OpenSession<Session> {
   const remembering: OpenSession<Session> = async (ctx, user, login) => {
     const others = readDevices(ctx, req).filter((device) => !isOfAddress(ctx, device, user.email))
     const kept = await keepReplaced(ctx, req, others)
-    const unknown = await newDeviceOf(ctx, req, user, login) // before this login ends the session whose place it takes
+    const unknown = await newDeviceOf(ctx, req, user, login) // before this login revokes the session that it replaces
     const session = await open(ctx, user, login)
     return { ...session, devices: [newDevice(ctx, user, sessionIdOf(ctx, session)), ...kept], ...(unknown && { newDevice: unknown }) }
   }
   return Object.assign(remembering, { takesClaims: open.takesClaims })
 }
 
-/** The answer of every login-shaped route. A challenge sets no cookie. */
+/** Sends the result of a login. A challenge sets no cookie. */
 export function sendLogin(ctx: AuthContext, res: Response, result: AnyLoginResult, delivery: Delivery): void {
   if (delivery !== 'bearer') rememberDevice(ctx, res, result)
   send(ctx, res, result, delivery)
@@ -37,19 +37,22 @@ export function setLoginCookies(ctx: AuthContext, res: Response, result: AnyLogi
   setCookies(ctx, res, result)
 }
 
-/** The same for a server-side session. */
+/** Sends the result of a login with a server-side session. */
 export function sendSessionLogin(ctx: AuthContext, res: Response, result: SessionLoginResult): void {
   rememberDevice(ctx, res, result)
   sendSession(ctx, res, result)
 }
 
-/** After a logout of only this browser's session the device stays known: its entry stays, without a session. */
+/** Keeps the device known after a logout of only this browser's session. Its entry stays, without the session. */
 export function keepDeviceAfterLogout(ctx: AuthContext, req: Request, res: Response, endedSessionId: string): void {
   const devices = readDevices(ctx, req)
   if (devices.some(({ sessionId }) => sessionId === endedSessionId)) writeDevices(ctx, res, withoutSession(devices, endedSessionId))
 }
 
-/** A login that takes the place of another account's living session logs that account out of this browser, no more. */
+/**
+ * Returns the other devices of the cookie. If this login replaces the live session of another account, that account is only logged out here,
+ * so its device stays known.
+ */
 async function keepReplaced(ctx: AuthContext, req: Request, devices: readonly Device[]): Promise<readonly Device[]> {
   const cookie = devices.length === 0 ? null : readSessionCookie(ctx, req)
   const replaced = cookie === null ? null : readSessionToken(ctx.keys['session-token'], 'session', cookie)

@@ -8,20 +8,20 @@ import type { Route } from '../http/routes'
 import { validate } from '../http/validate'
 import type { PasswordHasher } from '../passwords/password-hasher'
 
-/** Sends the answer; called on the grid. */
+/** Sends a response that was held until the next multiple of the grid. */
 type HeldAnswer = () => void
 
-/** `undefined`: the answer was sent. */
+/** `undefined`: the response was sent. */
 type Answering = Promise<HeldAnswer | undefined> | Promise<void>
 
 type GridRoute<Handle> = Omit<Route, 'handle' | 'isOnGrid'> & { readonly handle: Handle }
 
 /**
- * A route that tells by its time nothing about an account. What the handler throws, and the answer that it returns as a function, is
- * sent at the next multiple of `timingGridMilliseconds`, counted from the request's arrival and moved by its wait in the hash queue. A
- * handler that sends its answer itself sends it at once: a finished login waits for nothing.
+ * Makes a route whose response time reveals nothing about an account. An error, or a response that the handler returns as a function, is sent
+ * at the next multiple of `timingGridMilliseconds`. The time counts from the arrival of the request, without the wait in the hash queue. A
+ * response that the handler sends itself is not delayed, because a successful login needs no hiding.
  *
- * The handler's `ctx` shadows the outer one: its hasher tells this file when the hash of the request began.
+ * Use the handler's `ctx`: its hasher reports when the hash of the request started.
  */
 export function onGrid(ctx: AuthContext, route: GridRoute<(ctx: AuthContext, req: Request, res: Response) => Answering>): Route {
   return {
@@ -44,7 +44,7 @@ export function onGrid(ctx: AuthContext, route: GridRoute<(ctx: AuthContext, req
   }
 }
 
-/** The same for a JSON body, which is validated before the handler sees it; its refusal comes at once. */
+/** Like `onGrid`, for a route with a JSON body. The body is validated before the handler runs; a validation error is sent at once. */
 export function bodyOnGrid<T>(
   ctx: AuthContext,
   route: GridRoute<(ctx: AuthContext, req: Request, res: Response, body: T) => Answering> & { body: Joi.ObjectSchema<T> },
@@ -55,7 +55,7 @@ export function bodyOnGrid<T>(
   })
 }
 
-/** Aborts when the client hangs up: nobody hashes for a connection that is gone. */
+/** Aborts when the client disconnects, so that no hash is computed for it. */
 function hangUp(res: Response): { signal: AbortSignal; forget: () => void } {
   const gone = new AbortController()
   const abort = () => gone.abort()
@@ -64,11 +64,11 @@ function hangUp(res: Response): { signal: AbortSignal; forget: () => void } {
   return { signal: gone.signal, forget: () => void res.off('close', abort) }
 }
 
-/** By the real clock: a test's own stands still. */
+/** Measures by the real clock, because the clock of a test may stand still. */
 interface RequestClock {
-  /** Whether a hash was asked for, so that an account may have been looked at. */
+  /** Returns true if a hash was requested, so that an account may have been read. */
   hasHashed(): boolean
-  /** Where the grid begins. */
+  /** Returns when the grid starts. */
   start(): number
   watch(hasher: PasswordHasher): PasswordHasher
 }
@@ -86,10 +86,10 @@ function requestClock(signal: AbortSignal): RequestClock {
   }
   return {
     hasHashed: () => askedAt !== null,
-    // What was looked up before the hash takes its own time, which is part of the grid's first step: only the wait in the queue moves it.
+    // Only the wait in the hash queue moves the grid. The time of queries before the hash stays part of the first step.
     start: () => arrivedAt + (askedAt === null || begunAt === null ? 0 : begunAt - askedAt),
     watch: (hasher) => ({
-      // Method by method: the hasher may be an object of a class.
+      // Each method is wrapped, because the hasher may be an object of a class.
       ...(hasher.hashLength !== undefined && { hashLength: hasher.hashLength }),
       ...(hasher.maxPasswordBytes !== undefined && { maxPasswordBytes: hasher.maxPasswordBytes }),
       ...(hasher.unreadable && { unreadable: (hash: string) => hasher.unreadable?.(hash) ?? null }),
@@ -100,22 +100,22 @@ function requestClock(signal: AbortSignal): RequestClock {
   }
 }
 
-/** Refusals that are the same for every account: too many, too busy, and a body that was refused before any hash. */
+/** Returns true for errors that are the same for every account: rate limits, overload, and an invalid body before any hash. */
 function comesAtOnce(error: unknown, clock: RequestClock): boolean {
   if (error instanceof TooManyRequestsError || error instanceof ServiceUnavailableError) return true
   return error instanceof AppError && atOnce.has(error.status) && !clock.hasHashed()
 }
 
-/** What is wrong with the body itself. */
+/** Statuses of an invalid body. */
 const atOnce: ReadonlySet<number> = new Set([400, 413, 415, 422])
 
-/** Resolves then, or as soon as the client has hung up: nobody waits for a connection that is gone. */
+/** Resolves at the next multiple of the grid, or when the client disconnects. */
 async function nextMultiple(res: Response, clock: RequestClock, gridMs: number): Promise<void> {
   if (gridMs === 0) return
   const start = clock.start()
   const end = start + gridMs * Math.ceil((performance.now() - start) / gridMs)
   await untilTimeOrClose(res, end)
-  // A timer may come a fraction early, and by how much depends on the work before it.
+  // A timer may fire a fraction early, by an amount that depends on the work before it.
   while (performance.now() < end && !res.closed) await immediate()
 }
 

@@ -14,8 +14,8 @@ import type { GuardContext } from './guards'
 import { keepSessionRow, sessionRowOf } from './session-row'
 
 /**
- * Finds who asks in delivery `session`: the living session of the cookie and its user, who may be inactive, by one query. Null: there is no
- * such session; a cookie that names none is cleared, but for the older value of one that lives on.
+ * Returns the function that finds the live session of the cookie and its user, by one query, in delivery `session`. The user may be inactive.
+ * Null: there is no such session. Then the cookie is cleared, unless it is an older value of a live session.
  * @throws InvalidTokenError for a Bearer header, which is never ignored
  */
 export function sessionFinder(ctx: GuardContext): (req: Request, res: Response) => Promise<SessionAuth | null> | null {
@@ -27,8 +27,8 @@ export function sessionFinder(ctx: GuardContext): (req: Request, res: Response) 
 }
 
 /**
- * Adds the host's own claims to those of a session. The host is asked once per request, and only by a guard that looks at claims.
- * @throws ServiceUnavailableError where it cannot say them
+ * Adds the host's own claims to those of a session. The host is asked once per request, and only by a guard that checks claims.
+ * @throws ServiceUnavailableError when the host's function fails
  */
 export function hostClaimsOfSession(ctx: GuardContext): (req: Request, auth: KnownAuth) => Promise<KnownAuth> {
   const asked = new WeakMap<Request, Promise<HostClaims>>()
@@ -42,7 +42,10 @@ export function hostClaimsOfSession(ctx: GuardContext): (req: Request, auth: Kno
   }
 }
 
-/** The session table behind a guard. @throws ConfigurationError */
+/**
+ * Returns the session table for a guard.
+ * @throws ConfigurationError when the store has none
+ */
 export function sessionsFor({ store }: GuardContext, who: string): SessionContext['sessions'] {
   if (store?.sessions) return store.sessions
   throw new ConfigurationError(`${who} reads the session table: pass a \`store\` that has \`sessions\`; createKnexStore({ knex }) does.`)
@@ -59,7 +62,7 @@ async function readLive(ctx: GuardContext & SessionContext, req: Request, res: R
   const live = await closed(() => findAliveSession(ctx, token))
   if (live) keepSessionRow(req, ctx.sessions, live)
   const isOver = !live && !(await closed(() => hasNewerToken(ctx, token)))
-  if (res.headersSent) return live // the host has answered while we were asking
+  if (res.headersSent) return live // the host has sent the response meanwhile
   if (isOver) {
     clearSessionCookie(ctx, res)
     res.setHeader('Cache-Control', 'no-store')
@@ -67,7 +70,7 @@ async function readLive(ctx: GuardContext & SessionContext, req: Request, res: R
   return live
 }
 
-/** An adapter that fails tells us nothing about the session: closed, and worth trying again. */
+/** Rejects the request with 503 if the adapter fails, because the session is unknown then. */
 export async function closed<T>(ask: () => Promise<T>): Promise<T> {
   try {
     return await ask()
@@ -76,14 +79,17 @@ export async function closed<T>(ask: () => Promise<T>): Promise<T> {
   }
 }
 
-/** On an answer of the host's: no shared cache may keep a Set-Cookie, and hand one person's session to the next. */
+/**
+ * Sends the cookie again on a response of the host. No shared cache may store a Set-Cookie, because it would give one person's session to
+ * another.
+ */
 export function sendAgain(ctx: GuardContext, res: Response, sessionToken: string, { session }: LiveSession): void {
-  if (res.headersSent) return // the host has answered while we were asking
+  if (res.headersSent) return // the host has sent the response meanwhile
   setSessionCookie(ctx, res, { sessionToken, expiresAt: session.expiresAt, isPersistent: session.isPersistent })
   res.setHeader('Cache-Control', 'no-store')
 }
 
-/** The fields of an access token, from the rows as they are now. */
+/** Returns the claims of an access token, from the current rows. */
 function claimsOf({ session, user }: SessionWithUser): AccessTokenClaims {
   const { id, amr, authenticatedAt, createdAt, expiresAt } = session
   return Object.freeze({

@@ -5,65 +5,65 @@ import type { HostTypes, WithFields } from '../store/host-types'
 import type { PublicUser } from '../store/public-user'
 import { seeTroubleshooting } from '../troubleshooting'
 
-/** What a guard found out about one request. */
+/** The result of a guard for one request. */
 export interface CurrentAuth {
-  /** Null behind requireSession. In delivery `session` they are those of the session. */
+  /** Null after requireSession. In delivery `session` these are the claims of the session. */
   readonly claims: AccessTokenClaims | null
   readonly user: PublicUser | null
   readonly session?: PublicSession
 }
 
-/** By an access token, or by the session cookie in delivery `session`. */
+/** The result for an access token, or for the session cookie in delivery `session`. */
 export interface KnownAuth extends CurrentAuth {
   readonly claims: AccessTokenClaims
 }
 
-/** By the session cookie: its row was read, and that of its user. */
+/** The result for a session cookie, with the rows of the session and its user. */
 export interface SessionAuth extends KnownAuth {
   readonly user: PublicUser
   readonly session: PublicSession
 }
 
-// On globalThis under a registered symbol: two copies of the package in one process agree on who is signed in. A WeakMap,
-// so that nothing is written on the host's request.
+// On globalThis under a registered symbol, so that two copies of the package in one process share it. A WeakMap, so that the host's request
+// stays unchanged.
 const key = Symbol.for('doorward.auth.v1')
 const shared = globalThis as { [key]?: WeakMap<object, CurrentAuth> }
 shared[key] ??= new WeakMap()
 const remembered = shared[key]
 
-/** Keeps the user that an earlier guard of this request loaded, where the token is of the same one. */
+/** Stores the result of a guard. A user that an earlier guard of this request loaded is kept, if the token is of the same user. */
 export function rememberAuth(req: Request, auth: CurrentAuth): void {
   const user = auth.user ?? remembered.get(req)?.user ?? null
   const isSame = user !== null && user.id === (auth.claims?.sub ?? user.id)
   remembered.set(req, isSame ? { ...auth, user } : auth)
 }
 
-/** Returns what a guard found out about this request; null where none ran. */
+/** Returns the result of the guards of this request. Null: no guard ran. */
 export function findRequestAuth(req: Request): CurrentAuth | null {
   return remembered.get(req) ?? null
 }
 
-/** Returns the user's id, whichever guard found it; null where none did. */
+/** Returns the user's id, from any guard. Null: no guard found a user. */
 export function findSubject(req: Request): string | null {
   const auth = remembered.get(req)
   return auth?.claims?.sub ?? auth?.user?.id ?? null
 }
 
-/** Returns what names the session that a guard found, or its user where a token names no session; null where no guard found anybody. */
+/** Returns the name of the session that a guard found, or of its user if the token names no session. Null: no guard found a session or user. */
 export function findSessionName(req: Request): string | null {
   const { claims, session } = remembered.get(req) ?? { claims: null }
   if (claims) return JSON.stringify(claims.sid === undefined ? ['user', claims.sub] : ['session', claims.sid])
   return session ? JSON.stringify(['session', session.id]) : null
 }
 
-/** The claims of the access token; null when the request is anonymous or no guard ran. */
+/** Returns the claims of the access token. Null: the request is anonymous, or no guard ran. */
 export function findAuth<Claims extends object = object>(req: Request): (AccessTokenClaims & Readonly<Claims>) | null {
-  return (remembered.get(req)?.claims ?? null) as (AccessTokenClaims & Readonly<Claims>) | null // what the host says of its own claims
+  return (remembered.get(req)?.claims ?? null) as (AccessTokenClaims & Readonly<Claims>) | null // the host declares the types of its own claims
 }
 
 /**
- * The claims of the access token; `getAuth<{ roles: string[] }>(req)` states those of your own.
- * @throws Error when no guard ran before: a programming mistake, not a refusal
+ * Returns the claims of the access token. `getAuth<{ roles: string[] }>(req)` declares your own claims.
+ * @throws Error when no guard ran before; that is a programming error, not a rejected request
  */
 export function getAuth<Claims extends object = object>(req: Request): AccessTokenClaims & Readonly<Claims> {
   const claims = findAuth<Claims>(req)
@@ -75,7 +75,7 @@ export function getAuth<Claims extends object = object>(req: Request): AccessTok
 }
 
 /**
- * The signed-in user as the database has it now.
+ * Returns the signed-in user, as the database has it now.
  * @throws Error when none of requireUser, requireAdmin and requireSession ran before
  */
 export function getUser<Host extends HostTypes = HostTypes>(req: Request): WithFields<PublicUser, Host> {
@@ -84,12 +84,12 @@ export function getUser<Host extends HostTypes = HostTypes>(req: Request): WithF
     throw new Error(
       `getUser(req) was called on a request whose user was not loaded; put guards.requireUser() before this handler. ${seeTroubleshooting('no-guard-ran')}`,
     )
-  return user as WithFields<PublicUser, Host> // what the host says of its own fields
+  return user as WithFields<PublicUser, Host> // the host declares the types of its own fields
 }
 
 /**
- * The server-side session of the request.
- * @throws Error when requireSession did not run before: a programming mistake, not a refusal
+ * Returns the server-side session of the request.
+ * @throws Error when requireSession did not run before; that is a programming error, not a rejected request
  */
 export function getSession(req: Request): PublicSession {
   const session = remembered.get(req)?.session

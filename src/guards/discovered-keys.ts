@@ -11,12 +11,12 @@ interface DiscoveredKeysOptions {
   readonly staleIfErrorSeconds?: number
 }
 
-/** After a failure nothing is asked for so long: each junk token would be a request to the issuer else. */
+/** How long no request is sent after a failure. Otherwise each invalid token would cause a request to the issuer. */
 const restSeconds = 10
 
 /**
- * The keys of an issuer, from the metadata at its well-known addresses (RFC 8414 section 3, then OpenID Discovery 1.0 section 4). Nothing is
- * fetched before the first token comes; callers at one moment share one look.
+ * Returns the keys of an issuer, from the metadata at its well-known addresses (RFC 8414 section 3, then OpenID Discovery 1.0 section 4).
+ * Nothing is fetched before the first token arrives. Parallel calls share one discovery.
  */
 export function discoveredKeys({ issuer, ...options }: DiscoveredKeysOptions): KeySet {
   let keys: KeySet | null = null
@@ -53,7 +53,7 @@ export function discoveredKeys({ issuer, ...options }: DiscoveredKeysOptions): K
 async function findKeySetAddress(issuer: string, httpClient: HttpClient): Promise<string> {
   for (const url of metadataAddresses(issuer)) {
     const document = await fetchDocument(url, httpClient)
-    // Otherwise one issuer could speak for another (RFC 8414 section 3.3).
+    // The metadata must name this issuer. Otherwise one issuer could publish keys for another (RFC 8414 section 3.3).
     const { issuer: named, jwks_uri: address } = document ?? {}
     if (named === issuer && typeof address === 'string' && isAbsoluteAddress(address)) return address
   }
@@ -75,7 +75,7 @@ async function fetchDocument(url: string, httpClient: HttpClient): Promise<Recor
     const { status, body } = await callProvider(httpClient, url, { headers: { accept: 'application/json' }, purpose: 'discovery' })
     return status >= 200 && status < 300 ? parseJsonObject(body) : null
   } catch (error) {
-    if (error instanceof HttpClientError) return null // the next address may answer
+    if (error instanceof HttpClientError) return null // the next address may respond
     throw error
   }
 }

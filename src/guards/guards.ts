@@ -32,77 +32,77 @@ import { requireSession } from './require-session'
 import type { TokenKeys } from './token-keys'
 import { verifyOnce } from './verify-once'
 
-/** What a host puts in front of its own routes. A refusal is answered here, in the envelope, and goes no further. */
+/** Guards for the host's own routes. A guard responds to a rejected request itself, with the JSON error envelope, and the route does not run. */
 export interface Guards<Host extends HostTypes = HostTypes> {
-  /** A valid access token, from the header or (where delivery includes cookies) the cookie. No database. */
+  /** Requires a valid access token from the header or, if the delivery includes cookies, from the cookie. It reads no database. */
   requireAuth(): RequestHandler
   /**
-   * requireAuth for pages, in deliveries with cookies: a GET or HEAD whose `Accept` names `text/html` is sent to `loginUrl` with `return_to`,
-   * instead of the 401. Nobody signs in while the refresh cookie works.
+   * Like requireAuth, for pages, in deliveries with cookies. A GET or HEAD whose `Accept` contains `text/html` is redirected to `loginUrl`
+   * with `return_to`, instead of the 401. While the refresh cookie works, nobody has to sign in again.
    * @throws ConfigurationError in delivery `bearer`, and without `loginUrl`
    */
   requireLogin(): RequestHandler
-  /** requireAuth, but a request without a token passes as anonymous; a bad token is refused. */
+  /** Like requireAuth, but a request without a token passes as anonymous. An invalid token is rejected. */
   optionalAuth(): RequestHandler
-  /** requireAuth, and a second factor was shown in this session; else 403 MFA_REQUIRED. */
+  /** Like requireAuth, and requires a second factor in this session; else 403 MFA_REQUIRED. */
   requireMfa(): RequestHandler
-  /** requireAuth, and the user as the database has it now: gone 401, inactive 403 ACCOUNT_INACTIVE. */
+  /** Like requireAuth, and loads the current user row. A deleted user is 401, an inactive one 403 ACCOUNT_INACTIVE. */
   requireUser(): RequestHandler
-  /** requireUser, and `isAdmin` as the database has it now; else 403 FORBIDDEN. */
+  /** Like requireUser, and requires `isAdmin` in the current row; else 403 FORBIDDEN. */
   requireAdmin(): RequestHandler
   /**
-   * requireAuth, and the claim has this value, by `===`, or your function of its value returns true; else 403 FORBIDDEN. A claim that is
-   * not there is refused. A function that throws refuses, and is logged.
-   * @throws ConfigurationError for a value that is neither a scalar nor a function
+   * Like requireAuth, and requires a claim: it must equal the value (`===`), or your function of its value must return true; else 403
+   * FORBIDDEN. A missing claim is rejected. If the function throws, the error is logged and the request rejected.
+   * @throws ConfigurationError for an expected value that is neither a scalar nor a function
    */
   requireClaim<Name extends ClaimName<Host>>(name: Name, expected: ExpectedClaim<Host, Name>): RequestHandler
   /**
-   * requireAuth, and the claim `roles`, a list of texts, has one of these; else 403 FORBIDDEN.
+   * Like requireAuth, and requires one of these texts in the list of the claim `roles`; else 403 FORBIDDEN.
    * @throws ConfigurationError without a role
    */
   requireRole(...roles: readonly [RoleOf<Host>, ...RoleOf<Host>[]]): RequestHandler
   /**
-   * requireUser, and the session of the request has not ended; else 401 INVALID_TOKEN. For routes where the minutes that an access token
-   * outlives its session are too long. Behind `requireSession`, that session counts. One query.
+   * Like requireUser, and requires that the session of the request has not ended; else 401 INVALID_TOKEN. Use it if the minutes that an
+   * access token outlives its session are too long. After `requireSession`, that session counts. One query.
    */
   requireLiveSession(): RequestHandler
   /**
-   * requireLiveSession, and the person showed a credential within `maxAgeSeconds` (default: the setting `freshSessionSeconds`); else 403
-   * REAUTHENTICATION_REQUIRED, whose `details.methods` say how to confirm it at `POST /reauthenticate`.
-   * @throws ConfigurationError for a `maxAgeSeconds` that is no whole number of at least 1
+   * Like requireLiveSession, and requires that the person showed a credential within `maxAgeSeconds` (default: the setting
+   * `freshSessionSeconds`). Else 403 REAUTHENTICATION_REQUIRED; its `details.methods` list what `POST /reauthenticate` accepts.
+   * @throws ConfigurationError for a `maxAgeSeconds` that is not a whole number of at least 1
    */
   requireFresh(options?: { maxAgeSeconds?: number }): RequestHandler
-  /** A live server-side session, by its cookie, and its user; anything else is 401 UNAUTHORIZED. One query. */
+  /** Requires a live server-side session, by its cookie, and loads its user; else 401 UNAUTHORIZED. One query. */
   requireSession(): RequestHandler
   /**
-   * `csrfGuard` that also trusts `publicUrl` and `trustedOrigins` of the settings, knows the names of their cookies, and takes
-   * the token from the field `_csrf` of a parsed form where the header is missing. Pass the `secret` of `csrfToken()`.
-   * @throws ConfigurationError for an option that is not what it has to be
+   * Like `csrfGuard`, with the router's settings: it also trusts `publicUrl` and `trustedOrigins`, and knows the names of the cookies.
+   * Without the header it reads the token from the field `_csrf` of a parsed form. Pass the `secret` of `csrfToken()`.
+   * @throws ConfigurationError for a wrong option
    */
   csrf(options?: CsrfGuardOptions): RequestHandler
   /**
-   * The user that `requireUser`, `requireAdmin` or `requireSession` loaded, with the types of your own fields.
+   * Returns the user that `requireUser`, `requireAdmin` or `requireSession` loaded, with the types of your own fields.
    * @throws Error when none of them ran before
    */
   getUser(req: Request): WithFields<PublicUser, Host>
 }
 
 export type GuardContext = Pick<AuthContext, 'now' | 'logger' | 'notices' | 'texts'> & {
-  /** Of the router; guards without one may know none. */
+  /** The router's prefix. Guards without a router may not know one. */
   readonly prefix?: string
   readonly settings: GuardSettings
-  /** What an access token may be signed with. */
+  /** Keys that verify access tokens. */
   readonly tokenKeys: TokenKeys
   readonly store: Pick<AuthContext['store'], 'users' | 'sessions' | 'identities'> | null
-  /** What the host adds in delivery `session`, where no token carries it. Left out: nothing. */
+  /** Adds the host's claims in delivery `session`, where no token contains them. Left out: there are none. */
   readonly accessTokenClaims?: AuthContext['accessTokenClaims']
-  /** Of the router, by registration key. */
+  /** The router's clients by registration key. */
   readonly providers?: AuthContext['providers']
-  /** Null: guards without the secret, which ask the database about junk as well. */
+  /** Null: guards without the secret, which query the database also for random values. */
   readonly sessionTokenKeys: KeyList | null
 }
 
-/** All guards but those of step-up/session-guards.ts. */
+/** All guards except those of step-up/session-guards.ts. */
 export type BaseGuards = Omit<Guards, 'requireLiveSession' | 'requireFresh'>
 
 export function guardsFor(ctx: GuardContext): BaseGuards {
@@ -171,7 +171,7 @@ type AuthCheck = (req: Request, auth: KnownAuth) => Promise<void> | void
 
 type GuardMakers = Omit<BaseGuards, 'getUser'>
 
-/** A guard whose parentheses were forgotten is handed a request, and says so: it would hang otherwise. */
+/** Checks that each guard is called. If the host forgets the parentheses, the guard gets a request as its argument, and the request would hang. */
 function withParentheses(guards: GuardMakers): GuardMakers {
   const makers = Object.entries(guards) as [string, (...given: unknown[]) => RequestHandler][]
   const checked = makers.map(([name, make]) => [
@@ -186,10 +186,13 @@ function withParentheses(guards: GuardMakers): GuardMakers {
 
 const tokenRefusals: readonly Refusal[] = [UnauthorizedError, InvalidTokenError, TokenExpiredError]
 
-/** Null: nobody is signed in. */
+/** Finds the login of a request. Null: nobody is signed in. */
 type FindAuth = (req: Request, res: Response) => KnownAuth | null | Promise<KnownAuth | null>
 
-/** For a token a promise only where a key has to be fetched: one for each request is most of what a guard would cost. */
+/**
+ * Returns the function that finds the login of a request. For a token it returns a promise only if a key must be fetched, because a promise
+ * is most of a guard's cost.
+ */
 function authFinder(ctx: GuardContext): FindAuth {
   if (ctx.settings.tokenDelivery === 'session') return sessionFinder(ctx)
   const verify = verifyOnce(ctx, ctx.tokenKeys)
@@ -200,8 +203,8 @@ function authFinder(ctx: GuardContext): FindAuth {
 }
 
 /**
- * Closed on any failure: whatever is thrown in the check is an answer, and the handler behind is not reached.
- * @param answer true where it answered a refusal itself, instead of the envelope
+ * Makes a guard of a check. If the check throws, the guard sends an error and the next handler does not run.
+ * @param answer returns true if it responded to the error itself, instead of the envelope
  */
 export function guarding(
   ctx: GuardContext,
@@ -217,11 +220,14 @@ export function guarding(
   })
 }
 
-/** RFC 6750 section 3 tells a token that was refused from none at all; RFC 9470 section 3 one that lacks a factor. */
+/**
+ * Returns the `WWW-Authenticate` header of an error. It distinguishes a rejected token from a missing one (RFC 6750 section 3), and names a
+ * missing factor (RFC 9470 section 3).
+ */
 function challengeOf(ctx: GuardContext, req: Request, error: unknown): string | null {
   if (error instanceof MfaRequiredError) return 'Bearer error="insufficient_user_authentication"'
   if (!(error instanceof UnauthorizedError)) return null
-  // A session that is over counts as no cookie.
+  // The cookie of an ended session counts as no cookie.
   if (ctx.settings.tokenDelivery === 'session') return error instanceof InvalidTokenError ? 'Bearer error="invalid_token"' : 'Bearer'
   return wasTokenSent(ctx, req) ? 'Bearer error="invalid_token"' : 'Bearer'
 }
@@ -230,7 +236,7 @@ function wasTokenSent(ctx: GuardContext, req: Request): boolean {
   try {
     return readCredential(ctx, req) !== null
   } catch {
-    return true // one that cannot be read
+    return true // an unreadable token was sent
   }
 }
 
@@ -241,14 +247,14 @@ function usersOf(ctx: GuardContext, guard: string): UserStore {
 
 function adminsOf(ctx: GuardContext): UserStore {
   const users = usersOf(ctx, 'requireAdmin')
-  // An adapter that says of no field that it has it, has none.
+  // An adapter without `fields` has no such field.
   if (users.fields?.has('isAdmin') === true) return users
   throw new ConfigurationError(
     'requireAdmin() reads `is_admin`, and the users table has no such column; add one or map it (`users.columns.isAdmin`).',
   )
 }
 
-/** A session comes with its user. */
+/** Returns the active user of a login. A session already contains its user. */
 async function loadUser(users: UserStore, { claims, user: known }: KnownAuth): Promise<PublicUser> {
   const user = known ?? (await findUser(users, claims.sub))
   if (!user) throw new UnauthorizedError({ reason: 'account_gone' })
@@ -256,17 +262,17 @@ async function loadUser(users: UserStore, { claims, user: known }: KnownAuth): P
   return user
 }
 
-/** A token says nothing of that, and its account is not looked at. */
+/** Rejects a session whose user is inactive. A token does not contain that, so it passes without a query. */
 function requireActive(auth: KnownAuth): KnownAuth {
   if (auth.user?.isActive === false) throw new UnauthorizedError({ reason: 'account_inactive' })
   return auth
 }
 
-/** An adapter that fails tells us nothing about the user: closed, and worth trying again. */
+/** Finds a user. If the adapter fails, the request is rejected with 503, because the user is unknown then. */
 async function findUser(users: UserStore, id: string): Promise<PublicUser | null> {
   try {
     const user = await users.find(id)
-    return user?.id === id ? toPublicUser(user) : null // another's row, from a host's own adapter, is nobody's
+    return user?.id === id ? toPublicUser(user) : null // a host's adapter may return another user's row
   } catch (error) {
     throw error instanceof AppError ? error : new ServiceUnavailableError({ cause: error })
   }

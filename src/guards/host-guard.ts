@@ -8,9 +8,9 @@ import { step } from '../http/routes'
 import { routeBudget } from './route-budget'
 
 /**
- * The host's check in front of what costs something, such as a CAPTCHA, where it has one: behind the route's limit, with the parsed body in
- * `req.body`, and before any other limit, any hash and any query.
- * @param limit the name of the route's limit, which only the check needs
+ * Returns the host's own check before expensive work, such as a CAPTCHA, or nothing if the host has none. It runs after the rate limit of the
+ * route, with the parsed body in `req.body`, and before any other rate limit, hash or query.
+ * @param limit the name of the route's rate limit, which is only needed for the check
  */
 export function hostGuard(ctx: AuthContext, action: GuardedAction, limit: string): RequestHandler[] {
   const { guardRequest } = ctx
@@ -22,7 +22,7 @@ export function hostGuard(ctx: AuthContext, action: GuardedAction, limit: string
   return [routeBudget(ctx, limit), describeStep(ask, { refuses: [ForbiddenError] })]
 }
 
-/** Also where there was nothing to parse. The host's own request is not written on. */
+/** Returns the request with the parsed body, also if a parser before us set none. The host's own request stays unchanged. */
 function withBody(req: Request, body: unknown): Request {
   const shown: Request = Object.create(req)
   return Object.defineProperty(shown, 'body', { value: body })

@@ -7,13 +7,13 @@ import { refusing } from './refusing'
 import { checkSecret, digestOf } from './shared-secret'
 
 export interface InternalTokenOptions {
-  /** At least 32 bytes of visible ASCII. A list while one is being replaced: each of them is accepted. */
+  /** At least 32 bytes of visible ASCII. Pass a list to replace a token: each of them is accepted. */
   token: string | readonly string[]
 }
 
 /**
- * For calls between services of one owner: the header `X-Token` must be one of the tokens, compared in constant time. Missing,
- * wrong or sent twice: 401 UNAUTHORIZED.
+ * Protects calls between services of one owner. The header `X-Token` must be one of the tokens, compared in constant time. Missing, wrong or
+ * sent twice: 401 UNAUTHORIZED.
  * @throws ConfigurationError for an empty, short, unsendable or placeholder token
  */
 export function requireInternalToken(options: InternalTokenOptions): RequestHandler {
@@ -21,12 +21,12 @@ export function requireInternalToken(options: InternalTokenOptions): RequestHand
   return refusing((req, res) => {
     const sent = onlyValue(req, 'x-token')
     if (sent !== null && isAmong(known, digestOf(sent))) return
-    res.setHeader('WWW-Authenticate', 'X-Token') // RFC 9110 section 11.6.1: a 401 names its scheme, and this is not Bearer
+    res.setHeader('WWW-Authenticate', 'X-Token') // a 401 must name its scheme (RFC 9110 section 11.6.1), which is not Bearer here
     throw new UnauthorizedError()
   })
 }
 
-/** Every one is compared: how long it takes does not say which one it was. */
+/** Compares every token, so that the time does not reveal which one matched. */
 function isAmong(known: readonly Buffer[], sent: Buffer): boolean {
   return known.reduce((found, token) => timingSafeEqual(token, sent) || found, false)
 }
@@ -39,7 +39,7 @@ function tokensOf(options: InternalTokenOptions): readonly string[] {
   return tokens.map((token) => sendable(checkSecret('requireInternalToken: token', token)))
 }
 
-/** A header cannot carry anything else, so such a token would refuse everybody. */
+/** Rejects a token that a header cannot contain, because no request could send it. */
 function sendable(token: string): string {
   if (/^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/.test(token)) return token
   throw new ConfigurationError('requireInternalToken: token must be ASCII without control characters or blanks at its ends.')

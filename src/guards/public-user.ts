@@ -16,14 +16,17 @@ const userFields = {
 
 type FieldRules = Pick<UserStore, 'hostFields'>
 
-/** @param more what a body of this title has besides */
+/**
+ * Returns the JSON schema of a user.
+ * @param more additional properties of this body
+ */
 export function userSchema(users: FieldRules, title = 'User', more: Readonly<Record<string, JsonSchema>> = {}): JsonSchema {
   const names = shownFields(users)
   const fields = { type: 'object', properties: Object.fromEntries(names.map((name) => [name, {}])), required: names }
   return shape(title, { ...userFields, ...more, ...(users.hostFields && { fields }) })
 }
 
-/** The same on the wire, where private fields never are. */
+/** Returns the JSON body of a user. It never contains private fields. */
 export function userBody(users: FieldRules, user: PublicUser) {
   const { fields = {} } = user
   const own = users.hostFields && Object.fromEntries(shownFields(users).map((name) => [name, asJson(fields[name])]))
@@ -45,7 +48,7 @@ function shownFields({ hostFields = new Map() }: FieldRules): string[] {
   return [...hostFields].flatMap(([name, rules]) => (rules.private ? [] : [name]))
 }
 
-/** JSON has no number that is exact beyond 2^53. */
+/** Converts a value for JSON. A bigint becomes text, because JSON numbers are not exact beyond 2^53. */
 function asJson(value: unknown): unknown {
   return typeof value === 'bigint' ? String(value) : (value ?? null)
 }

@@ -9,33 +9,36 @@ import { counterKey } from '../throttle/throttle'
 import { refusing } from './refusing'
 
 export interface RateLimitOptions {
-  /** Requests of one client in one window; default 60. */
+  /** Maximum number of requests of one client in one window. Default 60. */
   limit?: number
-  /** Default 60. */
+  /** Length of the window in seconds. Default 60. */
   windowSeconds?: number
-  /** Shared by several processes, or by several limits; default: in this process, for this limit alone. */
+  /** Counters shared by several processes, or by several limits. Default: in the memory of this process, for this limit only. */
   counters?: CounterStore
-  /** Whose requests are counted together; default the client's address (`req.ip`, IPv6 by /64 and, ten times looser, by /48). */
+  /**
+   * Requests with the same key are counted together. Default: the client's address (`req.ip`, for IPv6 the /64 network and, with a ten times
+   * higher limit, the /48).
+   */
   key?: (req: Request) => string
-  /** True, and nothing else: this request is neither counted nor refused. */
+  /** If it returns exactly true, the request is neither counted nor rejected. */
   exempt?: (req: Request) => boolean
-  /** Tells budgets of the same size apart that share `counters`. */
+  /** Distinguishes limits of the same size that share `counters`. */
   name?: string
 }
 
 /**
- * So many requests in so many seconds, then 429 TOO_MANY_REQUESTS with `Retry-After`. Every counted
- * request is answered with `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset` (seconds). A shared store that is
- * down or late is replaced by this process's own count.
- * @throws ConfigurationError for an option that is not what it has to be
+ * Allows a number of requests per window, then responds with 429 TOO_MANY_REQUESTS and `Retry-After`. Every counted request gets the headers
+ * `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset` (seconds). If a shared store fails or is too slow, this process counts by
+ * itself.
+ * @throws ConfigurationError for a wrong option
  */
 export function rateLimit(options: RateLimitOptions = {}): RequestHandler {
   const { limit, windowSeconds, counters, key, exempt, name } = complete(options)
   const guarded = withLocalFallback(counters)
-  // A limit is part of its key: two of them over one store are two budgets, in every process the same two.
+  // The key contains the limit. So two limits in one store are counted separately, and each is shared by all processes.
   const budget = `rate-limit:${name}:${limit}/${windowSeconds}`
   return refusing(async (req, res) => {
-    if (exempt(req) === true) return // a host's async function would answer a promise, which is not a yes
+    if (exempt(req) === true) return // an async function returns a promise, which is not true
     const subject = key(req)
     const take = async (subject: unknown, limit: number) => {
       const { count, resetSeconds } = await guarded.increment(counterKey(budget, subjectOf(subject)), windowSeconds, limit)
@@ -57,7 +60,7 @@ function tooMany(seconds: number): TooManyRequestsError {
   return new TooManyRequestsError({ details: { retry_after_seconds: seconds } })
 }
 
-/** The names of draft-ietf-httpapi-ratelimit-headers-06. */
+/** Sets the headers of draft-ietf-httpapi-ratelimit-headers-06. */
 function setHeaders(res: Response, { limit, remaining, seconds }: { limit: number; remaining: number; seconds: number }): void {
   res.setHeader('RateLimit-Limit', String(limit))
   res.setHeader('RateLimit-Remaining', String(remaining))

@@ -1,16 +1,16 @@
 export interface RememberedTokens<T> {
   find(token: string): T | undefined
   keep(token: string, value: T): void
-  /** How many there are at most; one that was asked for again may be in both generations. */
+  /** The most tokens there can be. A token that was found again may be counted in both generations. */
   readonly size: number
 }
 
-/** Ours have a few hundred characters; with this bound a remembered token costs at most about 4 KiB. */
+/** Our own tokens have a few hundred characters. With this limit a remembered token takes at most about 4 KiB. */
 const longest = 2048
 
 /**
- * At most `limit` tokens, each under its whole text. Two generations: a full one becomes the old one and the old one is
- * dropped whole, so that no flood makes one request pay for the others. What is asked for again moves to the new one.
+ * Remembers at most `limit` tokens by their whole text. There are two generations: a full one becomes the old one, and the old one is dropped
+ * as a whole. So no request has to pay for the removal of many tokens. A token that is found again moves to the new generation.
  */
 export function rememberedTokens<T>(limit: number): RememberedTokens<T> {
   const perGeneration = Math.max(1, Math.floor(limit / 2))

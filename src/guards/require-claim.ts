@@ -7,7 +7,7 @@ import { seeTroubleshooting } from '../troubleshooting'
 
 type Scalar = string | number | boolean | null
 
-/** All claims that a guard can ask for: ours, and those of the host. */
+/** All claims that a guard can check: ours, and those of the host. */
 type AnyClaims<Host extends HostTypes> = Host extends { claims: object } ? AccessTokenClaims & ClaimsOf<Host> : Record<string, unknown>
 
 export type ClaimName<Host extends HostTypes> = keyof AnyClaims<Host> & string
@@ -19,15 +19,18 @@ export type ExpectedClaim<Host extends HostTypes, Name extends ClaimName<Host>> 
   | (unknown extends ClaimValue<Host, Name> ? Scalar : Extract<ClaimValue<Host, Name>, Scalar>)
   | ((value: ClaimValue<Host, Name>) => boolean)
 
-/** The host's roles by name, where it stated them. */
+/** The host's roles by name, if the host declared them. */
 export type RoleOf<Host extends HostTypes> = ClaimsOf<Host> extends { roles?: readonly (infer Role extends string)[] } ? Role : string
 
-/** Refuses claims. @throws ForbiddenError */
+/**
+ * Checks the claims of a request.
+ * @throws ForbiddenError
+ */
 export type ClaimCheck = (claims: object) => void
 
 /**
- * Returns the check of one claim. A claim that is not there is refused without asking the function.
- * @throws ConfigurationError for a name that is no text, and where neither a scalar nor a function is given
+ * Returns the check of one claim. A missing claim is rejected without calling the function.
+ * @throws ConfigurationError for a name that is not text, and unless a scalar or a function is given
  */
 export function claimCheck(name: unknown, expected: unknown, logger: Logger): ClaimCheck {
   if (typeof name !== 'string' || name === '')
@@ -47,7 +50,7 @@ function equals(name: string, expected: unknown): (value: unknown) => boolean {
   )
 }
 
-/** True alone lets anybody through. A promise is refused: it would let everybody through. */
+/** Calls the host's function. Only true accepts the claim. A promise is rejected, because it would accept every request. */
 function askFunction(name: string, accepts: (value: unknown) => unknown, logger: Logger): (value: unknown) => boolean {
   const tell = (error: unknown) =>
     logger.error(
@@ -67,7 +70,10 @@ function askFunction(name: string, accepts: (value: unknown) => unknown, logger:
   }
 }
 
-/** Returns the check of the claim `roles`: one of these is in it. @throws ConfigurationError without a role, which would refuse everybody */
+/**
+ * Returns the check that the claim `roles` contains one of these roles.
+ * @throws ConfigurationError without a role, because that would reject every request
+ */
 export function roleCheck(roles: readonly unknown[]): ClaimCheck {
   if (roles.length === 0 || !roles.every((role) => typeof role === 'string' && role !== ''))
     throw new ConfigurationError("requireRole() needs at least one role, each a text: requireRole('editor', 'admin').")

@@ -8,9 +8,10 @@ import { guardedSignInPage } from '../setup-notices/login-notices'
 import type { GuardContext } from './guards'
 
 /**
- * Returns what answers a page request without a valid login: it sends the browser to the sign-in page, and from there back. With an access
- * cookie the way leads by `/continue`, which needs no sign-in while the refresh cookie works. It returns false for what gets the envelope.
- * @throws ConfigurationError in delivery `bearer`, without a sign-in page, and where the router's prefix is needed and not known
+ * Returns the function that responds to a page request without a valid login. It redirects the browser to the sign-in page, which leads back.
+ * If the delivery has access cookies, it redirects to `/continue`, which needs no sign-in while the refresh cookie works. It returns false if
+ * the JSON envelope should be sent.
+ * @throws ConfigurationError in delivery `bearer`, without a sign-in page, and when the router's prefix is needed but unknown
  */
 export function redirectToLogin(ctx: GuardContext): (error: unknown, req: Request, res: Response) => boolean {
   const { settings, notices } = ctx
@@ -18,7 +19,7 @@ export function redirectToLogin(ctx: GuardContext): (error: unknown, req: Reques
   return (error, req, res) => {
     if (!(error instanceof UnauthorizedError) || !isPageRequest(req)) return false
     if (isSignInPage(settings, page, req)) {
-      notices.tell(guardedSignInPage(page)) // it would be sent to itself without end
+      notices.tell(guardedSignInPage(page)) // it would redirect to itself forever
       return false
     }
     const asked = isReturnTo(settings, req.originalUrl) ? req.originalUrl : null
@@ -29,9 +30,9 @@ export function redirectToLogin(ctx: GuardContext): (error: unknown, req: Reques
 }
 
 interface Way {
-  /** Where people sign in. */
+  /** The sign-in page. */
   readonly page: string
-  /** The address of `/continue` up to the value of `return_to`. Null: the way leads to the sign-in page at once. */
+  /** The URL of `/continue` up to the value of `return_to`. Null: redirect to the sign-in page directly. */
   readonly passage: string | null
 }
 

@@ -9,13 +9,13 @@ import { rememberAuth } from './current-auth'
 import type { GuardContext } from './guards'
 
 /**
- * A live session by its cookie, with its user, in one query; once a minute it is moved on, and the cookie sent again.
- * Whatever is wrong with it, the account included, is one and the same 401.
+ * Requires a live session by its cookie, and loads its user, in one query. Once a minute it extends the session and sends the cookie again.
+ * Every failure is the same 401, also an inactive account.
  */
 export function requireSession(ctx: GuardContext): (req: Request, res: Response) => Promise<void> {
   const sessions = sessionsFor(ctx, 'requireSession()')
   return async (req, res) => {
-    if (ctx.settings.tokenDelivery === 'session') readCredential(ctx, req) // a Bearer header is never ignored there
+    if (ctx.settings.tokenDelivery === 'session') readCredential(ctx, req) // in this delivery a Bearer header is rejected, not ignored
     const token = readSessionCookie(ctx, req)
     const live = token === null ? null : await closed(() => findLiveSession({ ...ctx, sessions }, token))
     if (token === null || live === null) throw new UnauthorizedError({ reason: token === null ? 'nobody_signed_in' : 'session_over' })

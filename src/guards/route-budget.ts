@@ -6,7 +6,7 @@ import { step } from '../http/routes'
 import { takeClientUnit } from '../limits/take-client'
 import { clientKey } from '../throttle/client-key'
 
-/** One client's calls of one route (and its twins): 60 per 60 s unless the host says otherwise. */
+/** Limits the requests of one client to one route and its cookie route: 60 per 60 s by default. */
 export function routeBudget(ctx: AuthContext, route: string): RequestHandler {
   return describeStep(
     step((req) => takeRouteUnit(ctx, route, req)),
@@ -14,7 +14,7 @@ export function routeBudget(ctx: AuthContext, route: string): RequestHandler {
   )
 }
 
-/** The same for a route that also answers past its limit, but then does less. */
+/** Counts the request like `routeBudget`, for a route that does less beyond the limit instead of rejecting the request. */
 export async function isWithinRouteBudget(ctx: AuthContext, route: string, req: Request): Promise<boolean> {
   try {
     await takeRouteUnit(ctx, route, req)

@@ -3,7 +3,7 @@ import type { AuthContext } from '../context'
 import { refuseCrossSite, refusingCrossSite } from '../http/same-site'
 import { readCredential } from './credentials'
 
-/** For our own routes behind `requireAuth` that change something: what the access cookie alone vouches for must come from here. */
+/** Rejects a cross-site request that is authenticated by the access cookie, for our own routes that change something. */
 export function sameSiteWhenByCookie(ctx: AuthContext): RequestHandler {
   return refusingCrossSite((req) => {
     if (readCredential(ctx, req)?.from === 'cookie') refuseCrossSite(ctx, req)

@@ -1,6 +1,6 @@
 /**
- * Whether a token came before, lately: a table of fingerprints, one place for each, so it never grows and nothing of a token
- * that comes only once is kept. A token that is taken for another is remembered one sight too early, no more than that.
+ * Returns the function that checks whether a token was seen lately. It is a table of fingerprints with one slot each, so it never grows and
+ * stores no token. If two tokens have the same fingerprint, one of them is only remembered too early.
  */
 export function seenBefore(limit: number): (token: string) => boolean {
   const places = 2 ** Math.ceil(Math.log2(Math.max(limit, 16)))
@@ -14,7 +14,7 @@ export function seenBefore(limit: number): (token: string) => boolean {
   }
 }
 
-/** Of the end of a signature, which is as good as random: FNV-1a over the last 12 characters, 72 bits of it at most. */
+/** Returns a hash of the end of a signature, which is practically random: FNV-1a over the last 12 characters, at most 72 bits. */
 function fingerprint(token: string): number {
   let print = 0x811c9dc5
   for (let at = Math.max(0, token.length - 12); at < token.length; at++) print = Math.imul(print ^ token.charCodeAt(at), 0x01000193)

@@ -5,11 +5,14 @@ import type { SessionStore, SessionWithUser } from '../store/auth-store'
 interface ReadRow {
   readonly sessions: SessionStore
   readonly row: SessionWithUser
-  /** By the real clock, in milliseconds. */
+  /** Time of the real clock, in milliseconds. */
   readonly at: number
 }
 
-/** The steps of a request follow one another at once. One whose body is held back is asked about anew: its session may have ended meanwhile. */
+/**
+ * Handlers of a request usually follow one another at once. After this time the row is read again, because the session may have ended while a
+ * slow body arrived.
+ */
 const believedMs = 1_000
 
 const read = new WeakMap<Request, ReadRow>()
@@ -19,7 +22,7 @@ export function keepSessionRow(req: Request, sessions: SessionStore, row: Sessio
   read.set(req, { sessions, row, at: performance.now() })
 }
 
-/** Returns what a guard of this request read of the session with this id, or with this cookie; null where none did. */
+/** Returns the row that a guard of this request read, of the session with this id or cookie. Null: no guard read it. */
 export function sessionRowOf(req: Request, sessions: SessionStore, named: { id: string } | { token: string }): SessionWithUser | null {
   const known = read.get(req)
   if (known?.sessions !== sessions || performance.now() - known.at > believedMs) return null

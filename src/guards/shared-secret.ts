@@ -2,7 +2,10 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import { isPlaceholderSecret } from '../config/placeholder-secret'
 import { ConfigurationError } from '../errors'
 
-/** @throws ConfigurationError naming the option, never its value */
+/**
+ * Returns the secret if it is long and random enough.
+ * @throws ConfigurationError naming the option, never its value
+ */
 export function checkSecret(option: string, secret: unknown): string {
   if (typeof secret === 'string' && Buffer.byteLength(secret, 'utf8') >= 32 && !isPlaceholderSecret(secret)) return secret
   throw new ConfigurationError(
@@ -10,7 +13,10 @@ export function checkSecret(option: string, secret: unknown): string {
   )
 }
 
-/** The same for one secret or a list of them, each different. @throws ConfigurationError naming the place in the list */
+/**
+ * Checks one secret, or a list of different ones.
+ * @throws ConfigurationError naming the position in the list
+ */
 export function checkSecrets(option: string, secrets: unknown): readonly string[] {
   if (!Array.isArray(secrets)) return [checkSecret(option, secrets)]
   const checked = Array.from(secrets, (secret: unknown, place) => checkSecret(`${option} ${place + 1}`, secret))
@@ -18,7 +24,7 @@ export function checkSecrets(option: string, secrets: unknown): readonly string[
   throw new ConfigurationError(`${option} must be one secret, or a list of at least one, each different.`)
 }
 
-/** In a time that says nothing about either: digests have one length, which timingSafeEqual wants. */
+/** Compares two texts in constant time. It compares digests, because timingSafeEqual needs equal lengths. */
 export function isSameText(one: string, other: string): boolean {
   return timingSafeEqual(digestOf(one), digestOf(other))
 }

@@ -5,18 +5,19 @@ import type { VerificationKey } from '../providers/verification-key'
 import { type AccessTokenHeader, findAccessKey } from '../session/access-token'
 import type { VerifyingKey } from '../session/signature'
 
-/** Whose signatures a guard believes. */
+/** The keys that a guard trusts. */
 export interface TokenKeys {
   /**
-   * The key that may check a token with this header: one object for one key. A promise only where it has to be fetched.
-   * @throws InvalidTokenError there is no such key; ServiceUnavailableError the keys cannot be read now
+   * Returns the key that may verify a token with this header, always the same object for one key. Returns a promise only if the key must be
+   * fetched.
+   * @throws InvalidTokenError when there is no such key; ServiceUnavailableError when the keys cannot be read now
    */
   find(header: AccessTokenHeader): VerifyingKey | Promise<VerifyingKey>
-  /** Whether `find` would answer this key now, without fetching anything. */
+  /** Returns true if `find` would return this key now, without a fetch. */
   isCurrent(key: VerifyingKey): boolean
 }
 
-/** The keys this process has: `jwtKeys`, or the one derived from the secret. They are the same until it ends. */
+/** Returns the keys of this process: `jwtKeys`, or the key derived from the secret. They never change. */
 export function ownKeys(keys: readonly AccessKey[]): TokenKeys {
   return {
     find(header) {
@@ -34,11 +35,11 @@ interface PublishedKey extends Pick<NamedAccessKey, 'algorithm' | 'key'> {
   readonly header: PublishedHeader
 }
 
-/** The keys another process publishes. `algorithms` is the closed list of what may check a token here. */
+/** Returns the keys that another process publishes. Only `algorithms` may verify a token here. */
 export function publishedKeys(keySet: KeySet, algorithms: readonly JwtAlgorithm[]): TokenKeys {
   const found = new WeakMap<VerificationKey, PublishedKey>()
 
-  /** One algorithm per key: its own `alg`; where the set names none, the first of the list that it can do. */
+  /** Returns the key with its one algorithm: its own `alg`, or else the first of the list that fits it. */
   function published(header: PublishedHeader, read: VerificationKey): PublishedKey {
     const known = found.get(read)
     const algorithm = known?.algorithm ?? algorithms.find((candidate) => read.algorithms.includes(candidate))
@@ -52,7 +53,7 @@ export function publishedKeys(keySet: KeySet, algorithms: readonly JwtAlgorithm[
     try {
       return published(header, await keySet.find(header))
     } catch (error) {
-      // A provider's refusals become those of a guard.
+      // Turns the errors of a provider's key set into those of a guard.
       if (error instanceof OAuthTokenRejectedError) throw new InvalidTokenError({ cause: error, reason: 'unknown_key' })
       if (!(error instanceof OAuthProviderUnavailableError)) throw error
       throw new ServiceUnavailableError({ cause: error, details: { retry_after_seconds: keySet.secondsUntilRetry() } })
@@ -61,13 +62,13 @@ export function publishedKeys(keySet: KeySet, algorithms: readonly JwtAlgorithm[
 
   return {
     find(header) {
-      // A token under a shared secret, or under what is not in the list, is refused before anything is fetched.
+      // A token under a shared secret, or with an algorithm that is not listed, is rejected before anything is fetched.
       if (header.kid === null || !algorithms.includes(header.alg)) throw new InvalidTokenError({ reason: 'unknown_key' })
       const read = keySet.known(header)
       return read ? published(header, read) : ask(header)
     },
     isCurrent(key) {
-      const { header } = key as PublishedKey // `find` above has made it
+      const { header } = key as PublishedKey // `find` above made it
       const read = keySet.known(header)
       return read !== null && found.get(read) === key
     },

@@ -11,15 +11,15 @@ import type { TokenKeys } from './token-keys'
 
 interface Verified {
   readonly auth: KnownAuth
-  /** The very key that checked the signature. */
+  /** The key that verified the signature. */
   readonly key: VerifyingKey
 }
 
 /**
- * Returns the claims of a token. It checks the signature twice, not at every request: a token that was verified and came before is
- * remembered by its whole text. It is accepted again while it has not expired and its key is still in use. A token that comes only
- * once is not worth the memory. Returns a promise only if a key has to be fetched.
- * @throws InvalidTokenError, TokenExpiredError, UnauthorizedError; ServiceUnavailableError where keys cannot be fetched
+ * Returns the claims of a token. It verifies the signature only the first two times: a token that is seen again is remembered by its whole
+ * text. It is then accepted while it has not expired and its key is still in use. A token that is used only once is not remembered. Returns a
+ * promise only if a key must be fetched.
+ * @throws InvalidTokenError, TokenExpiredError, UnauthorizedError; ServiceUnavailableError when keys cannot be fetched
  */
 export function verifyOnce(
   {
@@ -44,7 +44,7 @@ export function verifyOnce(
 
   async function verifyUnderFetched(token: string, header: AccessTokenHeader, key: Promise<VerifyingKey>): Promise<KnownAuth> {
     const fetched = await key
-    const seen = remembered.find(token) // the set was read again, and its key is the same
+    const seen = remembered.find(token) // the key set was read again and still has its key
     return seen?.key === fetched ? living(seen) : verify(token, header, fetched)
   }
 

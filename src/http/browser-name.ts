@@ -16,15 +16,15 @@ const systems: readonly (readonly [pattern: RegExp, name: string])[] = [
   [/\bLinux\b/, 'Linux'],
 ]
 
-/** The browser and the system of a User-Agent header, in words of ours; null: not known. */
+/** Returns the browser and the system of a User-Agent header, in our own words. Null: unknown. */
 export function readBrowser(userAgent: string): { browser: string | null; system: string | null } {
   const nameIn = (list: typeof browsers) => list.find(([pattern]) => pattern.test(userAgent))?.[1] ?? null
   return { browser: nameIn(browsers), system: nameIn(systems) }
 }
 
 /**
- * Returns both, such as `Firefox, Windows`. Null: neither is known. The header itself never gets into a mail, because its sender could write
- * anything there.
+ * Returns browser and system, such as `Firefox, Windows`. Null: both are unknown. Mails never contain the header itself, because its sender
+ * can write any text in it.
  */
 export function browserName(userAgent: string): string | null {
   const { browser, system } = readBrowser(userAgent)

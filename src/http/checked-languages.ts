@@ -4,7 +4,7 @@ import { createPhraseBook, type PhraseBook } from '../texts/phrase-book'
 import type { Languages } from '../texts/texts'
 
 /**
- * Returns the texts with those of the host.
+ * Returns all texts, including those of the host.
  * @throws ConfigurationError for a language or text that cannot be used, and for a default locale that has no texts
  */
 export function checkedLanguages(languages: Languages | undefined, defaultLocale = 'en-US'): PhraseBook {

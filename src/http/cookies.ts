@@ -6,23 +6,23 @@ import { type CookieSite, expireEverywhere, isDoubled, isExpiry, setCookieLines 
 const parseCookies = cookieParser()
 
 /**
- * Returns the value of a cookie. Null: there is none, it is empty, or its name came twice; then the answer expires that name.
+ * Returns the value of a cookie. Null: there is none, it is empty, or it was sent twice; then the response expires it.
  *
- * Read from the header itself, onto a private object: the host's `req.cookies` may be under another parser's rules, and is left as found.
- * cookie-parser turns `j:{…}` into objects: only a string counts.
+ * It parses the header itself and leaves the host's `req.cookies` unchanged, because the host may use another parser. Only a string counts,
+ * because cookie-parser turns `j:{…}` into objects.
  */
 export function readCookie(site: CookieSite, req: Request, name: string): string | null {
   if (isDoubled(req, name)) {
     if (req.res) expireEverywhere(site, req, req.res, name)
     return null
   }
-  const jar = { headers: { cookie: req.headers.cookie } } as unknown as Request // all that cookie-parser reads
-  parseCookies(jar, {} as Response, () => undefined) // it never touches the response
+  const jar = { headers: { cookie: req.headers.cookie } } as unknown as Request // cookie-parser reads only this
+  parseCookies(jar, {} as Response, () => undefined) // it does not use the response
   const value: unknown = jar.cookies?.[name]
   return typeof value === 'string' && value !== '' ? value : null
 }
 
-/** The Cookie header that the browser would send next, now that this answer has set and cleared some. Empty: none. */
+/** Returns the Cookie header that the browser would send after this response. Empty: no cookies. */
 export function cookiesAfter(req: Request, res: Response): string {
   const changed = new Map(setCookieLines(res).map((line) => [line.split('=', 1)[0], line]))
   const kept = (req.headers.cookie ?? '').split(';').filter((pair) => pair !== '' && !changed.has(pair.split('=', 1)[0]?.trim()))
@@ -30,7 +30,7 @@ export function cookiesAfter(req: Request, res: Response): string {
   return [...kept.map((pair) => pair.trim()), ...set].join('; ')
 }
 
-/** The names in a request's Cookie header, as often as they come. */
+/** Returns the names in a request's Cookie header, also repeated ones. */
 export function cookieNames(req: Request): string[] {
   return (req.headers.cookie ?? '').split(';').map((pair) => pair.split('=', 1)[0]?.trim() ?? '')
 }
@@ -42,13 +42,13 @@ export interface SettingSite extends CookieSite {
 export interface CookieScope {
   path: string
   sameSite: 'lax' | 'strict' | 'none'
-  /** Never shared with sibling hosts, whatever `cookieDomain` says. */
+  /** True: sibling hosts never get the cookie, whatever `cookieDomain` is. */
   hostOnly?: true
 }
 
 /**
- * Every cookie of ours is HttpOnly. Where the request brought two of the name, both are expired first.
- * @param maxAgeSeconds null: it ends with the browser
+ * Sets a cookie, always HttpOnly. If the request has two cookies of this name, both are expired first.
+ * @param maxAgeSeconds null: the cookie is deleted when the browser closes
  */
 export function setCookie(
   site: SettingSite,
@@ -61,15 +61,18 @@ export function setCookie(
   res.cookie(name, value, { ...attributes(site.settings, scope), ...(maxAgeSeconds !== null && { maxAge: maxAgeSeconds * 1000 }) })
 }
 
-/** The same attributes, or the browser keeps the cookie. Not `res.clearCookie`: Express 4 lets a Max-Age through. */
+/**
+ * Clears a cookie. The attributes must be the same, or the browser keeps it. It does not use `res.clearCookie`, because in Express 4 that
+ * keeps a Max-Age.
+ */
 export function clearCookie(site: SettingSite, res: Response, name: string, scope: CookieScope): void {
   dropEarlier(site, res, name)
   res.cookie(name, '', { ...attributes(site.settings, scope), expires: new Date(0) })
 }
 
 /**
- * One answer sets a cookie once (RFC 6265 section 4.1.1): what a guard set before, the handler behind it may take back. The expiries of a
- * doubled name stay, because they are about other cookies.
+ * Removes an earlier Set-Cookie of this name, because a response must set a cookie only once (RFC 6265 section 4.1.1). A handler may so
+ * override a guard. The expiries of a repeated name stay, because they are for other cookies.
  */
 function dropEarlier(site: CookieSite, res: Response, name: string): void {
   if (res.req && isDoubled(res.req, name)) expireEverywhere(site, res.req, res, name, { always: true })

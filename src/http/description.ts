@@ -3,37 +3,37 @@ import type Joi from 'joi'
 import type { LocalizedText } from '../errors'
 import type { SignupSchema } from './host-schema'
 
-/** What the API document says of one line of the route table, besides what its body and the steps before it say themselves. */
+/** The description of a route for the API document, apart from its body and the handlers before it. */
 export interface Description {
   readonly summary: string
   readonly answers: readonly Answer[]
-  /** Beyond those of the steps before it, and of reading its body. */
+  /** Errors besides those of the handlers before it and of reading its body. */
   readonly refuses?: readonly Refusal[]
-  /** A hook of the host's may refuse as it likes, in the same envelope. */
+  /** True: a hook of the host may send other errors, in the same envelope. */
   readonly hostRefuses?: boolean
-  /** How a refusal is told: in the envelope unless it says otherwise. */
+  /** How an error is sent. Default: in the envelope. */
   readonly refusals?: 'page' | 'redirect'
   readonly query?: readonly QueryParameter[]
-  /** What a host asks for besides, in the same JSON body. */
+  /** The host's additional fields in the JSON body. */
   readonly hostsBody?: SignupSchema | undefined
-  /** The fields of a page's form, where the body is one. */
+  /** The fields of the body, if it is a form. */
   readonly form?: Joi.ObjectSchema
-  /** What the line reads itself; a guard before it says so on its own. */
+  /** The credential that the route itself reads. A guard before it has its own description. */
   readonly credential?: Credential
-  /** The name of a route limit past which the line still answers, but does less. A limit that refuses is a step before the line. */
+  /** The name of a rate limit beyond which the route does less. A limit that rejects the request is a handler before the route. */
   readonly limit?: string
 }
 
-/** What a line answers when it does not refuse. */
+/** A successful response of a route. */
 export interface Answer {
   readonly status: 200 | 201 | 202 | 204 | 302 | 303 | 400
   readonly description: string
-  /** Of a JSON body. */
+  /** The schema of a JSON body. */
   readonly schema?: JsonSchema
   readonly isPage?: true
 }
 
-/** An error class, as clients meet it. */
+/** An error class as clients see it. */
 export interface Refusal {
   readonly status: number
   readonly code: string
@@ -49,7 +49,7 @@ export interface QueryParameter {
   readonly required?: true
 }
 
-/** JSON Schema, draft 2020-12, which is what OpenAPI 3.1 speaks. One with a `title` is told once, by that name. */
+/** JSON Schema, draft 2020-12, as OpenAPI 3.1 uses it. A schema with a `title` is written once, under that name. */
 export interface JsonSchema {
   readonly [keyword: string]: unknown
 }
@@ -60,26 +60,26 @@ export const flag: JsonSchema = { type: 'boolean' }
 export const instant: JsonSchema = { type: 'string', format: 'date-time' }
 export const instantOrNull: JsonSchema = { type: ['string', 'null'], format: 'date-time' }
 
-/** An object whose fields are all there, always. */
+/** Returns the schema of an object in which every field is always present. */
 export function shape(title: string, properties: Readonly<Record<string, JsonSchema>>): JsonSchema {
   return { title, type: 'object', properties, required: Object.keys(properties) }
 }
 
 export const done: Answer = { status: 204, description: 'Done.' }
 
-/** What a step before a line may refuse, and what it asks for. */
+/** The description of a handler before a route: its errors and its requirements. */
 interface StepDescription {
   readonly refuses: readonly Refusal[]
-  /** Of the session of the request. */
+  /** The requirement for the session of the request. */
   readonly needs?: 'alive_session' | 'fresh_session'
   readonly credential?: Credential
-  /** The name of the route limit that it takes a unit of. */
+  /** The name of the rate limit that it counts against. */
   readonly limit?: string
 }
 
 const steps = new WeakMap<RequestHandler, StepDescription>()
 
-/** Adds a description to a step, for readers of the route table. Returns the step. */
+/** Adds a description to a handler, for the API document. Returns the handler. */
 export function describeStep(step: RequestHandler, description: StepDescription): RequestHandler {
   steps.set(step, description)
   return step

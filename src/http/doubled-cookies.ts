@@ -2,15 +2,15 @@ import { randomInt } from 'node:crypto'
 import type { Request, Response } from 'express'
 import type { Settings } from '../config/every-setting'
 
-/** Where our cookies live. Guards without a router know no prefix. */
+/** The settings that decide the scope of our cookies. Guards without a router have no prefix. */
 export interface CookieSite {
   readonly settings: Partial<Pick<Settings, 'cookieDomain' | 'publicUrl' | 'tokenDelivery'>>
   readonly prefix?: string
 }
 
 /**
- * True when the request brings two cookies of one name. Another subdomain can put its own cookie beside ours
- * (RFC 6265 section 8.6), and the Cookie header does not tell which of them is which.
+ * Returns true if the request has two cookies of this name. Another subdomain can add its own cookie (RFC 6265 section 8.6), and the Cookie
+ * header does not show which one is ours.
  */
 export function isDoubled(req: Request, name: string): boolean {
   const header = req.headers.cookie ?? ''
@@ -21,21 +21,21 @@ export function isDoubled(req: Request, name: string): boolean {
 
 const end = 'Expires=Thu, 01 Jan 1970 00:00:00 GMT'
 const mostPaths = 8
-/** Together with the lines of one name they stay below `mostLines`. */
+/** With the lines of one name this stays below `mostLines`. */
 const mostNamelessPaths = 5
 const mostParentDomains = 2
-/** Proxies limit the size of an answer's header, often to 4 KiB. Further names wait for the next answer. */
+/** Proxies limit the size of response headers, often to 4 KiB. Other names are expired in the next response. */
 const mostLines = 40
 
-/** The expiries of each answer, by the cookie's name. */
+/** The expiries of each response, by the name of the cookie. */
 const expiries = new WeakMap<Response, Map<string, readonly string[]>>()
 
 /**
- * Makes the answer expire the name wherever a browser that sent it can have it: at every parent path of the request's path and at our
- * paths, each without a domain and with each parent domain. They stand before every other cookie of the answer, so that a
- * cookie which the answer sets itself stays.
+ * Makes the response expire a cookie in every scope that the browser can have it in. These are all parent paths of the request's path, and
+ * our own paths, each without a domain and with each parent domain. The expiries come before every other cookie of the response, so that a
+ * cookie which the response sets is kept.
  *
- * @param options.always also past the limit of lines: a login must not set its cookie beside another one
+ * @param options.always also beyond the limit of lines, because a login must not set its cookie besides another one
  */
 export function expireEverywhere(
   site: CookieSite,
@@ -52,10 +52,10 @@ export function expireEverywhere(
   if (nameless.length > 0) done.set('', nameless)
   expiries.set(res, done.set(name, lines))
   res.setHeader('Set-Cookie', [...nameless, ...lines, ...setCookieLines(res)])
-  res.setHeader('Cache-Control', 'no-store') // a shared cache would sign the next person out
+  res.setHeader('Cache-Control', 'no-store') // a shared cache would log other people out
 }
 
-/** Whether a line of Set-Cookie is one of ours from `expireEverywhere`. */
+/** Returns true if a Set-Cookie line is an expiry from `expireEverywhere`. */
 export function isExpiry(res: Response, name: string, line: string): boolean {
   return expiries.get(res)?.get(name)?.includes(line) ?? false
 }
@@ -65,15 +65,16 @@ export function setCookieLines(res: Response): string[] {
 }
 
 function linesOf(site: CookieSite, req: Request, name: string): string[] {
-  // Browsers hold such a cookie at Path=/ without a domain only (RFC 6265bis section 4.1.3.2).
+  // Browsers store such a cookie only at Path=/ and without a domain (RFC 6265bis section 4.1.3.2).
   if (name.startsWith('__Host-')) return [`${name}=; Path=/; ${end}; Secure`]
   const secure = name.startsWith('__Secure-') ? '; Secure' : ''
   return everywhere(site, req, mostPaths, (domain, path) => `${name}=;${domain} Path=${path}; ${end}${secure}`)
 }
 
 /**
- * `Set-Cookie: =access_token=x` makes a cookie without a name, which the browser sends as `access_token=x` (RFC 6265bis section 5.8.3). No
- * expiry of the name meets it, so the name would be doubled for as long as the cookie lives. Browsers make none that begins with `__Host-`.
+ * Returns expiries of cookies without a name. `Set-Cookie: =access_token=x` makes such a cookie, and the browser sends it as `access_token=x`
+ * (RFC 6265bis section 5.8.3). An expiry of the name does not affect it, so the name would stay repeated while that cookie lives. Browsers
+ * reject one that begins with `__Host-`.
  */
 function namelessLines(site: CookieSite, req: Request): string[] {
   return everywhere(site, req, mostNamelessPaths, (domain, path) => `=none;${domain} Path=${path}; ${end}`)
@@ -85,8 +86,8 @@ function everywhere(site: CookieSite, req: Request, most: number, line: (domain:
 }
 
 /**
- * At most so many: the shortest first, because they shut the most pages. When there are more, chance picks among the longer ones, so that the
- * next answers reach the others.
+ * Returns at most `most` paths. The shortest come first, because they affect the most pages. The rest is a random choice of the longer ones,
+ * so that the next responses reach the others.
  */
 function pathsOf({ prefix, settings }: CookieSite, req: Request, most: number): string[] {
   const { plain, slashed } = parentPaths(req)
@@ -97,7 +98,7 @@ function pathsOf({ prefix, settings }: CookieSite, req: Request, most: number): 
   return chosen
 }
 
-/** The paths that match the request's (RFC 6265 section 5.1.4). `Path=/orders` and `Path=/orders/` are two cookies. */
+/** Returns the paths that match the request's (RFC 6265 section 5.1.4). `Path=/orders` and `Path=/orders/` are two cookies. */
 function parentPaths(req: Request): { plain: string[]; slashed: string[] } {
   const path = String(req.originalUrl ?? '').split('?', 1)[0] ?? ''
   const ends = [...path].flatMap((letter, index) => (letter === '/' && index > 0 ? [index] : []))
@@ -107,25 +108,28 @@ function parentPaths(req: Request): { plain: string[]; slashed: string[] } {
   }
 }
 
-/** A path that Set-Cookie can name. Long ones would fill the header. */
+/** Returns true for a path that Set-Cookie can contain. Long paths would fill the header. */
 function isCookiePath(path: string): boolean {
   return /^\/[\x21-\x3a\x3c-\x7e]{0,254}$/.test(path)
 }
 
-/** `cookieDomain`, then the shortest: a registrable domain is among the two shortest, and browsers refuse a public suffix. */
+/**
+ * Returns `cookieDomain` and then the shortest parent domains. A registrable domain is among the two shortest, and browsers reject a public
+ * suffix.
+ */
 function parentDomains({ settings }: CookieSite, req: Request): string[] {
   const labels = hostOf(settings, req).split('.')
   const parents = labels.map((_, index) => labels.slice(-index - 1).join('.')).slice(1)
   return [...new Set([...(settings.cookieDomain ? [settings.cookieDomain] : []), ...parents])].slice(0, mostParentDomains)
 }
 
-/** A proxy may have put its own name for us into Host; then the public origin is what the browser sees. */
+/** Returns the host name that the browser sees. A proxy may have set another name in the Host header; then it is the host of the public origin. */
 function hostOf({ publicUrl = '' }: CookieSite['settings'], req: Request): string {
   const hosts = [req.hostname, publicUrl === '' ? '' : new URL(publicUrl).hostname]
   return hosts.find(isDomain)?.toLowerCase() ?? ''
 }
 
-/** A name with a dot; an IPv4 address has no parent domains. */
+/** Returns true for a name with a dot. An IPv4 address has no parent domains. */
 function isDomain(host: string | undefined): boolean {
   return host !== undefined && host.length <= 253 && /^(?:[a-z0-9_-]+\.)+[a-z][a-z0-9-]*$/i.test(host)
 }

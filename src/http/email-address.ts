@@ -1,17 +1,17 @@
 import Joi from 'joi'
 import { ValidationError } from '../errors'
 
-/** One rule for every address, from a person, a provider or an administrator. */
+/** The rule for every address, from a person, a provider or an administrator. */
 export const emailAddress = Joi.string()
   .email({ tlds: { allow: false }, allowUnicode: false, minDomainSegments: 2, ignoreLength: true })
   .max(320)
 
 const required = emailAddress.required()
 
-/** ASCII lower-cased, not trimmed; null for anything the rule refuses. */
+/** Returns the address with ASCII letters in lower case, not trimmed. Null: the rule rejects it. */
 export function normalizeEmail(value: unknown): string | null {
   const { error } = required.validate(value, { convert: false })
-  return error ? null : asciiLowerCase(value as string) // the rule above admits strings only
+  return error ? null : asciiLowerCase(value as string) // the rule accepts only strings
 }
 
 function asciiLowerCase(value: string): string {
@@ -19,23 +19,29 @@ function asciiLowerCase(value: string): string {
 }
 
 /**
- * Any text that somebody may type as the address of an account: rows that a host brought may have addresses our rule refuses,
- * and what is none is an account nobody has.
+ * Any text that a person may type as the address of an account. A host's rows may have addresses that our rule rejects. A text that is not an
+ * address has no account.
  */
 export const typedAddress = Joi.string().allow('').max(320)
 
-/** ASCII lower-cased, not trimmed. @throws ValidationError for what is no text of at most 320 characters */
+/**
+ * Returns the text with ASCII letters in lower case, not trimmed.
+ * @throws ValidationError unless it is a text of at most 320 characters
+ */
 export function readTypedAddress(value: unknown): string {
   const { error } = typedAddress.required().validate(value, { convert: false })
   if (error) throw invalidEmail()
-  return asciiLowerCase(value as string) // the rule above admits strings only
+  return asciiLowerCase(value as string) // the rule accepts only strings
 }
 
 function invalidEmail(): ValidationError {
   return new ValidationError({ details: { errors: [{ path: 'email', rule: 'string.email' }] } })
 }
 
-/** @throws ValidationError for anything the rule refuses */
+/**
+ * Returns the address in lower case.
+ * @throws ValidationError when the rule rejects it
+ */
 export function requireEmail(value: unknown): string {
   const email = normalizeEmail(value)
   if (email === null) throw invalidEmail()

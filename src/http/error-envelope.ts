@@ -19,7 +19,7 @@ import { localeOf, type Speaking } from './locale'
 import { noteOutcome } from './outcome'
 import { sendJson, setSecurityHeaders } from './send'
 
-/** The one shape of every refusal: `{ detail, code, details }`. */
+/** Sends an error in the envelope, the only format of errors: `{ detail, code, details }`. */
 export function sendError(ctx: Speaking & { logger: Logger }, req: Request, res: Response, thrown: unknown): void {
   const error = readRefusal(ctx.logger, req, thrown)
   noteOutcome(res, error)
@@ -30,7 +30,7 @@ export function sendError(ctx: Speaking & { logger: Logger }, req: Request, res:
   sendJson(res, error.status, { detail: ctx.texts.read(locale, error.detail), code: error.code, details })
 }
 
-/** What a thrown value means on the wire. A failure of ours is logged on the way; what a client did wrong is not. */
+/** Converts a thrown value to an AppError. Errors of the server are logged; errors of the client are not. */
 export function readRefusal(logger: Logger, req: Request, thrown: unknown): AppError {
   const error = toAppError(thrown)
   if ((error.status === 500 || error.status === 503) && !(error instanceof ServiceUnavailableError && error.isLogged))
@@ -38,7 +38,7 @@ export function readRefusal(logger: Logger, req: Request, thrown: unknown): AppE
   return error
 }
 
-/** Ours as it is; what Express and its parsers raise, by status; anything else is a 500 that says nothing. */
+/** Returns an AppError unchanged, maps errors of Express and its parsers by status, and turns any other value into a 500 without details. */
 export function toAppError(thrown: unknown): AppError {
   if (thrown instanceof AppError) return thrown
   if (thrown instanceof URIError) return new ValidationError({ details: { errors: [{ path: 'url', rule: 'percent_encoding' }] } })
@@ -59,16 +59,16 @@ const byStatus: ReadonlyMap<number, new () => AppError> = new Map<number, new ()
   [429, TooManyRequestsError],
 ])
 
-/** http-errors (body-parser, Express, most middleware) marks what a client did wrong with a 4xx `status`. */
+/** Returns the 4xx `status` of an error that the client caused, as http-errors marks it (body-parser, Express, most middleware). */
 function clientErrorStatus(thrown: unknown): number | null {
   if (!(thrown instanceof Error)) return null
   const { status, expose } = thrown as { status?: unknown; expose?: unknown }
-  // An HTTP client's error has a status too: that of somebody else's answer.
+  // An error of an HTTP client also has a status, but that is of another server's response.
   if (expose !== true) return null
   return typeof status === 'number' && status >= 400 && status < 500 ? status : null
 }
 
-/** What a status wants beside the body. */
+/** Sets the headers that belong to a status. */
 export function setRefusalHeaders(res: Response, error: AppError): void {
   if (error.status === 401 && !res.hasHeader('WWW-Authenticate')) res.setHeader('WWW-Authenticate', 'Bearer')
   if (error instanceof ReauthenticationRequiredError)
@@ -86,7 +86,7 @@ function retryAfterSeconds(error: AppError): number | null {
 }
 
 function logFailure(logger: Logger, req: Request, error: AppError): void {
-  // The route's pattern, never the URL: paths and queries carry one-shot tokens, codes and states.
+  // Logs the route's pattern and never the URL, because paths and queries contain one-time tokens, codes and states.
   const route: unknown = req.route?.path
   const fields = {
     code: error.code,

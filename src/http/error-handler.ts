@@ -7,9 +7,9 @@ import { refuseRequest } from './forgotten-call'
 import type { Speaking } from './locale'
 
 /**
- * The envelope for the host's own routes: mount it last. Errors of this library keep their status and code, what body
- * parsers raise before our router is mapped the same way, anything else is 500 INTERNAL_ERROR with empty details. `languages`: as the
- * router has them.
+ * Makes an error handler that sends the envelope, for the host's own routes. Mount it last. Errors of this library keep their status and
+ * code, and errors of body parsers are mapped in the same way as in our router. Any other error is 500 INTERNAL_ERROR with empty details.
+ * `languages`: the same as the router's.
  * @throws ConfigurationError for a language or text that cannot be used
  */
 export function errorHandler(options: { logger?: Logger; languages?: Languages } = {}): ErrorRequestHandler {
@@ -18,10 +18,10 @@ export function errorHandler(options: { logger?: Logger; languages?: Languages }
   return answerErrors({ logger: safely(logger), texts: checkedLanguages(languages), settings: { defaultLocale: 'en-US' } })
 }
 
-/** The same under the prefix, so that nothing of ours reaches the host's error handler. */
+/** Makes the error handler of our own routes, so that our errors never reach the host's error handler. */
 export function answerErrors(ctx: Speaking & { logger: Logger }): ErrorRequestHandler {
   return (error, req, res, next) => {
-    // Half an answer cannot be turned into another one: Express ends the connection.
+    // A started response cannot be replaced, so Express closes the connection.
     if (res.headersSent) return next(error)
     sendError(ctx, req, res, error)
   }

@@ -2,8 +2,8 @@ import { ConfigurationError } from '../errors'
 import { seeTroubleshooting } from '../troubleshooting'
 
 /**
- * Rejects a request where options are expected: `app.get('/x', guards.requireUser)` hands the request to what makes the guard,
- * nobody answers it, and it hangs for good.
+ * Rejects a request among the options. `app.get('/x', guards.requireUser)` passes the request to the function that makes the guard. Nothing
+ * would respond, and the request would hang forever.
  * @throws ConfigurationError when one of the arguments is a request
  */
 export function refuseRequest(maker: string, given: readonly unknown[]): void {

@@ -1,6 +1,6 @@
 import Joi from 'joi'
 
-/** An object schema of zod, valibot, arktype or any other library that speaks Standard Schema v1 (standardschema.dev). */
+/** An object schema of any library that implements Standard Schema v1 (standardschema.dev), such as zod, valibot or arktype. */
 export interface StandardSchema {
   readonly '~standard': {
     readonly version: 1
@@ -18,10 +18,10 @@ export type StandardResult =
       }[]
     }
 
-/** What `signup.schema` may be. */
+/** The type of `signup.schema`. */
 export type SignupSchema = Joi.ObjectSchema | StandardSchema
 
-/** Of which nothing but the place and the name of a rule leaves this file: messages hold the submitted values. */
+/** A validation error. It contains only the path and the name of the rule, because messages contain the submitted values. */
 export interface SchemaIssue {
   readonly path: readonly string[]
   readonly rule: string
@@ -29,11 +29,14 @@ export interface SchemaIssue {
 
 export interface SchemaAnswer {
   readonly issues: readonly SchemaIssue[]
-  /** What the schema let through. Null: it has issues and says nothing more. */
+  /** The result of the schema. Null: the schema returned errors and no value. */
   readonly value: Readonly<Record<string, unknown>> | null
 }
 
-/** Asks a schema of the host's about a body. @throws what the schema throws; Error when it lets through something that is no object */
+/**
+ * Validates a body by the host's schema.
+ * @throws the error that the schema throws; Error when its result is not an object
+ */
 export async function askSchema(schema: SignupSchema, body: object): Promise<SchemaAnswer> {
   if (isJoiSchema(schema)) return askJoi(schema, body)
   const result = await schema['~standard'].validate(body)
@@ -43,31 +46,32 @@ export async function askSchema(schema: SignupSchema, body: object): Promise<Sch
   throw new Error('signup.schema let something through that is no object.')
 }
 
-/** True for a schema of our own copy of Joi, or of another copy of the same version. */
+/** Returns true for a schema of our own copy of Joi, or of another copy of the same version. */
 export function isJoiSchema(schema: SignupSchema): schema is Joi.ObjectSchema {
   return joiVersionOf(schema) === Joi.version
 }
 
-/** Null: it is no Joi schema. */
+/** Returns the version of Joi that made a schema. Null: it is not a Joi schema. */
 export function joiVersionOf(schema: unknown): string | null {
-  const { [Symbol.for('@hapi/joi/schema')]: mark } = Object(schema) as { [mark: symbol]: { version?: unknown } | undefined } // whatever was passed
+  const { [Symbol.for('@hapi/joi/schema')]: mark } = Object(schema) as { [mark: symbol]: { version?: unknown } | undefined } // any value
   return mark ? String(mark.version) : null
 }
 
 export function isStandardSchema(schema: unknown): schema is StandardSchema {
-  const { '~standard': standard } = Object(schema) as { '~standard'?: unknown } // whatever was passed
-  const { version, validate } = Object(standard) as { version?: unknown; validate?: unknown } // as above
+  const { '~standard': standard } = Object(schema) as { '~standard'?: unknown } // any value
+  const { version, validate } = Object(standard) as { version?: unknown; validate?: unknown } // any value
   return version === 1 && typeof validate === 'function'
 }
 
-/** The keys that a Joi object describes. */
+/** Returns the keys that a Joi object describes. */
 export function keysOf(schema: Joi.ObjectSchema): ReadonlySet<string> {
   const { keys = {} } = schema.describe() as { keys?: object } // as Joi documents it
   return new Set(Object.keys(keys))
 }
 
 /**
- * The fields that a signup has to have beside address and password. A schema that answers by a promise cannot be asked: then none.
+ * Returns the fields that a sign-up requires besides address and password. A schema that returns a promise cannot be checked, so the result
+ * is empty.
  */
 export function requiredFieldsOf(schema: SignupSchema): string[] {
   const issues = issuesOf(schema, { email: 'somebody@example.com', password: 'a quiet harbour in winter', name: null })

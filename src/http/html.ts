@@ -1,6 +1,6 @@
 import escapeHtml from 'escape-html'
 
-/** Markup that is safe to put into markup. */
+/** Escaped markup. */
 export class Html {
   readonly markup: string
 
@@ -16,8 +16,8 @@ export class Html {
 type Part = Html | string | number | null | readonly (Html | string)[]
 
 /**
- * Markup with values in it: each is escaped, for text and for quoted attributes alike, unless it is markup already.
- * `null` is nothing. Always quote attributes.
+ * Returns markup that contains values. Each value is escaped for text and for quoted attributes, unless it is markup already. `null` becomes
+ * an empty text. Always quote attributes.
  */
 export function html(literals: TemplateStringsArray, ...values: readonly Part[]): Html {
   let [markup = '', ...rest] = literals

@@ -5,12 +5,12 @@ import { toAppError } from './error-envelope'
 
 const limitBytes = 16 * 1024
 
-// A few KiB take no longer. A client that announces a body and does not send it is refused, which is no failure of ours.
+// Enough for a few KiB. If a client announces a body and does not send it, that is an error of the client, not of the server.
 const deadlineMs = 10_000
 
 const parseJson = express.json({ limit: limitBytes, inflate: false, strict: true, type: () => true })
 
-/** The request's JSON object; `{}` when it has no body at all. What the host parsed before us is taken if it is a plain object. */
+/** Returns the request's JSON object; `{}` if it has no body. A body that the host parsed before us is accepted if it is a plain object. */
 export async function readJsonBody(req: Request, res: Response): Promise<unknown> {
   const contentType = req.headers['content-type']
   if (contentType === undefined && !hasBody(req)) return {}
@@ -22,12 +22,12 @@ export async function readJsonBody(req: Request, res: Response): Promise<unknown
 // Without `extended` every field is a string or a list of strings.
 const parseForm = express.urlencoded({ limit: limitBytes, inflate: false, extended: false, type: () => true })
 
-/** Whether the request is a form's, as a page without script sends it. */
+/** Returns true if the body is a form, as a page without script sends it. */
 export function isForm({ headers }: Request): boolean {
   return /^application\/x-www-form-urlencoded[\t ]*(?:;|$)/i.test(headers['content-type'] ?? '')
 }
 
-/** The fields of a form; `{}` when it has none. */
+/** Returns the fields of a form; `{}` if it has none. */
 export async function readForm(req: Request, res: Response): Promise<unknown> {
   if (!isForm(req)) throw new UnsupportedMediaTypeError()
   if (Number(req.headers['content-length']) > limitBytes) throw new PayloadTooLargeError()
@@ -58,7 +58,7 @@ function parseBody(req: Request, res: Response, parse: RequestHandler): Promise<
   })
 }
 
-/** A host's larger limit does not apply to us; a body it read in another form (text, a Buffer) is of no use to us. */
+/** Returns a body that the host has parsed. Our own size limit still applies. A body in another form (text, a Buffer) is rejected. */
 function alreadyParsed(req: Request): unknown {
   const body: unknown = req.body
   if (!isPlainObject(body)) throw new ValidationError({ details: { errors: [{ path: '', rule: 'object.base' }] } })
@@ -66,12 +66,12 @@ function alreadyParsed(req: Request): unknown {
   return body
 }
 
-/** Its declared length is the JSON's own, and was within the limit. */
+/** Returns true if the declared length is the length of the JSON. It was checked before. */
 function isMeasured({ headers }: Request): boolean {
   return headers['content-length'] !== undefined && headers['content-encoding'] === undefined
 }
 
-/** What nests too deep to be written down again has no size at all. */
+/** Returns the size as JSON. A body that is nested too deep to serialize has no size, so it exceeds the limit. */
 function sizeOf(body: object): number {
   try {
     return Buffer.byteLength(JSON.stringify(body))

@@ -1,16 +1,16 @@
 import type { Settings } from '../config/every-setting'
 import { ValidationError } from '../errors'
 
-/** What decides where a browser may be sent back to. */
+/** The settings that decide which targets are allowed. */
 export type ReturnToSettings = Pick<Settings, 'publicUrl' | 'trustedOrigins' | 'tokenDelivery'>
 
-/** The most characters of a `return_to`. */
+/** The maximum length of a `return_to`. */
 export const longestReturnTo = 1024
 
 /**
- * Returns the one `return_to` of a request, as it came; null where the request has none. It is a path of this site, or an absolute URL of
- * the public origin or of a trusted one. Delivery `bearer` takes none, because a redirect would lose the tokens.
- * @param values every value the request gives for it
+ * Returns the `return_to` of a request, unchanged. Null: the request has none. It must be a path of this site, or an absolute URL of the
+ * public origin or of a trusted one. Delivery `bearer` allows none, because a redirect would lose the tokens.
+ * @param values every value of the parameter
  * @throws ValidationError for any other value, and for two of them
  * @see RFC 9700 section 4.11, open redirectors
  */
@@ -22,33 +22,36 @@ export function readReturnTo(settings: ReturnToSettings, values: readonly string
   return value
 }
 
-/** Returns the `Location` of a `return_to` that was checked: a path as it came, a URL as browsers write it. */
+/** Returns the `Location` of a validated `return_to`: a path unchanged, a URL in the form of browsers. */
 export function locationOf(returnTo: string): string {
   return returnTo.startsWith('/') ? returnTo : new URL(returnTo).href
 }
 
-/** Whether a text is a `return_to` that we follow. */
+/** Returns true if a text is an allowed `return_to`. */
 export function isReturnTo(settings: ReturnToSettings, value: string): boolean {
   if (value.length > longestReturnTo || !/^[\x21-\x7e]+$/.test(value)) return false
-  // Browsers read a backslash before the query as a slash; other software reads what stands before it as the host.
+  // Browsers read a backslash before the query as a slash. Other software reads the text before it as the host.
   if (/^[^?#]*\\/.test(value)) return false
   return value.startsWith('/') ? isPath(value) : isKnownUrl(settings, value)
 }
 
 /**
- * One leading slash, because '//host' is another site. The same in percent-encoding is refused as well as a control character there:
- * what stands between us and the browser may decode it.
+ * Returns true for a path with one leading slash, because '//host' is another site. After the slash, a percent-encoded slash, backslash or
+ * control character is rejected too, because a proxy may decode it.
  */
 function isPath(value: string): boolean {
   if (/^\/(?:\/|%(?:[01][\da-f]|20|2f|5c|7f))/i.test(value)) return false
   const anywhere = 'https://site.invalid'
   if (!URL.canParse(value, anywhere)) return false
   const url = new URL(value, anywhere)
-  // '/.//host' is a path of this site, but its `pathname` reads as another one.
+  // '/.//host' is a path of this site, but its `pathname` looks like another site.
   return url.origin === anywhere && !url.pathname.startsWith('//')
 }
 
-/** The URL parser repairs 'https:host', and drops an empty user name: both are refused as they came. */
+/**
+ * Returns true for a URL of an allowed origin. The URL parser corrects 'https:host' and removes an empty user name, so both are rejected
+ * before parsing.
+ */
 function isKnownUrl({ publicUrl, trustedOrigins }: ReturnToSettings, value: string): boolean {
   const [authority] = /^https?:\/\/[^/?#]+/i.exec(value) ?? []
   if (authority === undefined || authority.includes('@') || !URL.canParse(value)) return false

@@ -9,36 +9,36 @@ import { validate } from './validate'
 
 export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
 
-/** One line of the route table. Tests, and what describes the API, read the same lines that are mounted. */
+/** A route of the route table. Tests and the API document read the same routes that are mounted. */
 export interface Route {
   readonly method: Method
-  /** Below the prefix; literal segments and `:name` only, which both Express majors read alike. */
+  /** The path below the prefix. It contains only literal segments and `:name`, which Express 4 and 5 read in the same way. */
   readonly path: string
   readonly describes: Description
-  /** Ends in a login: its answer is a session pair or a challenge. */
+  /** True: the route ends in a login, so its response is a session or a challenge. */
   readonly loginShaped?: boolean
-  /** Its answers about an account are sent on the grid of `timingGridMilliseconds` (`guards/answer-grid.ts`). */
+  /** True: its responses about an account are sent at multiples of `timingGridMilliseconds` (`guards/answer-grid.ts`). */
   readonly isOnGrid?: boolean
-  /** A GET that changes something: HEAD, which Express would send here, is refused with 405. */
+  /** True: this GET changes something, so HEAD, which Express would also route here, is rejected with 405. */
   readonly refusesHead?: boolean
-  /** Of several lines with one method and path: whether this one answers the request; else the next is asked. */
+  /** Returns true if this route handles the request; otherwise the next route with the same method and path is tried. */
   readonly when?: (req: Request) => boolean
-  /** What must hold before the body is read, in order: budgets, cross-site rules, guards. */
+  /** Handlers that run before the body is read, in this order: rate limits, cross-site checks, guards. */
   readonly before?: readonly RequestHandler[]
   readonly body?: Joi.ObjectSchema
   readonly handle: (req: Request, res: Response) => Promise<void> | void
-  /** Answers a refusal of this route itself, instead of the envelope. */
+  /** Responds to an error of this route, instead of the envelope. */
   readonly onError?: ErrorRequestHandler | undefined
 }
 
-/** A line whose body has been validated before `handle` sees it. */
+/** Makes a route whose body is validated before `handle` gets it. */
 export function withBody<T>(
   route: Omit<Route, 'handle'> & { body: Joi.ObjectSchema<T>; handle: (req: Request, res: Response, body: T) => Promise<void> | void },
 ): Route {
   return { ...route, handle: async (req, res) => route.handle(req, res, validate(route.body, await readJsonBody(req, res))) }
 }
 
-/** A known path with another method is 405; an unknown path is left to the host. */
+/** Mounts the routes. A known path with another method is 405; an unknown path is left to the host. */
 export function mountRoutes(router: Router, routes: readonly Route[]): void {
   for (const path of new Set(routes.map((route) => route.path))) {
     const lines = routes.filter((route) => route.path === path)
@@ -78,8 +78,8 @@ function refuseMethod(lines: readonly Route[]): RequestHandler {
 }
 
 /**
- * Express 4 loses rejected promises, and both majors read a thrown `undefined` or 'route' as "go on": whatever a handler
- * throws arrives at the error handler as an Error.
+ * Makes a handler whose errors always reach the error handler as an Error. Express 4 loses rejected promises, and Express 4 and 5 read a
+ * thrown `undefined` or 'route' as a call of `next`.
  */
 export function settled(handle: (req: Request, res: Response) => Promise<void> | void): RequestHandler {
   return (req, res, next) => {
@@ -87,10 +87,7 @@ export function settled(handle: (req: Request, res: Response) => Promise<void> |
   }
 }
 
-/**
- * The same for a step that lets the request through when it is content; without a promise where it needs none. `refuse`
- * answers what it throws.
- */
+/** Makes a handler that calls the next one if the check passes. `refuse` handles an error of the check. Without a promise it continues at once. */
 export function step(check: (req: Request, res: Response) => Promise<void> | void, refuse: ErrorRequestHandler = passOn): RequestHandler {
   return (req, res, next) => {
     let pending: Promise<void> | void
@@ -105,21 +102,21 @@ export function step(check: (req: Request, res: Response) => Promise<void> | voi
         () => next(),
         (thrown: unknown) => refuse(asError(thrown), req, res, next),
       )
-      .catch(() => undefined) // Express catches what a handler throws; outside of it nobody waits for this promise
+      .catch(() => undefined) // Express catches what a handler throws; nothing else handles this promise
   }
 }
 
 const passOn: ErrorRequestHandler = (error, _req, _res, next) => next(error)
 
-// Longer than all that a request may rightly wait for, which is three provider calls of ten seconds.
+// Longer than a request may need, which is three provider calls of ten seconds.
 const deadlineMs = 40_000
 
-/** An adapter that never settles must not hold the request for good. */
+/** Ends the wait for an adapter that never settles, so that the request does not hang forever. */
 function withinRequest(work: Promise<void>): Promise<void> {
   return inTime(work, deadlineMs, () => new ServiceUnavailableError())
 }
 
-/** A `status` on an error of the host's store or hooks is not about this request's client: only our own errors speak to it. */
+/** Hides errors of the host's store or hooks behind a 500. Their `status` is not about this request's client; only our own errors are sent to it. */
 function asError(thrown: unknown): AppError {
   return thrown instanceof AppError ? thrown : new InternalError({ cause: thrown })
 }

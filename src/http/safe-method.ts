@@ -1,4 +1,4 @@
-/** Changes nothing by its meaning (RFC 9110 section 9.2.1). What is not listed, or not known, may. */
+/** Returns true for a method that changes nothing (RFC 9110 section 9.2.1). Any other method may change something. */
 export function isSafeMethod(method: string): boolean {
   return method === 'GET' || method === 'HEAD' || method === 'OPTIONS'
 }

@@ -12,8 +12,8 @@ export interface SiteContext {
 }
 
 /**
- * For a request that could set or use our cookies: refused when the browser says that another site sent it. Clients that
- * send neither header (curl, native apps) pass: no browser attached a cookie to them against the owner's will.
+ * Rejects a request that another site made a browser send, if it could set or use our cookies. A client that sends neither header passes
+ * (curl, native apps), because no browser attached its cookies.
  */
 export function refuseCrossSite({ settings, notices }: SiteContext, req: Request): void {
   if (isTrusted(settings, req)) return
@@ -23,19 +23,19 @@ export function refuseCrossSite({ settings, notices }: SiteContext, req: Request
   throw new CsrfValidationFailedError({ details: { reason: origin === undefined ? 'site' : 'origin' } })
 }
 
-/** The same as a step before a line. */
+/** Makes a handler of `refuseCrossSite`, to put before a route. */
 export function sameSite(ctx: SiteContext): RequestHandler {
   return refusingCrossSite((req) => refuseCrossSite(ctx, req))
 }
 
-/** A step that says of itself what it refuses, whatever it looks at first. */
+/** Makes a handler with the description of its error, for any cross-site check. */
 export function refusingCrossSite(check: (req: Request) => void): RequestHandler {
   return describeStep(step(check), { refuses: [CsrfValidationFailedError] })
 }
 
 /**
- * Does the same for a page of ours without script. Its no-referrer policy makes browsers send `Origin: null` even with our own form.
- * Another site's sandboxed frame sends that too. `Sec-Fetch-Site` distinguishes them.
+ * Rejects a foreign form, for our own pages without script. Their no-referrer policy makes browsers send `Origin: null` even with our own
+ * form. Another site's sandboxed frame sends that too. `Sec-Fetch-Site` distinguishes them.
  */
 export function refuseForeignForm(ctx: SiteContext, req: Request): void {
   const isOurs = req.headers.origin === 'null' && req.headers['sec-fetch-site'] === 'same-origin'
@@ -43,8 +43,8 @@ export function refuseForeignForm(ctx: SiteContext, req: Request): void {
 }
 
 /**
- * For a GET that takes a person somewhere: refused in a frame or an image of another site, which could use up the person's rate limit
- * unseen. Where cookies are meant for other sites' frames (`cookieSamesite: 'none'`) such a frame is a person's own.
+ * Rejects a GET from a frame or an image of another site, which could secretly use up the person's rate limit. With `cookieSamesite: 'none'`
+ * it is allowed, because cookies are then meant for such frames.
  */
 export function refuseEmbedding({ cookieSamesite }: Pick<Settings, 'cookieSamesite'>, { headers }: Request): void {
   const isEmbedded = (headers['sec-fetch-dest'] ?? 'document') !== 'document' && headers['sec-fetch-site'] === 'cross-site'
@@ -58,7 +58,7 @@ function isTrusted(settings: SiteContext['settings'], req: Request): boolean {
   return site === undefined || site === 'same-origin' || site === 'none'
 }
 
-/** Where the public origin was not said, what the browser believes it is talking to: no page can choose the Host header. */
+/** Returns true if the origin is ours. Without a public origin the Host header decides, because no page can choose it. */
 function isOwn({ publicUrl }: Pick<Settings, 'publicUrl'>, { headers }: Request, origin: string): boolean {
   if (publicUrl !== '') return origin === publicUrl
   return URL.canParse(origin) && new URL(origin).host === headers.host

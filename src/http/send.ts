@@ -1,6 +1,9 @@
 import type { Response } from 'express'
 
-/** No answer of ours is kept, framed, sniffed, or told to another site (RFC 6749 section 5.1; RFC 9700 section 4.2.4). */
+/**
+ * Sets headers so that no response of ours is cached, framed, sniffed, or sent to another site as the referrer (RFC 6749 section 5.1;
+ * RFC 9700 section 4.2.4).
+ */
 export function setSecurityHeaders(res: Response): void {
   res.setHeader('Cache-Control', 'no-store')
   res.setHeader('Pragma', 'no-cache')
@@ -10,14 +13,14 @@ export function setSecurityHeaders(res: Response): void {
 }
 
 /**
- * Written without `res.json`: the host's `json spaces`, `json replacer`, `etag` and `json escape` settings are for its
- * own answers, and an ETag would let a conditional request be answered from a cache.
+ * Sends JSON without `res.json`, because the host's settings `json spaces`, `json replacer`, `etag` and `json escape` are for its own
+ * responses. An ETag would allow a cache to answer a conditional request.
  */
 export function sendJson(res: Response, status: number, body: unknown): void {
   sendJsonText(res, status, JSON.stringify(body))
 }
 
-/** What is JSON already. */
+/** Sends a text that is JSON already. */
 export function sendJsonText(res: Response, status: number, text: string): void {
   res.statusCode = status
   res.setHeader('Content-Type', 'application/json; charset=utf-8')
@@ -25,8 +28,8 @@ export function sendJsonText(res: Response, status: number, text: string): void 
 }
 
 /**
- * A page of ours: its one style sheet is its own, and its form posts to us. Browsers hold a redirect after the form to the
- * same rule: `formTargets` are the origins it may lead to.
+ * Sends a page of ours. It allows only its own style sheet, and its form may only post to us. Browsers apply this rule to a redirect after
+ * the form too, so `formTargets` lists the origins of such redirects.
  */
 export function sendHtml(
   res: Response,
@@ -48,14 +51,14 @@ export function sendEmpty(res: Response): void {
   res.end()
 }
 
-/** After a form: the browser gets the next page with GET (RFC 9110 section 15.4.4). */
+/** Redirects after a form. The browser loads the next page with GET (RFC 9110 section 15.4.4). */
 export function sendSeeOther(res: Response, url: string): void {
   res.statusCode = 303
   res.setHeader('Location', url)
   res.end()
 }
 
-/** Without `res.redirect`, which writes the target into an HTML body. */
+/** Redirects without `res.redirect`, which writes the target into an HTML body. */
 export function sendRedirect(res: Response, url: string): void {
   res.statusCode = 302
   res.setHeader('Location', url)

@@ -2,11 +2,14 @@ import Joi from 'joi'
 import { ValidationError } from '../errors'
 
 interface ValidateOptions {
-  /** Of fields whose schema does not say. Ours are required; a host's schema is read as Joi reads it everywhere else. */
+  /** Applies to fields whose schema does not say. Our own fields are required. A host's schema keeps Joi's default. */
   presence?: 'required' | 'optional'
 }
 
-/** Joi's own message and context carry the submitted value (a password, say): only path and rule leave this file. */
+/**
+ * Validates a value. The error contains only the path and the rule, because Joi's message and context contain the submitted value (a
+ * password, for example).
+ */
 export function validate<T>(schema: Joi.ObjectSchema<T>, value: unknown, { presence = 'required' }: ValidateOptions = {}): T {
   const result = schema.validate(value, {
     convert: false,
@@ -20,7 +23,7 @@ export function validate<T>(schema: Joi.ObjectSchema<T>, value: unknown, { prese
   throw new ValidationError({ details: { errors: [{ path: first?.path.join('.') ?? '', rule: first?.type ?? 'invalid' }] } })
 }
 
-/** Text as it was sent: not trimmed, without NUL (PostgreSQL refuses it) and without lone surrogates (they collide once encoded). */
+/** Allows text as it was sent: not trimmed, without NUL (PostgreSQL rejects it) and without lone surrogates (all of them have the same encoding). */
 export function text(maxLength: number): Joi.StringSchema {
   return Joi.string().max(maxLength).custom(wellFormed)
 }
@@ -30,8 +33,8 @@ function wellFormed(value: string, helpers: Joi.CustomHelpers): string | Joi.Err
 }
 
 /**
- * A password exactly as sent: neither trimmed nor cut, and NUL is a character like any other. Lone surrogates are
- * refused, since encoded they would all be one password.
+ * Allows a password exactly as it was sent: neither trimmed nor cut, and with NUL. Lone surrogates are rejected, because all of them have the
+ * same encoding, so different passwords would be equal.
  */
 export function passwordText(): Joi.StringSchema {
   return Joi.string().custom((value: string, helpers) => (value.isWellFormed() ? value : helpers.error('string.malformed')))

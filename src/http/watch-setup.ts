@@ -9,7 +9,7 @@ interface Watched {
   readonly notices: SetupNotices
 }
 
-/** Tells the log what a request shows of a wrong set-up, and lets it pass. How we are mounted, the first request shows. */
+/** Makes a handler that logs signs of a wrong set-up and lets every request pass. The mount path is checked at the first request only. */
 export function watchSetup({ settings, prefix, notices }: Watched): RequestHandler {
   let isFirst = true
   const tell = (notice: Notice | null) => notice && notices.tell(notice)

@@ -5,8 +5,9 @@ import { holdSession } from '../step-up/fresh-session'
 import type { SessionRecord } from '../store/auth-store'
 
 /**
- * Ends all sessions of the person but one, and with them what was begun in them: changes of the address, and tickets. Returns how many ended.
- * @param session the one that asks: it goes on, and nothing ends where it has ended itself meanwhile
+ * Revokes all sessions of a person except one, and the requests that were started in them (changes of the address, and tickets). Returns how
+ * many were revoked.
+ * @param session the caller's session, which stays live; if it has ended meanwhile, nothing is revoked
  * @throws InvalidTokenError
  */
 export async function revokeOtherSessions(ctx: AuthContext, session: Pick<SessionRecord, 'id' | 'userId'>): Promise<number> {

@@ -5,20 +5,23 @@ import type { JwtAlgorithm, NamedAccessKey } from '../keys'
 import { algorithmsFor, isSamePublicKey } from '../providers/verification-key'
 
 /**
- * `settings.jwtKeys` as KeyObjects, made once at boot. Guards alone need no private key.
- * @throws ConfigurationError naming the key by its place, and the fix; never a value
+ * Reads `settings.jwtKeys` as KeyObjects, once at boot. Guards alone need no private key.
+ * @throws ConfigurationError naming the key by its position, and the fix; never a value
  */
 export function readJwtKeys(jwtKeys: readonly JwtKey[]): NamedAccessKey[] {
   const keys = jwtKeys.map(readJwtKey)
   keys.forEach(({ key }, place) => {
     const earlier = keys.slice(0, place).findIndex((other) => isSamePublicKey(other.key, key))
-    // Under two names it could have two algorithms.
+    // One key under two names could have two algorithms.
     if (earlier !== -1) throw wrong(place, `is key ${earlier + 1} under another kid; list each key once`)
   })
   return keys
 }
 
-/** The same for who signs as well as checks: the first of them does. @throws ConfigurationError as `readJwtKeys` */
+/**
+ * Reads the keys of a router, which also signs, with the first key.
+ * @throws ConfigurationError as `readJwtKeys`
+ */
 export function readSigningKeys(jwtKeys: readonly JwtKey[]): NamedAccessKey[] {
   const keys = readJwtKeys(jwtKeys)
   if (!keys[0]?.privateKey) throw wrong(0, 'signs, so it needs its privateKey; move a retired key further back')
@@ -50,17 +53,20 @@ function readPrivateKey(pem: string, place: number): KeyObject {
   try {
     return createPrivateKey({ key: pem, format: 'pem' })
   } catch {
-    // OpenSSL's message is about the value, and tells nobody what to do.
+    // OpenSSL's message describes the value, and does not say what to do.
     throw wrong(place, `has a privateKey that is not an unencrypted private key in PEM; ${lineBreaks}`)
   }
 }
 
-/** Out of a private key or a certificate Node would make one too: a private key that lies where none is needed is found here. */
+/**
+ * Reads a public key, and rejects every other PEM. From a private key or a certificate Node would also make a public key, but a private key
+ * must not be here.
+ */
 function readPublicKey(pem: string, place: number): KeyObject {
   try {
     if (/^\s*-----BEGIN (RSA )?PUBLIC KEY-----/.test(pem)) return createPublicKey({ key: pem, format: 'pem' })
   } catch {
-    // One sentence for all of it.
+    // The error below covers this case too.
   }
   throw wrong(place, `has a publicKey that is not a public key in PEM (-----BEGIN PUBLIC KEY-----; openssl pkey -pubout); ${lineBreaks}`)
 }

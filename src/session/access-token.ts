@@ -7,48 +7,48 @@ import type { UserRecord } from '../store/auth-store'
 import { readSigned, signClaims, type VerifyingKey } from './signature'
 import { newProfileClaims, type ProfileClaims, readProfileClaims, type TokenProfile, tokenProfileOf } from './token-profile'
 
-/** Our own claims of an access token. Those of RFC 9068 are there with `accessTokenIssuer`, and yours with `accessTokenClaims`. */
+/** Our own claims of an access token. With `accessTokenIssuer` it also has those of RFC 9068, and with `accessTokenClaims` those of the host. */
 export interface AccessTokenClaims extends Partial<ProfileClaims> {
-  /** The methods that ran for this session (RFC 8176 style). */
+  /** The methods that this session used (in the style of RFC 8176). */
   readonly amr: readonly AuthMethod[]
   /**
-   * When the person last showed a credential, in seconds since 1970; 0: never in a way that counts. A refresh does not move it. Absent
-   * with `accessTokenSessionClaims: false`.
+   * When the person last showed a credential, in seconds since 1970. 0: unknown, or only a credential that is too new to count. A refresh
+   * does not change it. Absent with `accessTokenSessionClaims: false`.
    */
   readonly auth_time?: number
   readonly email: string
   /** Seconds since 1970 (RFC 7519 section 2, NumericDate). */
   readonly exp: number
   readonly iat: number
-  /** The same as `sid`, in delivery `session`; absent in the others. */
+  /** In delivery `session`: the same as `sid`. Otherwise absent. */
   readonly sessionId?: string
-  /** The session's id; absent where the store keeps no sessions, and with `accessTokenSessionClaims: false`. */
+  /** The session's id. Absent if the store keeps no sessions, and with `accessTokenSessionClaims: false`. */
   readonly sid?: string
   /** The user's id. */
   readonly sub: string
   readonly typ: 'access'
 }
 
-/** Which key a token says it is under; nothing of it is believed before that key's own algorithm has checked the signature. */
+/** The header of a token. It names a key, but nothing in the token is trusted before that key has verified the signature. */
 export type AccessTokenHeader = Readonly<({ alg: 'HS256'; kid: null } | { alg: JwtAlgorithm; kid: string }) & { typ: 'JWT' | 'at+jwt' }>
 
 const maxLength = 4096
-// The headers we sign under with the secret. Comparing them whole refuses every other one at once.
+// The headers of tokens that we sign with the secret. Comparing the whole text rejects every other header at once.
 const secretHeaders = (['JWT', 'at+jwt'] as const).map((typ) => ({
   encoded: `${Buffer.from(JSON.stringify({ alg: 'HS256', typ })).toString('base64url')}.`,
   header: { alg: 'HS256', kid: null, typ } satisfies AccessTokenHeader,
 }))
 
-/** What an access token says beside the user. */
+/** The claims of an access token that are not about the user. */
 interface TokenSession {
   readonly amr: readonly AuthMethod[]
   /** Null: the store keeps no sessions. */
   readonly sessionId: string | null
-  /** When the person last showed a credential; null: never in a way that counts. */
+  /** When the person last showed a credential. Null: unknown, or only a credential that is too new to count. */
   readonly authenticatedAt: Date | null
-  /** The instant that is stored as the start of the session, or of its refresh; it becomes `iat`. */
+  /** The stored start of the session, or of its refresh. It becomes `iat`. */
   readonly at: Date
-  /** The host's own. */
+  /** The host's own claims. */
   readonly claims: HostClaims
 }
 
@@ -76,12 +76,12 @@ export function signAccessToken(
   return signClaims(key, claims, profile ? 'at+jwt' : 'JWT')
 }
 
-/** `auth_time` of a session: seconds since 1970, 0 for never. */
+/** Returns `auth_time` of a session: seconds since 1970, 0 for never. */
 export function authTimeOf(authenticatedAt: Date | null): number {
   return authenticatedAt === null ? 0 : Math.floor(authenticatedAt.getTime() / 1000)
 }
 
-/** The instant that `auth_time` says; null for 0. */
+/** Returns the time of an `auth_time`; null for 0. */
 export function instantOfAuthTime(seconds: number): Date | null {
   return seconds === 0 ? null : new Date(seconds * 1000)
 }
@@ -92,7 +92,7 @@ function signingKey({ accessKeys: [first] }: Pick<AuthContext, 'accessKeys'>) {
 }
 
 /**
- * The claims of a token of ours, from its signature alone: no database.
+ * Returns the claims of an access token, verified by its signature and without the database.
  * @throws InvalidTokenError (signature, shape, key), TokenExpiredError, UnauthorizedError (a token of another kind)
  */
 export function verifyAccessToken(ctx: Pick<AuthContext, 'accessKeys' | 'now' | 'settings'>, token: string): AccessTokenClaims {
@@ -103,8 +103,8 @@ export function verifyAccessToken(ctx: Pick<AuthContext, 'accessKeys' | 'now' | 
 }
 
 /**
- * Shape and header of a compact JWS (RFC 7515 section 7.1). The header is exactly alg, typ and, unless it is under the
- * secret, kid: `crit`, `jku`, `jwk`, `x5c`, `b64` and whatever else is refused before a key is looked for (RFC 8725 section 3.10).
+ * Returns the header of a compact JWS (RFC 7515 section 7.1). It must have exactly alg, typ and kid; with the secret no kid. Any other
+ * member, such as `crit`, `jku`, `jwk`, `x5c` or `b64`, is rejected before a key is chosen (RFC 8725 section 3.10).
  * @throws InvalidTokenError
  */
 export function readTokenHeader(token: string): AccessTokenHeader {
@@ -120,7 +120,7 @@ interface ReadHeader {
   readonly header: AccessTokenHeader
 }
 
-// All tokens of a key begin alike: what the last one said is not parsed again.
+// All tokens of one key have the same header, so the last parsed header is kept.
 let latest: ReadHeader | null = null
 
 function readHeader(encoded: string): ReadHeader {
@@ -134,9 +134,9 @@ function readHeader(encoded: string): ReadHeader {
 function parseHeader(encoded: string): Record<string, unknown> {
   try {
     const header: unknown = JSON.parse(Buffer.from(encoded, 'base64url').toString('utf8'))
-    if (typeof header === 'object' && header !== null) return header as Record<string, unknown> // a list has no three such members
+    if (typeof header === 'object' && header !== null) return header as Record<string, unknown> // a list does not have exactly these three members
   } catch {
-    // No JSON: one refusal for every header that is not ours.
+    // Not JSON: the same error as for every other wrong header.
   }
   throw new InvalidTokenError()
 }
@@ -145,13 +145,16 @@ function isJwtAlgorithm(alg: unknown): alg is JwtAlgorithm {
   return alg === 'ES256' || alg === 'RS256' || alg === 'PS256'
 }
 
-/** By `kid`; the header's algorithm must be the key's, and never chooses it. */
+/** Finds the key by `kid`. The header's algorithm must be the key's; it never chooses the algorithm. */
 export function findAccessKey(keys: readonly AccessKey[], { kid, alg }: Pick<AccessTokenHeader, 'kid' | 'alg'>): AccessKey | null {
   const key = keys.find((candidate) => candidate.kid === kid)
   return key?.algorithm === alg ? key : null
 }
 
-/** @throws InvalidTokenError, TokenExpiredError, UnauthorizedError as `verifyAccessToken` */
+/**
+ * Verifies a token under a key and returns its claims.
+ * @throws InvalidTokenError, TokenExpiredError, UnauthorizedError as `verifyAccessToken`
+ */
 export function verifyUnder(
   key: VerifyingKey,
   { token, header }: { token: string; header: AccessTokenHeader },
@@ -162,21 +165,21 @@ export function verifyUnder(
   return claims
 }
 
-/** Leeway 0: a token is expired from its `exp` on. An instant that is none expires everything. */
+/** Rejects a token from its `exp` on, without leeway. An invalid `now` rejects every token. */
 export function refuseExpired({ exp }: AccessTokenClaims, now: Date): void {
   if (!(now.getTime() < exp * 1000)) throw new TokenExpiredError()
 }
 
 /**
- * The payload is null where the key did not sign the token. Our claims are copied by name, those of the host without reserved names, because
- * a claim called `__proto__` must go nowhere. They are frozen, because many requests share them.
+ * Validates the payload and returns its claims. A payload is null if the key did not sign the token. Our claims are copied by name, and those
+ * of the host without reserved names, so that a claim `__proto__` has no effect. They are frozen, because many requests share them.
  */
 function readClaims(payload: unknown, header: AccessTokenHeader, profile: TokenProfile | null): AccessTokenClaims {
   if (typeof payload !== 'object' || payload === null || Array.isArray(payload)) throw new InvalidTokenError({ reason: 'signature' })
   const profileClaims = readProfileClaims(profile, header.typ, payload as Record<string, unknown>)
   const { amr, auth_time: authTime, email, exp, iat, nbf, sid, sub, typ } = payload as Record<string, unknown>
   if (typ !== 'access') throw new UnauthorizedError({ reason: 'no_access_token' })
-  if (nbf !== undefined) throw new InvalidTokenError() // one more time to obey, and no token of ours has it
+  if (nbf !== undefined) throw new InvalidTokenError() // our tokens never have it, so it is not supported
   if (typeof sub !== 'string' || sub.length < 1 || sub.length > 64) throw new InvalidTokenError()
   if (sid !== undefined && (typeof sid !== 'string' || sid.length < 1 || sid.length > 64)) throw new InvalidTokenError()
   if (authTime !== undefined && !isSeconds(authTime)) throw new InvalidTokenError()

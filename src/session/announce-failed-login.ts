@@ -1,13 +1,13 @@
 import type { AuthContext } from '../context'
 import { eventDigest } from '../events'
 
-/** What is known of a login that failed; filled in while the login runs, so that it is known wherever the login ends. */
+/** What is known of a failed login. It is filled in while the login runs, because the login can fail at any step. */
 export interface LoginAttempt {
-  /** The account, as soon as one is found. */
+  /** The account, once it is found. */
   userId: string | null
-  /** The email address that was typed, or that the provider named. */
+  /** The email address that the person typed, or that the provider returned. */
   email: string | null
-  /** `clientKey(req.ip)`; null: called without HTTP. */
+  /** `clientKey(req.ip)`. Null: called without HTTP. */
   readonly client: string | null
 }
 
@@ -15,7 +15,7 @@ export function newLoginAttempt(client: string | null, email: string | null = nu
   return { userId: null, email, client }
 }
 
-/** Tells observers of a login that opened no session. `reason` is the code of the refusal. */
+/** Emits `login.failed`. `reason` is the code of the error. */
 export function announceFailedLogin(
   ctx: AuthContext,
   { userId, email, client }: LoginAttempt,

@@ -1,7 +1,7 @@
 import type { AuthContext } from '../context'
 import type { LoginChallenge, OpenedSession } from './finish-login'
 
-/** Tells observers how a login ended, once its unit has committed. */
+/** Emits the result of a login. Call it after the transaction has committed. */
 export function announceLogin(ctx: AuthContext, result: OpenedSession | LoginChallenge, about: { provider?: string } = {}): void {
   const { userId, amr } = result
   if (result.kind === 'challenge') {

@@ -2,24 +2,24 @@ import type { Request, Response } from 'express'
 import type { AuthContext } from '../context'
 import { clearProofCookie, readProofCookie, setProofCookie } from './proof-cookies'
 
-/** A login that waits for its second factor, and where it leads. */
+/** A login that waits for its second factor, and its destination. */
 export interface KeptChallenge {
   readonly mfaToken: string
-  /** Checked. */
+  /** The validated destination. Null: use `landing`. */
   readonly returnTo: string | null
-  /** Where it leads without `returnTo`. Default: to the account. */
+  /** The destination without `returnTo`. Default: the account page. */
   readonly landing?: string
 }
 
 const name = 'mfa_challenge'
 
-/** In a cookie, because an address stands in logs and in the history. */
+/** Stores the challenge in a cookie, because a challenge in a URL would be kept in logs and in the history. */
 export function keepChallenge(ctx: AuthContext, res: Response, challenge: KeptChallenge): void {
   setProofCookie(ctx, res, name, JSON.stringify(challenge), ctx.settings.mfaTokenTtlSeconds)
 }
 
 export function readChallengeCookie(ctx: AuthContext, req: Request): KeptChallenge | null {
-  return JSON.parse(readProofCookie(ctx, req, name) ?? 'null') as KeptChallenge | null // under our MAC: what `keepChallenge` wrote
+  return JSON.parse(readProofCookie(ctx, req, name) ?? 'null') as KeptChallenge | null // signed by us, so it is what `keepChallenge` wrote
 }
 
 export function clearChallenge(ctx: AuthContext, res: Response): void {

@@ -9,10 +9,10 @@ import type { Destination } from './destination'
 import type { Login } from './finish-login'
 import { epochSeconds, readPrivateToken, signPrivateToken } from './private-token'
 
-/** A first step that was taken: who, how, and what the account was like then. */
+/** A completed first step of a login: the account, the methods, and a digest of the account at that time. */
 export interface Challenge extends Login {
   readonly userId: string
-  /** Its one success is decided by this hash, unique among the user's tokens. */
+  /** The hash of the challenge's id. It is unique among the user's tokens, so that a challenge succeeds only once. */
   readonly idHash: string
   readonly digest: string
   readonly expiresAt: Date
@@ -38,7 +38,10 @@ export function signChallenge(ctx: AuthContext, user: UserRecord, login: Login):
   })
 }
 
-/** @throws MfaTokenInvalidError for whatever is not a living challenge of ours */
+/**
+ * Reads a challenge.
+ * @throws MfaTokenInvalidError unless it is a valid challenge of ours that has not expired
+ */
 export function readChallenge(ctx: AuthContext, token: string): Challenge {
   const claims = readPrivateToken(ctx.keys.mfa, token, { typ: 'mfa', at: ctx.now() })
   if (!claims) throw new MfaTokenInvalidError()
@@ -58,16 +61,19 @@ export function readChallenge(ctx: AuthContext, token: string): Challenge {
   }
 }
 
-/** Where a login leads whose challenge may be over. Null: nowhere in particular, or the token is not ours. */
+/** Returns the destination of a challenge that may have expired. Null: it has none, or the token is not ours. */
 export function destinationOfChallenge(ctx: AuthContext, token: string): Destination | null {
   const claims = readPrivateToken(ctx.keys.mfa, token, { typ: 'mfa', at: longAgo })
   return (claims?.['dst'] ?? null) as Destination | null // as `signChallenge` wrote it
 }
 
-/** Every challenge is alive then. Not 0, which jsonwebtoken takes for now. */
+/** A time at which no challenge has expired. It is not 0, because jsonwebtoken reads 0 as the current time. */
 const longAgo = new Date(1_000)
 
-/** Uses a challenge up. Born used: the unique hash is what lets one of any number of racers through. @throws DuplicateRecordError */
+/**
+ * Marks a challenge as used. It inserts a row that is already used; the unique hash lets only one of several parallel requests succeed.
+ * @throws DuplicateRecordError when the challenge was used before
+ */
 export async function spendChallenge(
   ctx: AuthContext,
   { userId, idHash, expiresAt }: Pick<Challenge, 'userId' | 'idHash' | 'expiresAt'>,
@@ -84,7 +90,7 @@ export async function spendChallenge(
   })
 }
 
-/** True while nothing that lets people in has changed since the first step. */
+/** Returns true if the account's credentials have not changed since the first step. */
 export function isStillMeant(ctx: AuthContext, { digest }: Challenge, user: UserRecord | null): user is UserRecord {
   return user?.isActive === true && user.totpEnabledAt !== null && isAccountDigest(ctx.keys.mfa, user, digest)
 }

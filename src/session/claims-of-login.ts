@@ -10,8 +10,9 @@ import { asStored, finishLogin, type Login, type LoginChallenge, type OpenedSess
 import { needsSecondFactor } from './needs-second-factor'
 
 /**
- * Asks the host for its claims before the transaction of a login, so that a failure uses nothing up. Returns the login with them; as it is
- * where nothing signs an access token: without `accessTokenClaims`, for a server-side session, and before a second factor.
+ * Asks the host for its claims before the transaction of a login, so that a failure uses no token or code up. Returns the login with the
+ * claims. It returns the login unchanged if no access token will be signed: without `accessTokenClaims`, for a server-side session, and
+ * before a second factor.
  * @throws ServiceUnavailableError
  */
 export async function withClaims(ctx: AuthContext, user: UserRecord, login: Login, open: OpenSession<OpenedSession>): Promise<Login> {
@@ -22,7 +23,7 @@ function needsClaims(ctx: AuthContext, user: UserRecord, login: Login, open: Ope
   return ctx.accessTokenClaims !== null && open.takesClaims === true && !login.claims && !needsSecondFactor(ctx, user, login)
 }
 
-/** A session that goes on with a new access token. */
+/** A session that continues with a new access token. */
 interface GoingOn {
   readonly userId: string
   /** Null: the store keeps no sessions. */
@@ -31,36 +32,36 @@ interface GoingOn {
 }
 
 /**
- * Asks the host for the claims of a session that goes on, before its transaction. Reads the user's row, unless there is nothing to ask.
+ * Asks the host for the claims of a session that continues, before its transaction. It reads the user's row only if there is a hook to call.
  * @throws ServiceUnavailableError
  */
 export async function claimsToGoOn(ctx: AuthContext, { userId, session, amr }: GoingOn): Promise<HostClaims> {
   if (!ctx.accessTokenClaims || session?.kind === 'session') return noClaims
   const user = await ctx.store.users.find(userId)
-  return user ? askForClaims(ctx, toPublicUser(user), amr) : noClaims // the transaction refuses an account that is gone
+  return user ? askForClaims(ctx, toPublicUser(user), amr) : noClaims // the transaction rejects a deleted account
 }
 
 /**
- * The claims to sign. Never without those of the host: they may be what a resource tells people apart by.
- * @throws ServiceUnavailableError where the host was not asked, because the account got rid of its second factor in this very moment
+ * Returns the claims to sign. It never leaves out those of the host, because resources may use them to decide what a person may do.
+ * @throws ServiceUnavailableError when the host was not asked, because the account lost its second factor at this moment
  */
 export function claimsToSign({ accessTokenClaims }: AuthContext, { claims }: Login): HostClaims {
   if (accessTokenClaims && !claims) throw new ServiceUnavailableError({ cause: new Error('The claims of this login were not asked for.') })
   return claims ?? noClaims
 }
 
-/** A login whose session begins after the transaction that made, activated or reset the account. */
+/** A login whose session starts after the transaction that created, activated or reset the account. */
 export interface PostponedLogin {
   readonly kind: 'postponed'
   readonly userId: string
-  /** As the transaction left it. */
+  /** The row as the transaction left it. */
   readonly user: UserRecord
   readonly login: Login
 }
 
 /**
- * `finishLogin` for transactions that make, activate or reset an account. The host is asked about the account as they leave it, and not
- * inside them, so a login that needs claims and has none is postponed: `openPostponed` ends it.
+ * Like `finishLogin`, for transactions that create, activate or reset an account. The host is asked for claims after such a transaction,
+ * about the new row. So a login that still needs claims is postponed, and `openPostponed` finishes it.
  */
 export async function finishOrPostpone<Session extends OpenedSession>(
   ctx: AuthContext,
@@ -73,9 +74,9 @@ export async function finishOrPostpone<Session extends OpenedSession>(
 }
 
 /**
- * Opens the session of a postponed login, in a transaction of its own; returns every other result as it is. Call it after the transaction
- * and after what it changed was announced: where the host's function fails, the account stays, and the person signs in again.
- * @throws ServiceUnavailableError; UnauthorizedError where the account changed meanwhile
+ * Opens the session of a postponed login, in a transaction of its own. Returns every other result as it is. Call it after the transaction,
+ * and after its changes were announced: if the host's function fails, the account stays, and the person logs in again.
+ * @throws ServiceUnavailableError; UnauthorizedError when the account has changed meanwhile
  */
 export async function openPostponed<Session extends OpenedSession>(
   ctx: AuthContext,

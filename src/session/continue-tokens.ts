@@ -10,13 +10,13 @@ import type { KeptTokens } from './keep-session'
 import { refresh } from './refresh'
 
 /**
- * Gives a living session a new access token on the way to a page. It neither uses the refresh token up nor ends anything, so two tabs that
- * open at once both get one. It counts as use of the session, at most once a minute; then the result has the same refresh token with its
- * new end, for the cookie to live as long.
+ * Gives a live session a new access token on the way to a page. It neither uses the refresh token up nor revokes anything, so two tabs that
+ * open at once both get a token. It counts as a use of the session, at most once a minute. Then the result has the same refresh token with
+ * its later end, so that the cookie lasts as long.
  *
- * The access token says what the account allowed before the host was asked for its claims: `iat` is that instant.
- * @returns null where the token names no living session of an active account
- * @throws ServiceUnavailableError where the host's claims cannot be had
+ * The access token shows what the account was before the host was asked for its claims, so `iat` is that time.
+ * @returns null when the token names no live session of an active account
+ * @throws ServiceUnavailableError when the host's claims are not available
  */
 export async function continueTokens(ctx: AuthContext, presented: string): Promise<KeptTokens | null> {
   const { sessions } = ctx.store
@@ -27,7 +27,8 @@ export async function continueTokens(ctx: AuthContext, presented: string): Promi
   if (!found) return null
   const amr = amrFromText(found.session.amr)
   const claims = await askForClaims(ctx, toPublicUser(found.user), amr)
-  // After the host was asked, which takes time: a refresh meanwhile has given the browser another token, and the old one is not sent again.
+  // This runs after the host was asked, which takes time. If a refresh gave the browser another token meanwhile, the old one is not sent
+  // again.
   const live = await slideTokens(lookUp, found)
   if (!live) return null
   const { session, user, hasSlid } = live
@@ -42,7 +43,7 @@ export async function continueTokens(ctx: AuthContext, presented: string): Promi
   }
 }
 
-/** Where the store keeps no sessions, a refresh uses nothing up either. */
+/** Refreshes a session that the store does not keep, which uses no token up either. */
 async function refreshStateless(ctx: AuthContext, presented: string): Promise<KeptTokens | null> {
   try {
     return await refresh(ctx, presented)

@@ -8,11 +8,11 @@ const name = 'csrf_binding'
 export const csrfBindingNames: readonly string[] = [name, `__Host-${name}`]
 const maxAgeSeconds = 30 * 86_400
 
-/** Names the browser that a token of `csrfToken()` was made for. */
+/** Identifies the browser that a token of `csrfToken()` was made for. */
 export interface CsrfBinding {
-  /** Returns what a token made for this browser is bound to; sets the cookie where there is none. */
+  /** Returns the value that tokens for this browser are bound to. Sets the cookie if there is none. */
   ensure(req: Request, res: Response): string
-  /** Returns what this request proves, by either form of the cookie: the guard is not told whether cookies are Secure. */
+  /** Returns the values of this request's cookies, in both forms, because the guard does not know whether cookies are Secure. */
   read(req: Request): readonly string[]
 }
 
@@ -30,7 +30,7 @@ export function csrfBinding(keys: KeyList, cookieSecure: boolean): CsrfBinding {
   }
 }
 
-/** For a login: invalidates CSRF tokens from before it, also ones that an attacker planted. `csrfToken()` sets a new cookie. */
+/** Clears the cookie at a login. This invalidates earlier CSRF tokens, also one that an attacker planted. `csrfToken()` sets a new cookie. */
 export function forgetCsrfBinding(res: Response): void {
   for (const cookieSecure of [true, false]) {
     const { fullName, scope } = placeOf(formOf(cookieSecure), name)
@@ -45,7 +45,7 @@ function contextOf(keys: KeyList, cookieSecure: boolean): Form {
   return { ...formOf(cookieSecure), keys: { 'proof-cookie': keys }, now: () => new Date() }
 }
 
-/** The pages of the host are behind it, so its path is `/` in both forms. */
+/** Returns the settings of the cookie. The guard protects the host's pages, so the path is `/` in both forms. */
 function formOf(cookieSecure: boolean) {
   return { settings: { cookieSecure, cookieDomain: null }, prefix: '/' }
 }
@@ -55,7 +55,10 @@ function bindingIn(form: Form, req: Request): string | null {
   return value === null ? null : textOf(form, value)
 }
 
-/** A token for the `__Host-` cookie is none for the plain one, which another subdomain can set. */
+/**
+ * Returns the text that a token is bound to. It contains the form, because another subdomain can set the plain cookie, but not the `__Host-`
+ * one.
+ */
 function textOf({ settings }: Form, value: string): string {
   return JSON.stringify([settings.cookieSecure, value])
 }

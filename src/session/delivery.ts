@@ -23,11 +23,11 @@ const loginFields = shape('Login', {
 
 const sessionFields = shape('SessionLogin', { user_id: string, expires_at: instant })
 
-/** Only with a challenge, and only where passkeys are on. */
+/** A field of challenges, if passkeys are on. */
 const stepMethods = { mfa_methods: { type: 'array', items: { enum: ['otp', 'passkey'] } } }
 /**
- * `password_required` is there, and true, only where the first proof of the address removed the password; `return_to` where the login began
- * with one, and this answer opens the session.
+ * `password_required` is present, and true, only if the first verification of the address removed the password. `return_to` is present if the
+ * login started with one and this response opens the session.
  */
 const optionalFields = (settings: Settings) => ({
   ...(hasPasswords(settings) && { password_required: { const: true } }),
@@ -46,7 +46,7 @@ function withFields(schema: JsonSchema, fields: object): JsonSchema {
   return { ...schema, properties: { ...(schema['properties'] as object), ...fields } }
 }
 
-/** What a line that ends in `sendLogin` answers. */
+/** Describes the response of a route that ends in `sendLogin`. */
 export function loginAnswer({ settings }: Pick<AuthContext, 'settings'>, delivery: Delivery): Answer {
   const session = {
     bearer: 'The session’s two tokens',
@@ -64,22 +64,22 @@ export function loginAnswer({ settings }: Pick<AuthContext, 'settings'>, deliver
   }
 }
 
-/** How a login's answer travels: tokens in the body, in cookies with null body fields, or in both; or a session in its cookie. */
+/** How a login's response transports tokens: in the body, in cookies with null in the body, or in both. Or it sends a session, in its cookie. */
 export type Delivery = Settings['tokenDelivery']
 
-/** Whether some answer of this delivery sets cookies with tokens. */
+/** Returns true if responses of this delivery can set cookies with tokens. */
 export function setsTokenCookies(delivery: Delivery): boolean {
   return delivery === 'cookie' || delivery === 'both'
 }
 
-/** The answer of every login-shaped route. A challenge is always the body's, and sets no cookie. */
+/** Sends the result of a login. A challenge is always in the body, and sets no cookie. */
 export function sendLogin(ctx: AuthContext, res: Response, result: AnyLoginResult, delivery: Delivery): void {
   if (delivery !== 'bearer') setLoginCookies(ctx, res, result)
   noteOutcome(res, result)
   sendJson(res, 200, loginBody(result, delivery))
 }
 
-/** What a line that ends in `sendSessionLogin` answers. */
+/** Describes the response of a route that ends in `sendSessionLogin`. */
 export function sessionLoginAnswer({ settings }: Pick<AuthContext, 'settings'>): Answer {
   return {
     status: 200,
@@ -88,7 +88,7 @@ export function sessionLoginAnswer({ settings }: Pick<AuthContext, 'settings'>):
   }
 }
 
-/** The answer of the routes below `/session`, whatever the delivery. */
+/** Sends the result of a login below `/session`, whatever the delivery is. */
 export function sendSessionLogin(ctx: AuthContext, res: Response, result: SessionLoginResult): void {
   setLoginCookies(ctx, res, result)
   const { userId: user_id } = result
@@ -99,10 +99,7 @@ export function sendSessionLogin(ctx: AuthContext, res: Response, result: Sessio
   sendJson(res, 200, body)
 }
 
-/**
- * The answer of a session that goes on, and with it the CSRF tokens of its pages. `refresh_token` is null where the refresh token did not
- * move; its cookie then stays as it is.
- */
+/** Sends the new tokens of a session that continues. `refresh_token` is null if the refresh token did not change; then its cookie stays too. */
 export function sendRefreshed(ctx: AuthContext, res: Response, pair: TokenPair | KeptTokens, delivery: Delivery): void {
   if (delivery !== 'bearer') setTokenCookies(ctx, res, pair)
   sendJson(res, 200, loginBody(pair, delivery))
@@ -115,7 +112,7 @@ export function setLoginCookies(ctx: AuthContext, res: Response, result: AnyLogi
   else setTokenCookies(ctx, res, result)
 }
 
-/** Without a new refresh token its cookie stays as it is. */
+/** Sets the cookies of tokens. Without a new refresh token its cookie stays as it is. */
 export function setTokenCookies(ctx: AuthContext, res: Response, result: TokenPair | KeptTokens): void {
   const { settings } = ctx
   const { accessToken, refreshToken, refreshTokenExpiresAt, isPersistent = true } = result
@@ -138,7 +135,7 @@ export function readRefreshCookie(ctx: AuthContext, req: Request): string | null
   return readCookie(ctx, req, ctx.settings.refreshCookieName)
 }
 
-/** The value of a server-side session is in no body: its cookie alone has it. */
+/** Returns the body of a login's response. It never contains the token of a server-side session, which is only in the cookie. */
 export function loginBody(result: AnyLoginResult | KeptTokens, delivery: Delivery): object {
   const { userId: user_id } = result
   if (result.kind === 'challenge') {
@@ -153,7 +150,7 @@ export function loginBody(result: AnyLoginResult | KeptTokens, delivery: Deliver
   return { user_id, access_token: accessToken, refresh_token: refreshToken, mfa_required: false, mfa_token: null, ...told }
 }
 
-/** For a script that finishes the login itself, and sends the browser on. Nothing is ever added to it. */
+/** Returns `return_to`, for a script that finishes the login itself and then redirects the browser. No secret is ever added to it. */
 export function returnToOf({ returnTo }: { returnTo?: string }): { return_to?: string } {
   return returnTo === undefined ? {} : { return_to: locationOf(returnTo) }
 }
@@ -162,8 +159,8 @@ function accessScope(settings: Settings) {
   return { path: '/', sameSite: settings.cookieSamesite }
 }
 
-/** The browser sends the refresh token only where it is spent: below the mount, or below its cookie twins. */
+/** Returns the scope of the refresh cookie. The browser sends it only where it is used: below the mount, or below the cookie routes. */
 function refreshScope({ settings, prefix }: AuthContext) {
-  const isBelowTwins = settings.tokenDelivery === 'both' && !settings.pagesEnabled // a page is below no twin
+  const isBelowTwins = settings.tokenDelivery === 'both' && !settings.pagesEnabled // pages are not below the cookie routes
   return { path: isBelowTwins ? `${prefix}/cookie` : prefix, sameSite: settings.cookieSamesite }
 }

@@ -1,11 +1,14 @@
 import type { Settings } from '../config/every-setting'
 import { locationOf } from '../http/return-to'
 
-/** Where a login that begins in a browser leads, instead of `oauthSuccessRedirect`. Checked at the start, and kept under a MAC since. */
+/**
+ * The destination of a login that starts in a browser, instead of `oauthSuccessRedirect`. It is validated at the start, and then kept under a
+ * MAC.
+ */
 export type Destination = PageDestination | AppDestination
 
 export interface PageDestination {
-  /** As `readReturnTo` returned it. */
+  /** The result of `readReturnTo`. */
   readonly returnTo: string
 }
 
@@ -13,7 +16,7 @@ export interface PageDestination {
 export interface AppDestination {
   /** One of `appRedirects`. */
   readonly redirectTo: string
-  /** Of the app's secret, S256 (RFC 7636 section 4.2). Null: no login begins here, but a link or a reauthentication. */
+  /** S256 of the app's secret (RFC 7636 section 4.2). Null: this is not a login, but a link or a reauthentication. */
   readonly codeChallenge: string | null
 }
 
@@ -21,7 +24,7 @@ export function isApp(destination: Destination | null): destination is AppDestin
   return destination !== null && 'redirectTo' in destination
 }
 
-/** Returns the `Location` after a success, for an app without its code. Null: the answer is JSON. */
+/** Returns the `Location` after a success, for an app without its code. Null: the response is JSON. */
 export function successTarget({ oauthSuccessRedirect }: Settings, destination: Destination | null): string | null {
   if (destination === null) return oauthSuccessRedirect
   return isApp(destination) ? destination.redirectTo : locationOf(destination.returnTo)

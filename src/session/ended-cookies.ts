@@ -9,8 +9,8 @@ import { clearSessionCookie, readSessionCookie } from './session-cookie'
 import { readSessionToken } from './session-token'
 
 /**
- * Clears the cookies that a request brought of sessions that have ended: a browser should not go on sending what opens nothing. Call it
- * after an operation that may have ended them, and before the answer sets cookies of its own.
+ * Clears the request's cookies of sessions that have ended, so that the browser does not send them again. Call it after an operation that may
+ * have ended sessions, and before the response sets its own cookies.
  */
 export async function clearEndedCookies(ctx: AuthContext, req: Request, res: Response): Promise<void> {
   const { sessions } = ctx.store
@@ -26,7 +26,7 @@ interface NamedSession {
   readonly clear: (ctx: AuthContext, res: Response) => void
 }
 
-/** What the cookies say of themselves, under their MAC or signature; also of a session that has ended. */
+/** Returns the sessions that the cookies name, verified by their MAC or signature. A session may have ended. */
 function namedByCookies(ctx: AuthContext, req: Request): NamedSession[] {
   const ofTokens = setsTokenCookies(ctx.settings.tokenDelivery) ? (idOfAccessCookie(ctx, req) ?? idOfRefreshCookie(ctx, req)) : null
   const cookie = readSessionCookie(ctx, req)

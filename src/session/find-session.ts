@@ -7,22 +7,22 @@ import type { SessionKind, SessionRecord, SessionStore, SessionWithUser } from '
 import { after, earlier } from './instants'
 import { hasTokenShape, isOldSessionToken, readSessionToken } from './session-token'
 
-/** What of a session its owner may see: neither its token nor the token's hash. */
+/** The part of a session that its owner may see. It contains neither the token nor the token's hash. */
 export interface PublicSession {
-  /** Names the session in a list; opens nothing. */
+  /** Identifies the session in a list. It is not a credential. */
   readonly id: string
   readonly userId: string
-  /** `tokens`: an access token and a refresh token. `session`: behind a session cookie. */
+  /** `tokens`: an access token and a refresh token. `session`: a session cookie. */
   readonly kind: SessionKind
-  /** The methods of the login it began with. */
+  /** The methods of the login that started the session. */
   readonly amr: readonly AuthMethod[]
   readonly createdAt: Date
-  /** Written at most once a minute. */
+  /** Updated at most once a minute. */
   readonly lastSeenAt: Date
   readonly expiresAt: Date
   readonly ip: string | null
   readonly userAgent: string | null
-  /** The registration key of the provider that the person signed in with; null: none. */
+  /** The registration key of the provider that the person signed in with. Null: none. */
   readonly provider: string | null
 }
 
@@ -33,14 +33,14 @@ export function toPublicSession(session: SessionRecord): PublicSession {
 }
 
 export interface LiveSession extends SessionWithUser {
-  /** It was moved on just now: the cookie is sent again, so that the browser keeps it as long. */
+  /** True: the session was just extended. The cookie is sent again, so that the browser keeps it until the new end. */
   readonly hasSlid: boolean
 }
 
-/** What a look-up by cookie needs. */
+/** The part of the context that finds a session by its cookie. */
 export interface SessionLookUp {
   readonly sessions: SessionStore
-  /** Null: guards without the secret, which cannot tell junk from a token and ask the database. */
+  /** Null: guards without the secret. They cannot recognize a random value, so they query the database for it. */
   readonly sessionTokenKeys: KeyList | null
 }
 
@@ -50,28 +50,28 @@ type TokensContext = LiveContext & { readonly settings: Pick<AuthContext['settin
 const slideAfterSeconds = 60
 
 /**
- * Returns the session behind a cookie's value and its user, by one query. Moves the session on when a minute has passed since it was. Null:
- * unknown, expired or ended, or its account is gone or inactive.
+ * Returns the session of a cookie's value, with its user, by one query. Extends the session, at most once a minute. Null: unknown, expired or
+ * revoked, or the account is deleted or inactive.
  */
 export async function findLiveSession(ctx: SessionContext, token: string): Promise<LiveSession | null> {
   const found = await findAliveSession(ctx, token)
   return found?.user.isActive ? found : null
 }
 
-/** The same, also when the account is inactive; such a session is not moved on. */
+/** Like `findLiveSession`, but also finds the session of an inactive account. It does not extend such a session. */
 export async function findAliveSession(ctx: SessionContext, token: string): Promise<LiveSession | null> {
   const found = await findByToken(ctx, 'session', token)
   const live = found && isAlive(found.session, ctx.now()) ? await moveOn(ctx, found, ctx.settings.sessionTtlSeconds) : null
   return live?.session.tokenHash === found?.session.tokenHash ? live : null
 }
 
-/** The living session of a refresh token and its active user. It is neither used up nor moved on. */
+/** Returns the live session of a refresh token and its active user. It neither uses the token up nor extends the session. */
 export async function findLiveTokens(ctx: LiveContext, token: string): Promise<SessionWithUser | null> {
   const found = await findByRefreshToken(ctx, token)
   return found?.user.isActive && isAlive(found.session, ctx.now()) ? found : null
 }
 
-/** Moves on what `findLiveTokens` found, where a minute has passed. Null: it has ended since. */
+/** Extends a session that `findLiveTokens` found, at most once a minute. Null: the session has ended meanwhile. */
 export async function slideTokens(ctx: TokensContext, found: SessionWithUser): Promise<LiveSession | null> {
   const live = await moveOn(ctx, found, ctx.settings.refreshTokenTtlSeconds)
   return live?.user.isActive ? live : null
@@ -79,21 +79,24 @@ export async function slideTokens(ctx: TokensContext, found: SessionWithUser): P
 
 type LiveContext = SessionLookUp & Pick<AuthContext, 'now'>
 
-/** @param idleSeconds from one use to the end */
+/**
+ * Extends a session at most once a minute, if its user is active. Null: the session has ended meanwhile.
+ * @param idleSeconds how long the session lasts after its last use
+ */
 async function moveOn(ctx: LiveContext, found: SessionWithUser, idleSeconds: number): Promise<LiveSession | null> {
   const isDue = found.user.isActive && ctx.now() >= after(found.session.lastSeenAt, slideAfterSeconds)
   if (!isDue) return { ...found, hasSlid: false }
   const session = await slide(ctx, found.session, idleSeconds)
   if (session) return { session, user: found.user, hasSlid: true }
-  // Ended since it was read, which nothing revives; or a request beside this one moved it on, or replaced its token.
+  // Either the session ended since it was read, or a parallel request extended it or replaced its token. So it is read again.
   const again = await ctx.sessions.find({ id: found.session.id })
   const isAsked = again?.session.id === found.session.id && again.user.id === found.user.id
   return isAsked && isAlive(again.session, ctx.now()) ? { ...again, hasSlid: false } : null
 }
 
 /**
- * Whether the session of a cookie lives on under another value: `/reauthenticate` replaced it while this request was on its way, and the
- * browser has the new one. Without the secret nobody can tell, and the answer is false.
+ * Returns true if the session of a cookie continues under a newer value. Then `/reauthenticate` replaced the value during this request, and
+ * the browser has the new one. Without the secret the result is always false.
  */
 export async function hasNewerToken({ sessions, sessionTokenKeys: keys, now }: LiveContext, token: string): Promise<boolean> {
   const named = keys && readSessionToken(keys, 'session', token)
@@ -101,7 +104,7 @@ export async function hasNewerToken({ sessions, sessionTokenKeys: keys, now }: L
   return found?.session.id === named?.id && found !== null && isAlive(found.session, now()) && found.user.isActive
 }
 
-/** Ended ones too. Junk is refused by its MAC, without a query. */
+/** Returns the session of a cookie's value, also when it has ended. Random values fail the MAC, without a query. */
 export async function findBySessionCookie(lookUp: SessionLookUp, token: string): Promise<SessionWithUser | null> {
   return findByToken(lookUp, 'session', token)
 }
@@ -115,12 +118,12 @@ async function findByToken(
   if (!isPossible) return null
   const tokenHash = hashOpaqueToken(token)
   const found = await sessions.find({ tokenHash, kind })
-  // A store that was given to createGuards() is asked directly, so its answer is compared here.
+  // createGuards() uses the host's store directly, so its result is compared here.
   const isAsked = found?.session.tokenHash === tokenHash && found.session.kind === kind && found.session.userId === found.user.id
   return isAsked ? found : null
 }
 
-/** The session of a refresh token that is valid now, also when it has expired. */
+/** Returns the session of a refresh token that is valid now, also when the session has expired. */
 export async function findByRefreshToken(lookUp: SessionLookUp, token: string): Promise<SessionWithUser | null> {
   return findByToken(lookUp, 'tokens', token)
 }

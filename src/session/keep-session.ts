@@ -12,27 +12,27 @@ import { makeSessionToken } from './session-token'
 import { isStillTrusted, readStatelessToken, type StatelessSession, signStatelessToken } from './stateless-refresh-token'
 import { successorOf } from './successor'
 
-/** A session that goes on with a new access token, and with a new refresh token where the request showed the one that is valid now. */
+/** A session that continues with a new access token. It also gets a new refresh token if the request showed the valid one. */
 export interface KeptTokens extends OpenedSession {
   accessToken: string
   refreshToken: string | null
   refreshTokenExpiresAt: Date | null
 }
 
-/** What a session becomes. */
+/** The new values of a session that continues. */
 export interface Renewal {
   readonly amr: readonly AuthMethod[]
-  /** Written into the row; undefined: it stays. */
+  /** Written into the row. Undefined: the row stays as it is. */
   readonly authenticatedAt?: Date
-  /** What the new access token says; null: never. */
+  /** The time for `auth_time` of the new access token. Null: `auth_time` is 0. */
   readonly tokenAuthenticatedAt: Date | null
-  /** The refresh token that the request shows. Of another session, or no longer valid: it counts for nothing. */
+  /** The refresh token that the request shows. It is ignored if it is of another session, or no longer valid. */
   readonly refreshToken: string | null
-  /** The host's own, for the new access token. */
+  /** The host's own claims for the new access token. */
   readonly claims: HostClaims
 }
 
-/** Returns the methods of a session and these. A table without `amr` knows none, so those of the token that asks count. */
+/** Returns the session's methods together with the new ones. If the table has no `amr` column, the methods of the request's token count instead. */
 export function addMethods(
   session: SessionRecord | null,
   asking: readonly AuthMethod[],
@@ -43,9 +43,9 @@ export function addMethods(
 }
 
 /**
- * Goes on with a session of tokens, inside a transaction that holds the user's row and the session. It moves no end of the session. The
- * refresh token is replaced only where the request shows it: nobody gets one for an access token.
- * @throws InvalidTokenError where another request used the refresh token at the same time
+ * Continues a session of tokens, inside a transaction that has locked the user's row and the session. It does not extend the session. It
+ * replaces the refresh token only if the request shows it, so that an access token alone never yields a refresh token.
+ * @throws InvalidTokenError when a parallel request used the refresh token
  */
 export async function keepTokens(
   ctx: AuthContext,
@@ -89,7 +89,7 @@ async function rotate(ctx: AuthContext, sessions: SessionStore, session: Session
   return successor
 }
 
-/** The same for a server-side session: its cookie gets a new value, and the old one is dead. */
+/** Continues a server-side session. Its cookie gets a new value, and the old one becomes invalid. */
 export async function keepServerSession(
   ctx: AuthContext,
   session: SessionRecord,
@@ -108,8 +108,9 @@ export async function keepServerSession(
 }
 
 /**
- * The same without a table of sessions. A refresh token holds a digest of what lets people in, so a change of that needs a new one.
- * @param shown what `trustedStateless` found, before the change; null: only a new access token
+ * Continues a session that the store does not keep. A refresh token contains a digest of the account's credentials, so a change of these
+ * needs a new one.
+ * @param shown the result of `trustedStateless`, from before the change; null: only a new access token
  */
 export function keepStateless(
   ctx: AuthContext,
@@ -130,7 +131,7 @@ export function keepStateless(
   }
 }
 
-/** The session of a stateless refresh token, where it is valid and of this user; else null. */
+/** Returns the session of a stateless refresh token. Null: the token is invalid, or of another user. */
 export function trustedStateless(ctx: AuthContext, user: UserRecord, presented: string | null): StatelessSession | null {
   if (presented === null) return null
   try {

@@ -11,7 +11,7 @@ const keySchema = {
 }
 const keySetSchema = shape('KeySet', { keys: { type: 'array', items: keySchema } })
 
-/** The public halves of `jwtKeys`, for services that verify our tokens without our secrets. Without `jwtKeys` there is no route. */
+/** Serves the public keys of `jwtKeys`, so that other services can verify our tokens without our secrets. Without `jwtKeys` there is no route. */
 export function keySetRoutes(ctx: Pick<AuthContext, 'accessKeys'>): Route[] {
   const keys = ctx.accessKeys.flatMap(publicJwk)
   if (keys.length === 0) return []
@@ -24,7 +24,7 @@ export function keySetRoutes(ctx: Pick<AuthContext, 'accessKeys'>): Route[] {
         answers: [{ status: 200, description: 'The key set; may be kept for five minutes.', schema: keySetSchema }],
       },
       handle: (_req, res) => {
-        // Public, and asked for by every verifier.
+        // Public and the same for every verifier, so caches may keep it.
         res.setHeader('Cache-Control', 'public, max-age=300')
         res.removeHeader('Pragma')
         sendJson(res, 200, { keys })
@@ -33,7 +33,10 @@ export function keySetRoutes(ctx: Pick<AuthContext, 'accessKeys'>): Route[] {
   ]
 }
 
-/** RFC 7517 section 4, member by member: nothing private can slip out. The shared secret is in no set. */
+/**
+ * Returns a key of the key set (RFC 7517 section 4). It copies only public members, so that no private one can leak. A shared secret is never
+ * published.
+ */
 function publicJwk(accessKey: AccessKey): object[] {
   if (accessKey.kid === null) return []
   const { kid, algorithm: alg, key } = accessKey

@@ -2,9 +2,9 @@ import type { AuthContext } from '../context'
 import type { SessionRecord, SessionStore } from '../store/auth-store'
 
 /**
- * Inserts a new session, and ends those of its user that were unused longest, so that `maxSessionsPerUser` are left. Runs in the
- * transaction of the login, which holds the user's row: two logins at once cannot pass the limit together.
- * @returns how many sessions it ended
+ * Inserts a new session, and revokes the user's sessions that were unused longest, so that at most `maxSessionsPerUser` are live. It runs in
+ * the transaction of the login, which has locked the user's row, so two parallel logins cannot exceed the limit.
+ * @returns how many sessions it revoked
  */
 export async function insertWithinLimit({ settings }: AuthContext, sessions: SessionStore, session: SessionRecord): Promise<number> {
   const { maxSessionsPerUser: most } = settings
@@ -21,7 +21,7 @@ async function endUnused(sessions: SessionStore, { userId, createdAt: at }: Sess
   return unused.length
 }
 
-/** Of two that were used at the same moment the older one comes first, as `listForUser` orders them. */
+/** Orders sessions by last use. Of two with the same time the older one is first, because `listForUser` returns them in that order. */
 function byLastUse(one: SessionRecord, other: SessionRecord): number {
   return one.lastSeenAt.getTime() - other.lastSeenAt.getTime()
 }

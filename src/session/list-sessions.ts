@@ -3,15 +3,15 @@ import { NotFoundError } from '../errors'
 import type { SessionKind } from '../store/auth-store'
 import { isAlive, type PublicSession, sessionsOf, toPublicSession } from './find-session'
 
-/** Returns a person's living sessions of both kinds; the one that was used last is first. */
+/** Returns a person's live sessions of both kinds, the last used first. */
 export async function listSessions(ctx: AuthContext, userId: string): Promise<PublicSession[]> {
   const sessions = await sessionsOf(ctx.store).listForUser(userId, ctx.now())
   return sessions.sort((one, other) => other.lastSeenAt.getTime() - one.lastSeenAt.getTime()).map(toPublicSession)
 }
 
 /**
- * Ends one session of this person, by the id of the list. Another person's, one of another kind than asked for, one that has ended and what
- * is no id at all are one refusal.
+ * Revokes one session of a person by the id of the list. The error is the same for another person's session, a session of another kind, an
+ * ended session and an invalid id.
  * @throws NotFoundError
  */
 export async function revokeSession(ctx: AuthContext, userId: string, id: string, kind?: SessionKind): Promise<void> {

@@ -9,25 +9,28 @@ import { clearEndedCookies } from './ended-cookies'
 import { type LoggedOut, logOut, logOutByMac, logOutSession } from './log-out'
 import { logoutUrlOf } from './logout-url'
 
-/** The name of the route limit of every logout. */
+/** The name of the rate limit of all logout routes. */
 export const logoutLimit = 'logout'
 
-/** What a logout needs of the rooms above this one. */
+/** Functions that a logout needs from modules of a higher layer. */
 export interface LogoutRules {
-  /** Counts the request. False: the client is past the rate limit of the route. */
+  /** Counts the request. False: the client exceeded the rate limit of the route. */
   isWithinBudget(req: Request): Promise<boolean>
-  /** Ends what else of this browser ends with a logout. `endedId`: of the session that it ended alone; null: none, or all of the account's. */
+  /**
+   * Ends the unfinished provider logins of this browser. If `endedId` is given, the browser's device stays known. `endedId`: the id of the
+   * revoked session. Null: no session was revoked, or all of the account's.
+   */
   endOthers(req: Request, res: Response, endedId: string | null): void
 }
 
-/** What a request shows of the session that is to end. `token` null: nothing. */
+/** The session that the request wants to log out. `token` null: the request has none. */
 interface Presented {
   readonly kind: SessionKind
   readonly token: string | null
   readonly allSessions: boolean
 }
 
-/** What every logout takes in its body. */
+/** The body of every logout route. */
 export interface LogoutBody {
   all_sessions: boolean
   provider_logout: boolean
@@ -46,8 +49,8 @@ export const logoutAnswers: readonly Answer[] = [
 ]
 
 /**
- * Ends the session of a logout, before its answer is sent. Past the rate limit it does one statement at most.
- * @returns what it found; past the rate limit nothing of the provider
+ * Revokes the session of a logout, before the response is sent. Beyond the rate limit it runs at most one statement.
+ * @returns what was found; beyond the rate limit without the provider
  */
 export async function logOutRequest(
   ctx: AuthContext,
@@ -62,7 +65,7 @@ export async function logOutRequest(
   return ended
 }
 
-/** 204; 200 where the client asked how the browser ends its session at the provider. */
+/** Sends 204, or 200 if the client asked for the provider's logout URL. */
 export function sendLoggedOut(ctx: AuthContext, res: Response, { provider }: LoggedOut, { provider_logout: isAsked }: LogoutBody): void {
   if (!isAsked) return void sendEmpty(res)
   const logoutUrl = logoutUrlOf(ctx, provider)

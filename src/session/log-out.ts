@@ -5,19 +5,20 @@ import { findByRefreshToken, findBySessionCookie, isAlive, sessionsOf } from './
 import { readSessionToken } from './session-token'
 import { isStillTrusted, readStatelessToken } from './stateless-refresh-token'
 
-/** What a logout found. */
+/** The result of a logout. */
 export interface LoggedOut {
-  /** The session that it ended alone; null: none, or all of the account's. */
+  /** The id of the revoked session. Null: no session was revoked, or all of the account's. */
   readonly endedId: string | null
-  /** The registration key of the provider that had opened the session; null: none, or not known. */
+  /** The registration key of the provider that the session was started with. Null: none, or unknown. */
   readonly provider: string | null
 }
 
 const nothing: LoggedOut = Object.freeze({ endedId: null, provider: null })
 
 /**
- * Ends the session of a refresh token, or every session of its user. Idempotent, and silent about tokens nobody knows (RFC 7009
- * section 2.2). A token of an ended session ends nothing more. A stateless token lives on: only what is kept can be ended.
+ * Revokes the session of a refresh token, or every session of its user. It can be repeated, and an unknown token is no error (RFC 7009
+ * section 2.2). The token of an ended session revokes nothing more. A stateless token stays valid, because only stored sessions can be
+ * revoked.
  */
 export async function logOut(
   ctx: AuthContext,
@@ -29,7 +30,7 @@ export async function logOut(
   return endPresented(ctx, sessions, await findByAnyRefreshToken(ctx, sessions, presented), allSessions)
 }
 
-/** The same by the value of a session cookie. */
+/** Like `logOut`, by the value of a session cookie. */
 export async function logOutSession(
   ctx: AuthContext,
   sessionToken: string,
@@ -41,8 +42,8 @@ export async function logOutSession(
 }
 
 /**
- * Ends one session by one statement, for a client past its rate limit: no row is read, so no event says whose it was. A token without a
- * good MAC ends nothing.
+ * Revokes one session by one statement, for a client beyond its rate limit. It reads no row, so it emits no event with the user's id. A token
+ * without a valid MAC revokes nothing.
  */
 export async function logOutByMac(ctx: AuthContext, kind: SessionKind, presented: string): Promise<LoggedOut> {
   const token = readSessionToken(ctx.keys['session-token'], kind, presented)
@@ -50,7 +51,7 @@ export async function logOutByMac(ctx: AuthContext, kind: SessionKind, presented
   return isEnded ? { endedId: token.id, provider: null } : nothing
 }
 
-/** Also finds it by a used token, because its holder may revoke the session. */
+/** Finds the session of a refresh token, also of a used one, because its holder may revoke the session. */
 function findByAnyRefreshToken(ctx: AuthContext, sessions: SessionStore, presented: string): Promise<SessionWithUser | null> {
   const token = readSessionToken(ctx.keys['session-token'], 'tokens', presented)
   return token ? sessions.find({ id: token.id }) : findByRefreshToken({ sessions, sessionTokenKeys: ctx.keys['session-token'] }, presented)
@@ -87,28 +88,28 @@ async function ownerOfStateless(ctx: AuthContext, presented: string): Promise<st
   }
 }
 
-/** Ends every session of a user, inside the caller's transaction; the row first, as every login does. */
+/** Revokes every session of a user, inside the caller's transaction. It locks the user's row first, as every login does. */
 export async function endSessions(ctx: AuthContext, userId: string): Promise<void> {
   await ctx.store.users.lock(userId)
   await endOtherSessions(ctx, userId)
 }
 
-/** What a person shows of the session that is to go on. One session goes on: the first of these that names one. */
+/** Names the session that stays live. The first of these that names a live session decides. */
 export interface KeptSession {
   refreshToken?: string | undefined
-  /** A server-side session's id, as lists and `getSession(req)` have it. */
+  /** The id of a server-side session, as in lists and in `getSession(req)`. */
   sessionId?: string | undefined
-  /** The same by the value of its cookie. */
+  /** The value of a session cookie. */
   sessionToken?: string | undefined
 }
 
-/** Revoked with the other sessions, because one of them may have begun it. */
+/** Revoked together with the other sessions, because one of these may have started the request. */
 const openRequests = ['EMAIL_CHANGE', 'LINK_TICKET', 'REAUTH_TICKET', 'OAUTH_CODE'] as const
 
 /**
- * The same, but for the session that is shown; inside a transaction that holds the user's row. Also ends what a person asked for and has
- * not finished: a change of address, tickets of linking and reauthentication, and logins of apps that wait for their exchange.
- * @returns the id of the session that goes on
+ * Revokes every session of a user except the one in `keep`, inside a transaction that has locked the user's row. It also revokes unfinished
+ * requests: a change of address, tickets for a link or a reauthentication, and app logins before their exchange.
+ * @returns the id of the session that stays live
  */
 export async function endOtherSessions(ctx: AuthContext, userId: string, keep: KeptSession = {}): Promise<string | null> {
   await ctx.store.userTokens.consumeAllForUser(userId, ctx.now(), openRequests)
@@ -119,7 +120,7 @@ export async function endOtherSessions(ctx: AuthContext, userId: string, keep: K
   return exceptId
 }
 
-/** Only a token that is valid now names a session: one that was rotated away names somebody else's by now. */
+/** Returns the id of the session to keep. Only a token that is valid now names one, because a replaced token may be in an attacker's hands. */
 async function keptSessionId(ctx: AuthContext, sessions: SessionStore, userId: string, keep: KeptSession): Promise<string | null> {
   const { refreshToken, sessionId, sessionToken } = keep
   const lookUp = { sessions, sessionTokenKeys: ctx.keys['session-token'] }

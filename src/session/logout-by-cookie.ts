@@ -13,7 +13,10 @@ import {
 } from './log-out-request'
 import { clearSessionCookie, readSessionCookie } from './session-cookie'
 
-/** Ends the server-side session of the cookie, and clears it. 204, or 200 with `provider_logout`, whatever came: nobody has to be signed in to sign out. */
+/**
+ * Revokes the server-side session of the cookie, and clears the cookie. It always responds with 204 (200 with `provider_logout`), because a
+ * logout requires no login.
+ */
 export function logoutByCookie(ctx: AuthContext, path: '/logout' | '/session/logout', rules: LogoutRules): Route {
   return withBody({
     method: 'POST',

@@ -2,9 +2,9 @@ import type { AuthContext } from '../context'
 import { isPassportProvider } from '../providers/passport-provider'
 
 /**
- * Returns where a browser also ends its session at the provider (OpenID Connect RP-Initiated Logout 1.0 section 2); null: the session was
- * begun otherwise, or its provider has no such place. There is no `id_token_hint`, because we keep no id_token: the provider may ask the
- * person.
+ * Returns the URL where a browser also ends its session at the provider (OpenID Connect RP-Initiated Logout 1.0 section 2). Null: the session
+ * was started without a provider, or the provider has no such URL. There is no `id_token_hint`, because we store no id_token, so the provider
+ * may ask the person.
  *
  * @param provider the registration key of the session's row; null: none
  */
@@ -18,7 +18,7 @@ export function logoutUrlOf({ providers, settings }: AuthContext, provider: stri
   return url.href
 }
 
-/** A path of this site is told to the provider as an address. */
+/** Returns the absolute URL of a path of this site, because the provider needs one. */
 function absolute(target: string, publicUrl: string): string {
   return target.startsWith('/') ? `${publicUrl}${target}` : target
 }

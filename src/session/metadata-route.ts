@@ -13,8 +13,8 @@ const metadataSchema = shape('AuthorizationServerMetadata', {
 })
 
 /**
- * Where the keys of our tokens are, for verifiers that are given the issuer alone (RFC 8414, and the address of OpenID Discovery 1.0). Only
- * with `accessTokenIssuer` and `jwtKeys`: a shared secret is published nowhere.
+ * Serves the address of our keys, for verifiers that only know the issuer (RFC 8414, and the path of OpenID Discovery 1.0). It requires
+ * `accessTokenIssuer` and `jwtKeys`, because a shared secret is never published.
  */
 export function metadataRoutes(ctx: MetadataContext): Route[] {
   return isPublished(ctx)
@@ -22,7 +22,7 @@ export function metadataRoutes(ctx: MetadataContext): Route[] {
     : []
 }
 
-/** The same at the root of the site, where RFC 8414 section 3.1 looks first: for `auth.wellKnown`. */
+/** Serves the same metadata at the root of the site, for `auth.wellKnown`, because RFC 8414 section 3.1 looks there first. */
 export function rootMetadataRoutes(ctx: MetadataContext): Route[] {
   const { accessTokenIssuer } = ctx.settings
   if (accessTokenIssuer === null || !isPublished(ctx)) return []

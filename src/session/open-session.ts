@@ -8,31 +8,34 @@ import { type LoginChallenge, type LoginResult, lasting, type OpenedSession, typ
 import { type SessionOrigin, startSession } from './start-session'
 import { issueStatelessToken } from './stateless-refresh-token'
 
-/** A login that ended in a server-side session. */
+/** The result of a login with a server-side session. */
 export interface OpenedServerSession extends OpenedSession {
-  /** Names the session in lists; opens nothing. */
+  /** Identifies the session in lists. It is not a credential. */
   sessionId: string
-  /** The cookie's value: handed out once, never stored. */
+  /** The cookie's value. It is sent once and never stored. */
   sessionToken: string
   expiresAt: Date
 }
 
 export type SessionLoginResult = OpenedServerSession | LoginChallenge
 
-/** What a login opens, in whichever delivery. */
+/** The session that a login opened, in any delivery. */
 export type AnySession = TokenPair | OpenedServerSession
 
 export type AnyLoginResult = AnySession | LoginChallenge
 
-/** What a login verb of the service returns. */
+/** The result of a login method of the service. */
 export type LoginResultOf<Host extends HostTypes> = Host extends { delivery: 'session' } ? SessionLoginResult : LoginResult
 
-/** For `finishLogin`: the session that `tokenDelivery` names. */
+/** Returns the function for `finishLogin` that opens the kind of session that `tokenDelivery` names. */
 export function openDelivered({ settings }: AuthContext, origin: SessionOrigin): OpenSession<AnySession> {
   return settings.tokenDelivery === 'session' ? openServerSession(origin) : openTokens(origin)
 }
 
-/** For `finishLogin`: an access token and a refresh token. The refresh token is stateless where the store keeps no sessions. */
+/**
+ * Returns the function for `finishLogin` that makes an access token and a refresh token. The refresh token is stateless if the store keeps no
+ * sessions.
+ */
 export function openTokens(origin: SessionOrigin = {}): OpenSession<TokenPair> {
   const open: OpenSession<TokenPair> = async (ctx, user, login) => {
     const claims = claimsToSign(ctx, login)
@@ -59,7 +62,7 @@ function refreshTokenOf({ session, token, endedByLimit }: Awaited<ReturnType<typ
   return { sessionId, token, authenticatedAt, expiresAt, createdAt, endedByLimit }
 }
 
-/** For `finishLogin`: a session behind a cookie, in the place of the one that the browser presents. */
+/** Returns the function for `finishLogin` that starts a server-side session. It revokes the session of the browser's current cookie. */
 export function openServerSession(origin: SessionOrigin): OpenSession<OpenedServerSession> {
   return async (ctx, user, login) => {
     const sessions = sessionsOf(ctx.store)
@@ -79,7 +82,7 @@ export function openServerSession(origin: SessionOrigin): OpenSession<OpenedServ
   }
 }
 
-/** The browser is about to forget it: nobody could end it by its cookie any more. */
+/** Revokes the session of the browser's old cookie. The browser is about to lose that cookie, so nobody could log that session out with it. */
 async function endPresented(ctx: AuthContext, sessions: SessionStore, presented: string): Promise<void> {
   const found = await findBySessionCookie({ sessions, sessionTokenKeys: ctx.keys['session-token'] }, presented)
   if (found) await sessions.revoke({ id: found.session.id }, ctx.now())

@@ -4,17 +4,20 @@ import type { Route } from '../http/routes'
 import { sameSite } from '../http/same-site'
 import type { Delivery } from './delivery'
 
-/** How a set of lines answers, and where it is mounted. */
+/** How a set of routes sends its tokens, and where it is mounted. */
 export interface DeliveryLine {
-  /** `bearer`: tokens in the body. `cookie`: tokens in cookies, with null body fields. `session`: a session in its cookie. */
+  /** `bearer`: tokens in the body. `cookie`: tokens in cookies, with null in the body. `session`: a session in its cookie. */
   readonly delivery: Exclude<Delivery, 'both'>
-  /** Before each path. */
+  /** The prefix of each path. */
   readonly base: '' | '/cookie'
-  /** What such a line checks before anything else: no other site may set or use our cookies. */
+  /** The checks that run first. No other site may set or use our cookies. */
   readonly before: readonly RequestHandler[]
 }
 
-/** `both` has two sets of lines: one answers in the body, one in cookies below `/cookie`. Every other delivery has one. */
+/**
+ * Makes the routes of the configured delivery. `both` has two sets: one with tokens in the body, and one with cookies below `/cookie`. Every
+ * other delivery has one set.
+ */
 export function perDelivery(ctx: AuthContext, lines: (line: DeliveryLine) => Route[]): Route[] {
   const inBody: DeliveryLine = { delivery: 'bearer', base: '', before: [] }
   const ownSite = [sameSite(ctx)]

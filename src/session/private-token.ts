@@ -4,18 +4,18 @@ import type { KeyList } from '../keys'
 
 const maxLength = 4096
 const header = { alg: 'HS256', typ: 'JWT' } as const
-// The one header there is. Comparing it whole refuses every other algorithm, `crit`, `jku` and the rest at once.
+// The only header. Comparing the whole text rejects every other algorithm, `crit`, `jku` and so on at once.
 const encodedHeader = `${Buffer.from(JSON.stringify(header)).toString('base64url')}.`
 
 /**
- * A token that only this service reads. Under a key of its own purpose: refused in every other slot, as every other token is in
- * its own (RFC 8725 section 3.12).
+ * Signs a token that only this service reads. Each purpose has its own key, so a token is invalid for every other purpose (RFC 8725
+ * section 3.12).
  */
 export function signPrivateToken(key: KeyObject, claims: { typ: string; exp: number; iat: number } & Record<string, unknown>): string {
   return jwt.sign(claims, key, { algorithm: header.alg, header })
 }
 
-/** The claims of a living token of this type, under any of the keys; null for whatever else: signature, shape, time and type are one refusal. */
+/** Returns the claims of a valid token of this type, under any of the keys. Null: the signature, the shape, the time or the type is wrong. */
 export function readPrivateToken(keys: KeyList, token: string, { typ, at }: { typ: string; at: Date }): Record<string, unknown> | null {
   if (token.length > maxLength || !token.startsWith(encodedHeader)) return null
   const claims = keys.map((key) => verified(key, token, at)).find((found) => found !== null)

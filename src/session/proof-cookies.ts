@@ -5,9 +5,9 @@ import { clearCookie, readCookie, setCookie } from '../http/cookies'
 import { findKey, type Keys } from '../keys'
 
 /**
- * Cookies that are evidence, such as which browser signed up. Another subdomain can set a cookie for the whole site, so each value has a
- * MAC, and the `__Host-` prefix (RFC 6265bis section 4.1.3.2) prevents other subdomains from setting it. The MAC covers the cookie's name
- * and its expiry, so a value is invalid in another cookie and after that time.
+ * Context of signed cookies, which show for example which browser signed up. Another subdomain can set a cookie for the whole site. So each
+ * value has a MAC, and the `__Host-` prefix (RFC 6265bis section 4.1.3.2) prevents other subdomains from setting it. The MAC covers the
+ * cookie's name and its expiry, so a value is invalid in another cookie and after that time.
  */
 export interface ProofCookieContext extends Pick<AuthContext, 'prefix' | 'now'> {
   readonly settings: Pick<AuthContext['settings'], 'cookieDomain' | 'cookieSecure'>
@@ -15,9 +15,9 @@ export interface ProofCookieContext extends Pick<AuthContext, 'prefix' | 'now'> 
 }
 
 /**
- * Sets the cookie `__Host-<name>` with Path=/, or `<name>` below the prefix where `cookieSecure` is off.
- * @param value any text; the browser can read it, so it holds no secret that the browser may not have
- * @param options.sameSite 'none' for a cookie that another site's form has to bring; browsers take it from `cookieSecure` alone
+ * Sets the cookie `__Host-<name>` with Path=/, or `<name>` below the prefix if `cookieSecure` is off.
+ * @param value any text; the browser can read it, so it must not contain a secret that the browser may not know
+ * @param options.sameSite 'none' for a cookie that must come with another site's form; browsers accept that only with `cookieSecure`
  */
 export function setProofCookie(
   ctx: ProofCookieContext,
@@ -34,7 +34,7 @@ export function setProofCookie(
   setCookie(ctx, res, fullName, sealed, { ...scope, sameSite, maxAgeSeconds })
 }
 
-/** Returns the value that we set. Null: there is none, it is not ours, it has ended, or the name came twice. */
+/** Returns the value that we set. Null: there is none, it is not ours, it has expired, or the cookie was sent twice. */
 export function readProofCookie(ctx: ProofCookieContext, req: Request, name: string): string | null {
   const { fullName } = placeOf(ctx, name)
   const [encoded, end, mac, ...rest] = (readCookie(ctx, req, fullName) ?? '').split('.')
@@ -48,7 +48,10 @@ export function clearProofCookie(ctx: ProofCookieContext, res: Response, name: s
   clearCookie(ctx, res, fullName, scope)
 }
 
-/** Lax: some of them come back by a link in a mail. Of this host alone, whatever `cookieDomain` says. */
+/**
+ * Returns the name and scope of a cookie. It is Lax, because some cookies must come with a link from a mail. It is for this host only,
+ * whatever `cookieDomain` is.
+ */
 export function placeOf({ settings, prefix }: Pick<ProofCookieContext, 'settings' | 'prefix'>, name: string) {
   const path = settings.cookieSecure ? '/' : prefix
   return { fullName: settings.cookieSecure ? `__Host-${name}` : name, scope: { path, sameSite: 'lax', hostOnly: true } as const }

@@ -1,6 +1,6 @@
 import { AppError } from '../errors'
 
-/** What `read` returns; null where it refuses: a token that is none of ours names nothing. */
+/** Returns the result of `read`, or null if it rejects the token with an AppError. */
 export function readQuietly<T>(read: () => T): T | null {
   try {
     return read()

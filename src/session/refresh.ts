@@ -16,34 +16,34 @@ import { isOldSessionToken, readSessionToken, type SessionTokenId } from './sess
 import { isStillTrusted, readStatelessToken, signStatelessToken } from './stateless-refresh-token'
 import { successorOf } from './successor'
 
-/** A session that goes on: whose, how it began, and its next refresh token. */
+/** A session that continues: its user, its methods, and its next refresh token. */
 export interface ContinuedSession {
   readonly user: Pick<UserRecord, 'id' | 'email'>
   readonly amr: readonly AuthMethod[]
   /** Null: the store keeps no sessions. */
   readonly sessionId: string | null
-  /** When the person last showed a credential; a refresh does not move it. */
+  /** When the person last showed a credential. A refresh does not change it. */
   readonly authenticatedAt: Date | null
   readonly refreshToken: string
   readonly expiresAt: Date
-  /** False: its cookies end with the browser. */
+  /** False: its cookies are deleted when the browser closes. */
   readonly isPersistent: boolean
-  /** The instant before the user was read: what the access token allows is what the account allowed then. */
+  /** A time before the user was read. The access token shows what the account was then. */
   readonly at: Date
 }
 
 /**
- * Uses up a refresh token for a new pair. The methods of the login are repeated, never extended. A token that is presented
- * again ends its session (RFC 9700 section 4.14.2), and that end is committed although the request fails. With `refreshReuseGraceSeconds`,
- * it gets its one successor again for that long. A stateless token can be used any number of times.
+ * Exchanges a refresh token for a new pair of tokens. The methods (`amr`) stay those of the session. A token that is used a second time
+ * revokes its session (RFC 9700 section 4.14.2), and that is committed although the request fails. Within `refreshReuseGraceSeconds` it gets
+ * the same new token again instead. A stateless token can be used any number of times.
  *
- * @throws InvalidTokenError unknown, expired, revoked or reused; with the token unused AccountInactiveError, and ServiceUnavailableError
- *   where the host's claims cannot be had
+ * @throws InvalidTokenError when the token is unknown, expired, revoked or reused. Without using the token up: AccountInactiveError, and
+ * ServiceUnavailableError when the host's claims are not available
  */
 export async function refresh(ctx: AuthContext, presented: string): Promise<TokenPair> {
   const continued = await continueSession(ctx, presented)
   const { user, amr, sessionId, authenticatedAt, refreshToken, expiresAt, at } = continued
-  // A used token that gets its successor again, and a stateless one: nothing is used up by them.
+  // The claims were not asked for if a used token gets its successor again, or if the token is stateless. No token is used up then.
   const claims = continued.claims ?? (await claimsToGoOn(ctx, { userId: user.id, session: null, amr }))
   return {
     kind: 'session',
@@ -59,7 +59,7 @@ export async function refresh(ctx: AuthContext, presented: string): Promise<Toke
 async function continueSession(ctx: AuthContext, presented: string): Promise<ContinuedSession & { claims?: HostClaims | null }> {
   const { sessions } = ctx.store
   if (!sessions) return continueStateless(ctx, presented)
-  // One instant for both: a request that waited for the winner, or for the database, is judged by when it asked.
+  // One time for all checks, so that a request which waited is judged by when it started.
   const at = ctx.now()
   const token = readSessionToken(ctx.keys['session-token'], 'tokens', presented) ?? (await findOldToken(sessions, presented))
   if (!token) throw new InvalidTokenError()
@@ -68,7 +68,10 @@ async function continueSession(ctx: AuthContext, presented: string): Promise<Con
   return { ...continued, claims }
 }
 
-/** Null where the token will be refused, or is used already: its second use ends the session, whatever the host's function does. */
+/**
+ * Returns the host's claims, before the token is used up. Null: the token will be rejected, or it was used already. A second use revokes the
+ * session, even if the host's function fails.
+ */
 async function claimsBeforeUse(
   ctx: AuthContext,
   sessions: SessionStore,
@@ -81,14 +84,14 @@ async function claimsBeforeUse(
   return askForClaims(ctx, toPublicUser(found.user), amrFromText(found.session.amr))
 }
 
-/** A token of release 0.1.0 says nothing about itself. Once it was used, nothing knows it. */
+/** Finds the session of a token of release 0.1.0, which does not contain the session's id. A used one cannot be found. */
 async function findOldToken(sessions: SessionStore, presented: string): Promise<SessionTokenId | null> {
   if (!isOldSessionToken(presented)) return null
   const found = await sessions.find({ tokenHash: hashOpaqueToken(presented), kind: 'tokens' })
   return found?.session ?? null
 }
 
-/** No transaction around it, because one statement decides. */
+/** Uses the token up and stores its successor, in one statement that decides between parallel requests. So it needs no transaction. */
 async function rotate(
   ctx: AuthContext,
   sessions: SessionStore,
@@ -106,7 +109,7 @@ async function rotate(
   })
   if (!rotated) return null
   const { session, user } = rotated
-  if (session.id !== id) throw new InvalidTokenError() // an adapter that answers with another session
+  if (session.id !== id) throw new InvalidTokenError() // an adapter returned another session
   const { amr, authenticatedAt, expiresAt, isPersistent } = session
   return {
     user,

@@ -10,9 +10,9 @@ import { isOldSessionToken, type SessionTokenId } from './session-token'
 import { possibleSuccessors } from './successor'
 
 /**
- * Decides about a refresh token that is ours but could not be used. One that was used before gets its successor once more, within the grace
- * window and while that is unused: two tabs, or a lost answer. Nothing is written for it, so there is never a second successor. Otherwise a
- * used token ends its session. A token that was never valid ends nothing, because nobody may end a session by a made-up token.
+ * Handles a refresh token of ours that could not be used. A used token gets its successor again within the grace period, while that is unused
+ * (two tabs, or a lost response). Nothing is written then, so there is never a second successor. Otherwise a used token revokes its session.
+ * A token that was never valid revokes nothing, so that a made-up token cannot revoke a session.
  *
  * @throws InvalidTokenError, AccountInactiveError
  */
@@ -34,19 +34,22 @@ export async function refuseUsedToken(
   if (!user.isActive) throw new AccountInactiveError()
   const candidates = possibleSuccessors(ctx, presented, { id, generation: session.generation })
   const refreshToken = candidates.find((token) => hashOpaqueToken(token) === session.tokenHash)
-  // Made under a secret that is no longer listed: nobody's fault, so nothing ends.
+  // It was made under a secret that is no longer listed. That is not misuse, so the session stays.
   if (refreshToken === undefined) throw new InvalidTokenError()
   const { amr, authenticatedAt, expiresAt, isPersistent, rotatedAt } = session
   return { user, amr: amrFromText(amr), sessionId: id, authenticatedAt, refreshToken, expiresAt, isPersistent, at: rotatedAt ?? at }
 }
 
-/** Over at its very end. Without a window never, also where another server's clock is ahead of ours. */
+/**
+ * Returns true within the grace period, but not at its end. Without a grace period it is always false, even if the clock of another server is
+ * ahead.
+ */
 function isWithinWindow({ settings }: AuthContext, { rotatedAt }: SessionRecord, at: Date): boolean {
   const { refreshReuseGraceSeconds } = settings
   return refreshReuseGraceSeconds > 0 && rotatedAt !== null && after(rotatedAt, refreshReuseGraceSeconds) > at
 }
 
-/** The end stays although the request fails. A token of release 0.1.0 has no MAC, so it ends nothing. */
+/** Revokes the session of a reused token. This stays although the request fails. A token of release 0.1.0 has no MAC, so it revokes nothing. */
 async function endReusedSession(
   ctx: AuthContext,
   sessions: SessionStore,

@@ -78,7 +78,7 @@ function cookieRoutes(ctx: AuthContext, { base, before }: DeliveryLine, rules: L
         try {
           sendRefreshed(ctx, res, await refresh(ctx, presented), 'cookie')
         } catch (error) {
-          if (error instanceof InvalidTokenError) await clearEndedCookies(ctx, req, res) // a second use has ended the session
+          if (error instanceof InvalidTokenError) await clearEndedCookies(ctx, req, res) // a second use has revoked the session
           throw error
         }
       },

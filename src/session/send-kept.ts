@@ -7,17 +7,17 @@ import type { KeptTokens } from './keep-session'
 import type { OpenedServerSession } from './open-session'
 import { setSessionCookie } from './session-cookie'
 
-/** A session that goes on, of either kind. */
+/** A session of either kind that continues. */
 export type ContinuedSession = KeptTokens | OpenedServerSession
 
-/** Answers with what the session has become; the value of a server-side session travels in its cookie alone. */
+/** Sends the new tokens of a session. The token of a server-side session is only in its cookie. */
 export function sendKept(ctx: AuthContext, res: Response, kept: ContinuedSession, delivery: Delivery): void {
   if (delivery !== 'bearer' || 'sessionToken' in kept) setKeptCookies(ctx, res, kept)
   noteOutcome(res, kept)
   sendJson(res, 200, loginBody(kept, delivery))
 }
 
-/** For an answer that is a redirect. */
+/** Sets the cookies only, for a response that is a redirect. */
 export function setKeptCookies(ctx: AuthContext, res: Response, kept: ContinuedSession): void {
   if ('sessionToken' in kept) setSessionCookie(ctx, res, kept)
   else setTokenCookies(ctx, res, kept)

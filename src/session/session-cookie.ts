@@ -6,19 +6,19 @@ import type { SessionOrigin } from './start-session'
 
 interface SessionCookieContext {
   readonly settings: GuardSettings
-  /** Of the router; guards without one know none. */
+  /** The router's prefix. Guards without a router have none. */
   readonly prefix?: string
 }
 
-/** What a session cookie is made of. */
+/** The values of a session cookie. */
 interface SessionCookie {
   readonly sessionToken: string
   readonly expiresAt: Date
-  /** False: the cookie ends with the browser. Default true. */
+  /** False: the cookie is deleted when the browser closes. Default true. */
   readonly isPersistent?: boolean
 }
 
-/** The browser keeps the cookie as long as the session lives. */
+/** Sets the session cookie, with the lifetime of the session. */
 export function setSessionCookie(
   ctx: SessionCookieContext & { now: () => Date },
   res: Response,
@@ -40,7 +40,7 @@ export function originOf(ctx: AuthContext, req: Request): SessionOrigin {
   return { ip: req.ip, userAgent: req.headers['user-agent'], sessionToken: readSessionCookie(ctx, req) }
 }
 
-/** The host's own routes are behind it too. */
+/** Returns the scope of the cookie. Its path is `/`, because the host's own routes use it too. */
 function scope({ cookieSamesite }: GuardSettings) {
   return { path: '/', sameSite: cookieSamesite }
 }

@@ -3,7 +3,7 @@ import { isUnderAny, type KeyList } from '../keys'
 import { isOpaqueToken } from '../opaque-token'
 import type { SessionKind } from '../store/auth-store'
 
-/** Which session a token belongs to, and how many rotations came before it. */
+/** The session of a token, and the number of rotations before it. */
 export interface SessionTokenId {
   readonly id: string
   readonly generation: number
@@ -15,9 +15,8 @@ const macBytes = 32
 const signedBytes = secretBytes + idBytes + 4
 
 /**
- * Returns a refresh token or the value of a session cookie: 32 secret bytes, the session's id, the generation, and a MAC over
- * the three and
- * the kind. It is opaque to everybody else.
+ * Returns a refresh token or the value of a session cookie. It consists of 32 secret bytes, the session's id, the generation, and a MAC over
+ * these three and the kind. Clients cannot read it.
  * @param keys the first one makes the MAC
  */
 export function makeSessionToken(
@@ -34,9 +33,8 @@ export function makeSessionToken(
 }
 
 /**
- * Returns what a token says about itself, once one of the keys has checked its MAC: no query is needed to refuse what nobody
- * here made.
- * Null for everything else, and for a token of the other kind.
+ * Returns the session's id and the generation in a token, after one of the keys verified its MAC. So a made-up token is rejected without a
+ * query. Null: the MAC is wrong, or the token is of the other kind.
  */
 export function readSessionToken(keys: KeyList, kind: SessionKind, token: string): SessionTokenId | null {
   if (!tokenShape.test(token)) return null
@@ -49,12 +47,12 @@ export function readSessionToken(keys: KeyList, kind: SessionKind, token: string
   return { id, generation: signed.readUInt32BE(secretBytes + idBytes) }
 }
 
-/** Tokens of release 0.1.0 have no MAC, so they are known by their hash alone. */
+/** Returns true for the shape of a token of release 0.1.0. It has no MAC, so only its hash identifies it. */
 export function isOldSessionToken(token: string): boolean {
   return isOpaqueToken(token)
 }
 
-/** Whether a token could be one of ours, where no key is at hand to ask. */
+/** Returns true if the text has the shape of a token, for guards without the keys. */
 export function hasTokenShape(token: string): boolean {
   return tokenShape.test(token) || isOldSessionToken(token)
 }

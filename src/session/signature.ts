@@ -2,31 +2,34 @@ import type { KeyObject } from 'node:crypto'
 import jwt from 'jsonwebtoken'
 import type { AccessKey, JwtAlgorithm, NamedAccessKey, SecretAccessKey } from '../keys'
 
-/** What a signature is checked with. */
+/** A key that verifies signatures. */
 export type VerifyingKey = Pick<SecretAccessKey, 'algorithm' | 'keys'> | Pick<NamedAccessKey, 'algorithm' | 'key'>
 
 interface SigningKey extends Pick<AccessKey, 'algorithm' | 'kid'> {
   readonly privateKey: KeyObject
 }
 
-/** Signs claims as a compact JWS (RFC 7515 section 7.1). Its header is exactly alg, typ and, where the key has one, kid. */
+/** Signs claims as a compact JWS (RFC 7515 section 7.1). The header is exactly alg, typ and, if the key has one, kid. */
 export function signClaims({ algorithm, kid, privateKey }: SigningKey, claims: object, typ: 'JWT' | 'at+jwt' = 'JWT'): string {
   return jwt.sign(claims, privateKey, { algorithm, header: { alg: algorithm, typ }, ...(kid !== null && { keyid: kid }) })
 }
 
 /**
- * Returns the payload of a token that the key signed under its own algorithm (RFC 8725 section 3.1), and null for every other
- * token. The caller checks the header before and the claims after, `exp` included: a remembered token has its `exp` checked
- * without its signature, and one check serves both.
+ * Returns the payload of a token that the key signed under its own algorithm (RFC 8725 section 3.1). Null for every other token. The caller
+ * checks the header first and the claims afterwards. `exp` is among these, because it is checked again for a remembered token, without the
+ * signature.
  */
 export function readSigned(verifying: VerifyingKey, token: string): unknown {
   if (verifying.algorithm !== 'HS256') return isCanonical(token) ? payloadOf(token, verifying.key, verifying.algorithm) : null
-  // Every key is tried, so that the time does not tell which one signed.
+  // Every key is tried, so that the time does not reveal which one signed.
   const payloads = verifying.keys.map((key) => payloadOf(token, key, 'HS256'))
   return payloads.find((payload) => payload !== null) ?? null
 }
 
-/** One signature has one text: the spare bits of its last character would make sixteen (RFC 4648 section 3.5). */
+/**
+ * Returns true if the signature is encoded in its only valid form. The spare bits of the last character would allow sixteen texts for one
+ * signature (RFC 4648 section 3.5).
+ */
 function isCanonical(token: string): boolean {
   const signature = token.slice(token.lastIndexOf('.') + 1)
   return Buffer.from(signature, 'base64url').toString('base64url') === signature
@@ -36,6 +39,6 @@ function payloadOf(token: string, key: KeyObject, algorithm: 'HS256' | JwtAlgori
   try {
     return jwt.verify(token, key, { algorithms: [algorithm], ignoreExpiration: true, ignoreNotBefore: true })
   } catch {
-    return null // jsonwebtoken says why; the client is not told
+    return null // jsonwebtoken gives the reason; the client must not learn it
   }
 }

@@ -8,27 +8,27 @@ import { after, earlier } from './instants'
 import { insertWithinLimit } from './limit-sessions'
 import { makeSessionToken } from './session-token'
 
-/** Where a session is opened from: what its owner recognises it by, and what it takes the place of. */
+/** The client that a session starts in, and the session that it replaces. Its owner recognizes the session by the first two. */
 export interface SessionOrigin {
-  /** Kept to 45 characters. */
+  /** Stored with at most 45 characters. */
   ip?: string | null | undefined
-  /** Kept to 512 characters. */
+  /** Stored with at most 512 characters. */
   userAgent?: string | null | undefined
-  /** The session cookie of the request. A login that opens a server-side session revokes that one, of any account. */
+  /** The session cookie of the request. A login with a server-side session revokes that session, of any account. */
   sessionToken?: string | null | undefined
 }
 
 export interface StartedSession {
   readonly session: SessionRecord
-  /** The plaintext: handed out once, never stored. */
+  /** The token itself. It is sent once and never stored. */
   readonly token: string
-  /** Other sessions of the user that this one took the place of, by `maxSessionsPerUser`. */
+  /** How many other sessions of the user were revoked because of `maxSessionsPerUser`. */
   readonly endedByLimit: number
 }
 
 /**
- * Inserts the row of a new session, always with a new id and token (session fixation). Runs in the transaction of the login, which holds the
- * user's row: whatever ends the user's sessions waits for it, or comes first.
+ * Inserts the row of a new session, always with a new id and token (against session fixation). It runs in the transaction of the login, which
+ * has locked the user's row. So a parallel revocation of the user's sessions runs before or after it.
  */
 export async function startSession(
   ctx: AuthContext,
@@ -72,7 +72,7 @@ function lifetimeOf({ settings }: AuthContext, kind: SessionKind): { idleSeconds
     : { idleSeconds: settings.sessionTtlSeconds, maxSeconds: settings.sessionMaxSeconds }
 }
 
-/** A header is whatever somebody sent, and a person reads it in a list: no control characters, and not more than a line. */
+/** Returns the text without control characters and shortened, because a client can send any header and a person reads it in a list. */
 export function plainText(value: string | null | undefined, maxLength: number): string | null {
   const visible = [...(value ?? '').replace(/[\p{Cc}\p{Cf}\p{Surrogate}\p{Zl}\p{Zp}]/gu, '')]
   return visible.slice(0, maxLength).join('').trim() || null

@@ -16,29 +16,28 @@ export interface IssuedRefreshToken {
 }
 
 /**
- * The refresh token of a store that keeps none: it can be used any number of times until it
- * expires, and no logout reaches it. What lets people in is part of it, so that a reset, a password change or a change of
- * the second factor ends it all the same.
+ * The session of a refresh token that is not stored. It can be used any number of times until it expires, and no logout revokes it. It
+ * contains a digest of the account's credentials, so a reset, a password change or a change of the second factor invalidates it.
  */
 export interface StatelessSession {
   readonly userId: string
   readonly amr: readonly AuthMethod[]
-  /** When the person signed in; null: by a credential that was too young to count. */
+  /** When the person signed in. Null: by a credential that was too new to count. */
   readonly authenticatedAt: Date | null
-  /** Seconds since 1970: the absolute end, which a refresh does not move. */
+  /** The absolute end in seconds since 1970. A refresh does not change it. */
   readonly end: number
   readonly digest: string
-  /** False: its cookies end with the browser. */
+  /** False: its cookies are deleted when the browser closes. */
   readonly isPersistent: boolean
 }
 
-/** Begins a session. Inside the unit of work of its login, whose changes to the user it has to hold. */
+/** Starts a session. It runs inside the transaction of its login, because the token must contain the login's changes to the user. */
 export async function issueStatelessToken(
   ctx: AuthContext,
   userId: string,
   { amr, isYoung, isPersistent = true }: Login,
 ): Promise<IssuedRefreshToken> {
-  // Compared with the row later, and a host's table may keep less of a user than this login knows: read as it is stored.
+  // The token is compared with the row later, and a host's table may store less of a user than this login knows. So the row is read again.
   const user = await ctx.store.users.find(userId)
   if (!user) throw new InvalidTokenError()
   const at = ctx.now()
@@ -69,11 +68,14 @@ export function signStatelessToken(
   return { token: signPrivateToken(key, claims), authenticatedAt, expiresAt: new Date(exp * 1000), createdAt: at }
 }
 
-/** @throws InvalidTokenError for whatever is not a living token of ours */
+/**
+ * Reads a stateless refresh token.
+ * @throws InvalidTokenError unless it is a valid token of ours that has not expired
+ */
 export function readStatelessToken(ctx: AuthContext, token: string, at: Date): StatelessSession {
   const claims = readPrivateToken(ctx.keys.refresh, token, { typ: 'refresh', at })
   if (!claims) throw new InvalidTokenError()
-  // A token of release 0.1.0 does not say when its person signed in.
+  // A token of release 0.1.0 does not contain the time of the login.
   const { amr, auth_time: authTime = 0, dig, end, sub, tmp } = claims
   if (typeof sub !== 'string' || typeof dig !== 'string' || typeof end !== 'number') throw new InvalidTokenError()
   if (typeof authTime !== 'number') throw new InvalidTokenError()
@@ -81,12 +83,12 @@ export function readStatelessToken(ctx: AuthContext, token: string, at: Date): S
   return { userId: sub, amr, authenticatedAt: instantOfAuthTime(authTime), end, digest: dig, isPersistent: tmp !== true }
 }
 
-/** True while nothing that lets people in has changed since the token was made. */
+/** Returns true if the account's credentials have not changed since the token was made. */
 export function isStillTrusted(ctx: AuthContext, { digest }: StatelessSession, user: UserRecord): boolean {
   return isUnderAny(ctx.keys.refresh, (key) => credentialDigest(key, user) === digest)
 }
 
-/** Under a key, because it travels through clients and a host's password hashes may be weak. */
+/** Returns a digest of the credentials. It is an HMAC, because it passes through clients and a host's password hashes may be weak. */
 function credentialDigest(key: KeyObject, { id, hashedPassword, totpEnabledAt, activatedAt }: UserRecord): string {
   const text = JSON.stringify(['credentials', id, hashedPassword, totpEnabledAt?.getTime() ?? null, activatedAt?.getTime() ?? null])
   return createHmac('sha256', key).update(text).digest('base64url')

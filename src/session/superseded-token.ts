@@ -4,13 +4,13 @@ import type { SessionRecord, UserRecord, UserStore } from '../store/auth-store'
 import type { AccessTokenClaims } from './access-token'
 
 /**
- * For operations that add a way to log in to an account. An access token stays valid for minutes after a password change, a new factor
- * or the verification of the address. An attacker who was logged out by one of these must not use that time to regain access. The
- * owner's client refreshes and sends the request again.
+ * Rejects an access token from before a change of the credentials, for operations that add a way to log in. An access token stays valid for
+ * minutes after a password change, a new factor or the verification of the address. An attacker who was logged out by one of these must not
+ * use that time to regain access. The owner's client refreshes and sends the request again.
  *
- * `iat` counts whole seconds: a token of the very second of the change may be older than it, and is refused too, unless
- * its methods say that it came of it: of the mailed link (`email`) or the new factor's code (`otp`). What came with the
- * account itself put nobody out. A server-side session has no such minutes: what puts somebody out ends it at once.
+ * `iat` counts whole seconds, so a token from the second of the change may be older than the change. It is rejected too, unless its methods
+ * show that the change caused it: the mailed link (`email`) or the new factor's code (`otp`). Changes in the second of the account's creation
+ * do not count. A server-side session is not affected, because such a change revokes it at once.
  * @throws InvalidTokenError
  */
 export function refuseSupersededToken(
@@ -25,9 +25,9 @@ interface SupersededContext {
   readonly store: { readonly users: Pick<UserStore, 'fields'> }
 }
 
-/** True for a token that is older than the last change of what lets people in. */
+/** Returns true if the token is older than the last change of the credentials. */
 export function isSuperseded({ store }: SupersededContext, { iat, amr }: AccessTokenClaims, user: UserRecord): boolean {
-  // A table that does not say when the password changed says when anything did.
+  // Without a column for the time of the password change, any change of the row counts.
   const passwordChange = store.users.fields.has('passwordSetAt') ? user.passwordSetAt : user.updatedAt
   const byLink = amr.includes('email')
   return (
@@ -40,6 +40,6 @@ export function isSuperseded({ store }: SupersededContext, { iat, amr }: AccessT
 function isOlder(iat: number, change: Date | null, { createdAt }: UserRecord, cameOfIt: boolean): boolean {
   if (change === null) return false
   const second = Math.floor(change.getTime() / 1000)
-  if (second <= Math.floor(createdAt.getTime() / 1000)) return false // a column of the host's may keep whole seconds
+  if (second <= Math.floor(createdAt.getTime() / 1000)) return false // a host's column may store whole seconds
   return cameOfIt ? iat < second : iat <= second
 }

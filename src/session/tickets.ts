@@ -5,10 +5,10 @@ import type { UserRecord, UserTokenPurpose } from '../store/auth-store'
 import { accountDigest, isAccountDigest } from './account-digest'
 import { after } from './instants'
 
-/** `LINK_TICKET`: what a link still has to do. `REAUTH_TICKET`: what a provider has proven. One is never taken for the other. */
+/** `LINK_TICKET` finishes a link. `REAUTH_TICKET` finishes a reauthentication at a provider. One is never accepted as the other. */
 export type TicketPurpose = Extract<UserTokenPurpose, 'LINK_TICKET' | 'REAUTH_TICKET'>
 
-/** Who began at the provider, and therefore the only one who may use the ticket. */
+/** The person who started at the provider. Nobody else may use the ticket. */
 export interface TicketOwner {
   readonly userId: string
   /** Null: the store keeps no sessions. */
@@ -16,13 +16,13 @@ export interface TicketOwner {
 }
 
 export const ticketSeconds = 300
-/** 43 characters, and what the ticket carries. */
+/** 43 characters, optionally followed by data. */
 const shape = /^[\w-]{43}(?:\.[\w-]{1,6000})?$/
 
 /**
- * Returns a one-shot ticket of 300 seconds for a browser that nobody is signed in for. The row is bound to the account, to its session, and
- * to what lets people into the account; the row's hash covers the whole ticket, so nobody can change what it carries.
- * @param carries what the ticket is about; the browser can read it
+ * Returns a one-time ticket of 300 seconds, for a browser in which nobody is signed in. Its row contains the account, its session and a
+ * digest of the account's credentials. The row's hash covers the whole ticket, so nobody can change the data in it.
+ * @param carries the data in the ticket; the browser can read it
  */
 export async function issueTicket(
   ctx: AuthContext,
@@ -45,18 +45,21 @@ export async function issueTicket(
   return ticket
 }
 
-/** What a ticket stood for. */
+/** The content of a used ticket. */
 export interface TakenTicket {
-  /** Null: it carries nothing. */
+  /** Null: the ticket contains no data. */
   readonly carries: string | null
-  /** Throws unless the account is what it was when the ticket was made; for the locked row. @throws OAuthStateMismatchError */
+  /**
+   * Compares the account with the ticket. Pass the locked row.
+   * @throws OAuthStateMismatchError unless the account is as it was when the ticket was made
+   */
   requireSameAccount(user: UserRecord): void
 }
 
 /**
- * Uses a ticket up in every case, and refuses every caller except its owner.
+ * Uses a ticket up in every case, and rejects every caller except its owner.
  * @param owner the caller; null: a caller who may use no ticket
- * @throws OAuthStateMismatchError for a ticket that is unknown, used, expired, of another purpose or of somebody else
+ * @throws OAuthStateMismatchError for a ticket that is unknown, used, expired, of another purpose or of another person
  */
 export async function takeTicket(
   ctx: AuthContext,

@@ -2,21 +2,21 @@ import { randomBytes } from 'node:crypto'
 import type { Settings } from '../config/every-setting'
 import { InvalidTokenError } from '../errors'
 
-/** Who issues access tokens and whom they are for: the JWT profile of RFC 9068. */
+/** The issuer and the audiences of access tokens, by the JWT profile of RFC 9068. */
 export interface TokenProfile {
   readonly issuer: string
   readonly audiences: readonly string[]
   readonly clientId: string
-  /** Tokens from before the profile are valid until they expire. */
+  /** True: tokens without the profile are valid until they expire. */
   readonly acceptsLegacy: boolean
 }
 
-/** What RFC 9068 section 2.2 adds to the claims. */
+/** Claims that RFC 9068 section 2.2 adds. */
 export interface ProfileClaims {
   readonly iss: string
   readonly aud: string | readonly string[]
   readonly client_id: string
-  /** Names the token. */
+  /** The id of the token. */
   readonly jti: string
 }
 
@@ -25,7 +25,7 @@ export type ProfileSettings = Pick<
   'accessTokenIssuer' | 'accessTokenAudience' | 'accessTokenClientId' | 'acceptLegacyAccessTokens'
 >
 
-/** Null: tokens name neither. */
+/** Returns the profile of the settings. Null: tokens have no issuer and no audience. */
 export function tokenProfileOf(settings: ProfileSettings): TokenProfile | null {
   const { accessTokenIssuer: issuer, accessTokenAudience: given, accessTokenClientId, acceptLegacyAccessTokens: acceptsLegacy } = settings
   if (issuer === null || given === null) return null
@@ -39,9 +39,9 @@ export function newProfileClaims({ issuer: iss, audiences, clientId: client_id }
 }
 
 /**
- * The profile's claims of a payload whose signature was checked; none of a token that has no profile.
+ * Returns the profile's claims of a verified payload. Null: the token has no profile.
  * @param typ of the token's header
- * @throws InvalidTokenError where the token is of another issuer, for another audience, or of the other form than asked for
+ * @throws InvalidTokenError when the token has another issuer or another audience, or is not in the form that the settings require
  */
 export function readProfileClaims(
   profile: TokenProfile | null,
@@ -56,5 +56,5 @@ export function readProfileClaims(
   const named: unknown[] = [aud].flat()
   if (!profile.audiences.some((audience) => named.includes(audience))) throw new InvalidTokenError({ reason: 'audience' })
   if (!named.every((audience) => typeof audience === 'string')) throw new InvalidTokenError()
-  return { iss, aud: typeof aud === 'string' ? aud : Object.freeze(named as string[]), client_id, jti } // each of them was looked at
+  return { iss, aud: typeof aud === 'string' ? aud : Object.freeze(named as string[]), client_id, jti } // each value was checked above
 }

@@ -1,6 +1,6 @@
 /**
- * Values in the order they arrived; adding, removing anywhere and asking for the oldest take the same time however many
- * there are. (A Set would do, but finding its first value walks over the holes that earlier removals left.)
+ * Values in the order of their arrival. Adding one, removing any one and reading the oldest take constant time. (A Set would not, because
+ * reading its first value skips the holes of earlier removals one by one.)
  */
 export interface ArrivalList<T> {
   append(value: T): ArrivalPlace<T>
@@ -26,15 +26,15 @@ export function createArrivalList<T>(): ArrivalList<T> {
   }
 }
 
-/** Takes a place out of its list, once. */
+/** Removes an entry from its list. Call it only once. */
 export function leave<T>(place: ArrivalPlace<T>): void {
   place.older.newer = place.newer
   place.newer.older = place.older
 }
 
-/** The place before the oldest and after the newest, with no value of its own. */
+/** Returns the entry before the oldest and after the newest. It has no value. */
 function emptyRing<T>(): ArrivalPlace<T> {
-  const ring = { value: undefined } as ArrivalPlace<T> // closed on itself in the next line
+  const ring = { value: undefined } as ArrivalPlace<T> // complete after the next line
   ring.older = ring.newer = ring
   return ring
 }

@@ -1,54 +1,54 @@
 import { ConfigurationError } from '../errors'
 import type { Budget } from './counter-store'
 
-/** What one client may use for one address, what one address may, and what one client may. */
+/** Rate limits: of one client for one address, of one address, and of one client. */
 export interface SubjectBudgets {
   readonly pair: Budget | false
   readonly email: Budget | false
   readonly client: Budget | false
 }
 
-/** A plain budget is that of `plain`, else of each; or one each (left out: the default), or none. */
+/** A single limit is that of `plain`, or else of all three. An object has one limit each; a missing one has its default. False: no limits. */
 export type SubjectBudgetsInput = Budget | { pair?: Budget | false; email?: Budget | false; client?: Budget | false } | false
 
 /** The rate limits of a known device of an account, separate from those of unknown clients. */
 export interface DeviceBudgets {
   readonly login: Budget | false
-  /** TOTP codes, and as many recovery codes. */
+  /** TOTP codes. Recovery codes have a limit of the same size. */
   readonly codes: Budget | false
   /** Requests for links, per purpose. */
   readonly links: Budget | false
   readonly mails: Budget | false
 }
 
-/** How many mails one address may get. */
+/** Limits of the number of mails to one address. */
 export interface MailBudgets {
-  /** Links that the person asked for: all of them hold. None: no limit. */
+  /** Links that the person requested. All of these limits apply. Empty: no limit. */
   readonly links: readonly Budget[]
   readonly notices: Budget | false
-  /** Mails that somebody else causes, such as a sign-up with an address that is taken. */
+  /** Mails that another person causes, such as a sign-up with an address that is taken. */
   readonly strangers: Budget | false
 }
 
-/** A plain budget is that of the links. */
+/** A single limit is that of the links. */
 export type MailBudgetsInput = false | Budget | { links?: readonly Budget[] | false; notices?: Budget | false; strangers?: Budget | false }
 
 /**
- * A budget as the host gave it, checked and frozen; the default when it gave none; `false` turns it off.
+ * Returns a limit of the host, checked and frozen. Without one it returns the default; `false` turns the limit off.
  *
  * @throws ConfigurationError naming the option.
  */
 export function resolveBudget(option: string, given: Budget | false | undefined, fallback: Budget): Budget | false {
   if (given === false) return false
-  const budget: unknown = given ?? fallback // a host without types may have passed anything
+  const budget: unknown = given ?? fallback // a host without types may pass any value
   if (!isBudget(budget))
     throw new ConfigurationError(`Option ${option} must be false or { attempts, windowSeconds }, whole numbers of at least 1.`)
   return Object.freeze({ attempts: budget.attempts, windowSeconds: budget.windowSeconds })
 }
 
 /**
- * The three budgets, as the host gave them.
- * @param options.plain whose budget a plain one is; left out: that of all three
+ * Returns the three limits, as the host set them.
+ * @param options.plain the limit that a single one replaces; left out: all three
  * @throws ConfigurationError naming the option.
  */
 export function resolveBudgets(
@@ -62,7 +62,10 @@ export function resolveBudgets(
   return Object.freeze({ pair: resolve('pair'), email: resolve('email'), client: resolve('client') })
 }
 
-/** @throws ConfigurationError naming the option. */
+/**
+ * Returns the limits of mails, as the host set them.
+ * @throws ConfigurationError naming the option.
+ */
 export function resolveMailBudgets(option: string, given: MailBudgetsInput | undefined): MailBudgets {
   const { links = mailDefaults.links, notices, strangers } = perMail(option, given)
   if (links !== false && !Array.isArray(links))
@@ -110,7 +113,7 @@ function isBudget(given: unknown): given is Budget {
   return isWhole(attempts) && attempts <= 1_000_000 && isWhole(windowSeconds) && windowSeconds <= 31_536_000
 }
 
-/** An object with these names and no other: a typo must not switch a protection off in silence. */
+/** Returns true for an object with only these names, because a typo must not silently turn a protection off. */
 function hasOnly<T extends object>(given: unknown, names: readonly (keyof T & string)[]): given is T {
   if (typeof given !== 'object' || given === null || Array.isArray(given)) return false
   return Object.keys(given).every((name) => names.some((known) => known === name))

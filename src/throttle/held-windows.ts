@@ -1,27 +1,27 @@
 import { type ArrivalList, type ArrivalPlace, createArrivalList, leave } from './arrival-list'
 
-/** What one key has used since `endsAt - seconds * 1000`. */
+/** The attempts of one key since `endsAt - seconds * 1000`. */
 export interface Window {
   readonly key: string
   readonly seconds: number
-  /** Milliseconds of the store's clock. */
+  /** In milliseconds of the store's clock. */
   readonly endsAt: number
   count: number
-  /** What the last caller compared with. */
+  /** The limit that the last caller compared with. */
   limit: number
 }
 
-/** The windows in memory, findable by key, by age and by use; every verb takes the same time however many there are. */
+/** The windows in memory, indexed by key, by age and by count. Every method takes constant time. */
 export interface HeldWindows {
   size(): number
   find(key: string): Window | undefined
   hold(window: Window): void
-  /** To be told whenever `count` or `limit` of a held window changed. */
+  /** Updates the index. Call it whenever `count` or `limit` of a stored window changed. */
   regrade(window: Window): void
   drop(key: string): void
-  /** Drops the oldest of those with the fewest units; false when every one is at its limit. */
+  /** Drops the oldest of the windows with the fewest attempts. Returns false if every window is at its limit. */
   makeRoom(): boolean
-  /** Drops what has expired, a few of each length. */
+  /** Drops expired windows, a few of each length. */
   sweep(now: number): void
 }
 
@@ -32,18 +32,18 @@ interface Held {
   level: number
 }
 
-/** Expired windows dropped per sweep and length: the work is spread, and still faster than keys can arrive. */
+/** The number of expired windows dropped per sweep and length. This spreads the work, and is still faster than new keys can arrive. */
 const sweptAtOnce = 32
 
-/** Units told apart when room must be made; more count as many. */
+/** The highest count that is distinguished when a window must be dropped. Higher counts are treated the same. */
 const topLevel = 64
 
-/** At its limit: never made room of. */
+/** The level of windows at their limit, which are never dropped to make room. */
 const spent = topLevel + 1
 
 export function createHeldWindows(): HeldWindows {
   const byKey = new Map<string, Held>()
-  /** Windows of one length end in the order they began. */
+  /** Windows of the same length expire in the order in which they started. */
   const byLength = new Map<number, ArrivalList<Window>>()
   const byLevel = Array.from({ length: spent }, () => createArrivalList<Window>())
   const spentOnes = createArrivalList<Window>()

@@ -4,29 +4,29 @@ import type { CounterStore } from './counter-store'
 import { storedKey } from './stored-key'
 
 export interface KnexCountersOptions {
-  /** Milliseconds since 1970; default `Date.now`. Windows are kept by it and never by the database's clock. */
+  /** Returns milliseconds since 1970; default `Date.now`. The windows use this clock, never the database's. */
   now?: () => number
 }
 
-/** Rows deleted at once, and after how many new windows: faster than they can come. */
+/** The number of rows deleted at once, and the number of new windows between deletions. This is faster than new rows can arrive. */
 const removedAtOnce = 1_000
 const windowsBetween = 100
 
-/** A row is left alone for this long after its end: the clocks of two processes differ. */
+/** A row is only deleted this long after its end, because the clocks of two processes differ. */
 const graceMs = 60_000
 
 /**
- * Counters in the table `auth_counters`, made by `createAuthTables` and the migrations, shared by every process on that
- * database. Works on connections of its own from the pool, never inside a transaction.
+ * Stores counters in the table `auth_counters`, which `createAuthTables` and the migrations create. Every process with this database shares
+ * them. It uses its own connections of the pool, never a transaction.
  *
- * Each verb is one statement and rejects with `ServiceUnavailableError` when the database is away or a conflict stays.
- * Rows of ended windows are deleted as new windows open; there is no timer.
+ * Each method is one statement. It rejects with `ServiceUnavailableError` when the database is down or a conflict remains. Rows of ended
+ * windows are deleted when new windows start; there is no timer.
  *
  * @throws ConfigurationError for a transaction, and for a knex client other than `pg`, `mysql2` and `better-sqlite3`
  */
 export function knexCounters(knex: HostKnex, { now = Date.now }: KnexCountersOptions = {}): CounterStore {
   if (typeof knex !== 'function') throw new ConfigurationError('knexCounters() needs the instance knex({ client, ... }) returns.')
-  // What is counted must stay counted when the transaction is rolled back, and must not wait for its end.
+  // An attempt must stay counted when the transaction is rolled back, and must not wait for its end.
   if (knex.isTransaction) throw new ConfigurationError('knexCounters() needs the knex instance itself, not a transaction.')
   const rows = bindCounterRows(knex)
   const removeEndedNowAndThen = nowAndThen(rows)
@@ -46,7 +46,7 @@ export function knexCounters(knex: HostKnex, { now = Date.now }: KnexCountersOpt
 function nowAndThen(rows: CounterRows): (at: number) => void {
   let opened = 0
   return (at) => {
-    // Nobody waits for it, and what could not be deleted now is deleted later.
+    // Nothing waits for it. Rows that cannot be deleted now are deleted later.
     if (opened++ % windowsBetween === 0) rows.removeEnded(at - graceMs, removedAtOnce).catch(() => undefined)
   }
 }

@@ -2,10 +2,10 @@ import { consoleLogger, describeError, type Logger } from '../logger'
 import type { CounterStore } from './counter-store'
 import { isInProcess, localCounters } from './memory-counters'
 
-/** How long a shared store may take for one answer: with what happens around it, the caller has one within 500 ms. */
+/** How long a shared store may take to respond, so that the caller has a result within 500 ms. */
 export const defaultDeadlineMs = 400
 
-/** After a failure the shared store is left alone for this long, so that an outage does not cost every request the deadline. */
+/** After a failure the shared store is not called for this long, so that requests during an outage do not wait for the deadline. */
 export const restMs = 1_000
 
 interface GuardOptions {
@@ -15,7 +15,7 @@ interface GuardOptions {
   deadlineMs?: number
 }
 
-/** Takes one unit in the shared store alone. Null: the store does not answer. */
+/** Counts one attempt in the shared store only. Null: the store does not respond. */
 export type AskShared = (...given: Parameters<CounterStore['increment']>) => Promise<Answer | null>
 
 const guarded = new WeakMap<CounterStore, Guard>()
@@ -25,14 +25,14 @@ interface Guard extends CounterStore {
 }
 
 /**
- * The same store with a local one behind it: when the shared one throws, is late, or answers nonsense, this process
- * counts for itself, never without limit. Asking twice for one store gives the same guard.
+ * Wraps a shared store with a local fallback. When the shared one throws, is late or returns an invalid result, this process counts by
+ * itself, never without limit. A second call with the same store returns the same wrapper.
  *
- * A failing store rests; then one call tries it, while the others still count here, so that a client which queues what it
- * cannot send (both Redis clients do) is given one command a second and not all of them.
+ * After a failure the store is not called for a while. Then one call tries it, while the others still count locally. A client that queues
+ * unsent commands (both Redis clients do) so gets one command a second, and not all of them.
  *
- * What was counted here stays counted until its window ends: as long as one is open here, both count and the larger count
- * is believed. An outage gives a key this process's budget once in a window, however often the store comes and goes.
+ * Attempts that were counted locally stay counted until their window ends. While a local window is open, both stores count and the larger
+ * count applies. So an outage allows a key the limit of this process once per window, however often the store fails and recovers.
  */
 export function withLocalFallback(shared: CounterStore, options: GuardOptions = {}): CounterStore {
   if (isInProcess(shared)) return shared
@@ -45,8 +45,8 @@ export function withLocalFallback(shared: CounterStore, options: GuardOptions = 
 }
 
 /**
- * For what no two processes may both decide: the shared store's own answer, without a local one behind it.
- * @returns null for a store of this process, or one that `withLocalFallback` was never asked for
+ * Returns the shared store without its local fallback, for decisions that only one process may make.
+ * @returns null for a store of this process, or one that was never passed to `withLocalFallback`
  */
 export function askShared(counters: CounterStore): AskShared | null {
   return guarded.get(counters)?.incrementThere ?? null
@@ -55,11 +55,14 @@ export function askShared(counters: CounterStore): AskShared | null {
 function createGuard(shared: CounterStore, options: GuardOptions): Guard {
   const { logger = consoleLogger, now = () => performance.now(), deadlineMs = defaultDeadlineMs } = options
   const local = localCounters({ now })
-  /** Keys the shared store has seen at their limit: asked only while it does not answer, since others may have given units back. */
+  /**
+   * Keys that reached their limit in the shared store. They are used only while the shared store fails, because other processes may have
+   * taken attempts back.
+   */
   const spentThere = localCounters({ now })
   const ask = askWhileUp({ logger, now, deadlineMs })
 
-  /** From here on the key is counted in this process too, from where it stood when the shared store was last heard. */
+  /** From now on the key is also counted in this process. It starts with the last known count of the shared store. */
   async function adoptSpent(key: string, windowSeconds: number, limit = Number.POSITIVE_INFINITY): Promise<void> {
     if (!spentThere.holds(key)) return
     local.hold(key, windowSeconds, { ...(await spentThere.increment(key, windowSeconds, limit)), limit })
@@ -78,8 +81,8 @@ function createGuard(shared: CounterStore, options: GuardOptions): Guard {
       const here = await local.increment(key, windowSeconds, limit)
       return there && there.count >= here.count ? there : here
     },
-    // Either may have counted the unit, or both. At the edge of an outage one that did not may lose a unit too many: one per
-    // caller who did well, which is no way to guess.
+    // The attempt was counted in one store or in both. At the start or end of an outage a store that did not count it may take back one
+    // attempt too many. That is one per successful caller, so it does not help an attacker to guess.
     async decrement(key) {
       await Promise.all([ask(() => shared.decrement(key)), local.decrement(key)])
     },
@@ -92,8 +95,8 @@ function createGuard(shared: CounterStore, options: GuardOptions): Guard {
 type Ask = <T>(question: () => Promise<T>, kind?: { isCount: boolean }) => Promise<T | null>
 
 /**
- * Asks the shared store, if it is believed to be up or due to be tried; null: it was not asked, failed, or was late.
- * Only a count shows that it is up again: a Redis that is out of memory still deletes, and refuses the next count.
+ * Calls the shared store if it is up, or due for a new try. Null: it was not called, failed, or was late. Only a successful count shows that
+ * it is up again, because a Redis that is out of memory can delete but not count.
  */
 function askWhileUp({ logger, now, deadlineMs }: Required<GuardOptions>): Ask {
   let isDown = false
@@ -102,7 +105,7 @@ function askWhileUp({ logger, now, deadlineMs }: Required<GuardOptions>): Ask {
 
   function mayBeAsked(): boolean {
     const rest = restsUntil - now()
-    const isResting = rest > 0 && rest <= restMs // a clock that was set back does not prolong it
+    const isResting = rest > 0 && rest <= restMs // a clock that was set back does not prolong the rest
     return !isDown || !(isBeingTried || isResting)
   }
 
@@ -128,20 +131,20 @@ function askWhileUp({ logger, now, deadlineMs }: Required<GuardOptions>): Ask {
 
 type Answer = Awaited<ReturnType<CounterStore['increment']>>
 
-/** A count that is text or NaN would compare as below every limit. */
+/** Rejects an invalid result. A count that is text or NaN would compare as below every limit. */
 function plausible(answer: Answer): Answer {
   if (Number.isSafeInteger(answer.count) && answer.count >= 1 && Number.isFinite(answer.resetSeconds)) return answer
   throw new TypeError('The counter store must answer { count, resetSeconds } as numbers.')
 }
 
-/** Late is what has not been answered once the loop has looked at its sockets again: a busy process is no outage. */
+/** Rejects after the deadline. It first lets the event loop read its sockets, because a busy process is not an outage. */
 async function inTime<T>(work: Promise<T>, deadlineMs: number): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => setImmediate(reject, new Error('The counter store is late.')), deadlineMs)
   })
   try {
-    return await Promise.race([work, late]) // which also takes in a rejection that comes after the deadline
+    return await Promise.race([work, late]) // also handles a rejection after the deadline
   } finally {
     clearTimeout(timer)
   }

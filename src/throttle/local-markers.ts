@@ -1,4 +1,4 @@
-/** Values that were used, held in this process until they expire. */
+/** Used values, kept in this process until they expire. */
 export interface LocalMarkers {
   /**
    * Marks a value as used. Returns true for the first caller only.
@@ -14,12 +14,12 @@ const bucketSeconds = 10
 /** A marker takes at most 100 bytes, so all of them take less than 32 MiB. */
 const mostMarkers = 300_000
 
-/** Half a SHA-256: nobody chooses the values, which are random, and a whole one would take twice the memory. */
+/** Half a SHA-256. That is enough, because the values are random and nobody chooses them. A whole hash would take twice the memory. */
 const digestBytes = 16
 
 /**
- * Holds markers in buckets by expiry. A full set drops its oldest bucket, so a flood makes old values usable again for the seconds they
- * have left, and never refuses a new one.
+ * Stores markers in buckets by expiry. A full set drops its oldest bucket and never rejects a new value. So a flood makes old values usable
+ * again for the seconds that they have left.
  *
  * @param now milliseconds since 1970
  */

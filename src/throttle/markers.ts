@@ -3,7 +3,7 @@ import type { CounterStore } from './counter-store'
 import { askShared } from './local-fallback'
 import { createLocalMarkers, type LocalMarkers } from './local-markers'
 
-/** Remembers which single-use values were used, until they expire. */
+/** Remembers used single-use values until they expire. */
 export interface Markers {
   /**
    * Marks a value as used. Resolves with true for exactly one caller, and with false for every other.
@@ -13,13 +13,13 @@ export interface Markers {
 }
 
 /**
- * Markers in the counter store that the processes share, else in this process.
+ * Creates markers in the counter store that the processes share, or else in this process.
  *
- * While the shared store answers, its one increment decides between processes. Only the caller it answers 1 marks the value here too,
- * so that the losers of a race cannot beat the winner in this process. While the store does not answer, each process decides for itself.
+ * While the shared store responds, its atomic increment decides between processes. Only the caller that gets 1 marks the value in this
+ * process too, so that a caller that lost cannot block the winner here. While the store does not respond, each process decides for itself.
  *
- * @param name in front of the stored keys
- * @param counters what the host shares between processes; null: nothing
+ * @param name prefix of the stored keys
+ * @param counters the store that the host's processes share; null: none
  * @param now milliseconds since 1970
  */
 export function createMarkers(name: string, { counters, now }: { counters: CounterStore | null; now: () => number }): Markers {
@@ -38,7 +38,7 @@ export function createMarkers(name: string, { counters, now }: { counters: Count
 
 const known = new WeakMap<CounterStore, LocalMarkers>()
 
-/** Two routers that share one `memoryCounters()` also share what was used. */
+/** Returns the local markers of a store. Two routers with the same `memoryCounters()` share them. */
 function localMarkersOf(counters: CounterStore | null, now: () => number): LocalMarkers {
   const markers = (counters && known.get(counters)) ?? createLocalMarkers(now)
   if (counters) known.set(counters, markers)

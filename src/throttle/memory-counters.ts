@@ -4,9 +4,10 @@ import { createHeldWindows, type Window } from './held-windows'
 import { createOverflowBuckets } from './overflow-buckets'
 
 /**
- * Counters of this process, bounded. When `maxKeys` are held, the one with the fewest units makes room. Keys at their limit never do,
- * so that a flood of other keys buys no fresh attempts. When there are only such keys, new ones count in 65,536 buckets of 20 times
- * their limit, so that a flood does not shut everybody else out either. Expired keys go as calls come in; there is no timer.
+ * Creates counters in the memory of this process, of limited size. With `maxKeys` keys, the key with the fewest attempts is dropped for a new
+ * one. Keys at their limit are never dropped, so that a flood of other keys allows no new attempts. If all keys are at their limit, new keys
+ * count in 65,536 buckets of 20 times their limit. So a flood does not lock everyone else out either. Expired keys are dropped by later
+ * calls; there is no timer.
  *
  * `now` is in milliseconds and should not jump; the default is the monotonic clock.
  *
@@ -16,21 +17,21 @@ export function memoryCounters(options: { maxKeys?: number; now?: () => number }
   return localCounters(options)
 }
 
-/** Counters in memory that can be asked what they hold. */
+/** Counters in memory whose keys can be read and set. */
 export interface LocalCounters extends CounterStore {
-  /** True while a window of the key is open here. */
+  /** Returns true while a window of the key is open. */
   holds(key: string): boolean
-  /** A window as another store has it, from now on also counted here. */
+  /** Stores a window of another store, which from now on is also counted here. */
   hold(key: string, windowSeconds: number, window: { count: number; resetSeconds: number; limit: number }): void
 }
 
-/** `memoryCounters`, as the guard of a shared store needs them. */
+/** Creates counters in memory, for the wrapper of a shared store. */
 export function localCounters(options: { maxKeys?: number; now?: () => number } = {}): LocalCounters {
   const { maxKeys = 100_000, now: clock = () => performance.now() } = options
   if (!Number.isSafeInteger(maxKeys) || maxKeys < 1) {
     throw new ConfigurationError('memoryCounters: maxKeys must be a whole number of at least 1.')
   }
-  // Whole milliseconds: a fraction would add a second to what is left of a window.
+  // Whole milliseconds, because a fraction would add a second to the rest of a window.
   const now = () => Math.floor(clock())
   const held = createHeldWindows()
   const overflow = createOverflowBuckets()
@@ -40,9 +41,9 @@ export function localCounters(options: { maxKeys?: number; now?: () => number } 
     return window && window.endsAt > time ? window : undefined
   }
 
-  /** Null: every place is taken by a key at its limit. */
+  /** Opens a window. Null: there are `maxKeys` keys, all of them at their limit. */
   function open(key: string, seconds: number, time: number): Window | null {
-    held.drop(key) // its expired predecessor
+    held.drop(key) // an expired window of the same key
     if (held.size() >= maxKeys && !held.makeRoom()) return null
     const window = { key, seconds, endsAt: time + seconds * 1000, count: 0, limit: Number.POSITIVE_INFINITY }
     held.hold(window)
@@ -81,7 +82,8 @@ export function localCounters(options: { maxKeys?: number; now?: () => number } 
       held.sweep(time)
       held.drop(key)
       if (held.size() >= maxKeys && !held.makeRoom()) return
-      // Among those of its length, though it began elsewhere and ends before some that came earlier: it is swept a little late.
+      // It is listed among windows of its length, although it started elsewhere and may end before earlier ones. So it is swept a little
+      // late.
       held.hold({ key, seconds: windowSeconds, endsAt: time + resetSeconds * 1000, count, limit })
     },
 
@@ -93,7 +95,7 @@ export function localCounters(options: { maxKeys?: number; now?: () => number } 
 
 const inProcess = new WeakSet<CounterStore>()
 
-/** True for a store made here: it can be neither down nor late. */
+/** Returns true for a store made here, which can neither fail nor be late. */
 export function isInProcess(store: CounterStore): boolean {
   return inProcess.has(store)
 }

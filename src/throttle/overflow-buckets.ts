@@ -1,12 +1,12 @@
 import { createHmac, randomBytes } from 'node:crypto'
 
-/** Two bytes of a hash. */
+/** As many as two bytes of a hash can distinguish. */
 const buckets = 65_536
 const timesTheLimit = 20
 
-/** What keys count in that found no place of their own. */
+/** Counts keys that have no window of their own. */
 export interface OverflowBuckets {
-  /** Takes one unit of the key's bucket. `count` is above `limit` once the bucket holds more than 20 times the limit. */
+  /** Counts one attempt in the key's bucket. `count` is above `limit` when the bucket has more than 20 times the limit. */
   increment(key: string, seconds: number, limit: number, now: number): { count: number; endsAt: number }
 }
 
@@ -16,17 +16,17 @@ interface Kind {
 }
 
 /**
- * Counters for keys beyond the number that memory holds: 65,536 buckets of 20 times the limit, for each limit and window length. A key's
- * bucket is a hash under a random key of this process, so an attacker cannot tell which bucket a client or an account is in, and would
- * have to fill nearly all of them to shut one out. One kind takes 256 KB, and only while it is needed.
+ * Creates counters for keys beyond the number that memory holds: 65,536 buckets of 20 times the limit, for each limit and window length. The
+ * bucket of a key is a hash under a random key of this process. So an attacker does not know the bucket of an account, and would have to fill
+ * nearly all of them to lock it out. One set of buckets takes 256 KB, and only while it is needed.
  *
- * Units are not given back, because many keys share a bucket: one of them could give back what another one used.
+ * Attempts are never taken back, because many keys share a bucket: one could take back the attempt of another.
  */
 export function createOverflowBuckets(): OverflowBuckets {
   const secret = randomBytes(32)
   const kinds = new Map<string, Kind>()
 
-  /** All buckets of a kind begin anew together, so that there is one array of counts and not one of windows. */
+  /** Returns the buckets for one limit and window length. All of them restart at the same time, so one array of counts is enough. */
   function kindOf(name: string, seconds: number, now: number): Kind {
     for (const [known, { endsAt }] of kinds) if (endsAt <= now) kinds.delete(known)
     const kind = kinds.get(name) ?? { endsAt: now + seconds * 1000, counts: new Uint32Array(buckets) }

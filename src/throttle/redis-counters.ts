@@ -2,29 +2,29 @@ import { ConfigurationError } from '../errors'
 import type { CounterStore } from './counter-store'
 import { storedKey } from './stored-key'
 
-/** What is used of a client of `ioredis`, cluster or not. */
+/** The used part of a client of `ioredis`, cluster or not. */
 export interface IoredisClient {
   eval(script: string, numberOfKeys: number, ...keysAndArguments: string[]): Promise<unknown>
   readonly evalsha: unknown
 }
 
-/** What is used of a client, pool or cluster of `redis` (node-redis 4 and later). */
+/** The used part of a client, pool or cluster of `redis` (node-redis 4 and later). */
 export interface NodeRedisClient {
   eval(script: string, options: { keys: string[]; arguments: string[] }): Promise<unknown>
   readonly evalSha: unknown
 }
 
 export interface RedisCountersOptions {
-  /** In front of every key; default `doorward:`. */
+  /** The prefix of every key. Default `doorward:`. */
   prefix?: string
 }
 
 /**
- * Counters in Redis, through the client you have: of `ioredis` or of `redis`, as it is configured.
- * Connecting it, listening to its `error` events and closing it stay yours.
+ * Stores counters in Redis, through your client of `ioredis` or `redis`, with its own configuration. Connecting it, listening to its `error`
+ * events and closing it stay your task.
  *
- * Each verb is one script, so it is atomic; windows are kept by Redis's clock, and keys end by themselves. A verb rejects
- * with the client's error.
+ * Each method is one script, so it is atomic. The windows use Redis's clock, and keys expire by themselves. A method rejects with the
+ * client's error.
  *
  * @throws ConfigurationError for anything that is neither client
  */
@@ -47,7 +47,7 @@ export function redisCounters(client: IoredisClient | NodeRedisClient, { prefix 
   }
 }
 
-// A key that has no end (-1) was not made here, or lost it; it gets one, so that nobody is locked out for ever.
+// A key without an expiry (-1) was not made here, or lost it. It gets one, so that nobody is locked out forever.
 const countUp = `
 local count = redis.call('INCR', KEYS[1])
 local left = redis.call('PTTL', KEYS[1])
@@ -67,7 +67,10 @@ return {}`
 
 type Runner = (script: string, key: string, ...rest: string[]) => Promise<readonly unknown[]>
 
-/** EVAL rather than EVALSHA: a few hundred bytes more, and nothing to do after Redis forgot its scripts. */
+/**
+ * Returns the function that runs a script. It uses EVAL instead of EVALSHA: that sends a few hundred bytes more, but works after Redis lost
+ * its scripts.
+ */
 function runnerOf(client: IoredisClient | NodeRedisClient): Runner {
   const isObject = typeof client === 'object' && client !== null && typeof client.eval === 'function'
   if (isObject && 'evalSha' in client)

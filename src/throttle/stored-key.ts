@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto'
 
-/** What the columns of `auth_counters` hold. */
+/** The length of the key column of `auth_counters`. */
 const longest = 255
 const marker = 'sha256:'
 
 /**
- * The key as a shared store keeps it: a plain one as it is; a long one, or one whose characters a database or driver would
- * change or refuse (NUL, half a surrogate pair), as its digest. Two keys stay two keys.
+ * Returns the key as a shared store keeps it. A key becomes a digest if it is too long, or has characters that a database or driver would
+ * change or reject (NUL, half a surrogate pair). Different keys stay different.
  */
 export function storedKey(key: string): string {
   const isPlain = key.length <= longest && /^[ -~]*$/.test(key) && !key.startsWith(marker)

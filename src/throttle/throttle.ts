@@ -4,10 +4,10 @@ import type { Budget, CounterStore } from './counter-store'
 import { withLocalFallback } from './local-fallback'
 
 /**
- * Takes one unit before the expensive check: a burst cannot overshoot. `false` is no budget. Whatever the store does,
- * something counts (`withLocalFallback`).
+ * Counts one attempt before the expensive check, so that parallel requests cannot exceed the limit. `false` is no limit. If the store fails,
+ * this process counts (`withLocalFallback`).
  *
- * @throws the given error, with `details.retry_after_seconds` (a whole number, at least 1), once the budget is spent.
+ * @throws the given error, with `details.retry_after_seconds` (a whole number, at least 1), beyond the limit.
  */
 export async function attempt(
   counters: CounterStore,
@@ -19,20 +19,18 @@ export async function attempt(
   const guarded = withLocalFallback(counters)
   const { count, resetSeconds } = await guarded.increment(key, budget.windowSeconds, budget.attempts)
   if (count <= budget.attempts) return
-  // A refused caller used nothing: were its unit kept, a burst of good logins would lock itself out after giving theirs back.
+  // A rejected attempt is taken back. If it stayed counted, many parallel successful logins would lock themselves out after taking theirs
+  // back.
   await guarded.decrement(key)
   throw new Exhausted({ details: { retry_after_seconds: Math.max(1, Math.ceil(resetSeconds)) } })
 }
 
-/** Gives back the unit this caller took, no more. */
+/** Takes back only the attempt of this caller. */
 export async function giveBack(counters: CounterStore, budget: Budget | false, key: string): Promise<void> {
   if (budget !== false) await withLocalFallback(counters).decrement(key)
 }
 
-/**
- * Forgets what was counted under the key, but for so many attempts whose end is not known yet: what is in flight when another one
- * succeeds may still fail.
- */
+/** Resets the counter of a key, except for attempts that are still running, because these may still fail after another one succeeded. */
 export async function clear(counters: CounterStore, budget: Budget | false, key: string, inFlight = 0): Promise<void> {
   if (budget === false) return
   const guarded = withLocalFallback(counters)
@@ -40,7 +38,7 @@ export async function clear(counters: CounterStore, budget: Budget | false, key:
   for (let left = inFlight; left > 0; left--) await guarded.increment(key, budget.windowSeconds, budget.attempts)
 }
 
-/** `login:email` and an address make `login:email:<SHA-256>`: of one length, and with nothing personal in a shared store. */
+/** Returns a key of fixed length without personal data: `login:email` and an address become `login:email:<SHA-256>`. */
 export function counterKey(budgetName: string, subject: string): string {
   return `${budgetName}:${createHash('sha256').update(subject, 'utf8').digest('base64url')}`
 }

@@ -12,20 +12,20 @@ import { anySite, readCsrfCookie } from './token-cookie'
 import { type SignerOptions, tokenSigner } from './token-signer'
 
 export interface CsrfGuardOptions extends SignerOptions {
-  /** Paths, from the app's root, that are not checked, and everything below them: `/webhooks` is not `/webhooks-admin`. */
+  /** Paths from the app's root that are not checked, together with everything below them. `/webhooks` does not include `/webhooks-admin`. */
   exclude?: readonly string[]
-  /** That of csrfToken(): tokens it did not sign, or signed for somebody else's session, are refused. */
+  /** The secret of csrfToken(). Tokens that it did not sign, or signed for another session, are rejected. */
   secret?: string | readonly string[]
-  /** Origins whose pages may call, beside the one the request's Host names. */
+  /** Other origins whose pages may send requests, besides the one in the request's Host header. */
   trustedOrigins?: readonly string[]
 }
 
 /**
- * Refuses requests that another site made a browser send. Everything but GET, HEAD and OPTIONS needs
- * the cookie `csrf_token` and the header `X-CSRF-Token` with one value, and where the browser says which page is asking
- * (`Origin`, `Sec-Fetch-Site`) that has to be one of ours; else 403 CSRF_VALIDATION_FAILED. The method is the one Express will
- * route by: put it behind a middleware that overrides methods.
- * @throws ConfigurationError for an option that is not what it has to be
+ * Rejects requests that another site made a browser send. Every method except GET, HEAD and OPTIONS needs the cookie `csrf_token` and the
+ * header `X-CSRF-Token` with the same value. If the browser sends the page's origin (`Origin`, `Sec-Fetch-Site`), it must be one of ours.
+ * Else 403 CSRF_VALIDATION_FAILED.
+ * Put it after a middleware that overrides methods, because it checks the method that Express routes by.
+ * @throws ConfigurationError for a wrong option
  */
 export function csrfGuard(options: CsrfGuardOptions = {}): RequestHandler {
   if (!isObject(options))
@@ -38,10 +38,10 @@ export function csrfGuard(options: CsrfGuardOptions = {}): RequestHandler {
 
 export const csrfOptionNames = ['exclude', 'secret', 'session', 'sessionCookieName', 'accessCookieName', 'trustedOrigins'] as const
 
-/** What `details.reason` of a refusal says. */
+/** The values of `details.reason`. */
 export type CsrfReason = 'origin' | 'site' | 'no_cookie' | 'no_token' | 'mismatch' | 'signature'
 
-/** Returns the check itself, which throws a CsrfValidationFailedError. */
+/** Returns the check alone. It throws a CsrfValidationFailedError. */
 export function csrfCheck(
   where: string,
   options: CsrfGuardOptions,

@@ -6,16 +6,16 @@ import { anySite, csrfCookieName, readCsrfCookie } from './token-cookie'
 import { type SignerOptions, type TokenSigner, tokenSigner } from './token-signer'
 
 export interface CsrfTokenOptions extends SignerOptions {
-  /** At least 32 bytes: tokens are signed, and bound to the session. Recommended. A list while one is being replaced. */
+  /** At least 32 bytes. With it tokens are signed and bound to the session, which is recommended. Pass a list to replace a secret. */
   secret?: string | readonly string[]
-  /** The cookie travels over https only; default true. */
+  /** Sends the cookie over https only. Default true. */
   secure?: boolean
 }
 
 /**
- * Sees to it that the browser has a `csrf_token` cookie, which script may read (Path=/, SameSite=Lax), and puts its value in
- * `res.locals.csrfToken`: to be sent back as `X-CSRF-Token`. A good one is kept; after a login a signed one is replaced.
- * @throws ConfigurationError for an option that is not what it has to be
+ * Sets the cookie `csrf_token`, which scripts may read (Path=/, SameSite=Lax), and puts its value into `res.locals.csrfToken`. Send it back
+ * as `X-CSRF-Token`. A valid cookie is kept; after a login a signed one is replaced.
+ * @throws ConfigurationError for a wrong option
  */
 export function csrfToken(options: CsrfTokenOptions = {}): RequestHandler {
   if (!isObject(options))
@@ -30,7 +30,7 @@ export function csrfToken(options: CsrfTokenOptions = {}): RequestHandler {
     const token = kept ?? (signer ? signer.mint(req, res) : randomBytes(32).toString('base64url'))
     if (kept === null) {
       res.cookie(csrfCookieName, token, { path: '/', sameSite: 'lax', secure, httpOnly: false })
-      res.setHeader('Cache-Control', 'private, no-store') // a shared cache would give one person's token to the next
+      res.setHeader('Cache-Control', 'private, no-store') // a shared cache would give one person's token to another
     }
     res.vary('Cookie')
     res.locals['csrfToken'] = token
@@ -38,7 +38,7 @@ export function csrfToken(options: CsrfTokenOptions = {}): RequestHandler {
   }
 }
 
-/** Only what looks like ours: anybody's text would end up in the host's pages. */
+/** Returns the cookie's token if it looks like ours. Any other text would end up in the host's pages. */
 function reusable(signer: TokenSigner | null, req: Request): string | null {
   const token = readCsrfCookie(anySite, req)
   if (token === null) return null

@@ -2,10 +2,10 @@ import type { Request } from 'express'
 import { ConfigurationError } from '../../errors'
 
 /**
- * Whether a request's path is excluded: by whole segments, from the app's root, under the app's own rule of letter case. The
- * path is the one Express routes by; one that anything behind us could read as another path (`..`, `%2e`, `//`, `\`, encoded
- * slashes, encoded twice) is never excluded, however it begins.
- * @throws ConfigurationError for what is no path
+ * Returns a function that checks whether the path of a request is excluded. It compares whole segments from the app's root, with the app's
+ * setting of letter case. The path is the one that Express routes by. A path that a later handler could read differently is never excluded
+ * (`..`, `%2e`, `//`, `\`, and slashes that are encoded once or twice).
+ * @throws ConfigurationError for an invalid path
  */
 export function excludedPaths(exclude: readonly string[] = []): (req: Request) => boolean {
   if (!Array.isArray(exclude)) throw new ConfigurationError('csrfGuard: exclude must be a list of paths.')
@@ -21,7 +21,7 @@ export function excludedPaths(exclude: readonly string[] = []): (req: Request) =
   }
 }
 
-/** As Express compares them: in the one encoding a path is sent in, `%6f` for `o` being another path to it. */
+/** Returns the segments of a prefix in the encoding of a sent path, because Express compares them so: `%6f` is another path than `o`. */
 function segmentsOfPrefix(prefix: unknown): readonly string[] {
   const isPath = typeof prefix === 'string' && /^\/[^/]/.test(prefix) && !/[?#*%:(){}]/.test(prefix) && prefix.isWellFormed()
   if (!isPath || !isPlain(encodeURI(prefix)))
@@ -31,13 +31,13 @@ function segmentsOfPrefix(prefix: unknown): readonly string[] {
   return encodeURI(prefix).replace(/\/$/, '').split('/')
 }
 
-/** Read in only one way, by whatever reads it next. */
+/** Returns true if every server reads the path in the same way. */
 function isPlain(path: string): boolean {
   if (!/^(\/[^/]+)*\/?$/.test(path) || /[\\\0]|%(00|25|2f|5c)/i.test(path)) return false
   return path.split('/').every((segment) => !isDots(segment))
 }
 
-/** `.`, `..` and their encodings; some servers cut off `;…` first. */
+/** Returns true for `.`, `..` and their encodings. Some servers first cut off `;…`. */
 function isDots(segment: string): boolean {
   return /^(\.|%2e){1,2}(;|%3b|$)/i.test(segment)
 }

@@ -3,19 +3,19 @@ import { isOrigin } from '../../config/web-address'
 import { ConfigurationError } from '../../errors'
 
 /**
- * Returns by what the browser says that another site asks; null: the page is ours. Ours is the origin whose host is the
- * request's Host, which no page can choose, and every listed one. Clients that say nothing (curl, native apps) pass: no browser
- * attached cookies for them.
+ * Returns which header shows that a page of another site sent the request. Null: the page is ours. Ours is the origin of the request's Host
+ * header, which no page can choose, and every trusted origin. A client without these headers passes (curl, native apps), because no browser
+ * attached its cookies.
  */
 export function foreignBy(req: Request, trustedOrigins: readonly string[]): 'origin' | 'site' | null {
   const { origin } = req.headers
   if (origin !== undefined && trustedOrigins.includes(origin)) return null
   if (origin !== undefined && !isHost(req.headers.host, origin)) return 'origin'
-  const site = req.headers['sec-fetch-site'] // it knows the scheme too, which behind a proxy we do not
+  const site = req.headers['sec-fetch-site'] // the browser also compares the scheme, which we do not know behind a proxy
   return site === undefined || site === 'same-origin' || site === 'none' ? null : 'site'
 }
 
-/** Letter case and a default port are ways of writing one host. */
+/** Compares host and origin. Letter case and a default port make no difference. */
 function isHost(host: string | undefined, origin: string): boolean {
   if (host === undefined || !URL.canParse(origin)) return false
   const url = new URL(origin)
@@ -23,7 +23,10 @@ function isHost(host: string | undefined, origin: string): boolean {
   return url.origin === origin && URL.canParse(here) && new URL(here).origin === origin
 }
 
-/** @throws ConfigurationError */
+/**
+ * Checks the option trustedOrigins.
+ * @throws ConfigurationError
+ */
 export function originsOf(trustedOrigins: readonly string[] = []): readonly string[] {
   if (Array.isArray(trustedOrigins) && trustedOrigins.every((origin: unknown) => typeof origin === 'string' && isOrigin(origin)))
     return [...trustedOrigins]

@@ -7,7 +7,7 @@ import type { GuardContext } from '../guards'
 import { logRefusal, refuse } from '../refusing'
 import { type CsrfGuardOptions, csrfCheck, csrfOptionNames, headerToken } from './csrf-guard'
 
-/** The guard of a router: it knows the public origin, the trusted ones and the cookies' names, and tells the log of an origin. */
+/** Makes the CSRF guard of a router. It knows the public origin, the trusted origins and the names of the cookies, and logs a rejected origin. */
 export function siteCsrf(ctx: GuardContext, options: CsrfGuardOptions): RequestHandler {
   const { settings, logger, notices } = ctx
   if (isObject(options)) refuseUnknownOptions('guards.csrf', options, csrfOptionNames)
@@ -28,14 +28,14 @@ export function siteCsrf(ctx: GuardContext, options: CsrfGuardOptions): RequestH
   })
 }
 
-/** A page without script has a hidden field in place of the header. */
+/** Returns the token of the header, or of the hidden field of a page without script. */
 function sentToken(req: Request): string | null {
   return headerToken(req) ?? formToken(req)
 }
 
-/** Of a form alone: a JSON body is sent by script, which can set the header. */
+/** Reads the token only from a form. Scripts that send JSON can set the header. */
 function formToken(req: Request): string | null {
   if (!/^(?:application\/x-www-form-urlencoded|multipart\/form-data)\b/i.test(req.headers['content-type'] ?? '')) return null
-  const { _csrf: token } = Object(req.body) as { _csrf?: unknown } // whatever a parser made of it
+  const { _csrf: token } = Object(req.body) as { _csrf?: unknown } // any value that a parser made
   return typeof token === 'string' ? token : null
 }

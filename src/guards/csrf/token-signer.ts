@@ -7,35 +7,37 @@ import { csrfBinding, csrfBindingNames } from '../../session/csrf-binding'
 import { findSessionName } from '../current-auth'
 import { checkSecrets, isSameText } from '../shared-secret'
 
-/** Names the session of a request; null or undefined: there is none. */
+/** Returns the name of a request's session. Null or undefined: there is none. */
 export type SessionReader = (req: Request) => string | null | undefined
 
 export interface SignerOptions {
-  /** At least 32 bytes. A list while one is being replaced: the first signs, all verify. */
+  /** At least 32 bytes. In a list the first signs; all of them verify. */
   secret?: string | readonly string[]
-  /** In place of the session that a guard of ours found. */
+  /** Returns the session, instead of the one that our guards found. */
   session?: SessionReader
-  /** As in the router's settings; default `auth_session`. A request with a cookie of that name shows a session. */
+  /** The same as in the router's settings. Default `auth_session`. A request with this cookie has a session. */
   sessionCookieName?: string
-  /** As in the router's settings; default `access_token`. A request with a cookie of that name shows a session. */
+  /** The same as in the router's settings. Default `access_token`. A request with this cookie has a session. */
   accessCookieName?: string
 }
 
 export interface TokenSigner {
-  /** Sets the cookie that names the browser, where there is none. */
+  /** Returns a new token. Sets the cookie that identifies the browser, if there is none. */
   mint(req: Request, res: Response): string
-  /** Signed by us, for no other session than the request's, or for this browser. */
+  /** Returns true if we signed the token for the session of the request, or for this browser. */
   accepts(token: string, req: Request): boolean
-  /** Accepted, and bound to the session where there is one: such a token needs no replacement. */
+  /** Returns true if the token is accepted, and bound to the session if there is one. Then it need not be replaced. */
   isUpToDate(token: string, req: Request): boolean
 }
 
 /**
- * The signed double submit (OWASP, Cross-Site Request Forgery Prevention): `random.session.browser.mac`. A token is bound to the session
- * that a guard found before, and to a random value in a cookie of its own. An attacker's subdomain can plant a token of its own;
- * that token belongs to another session, and to another browser. The session decides where both the token and the request
- * have one; otherwise the browser does, because a guard may run after this check. A request with no session and no such cookie has nothing to
- * ride on, so any token of ours does: a session that ran out ends in 401, not in 403.
+ * Signs CSRF tokens by the signed double submit (OWASP, Cross-Site Request Forgery Prevention): `random.session.browser.mac`. A token is
+ * bound to the session that an earlier guard found, and to a random value in a cookie of its own. So a token that an attacker's subdomain
+ * plants is rejected, because it is for another session and another browser.
+ *
+ * If both the token and the request have a session, the session decides. Otherwise the browser decides, because a guard may run after this
+ * check. A request with neither a session nor such a cookie has nothing to protect, so any token of ours is accepted. So an expired session
+ * ends in 401, and not in 403.
  */
 export function tokenSigner(where: string, options: SignerOptions & { secure?: boolean }): TokenSigner | null {
   const {
@@ -91,10 +93,10 @@ function sign(key: KeyObject, random: string, ofSession: string, ofBrowser: stri
   return `${signed}.${createHmac('sha256', key).update(`token:${signed}`, 'utf8').digest('base64url')}`
 }
 
-/** Script can read the token, so it must not learn the session from it. */
+/** Returns the part of a token that binds it. It is an HMAC, because scripts can read the token and must not learn the session. */
 function bindingOf(key: KeyObject, kind: 'session' | 'browser', to: string | null | undefined): string {
   if (to === null || to === undefined || to === '') return ''
-  // A promise would be one and the same text for everybody.
+  // A promise would become the same text for everyone.
   if (typeof to !== 'string') throw new TypeError('The option session of csrfToken and csrfGuard must answer text, at once.')
   return createHmac('sha256', key).update(`${kind}:${to}`, 'utf8').digest().subarray(0, 16).toString('base64url')
 }

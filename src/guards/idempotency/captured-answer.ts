@@ -7,12 +7,12 @@ export interface Answer {
   readonly body: Buffer
 }
 
-/** More than this is not kept. */
+/** Larger bodies are not stored. */
 const maxBodyBytes = 1024 * 1024
 
 /**
- * What belongs to one connection or one sending, not to the answer (RFC 9110 section 7.6.1). A cookie is for the browser that got
- * it: kept, it would lie in a store, and be handed out again when it may have ended.
+ * Headers that belong to one connection or one transmission, not to the response (RFC 9110 section 7.6.1). Cookies are excluded too: they are
+ * for one browser, and a stored cookie could be sent again after it has ended.
  */
 const ofOneSending = new Set([
   'set-cookie',
@@ -26,16 +26,16 @@ const ofOneSending = new Set([
 ])
 
 /**
- * Listens to the answer as the handler gives it, before what stands in front of us (compression, say) makes something else of
- * it; that will be done anew to the repetition. `done` hears once: the answer, or null if it is not one to keep.
+ * Captures the response as the handler writes it, before earlier middleware (compression, for example) changes it. The same middleware will
+ * change the replayed response. `done` is called once, with the response, or with null if it must not be stored.
  */
 export function captureAnswer(req: Request, res: Response, done: (answer: Answer | null) => void): void {
   const inFront = readHead(res)
   const body = collectBody()
   let sent: Head | null = null
 
-  // Node calls this for every response, after later middleware has set its headers and before earlier middleware does (both do it
-  // here, as the package on-headers does).
+  // Node calls this for every response. Later middleware has then set its headers. Earlier middleware has not, because it also does so here
+  // (as the package on-headers does).
   const { writeHead } = res
   res.writeHead = function (this: Response, ...given: unknown[]) {
     sent ??= readHead(res, Number(given[0]), given.find(isHeaders))
@@ -44,15 +44,15 @@ export function captureAnswer(req: Request, res: Response, done: (answer: Answer
 
   hear(res, body.add, () => {
     const bytes = body.bytes()
-    const isCutOff = req.destroyed && !req.complete // a body that never came in whole was not refused for good
+    const isCutOff = req.destroyed && !req.complete // the body did not arrive in full, so another attempt may succeed
     done(bytes && !isCutOff ? answerOf(sent ?? readHead(res), inFront, bytes) : null)
   })
 }
 
-type Passing = (...given: unknown[]) => unknown // the overloads differ; the arguments go on as they came
+type Passing = (...given: unknown[]) => unknown // the overloads differ, so the arguments are passed on unchanged
 
 function hear(res: Response, written: (chunk: unknown, encoding: unknown) => void, ended: () => void): void {
-  let isPassing = false // what stands in front of us may write by the methods it finds on res, which are ours
+  let isPassing = false // earlier middleware may call the methods of res, which are ours now
   let isEnded = false
 
   function listen(pass: Passing, passed: () => void): Passing {
@@ -89,14 +89,14 @@ interface Head {
   readonly headers: ReadonlyMap<string, string | readonly string[]>
 }
 
-/** Headers that stood there before us will stand there before the repetition too. */
+/** Returns the response to store, without the headers that earlier middleware had set, because it sets them again on a replay. */
 function answerOf({ status, headers }: Head, inFront: Head, body: Buffer): Answer | null {
   const added = [...headers].filter(([name, value]) => String(value) !== String(inFront.headers.get(name)) && !ofOneSending.has(name))
   if (!isFinal(status) || added.some(([name]) => name === 'retry-after')) return null
   return { status, headers: added, body }
 }
 
-/** Not one that asks to be tried again: 408, 425 and 429 (RFC 9110, 8470, 6585), and every failure of the server. */
+/** Returns true unless the status asks for another attempt: 408, 425 and 429 (RFC 9110, 8470, 6585), and every error of the server. */
 function isFinal(status: number): boolean {
   return status >= 200 && status < 500 && ![408, 425, 429].includes(status)
 }
@@ -108,7 +108,7 @@ function readHead(res: Response, status = res.statusCode, given: object = {}): H
   return { status, headers }
 }
 
-/** As `writeHead` takes them: an object, a list of pairs, or names and values in turn. */
+/** Returns the headers in each form that `writeHead` takes: an object, a list of pairs, or a flat list of names and values. */
 function pairsOf(given: object): [string, unknown][] {
   if (!Array.isArray(given)) return Object.entries(given as OutgoingHttpHeaders)
   if (Array.isArray(given[0])) return given as [string, unknown][]
@@ -119,7 +119,7 @@ function isHeaders(given: unknown): given is object {
   return typeof given === 'object' && given !== null
 }
 
-/** `bytes()` is null once there were too many. */
+/** Collects a body. `bytes()` returns null if it is too large. */
 function collectBody(): { add(chunk: unknown, encoding: unknown): void; bytes(): Buffer | null } {
   let chunks: Buffer[] = []
   let length = 0
@@ -135,8 +135,8 @@ function collectBody(): { add(chunk: unknown, encoding: unknown): void; bytes():
   }
 }
 
-/** A copy: a stream may use its buffer again. `end` may be given a callback alone. */
+/** Returns a copy of a chunk, because a stream may reuse its buffer. `end` may be called with only a callback. */
 function bytesOf(chunk: unknown, encoding: unknown): Buffer {
-  if (typeof chunk === 'string') return Buffer.from(chunk, typeof encoding === 'string' ? (encoding as BufferEncoding) : 'utf8') // Node refuses others
+  if (typeof chunk === 'string') return Buffer.from(chunk, typeof encoding === 'string' ? (encoding as BufferEncoding) : 'utf8') // Node rejects others
   return chunk instanceof Uint8Array ? Buffer.from(chunk) : Buffer.alloc(0)
 }

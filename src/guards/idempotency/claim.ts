@@ -2,19 +2,19 @@ import type { Response } from 'express'
 import { consoleLogger, describeError, safely } from '../../logger'
 import type { ResponseCache } from './response-cache'
 
-/** The caller is gone, the handler may still be at work: another attempt beside it is what must not be. */
+/** How long a claim stays after the client disconnected. The handler may still run, and a second attempt must not run in parallel. */
 const graceMs = 60_000
 
 const logger = safely(consoleLogger)
 
 export interface Claim {
-  /** The answer to keep; null: the request may run again. */
+  /** Ends the claim and stores the response. Null: the request may run again. */
   settle(kept: { value: string; ttlSeconds: number } | null): void
 }
 
 /**
- * The right to run a request that was claimed for it. It ends with the answer, a minute after the caller hung up without one, or
- * with its own time, and only once.
+ * Holds the claim of a running request. It ends once: with the response, a minute after the client disconnected without one, or when its time
+ * is over.
  */
 export function holdClaim(
   res: Response,
@@ -28,7 +28,7 @@ export function holdClaim(
     if (isSettled) return
     isSettled = true
     clearTimeout(timer)
-    if (performance.now() < endsAt) void write(kept) // later it may be somebody else's
+    if (performance.now() < endsAt) void write(kept) // later it may be another request's claim
   }
 
   async function write(kept: { value: string; ttlSeconds: number } | null): Promise<void> {

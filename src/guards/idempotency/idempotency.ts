@@ -13,13 +13,13 @@ import { asked, type ResponseCache } from './response-cache'
 import { entryOf, readEntry } from './stored-entry'
 
 export interface IdempotencyOptions {
-  /** How long an answer is kept; default 86400. */
+  /** How long a response is stored, in seconds. Default 86400. */
   ttlSeconds?: number
-  /** Shared by several processes; default: in this process, at most 10,000 answers and 64 MiB. */
+  /** A cache shared by several processes. Default: in the memory of this process, at most 10,000 responses and 64 MiB. */
   cache?: ResponseCache
   /**
-   * Who asks, where no guard of ours and no `Authorization` header says it: the session of another library, say. It comes before
-   * both.
+   * Returns the caller, if neither our guards nor an `Authorization` header identify it (the session of another library, for example). It has
+   * priority over both.
    */
   caller?: (req: Request) => string
 }
@@ -31,23 +31,24 @@ const unknownCaller: Notice = {
     'idempotency() cannot tell who sent a request with an Idempotency-Key, so its answer is not stored and a repetition runs again. Put a guard in front of it, or pass `caller`.',
 }
 
-/** A process that died lets go of what it was running after this long. */
+/** After this time the claim of a process that died ends. */
 const claimSeconds = 600
 
 /**
- * A request with an `Idempotency-Key` runs once: its repetition, by the same caller and with the same body, gets the first
- * answer again, with `Idempotency-Replayed: true` (draft-ietf-httpapi-idempotency-key-header-06). While
- * the first one runs: 409 CONFLICT with `Retry-After`; with another body: 422. Requests without the header, and GET, HEAD and
- * OPTIONS, pass. The caller is `caller(req)`, else the user that a guard in front verified, else the `Authorization` header; a
- * request of nobody known runs every time, with `Idempotency-Stored: false`. What is not kept, and so runs again: 5xx, 408, 425,
- * 429, what has `Retry-After`, more than 1 MiB. Cookies are not kept. Not for our own auth routes.
- * @throws ConfigurationError for an option that is not what it has to be
+ * Runs a request with an `Idempotency-Key` only once. A repetition by the same caller with the same body gets the first response again, with
+ * `Idempotency-Replayed: true` (draft-ietf-httpapi-idempotency-key-header-06). While the first request runs, a repetition gets 409 CONFLICT
+ * with `Retry-After`. With another body it gets 422. Requests without the header, and GET, HEAD and OPTIONS, pass.
+ *
+ * The caller is `caller(req)`, else the user that an earlier guard verified, else the `Authorization` header. The request of an unknown
+ * caller runs every time, with `Idempotency-Stored: false`. Not stored, so run again: 5xx, 408, 425, 429, a response with `Retry-After`, and
+ * one of more than 1 MiB. Cookies are not stored. Do not use it for the routes of doorward.
+ * @throws ConfigurationError for a wrong option
  */
 export function idempotency(options: IdempotencyOptions = {}): RequestHandler {
   const { ttlSeconds, cache, caller } = complete(options)
   const notices = createSetupNotices(safely(consoleLogger))
 
-  /** What was answered before; null: this one runs, and its answer will be kept. */
+  /** Returns the stored response. Null: the request runs now, and its response will be stored. */
   async function begin(req: Request, res: Response, key: string): Promise<Answer | null> {
     const asking = callerOf(req, caller)
     if (asking === null) return passUnstored(res)
@@ -55,7 +56,7 @@ export function idempotency(options: IdempotencyOptions = {}): RequestHandler {
     const fingerprint = fingerprintOf(req)
     const before = await asked(
       () => cache.claim(cacheKey, entryOf({ fingerprint, answer: null }), claimSeconds),
-      // Claimed after all, for a request that was refused: nothing runs under it.
+      // A late claim for a request that was already rejected. No request runs under it, so it is removed.
       (claimed) => claimed === null && cache.delete(cacheKey),
     )
     if (before !== null) return answerOf(res, fingerprint, before)
@@ -76,7 +77,7 @@ export function idempotency(options: IdempotencyOptions = {}): RequestHandler {
         (answer) => (answer ? replay(res, answer) : next()),
         (error: unknown) => refuse(req, res, next, error),
       )
-      .catch(() => undefined) // Express catches what a handler throws; outside of it nobody waits for this promise
+      .catch(() => undefined) // Express catches what a handler throws; nothing else handles this promise
   }
 
   async function answerBefore(req: Request, res: Response): Promise<Answer | null> {

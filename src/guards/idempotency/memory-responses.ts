@@ -6,14 +6,15 @@ interface Held {
 }
 
 /**
- * Answers in this process, bounded by number and by bytes: the oldest make room. Claims never do, or what runs would run
- * twice; when there are only claims, a newcomer is refused. Expired ones go as calls come in; there is no timer.
+ * Stores responses in this process, limited by number and by bytes. The oldest responses are dropped first. Claims are never dropped, because
+ * a running request would run twice. If there are only claims, a new request is rejected. Expired entries are dropped by later calls; there
+ * is no timer.
  */
 export function memoryResponses(
   options: { maxEntries?: number; maxBytes?: number; now?: () => number } = {},
 ): ResponseCache & { size(): { entries: number; bytes: number } } {
   const { maxEntries = 10_000, maxBytes = 64 * 1024 * 1024, now = () => performance.now() } = options
-  // Those of one kind mostly live equally long, so each map is in the order of expiry.
+  // Entries of one kind mostly have the same lifetime, so each map is in the order of expiry.
   const claims = new Map<string, Held>()
   const answers = new Map<string, Held>()
   let bytes = 0
@@ -72,7 +73,7 @@ export function memoryResponses(
   }
 }
 
-/** Most of it is one byte a character; the rest is what a map keeps beside it, about. */
+/** Estimates the memory of an entry: mostly one byte per character, and about 200 for the map. */
 function costOf(key: string, value: string): number {
   return key.length + value.length + 200
 }

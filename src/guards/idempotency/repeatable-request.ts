@@ -5,7 +5,7 @@ import { headerValues } from '../../http/header-values'
 import { findSubject } from '../current-auth'
 
 /**
- * What the client calls this request; null: nothing.
+ * Returns the idempotency key of a request. Null: there is none.
  * @throws ValidationError for a header that was sent twice or is not 1 to 255 visible ASCII characters
  */
 export function readIdempotencyKey(req: Request): string | null {
@@ -16,15 +16,15 @@ export function readIdempotencyKey(req: Request): string | null {
   throw new ValidationError({ details: { errors: [{ path: 'Idempotency-Key', rule }] } })
 }
 
-/** Nobody else's request, and no other request of the same caller, has this key. */
+/** Returns the cache key. It differs for every caller and every request. */
 export function cacheKeyOf(req: Request, key: string, caller: readonly unknown[]): string {
-  const host = req.headers.host?.toLowerCase().replace(/:\d+$/, '') // one process may serve several tenants by their names
+  const host = req.headers.host?.toLowerCase().replace(/:\d+$/, '') // one process may serve several tenants by host name
   return digestOf([req.method, host, req.baseUrl + req.url, key, caller])
 }
 
 /**
- * Returns who asks: the name the host gives, else the user that a guard of ours verified, else the Authorization header. Null: nobody
- * can tell the caller from another one, since cookies change with every login and an address is shared.
+ * Returns the caller: the name from the host, else the user that our guards verified, else the Authorization header. Null: the caller cannot
+ * be distinguished from others, because cookies change with every login and an IP address is shared.
  */
 export function callerOf(req: Request, caller: ((req: Request) => string) | undefined): readonly unknown[] | null {
   const name: unknown = caller?.(req)
@@ -36,11 +36,11 @@ export function callerOf(req: Request, caller: ((req: Request) => string) | unde
 }
 
 /**
- * Of the body, as a parser before us has read it; of one not read yet, what the headers say.
- * @throws ValidationError for a body nested too deep to be written down again
+ * Returns a digest of the parsed body. If the body is not read yet, the headers count instead.
+ * @throws ValidationError for a body that is nested too deep to be serialized
  */
 export function fingerprintOf(req: Request): string {
-  const type = req.headers['content-type']?.split(';')[0]?.trim().toLowerCase() // a form's boundary is new each time
+  const type = req.headers['content-type']?.split(';')[0]?.trim().toLowerCase() // without the boundary of a form, which is new each time
   const length = req.readableDidRead ? null : req.headers['content-length']
   const body: unknown = req.body
   try {

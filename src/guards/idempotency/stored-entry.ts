@@ -11,13 +11,16 @@ export function entryOf({ fingerprint, answer }: Entry): string {
   return JSON.stringify({ fingerprint, answer: answer && { ...answer, body: answer.body.toString('base64') } })
 }
 
-/** @throws ServiceUnavailableError for what we did not write: whether the request ran before, nobody knows */
+/**
+ * Reads a stored entry.
+ * @throws ServiceUnavailableError for a value that we did not write, because it is unknown whether the request ran before
+ */
 export function readEntry(text: unknown): Entry {
   try {
     const { fingerprint, answer } = JSON.parse(String(text)) as {
       fingerprint: string
       answer: (Omit<Answer, 'body'> & { body: string }) | null
-    } // ours, or refused below
+    } // written by us, or rejected below
     if (typeof fingerprint !== 'string' || answer === undefined) throw new TypeError('The cache of answers holds something else.')
     return { fingerprint, answer: answer && { ...answer, body: Buffer.from(answer.body, 'base64') } }
   } catch (error) {
