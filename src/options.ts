@@ -300,7 +300,7 @@ const rules: readonly (readonly [keyof AuthRouterOptions, Rule, string])[] = [
   ['prefix', optional((value) => typeof value === 'string'), "a path such as '/auth'"],
   ['providers', optional(isObject), 'an object of provider clients, for example { google: new GoogleClient({ … }) }'],
   ['mailer', optional(hasMethods('send')), 'an object with the method send(mail)'],
-  ['templates', optional(isObject), 'an object: { mails }'],
+  ['templates', optional(isObject), 'an object: { mails, layout, pages }'],
   ['passwordHasher', optional(hasMethods('hash', 'verify', 'needsRehash')), 'a PasswordHasher; argon2idHasher() makes one'],
   ['passwordPolicy', optional(isObject), 'an object: { minLength, maxBytes, requireComplexity, check }'],
   ['refusesEmailLink', optional((value) => typeof value === 'function'), 'a function of a user that says true or false'],

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { AccountInactiveError, InvalidTokenError, MfaRequiredError, ReauthenticationRequiredError, TokenExpiredError } from '../src/errors'
 
 const root = join(import.meta.dirname, '..')
 const page = readFileSync(join(root, 'docs/troubleshooting.md'), 'utf8')
@@ -45,6 +46,23 @@ test('every address that a log line or a boot error names is an entry of the pag
 test('every entry is named by a log line or a boot error, or says why it is not', () => {
   expect(entries.filter(({ anchor, text }) => !used.has(anchor) && !tellsWhy.test(text)).map(({ anchor }) => anchor)).toEqual([])
   expect(entries.filter(({ anchor, text }) => used.has(anchor) && tellsWhy.test(text)).map(({ anchor }) => anchor)).toEqual([])
+})
+
+test('the entry of the guards explains every reason that one can log, and no other', () => {
+  const text = entries.find(({ anchor }) => anchor === 'a-401-or-403-that-you-cannot-explain')?.text ?? ''
+  const explained = [...text.matchAll(/^\| ((?:`\w+`(?:, )?)+) \|/gm)].flatMap(([, words = '']) => words.match(/\w+/g) ?? [])
+  const inErrors = sources.flatMap((source) =>
+    [...source.matchAll(/Error\(\{ (?:cause: \w+, )?reason: ([^}]+) \}\)/g)].map(([, value = '']) => value),
+  )
+  const named = inErrors.flatMap((value) => [...value.matchAll(/'(\w+)'/g)].map(([, word = '']) => word))
+  const [, csrf = ''] = sources.map((source) => /type CsrfReason = (.+)/.exec(source)).find((found) => found !== null) ?? []
+  /** Without a reason of their own it is the code, in lower case. */
+  const byCode = [InvalidTokenError, TokenExpiredError, AccountInactiveError, MfaRequiredError, ReauthenticationRequiredError].map(
+    ({ code }) => code.toLowerCase(),
+  )
+  const known = new Set([...named, ...(csrf.match(/\w+/g) ?? []), ...byCode])
+  expect(named.length).toBeGreaterThan(10)
+  expect([...new Set(explained)].sort()).toEqual([...known].sort())
 })
 
 test('every entry has a symptom, a cause and a fix, and an address of its own', () => {

@@ -5,6 +5,7 @@ import type { Speaking } from '../http/locale'
 import { step } from '../http/routes'
 import { consoleLogger, type Logger, safely } from '../logger'
 import { createPhraseBook } from '../texts/phrase-book'
+import { seeTroubleshooting } from '../troubleshooting'
 
 /** Where no router is known. */
 const alone: Speaking & { logger: Logger } = {
@@ -31,5 +32,5 @@ export function refuse(req: Request, res: Response, next: NextFunction, error: u
 export function logRefusal(logger: Logger, error: unknown): void {
   if (!(error instanceof AppError) || (error.status !== 401 && error.status !== 403)) return
   const { code, reason = String(error.details['reason'] ?? code.toLowerCase()) } = error
-  logger.info({ code, reason }, 'doorward: a guard refused a request')
+  logger.info({ code, reason }, `doorward: a guard refused a request. ${seeTroubleshooting('a-401-or-403-that-you-cannot-explain')}`)
 }

@@ -257,6 +257,8 @@ test('docs/doctor.md names every check, and no other', () => {
   const page = readFileSync(join(import.meta.dirname, '../../docs/doctor.md'), 'utf8')
   const named = [...page.matchAll(/^\| `([a-z][a-z-]+)` \|/gm)].map(([, name]) => name)
   expect(named).toEqual([...checks.map(({ name }) => name), 'boot', 'peers', 'env-file-tracked'])
+  const start = readFileSync(join(import.meta.dirname, '../../docs/README.md'), 'utf8')
+  expect(start).toContain(`${named.length} checks, ${checks.length} of a running app and ${named.length - checks.length} of its folder`)
 })
 
 test('every check is broken by a test of this file', () => {

@@ -26,6 +26,8 @@ function guarded(app: Express, { guards }: Mounted['auth']): void {
   for (const [name, guard] of Object.entries(all)) app.all(`/${name}`, guard, (_req, res) => void res.json({ ok: true }))
 }
 
+const message = 'doorward: a guard refused a request. See docs/troubleshooting.md#a-401-or-403-that-you-cannot-explain'
+
 test('15.8: why a guard refused is in the log at level info, in one stable word, and no value of the request is', async () => {
   const host = await start({ host: guarded })
   const [ana, gone, out, old] = [await signedIn(host), await signedIn(host), await signedIn(host), await signedIn(host)]
@@ -56,8 +58,7 @@ test('15.8: why a guard refused is in the log at level info, in one stable word,
   for (const [path, headers, reason] of asked) {
     host.logs.entries.length = 0
     const { body } = await supertest(host.app).get(path).set(headers)
-    const expected =
-      reason === null ? [] : [{ level: 'info', fields: { code: body.code, reason }, message: 'doorward: a guard refused a request' }]
+    const expected = reason === null ? [] : [{ level: 'info', fields: { code: body.code, reason }, message }]
     expect([path, host.logs.entries]).toEqual([path, expected])
     expect(JSON.stringify(body)).not.toContain('reason')
     expect(host.logs.text()).not.toMatch(/canary|Bearer|@/)

@@ -209,7 +209,7 @@ describe('a template of the host', () => {
       'Option templates.mails.activation must be a function of a mail that returns { subject, text, html }.',
     ],
     [{ mails: [] }, 'Option templates.mails must be an object of functions, by topic.'],
-    [7, 'Option templates must be an object: { mails }.'],
+    [7, 'Option templates must be an object: { mails, layout, pages }.'],
   ])('%j is refused at boot', async (templates, sentence) => {
     await expect(start({ options: { templates: templates as never } })).rejects.toThrow(sentence)
   })

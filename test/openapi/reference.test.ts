@@ -37,6 +37,11 @@ from the table they are mounted from. In production it is off until \`openapiEna
 Not repeated in the tables: 422 \`VALIDATION_ERROR\`, 413 \`PAYLOAD_TOO_LARGE\` and 415 \`UNSUPPORTED_MEDIA_TYPE\` wherever a body is read, 405
 \`METHOD_NOT_ALLOWED\` for a method a path does not have, 401 \`UNAUTHORIZED\`, \`INVALID_TOKEN\` and \`TOKEN_EXPIRED\` wherever a credential is asked
 for, 500 \`INTERNAL_ERROR\`, 503 \`SERVICE_UNAVAILABLE\`. All codes: [errors](errors.md). A field with \`?\` may be left out.
+
+- With delivery \`cookie\` or \`session\` no route begins with \`/cookie\`, and each refuses what its \`/cookie\` row says. So \`POST /login\` can also answer 403
+  \`CSRF_VALIDATION_FAILED\`.
+- With the option [\`guardRequest\`](how-to.md#put-a-captcha-in-front), these can also answer 429 \`TOO_MANY_REQUESTS\`, and what your function throws, such as 403 \`FORBIDDEN\`:
+  \`/signup\`, \`/login\`, \`/passkeys/login\` and their \`/cookie\` and \`/session\` routes, \`/activation/request\`, \`/password-reset/request\`, \`/email-verify/request\`, \`/email-login/request\`.
 `
 
 const everywhere = new Set(['VALIDATION_ERROR', 'PAYLOAD_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE', 'INTERNAL_ERROR', 'SERVICE_UNAVAILABLE'])
