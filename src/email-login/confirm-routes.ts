@@ -62,7 +62,10 @@ async function confirm(ctx: AuthContext, req: Request, res: Response, body: Conf
   sendLogin(ctx, res, result, delivery)
 }
 
-/** A code works in the browser that asked, which has the cookie; a client without cookies shows its request in the body. */
+/**
+ * Returns the token or the code of the body. A code needs its request: from the cookie of the browser, or from the body for clients without
+ * cookies.
+ */
 function proofOf(
   ctx: AuthContext,
   { token, code, request_token: requestToken }: ConfirmBody,

@@ -74,7 +74,7 @@ export function coseKey(algorithm: 'ES256' | 'EdDSA' | 'RS256', key: KeyObject):
 
 export type Encodable = number | string | Buffer | ReadonlyMap<number | string, Encodable>
 
-/** RFC 8949, of what is needed here. */
+/** Encodes the part of RFC 8949 that the tests need. */
 export function encodeCbor(value: Encodable): Buffer {
   if (typeof value === 'number') return value < 0 ? headOf(1, -1 - value) : headOf(0, value)
   if (typeof value === 'string') return Buffer.concat([headOf(3, Buffer.byteLength(value)), Buffer.from(value)])

@@ -4,7 +4,7 @@ import type { FakeEndpoint, FakeHandler, FakeProfile, FakeProvider, FakeRequest 
 import { appleKeys, challengeOf, claimsSignedBy, signingKeys } from './sign-jwt'
 import { accessTokenClaims, type Grant, type Ledger, tokensFor } from './tokens'
 
-/** What a provider without faults says to this request. */
+/** Returns the response of a provider that works correctly. */
 export function answerHonestly(request: FakeRequest, provider: FakeProvider, ledger: Ledger): FakeHandler {
   return endpoints[request.endpoint](request, provider, ledger)
 }
@@ -65,7 +65,7 @@ function isOurClient({ headers, form }: FakeRequest, { clientId, clientSecret }:
   return id === clientId && secret === clientSecret
 }
 
-/** A client secret as Apple's developer pages describe it. */
+/** True for a client secret of the form that Apple's developer pages describe. */
 function isOurTeam({ form }: FakeRequest, { clientId, issuer }: FakeProvider, { now }: Ledger): boolean {
   const { iss, sub, aud, exp } = claimsSignedBy(form.get('client_secret') ?? '', appleKeys().publicKey) ?? {}
   const isInTime = Number(exp) * 1000 > now().getTime()
@@ -111,7 +111,7 @@ function tokeninfo({ url }: FakeRequest, provider: FakeProvider, ledger: Ledger)
   return answer(200, { azp: said.party, aud: said.party, ...said.claims, exp: String(said.claims.exp) })
 }
 
-/** GitHub's check of a token: another application's is answered as one that does not exist. */
+/** Checks a token as GitHub does: a token of another application gets the same response as an unknown one. */
 function application({ url, headers, body }: FakeRequest, provider: FakeProvider, { accessTokens }: Ledger): FakeHandler {
   const { clientId, clientSecret } = provider
   const credentials = Buffer.from(`${clientId}:${clientSecret}`).toString('base64')
