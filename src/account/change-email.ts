@@ -50,8 +50,8 @@ export interface ProvenEmailChange {
 
 /**
  * Checks a change of address: the account, the password if given, and the new address. A route has required a fresh session before.
- * @throws ValidationError (no valid address, or the present one), InvalidCredentialsError, TooManyRequestsError,
- * UnauthorizedError, AccountInactiveError
+ * @throws ValidationError (no valid address, or the present one), InvalidCredentialsError, TooManyRequestsError, UnauthorizedError,
+ *   AccountInactiveError
  */
 export async function proveEmailChange(
   ctx: AuthContext,
@@ -68,8 +68,7 @@ export async function proveEmailChange(
 
 /**
  * Mails the link to the new address, and a notice to the old one. If the address is taken, makes no link and mails its owner. Returns null
- * if
- * no link was mailed.
+ * if no link was mailed.
  */
 export async function sendEmailChange(
   ctx: AuthContext,
@@ -101,8 +100,7 @@ export async function sendEmailChange(
  * attacker may have received or requested the link. It needs a session of the account that requested it, or its password.
  * @param options.evidence left out for a call of the host's, which is responsible for the person
  * @throws InvalidTokenError; EmailLinkForbiddenError, with the link used; UnauthorizedError, with the link unused; EmailTakenError if
- * another account
- * has the address by now, with nothing changed
+ *   another account has the address by now, with nothing changed
  */
 export async function confirmEmailChange(
   ctx: AuthContext,

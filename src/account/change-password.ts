@@ -30,11 +30,10 @@ export interface PasswordChange {
 }
 
 /**
- * Sets a new password for a person who knows the old one. Revokes every other session, and mailed links that reset the password or
- * change the address.
- * @throws ValidationError (the new password), InvalidCredentialsError (the current one), TooManyRequestsError,
- * UnauthorizedError (the account was deleted), AccountInactiveError, MfaRequiredError (the account has a factor, and the session did not
- * use it)
+ * Sets a new password for a person who knows the old one. Revokes every other session, and mailed links that reset the password or change
+ * the address.
+ * @throws ValidationError (the new password), InvalidCredentialsError (the current one), TooManyRequestsError, UnauthorizedError (the
+ *   account was deleted), AccountInactiveError, MfaRequiredError (the account has a factor, and the session did not use it)
  */
 export async function changePassword(
   ctx: AuthContext,

@@ -68,8 +68,7 @@ function tokenBody(ctx: AuthContext) {
 
 /**
  * Returns the routes that verify and change the address of the person who is logged in. To verify, the link is enough. A change asks for
- * the password,
- * so it exists only for local accounts.
+ * the password, so it exists only for local accounts.
  */
 export function emailRoutes(ctx: AuthContext, guards: Guards): Route[] {
   const { localAccountsEnabled: isLocal, backendLinks, emailVerificationUrlTemplate } = ctx.settings

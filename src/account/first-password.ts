@@ -27,7 +27,7 @@ export interface FirstPassword {
 /**
  * Sets the password of an account that has none: a login by a provider created it, or a take-over removed the password.
  * @throws PasswordAlreadySetError, ValidationError (the password), UnauthorizedError (the account was deleted), AccountInactiveError,
- * MfaRequiredError, InvalidTokenError (the session has ended), TooManyRequestsError
+ *   MfaRequiredError, InvalidTokenError (the session has ended), TooManyRequestsError
  */
 export async function setFirstPassword(
   ctx: AuthContext,

@@ -37,10 +37,9 @@ export interface VerificationResult {
 }
 
 /**
- * Uses a verification link: the address is verified. The first verification takes the account over, unless there is evidence of the
- * owner.
+ * Uses a verification link: the address is verified. The first verification takes the account over, unless there is evidence of the owner.
  * @throws InvalidTokenError, also if the account has another address by now, or is not active; InvalidCredentialsError for a wrong
- * password; EmailLinkForbiddenError, with the link used
+ *   password; EmailLinkForbiddenError, with the link used
  */
 export async function confirmEmail(
   ctx: AuthContext,

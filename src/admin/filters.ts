@@ -4,10 +4,10 @@ import { asciiLowerCase } from '../store/meets-filter'
 
 /**
  * Reads list filters of the form `field__op=value`, or `field=value` for equality. Only the keys in the table below exist, so no filter can
- * search
- * for other columns, such as a hash or a secret.
+ * search for other columns, such as a hash or a secret.
+ *
  * @throws UnknownFilterKeyError for an unknown field, a field without a column, or an operator that the field does not support;
- * InvalidFilterValueError for a malformed value, and for a repeated key. `details.filter` is the key
+ *   InvalidFilterValueError for a malformed value, and for a repeated key. `details.filter` is the key
  */
 export function parseFilters(entries: readonly (readonly [key: string, value: unknown])[], columns: ReadonlySet<string>): UserFilter[] {
   const parsed = new Map<string, UserFilter>()

@@ -4,8 +4,7 @@ import type { UserRecord } from '../store/auth-store'
 
 /**
  * Inserts a used activation link, if no column stores that the account was active once. Without it, an account that was deactivated before
- * its first
- * login would count as pending, and could activate itself again.
+ * its first login would count as pending, and could activate itself again.
  * @throws Error if the store did not record the link as used; the transaction is rolled back
  */
 export async function leaveTrace(ctx: AuthContext, user: UserRecord): Promise<void> {

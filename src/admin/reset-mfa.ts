@@ -11,10 +11,8 @@ export interface MfaReset {
 
 /**
  * Removes the second factor and its recovery codes from an account whose owner lost it, also if MFA is off by now. Revokes every session,
- * and
- * invalidates the second-factor steps and links that began with the factor (`accountDigest`). Sends the owner a notice. If there is no
- * factor, nothing is
- * revoked; an unfinished enrolment is deleted.
+ * and invalidates the second-factor steps and links that began with the factor (`accountDigest`). Sends the owner a notice. If there is no
+ * factor, nothing is revoked; an unfinished enrolment is deleted.
  * @throws NotFoundError, ConflictError (`lockTarget`), ForbiddenError
  */
 export async function resetMfa(

@@ -26,8 +26,8 @@ import { updateUser } from './update-user'
 
 /**
  * Routes for other people's accounts. Every request requires an administrator, as the database says at that moment, and with `mfaEnabled` a
- * session that used
- * the second factor. Reading needs a live session, writing a fresh one. None if the users table does not store administrators.
+ * session that used the second factor. Reading needs a live session, writing a fresh one. None if the users table does not store
+ * administrators.
  */
 export function adminRoutes(ctx: AuthContext, guards: Guards): Route[] {
   if (!ctx.store.users.fields?.has('isAdmin')) return []

@@ -9,8 +9,7 @@ const typ = 'email-login'
 
 /**
  * Remembers in the browser which login by email it requested, because a code works only in this browser. The value is a random id whether
- * the address
- * has an account or not.
+ * the address has an account or not.
  */
 export function rememberRequest(ctx: AuthContext, res: Response, requestId: string): void {
   setProofCookie(ctx, res, cookieName, requestId, ctx.settings.emailLoginTtlSeconds)

@@ -49,11 +49,9 @@ const rounds = 3
 
 /**
  * Redeems a link or a code of login by email. Logs in to the account of the address, activates it, or creates it if `emailLoginSignup` is
- * on. The
- * first verification of an address takes the account over, unless the evidence identifies the owner.
+ * on. The first verification of an address takes the account over, unless the evidence identifies the owner.
  * @throws EmailLoginInvalidError for any fault of the link, the code or the account; InvalidCredentialsError for a wrong password in the
- * evidence, which
- * leaves the link and the code unused
+ *   evidence, which leaves the link and the code unused
  */
 export async function confirmEmailLogin<Session extends OpenedSession>(
   ctx: AuthContext,

@@ -27,8 +27,7 @@ export interface EmailLoginRequest extends AskedFrom {
 
 /**
  * Mails a link, a code or both to the account of an address. An address without an account gets a mail that says so, unless the
- * confirmation may
- * create an account. Returns null if no link and no code was mailed.
+ * confirmation may create an account. Returns null if no link and no code was mailed.
  */
 export async function requestEmailLogin(ctx: AuthContext, request: EmailLoginRequest): Promise<IssuedEmailLogin | null> {
   const user = await findByAddress(ctx, request.email)
@@ -51,8 +50,7 @@ async function requestForNobody(ctx: AuthContext, request: EmailLoginRequest): P
 
 /**
  * True if the confirmation may create an account. The response was sent already, so an AppError of the host's counts as a refusal. Any
- * other error is
- * logged.
+ * other error is logged.
  */
 async function isAdmitted(ctx: AuthContext, email: string): Promise<boolean> {
   try {

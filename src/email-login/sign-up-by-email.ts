@@ -11,8 +11,7 @@ import { loginOf, spend } from './log-in-by-email'
 
 /**
  * Creates an active account with a verified address for an address that has none. If the host's `onSignup` throws, no account is created
- * and the
- * login stays unused. If the hook made the account inactive, it stays, and no session begins.
+ * and the login stays unused. If the hook made the account inactive, it stays, and no session begins.
  * @throws EmailLoginInvalidError if another confirmation was first; DuplicateRecordError if another request created the account meanwhile
  */
 export function signUpByEmail<Session extends OpenedSession>(

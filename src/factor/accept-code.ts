@@ -13,8 +13,7 @@ export type Factor = 'totp' | 'recovery_code' | 'passkey'
 
 /**
  * Accepts one TOTP or recovery code of an active factor, once. A step that was accepted, or an earlier one, is rejected on every route, and
- * so is
- * a used recovery code. Call it inside the transaction of the confirmed action, which has locked the user's row.
+ * so is a used recovery code. Call it inside the transaction of the confirmed action, which has locked the user's row.
  * @throws MfaCodeInvalidError
  */
 export async function acceptSecondFactor(ctx: AuthContext, user: UserRecord, typed: string): Promise<Exclude<Factor, 'passkey'>> {

@@ -31,8 +31,7 @@ const memorySeconds = 30 * 86_400
 
 /**
  * Counts one attempt before the code is verified. A known device has five TOTP and five recovery codes per 900 s of its own. After them,
- * and for any
- * other client, the limits of the account apply, and the block after twenty wrong codes, which concerns only TOTP.
+ * and for any other client, the limits of the account apply, and the block after twenty wrong codes, which concerns only TOTP.
  * @throws MfaThrottledError
  */
 export async function takeCode(ctx: AuthContext, typed: TypedCode): Promise<TakenCode> {
@@ -99,8 +98,7 @@ async function takeOfDevice(ctx: AuthContext, { userId, code, device }: TypedCod
 
 /**
  * Resets the counts, unless TOTP is blocked. A right TOTP code of a known device does not end the block, because then each login of the
- * owner would
- * allow attackers twenty more guesses.
+ * owner would allow attackers twenty more guesses.
  */
 async function forgetUnlessStopped(ctx: AuthContext, userId: string): Promise<void> {
   const { stopSecondsLeft } = await countCode(ctx, userId)
@@ -123,8 +121,7 @@ async function countCode(ctx: AuthContext, userId: string): Promise<{ count: num
 
 /**
  * Begins the block at the first call; later calls return how long it lasts. The window is longer than the block, by the time that wrong
- * codes
- * are remembered. So a finished block differs from one that did not begin yet, for example because a process died.
+ * codes are remembered. So a finished block differs from one that did not begin yet, for example because a process died.
  * @returns the seconds that are left; 0 if the block is over
  */
 async function stop({ counters }: AuthContext, userId: string): Promise<number> {

@@ -81,8 +81,8 @@ export interface FinalAsker {
 
 /**
  * Accepts the optional factor of a change. If it returns anything but false, no link can undo the change: only the owner has an
- * authenticator app or a
- * passkey that was set up more than 24 hours ago (contract 24.6). The factor is used, even if the change fails later.
+ * authenticator app or a passkey that was set up more than 24 hours ago (contract 24.6). The factor is used, even if the change fails
+ * later.
  * @throws MfaCodeInvalidError, MfaNotEnrolledError, MfaFactorTooNewError, MfaThrottledError, PasskeyRejectedError
  */
 export async function acceptFinal(ctx: AuthContext, asker: FinalAsker, { code, ...fields }: FinalFields): Promise<Finality> {

@@ -10,8 +10,7 @@ const toldAt = 3
 
 /**
  * Runs one attempt at an account's active second factor. Counts it before the code is verified, for all routes together. A success resets
- * the
- * count of wrong codes; a new login does not. The owner gets a mail at the third wrong code.
+ * the count of wrong codes; a new login does not. The owner gets a mail at the third wrong code.
  * @throws MfaThrottledError, and what the attempt throws
  */
 export async function guardedAttempt<T>(

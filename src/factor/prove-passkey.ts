@@ -31,8 +31,7 @@ export interface ProvenPasskey {
 
 /**
  * Verifies the signature of an authenticator, before any transaction, because it takes time. An unknown passkey takes as long as a known
- * one. Changes
- * nothing: `acceptPasskey` or `PasskeyStore.recordLogin` uses it.
+ * one. Changes nothing: `acceptPasskey` or `PasskeyStore.recordLogin` uses it.
  * @param owner the account that began the ceremony; null: the passkey names its account
  * @throws PasskeyRejectedError, for every fault
  */

@@ -43,8 +43,7 @@ export type AcceptFactor = (ctx: AuthContext, user: UserRecord) => Promise<Accep
 
 /**
  * Runs a change that a second factor confirms. Counts a code before it is verified. Verifies a passkey before the change begins, because
- * that takes
- * time. Rejects a passkey that was added within a day, because an attacker with a stolen session could have added it.
+ * that takes time. Rejects a passkey that was added within a day, because an attacker with a stolen session could have added it.
  * @param change must call its `accept` once
  * @throws MfaThrottledError, MfaFactorTooNewError, PasskeyRejectedError, and what the change throws
  */

@@ -15,10 +15,8 @@ export function stepAt(instant: Date): number {
 
 /**
  * Returns the step of a code, at most `window` steps before or after now, or null. Computes and compares every step, so that the time
- * reveals
- * nothing. speakeasy only computes the code of a step: its own check accepts '+72814' and '72814x' for '072814', and accepts secrets that
- * it cannot
- * decode.
+ * reveals nothing. speakeasy only computes the code of a step: its own check accepts '+72814' and '72814x' for '072814', and accepts
+ * secrets that it cannot decode.
  */
 export function findStep(secret: string, code: string, { now, window }: { now: Date; window: number }): number | null {
   if (!/^[A-Z2-7]{32,}$/.test(secret) || !/^[0-9]{6}$/.test(code)) return null

@@ -9,10 +9,8 @@ import type { Clearing } from './take-over'
 
 /**
  * True if a login by a provider or by email may activate this pending account. An attacker's sign-up with the address must not keep its
- * owner
- * out. Requires a valid activation link, because an app may have deactivated accounts that were never activated here. False if the host
- * refuses
- * mailed links to the account.
+ * owner out. Requires a valid activation link, because an app may have deactivated accounts that were never activated here. False if the
+ * host refuses mailed links to the account.
  */
 export async function mayActivate(ctx: AuthContext, user: UserRecord): Promise<boolean> {
   const waits = isFirstProof(ctx, user, true) && (await newestLink(ctx, user)) !== undefined && (await isPending(ctx, user))

@@ -17,8 +17,7 @@ export const oldPassword = Joi.object<OldPassword>({
 
 /**
  * Returns the evidence of a page's form. If the page asks for the password, the person enters it or sets `forgot`, because one click must
- * not
- * remove a password.
+ * not remove a password.
  * @param isAsked tells whether the page asks, given the other evidence of the request
  * @throws PasswordAskedError if the page asks and the form has neither; a ValidationError with a message for the person
  */

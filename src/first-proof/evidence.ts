@@ -79,9 +79,8 @@ export interface WeighedEvidence extends Pick<Evidence, 'sessionIds' | 'token' |
 
 /**
  * Reads the evidence of a request. Rejects an expired access token in the header if its session is still valid, because the client can
- * refresh it.
- * Without that error, the account would be taken over from the person who holds the token. Cookies in a form post of another site do not
- * count.
+ * refresh it. Without that error, the account would be taken over from the person who holds the token. Cookies in a form post of another
+ * site do not count.
  * @throws TokenExpiredError
  */
 export async function evidenceOf(ctx: AuthContext, req: Request, body: EvidenceBody = {}): Promise<Evidence> {
@@ -93,9 +92,8 @@ export async function evidenceOf(ctx: AuthContext, req: Request, body: EvidenceB
 
 /**
  * Returns the ids of the sessions that count as evidence. A session from a cookie counts only with the device cookie of its login, because
- * another
- * subdomain can plant an attacker's session cookie, but no `__Host-` cookie. Headers and bodies count, because the client itself sends
- * them.
+ * another subdomain can plant an attacker's session cookie, but no `__Host-` cookie. Headers and bodies count, because the client itself
+ * sends them.
  */
 async function provenSessions(ctx: AuthContext, req: Request, body: EvidenceBody): Promise<string[]> {
   const named = await sessionOfRequest(ctx, req, body)

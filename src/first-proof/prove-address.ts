@@ -31,8 +31,7 @@ export function isFirstProof({ store }: Pick<AuthContext, 'store'>, user: UserRe
 
 /**
  * Verifies an address, for every kind of verification. The first verification takes the account over, unless the request has evidence of
- * the owner.
- * A later one removes nothing. Runs inside a transaction that has locked the user's row.
+ * the owner. A later one removes nothing. Runs inside a transaction that has locked the user's row.
  */
 export async function proveAddress(
   ctx: AuthContext,
@@ -45,7 +44,7 @@ export async function proveAddress(
   const takenOver = isSafe ? null : await takeOver(ctx, user, clearing)
   const written: UserChanges = { ...takenOver?.changes, ...changes, emailVerifiedAt: now, updatedAt: now }
   await ctx.store.users.update(user.id, written)
-  // Fields only if the store has some.
+  // `fields` only if the store has some.
   const proven = { ...user, ...written, ...(user.fields && { fields: { ...user.fields, ...written.fields } }) } as UserRecord
   if (takenOver) await tellHostOfTakeOver(ctx, proven)
   return { user: proven, takenOver }

@@ -4,8 +4,7 @@ import type { Clearing } from './take-over'
 
 /**
  * Runs a transaction that empties the host's fields of an account. If the database refuses, runs it once more without emptying them,
- * because a
- * column that is not nullable must not lock the owner out.
+ * because a column that is not nullable must not lock the owner out.
  */
 export async function retryingWithoutFields<T>(ctx: AuthContext, work: (clearing: Clearing) => Promise<T>): Promise<T> {
   try {

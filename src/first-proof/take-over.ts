@@ -25,10 +25,9 @@ export type Clearing = 'nothing' | 'name' | 'name and fields'
 
 /**
  * Removes every way to log in to an account whose address was never verified, because an attacker may have registered it. Deletes the
- * sessions, the
- * mailed links and codes (not UNDO), the second factor, the recovery codes and the passkeys. Keeps only identities whose provider verified
- * this
- * address. The password becomes an unusable marker. Runs inside the caller's transaction, which has locked the user's row.
+ * sessions, the mailed links and codes (not UNDO), the second factor, the recovery codes and the passkeys. Keeps only identities whose
+ * provider verified this address. The password becomes an unusable marker. Runs inside the caller's transaction, which has locked the
+ * user's row.
  */
 export async function takeOver(ctx: AuthContext, user: UserRecord, clearing: Clearing): Promise<TakenOver> {
   const { sessions, recoveryCodes } = ctx.store
@@ -86,8 +85,7 @@ export function announceTakeOver(
 
 /**
  * Sends the mail outside the rate limits, because each take-over needs a link or a login of the owner's. Leaves out the name, because an
- * attacker may
- * have chosen it.
+ * attacker may have chosen it.
  */
 function mailOwner(
   ctx: AuthContext,

@@ -43,8 +43,7 @@ export async function activate<Session extends OpenedSession>(
 
 /**
  * Activates without a session, for a page that cannot set session cookies. Returns a link to choose a password if the account was taken
- * over and
- * passwords are on.
+ * over and passwords are on.
  */
 export async function activateOnly(ctx: AuthContext, token: string, options: ActivationOptions = {}): Promise<LinkToken | null> {
   const { ended } = await activateAnd(ctx, token, options, async (ctx, user, takenOver) =>
@@ -139,8 +138,7 @@ function redeem<T>(
 
 /**
  * True if the link alone identifies the person who signed up, as the specification says. That needs `lenient`, only one sign-up, and a link
- * that
- * "I forgot my password" did not make.
+ * that "I forgot my password" did not make.
  */
 function trustsLink({ settings }: AuthContext, mark: SignupMark | null, hasRivals: boolean): boolean {
   return settings.activationBinding === 'lenient' && !hasRivals && mark?.isLenient !== false

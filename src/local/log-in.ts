@@ -31,8 +31,8 @@ export interface LoginInput {
 
 /**
  * Logs in with email and password. Returns a session, or a challenge for the second factor. A wrong password, an unknown address and an
- * inactive account
- * get the same error, after the same work. The attempt counts before the password is verified, whatever kind of session the login opens.
+ * inactive account get the same error, after the same work. The attempt counts before the password is verified, whatever kind of session
+ * the login opens.
  * @param shown the device of the request; left out: only `previousToken` counts
  * @throws InvalidCredentialsError, LoginThrottledError, ServiceUnavailableError (too many waiting password checks)
  */
@@ -59,8 +59,7 @@ export async function logIn<Session extends OpenedSession>(
 
 /**
  * Verifies the password and logs in. Another login may store a better hash of the same password between our read and our write; then tries
- * once
- * more.
+ * once more.
  */
 async function checkPasswordAndLogIn<Session extends OpenedSession>(
   ctx: AuthContext,

@@ -10,6 +10,7 @@ import type { UserRecord } from '../store/auth-store'
 
 /**
  * Mails a new activation link to a pending account. Returns null for any other account, and for none.
+ *
  * `forgotPassword`: it was requested by "forgot my password". An attacker may have signed up with this address and wait for its owner to
  * verify it. So this link alone never keeps the password of the sign-up. Nothing else changes.
  * `mark`: the sign-up that the link belongs to; default: that of the older link.

@@ -9,8 +9,7 @@ import { sendActivation } from './request-activation'
 
 /**
  * Mails a reset link to an active account. A pending account gets an activation link instead, which alone does not keep the password of the
- * sign-up.
- * A deactivated account, an account that the host refuses mailed links for, and an unknown address get nothing.
+ * sign-up. A deactivated account, an account that the host refuses mailed links for, and an unknown address get nothing.
  */
 export async function sendPasswordReset(
   ctx: AuthContext,

@@ -30,8 +30,8 @@ export interface ResetInput {
 /**
  * Uses a reset link: sets the new password, verifies the address, and revokes sessions and links. Checks the password policy first, so that
  * a rejected password leaves the link unused.
- * @throws InvalidTokenError, ValidationError (the password), InvalidCredentialsError (a wrong old one); EmailLinkForbiddenError, with
- * the link used
+ * @throws InvalidTokenError, ValidationError (the password), InvalidCredentialsError (a wrong old one); EmailLinkForbiddenError, with the
+ *   link used
  */
 export async function resetPassword<Session extends OpenedSession>(
   ctx: AuthContext,

@@ -16,8 +16,7 @@ export type Repeat<T> = { kind: 'replaced'; made: T } | { kind: 'unchanged' | 't
 /**
  * Signs up again with the address of a pending account: the new password, name and fields replace the older ones, and the older links are
  * invalid. An attacker may have signed up first, so from now on the account counts as contested. Nothing changes if no mail may be sent,
- * because
- * nobody could activate the newer sign-up.
+ * because nobody could activate the newer sign-up.
  * @param signup null: it replaces nothing, and the address counts as taken
  * @param complete further work of the sign-up, in the same transaction
  */

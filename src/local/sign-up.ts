@@ -62,11 +62,10 @@ export type Signup<Session = AnyLoginResult> =
 
 /**
  * Creates a local account: active at once with `autoActivate`, else pending. The account, its link and what the host's `onSignup` writes
- * are one
- * transaction. `sendFirstLink` mails the link. For the address of a pending account, the sign-up replaces the earlier one.
+ * are one transaction. `sendFirstLink` mails the link. For the address of a pending account, the sign-up replaces the earlier one.
  * @param open begins the session of an account that is active at once; null if none is wanted
  * @throws ValidationError (address, name, password), ServiceUnavailableError, ForbiddenError (`admit` returned false), and what `admit` and
- * `onSignup` throw
+ *   `onSignup` throw
  */
 export async function signUp(ctx: AuthContext, input: SignUpInput, open: OpenSession<AnySession> | null): Promise<Signup> {
   const email = requireEmail(input.email)
@@ -204,8 +203,7 @@ async function complete(ctx: AuthContext, inserted: UserRecord, { body, open, ma
 
 /**
  * Returns the host's fields for the new row, or nothing if none is given, because an adapter may not support them. Rejects everything that
- * the store
- * would reject, because only a new address gets as far as the store. A column must not get the password in clear text.
+ * the store would reject, because only a new address gets as far as the store. A column must not get the password in clear text.
  * @throws ValidationError for a field that does not exist, that equals the password, or that no column can store
  */
 function requireFields(ctx: AuthContext, { fields = {}, password }: SignUpInput): Pick<NewUser, 'fields'> {

@@ -184,8 +184,8 @@ function tokensOf(session: AnySession | null, delivery: DeliveryLine['delivery']
 
 /**
  * Returns the id for the response. A pending sign-up looks the same for a new account and for a taken address, which gets a random id. A
- * repeated
- * sign-up gets a random id too, and the owner's id is never used. An id that does not look like a random UUID is never shown.
+ * repeated sign-up gets a random id too, and the owner's id is never used. An id that does not look like a random UUID is never shown. If
+ * ids are no UUIDs, the response has none.
  */
 function shownId(ctx: AuthContext, signup: Signup): string | null {
   if (signup.kind === 'made' && signup.user.isActive) return signup.user.id

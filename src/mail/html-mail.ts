@@ -20,8 +20,7 @@ export interface HtmlMail {
 
 /**
  * Returns the HTML of a mail: one column of at most 600 px in tables and inline styles, which every mail program renders. The light colours
- * stay readable
- * if a program inverts them; programs with a dark mode get dark colours. The mail loads nothing.
+ * stay readable if a program inverts them; programs with a dark mode get dark colours. The mail loads nothing.
  */
 export function htmlMail({ locale, title, before, items = [], code, why = [], link, after, last }: HtmlMail): string {
   const direction = directionOf(locale)

@@ -8,14 +8,12 @@ import { seeTroubleshooting } from '../troubleshooting'
 export interface Postman {
   /**
    * Queues a mail; never throws. `userId` is the account that events and the log name, or null if no account has the address. Neither
-   * contains the
-   * address. `mayGo` is called once, before the first attempt: if it returns false, the mail is dropped.
+   * contains the address. `mayGo` is called once, before the first attempt: if it returns false, the mail is dropped.
    */
   post(mail: AuthMail, userId: string | null, mayGo?: () => Promise<boolean>): void
   /**
    * Reserves room for one mail that must be sent if a change happens; null if there is none. Reservations have a limit of their own, so
-   * that many other
-   * mails do not block a change.
+   * that many other mails do not block a change.
    */
   reserve(): Place | null
   /** Ends every wait: pending retries start at once, and every later mail is tried only once. */

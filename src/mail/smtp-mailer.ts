@@ -13,8 +13,7 @@ export interface SmtpMailerOptions {
   from: string
   /**
    * A transporter of `nodemailer.createTransport` of any version, which is used as it is and never closed. Or an SMTP URL, or nodemailer's
-   * SMTP options.
-   * Excludes `url`, `host`, `port`, `secure` and `auth`.
+   * SMTP options. Excludes `url`, `host`, `port`, `secure` and `auth`.
    */
   transport?: string | object
   /** The server: `smtp://user:password@host:587` or `smtps://…`. */
@@ -31,12 +30,9 @@ export interface SmtpMailerOptions {
 
 /**
  * Returns a `Mailer` that sends by SMTP with nodemailer (an optional peer dependency). Every mail has one recipient and is marked as
- * automatic
- * (RFC 3834). TLS is required unless the host is this machine, and every attempt has a time limit; a transporter that you pass keeps its
- * own rules.
- * A mail is not sent again after a permanent refusal (5yz), or if it may have been delivered before the connection was lost. It is sent
- * again after a
- * temporary refusal (4yz), and if the server cannot be reached (RFC 5321 section 4.2.1).
+ * automatic (RFC 3834). TLS is required unless the host is this machine, and every attempt has a time limit; a transporter that you pass
+ * keeps its own rules. A mail is not sent again after a permanent refusal (5yz), or if it may have been delivered before the connection was
+ * lost. It is sent again after a temporary refusal (4yz), and if the server cannot be reached (RFC 5321 section 4.2.1).
  * @throws ConfigurationError for a missing package, a missing or unusable option, and a pool that repeats mails
  */
 export function smtpMailer(options: SmtpMailerOptions): Mailer {
@@ -78,8 +74,7 @@ async function send(transporter: Transporter, from: Address, mail: AuthMail): Pr
 
 /**
  * Returns the message for nodemailer. Passes addresses as objects and the envelope separately, so that no text in a name or an address is
- * read as a
- * second recipient or a header. Leaves out the person's name, because it is unverified.
+ * read as a second recipient or a header. Leaves out the person's name, because it is unverified.
  */
 function messageOf(from: Address, { to, subject, text, html }: AuthMail): object {
   if (!oneAddress.test(to)) throw refused('EENVELOPE')

@@ -11,8 +11,7 @@ export interface Transporter {
 
 /**
  * Shorter than the 120 s of one attempt, so that nodemailer's error arrives before that limit. `socketTimeout` is how long the server may
- * be silent; by
- * then it may have accepted the mail.
+ * be silent; by then it may have accepted the mail.
  */
 const bounds = { dnsTimeout: 10_000, connectionTimeout: 10_000, greetingTimeout: 10_000, socketTimeout: 90_000 }
 

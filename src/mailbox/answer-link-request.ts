@@ -17,9 +17,8 @@ export function linkRequestAnswer(field: string): Answer {
 
 /**
  * Sends the same response for every request of a link: for an address that is known, unknown, taken, active, pending, deactivated or
- * refused. Makes the
- * link after the response, so that the response time reveals nothing. If responses contain links (never in production), the response waits
- * for the link.
+ * refused. Makes the link after the response, so that the response time reveals nothing. If responses contain links (never in production),
+ * the response waits for the link.
  */
 export async function answerLinkRequest(
   ctx: AuthContext,

@@ -55,8 +55,7 @@ export async function issueLink(
 
 /**
  * Makes a further link. Invalidates the older links of its purpose unless `singleActiveToken` is off. Call it inside a transaction that has
- * locked the
- * user's row, so that of two requests at once one link stays valid.
+ * locked the user's row, so that of two requests at once one link stays valid.
  */
 export async function replaceLink(
   ctx: AuthContext,

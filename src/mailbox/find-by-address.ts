@@ -12,8 +12,7 @@ export async function findByAddress(ctx: AuthContext, address: string): Promise<
 
 /**
  * Looks up an address that no account has (RFC 2606 reserves the domain). Routes that respond before they look up the address call it
- * first. Then a
- * database that is down gives 503, and the response time does not depend on whether a row exists.
+ * first. Then a database that is down gives 503, and the response time does not depend on whether a row exists.
  */
 export async function lookForNobody(ctx: AuthContext): Promise<void> {
   await ctx.store.users.findByEmail('nobody@doorward.invalid')

@@ -22,11 +22,11 @@ type CodePurpose = 'EMAIL_LOGIN' | 'CONFIRMATION_CODE'
 
 /**
  * True if the address may get one more link of this purpose. Call it before the link is made, because a request without a mail must make no
- * link and
- * invalidate none. Counts nothing without a mailer.
+ * link and invalidate none. Counts nothing without a mailer.
+ *
  * Beyond the rate limit a link is still sent if the person has no valid one and got none within the hour, so that an attacker's requests
- * cannot lock the
- * owner out. A refusal emits `throttled`.
+ * cannot lock the owner out. A refusal emits `throttled`.
+ *
  * @param options.besides a link that was already made for this mail
  * @param options.device a device that the account knows: it has five mails an hour of its own
  */
@@ -158,9 +158,9 @@ async function mayNotify(ctx: AuthContext, topic: NoticeTopic | 'account_restore
 
 /**
  * Mails a link to the stored address. Call it after the commit and after `mayMail`; it does not delay the response.
+ *
  * Only `email_change` goes to another address: pass `{ ...user, email: newEmail, emailVerifiedAt: null }`, also to `mayMail`, because that
- * mailbox may
- * belong to another person.
+ * mailbox may belong to another person.
  */
 export function mailLink(
   ctx: AuthContext,
@@ -190,8 +190,7 @@ export function mailCode(
 
 /**
  * Tells the owner of a change of the account. Never makes the operation fail, because it is already done. `provider` is the registration
- * key, for topics
- * about identities. For a notice to a former address, pass `{ ...user, email: oldEmail }`.
+ * key, for topics about identities. For a notice to a former address, pass `{ ...user, email: oldEmail }`.
  */
 export function mailNotice(
   ctx: AuthContext,
@@ -209,8 +208,7 @@ export function mailNotice(
 export interface ReservedNotice {
   /**
    * Sends the notice, outside every rate limit. Call it once, after the commit. `link` undoes the change; with null, the notice says that
-   * there is no
-   * such link.
+   * there is no such link.
    */
   mail(
     recipient: Recipient,
@@ -247,8 +245,7 @@ export function reserveNotice(ctx: AuthContext): ReservedNotice {
 
 /**
  * Returns the address and the name. The name is left out until the address is verified, because an attacker may have signed up with a
- * message as the
- * name.
+ * message as the name.
  */
 function addressed({ email, name, emailVerifiedAt }: Recipient) {
   return { to: email, name, saysName: emailVerifiedAt !== null }

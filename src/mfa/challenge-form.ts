@@ -27,8 +27,7 @@ const fields = Joi.object<{ mfa_token: string; code: string }>({ mfa_token: text
 
 /**
  * Returns the route of the second-factor form, which the callback of a provider and the page of a login by email show. It sets cookies and
- * redirects to
- * the login's destination, or shows the form again. An app gets a code, and no cookie is set.
+ * redirects to the login's destination, or shows the form again. An app gets a code, and no cookie is set.
  */
 export function challengeForm(ctx: AuthContext, { base, delivery }: DeliveryLine): Route[] {
   const { oauthEnabled, tokenDelivery, appRedirects, emailLogin, backendLinks } = ctx.settings

@@ -26,10 +26,9 @@ export interface PasswordChangeWithMfa extends ShownFactor {
 
 /**
  * Sets a new password for a person who is logged in and shows the second factor instead of the old password. Works for an enrolled account
- * even if
- * `mfaEnabled` is off. With a passkey no other factor is needed.
+ * even if `mfaEnabled` is off. With a passkey no other factor is needed.
  * @throws MfaNotEnrolledError, ValidationError (the password), MfaCodeInvalidError, MfaThrottledError, PasskeyRejectedError,
- * MfaFactorTooNewError
+ *   MfaFactorTooNewError
  */
 export async function changePasswordWithMfa(
   ctx: AuthContext,

@@ -35,7 +35,7 @@ export interface Confirmation {
  * recovery codes. Revokes every challenge, and by default every session. Returns a new session, which is not fresh, because a new factor
  * confirms nothing yet.
  * @throws MfaNotEnrolledError (nothing pending), MfaCodeInvalidError, MfaThrottledError, UnauthorizedError (the account was deleted or is
- * inactive)
+ *   inactive)
  */
 export async function confirmTotp<Session extends OpenedSession>(
   ctx: AuthContext,
@@ -65,10 +65,9 @@ export interface ConfirmingSession {
 
 /**
  * Activates the pending factor for a request: only in the session that began it, within 15 minutes. Revokes the other sessions. This one
- * stays, with
- * `otp` among its methods, and gets no fresher than the access token of the request.
+ * stays, with `otp` among its methods, and gets no fresher than the access token of the request.
  * @throws as `confirmTotp`; InvalidTokenError (the session has ended), ReauthenticationRequiredError (begun in another session, or too long
- * ago)
+ *   ago)
  */
 export async function confirmInSession(
   ctx: AuthContext,
@@ -95,8 +94,7 @@ export async function confirmInSession(
 
 /**
  * Thrown if another session began the enrolment, or too long ago. The methods of the error are found after the transaction, because that
- * may call the
- * host.
+ * may call the host.
  */
 class BegunElsewhere extends Error {
   readonly user: UserRecord

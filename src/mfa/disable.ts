@@ -28,10 +28,9 @@ export interface Disabling extends ShownFactor {
 
 /**
  * Removes the second factor and its recovery codes from an account. Invalidates its challenges and revokes every other session. The session
- * that stays
- * no longer has `otp` among its methods.
- * @throws MfaNotEnrolledError, InvalidCredentialsError, MfaCodeInvalidError, MfaThrottledError, TooManyRequestsError,
- * PasskeyRejectedError, MfaFactorTooNewError (a passkey that was added within a day)
+ * that stays no longer has `otp` among its methods.
+ * @throws MfaNotEnrolledError, InvalidCredentialsError, MfaCodeInvalidError, MfaThrottledError, TooManyRequestsError, PasskeyRejectedError,
+ *   MfaFactorTooNewError (a passkey that was added within a day)
  */
 export async function disableTotp(ctx: AuthContext, { userId, password, session, keep, locale, ...shown }: Disabling): Promise<void> {
   const user = await findEnrolled(ctx, userId)
@@ -77,7 +76,7 @@ export interface Regeneration extends ShownFactor {
 /**
  * Creates new recovery codes, which are shown once, and invalidates the old ones.
  * @throws MfaNotEnrolledError, MfaCodeInvalidError, MfaThrottledError, PasskeyRejectedError, MfaFactorTooNewError (a passkey that was added
- * within a day)
+ *   within a day)
  */
 export async function regenerateRecoveryCodes(ctx: AuthContext, { userId, session, locale, ...shown }: Regeneration): Promise<string[]> {
   await findEnrolled(ctx, userId)

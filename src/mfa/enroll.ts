@@ -40,12 +40,10 @@ export interface EnrolmentOptions extends ShownFactor {
 
 /**
  * Begins an enrolment with a pending secret, which counts for nothing until one of its codes confirms it. Another call begins again. To
- * replace an active
- * factor, show one of its codes: it stays active, with its recovery codes, until the new one is confirmed.
+ * replace an active factor, show one of its codes: it stays active, with its recovery codes, until the new one is confirmed.
  * @throws UnauthorizedError (the account was deleted or is inactive), InvalidTokenError (the session has ended), MfaAlreadyEnrolledError (a
- * factor
- * is active, and nothing was shown); with a code MfaNotEnrolledError, MfaCodeInvalidError, MfaThrottledError, MfaFactorTooNewError; with a
- * passkey PasskeyRejectedError, MfaFactorTooNewError
+ *   factor is active, and nothing was shown); with a code MfaNotEnrolledError, MfaCodeInvalidError, MfaThrottledError,
+ *   MfaFactorTooNewError; with a passkey PasskeyRejectedError, MfaFactorTooNewError
  */
 export async function enrollTotp(
   ctx: AuthContext,

@@ -109,8 +109,7 @@ export function enrolmentRoutes(ctx: AuthContext, guards: Guards): Route[] {
 
 /**
  * Returns the route that confirms with the first code. Every other session is revoked. This session stays, and gets a new refresh token if
- * the request
- * shows the current one.
+ * the request shows the current one.
  */
 function confirmRoute(ctx: AuthContext, guards: Guards, { base, delivery, before }: DeliveryLine): Route {
   return withBody({

@@ -23,8 +23,7 @@ export interface Replacement extends BegunFactor {
 
 /**
  * Stores for 15 minutes that a factor was begun, and in which session. That session may finish it even when it is no longer fresh. Call it
- * inside the
- * transaction that stores the pending secret.
+ * inside the transaction that stores the pending secret.
  * @param begun the secret as the user's row stores it, different for each enrolment; or its replacement
  * @param session null: any session of the account may finish it, because the host began it, or because the store keeps no sessions
  */

@@ -30,8 +30,7 @@ export interface Verification {
 
 /**
  * Finishes a login with its second factor. The session has the methods of the first step, and `otp` for a code or `passkey` for a passkey.
- * One
- * challenge allows one success, even if several right codes arrive.
+ * One challenge allows one success, even if several right codes arrive.
  * @param shown the device of the request; left out: only `previousToken` counts
  * @throws MfaTokenInvalidError, MfaCodeInvalidError, MfaThrottledError, PasskeyRejectedError
  */
@@ -67,8 +66,7 @@ export async function verifyMfa<Session extends OpenedSession>(
 
 /**
  * Limits the failures of one first step, because verifying takes time, although a signature cannot be guessed. The account has no such
- * limit,
- * because an attacker who knows its password must not lock the owner out.
+ * limit, because an attacker who knows its password must not lock the owner out.
  */
 async function countedPasskey<T>(ctx: AuthContext, idHash: string, attempt: () => Promise<T>): Promise<T> {
   const taken = await takeUnit(ctx, ctx.budgets.mfa, ['mfa_passkey:challenge', idHash], MfaThrottledError)

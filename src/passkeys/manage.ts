@@ -38,8 +38,7 @@ export interface PasskeyRemoval {
  * Removes a passkey and sends the owner a notice. Locks the user's row first, as every login does, so that no login with it can follow the
  * commit.
  * @throws NotFoundError unless it belongs to this account, UnauthorizedError, InvalidTokenError (the session has ended);
- * LastLoginMethodError
- * under `oauthKeepLastLoginMethod`
+ *   LastLoginMethodError under `oauthKeepLastLoginMethod`
  */
 export async function removePasskey(
   ctx: AuthContext,

@@ -72,8 +72,8 @@ export interface PasskeyRegistration {
 
 /**
  * Stores a new passkey, sends the owner a notice, and stores an undo point.
- * @throws PasskeyInvalidError (for every fault in it), PasskeyTakenError (an account has it already), PasskeyLimitError,
- * UnauthorizedError, InvalidTokenError (the session has ended)
+ * @throws PasskeyInvalidError (for every fault in it), PasskeyTakenError (an account has it already), PasskeyLimitError, UnauthorizedError,
+ *   InvalidTokenError (the session has ended)
  */
 export async function registerPasskey(ctx: AuthContext, registration: PasskeyRegistration): Promise<PublicPasskey> {
   const { userId, credential, challenge: token, name, locale } = registration

@@ -3,8 +3,7 @@ import type { PasskeyRecord } from '../store/auth-store'
 
 /**
  * Whether a link can undo a change. False: it can. True: it cannot, because a code of an authenticator app older than a day confirmed the
- * change.
- * A text: the digest of the passkey, older than a day, that confirmed it.
+ * change. A text: the digest of the passkey, older than a day, that confirmed it.
  */
 export type Finality = boolean | string
 

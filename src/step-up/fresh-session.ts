@@ -27,8 +27,7 @@ const found = new WeakMap<Request, SessionOfRequest>()
 
 /**
  * Returns a step behind a guard that requires a live session (`findRequestSession`), else 401 INVALID_TOKEN. Without a session table, the
- * token must be
- * newer than the last change of the ways to log in.
+ * token must be newer than the last change of the ways to log in.
  */
 export function aliveSession(ctx: AuthContext): RequestHandler {
   const check = step(async (req, res) => {
@@ -39,10 +38,8 @@ export function aliveSession(ctx: AuthContext): RequestHandler {
 
 /**
  * Returns a step behind a guard: the session is live, and the person authenticated within `freshSessionSeconds`. Else 403
- * REAUTHENTICATION_REQUIRED.
- * The `auth_time` of an access token counts, so that a stolen older token does not profit from the owner's new login. Put other steps that
- * respond with 403
- * between `aliveSession` and this step.
+ * REAUTHENTICATION_REQUIRED. The `auth_time` of an access token counts, so that a stolen older token does not profit from the owner's new
+ * login. Put other steps that respond with 403 between `aliveSession` and this step.
  */
 export function freshSession(ctx: AuthContext): RequestHandler {
   const check = step(async (req, res) => {
@@ -53,8 +50,7 @@ export function freshSession(ctx: AuthContext): RequestHandler {
 
 /**
  * Returns a step behind `freshSession`, for requests that need the second factor. If the factor is younger than 24 hours, the person must
- * have
- * authenticated after it was added, because an attacker with a stolen access token could have added it.
+ * have authenticated after it was added, because an attacker with a stolen access token could have added it.
  */
 export function freshSinceFactor(ctx: AuthContext): RequestHandler {
   const check = step((req) => refuseStale(ctx, sinceFactor(ctx, requestSessionOf(req)), ctx.settings.freshSessionSeconds))

@@ -5,10 +5,8 @@ import type { UserRecord } from '../store/auth-store'
 
 /**
  * True if the account could still log in without one of its identities or passkeys (contract 16, rule 8). Other ways are a password that a
- * person has
- * set, a verified address, another identity or another passkey, if the feature is on. Runs inside the transaction that locks the user's
- * row, so that two
- * removals at once cannot remove everything.
+ * person has set, a verified address, another identity or another passkey, if the feature is on. Runs inside the transaction that locks the
+ * user's row, so that two removals at once cannot remove everything.
  */
 export async function hasOtherLoginMethod(ctx: AuthContext, user: UserRecord, removed: 'identity' | 'passkey'): Promise<boolean> {
   const { oauthEnabled } = ctx.settings

@@ -29,8 +29,7 @@ export interface MethodContext {
 
 /**
  * Returns the ways to make a session of this account fresh. If a second factor has been active for 24 hours, only its code and a passkey
- * count. An
- * empty list means that the person must log in again.
+ * count. An empty list means that the person must log in again.
  */
 export async function methodsOf(ctx: MethodContext, user: UserRecord): Promise<ReauthenticationMethod[]> {
   const code: ReauthenticationMethod[] = hasMatureFactor(ctx, user) ? ['otp'] : []

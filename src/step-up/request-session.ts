@@ -26,9 +26,9 @@ export interface RequestSessionContext extends DeliverySite {
 
 /**
  * Returns the live session of a request: the one of the credential that the guard accepted. That is the session cookie, or `sid` of the
- * access
- * token. For a token without `sid`, it is the session of the refresh cookie or of `refresh_token` in the body, if it belongs to the same
- * account.
+ * access token. For a token without `sid`, it is the session of the refresh cookie or of `refresh_token` in the body, if it belongs to the
+ * same account.
+ *
  * If no guard ran, the first credential of the request decides: access token, session cookie, refresh cookie or `refresh_token`.
  * @param body the parsed body, if it may name the session
  * @returns null if there is no live session, or the store keeps none

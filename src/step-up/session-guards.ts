@@ -46,8 +46,7 @@ function maxAgeOf({ settings }: GuardContext, { maxAgeSeconds = settings.freshSe
 
 /**
  * Returns a guard that uses the session of `requireSession`. Without it, authenticates by itself as `requireAuth` does, because an earlier
- * guard may be
- * of another router.
+ * guard may be of another router.
  */
 function behindAuth(
   ctx: GuardContext,

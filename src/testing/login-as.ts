@@ -34,10 +34,10 @@ export interface SignedInSession {
 
 /**
  * Returns a token pair for an account, for tests, without its password, provider or second factor. It takes the router object itself, has
- * no
- * route, and refuses a router in production. It emits no event and counts against no rate limit.
+ * no route, and refuses a router in production. It emits no event and counts against no rate limit.
+ *
  * @throws ConfigurationError for a router in production (pass `environment: 'test'`, or set NODE_ENV), of another copy, or with
- * `tokenDelivery: 'session'`, which has no tokens
+ *   `tokenDelivery: 'session'`, which has no tokens
  * @throws Error if the account does not exist or is inactive
  */
 export async function loginAs(auth: AuthRouter, user: WhichUser, options: LoginAsOptions = {}): Promise<SignedIn> {
@@ -56,6 +56,7 @@ export async function loginAs(auth: AuthRouter, user: WhichUser, options: LoginA
 
 /**
  * Opens a server-side session for an account, for tests: for `tokenDelivery: 'session'`, and for routes behind `requireSession`.
+ *
  * @throws ConfigurationError as `loginAs`
  * @throws Error if the account does not exist or is inactive, or the store has no sessions
  */

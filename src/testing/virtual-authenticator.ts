@@ -98,8 +98,7 @@ interface Credential {
 
 /**
  * Returns an authenticator in memory, for tests without a browser. It makes passkeys and signs with them as the standard says, or with the
- * false values
- * of the test. Its user is always present and verified.
+ * false values of the test. Its user is always present and verified.
  */
 export function virtualAuthenticator({
   origin,

@@ -31,16 +31,15 @@ export interface BeforeChange {
 
 /**
  * Stores an undo point inside the transaction of the change. If the transaction is repeated, only the last point remains, because the
- * earlier ones
- * are rolled back.
+ * earlier ones are rolled back.
  */
 export type LeaveUndoPoint = (ctx: AuthContext, before: BeforeChange) => Promise<void>
 
 /**
  * Runs a change of the ways to log in, and sends the owner a notice after the commit. The notice goes to the address that the account had
  * before. If that address is verified, the notice has an undo link.
- * @throws TooManyRequestsError after ten such changes in a day, ServiceUnavailableError if the notice cannot be queued; nothing has
- * changed then. And what the change throws
+ * @throws TooManyRequestsError after ten such changes in a day, ServiceUnavailableError if the notice cannot be queued; nothing has changed
+ *   then. And what the change throws
  */
 export async function announceChange<T>(
   ctx: AuthContext,

@@ -16,8 +16,8 @@ export interface UndoPlan {
 
 /**
  * Decides what an undo does (contract 24.6). It restores the address of the point and the factor of the oldest point that can still be
- * undone, and
- * removes everything that was added since that oldest point. What a final request changed since then stays.
+ * undone, and removes everything that was added since that oldest point. What a final request changed since then stays.
+ *
  * @param open the account's open points, oldest first, with `point` among them
  */
 export function planUndo(
@@ -76,8 +76,7 @@ interface Followed {
 
 /**
  * Follows the changes since the oldest point. A final change stays only if the factor or passkey that confirmed it stays, too. An
- * attacker's own factor
- * is older than 24 hours a day later. If it is removed, so are the changes that it confirmed.
+ * attacker's own factor is older than 24 hours a day later. If it is removed, so are the changes that it confirmed.
  */
 function followFinal(user: UserRecord, since: readonly StoredUndoPoint[], isOld: (passkey: string) => boolean): Followed {
   let factor = since[0]?.factor ?? noFactor

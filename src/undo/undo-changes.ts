@@ -69,8 +69,7 @@ export async function previewUndo(ctx: AuthContext, token: string, locale: Local
 
 /**
  * Returns how a mail lets the owner log in again: by a new password if passwords are on, else by email. Null if neither is on, or if the
- * host refuses
- * mailed links.
+ * host refuses mailed links.
  */
 async function mailedWay(ctx: AuthContext, user: UserRecord): Promise<MailedWay> {
   const hasWay = hasPasswords(ctx.settings) || ctx.settings.emailLogin !== 'off'
@@ -99,8 +98,7 @@ async function planFor(ctx: AuthContext, user: UserRecord, point: StoredUndoPoin
 
 /**
  * Returns the passkey store. Also while `passkeysEnabled` is off, if a change concerns a passkey, because an attacker's passkey could log
- * in
- * once the setting is on again. Without such a change the table may be missing.
+ * in once the setting is on again. Without such a change the table may be missing.
  */
 function passkeysIn(ctx: AuthContext, open: readonly StoredUndoPoint[]): PasskeyStore | null | undefined {
   return open.some(({ passkey }) => passkey !== undefined) ? ctx.store.passkeys : passkeysOf(ctx)

@@ -1,7 +1,6 @@
 /**
  * Names of authenticator makers by AAGUID, only to show in a list: without attestation, an AAGUID is not signed. The ids are from the
- * public lists of
- * the FIDO Alliance and of the passkey developers, of November 2026.
+ * public lists of the FIDO Alliance and of the passkey developers, of November 2026.
  */
 const names: ReadonlyMap<string, string> = new Map([
   ['08987058-cadc-4b81-b6e1-30de50dcbe96', 'Windows Hello'],

@@ -228,8 +228,7 @@ function isEmbedded(clientDataJSON: string): boolean {
 
 /**
  * True if the attestation is `none`, or signed by the passkey itself (`packed` without certificates). We requested no attestation.
- * Certificates would
- * have to be parsed, and may contain URLs to fetch.
+ * Certificates would have to be parsed, and may contain URLs to fetch.
  */
 function isUnattested(attestationObject: string): boolean {
   const decoded = decodeCbor(Buffer.from(attestationObject, 'base64url'))

@@ -11,8 +11,7 @@ const leastExponent = 3n
 
 /**
  * Returns the key of a COSE_Key (RFC 9052 section 7) if its type, curve and lengths fit its algorithm and it has no other parameters.
- * Allowed are
- * P-256, Ed25519, and RSA from 2,048 to 8,192 bits. Returns null for any other key.
+ * Allowed are P-256, Ed25519, and RSA from 2,048 to 8,192 bits. Returns null for any other key.
  */
 export function readCoseKey(bytes: Buffer): KeyObject | null {
   try {

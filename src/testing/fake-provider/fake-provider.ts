@@ -62,10 +62,10 @@ export interface JwtOptions {
 
 /**
  * A provider on loopback, for tests: like OpenID Connect, GitHub and Apple. It behaves correctly until a test changes it.
- * The token endpoint checks the client's credentials (form or Basic), the code (once), `redirect_uri` byte for byte and the
- * PKCE S256 verifier. The userinfo and user endpoints check the bearer token; introspect and application check the client's credentials.
- * Each id_token is RS256 with kid `fake-1`. With `response_mode=form_post` the response is a form. Like Apple's, it has the person's name
- * (field
+ *
+ * The token endpoint checks the client's credentials (form or Basic), the code (once), `redirect_uri` byte for byte and the PKCE S256
+ * verifier. The userinfo and user endpoints check the bearer token; introspect and application check the client's credentials. Each
+ * id_token is RS256 with kid `fake-1`. With `response_mode=form_post` the response is a form. Like Apple's, it has the person's name (field
  * `user`) once, if the scope has `name`. A client secret signed with the key of `appleOptions()` is accepted too.
  */
 export interface FakeProvider {
@@ -95,8 +95,8 @@ export interface FakeProvider {
   /** Replaces an endpoint, for example with `answer(503, {})`; null restores the original. */
   on(endpoint: FakeEndpoint, handler: FakeHandler | null): void
   /**
-   * The person consents: takes the Location of our login route, without HTTP, and returns what the callback gets. A browser
-   * that follows the Location is redirected back at once as `profile`.
+   * The person consents: takes the Location of our login route, without HTTP, and returns what the callback gets. A browser that follows
+   * the Location is redirected back at once as `profile`.
    * @throws Error if it is not this provider's authorize URL
    */
   authorize(url: string, options?: { profile?: FakeProfile }): Authorization
