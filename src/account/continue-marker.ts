@@ -4,7 +4,7 @@ import type { AuthContext } from '../context'
 import { epochSeconds } from '../session/private-token'
 import { readProofCookie, setProofCookie } from '../session/proof-cookies'
 
-/** A page, and until when (in seconds since 1970) a browser that returns counts as just redirected to it. */
+/** A page, and the time (in seconds since 1970) until which a browser counts as just redirected to it. */
 type Mark = readonly [page: string, end: number]
 
 const cookieName = 'auth_continue'

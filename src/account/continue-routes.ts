@@ -14,8 +14,8 @@ import { readRefreshCookie, setTokenCookies } from '../session/delivery'
 import { markPage, wasSentBack } from './continue-marker'
 
 /**
- * Returns the route to which `requireLogin` redirects browsers; none without `loginUrl`. It opens no session, so a link to it cannot log
- * anybody in.
+ * Returns the route to which `requireLogin` redirects browsers; none without `loginUrl`. It opens no session, so an attacker's link to it
+ * cannot log a person in.
  */
 export function continueRoutes(ctx: AuthContext): Route[] {
   const { loginUrl } = ctx.settings

@@ -75,7 +75,7 @@ function copyOfJson(value: unknown, depth = 0): Json | undefined {
 }
 
 function frozenIfWhole(items: readonly (Json | undefined)[]): Json | undefined {
-  return items.includes(undefined) ? undefined : Object.freeze(items as Json[]) // just checked
+  return items.includes(undefined) ? undefined : Object.freeze(items as Json[]) // none is undefined
 }
 
 /** True for a plain object, also of another realm, such as a test runner's that isolates files. */

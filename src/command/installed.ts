@@ -7,7 +7,7 @@ import { UsageError } from './answer'
 export function manifestOf(folder: string, name: string): Record<string, unknown> | null {
   const places = createRequire(join(folder, 'package.json')).resolve.paths(name) ?? []
   const path = places.map((place) => join(place, name, 'package.json')).find((candidate) => existsSync(candidate))
-  return path === undefined ? null : (JSON.parse(readFileSync(path, 'utf8')) as Record<string, unknown>) // npm's
+  return path === undefined ? null : (JSON.parse(readFileSync(path, 'utf8')) as Record<string, unknown>) // npm writes an object
 }
 
 /**

@@ -40,7 +40,7 @@ function reusedSecret(patient: Patient): Result {
 
 function unfinishedRotation(patient: Patient): Result {
   const count = secretsOf(patient).length
-  if (count < 3) return null // one rotation may be in progress
+  if (count < 3) return null // a rotation has two secrets
   return warning(
     `jwtSecret (AUTH_JWT_SECRET) is a list of ${count} secrets.`,
     'Anybody who has a listed secret can still create valid tokens.',

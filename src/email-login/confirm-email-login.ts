@@ -30,7 +30,7 @@ export interface ConfirmOptions {
   readonly locale?: Locale | undefined
   /** The request that this browser made: `return_to` is used only in the browser that requested the mail. */
   readonly browserRequestId?: string | null
-  /** Where other browsers are redirected. Left out: no redirect target. */
+  /** Redirect target for other browsers. Left out: none. */
   readonly elsewhere?: string
   /** Receives the address and the account of this login. */
   readonly attempt: LoginAttempt
@@ -119,7 +119,7 @@ async function findByCode(ctx: AuthContext, code: string, requestId: string | nu
 }
 
 export interface Confirming extends ConfirmOptions {
-  /** Where this browser is redirected; null if there is no target. */
+  /** Redirect target for this browser; null if there is none. */
   readonly returnTo: string | null
 }
 

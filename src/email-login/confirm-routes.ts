@@ -37,7 +37,7 @@ export function confirmRoute(ctx: AuthContext, { base, delivery, before }: Deliv
     before: [...before, routeBudget(ctx, 'email_login_confirm')],
     body: Joi.object<ConfirmBody>({
       token: text(512).optional(),
-      // Any other string is a wrong code, whatever its length and characters.
+      // A string of any length and with any characters is a wrong code, not a malformed request.
       code: Joi.string().allow('').optional(),
       request_token: text(4096).optional(),
       ...passwordField(ctx),

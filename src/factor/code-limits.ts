@@ -97,8 +97,8 @@ async function takeOfDevice(ctx: AuthContext, { userId, code, device }: TypedCod
 }
 
 /**
- * Resets the counts, unless TOTP is blocked. A right TOTP code of a known device does not end the block, because then each login of the
- * owner would allow attackers twenty more guesses.
+ * Resets the counts, unless TOTP is blocked. A right code of a known device does not end the block, because otherwise each login of the
+ * owner would allow twenty more guesses.
  */
 async function forgetUnlessStopped(ctx: AuthContext, userId: string): Promise<void> {
   const { stopSecondsLeft } = await countCode(ctx, userId)

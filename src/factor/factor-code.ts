@@ -9,7 +9,7 @@ import {
 } from '../errors'
 import { text } from '../http/validate'
 
-/** Six digits or a recovery code; any other string is a wrong code, whatever its length and characters. */
+/** Six digits or a recovery code. Any other string is a wrong code, not a malformed request. */
 export const factorCode = Joi.string().allow('')
 
 /** Body field: names the session that stays. */

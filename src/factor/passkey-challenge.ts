@@ -32,8 +32,8 @@ export interface OpenChallenge {
 const lifeSeconds: Readonly<Record<Ceremony, number>> = { register: 300, login: 900, step: 300, reauthenticate: 300 }
 
 /**
- * Makes a challenge of 32 random bytes and stores nothing. The client sends the token (under a MAC) back with the response, so it needs no
- * cookie, and tabs do not disturb each other.
+ * Makes a challenge of 32 random bytes and stores nothing. The client sends the token (under a MAC) back with the response. So it needs no
+ * cookie, and several tabs do not disturb each other.
  * @param owner null if the account is not known yet
  */
 export function issuePasskeyChallenge(

@@ -9,9 +9,9 @@ export function sealSecret(keys: readonly Buffer[], userId: string, secret: stri
 }
 
 /**
- * Returns null for a secret that no key opens, that belongs to another user, or that was changed. A secret that was stored without a key is
- * read unencrypted, because an attacker who can write the table can write a factor of their own anyway. No base32 text has a dot, so it is
- * never mistaken for an encrypted one.
+ * Returns null for a secret that no key opens, that belongs to another user, or that was changed. A secret without encryption is returned
+ * as it is, because an attacker who can write the table can add a factor of their own anyway. Base32 has no dot, so it is never mistaken
+ * for an encrypted secret.
  */
 export function openSecret(keys: readonly Buffer[], userId: string, stored: string): string | null {
   return isSealed(stored) ? openText(keys, purposeOf(userId), stored) : stored

@@ -91,9 +91,9 @@ export async function evidenceOf(ctx: AuthContext, req: Request, body: EvidenceB
 }
 
 /**
- * Returns the ids of the sessions that count as evidence. A session from a cookie counts only with the device cookie of its login, because
- * another subdomain can plant an attacker's session cookie, but no `__Host-` cookie. Headers and bodies count, because the client itself
- * sends them.
+ * Returns the ids of the sessions that count as evidence. A session from a cookie counts only with the device cookie of its login. Another
+ * subdomain can plant an attacker's session cookie, but no `__Host-` cookie. Headers and bodies count, because the client itself sends
+ * them.
  */
 async function provenSessions(ctx: AuthContext, req: Request, body: EvidenceBody): Promise<string[]> {
   const named = await sessionOfRequest(ctx, req, body)

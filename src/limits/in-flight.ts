@@ -28,11 +28,11 @@ export interface Patience {
 export interface InFlight {
   /** Call it before the counters are read; then call `grant` or `refuse`. */
   ask(): void
-  /** The attempt was counted. `hasWaited`: there may be room for the next waiting attempt, too. */
+  /** The attempt was counted. `hasWaited`: the limit may allow the next waiting attempt, too. */
   grant(hasWaited: boolean): void
   /**
    * The attempt was refused.
-   * @returns true if other attempts of this process are in progress, so that their end may make room
+   * @returns true if other attempts of this process are in progress: when they end, the limit may allow this one
    */
   refuse(): boolean
   /**

@@ -12,8 +12,8 @@ export interface Postman {
    */
   post(mail: AuthMail, userId: string | null, mayGo?: () => Promise<boolean>): void
   /**
-   * Reserves room for one mail that must be sent if a change happens; null if there is none. Reservations have a limit of their own, so
-   * that many other mails do not block a change.
+   * Reserves one mail that must be sent if a change happens; null if too many are reserved. Reservations have a limit of their own, so that
+   * many other mails do not block a change.
    */
   reserve(): Place | null
   /** Ends every wait: pending retries start at once, and every later mail is tried only once. */

@@ -73,8 +73,8 @@ async function send(transporter: Transporter, from: Address, mail: AuthMail): Pr
 }
 
 /**
- * Returns the message for nodemailer. Passes addresses as objects and the envelope separately, so that no text in a name or an address is
- * read as a second recipient or a header. Leaves out the person's name, because it is unverified.
+ * Returns the message for nodemailer. Addresses are objects and the envelope is separate, so that a name cannot add a recipient or a
+ * header. Leaves out the person's name, because it is unverified.
  */
 function messageOf(from: Address, { to, subject, text, html }: AuthMail): object {
   if (!oneAddress.test(to)) throw refused('EENVELOPE')

@@ -15,7 +15,7 @@ export interface Transporter {
  */
 const bounds = { dnsTimeout: 10_000, connectionTimeout: 10_000, greetingTimeout: 10_000, socketTimeout: 90_000 }
 
-/** Reads no file and fetches no URL, whatever a mail contains. */
+/** Forbids nodemailer to read a file or fetch a URL that a mail names. */
 const closed = { disableFileAccess: true, disableUrlAccess: true }
 
 /**
@@ -54,7 +54,7 @@ function readOptions(transport: unknown): SmtpOptions {
 
 /** Requires STARTTLS, except for this machine: a local server often has a self-signed certificate, and even plain text would be safe. */
 function startTls({ host, service }: SmtpOptions): Partial<SmtpOptions> {
-  // A service sets its own host, whatever `host` says.
+  // A service sets its own host, and ignores `host`.
   return service === undefined && isLoopback(host) ? { tls: { rejectUnauthorized: false } } : { requireTLS: true }
 }
 
@@ -103,7 +103,7 @@ function isLoopback(host: unknown): boolean {
 }
 
 function create(options: SmtpOptions): Transporter {
-  const nodemailer = whenInstalled('nodemailer', () => require('nodemailer') as Nodemailer) // as its types say
+  const nodemailer = whenInstalled('nodemailer', () => require('nodemailer') as Nodemailer) // nodemailer's own types say so
   if (!nodemailer)
     throw new ConfigurationError(
       `smtpMailer needs the package nodemailer; run \`npm install nodemailer\`. ${seeTroubleshooting('a-package-is-missing')}`,

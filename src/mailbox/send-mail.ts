@@ -24,8 +24,8 @@ type CodePurpose = 'EMAIL_LOGIN' | 'CONFIRMATION_CODE'
  * True if the address may get one more link of this purpose. Call it before the link is made, because a request without a mail must make no
  * link and invalidate none. Counts nothing without a mailer.
  *
- * Beyond the rate limit a link is still sent if the person has no valid one and got none within the hour, so that an attacker's requests
- * cannot lock the owner out. A refusal emits `throttled`.
+ * A person without a valid link, who got none within the hour, gets one even beyond the rate limit. So an attacker's requests cannot lock
+ * the owner out. A refusal emits `throttled`.
  *
  * @param options.besides a link that was already made for this mail
  * @param options.device a device that the account knows: it has five mails an hour of its own

@@ -11,7 +11,7 @@ export interface BegunFactor {
   readonly secret: string
   /** Null for the account's first factor, whose recovery codes are in their table already. */
   readonly recoveryCodes: readonly string[] | null
-  /** The factor that confirmed it at the beginning, so that no link can undo it. */
+  /** The factor that confirmed the enrolment when it began, so that no link can undo it. */
   readonly isFinal: Finality
 }
 
@@ -47,7 +47,10 @@ export async function findReplacement(ctx: AuthContext, userId: string): Promise
   return begun?.recoveryCodes ? { ...begun, recoveryCodes: begun.recoveryCodes } : null
 }
 
-/** Returns what confirmed a first factor at its beginning, if it began within the last 15 minutes. The stored secret identifies it. */
+/**
+ * Returns the factor that confirmed a first enrolment when it began, if that was within the last 15 minutes. The stored secret identifies
+ * the enrolment.
+ */
 export async function finalityOfFirst(ctx: AuthContext, userId: string, secret: string): Promise<Finality> {
   const begun = await findBegun(ctx, userId)
   return begun?.secret === secret && begun.isFinal

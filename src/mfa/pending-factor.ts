@@ -14,7 +14,7 @@ export interface PendingFactor {
   readonly secret: string
   /** Null if the account has no active factor. */
   readonly replacement: Replacement | null
-  /** The factor that confirmed it at the beginning. */
+  /** The factor that confirmed the enrolment when it began. */
   readonly isFinal: Finality
 }
 

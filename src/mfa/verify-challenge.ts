@@ -122,7 +122,7 @@ function withCode(ctx: AuthContext, first: Login, user: UserRecord): Login {
   return afterStep(first, 'otp', hasYoungFactor(ctx, user))
 }
 
-/** Returns the login after a passkey, with the same rule. */
+/** Returns the login after a passkey. A passkey that was added within a day can log in, but does not make the session fresh. */
 function withPasskey(ctx: AuthContext, first: Login, { passkey }: ProvenPasskey): Login {
   return afterStep(first, 'passkey', usableAt(ctx, passkey.createdAt) !== null)
 }

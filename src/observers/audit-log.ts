@@ -50,8 +50,8 @@ export interface AuditLog {
  * Writes every event as a row of `auth_audit_log`, which `createAuthTables` and the migrations create: `auditLog(knex).watch(auth.events)`.
  *
  * Rows are written after the operations, many at once, on connections of the pool and never inside a transaction. While the database is
- * down they wait in memory, up to `capacity`; no row is written twice. If one key is refused often (`throttled`), the first refusal of each
- * window becomes a row, with the `count` of the refusals that it stands for.
+ * down they wait in memory, up to `capacity`; no row is written twice. Of many refusals of one key (`throttled`), the first of each window
+ * becomes a row. Its `count` includes the refusals since the key's last row.
  *
  * @throws ConfigurationError for a transaction, and for a knex client other than `pg`, `mysql2` and `better-sqlite3`
  */

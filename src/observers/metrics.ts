@@ -54,7 +54,7 @@ function counterIn(registry: MetricsRegistry): Counter {
     throw new ConfigurationError('metrics() needs a Registry of prom-client: its `register`, or one you made.')
   const there = registry.getSingleMetric(counterName)
   if (there) return there as Counter // the name is ours
-  const client = whenInstalled('prom-client', () => require('prom-client') as PromClient) // as its types say
+  const client = whenInstalled('prom-client', () => require('prom-client') as PromClient) // prom-client's own types say so
   if (!client)
     throw new ConfigurationError(
       `metrics() needs the package prom-client; run \`npm install prom-client\`. ${seeTroubleshooting('a-package-is-missing')}`,

@@ -37,7 +37,7 @@ function pathParameters(path: string): object[] {
   return [...path.matchAll(/:(\w+)/g)].map(([, name]) => ({ name, in: 'path', required: true, schema: { type: 'string' } }))
 }
 
-/** Returns the query parameters. One that stands for several keys is an exploded object. */
+/** Returns the query parameters. A parameter that has several keys is described as an exploded object. */
 function queryParameters(lines: readonly Route[]): object[] {
   return lines.flatMap((line) =>
     (line.describes.query ?? []).map((parameter) => ({

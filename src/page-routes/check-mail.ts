@@ -36,8 +36,8 @@ const name = 'check_mail'
 const seconds = 3_600
 
 /**
- * Redirects to the page that says where the mail was sent. The address is in a cookie. In a query it would be in logs, and anybody could
- * forge it.
+ * Redirects to the page that says where the mail was sent. The address is in a cookie, because a query would be in logs, and an attacker
+ * could forge it.
  */
 export function awaitMail({ ctx, res, reader, returnTo }: Visit, mail: Omit<AwaitedMail, 'returnTo'>): GoOn {
   setProofCookie(ctx, res, name, JSON.stringify({ ...mail, returnTo }), seconds)

@@ -101,8 +101,8 @@ function providersOf({ ctx, reader, returnTo }: Visit) {
 }
 
 /**
- * Shows the error of a provider, which the callback passes as `?error=CODE`. Anybody can write that query, so it only selects one of our
- * messages.
+ * Shows the error of a provider, which the callback passes as `?error=CODE`. An attacker can write that query too, so it only selects one
+ * of our messages.
  */
 function withProviderError({ req, reader }: Visit, state: FormState): FormState {
   const code = queryParameter(req, 'error', 64)

@@ -5,7 +5,7 @@ import { sendPage } from './send-page'
 
 export interface ChallengePage {
   mfaToken: string
-  /** Where the browser is redirected after the right code. */
+  /** Redirect target after the right code. */
   target: string
   isWrong?: boolean
 }

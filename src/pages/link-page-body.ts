@@ -22,7 +22,7 @@ export function linkPageBody(reader: Reader, input: PageInput): Html {
 /** Returns a text that only some of the pages have. */
 function textOf(reader: Reader, page: LinkPageName, part: 'list' | 'button'): string | null {
   const key = `link.${page}.${part}`
-  return Object.hasOwn(texts['en-US'], key) ? reader.text(key as TextKey) : null // just checked
+  return Object.hasOwn(texts['en-US'], key) ? reader.text(key as TextKey) : null // the key exists
 }
 
 function list(name: string | null, items: readonly string[]): Part {

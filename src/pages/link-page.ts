@@ -160,8 +160,7 @@ function tokenOf(req: Request): string {
 }
 
 /**
- * Returns why the form failed: a fault that the person cannot mend, else the rule that the new password breaks, else the wrong old
- * password.
+ * Returns why the form failed: a fault that the person cannot fix, else the rule that the new password breaks, else the wrong old password.
  */
 function whyOf(ctx: AuthContext, locale: Locale, error: ValidationError | UnauthorizedError, problem?: TextKey): string {
   if (problem === undefined && error instanceof ValidationError) return ctx.texts.read(locale, error.explains ?? anyRefusal)

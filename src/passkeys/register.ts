@@ -27,7 +27,7 @@ export interface RegistrationAsker {
   userId: string
   /** The session of the request, the only one that may register with these options; null for a call without a session. */
   session: Pick<SessionRecord, 'id' | 'userId'> | null
-  /** The factor that confirmed the registration at its beginning. */
+  /** The factor that confirmed the registration when it began. */
   isFinal?: Finality
 }
 

@@ -99,7 +99,7 @@ function reauthenticationRoute(ctx: AuthContext, guards: Guards, { base, deliver
       ...(hasPasswords(ctx.settings) && { password: passwordText().optional() }),
       code: factorCode.optional(),
       ...optionalPasskey(ctx),
-      // Any other string is a wrong code, whatever its length and characters.
+      // A string of any length and with any characters is a wrong code, not a malformed request.
       ...(mailsCodes(ctx) && { email_code: Joi.string().allow('').optional() }),
       ticket: text(8192).optional(),
       refresh_token: text(4096).optional(),

@@ -19,7 +19,7 @@ export interface Login {
   readonly isYoung?: boolean
   /** The host's claims of the access token. Left out: its hook was not called (`claims-of-login.ts`). */
   readonly claims?: HostClaims
-  /** Where the browser is redirected at the end; the challenge keeps it. Null or left out: the request names no target. */
+  /** Redirect target after the login; the challenge keeps it. Null or left out: the request names none. */
   readonly destination?: Destination | null
   /** False: the cookies of the session end with the browser (`remember: false`); the challenge keeps it. Default true. */
   readonly isPersistent?: boolean

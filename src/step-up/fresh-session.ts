@@ -50,7 +50,7 @@ export function freshSession(ctx: AuthContext): RequestHandler {
 
 /**
  * Returns a step behind `freshSession`, for requests that need the second factor. If the factor is younger than 24 hours, the person must
- * have authenticated after it was added, because an attacker with a stolen access token could have added it.
+ * have authenticated since it was added. Otherwise an attacker with a stolen access token could have added it.
  */
 export function freshSinceFactor(ctx: AuthContext): RequestHandler {
   const check = step((req) => refuseStale(ctx, sinceFactor(ctx, requestSessionOf(req)), ctx.settings.freshSessionSeconds))

@@ -25,9 +25,8 @@ export interface RequestSessionContext extends DeliverySite {
 }
 
 /**
- * Returns the live session of a request: the one of the credential that the guard accepted. That is the session cookie, or `sid` of the
- * access token. For a token without `sid`, it is the session of the refresh cookie or of `refresh_token` in the body, if it belongs to the
- * same account.
+ * Returns the live session of a request: that of the credential which the guard accepted. The credential is the session cookie, or the
+ * access token with its `sid`. A token without `sid` needs the refresh cookie, or `refresh_token` in the body, of the same account.
  *
  * If no guard ran, the first credential of the request decides: access token, session cookie, refresh cookie or `refresh_token`.
  * @param body the parsed body, if it may name the session

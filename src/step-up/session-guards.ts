@@ -67,8 +67,8 @@ function behindAuth(
 }
 
 /**
- * True if the session used a second factor. `requireMfa` accepts any, but an attacker with a stolen access token could have added it to a
- * fresh session.
+ * True if the session used a second factor. Then `requireFresh` also requires a credential that was shown after the factor was added
+ * (`sinceFactor`).
  */
 function isByFactor(req: Request): boolean {
   const auth = findRequestAuth(req)

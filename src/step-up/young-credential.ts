@@ -12,8 +12,8 @@ export function usableAt({ now }: Pick<AuthContext, 'now'>, addedAt: Date): Date
 }
 
 /**
- * Returns the same for an identity. An identity that the account was created with can confirm at once. An account that was created with a
- * password had no identity then. Compares whole seconds, because the host's column may store nothing finer.
+ * Returns when an identity can confirm changes. An identity that the account was created with can confirm at once. An account that was
+ * created with a password had no identity then. Compares whole seconds, because the host's column may store nothing finer.
  */
 export function identityUsableAt(ctx: IdentityContext, user: Pick<UserRecord, 'createdAt' | 'passwordSetAt'>, linkedAt: Date): Date | null {
   const isBornWith = (at: Date) => Math.floor(at.getTime() / 1000) <= Math.floor(user.createdAt.getTime() / 1000)

@@ -15,8 +15,8 @@ export interface UndoPlan {
 }
 
 /**
- * Decides what an undo does (contract 24.6). It restores the address of the point and the factor of the oldest point that can still be
- * undone, and removes everything that was added since that oldest point. What a final request changed since then stays.
+ * Decides what an undo does (contract 24.6). It restores the address of the point. It restores the factor of the oldest point that can
+ * still be undone, and removes everything that was added since. What a final request changed since then stays.
  *
  * @param open the account's open points, oldest first, with `point` among them
  */

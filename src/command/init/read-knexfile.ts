@@ -10,7 +10,7 @@ import { type Client, clientOf } from './clients'
 export interface Knexfile {
   /** Relative to the folder of the app, as is `migrations`. */
   readonly path: string
-  /** Where the configuration is: it is the export itself, or a member with the name of the environment. Null: another way. */
+  /** The place of the configuration: the export itself (`flat`), or a member with the name of the environment. Null: another place. */
   readonly shape: 'flat' | 'by environment' | null
   readonly isModule: boolean
   readonly config: Knex.Config
