@@ -24,8 +24,8 @@ export function requireNamed(acting: ActingAdmin | undefined): ActingAdmin | und
  * Locks the account's row; call it first in a transaction. If an administrator acts, locks every active administrator before. So if two
  * administrators act against each other at once, in any process, the second sees the change of the first.
  *
- * @throws ConflictError if administrators would remove their own rights, or those of the last active administrator; ForbiddenError if `by`
- *   is not an active administrator; NotFoundError
+ * @throws ConflictError with `takesPower`, if the account is the acting administrator or the last active one; ForbiddenError if `by` is not
+ *   an active administrator; NotFoundError
  */
 export async function lockTarget(
   ctx: AuthContext,

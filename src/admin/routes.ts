@@ -163,7 +163,10 @@ function readQuery({ url }: Request): UserListEntries {
 /** `lang` is the language of errors, as on every route. */
 const notFilters: ReadonlySet<string> = new Set(['cursor', 'limit', 'lang'])
 
-/** @throws ValidationError for a repeated parameter */
+/**
+ * Returns the value of a parameter, or undefined.
+ * @throws ValidationError for a repeated parameter
+ */
 function once(pairs: readonly (readonly [string, string])[], name: string): string | undefined {
   const [value, ...others] = pairs.flatMap(([key, value]) => (key === name ? [value] : []))
   if (others.length === 0) return value

@@ -15,7 +15,7 @@ interface Writer {
 export interface ExportForm {
   readonly format: string | undefined
   readonly isJson: boolean
-  /** CSV: no ' before = + - @, which a spreadsheet would read as a formula. */
+  /** CSV: True leaves out the ' before = + - @, without which a spreadsheet reads a formula. */
   readonly isRaw: boolean
 }
 

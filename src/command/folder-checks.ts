@@ -20,7 +20,7 @@ function peers(folder: string): FolderResult {
   const check = 'peers'
   const own = manifestOf(folder, 'doorward')
   if (!own) return { check, skipped: 'doorward is not installed in this folder.' }
-  const wanted = Object.entries((own['peerDependencies'] ?? {}) as Record<string, string>) // as npm has it
+  const wanted = Object.entries((own['peerDependencies'] ?? {}) as Record<string, string>) // npm writes ranges by name
   const found = wanted.flatMap(([name, range]): DoctorFinding[] => {
     const version = manifestOf(folder, name)?.['version']
     if (typeof version !== 'string' || isWithin(version, range)) return []
@@ -47,7 +47,7 @@ function isWithin(version: string, range: string): boolean {
   })
 }
 
-/** Warns if git tracks `.env`, because every reader of the repository gets its secrets. */
+/** Warns if `.env` is not in .gitignore, because then every reader of the repository gets its secrets. */
 function trackedEnvFile(folder: string): FolderResult {
   const check = 'env-file-tracked'
   const root = repositoryOf(folder)

@@ -46,7 +46,7 @@ export function loginOf(returnTo: string | null): Login {
 }
 
 /**
- * Uses the login, so that of many confirmations by link or code only one succeeds.
+ * Marks the login as used, so that of many confirmations by link or code only one succeeds.
  * @throws EmailLoginInvalidError
  */
 export async function spend(ctx: AuthContext, { id }: EmailLoginRecord): Promise<void> {

@@ -17,7 +17,10 @@ export interface TypedCode {
 /** An attempt that was counted before its code is verified. Call one of the three methods. */
 export interface TakenCode {
   succeed(): Promise<void>
-  /** @returns the number of wrong codes since the last right one */
+  /**
+   * Keeps the attempt as a wrong code.
+   * @returns the number of wrong codes since the last right one
+   */
   fail(): Promise<number>
   /** Gives the attempt back, because the error was not a wrong code. */
   giveBack(): Promise<void>
@@ -129,7 +132,10 @@ async function stop({ counters }: AuthContext, userId: string): Promise<number> 
   return Math.max(0, Math.ceil(resetSeconds) - memorySeconds)
 }
 
-/** @returns `count` */
+/**
+ * Begins the block at the last allowed wrong code.
+ * @returns `count`
+ */
 async function noteWrong(ctx: AuthContext, userId: string, count: number): Promise<number> {
   if (count === 1) await forget(ctx, userId, [stopped]) // a block of codes that are no longer remembered
   if (count === mostWrong) await stop(ctx, userId)

@@ -5,7 +5,7 @@ import { takeUnit } from '../limits/take-unit'
 import { mailNotice } from '../mailbox/send-mail'
 import { type TypedCode, takeCode } from './code-limits'
 
-/** After this many wrong codes the owner gets a notice, because the client has passed the first step. */
+/** After this many wrong codes the owner gets a notice, because the client has already passed the first factor. */
 const toldAt = 3
 
 /**

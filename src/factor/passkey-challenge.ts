@@ -28,7 +28,7 @@ export interface OpenChallenge {
   readonly carries: Readonly<Record<string, unknown>>
 }
 
-/** For a login it waits in the autofill of a page that stays open. */
+/** How long a challenge is valid. That of a login is valid longer, because it waits in the autofill of a page that stays open. */
 const lifeSeconds: Readonly<Record<Ceremony, number>> = { register: 300, login: 900, step: 300, reauthenticate: 300 }
 
 /**
@@ -67,7 +67,7 @@ export function readPasskeyChallenge(
   if (!claims || typeof claims['cha'] !== 'string') return null
   const { cha, exp, sub, bnd, car = {} } = claims
   if (owner && (sub !== owner.userId || bnd !== owner.boundTo)) return null
-  return { challenge: cha as string, expiresAt: new Date(Number(exp) * 1000), carries: car as Record<string, unknown> } // as it was issued
+  return { challenge: cha as string, expiresAt: new Date(Number(exp) * 1000), carries: car as Record<string, unknown> } // the types that were issued
 }
 
 /**

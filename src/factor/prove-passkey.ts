@@ -85,7 +85,10 @@ export async function refusingReplay<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** @throws ConfigurationError if passkeys are off */
+/**
+ * Returns the WebAuthn functions and the store of passkeys.
+ * @throws ConfigurationError if passkeys are off
+ */
 export function passkeyToolsOf(ctx: AuthContext): { webauthn: WebAuthn; passkeys: PasskeyStore } {
   const passkeys = passkeysOf(ctx)
   if (!ctx.webauthn || !passkeys)

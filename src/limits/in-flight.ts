@@ -8,7 +8,7 @@ interface Key {
   /** Attempts that were counted and are not finished. */
   granted: number
   readonly waiting: (() => void)[]
-  /** Writes the results one after another. */
+  /** Resolves when the results so far are written, because they are written one after another. */
   ends: Promise<unknown>
 }
 
@@ -19,7 +19,7 @@ const mostWaitMs = 2_000
 const keysOf = new WeakMap<CounterStore, Map<string, Key>>()
 let waitingInAll = 0
 
-/** How long one request has waited, over all keys. */
+/** Until when one request may wait, over all keys; null before its first wait. */
 export interface Patience {
   endsAt: number | null
 }

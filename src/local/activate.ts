@@ -42,8 +42,8 @@ export async function activate<Session extends OpenedSession>(
 }
 
 /**
- * Activates without a session, for a page that cannot set session cookies. Returns a link to choose a password if the account was taken
- * over and passwords are on.
+ * Activates without a session, for a page that sets no session cookies. Returns a link to choose a password if the account was taken over
+ * and passwords are on.
  */
 export async function activateOnly(ctx: AuthContext, token: string, options: ActivationOptions = {}): Promise<LinkToken | null> {
   const { ended } = await activateAnd(ctx, token, options, async (ctx, user, takenOver) =>

@@ -45,7 +45,7 @@ export async function resetPassword<Session extends OpenedSession>(
   return result
 }
 
-/** Resets the password without a session, for a page that cannot set session cookies. */
+/** Resets the password without a session, for a page that sets no session cookies. */
 export async function resetOnly(ctx: AuthContext, input: ResetInput): Promise<void> {
   await resetAnd(ctx, input, async () => undefined)
 }

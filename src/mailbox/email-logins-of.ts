@@ -11,8 +11,8 @@ export function emailLoginsOf({ store, settings, postman }: AuthContext): EmailL
 }
 
 /**
- * Uses every mailed link and code of an account, except UNDO links, which only an undo uses. Call it inside a transaction that has locked
- * the user's row.
+ * Invalidates every mailed link and code of an account, except UNDO links, which only an undo uses. Call it inside a transaction that has
+ * locked the user's row.
  */
 export async function endOneShots(ctx: AuthContext, { id, email }: Pick<UserRecord, 'id' | 'email'>): Promise<void> {
   await ctx.store.userTokens.consumeAllForUser(id, ctx.now())

@@ -17,8 +17,8 @@ export interface Chapter {
 type DocumentContext = Pick<AuthContext, 'settings' | 'prefix'>
 
 /**
- * Returns the OpenAPI 3.1 document of the mounted routes. Paths, bodies and errors are read from the route table itself, so the document
- * cannot differ from the router.
+ * Returns the OpenAPI 3.1 document of the mounted routes. Paths, bodies and errors are read from the route table itself, so that the
+ * document describes only what the router does.
  */
 export function openApiDocument(ctx: DocumentContext, chapters: readonly Chapter[]): object {
   const named = new NamedSchemas()

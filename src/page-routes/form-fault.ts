@@ -28,7 +28,10 @@ export class FormFault extends Error {
   }
 }
 
-/** @throws FormFault for each field that is missing or empty */
+/**
+ * Rejects a form in which one of these fields is missing or empty.
+ * @throws FormFault with each of them
+ */
 export function requireFields(fields: Fields, ...names: readonly string[]): void {
   const empty = names.filter((name) => (fields[name] ?? '') === '')
   if (empty.length > 0) throw new FormFault(Object.fromEntries(empty.map((name) => [name, 'problem.required'])))

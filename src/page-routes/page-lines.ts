@@ -92,6 +92,7 @@ function leading({ ctx }: PageSite, handle: Handle): Handle {
 }
 
 /**
+ * Returns the visit of a request.
  * @param returnTo values of the query or the form
  * @throws BadReturnTo
  */

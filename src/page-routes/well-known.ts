@@ -15,7 +15,7 @@ export function wellKnownRoutes(ctx: AuthContext): Route[] {
   return [...(password.isThere(ctx) ? [changePassword(ctx)] : []), ...(passkeysEnabled ? [passkeyEndpoints(ctx)] : [])]
 }
 
-/** https://w3c.github.io/webappsec-change-password-url/ */
+/** Returns the route that redirects to the page for a new password (https://w3c.github.io/webappsec-change-password-url/). */
 function changePassword(ctx: AuthContext): Route {
   return {
     method: 'GET',
@@ -25,7 +25,7 @@ function changePassword(ctx: AuthContext): Route {
   }
 }
 
-/** https://www.w3.org/TR/passkey-endpoints/ */
+/** Returns the route that lists the pages for passkeys (https://www.w3.org/TR/passkey-endpoints/). */
 function passkeyEndpoints(ctx: AuthContext): Route {
   return {
     method: 'GET',
@@ -42,7 +42,7 @@ function passkeyEndpoints(ctx: AuthContext): Route {
   }
 }
 
-/** Without `publicUrl`, uses the origin of the request. */
+/** Returns the public URL of a page. Without `publicUrl`, uses the origin of the request. */
 function addressOf({ settings: { publicUrl }, prefix }: AuthContext, req: Request, path: string): string {
   return `${publicUrl || `${req.protocol}://${req.headers.host}`}${prefix}${path}`
 }

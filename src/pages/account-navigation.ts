@@ -9,7 +9,7 @@ export function accountNavigation(reader: Reader, pages: readonly { path: string
 `
 }
 
-/** A page below a listed page marks that one. */
+/** Marks the listed page that is open, or that the open page is below. */
 function currentIn(path: string, open: string): Part {
   if (path === open) return html` aria-current="page"`
   return path !== '/account' && open.startsWith(`${path}/`) ? html` aria-current="true"` : null

@@ -59,7 +59,7 @@ export async function takeConfirmationTicket(
   ticket: string,
 ): Promise<(ctx: AuthContext, user: UserRecord) => Promise<void>> {
   const taken = await takeTicket(ctx, 'REAUTH_TICKET', ticket, owner)
-  const identity = JSON.parse(taken.carries ?? '{}') as ProvenIdentity // as it was issued
+  const identity = JSON.parse(taken.carries ?? '{}') as ProvenIdentity // the type that `issueConfirmationTicket` writes
   return async (ctx, user) => {
     taken.requireSameAccount(user)
     await requireConfirming(ctx, user, identity)

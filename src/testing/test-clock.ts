@@ -6,7 +6,10 @@ export interface TestClock {
   advance(seconds: number): void
 }
 
-/** @param start default: the time of the call */
+/**
+ * Returns a clock that starts at `start` and does not move by itself.
+ * @param start default: the time of the call
+ */
 export function testClock(start: Date = new Date()): TestClock {
   let instant = start.getTime()
   return {

@@ -107,7 +107,7 @@ export interface WebAuthn {
 }
 
 /**
- * Loads the package that verifies signatures. No other function loads it.
+ * Returns the two ceremonies for this site. Loads the package that verifies signatures; nothing else does.
  * @throws ConfigurationError if it is not installed
  */
 export function createWebAuthn(settings: Settings): WebAuthn {

@@ -9,7 +9,7 @@ export type WebAuthnPackage = Pick<typeof import('@simplewebauthn/server'), 'ver
  */
 export function loadWebAuthnPackage(): WebAuthnPackage {
   try {
-    return require('@simplewebauthn/server') as WebAuthnPackage // its own types say so
+    return require('@simplewebauthn/server') as WebAuthnPackage // the package's own types say so
   } catch (cause) {
     throw new ConfigurationError(
       'passkeysEnabled (AUTH_PASSKEYS_ENABLED) needs the package @simplewebauthn/server, which is missing or does not load; run `npm install @simplewebauthn/server`.',

@@ -42,7 +42,7 @@ export async function readKnexfile({ folder, env }: Place, isPackageOfModules: b
       `${path} has the client ${JSON.stringify(config.client)}, and doorward works with better-sqlite3, pg and mysql2.`,
     )
   const directory = config.migrations?.directory ?? 'migrations'
-  const newest = typeof directory === 'string' ? directory : (directory.at(-1) ?? 'migrations') // as `knex migrate:make`
+  const newest = typeof directory === 'string' ? directory : (directory.at(-1) ?? 'migrations') // as `knex migrate:make` does
   const isModule = /\.m[jt]s$/.test(path) || (isPackageOfModules && !/\.c[jt]s$/.test(path))
   return { path, shape, isModule, config, client, sqliteFile: sqliteFileOf(config, folder), migrations: posix.join(dirname(path), newest) }
 }

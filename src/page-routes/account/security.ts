@@ -123,7 +123,10 @@ export const turnOffFactor: AccountPage = {
   },
 }
 
-/** @throws Elsewhere if there is no second factor */
+/**
+ * Returns the visit of a person who has a second factor.
+ * @throws Elsewhere if there is none
+ */
 function requireFactor(visit: AccountVisit): AccountVisit {
   if (!visit.person.mfaEnabled) throw new Elsewhere({ to: visit.reader.href(path) })
   return visit

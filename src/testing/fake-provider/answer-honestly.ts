@@ -32,7 +32,7 @@ function authorize({ url }: FakeRequest, provider: FakeProvider): FakeHandler {
   return callbackForm ? answer(200, formPage(callbackUrl, callbackForm)) : answer(302, '', { location: callbackUrl })
 }
 
-/** OAuth 2.0 Form Post Response Mode, appendix A: a browser sends it at once. */
+/** Returns a page with a form that the browser sends at once (OAuth 2.0 Form Post Response Mode, appendix A). */
 function formPage(action: string, fields: Record<string, string>): string {
   const attribute = (value: string) => value.replace(/[&"<>]/g, (letter) => `&#${letter.charCodeAt(0)};`)
   const inputs = Object.entries(fields).map(([name, value]) => `<input type="hidden" name="${name}" value="${attribute(value)}">`)
@@ -72,7 +72,7 @@ function isOurTeam({ form }: FakeRequest, { clientId, issuer }: FakeProvider, { 
   return form.get('client_id') === clientId && iss === appleTeam && sub === clientId && aud === issuer && isInTime
 }
 
-/** RFC 6749 section 2.3.1: both halves of Basic are form-encoded. */
+/** Returns the client's id and secret. In Basic, both are form-encoded (RFC 6749 section 2.3.1). */
 function credentialsOf(authorization: string | undefined, form: URLSearchParams): (string | null)[] {
   if (!authorization?.startsWith('Basic ')) return [form.get('client_id'), form.get('client_secret')]
   const [id = '', secret = ''] = Buffer.from(authorization.slice(6), 'base64').toString('utf8').split(':')

@@ -38,7 +38,7 @@ export function claimsSignedBy(jwt: string, key: KeyObject): Record<string, unkn
   return JSON.parse(Buffer.from(claims, 'base64url').toString('utf8')) as Record<string, unknown>
 }
 
-/** RFC 7636 section 4.2. */
+/** Returns the PKCE challenge of a verifier, by S256 (RFC 7636 section 4.2). */
 export function challengeOf(verifier: string): string {
   return createHash('sha256').update(verifier).digest('base64url')
 }
