@@ -28,30 +28,30 @@ import { announceChange, type LeaveUndoPoint } from '../undo/announce-change'
 export interface EmailChange {
   userId: string
   newEmail: string
-  /** Checked where it is given. Left out: the caller answers for it that this is the account's owner. */
+  /** Verified if given. Left out: the caller guarantees that this is the account's owner. */
   currentPassword?: string | undefined
-  /** How the session that asks began; left out: a call without one, whose caller answers for it. */
+  /** How the session authenticated. Left out for a call without a session, whose caller is responsible. */
   amr?: readonly AuthMethod[] | undefined
-  /** What confirmed the change, so that no link undoes it. */
+  /** The factor that confirmed the change, so that no link can undo it. */
   isFinal?: Finality | undefined
-  /** The session that asks: nothing is mailed where it ends before. */
+  /** The session of the request: no mail is sent if it has ended. */
   session?: SessionRecord | null | undefined
 }
 
-/** What a change needs before anything is mailed; nothing here tells whether the new address is taken. */
+/** The result of the checks before anything is mailed. It does not reveal whether the new address is taken. */
 export interface ProvenEmailChange {
   user: UserRecord
   newEmail: string
-  /** Who has the new address already. */
+  /** The account that already has the new address. */
   owner: UserRecord | null
   session: SessionRecord | null | undefined
   isFinal: Finality
 }
 
 /**
- * What a change of address needs: the account, and a new address that is one. A route has asked for a fresh session before.
- * @throws ValidationError (no address, or the present one), InvalidCredentialsError, TooManyRequestsError,
- *   UnauthorizedError, AccountInactiveError
+ * Checks a change of address: the account, the password if given, and the new address. A route has required a fresh session before.
+ * @throws ValidationError (no valid address, or the present one), InvalidCredentialsError, TooManyRequestsError, UnauthorizedError,
+ *   AccountInactiveError
  */
 export async function proveEmailChange(
   ctx: AuthContext,
@@ -67,8 +67,8 @@ export async function proveEmailChange(
 }
 
 /**
- * Mails the link to the new address, and a notice to the old one. A taken address gets no link; its owner is told. Null:
- * no link.
+ * Mails the link to the new address, and a notice to the old one. If the address is taken, makes no link and mails its owner. Returns null
+ * if no link was mailed.
  */
 export async function sendEmailChange(
   ctx: AuthContext,
@@ -84,13 +84,13 @@ export async function sendEmailChange(
   if (!(await mayMail(ctx, { id: user.id, email: newEmail }, 'EMAIL_CHANGE'))) return null
   const link = await unitOfWork(ctx, async (ctx) => {
     const locked = await ctx.store.users.lock(user.id)
-    // What a reset did in between ends what was begun before it.
+    // A password reset in between cancels the change.
     const isStill = locked?.isActive && locked.email === user.email && locked.hashedPassword === user.hashedPassword
     return isStill && (await isSessionHeld(ctx, session))
       ? replaceLink(ctx, locked, 'EMAIL_CHANGE', isFinal ? `${writeFinality(isFinal)} ${newEmail}` : newEmail)
       : null
   })
-  // The new address has proven nothing yet: the mail to it does not repeat a name.
+  // The new address is unverified, so the mail to it contains no name.
   if (link) mailLink(ctx, { ...user, email: newEmail, emailVerifiedAt: null }, 'email_change', link, locale)
   return link
 }
@@ -98,9 +98,9 @@ export async function sendEmailChange(
 /**
  * Uses the link: the account has the new, verified address, and every earlier link is invalid. A click alone is not enough, because an
  * attacker may have received or requested the link. It needs a session of the account that requested it, or its password.
- * @param options.evidence left out: a call of the host's, which answers for the person
- * @throws InvalidTokenError; EmailLinkForbiddenError with the link spent; UnauthorizedError with the link as it was; EmailTakenError when
- *   somebody else has the address by now, with nothing changed
+ * @param options.evidence left out for a call of the host's, which is responsible for the person
+ * @throws InvalidTokenError; EmailLinkForbiddenError, with the link used; UnauthorizedError, with the link unused; EmailTakenError if
+ *   another account has the address by now, with nothing changed
  */
 export async function confirmEmailChange(
   ctx: AuthContext,
@@ -121,10 +121,13 @@ export async function confirmEmailChange(
   ctx.events.emit('email.changed', { userId: user.id })
 }
 
-/** What a page asks for beside the click. */
+/** What the page of the link needs before the person can confirm. */
 export type ChangeNeeds = 'nothing' | 'password' | 'sign in'
 
-/** What a link is good for; spends nothing. @throws InvalidTokenError, EmailLinkForbiddenError */
+/**
+ * Returns what the page of a link needs. Does not use the link.
+ * @throws InvalidTokenError, EmailLinkForbiddenError
+ */
 export async function lookAtEmailChange(ctx: AuthContext, token: string, evidence: Evidence): Promise<ChangeNeeds> {
   const { link, user, isRefused } = await findLinkAndUser(ctx, token)
   if (isRefused) throw new EmailLinkForbiddenError()
@@ -144,7 +147,10 @@ function requireOpen(user: UserRecord, link: UserTokenRecord): void {
   if (!user.isActive || link.payload === null) throw new InvalidTokenError()
 }
 
-/** One refusal for a wrong password and for none: a session of somebody else's is none either. @throws UnauthorizedError */
+/**
+ * Verifies the evidence. A wrong password, no password and a session of another account get the same error.
+ * @throws UnauthorizedError
+ */
 async function weighAsOwner(ctx: AuthContext, user: UserRecord, evidence: Evidence): Promise<WeighedEvidence> {
   try {
     const weighed = await weighEvidence(ctx, user, evidence)
@@ -167,7 +173,7 @@ async function redeem(
   if (!user?.isActive || user.email !== seen.email || link.payload === null) throw new InvalidTokenError()
   if (evidence && !(await isEvidence(ctx, user, evidence))) throw new UnauthorizedError()
   await spendLink(ctx, link, 'EMAIL_CHANGE')
-  // Before the address of a final change stands what confirmed it. No address has a blank.
+  // For a final change, the payload has the factor that confirmed it before the address. An address contains no space.
   const [email = '', finality] = link.payload.split(' ').reverse()
   const isFinal = readFinality(finality)
   await leaveUndoPoint(ctx, { user, isFinal })

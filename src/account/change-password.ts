@@ -17,23 +17,23 @@ export interface PasswordChange {
   userId: string
   currentPassword: string
   newPassword: string
-  /** How the session that asks began; left out: a call without one, whose caller answers for it. */
+  /** How the session authenticated. Left out for a call without a session, whose caller is responsible. */
   amr?: readonly AuthMethod[] | undefined
-  /** The session that goes on; every other one of the account ends. */
+  /** The session that stays; every other session of the account is revoked. */
   keep?: KeptSession | undefined
-  /** The session that asks: it goes on, and has to be alive still. */
+  /** The session of the request. It stays, and must still be live. */
   session?: SessionRecord | null | undefined
-  /** What confirmed the change, so that no link undoes it. */
+  /** The factor that confirmed the change, so that no link can undo it. */
   isFinal?: Finality | undefined
-  /** Of the notice. Default: `defaultLocale`. */
+  /** Language of the notice. Default: `defaultLocale`. */
   locale?: Locale | undefined
 }
 
 /**
- * Sets a new password for a person who knows the old one. Revokes every other session, and mailed links that reset the password or
- * change the address.
- * @throws ValidationError (the new password), InvalidCredentialsError (the current one), TooManyRequestsError,
- *   UnauthorizedError (the account is gone), AccountInactiveError, MfaRequiredError (a factor is active, and the session has none)
+ * Sets a new password for a person who knows the old one. Revokes every other session, and mailed links that reset the password or change
+ * the address.
+ * @throws ValidationError (the new password), InvalidCredentialsError (the current one), TooManyRequestsError, UnauthorizedError (the
+ *   account was deleted), AccountInactiveError, MfaRequiredError (the account has a factor, and the session did not use it)
  */
 export async function changePassword(
   ctx: AuthContext,
@@ -45,7 +45,7 @@ export async function changePassword(
   await announceChange(ctx, userId, { topic: 'password_changed', locale }, async (leaveUndoPoint) => {
     const replacing = { session, keep, isFinal, leaveUndoPoint }
     const hash = await withPassword(ctx, user, currentPassword, () => hashAndReplace(ctx, user, newPassword, replacing), session)
-    // A login may have stored a better hash of the same password between our look and our write: then we look again, once.
+    // A login may have stored a better hash of the same password between our read and our write. Then we try once more.
     if (hash !== null) await replaceAgain(ctx, await findActiveUser(ctx, userId), currentPassword, hash, replacing)
   })
   await forgetWrongCodes(ctx, userId)
@@ -56,7 +56,7 @@ interface Replacing extends Pick<PasswordChange, 'session' | 'keep' | 'isFinal'>
   leaveUndoPoint: LeaveUndoPoint
 }
 
-/** Null when it is done; else the hash, for another try. */
+/** Returns null if the password was replaced; else the new hash, for another try. */
 async function hashAndReplace(ctx: AuthContext, seen: UserRecord, newPassword: string, replacing: Replacing): Promise<string | null> {
   const hashedPassword = await ctx.hasher.hash(newPassword)
   return (await unitOfWork(ctx, (ctx) => replacePassword(ctx, seen, hashedPassword, replacing))) ? null : hashedPassword
@@ -76,8 +76,8 @@ async function replaceAgain(
 }
 
 /**
- * Replaces only the password that was just verified. So of two changes at once, the second has to show the password of the first. Returns
- * false if there is another password by now.
+ * Replaces only the password that was just verified, so that of two changes at once the second needs the password of the first. Returns
+ * false if the account has another password by now.
  */
 async function replacePassword(
   ctx: AuthContext,
@@ -89,7 +89,7 @@ async function replacePassword(
   const user = await ctx.store.users.lock(seen.id)
   if (!user?.isActive || user.hashedPassword !== seen.hashedPassword) return false
   await holdSession(ctx, session)
-  // Decided without the factor: one that was confirmed meanwhile has ended the session that asks.
+  // `requireFactor` saw no factor. One that was confirmed meanwhile has revoked the session of the request.
   if (seen.totpEnabledAt === null && user.totpEnabledAt !== null) throw new MfaRequiredError()
   await leaveUndoPoint(ctx, { user, isFinal })
   await ctx.store.users.update(user.id, { hashedPassword, passwordSetAt: now, updatedAt: now })

@@ -4,15 +4,15 @@ import type { AuthContext } from '../context'
 import { epochSeconds } from '../session/private-token'
 import { readProofCookie, setProofCookie } from '../session/proof-cookies'
 
-/** A page, and until when a browser that comes again counts as sent back to it just now. In seconds since 1970. */
+/** A page, and the time (in seconds since 1970) until which a browser counts as just redirected to it. */
 type Mark = readonly [page: string, end: number]
 
 const cookieName = 'auth_continue'
 const seconds = 10
-/** Of several tabs. */
+/** For several tabs. */
 const mostPages = 10
 
-/** True where this browser was sent back to the page less than 10 seconds ago, so that its new access cookie did not help. */
+/** True if this browser was redirected to the page less than 10 seconds ago. Then its new access cookie did not help. */
 export function wasSentBack(ctx: AuthContext, req: Request, page: string): boolean {
   return readMarks(ctx, req).some(([marked]) => marked === digestOf(page))
 }
@@ -27,7 +27,7 @@ function readMarks(ctx: AuthContext, req: Request): Mark[] {
   return marks.filter(([, end]) => end > epochSeconds(ctx.now()))
 }
 
-/** A page's address can be longer than a cookie. */
+/** Returns a digest of the page, because its URL can be longer than a cookie. */
 function digestOf(page: string): string {
   return createHash('sha256').update(page).digest('base64url')
 }

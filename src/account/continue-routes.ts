@@ -13,7 +13,10 @@ import { continueTokens } from '../session/continue-tokens'
 import { readRefreshCookie, setTokenCookies } from '../session/delivery'
 import { markPage, wasSentBack } from './continue-marker'
 
-/** Where `requireLogin` sends browsers. It opens no session, so nobody can be signed in by a link to it. Nothing here without `loginUrl`. */
+/**
+ * Returns the route to which `requireLogin` redirects browsers; none without `loginUrl`. It opens no session, so an attacker's link to it
+ * cannot log a person in.
+ */
 export function continueRoutes(ctx: AuthContext): Route[] {
   const { loginUrl } = ctx.settings
   const path = continuePath(ctx.settings)
@@ -34,7 +37,10 @@ export function continueRoutes(ctx: AuthContext): Route[] {
   ]
 }
 
-/** An image or a frame of another site could use up a person's rate limit. It costs nothing to refuse it, so it counts in none. */
+/**
+ * Returns a step that rejects images and frames of other sites, which could exhaust a person's rate limit. A rejected request counts
+ * against no limit.
+ */
 function noForeignImages({ settings }: AuthContext): RequestHandler {
   return refusingCrossSite((req) => {
     refuseEmbedding(settings, req)
@@ -48,7 +54,7 @@ async function nextStop(ctx: AuthContext, req: Request, res: Response, signInPag
   const returnTo = readReturnTo(ctx.settings, queryValues(req, 'return_to'))
   if (returnTo === null) throw new ValidationError({ details: { errors: [{ path: 'return_to', rule: 'any.required' }] } })
   const presented = readRefreshCookie(ctx, req)
-  // A browser that comes again at once does not show the page our cookie, for whatever reason: it must not go round without end.
+  // A browser that returns at once does not send our cookie to the page. It must not be redirected in an endless loop.
   const tokens = presented === null || wasSentBack(ctx, req, returnTo) ? null : await continueTokens(ctx, presented)
   if (tokens === null) return signInLocation(ctx.settings, signInPage, returnTo)
   setTokenCookies(ctx, res, tokens)

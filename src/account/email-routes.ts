@@ -56,9 +56,9 @@ const verifiedAnswer: Answer = {
 
 interface EmailChangeBody extends FinalFields {
   new_email: string
-  /** Not looked at: the fresh session has shown it. Clients of 0.1.0 send it. */
+  /** Ignored, because the fresh session has verified it. Clients of 0.1.0 send it. */
   current_password?: string
-  /** Names the session of the request, where the access token does not. */
+  /** Names the session of the request, if the access token does not. */
   refresh_token?: string
 }
 
@@ -67,14 +67,14 @@ function tokenBody(ctx: AuthContext) {
 }
 
 /**
- * The routes that verify and change the signed-in person's address. The link is enough to verify. A change asks for the password, so it
- * exists only for local accounts.
+ * Returns the routes that verify and change the address of the person who is logged in. To verify, the link is enough. A change asks for
+ * the password, so it exists only for local accounts.
  */
 export function emailRoutes(ctx: AuthContext, guards: Guards): Route[] {
   const { localAccountsEnabled: isLocal, backendLinks, emailVerificationUrlTemplate } = ctx.settings
   const signedIn = [guards.requireAuth(), sameSiteWhenByCookie(ctx)]
   const isVerified = isLocal || ctx.postman !== null
-  // Without local accounts no template is demanded, and the link leads to our page.
+  // Without local accounts no template is required, and the link leads to our page.
   const hasPage = backendLinks || (!isLocal && emailVerificationUrlTemplate === null)
   return [
     ...(isVerified ? verificationRoutes(ctx, signedIn) : []),

@@ -14,19 +14,19 @@ import { announceChange } from '../undo/announce-change'
 export interface FirstPassword {
   userId: string
   newPassword: string
-  /** How the session that asks began; left out: a call without one, whose caller answers for it. */
+  /** How the session authenticated. Left out for a call without a session, whose caller is responsible. */
   amr?: readonly AuthMethod[] | undefined
-  /** The session that asks: it must not end meanwhile. */
+  /** The session of the request. It must not end meanwhile. */
   session?: SessionRecord | null | undefined
-  /** What confirmed the change, so that no link undoes it. */
+  /** The factor that confirmed the change, so that no link can undo it. */
   isFinal?: Finality | undefined
-  /** Of the notice. Default: `defaultLocale`. */
+  /** Language of the notice. Default: `defaultLocale`. */
   locale?: Locale | undefined
 }
 
 /**
- * Sets the password of an account that has none: one that a provider's sign-in made, or that the first proof of its address took over.
- * @throws PasswordAlreadySetError, ValidationError (the password), UnauthorizedError (the account is gone), AccountInactiveError,
+ * Sets the password of an account that has none: a login by a provider created it, or a take-over removed the password.
+ * @throws PasswordAlreadySetError, ValidationError (the password), UnauthorizedError (the account was deleted), AccountInactiveError,
  *   MfaRequiredError, InvalidTokenError (the session has ended), TooManyRequestsError
  */
 export async function setFirstPassword(
@@ -43,7 +43,7 @@ export async function setFirstPassword(
       const user = await ctx.store.users.lock(userId)
       if (!user?.isActive) throw new UnauthorizedError()
       await holdSession(ctx, session)
-      // Something has ended what was before; without a table of sessions, this alone tells.
+      // A new unusable marker means that the sessions were revoked meanwhile. Without a session table, only the marker shows that.
       if (!hasPassword(user) && user.hashedPassword !== seen.hashedPassword) throw new InvalidTokenError()
       await store(ctx, user, hashedPassword, () => leaveUndoPoint(ctx, { user, isFinal }))
     }),
@@ -51,7 +51,7 @@ export async function setFirstPassword(
   ctx.events.emit('password.changed', { userId, by: 'change' })
 }
 
-/** Of two at once, one is the first. */
+/** Stores the password, unless another request has stored one first. */
 async function store(ctx: AuthContext, user: UserRecord, hashedPassword: string, leaveUndoPoint: () => Promise<void>): Promise<void> {
   if (hasPassword(user)) throw new PasswordAlreadySetError()
   const now = ctx.now()

@@ -14,8 +14,8 @@ import { logoutByCookie } from '../session/logout-by-cookie'
 import { clearSessionCookie } from '../session/session-cookie'
 
 /**
- * Sessions kept in rows, for browsers; their logins are with the other logins. Nothing here without a table for them.
- * Every line that changes something refuses other sites: a cookie is all it goes by.
+ * Routes of server-side sessions, for browsers; their logins are with the other logins. None without a session table. Every route that
+ * changes something rejects other sites, because a cookie is its only credential.
  */
 export function serverSessionRoutes(ctx: AuthContext, guards: Guards, rules: LogoutRules): Route[] {
   if (!ctx.store.sessions) return []

@@ -8,20 +8,20 @@ import { type PublicUser, toPublicUser } from '../store/public-user'
 
 export interface ProfileUpdate {
   userId: string
-  /** At most 120 characters; an empty one is none. Absent: it stays. */
+  /** At most 120 characters; an empty name is stored as none. Left out: unchanged. */
   name?: string | null | undefined
-  /** Those that are named change. Only fields that are not `readOnly`. */
+  /** Only the given fields change. A field must not be `readOnly`. */
   fields?: HostFields | undefined
 }
 
 /**
- * Changes what a person may change of the own account: the name, and the writable fields of the host.
+ * Changes the profile of an account: the name, and the writable fields of the host.
  * @throws UnauthorizedError (no such user), AccountInactiveError
- * @throws ValidationError for a name that is too long, a field that cannot be written, and what `signup.schema` refuses
+ * @throws ValidationError for a name that is too long, a field that cannot be written, and a value that `signup.schema` rejects
  */
 export async function updateProfile(ctx: AuthContext, { userId, name, fields = {} }: ProfileUpdate): Promise<PublicUser> {
   const newName = name === undefined ? {} : { name: requireName(name) }
-  // The host's schema may be slow, so it is asked before the transaction.
+  // The host's schema may be slow, so it is called before the transaction.
   const accepted = await validateFields(ctx, await findActiveUser(ctx, userId), fields)
   const changes = { ...newName, ...(Object.keys(accepted).length > 0 && { fields: accepted }) }
   return unitOfWork(ctx, async (ctx) => {

@@ -11,7 +11,9 @@ import { refuseLink, refusesEmailLink } from '../mailbox/refuses-email-link'
 import { mailLink, mayMail } from '../mailbox/send-mail'
 import type { UserRecord, UserTokenRecord } from '../store/auth-store'
 
-/** Mails a link to the account's own address, bound to it. Using the link verifies the address. Null: nothing was sent. */
+/**
+ * Mails a link to the account's own address, for this address only. Using the link verifies the address. Returns null if no mail was sent.
+ */
 export async function sendEmailVerification(
   ctx: AuthContext,
   user: UserRecord,
@@ -28,17 +30,16 @@ export async function sendEmailVerification(
 }
 
 export interface VerificationResult {
-  /** True: the first proof of the address took the account over, and it has no password any more. */
+  /** True if the first verification took the account over, so that it has no password. */
   passwordRequired: boolean
-  /** Redeemed like the link of a reset mail, to choose a password. Null: there is no need, or passwords are off. */
+  /** A link like that of a reset mail, to choose a password. Null if none is needed, or passwords are off. */
   resetLink: LinkToken | null
 }
 
 /**
- * Uses a verification link: the address is verified. The first verification takes the account over, unless there is evidence of the
- * owner.
- * @throws InvalidTokenError, also when the account has another address by now, or is not active; InvalidCredentialsError for a wrong
- *   password; EmailLinkForbiddenError with the link spent
+ * Uses a verification link: the address is verified. The first verification takes the account over, unless there is evidence of the owner.
+ * @throws InvalidTokenError, also if the account has another address by now, or is not active; InvalidCredentialsError for a wrong
+ *   password; EmailLinkForbiddenError, with the link used
  */
 export async function confirmEmail(
   ctx: AuthContext,
@@ -55,7 +56,10 @@ export async function confirmEmail(
   return { passwordRequired: resetLink !== null, resetLink }
 }
 
-/** What a link is good for; spends nothing. True: the page asks for the password. @throws as `confirmEmail` does */
+/**
+ * Returns true if the page of a link must ask for the password. Does not use the link.
+ * @throws as `confirmEmail` does
+ */
 export async function lookAtVerification(ctx: AuthContext, token: string, evidence: Evidence = {}): Promise<boolean> {
   const { link, user, isRefused } = await findLinkAndUser(ctx, token)
   if (isRefused) throw new EmailLinkForbiddenError()

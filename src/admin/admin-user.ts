@@ -3,7 +3,7 @@ import { instantOrNull, type JsonSchema } from '../http/description'
 import type { UserRecord, UserStore } from '../store/auth-store'
 import { type PublicUser, toPublicUser } from '../store/public-user'
 
-/** What an administrator sees of an account: what its owner does, and two dates. Never a hash, never a secret. */
+/** An account as an administrator sees it: what its owner sees, and two dates. It never contains a hash or a secret. */
 export interface AdminUser extends PublicUser {
   readonly emailVerifiedAt: Date | null
   readonly activatedAt: Date | null

@@ -2,7 +2,7 @@ import type { AuthContext } from '../context'
 import { mailNotice } from '../mailbox/send-mail'
 import type { UserRecord } from '../store/auth-store'
 
-/** Who became, or ceased to be, an administrator, and who else has to know of it. */
+/** A grant or removal of administrator rights, and the people to notify. */
 export interface AdminChange {
   readonly user: UserRecord
   readonly isAdmin: boolean
@@ -10,10 +10,10 @@ export interface AdminChange {
   readonly admins: readonly UserRecord[]
 }
 
-/** So many administrators are told, beside the one that it is about. */
+/** How many administrators get a notice, besides the account itself. */
 const mostTold = 50
 
-/** After the commit: an event, and a notice to the person, to the administrator who acted and to the others. */
+/** Emits the event, and notifies the account, the administrator who acted and the others. Call it after the commit. */
 export function announceAdmin(ctx: AuthContext, { user, isAdmin, admins }: AdminChange, actorId: string | null): void {
   const who = { userId: user.id, actorId }
   if (isAdmin) ctx.events.emit('admin.granted', who)

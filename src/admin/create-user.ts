@@ -14,25 +14,25 @@ import { announceAdmin } from './announce-admin'
 
 export interface UserCreation {
   email: string
-  /** At most 120 characters; an empty one is none. */
+  /** At most 120 characters; an empty name is stored as none. */
   name?: string | null | undefined
-  /** Null: the account has none, and a link to set one is made. */
+  /** Null or left out: the account has no password, and a link to set one is made. */
   password?: string | null | undefined
   /** Default false. */
   isAdmin?: boolean | undefined
-  /** True: the address counts as proven. Default false. */
+  /** True: the address counts as verified. Default false. */
   isVerified?: boolean | undefined
 }
 
 export interface CreatedUser {
   user: AdminUser
-  /** To set a password; null where there is one, or where no link leads anywhere. */
+  /** A link to set a password. Null if the account has one, or if the links have no URL. */
   link: LinkToken | null
 }
 
 /**
  * Creates an account that is active at once. Only for trusted code, so it does not call `admit` and `onSignup`.
- * @throws ValidationError (address, name, password), EmailTakenError, ConfigurationError where no column says who is an administrator
+ * @throws ValidationError (address, name, password), EmailTakenError, ConfigurationError if `isAdmin` is set and no column stores it
  */
 export async function createUser(ctx: AuthContext, { password = null, isAdmin = false, ...input }: UserCreation): Promise<CreatedUser> {
   const email = requireEmail(input.email)

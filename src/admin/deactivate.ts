@@ -5,7 +5,7 @@ import { leaveTrace } from './leave-trace'
 import { type ActingAdmin, lockTarget } from './lock-target'
 
 /**
- * Closes an account: no login, and everything that was open ends with it: sessions, challenges, links.
+ * Deactivates an account. Revokes everything that was open: sessions, second-factor steps and links.
  * @throws NotFoundError, ConflictError (`lockTarget`), ForbiddenError
  */
 export async function deactivate(ctx: AuthContext, userId: string, acting?: ActingAdmin): Promise<void> {

@@ -3,9 +3,9 @@ import { hashOpaqueToken, newOpaqueToken } from '../opaque-token'
 import type { UserRecord } from '../store/auth-store'
 
 /**
- * Where no column says that an account was active once, a redeemed activation link does: without one, an account that was
- * closed before its first login would count as pending, and could activate itself again.
- * @throws Error when the store has no trace of it; the unit of work is rolled back
+ * Inserts a used activation link, if no column stores that the account was active once. Without it, an account that was deactivated before
+ * its first login would count as pending, and could activate itself again.
+ * @throws Error if the store did not record the link as used; the transaction is rolled back
  */
 export async function leaveTrace(ctx: AuthContext, user: UserRecord): Promise<void> {
   if (ctx.store.users.fields.has('activatedAt')) return
@@ -21,6 +21,6 @@ export async function leaveTrace(ctx: AuthContext, user: UserRecord): Promise<vo
     usedAt: null,
     createdAt: now,
   })
-  const trace = await ctx.store.userTokens.consume(tokenHash, 'ACTIVATION', now) // the store knows how long such a trace has to stay
+  const trace = await ctx.store.userTokens.consume(tokenHash, 'ACTIVATION', now) // the store knows how long to keep such a row
   if (!trace) throw new Error('The store did not spend a token it had just inserted: nothing would tell that the account was active once.')
 }

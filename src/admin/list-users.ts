@@ -6,9 +6,9 @@ import { parseFilters } from './filters'
 import { openCursor, sealCursor } from './page-cursor'
 
 export interface UserListQuery {
-  /** `field__op` -> value, as in a query string: `{ email__icontains: 'example', is_active: 'true' }`. All must hold. */
+  /** `field__op` -> value, as in a query string: `{ email__icontains: 'example', is_active: 'true' }`. All filters must match. */
   filters?: Readonly<Record<string, string>> | undefined
-  /** `nextCursor` of the page before, with the same filters. */
+  /** `nextCursor` of the previous page, with the same filters. */
   cursor?: string | undefined
   /** 1 to 100, by default 50. */
   limit?: number | undefined
@@ -16,20 +16,20 @@ export interface UserListQuery {
 
 export interface UserList<Host extends HostTypes = HostTypes> {
   items: WithFields<AdminUser, Host>[]
-  /** Null: this is the last page. */
+  /** Null on the last page. */
   nextCursor: string | null
 }
 
 /**
- * Accounts, oldest first, page by page.
- * @throws UnknownFilterKeyError, InvalidFilterValueError, ValidationError (cursor, limit); all before the database is asked
+ * Returns accounts page by page, oldest first.
+ * @throws UnknownFilterKeyError, InvalidFilterValueError, ValidationError (cursor, limit); all before the database is queried
  */
 export async function listUsers(ctx: AuthContext, { filters = {}, cursor, limit = 50 }: UserListQuery = {}): Promise<UserList> {
   return listByEntries(ctx, { entries: Object.entries(filters), cursor, limit })
 }
 
 export interface UserListEntries extends Pick<UserListQuery, 'cursor'> {
-  /** As they came: a key may stand there twice, which is refused. */
+  /** The pairs of the query string. A repeated key is rejected. */
   entries: readonly (readonly [string, unknown])[]
   limit: number
 }

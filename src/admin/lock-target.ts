@@ -3,26 +3,29 @@ import { ConflictError, ForbiddenError, NotFoundError } from '../errors'
 import { holdSession } from '../step-up/fresh-session'
 import type { SessionRecord, UserRecord } from '../store/auth-store'
 
-/** On whose behalf something is done to an account. Not given: the host itself acts, and nothing is refused. */
+/** The administrator who acts. Left out if the host itself acts; then nothing is refused. */
 export interface ActingAdmin {
   /** An administrator's id. */
   by: string
-  /** The session in which the administrator acts: nothing happens where it has ended. */
+  /** The administrator's session: nothing happens if it has ended. */
   session?: SessionRecord | null | undefined
 }
 
-/** A caller who names an administrator that turns out to be nobody must not act as the host. @throws TypeError */
+/**
+ * Rejects an administrator without an id, because the call must not count as the host's own.
+ * @throws TypeError
+ */
 export function requireNamed(acting: ActingAdmin | undefined): ActingAdmin | undefined {
   if (acting === undefined || typeof acting.by === 'string') return acting
   throw new TypeError('`by` must be the id of the administrator who acts; leave the whole argument out where the host itself does.')
 }
 
 /**
- * First thing in a unit: the account's row, locked. For an administrator every active administrator is locked before it,
- * so that of two who act against each other at once, from whatever processes, the second meets what the first one did.
+ * Locks the account's row; call it first in a transaction. If an administrator acts, locks every active administrator before. So if two
+ * administrators act against each other at once, in any process, the second sees the change of the first.
  *
- * @throws ConflictError for what takes power away from oneself or from the last active administrator; ForbiddenError when
- *   `by` is no active administrator any more; NotFoundError
+ * @throws ConflictError with `takesPower`, if the account is the acting administrator or the last active one; ForbiddenError if `by` is not
+ *   an active administrator; NotFoundError
  */
 export async function lockTarget(
   ctx: AuthContext,

@@ -3,7 +3,7 @@ import { ValidationError } from '../errors'
 import { isUnderAny, type KeyList } from '../keys'
 import type { UserFilter } from '../store/auth-store'
 
-/** Where a list goes on: the store's own word for it, signed together with the filters it belongs to. */
+/** Returns the cursor of the next page: the store's position, signed together with the filters of the list. */
 export function sealCursor(key: KeyObject, filters: readonly UserFilter[], position: string): string {
   const signature = createHmac('sha256', key)
     .update(JSON.stringify([canonical(filters), position]))
@@ -11,10 +11,13 @@ export function sealCursor(key: KeyObject, filters: readonly UserFilter[], posit
   return `${Buffer.from(position).toString('base64url')}.${signature}`
 }
 
-/** @throws ValidationError for one that was not issued here, or for other filters */
+/**
+ * Returns the position of a cursor.
+ * @throws ValidationError for a cursor that was not issued here, or for other filters
+ */
 export function openCursor(keys: KeyList, filters: readonly UserFilter[], cursor: string): string {
   const position = Buffer.from(cursor.split('.', 1)[0] ?? '', 'base64url').toString()
-  // Sealed again and compared as a whole: there is one spelling of each cursor.
+  // Seals the position again and compares the whole text, so that each cursor has only one spelling.
   if (isUnderAny(keys, (key) => isSameText(sealCursor(key, filters, position), cursor))) return position
   throw new ValidationError({ details: { errors: [{ path: 'cursor', rule: 'any.invalid' }] } })
 }
@@ -24,7 +27,7 @@ function isSameText(real: string, shown: string): boolean {
   return one.length === other.length && timingSafeEqual(one, other)
 }
 
-/** The same filters in another order are the same list. */
+/** Sorts the filters, because their order does not change the list. */
 function canonical(filters: readonly UserFilter[]): string[] {
   return filters.map((filter) => JSON.stringify([filter.field, filter.operator, filter.value])).sort()
 }

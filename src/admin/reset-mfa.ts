@@ -5,14 +5,14 @@ import { endOtherSessions } from '../session/log-out'
 import { type ActingAdmin, lockTarget } from './lock-target'
 
 export interface MfaReset {
-  /** Removes the account's passkeys, too: of an owner who lost them all, or whose they are not. Default false. */
+  /** Also removes the account's passkeys: if the owner lost them all, or if they belong to an attacker. Default false. */
   passkeys?: boolean | undefined
 }
 
 /**
- * Takes the second factor off an account whose owner lost it, with its recovery codes, also where MFA is off by now.
- * Challenges and links begun with it end by what they carry (`accountDigest`), and so does every session. The owner is told.
- * Where nothing is taken off nothing ends; an enrolment that waits is forgotten.
+ * Removes the second factor and its recovery codes from an account whose owner lost it, also if MFA is off by now. Revokes every session,
+ * and invalidates the second-factor steps and links that began with the factor (`accountDigest`). Sends the owner a notice. If there is no
+ * factor, nothing is revoked; an unfinished enrolment is deleted.
  * @throws NotFoundError, ConflictError (`lockTarget`), ForbiddenError
  */
 export async function resetMfa(
@@ -40,7 +40,7 @@ export async function resetMfa(
   if (removed.length > 0) mailNotice(ctx, user, 'passkey_removed')
 }
 
-/** Returns their ids. Nothing where there are no passkeys. */
+/** Removes all passkeys and returns their ids. Does nothing if passkeys are off. */
 async function removePasskeys(ctx: AuthContext, userId: string): Promise<string[]> {
   const passkeys = passkeysOf(ctx)
   const ids = ((await passkeys?.listForUser(userId)) ?? []).map(({ id }) => id)

@@ -3,7 +3,7 @@ import { endOtherSessions } from '../session/log-out'
 import { type ActingAdmin, lockTarget } from './lock-target'
 
 /**
- * Ends every session of an account, of both kinds; how many were alive. Of an account nobody has: none.
+ * Revokes every session of an account, of both kinds. Returns how many were live; 0 for an unknown account.
  * @throws NotFoundError, ForbiddenError, both only with `by`
  */
 export async function revokeSessions(ctx: AuthContext, userId: string, acting?: ActingAdmin): Promise<number> {

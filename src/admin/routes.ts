@@ -25,8 +25,9 @@ import { revokeSessions } from './revoke-sessions'
 import { updateUser } from './update-user'
 
 /**
- * Other people's accounts, for administrators as the database has them at that moment; with `mfaEnabled`, in a session that
- * showed its second factor. Looking needs a session that is alive, acting one that is fresh. Nothing here where the users table cannot say who is one.
+ * Routes for other people's accounts. Every request requires an administrator, as the database says at that moment, and with `mfaEnabled` a
+ * session that used the second factor. Reading needs a live session, writing a fresh one. None if the users table does not store
+ * administrators.
  */
 export function adminRoutes(ctx: AuthContext, guards: Guards): Route[] {
   if (!ctx.store.users.fields?.has('isAdmin')) return []
@@ -147,7 +148,7 @@ async function show(ctx: AuthContext, req: Request, res: Response): Promise<void
   sendJson(res, 200, adminUserBody(ctx.store.users, user))
 }
 
-/** From the URL itself: `req.query` is for the host's parser to say, which may make arrays and objects of it. */
+/** Reads the URL itself, because `req.query` depends on the host's parser, which may make arrays and objects of it. */
 function readQuery({ url }: Request): UserListEntries {
   const start = url.indexOf('?')
   const pairs = start === -1 ? [] : [...new URLSearchParams(url.slice(start))]
@@ -162,7 +163,10 @@ function readQuery({ url }: Request): UserListEntries {
 /** `lang` is the language of errors, as on every route. */
 const notFilters: ReadonlySet<string> = new Set(['cursor', 'limit', 'lang'])
 
-/** @throws ValidationError when it came twice */
+/**
+ * Returns the value of a parameter, or undefined.
+ * @throws ValidationError for a repeated parameter
+ */
 function once(pairs: readonly (readonly [string, string])[], name: string): string | undefined {
   const [value, ...others] = pairs.flatMap(([key, value]) => (key === name ? [value] : []))
   if (others.length === 0) return value

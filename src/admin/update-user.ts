@@ -7,14 +7,14 @@ import { type AdminChange, announceAdmin } from './announce-admin'
 import { type ActingAdmin, lockTarget } from './lock-target'
 
 export interface UserUpdate {
-  /** At most 120 characters; an empty one is none. */
+  /** At most 120 characters; an empty name is stored as none. */
   name?: string | null | undefined
   isAdmin?: boolean | undefined
 }
 
 /**
- * Changes what an administrator may change of an account; the rest is its owner's. An administrator makes and unmakes at most ten
- * administrators a day, because the notices about it must not use up anybody's limit of mails.
+ * Changes the name or the administrator rights of an account; only its owner changes the rest. An administrator can change at most ten
+ * administrator rights a day, because the notices about them must not exhaust the rate limit of mails.
  * @throws NotFoundError, ConflictError (`lockTarget`), ForbiddenError, ValidationError, TooManyRequestsError
  */
 export async function updateUser(

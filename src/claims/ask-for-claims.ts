@@ -7,23 +7,23 @@ import type { PublicUser } from '../store/public-user'
 import { seeTroubleshooting } from '../troubleshooting'
 import { ClaimRefusedError, type ClaimsOf, type HostClaims, noClaims, readHostClaims } from './host-claims'
 
-/** Says what an access token carries beside our own claims. */
+/** Returns further claims for an access token. */
 export type AccessTokenClaimsHook<Host extends HostTypes = HostTypes> = (
   user: WithFields<PublicUser, Host>,
   about: {
-    /** How the session began. */
+    /** How the session authenticated. */
     readonly amr: readonly AuthMethod[]
   },
 ) => ClaimsOf<Host> | undefined | Promise<ClaimsOf<Host> | undefined>
 
-/** Who can be asked for the host's claims. */
+/** The context with the host's hook for claims. */
 export interface ClaimsSource {
-  /** Null: the host adds none. */
+  /** Null if the host adds no claims. */
   readonly accessTokenClaims: AccessTokenClaimsHook | null
   readonly logger: Logger
 }
 
-/** The log has the reason; the answer says no more than that it is worth trying again. */
+/** The reason is logged; the response says only that the client may try again. */
 class ClaimsUnavailableError extends ServiceUnavailableError {
   override readonly isLogged = true
 }
@@ -31,9 +31,9 @@ class ClaimsUnavailableError extends ServiceUnavailableError {
 const deadlineMs = 5_000
 
 /**
- * Asks the host what a user's access token is to say. Never call it inside a transaction of ours, because the host may query its database,
- * and its pool may have one connection.
- * @throws ServiceUnavailableError where the host's function fails, takes longer than 5 seconds, or returns what is no set of claims
+ * Calls the host's hook for the claims of an access token. Never call it inside a transaction of ours, because the host may query its
+ * database, and its pool may have only one connection.
+ * @throws ServiceUnavailableError if the host's function fails, takes longer than 5 seconds, or returns no valid claims
  */
 export async function askForClaims(
   { accessTokenClaims: hook, logger }: ClaimsSource,
@@ -42,7 +42,7 @@ export async function askForClaims(
 ): Promise<HostClaims> {
   if (!hook) return noClaims
   try {
-    // An async arrow: a function that throws at once is like one that rejects.
+    // An async arrow function, so that a synchronous throw becomes a rejection.
     const answer = (async (): Promise<unknown> => hook(user, { amr: Object.freeze([...amr]) }))()
     return readHostClaims(await inTime(answer, deadlineMs, late))
   } catch (error) {

@@ -1,19 +1,19 @@
 import type { HostTypes } from '../store/host-types'
 
-/** What JSON can say. */
+/** A JSON value. */
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json }
 
-/** Claims of the host's own, as they stand at the top level of an access token. Frozen throughout, because many requests share them. */
+/** The host's own claims, at the top level of an access token. Deeply frozen, because many requests share them. */
 export type HostClaims = Readonly<Record<string, Json>>
 
-/** The claims that the host stated; without any, whatever names and values JSON has. */
+/** The type of claims that the host declared; without a declaration, any JSON object. */
 export type ClaimsOf<Host extends HostTypes> = Host extends { claims: infer Claims extends object }
   ? Claims
   : Readonly<Record<string, Json | undefined>>
 
 export const noClaims: HostClaims = Object.freeze({})
 
-/** The claims that a token's issuer alone may set, and a name that would set an object's prototype. */
+/** Claims that only the issuer may set, and a name that would set an object's prototype. */
 const reserved: ReadonlySet<string> = new Set([
   ...['iss', 'sub', 'aud', 'exp', 'nbf', 'iat', 'jti', 'typ', 'amr', 'email', 'sid', 'client_id', 'auth_time', 'act', 'scope'],
   '__proto__',
@@ -21,10 +21,10 @@ const reserved: ReadonlySet<string> = new Set([
 
 const maxBytes = 1024
 
-/** What a host's function returned is no set of claims. Its message names a claim, never a value. */
+/** Thrown if a host's function returned no valid claims. The message names a claim, never a value. */
 export class ClaimRefusedError extends Error {
   override readonly name = 'ClaimRefusedError'
-  /** Null: it is about no single claim. */
+  /** Null if no single claim is at fault. */
   readonly claim: string | null
 
   constructor(claim: string | null, message: string) {
@@ -34,8 +34,8 @@ export class ClaimRefusedError extends Error {
 }
 
 /**
- * Copies what a host's function returned; `undefined` is no claims. Members that are `undefined` are left out, as JSON does.
- * @throws ClaimRefusedError for anything but a plain object of JSON, for a reserved name, and for more than 1 KiB
+ * Copies the claims that a host's function returned; `undefined` means none. Leaves out members that are `undefined`, as JSON does.
+ * @throws ClaimRefusedError for anything but a plain JSON object, for a reserved name, and for more than 1 KiB
  */
 export function readHostClaims(given: unknown): HostClaims {
   if (given === undefined) return noClaims
@@ -53,16 +53,16 @@ function readClaim(name: string, value: unknown): Json {
   return json
 }
 
-/** Returns the host's claims of a token whose signature was checked. Reserved names are not among them. */
+/** Returns the host's claims of a token whose signature was verified. Leaves out reserved names. */
 export function hostClaimsOf(payload: object): HostClaims {
   const own = Object.entries(payload).filter(([name]) => !reserved.has(name))
   return own.length === 0 ? noClaims : Object.fromEntries(own.map(([name, value]) => [name, copyOfJson(value) ?? null]))
 }
 
-// No JSON of 1 KiB is deeper. What refers to itself is.
+// JSON of 1 KiB has fewer levels; a circular structure has more.
 const maxDepth = 512
 
-/** Returns a frozen copy; undefined for what JSON cannot say, or would say otherwise: a date, NaN, an object of a class. */
+/** Returns a frozen copy, or undefined for a value that JSON cannot represent or would change: a date, NaN, an object of a class. */
 function copyOfJson(value: unknown, depth = 0): Json | undefined {
   if (value === null || typeof value === 'string' || typeof value === 'boolean') return value
   if (typeof value === 'number') return Number.isFinite(value) ? value : undefined
@@ -75,10 +75,10 @@ function copyOfJson(value: unknown, depth = 0): Json | undefined {
 }
 
 function frozenIfWhole(items: readonly (Json | undefined)[]): Json | undefined {
-  return items.includes(undefined) ? undefined : Object.freeze(items as Json[]) // just looked at
+  return items.includes(undefined) ? undefined : Object.freeze(items as Json[]) // none is undefined
 }
 
-/** Of another realm too, as in a test runner that gives each file its own. */
+/** True for a plain object, also of another realm, such as a test runner's that isolates files. */
 function isPlainObject(value: unknown): value is Record<string, unknown> {
   if (typeof value !== 'object' || value === null) return false
   const prototype: unknown = Object.getPrototypeOf(value)

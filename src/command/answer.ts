@@ -1,4 +1,4 @@
-/** What a subcommand says: `json` with `--json`, else `text`; `note` goes to stderr, and is no part of the result. */
+/** The output of a subcommand: `json` with `--json`, else `text`. `note` goes to stderr and is not part of the result. */
 export type Answer = Result | Written
 
 interface Result {
@@ -6,23 +6,23 @@ interface Result {
   /** Without the last line end. */
   readonly text: string
   readonly note?: string
-  /** True: there is a result, and it is no success. */
+  /** True if there is a result that means failure: exit 1. */
   readonly isNo?: boolean
 }
 
-/** The subcommand wrote its result itself, because it is too long to be held. */
+/** The subcommand wrote its result itself, because it is too long for memory. */
 interface Written {
   readonly isWritten: true
   readonly note: string
   readonly isNo?: boolean
 }
 
-/** The command was written wrongly: exit 2. */
+/** The command line is wrong: exit 2. */
 export class UsageError extends Error {
   override readonly name = 'UsageError'
 }
 
-/** The answer is no: exit 1. */
+/** The command failed: exit 1. */
 export class CommandRefusal extends Error {
   override readonly name = 'CommandRefusal'
   /** Stable, for programs. */

@@ -13,11 +13,11 @@ export interface AuthModuleFlags extends EnvFileFlags {
   readonly auth?: string | undefined
 }
 
-/** What the command reaches of the app. */
+/** The parts of the app that the command uses. */
 export interface LoadedAuth {
   readonly auth: AuthRouter
   readonly operations: Operations
-  /** What the module exports as `app`, if anything. */
+  /** The module's export `app`, if there is one. */
   readonly app: unknown
 }
 
@@ -25,15 +25,15 @@ const places = ['auth', 'src/auth', 'lib/auth', 'server/auth']
 const endings = ['ts', 'mts', 'cts', 'js', 'mjs', 'cjs']
 
 /**
- * Reads the app's `.env`, loads the module that makes the router, and finds the router in it.
- * @throws UsageError where there is no such module; CommandRefusal `BOOT` where it throws
+ * Reads the app's `.env`, loads the module that makes the router, and returns the router.
+ * @throws UsageError if there is no such module; CommandRefusal `BOOT` if it throws
  */
 export async function loadAuth(surroundings: Surroundings, flags: AuthModuleFlags): Promise<LoadedAuth> {
   readEnvFile(surroundings, flags)
   const path = findModule(surroundings.folder, flags.auth)
   const { auth, app } = await routerIn(path, surroundings.folder)
   const operations = Object(auth)[OPERATIONS] as Operations | undefined // as createAuthRouter made it
-  if (operations) return { auth: auth as AuthRouter, operations, app } // nothing else carries them
+  if (operations) return { auth: auth as AuthRouter, operations, app } // only a router has operations
   throw new UsageError(
     `${path} exports no router of this version of doorward: export it as \`auth\`, by default, or from a function that returns it.`,
   )
@@ -50,18 +50,18 @@ async function routerIn(path: string, folder: string): Promise<{ auth: unknown; 
   }
 }
 
-/** A CommonJS module is the default export of its namespace, and may have one of its own. */
+/** Returns the exported router. A CommonJS module is the default export of its namespace, and may have a default export of its own. */
 function routerOf(module: Record<string, unknown>): unknown {
   const inner = Object(module['default']) as Record<string, unknown>
   return module['auth'] ?? inner['auth'] ?? inner['default'] ?? module['default']
 }
 
-/** A router is a function, too. */
+/** True for a function that makes the router; the router itself is a function, too. */
 function isMaker(exported: unknown): exported is () => unknown {
   return typeof exported === 'function' && !(OPERATIONS in exported) && !('handle' in exported)
 }
 
-/** The auth module of a folder, relative to it. Null: there is none. */
+/** Returns the auth module of a folder, relative to it, or null if there is none. */
 export function authModuleIn(folder: string, named = namedInPackage(folder)): string | null {
   const candidates = named === undefined ? places.flatMap((place) => endings.map((ending) => `${place}.${ending}`)) : [named]
   return candidates.find((candidate) => isFile(resolve(folder, candidate))) ?? null
@@ -77,7 +77,7 @@ function findModule(folder: string, flag: string | undefined): string {
   )
 }
 
-/** What package.json calls the auth module. */
+/** Returns the auth module that package.json names. */
 export function namedInPackage(folder: string): string | undefined {
   const { auth } = Object(ownManifest(folder)['doorward']) as { auth?: unknown }
   return typeof auth === 'string' ? auth : undefined

@@ -10,10 +10,10 @@ export interface DoctorFlags extends AuthModuleFlags {
   readonly verbose?: boolean | undefined
 }
 
-/** The app has so long to start; the checks take 5 seconds at most. */
+/** How long the app may take to start; the checks take at most 5 seconds. */
 const longestStartMs = 9_000
 
-/** Silent where all is well. A module that throws is a finding, because that is the commonest fault. */
+/** Checks the app. The output is empty if there is no finding. A module that throws is a finding, because that is the most common fault. */
 export async function doctor(flags: DoctorFlags, surroundings: Surroundings): Promise<Answer> {
   const { ofApp, cause } = await examined(flags, surroundings)
   const inFolder = folderChecks(surroundings.folder)

@@ -9,7 +9,10 @@ export interface EnvFileFlags {
   readonly 'no-env-file'?: boolean | undefined
 }
 
-/** Reads the folder's `.env`, or the file that was named. What is set already stays. @throws UsageError for a named file that cannot be read */
+/**
+ * Reads the folder's `.env`, or the named file. Variables that are already set stay.
+ * @throws UsageError for a named file that cannot be read
+ */
 export function readEnvFile({ env, folder }: Surroundings, flags: EnvFileFlags): void {
   if (flags['no-env-file']) return
   const text = textOf(resolve(folder, flags['env-file'] ?? '.env'), flags['env-file'])

@@ -6,7 +6,7 @@ export interface Failure {
   readonly exitCode: 1 | 2
 }
 
-/** A refusal of the library comes from the app's copy of it, and is known by its shape. */
+/** Describes an error. An error of the library is from the app's copy, so it is recognized by its shape. */
 export function described(error: unknown): Failure {
   if (error instanceof UsageError) return { code: 'USAGE', message: error.message, exitCode: 2 }
   const { code, details, message } = Object(error) as Record<string, unknown>

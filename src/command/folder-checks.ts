@@ -3,24 +3,24 @@ import { dirname, join } from 'node:path'
 import type { DoctorFinding } from '../doctor/check'
 import { manifestOf } from './installed'
 
-/** What a look at the app's folder found. */
+/** The result of one check of the app's folder. */
 export interface FolderResult {
   readonly check: string
   readonly finding?: DoctorFinding | readonly DoctorFinding[]
   readonly skipped?: string
 }
 
-/** What the app itself cannot see: its packages, and what stands beside it. */
+/** Checks what the app itself cannot see: its packages, and the files beside it. */
 export function folderChecks(folder: string): FolderResult[] {
   return [peers(folder), trackedEnvFile(folder)]
 }
 
-/** npm warns of them once, at the install. */
+/** Checks the versions of peer dependencies. npm warns about them only once, at the installation. */
 function peers(folder: string): FolderResult {
   const check = 'peers'
   const own = manifestOf(folder, 'doorward')
   if (!own) return { check, skipped: 'doorward is not installed in this folder.' }
-  const wanted = Object.entries((own['peerDependencies'] ?? {}) as Record<string, string>) // as npm has it
+  const wanted = Object.entries((own['peerDependencies'] ?? {}) as Record<string, string>) // npm writes ranges by name
   const found = wanted.flatMap(([name, range]): DoctorFinding[] => {
     const version = manifestOf(folder, name)?.['version']
     if (typeof version !== 'string' || isWithin(version, range)) return []
@@ -37,7 +37,7 @@ function peers(folder: string): FolderResult {
   return { check, finding: found }
 }
 
-/** Ranges of ours are `*`, or `^1.2.3` joined by `||`. */
+/** True if the version is in the range. Our ranges are `*`, or `^1.2.3` joined by `||`. */
 function isWithin(version: string, range: string): boolean {
   const [major = 0, minor = 0, patch = 0] = version.split(/[.+-]/).map(Number)
   return range.split('||').some((part) => {
@@ -47,7 +47,7 @@ function isWithin(version: string, range: string): boolean {
   })
 }
 
-/** The secrets of a file that git takes are those of everybody who reads the repository. */
+/** Warns if `.env` is not in .gitignore, because then every reader of the repository gets its secrets. */
 function trackedEnvFile(folder: string): FolderResult {
   const check = 'env-file-tracked'
   const root = repositoryOf(folder)

@@ -30,7 +30,7 @@ export const help = `Usage: doorward <command>
   --json            prints one JSON document
   --help            prints this`
 
-/** Each is a line that works, in an app that has what it names. */
+/** Each example works in an app that has the named accounts and files. */
 export const examples: Readonly<Record<string, readonly string[]>> = {
   init: [
     'doorward init --yes',
@@ -53,7 +53,10 @@ export const examples: Readonly<Record<string, readonly string[]>> = {
   purge: ['doorward purge', 'doorward purge --json --env-file production.env'],
 }
 
-/** The lines of one command, with examples of it. @throws UsageError for a command that is none */
+/**
+ * Returns the lines of one command, with examples.
+ * @throws UsageError for an unknown command
+ */
 export function helpFor(command: string, verb: string | undefined): Answer {
   if (command === '') return { json: { help }, text: help }
   const name = [command, verb].filter(Boolean).join(' ')
@@ -71,7 +74,7 @@ export function helpFor(command: string, verb: string | undefined): Answer {
   return { json: { help: text, examples: shown }, text }
 }
 
-/** Words come from whoever types them. */
+/** Escapes text for a regular expression, because the user typed it. */
 function escaped(words: string): string {
   return words.replace(/[^\w -]/g, '\\$&')
 }

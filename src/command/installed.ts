@@ -3,14 +3,17 @@ import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { UsageError } from './answer'
 
-/** The package.json of a package that modules of this folder can load; null: there is none. */
+/** Returns the package.json of a package that modules of this folder can load; null if there is none. */
 export function manifestOf(folder: string, name: string): Record<string, unknown> | null {
   const places = createRequire(join(folder, 'package.json')).resolve.paths(name) ?? []
   const path = places.map((place) => join(place, name, 'package.json')).find((candidate) => existsSync(candidate))
-  return path === undefined ? null : (JSON.parse(readFileSync(path, 'utf8')) as Record<string, unknown>) // npm's
+  return path === undefined ? null : (JSON.parse(readFileSync(path, 'utf8')) as Record<string, unknown>) // npm writes an object
 }
 
-/** The folder's own package.json; empty where there is none. @throws UsageError for one that is no JSON */
+/**
+ * Returns the folder's own package.json, or an empty object if there is none.
+ * @throws UsageError if it is not valid JSON
+ */
 export function ownManifest(folder: string): Record<string, unknown> {
   const path = join(folder, 'package.json')
   if (!existsSync(path)) return {}

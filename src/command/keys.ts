@@ -16,10 +16,10 @@ export interface KeyFlags {
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-/** How long verifiers may keep a key set that they fetched: `max-age` of the route. */
+/** How long verifiers may cache the key set: `max-age` of the route. */
 const keySetSeconds = 300
 
-/** Makes and lists keys, and says the next value of `AUTH_JWT_KEYS`. Writes nothing. */
+/** Makes and lists keys, and prints the next value of `AUTH_JWT_KEYS`. Writes no file. */
 export function keys(words: readonly string[], flags: KeyFlags, env: Environment): Answer {
   const [verb, ...more] = words
   if (more.length > 0) throw new UsageError(`doorward keys ${verb} takes no more words.`)
@@ -69,7 +69,7 @@ function entriesIn({ AUTH_JWT_KEYS: text }: Environment): readonly KeyEntry[] {
   throw new CommandRefusal('UNREADABLE_KEYS', 'AUTH_JWT_KEYS is no JSON list of keys: [{ "kid", "alg", "privateKey" }].')
 }
 
-/** The parser's message would quote the value. */
+/** Returns null for malformed JSON, because the parser's message would quote the value. */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text)
@@ -120,7 +120,7 @@ function signingAlone(entries: readonly KeyEntry[]): readonly KeyEntry[] {
   return entries.slice(0, 1)
 }
 
-/** Until the last access token of the old key has expired. A lifetime that is set in code is not seen here. */
+/** Returns how long access tokens of the old key stay valid. A lifetime that is set in code is unknown here. */
 function lifetimeIn({ AUTH_ACCESS_TOKEN_TTL_SECONDS: text }: Environment): number {
   const seconds = Number(text || 900)
   if (Number.isInteger(seconds) && seconds > 0) return seconds

@@ -4,8 +4,8 @@ import { pathToFileURL } from 'node:url'
 import { UsageError } from './answer'
 
 /**
- * The exports of a module of the app's. TypeScript is read by the app's own tsx, or by Node where it strips types.
- * @throws UsageError where neither reads it, and what the module throws
+ * Returns the exports of a module of the app's. TypeScript is loaded by the app's own tsx, or by Node if it can strip types.
+ * @throws UsageError if neither can load it, and what the module throws
  */
 export async function loadModule(path: string, folder: string): Promise<Record<string, unknown>> {
   const url = pathToFileURL(path).href
@@ -18,18 +18,18 @@ export async function loadModule(path: string, folder: string): Promise<Record<s
     return await import(url)
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error
-    // Such as `import` in a package of CommonJS, or an enum.
+    // For example `import` in a CommonJS package, or an enum.
     throw new UsageError(`Node does not read this TypeScript by itself (${error.message}). Run \`npm install --save-dev tsx\`.`)
   }
 }
 
-/** The exports of a package that the folder's modules can load; null: they can load none of that name. */
+/** Returns the exports of a package that the folder's modules can load; null if they cannot. */
 export async function loadPackage(name: string, folder: string): Promise<Record<string, unknown> | null> {
   const path = resolved(createRequire(join(folder, 'package.json')), name)
   return path === null ? null : import(pathToFileURL(path).href)
 }
 
-/** The entry of tsx registers it for both module systems, as `node --import tsx` does. False: the app has none. */
+/** Registers tsx for both module systems, as `node --import tsx` does. Returns false if the app does not have it. */
 async function registerTsx(folder: string): Promise<boolean> {
   const tsx = resolved(createRequire(join(folder, 'package.json')), 'tsx')
   if (tsx !== null) await import(pathToFileURL(tsx).href)

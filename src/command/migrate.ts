@@ -7,12 +7,18 @@ export interface MigrateFlags {
 
 const usage = 'Write `doorward migrate status`, `doorward migrate up` or `doorward migrate sql`.'
 
-/** @throws UsageError for another verb, before the app is loaded */
+/**
+ * Checks the subcommand before the app is loaded.
+ * @throws UsageError for an unknown one
+ */
 export function requireMigrateVerb([verb = '', ...more]: readonly string[]): void {
   if (!['status', 'up', 'sql'].includes(verb) || more.length > 0) throw new UsageError(usage)
 }
 
-/** Shows, makes or prints the tables. Records in `auth_migrations`, because knex refuses a record that its own folder does not know. */
+/**
+ * Shows, creates or prints the tables. Records migrations in `auth_migrations`, because knex rejects records that its own folder does not
+ * contain.
+ */
 export async function migrate([verb]: readonly string[], { table = 'auth_migrations' }: MigrateFlags, loaded: LoadedAuth): Promise<Answer> {
   const { migrations } = loaded.operations
   if (!migrations) throw new CommandRefusal('NO_TABLES', 'The store is an adapter of your own, whose tables are yours to make.')

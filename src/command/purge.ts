@@ -1,7 +1,7 @@
 import type { Answer } from './answer'
 import type { LoadedAuth } from './auth-module'
 
-/** Deletes the rows that can no longer matter. */
+/** Deletes expired rows that are no longer needed. */
 export async function purge({ operations }: LoadedAuth): Promise<Answer> {
   const deleted = await operations.purge()
   return {

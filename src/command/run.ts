@@ -55,7 +55,7 @@ type Flag = keyof typeof options
 
 const ofModule: readonly Flag[] = ['auth', 'env-file', 'no-env-file']
 
-/** The flags of each command, by its longest beginning; `--json` and `--help` belong to all. */
+/** The flags of each command, found by its longest prefix. `--json` and `--help` belong to all. */
 const known: Readonly<Record<string, readonly Flag[]>> = {
   init: ['delivery', 'client', 'providers', 'pages', 'print', 'yes', 'env-file', 'no-env-file'],
   secret: [],
@@ -74,7 +74,10 @@ const known: Readonly<Record<string, readonly Flag[]>> = {
   'users reset-mfa': [...ofModule, 'passkeys', 'yes'],
 }
 
-/** @returns the exit code: 0 done, 1 the answer is no, 2 wrong usage */
+/**
+ * Runs the command.
+ * @returns the exit code: 0 success, 1 failure, 2 wrong usage
+ */
 export async function run(args: readonly string[], surroundings: Surroundings): Promise<0 | 1 | 2> {
   const { out, err } = surroundings
   const isJson = args.includes('--json')
@@ -91,7 +94,7 @@ export async function run(args: readonly string[], surroundings: Surroundings): 
   }
 }
 
-/** Nothing has no line. */
+/** Ends the text with a line end; an empty text gets none. */
 function withLineEnd(text: string): string {
   return text === '' ? '' : `${text}\n`
 }
@@ -124,7 +127,10 @@ async function answerTo(args: readonly string[], surroundings: Surroundings): Pr
   }
 }
 
-/** @throws UsageError for a command that is none, and a flag that it does not know */
+/**
+ * Rejects unknown commands and flags.
+ * @throws UsageError
+ */
 function refuseStrangers(command: string, verb: string, values: object): void {
   const name = [`${command} ${verb}`, command].find((beginning) => Object.hasOwn(known, beginning))
   if (name === undefined) throw new UsageError(help)

@@ -1,16 +1,16 @@
 import type { Terminal } from './terminal'
 
-/** Where a run of the command reads and writes. */
+/** Inputs and outputs of a run of the command. */
 export interface Surroundings {
-  /** What the app's module reads: a `.env` file is read into it. */
+  /** The environment of the app's module; a `.env` file is read into it. */
   readonly env: Record<string, string | undefined>
-  /** Where the app is. */
+  /** The folder of the app. */
   readonly folder: string
-  /** What it returns may be waited for, where much is written. */
+  /** Writes text. For long output, the caller awaits its result. */
   readonly out: (text: string) => unknown
   readonly err: (text: string) => void
-  /** Null: nobody can be asked. */
+  /** Null if no person can be asked. */
   readonly terminal: Terminal | null
-  /** Everything that comes in. */
+  /** Returns standard input. */
   readonly stdin: () => AsyncIterable<Buffer | string>
 }

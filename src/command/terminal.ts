@@ -1,14 +1,14 @@
 import { createInterface } from 'node:readline/promises'
 import { Writable } from 'node:stream'
 
-/** A person who can be asked. */
+/** Asks a person questions. */
 export interface Terminal {
   ask(question: string): Promise<string>
-  /** What is typed is not shown. */
+  /** Hides the typed text. */
   askUnseen(question: string): Promise<string>
 }
 
-/** Questions go to standard error: standard output is for results. */
+/** Returns a terminal, or null without one. Questions go to standard error, because standard output is for results. */
 export function terminalOf(input: NodeJS.ReadStream, output: NodeJS.WriteStream): Terminal | null {
   if (!input.isTTY || !output.isTTY) return null
   return { ask: (question) => read(question, output), askUnseen: (question) => read(question, nowhere()) }

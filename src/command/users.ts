@@ -20,7 +20,7 @@ export interface UserFlags extends ImportFlags {
   readonly 'with-hashes'?: boolean | undefined
 }
 
-/** Help desk work: each change is the operation of the admin routes, without an actor. */
+/** Administers accounts. Each change is the operation of the admin routes, without an administrator. */
 export async function users([verb, ...words]: readonly string[], flags: UserFlags, surroundings: Surroundings): Promise<Answer> {
   switch (verb) {
     case 'create':
@@ -59,7 +59,7 @@ async function create(email: string, flags: UserFlags, surroundings: Surrounding
   return { json: { user, set_password_url: url }, text: `${user.id}  ${user.email}${link}` }
 }
 
-/** Null: the account gets none. An argument would stand in the list of processes, so it is none. */
+/** Returns the new account's password, or null for none. It is never an argument, because the process list would show it. */
 async function passwordFrom(flags: UserFlags, { terminal, stdin }: Surroundings): Promise<string | null> {
   if (flags['password-stdin']) {
     let text = ''
@@ -107,7 +107,7 @@ function shown(user: UserBody): Answer {
   return { json: user, text: rows.join('\n') }
 }
 
-/** Anybody may sign up with a name that a terminal obeys, or that looks like a row of its own. */
+/** Escapes special characters, because a person may have signed up with a name that controls the terminal or imitates another row. */
 function printable(value: unknown): string {
   return String(value).replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`)
 }
@@ -119,7 +119,7 @@ async function found({ operations }: LoadedAuth, who: string): Promise<UserBody>
 }
 
 interface Change {
-  /** What it does, as the question says it; null: it takes nothing away and asks nothing. */
+  /** The question before the change; null if it removes nothing and needs no question. */
   readonly asks: string | null
   readonly apply: (auth: LoadedAuth['auth'], id: string) => Promise<unknown>
 }

@@ -3,43 +3,43 @@ import { AppError } from '../errors'
 import { describeError, withOwnMessage } from '../logger'
 import type { AuthRouterOptions } from '../options'
 
-/** `error`: somebody cannot sign in, or there is a hole. `warning`: the rest. */
+/** `error`: people cannot log in, or there is a security hole. `warning`: everything else. */
 export type FindingLevel = 'error' | 'warning'
 
-/** What a check found. Holds no secret and no value of a row. */
+/** A finding of a check. It contains no secret and no value of a row. */
 export interface DoctorFinding {
-  /** The name of the check, which stays the same (docs/doctor.md). */
+  /** The stable name of the check (docs/doctor.md). */
   readonly check: string
   readonly level: FindingLevel
   /** What is wrong. */
   readonly what: string
-  /** What follows from it. */
+  /** The consequence. */
   readonly why: string
-  /** How to mend it. */
+  /** How to fix it. */
   readonly fix: string
 }
 
-/** What `auth.doctor()` found, and what it could not look at. */
+/** The findings of `auth.doctor()`, and the checks that could not run. */
 export interface DoctorReport {
-  /** False: there is a finding of level `error`. */
+  /** False if there is a finding of level `error`. */
   readonly ok: boolean
-  /** Errors first. Empty where all is well. */
+  /** Errors first. Empty if there is none. */
   readonly findings: readonly DoctorFinding[]
   readonly skipped: readonly { readonly check: string; readonly why: string }[]
 }
 
-/** What only you can say about your app. */
+/** Facts about your app that only you know. */
 export interface DoctorOptions {
-  /** Your Express app: its `trust proxy` is looked at. */
+  /** Your Express app: its `trust proxy` is checked. */
   readonly app?: {
-    /** Reads a setting of the app, as Express has it. */
+    /** Returns a setting of the app, as Express does. */
     get(name: string): unknown
   }
   /** How many processes serve the app. Default: more than one in a worker of `node:cluster`, else one. */
   readonly processes?: number
 }
 
-/** What the checks look at. */
+/** What the checks examine. */
 export interface Patient {
   readonly ctx: AuthContext
   readonly options: AuthRouterOptions
@@ -48,14 +48,14 @@ export interface Patient {
 }
 
 export type Fault = Omit<DoctorFinding, 'check'>
-/** Why a check could not be made. */
+/** Why a check could not run. */
 export interface Skip {
   readonly skipped: string
 }
 
 export interface Check {
   readonly name: string
-  /** Null: all is well. */
+  /** Returns null if there is no fault. */
   readonly examine: (patient: Patient) => Result | Promise<Result>
 }
 
@@ -69,14 +69,17 @@ export function warning(what: string, why: string, fix: string): Fault {
   return { level: 'warning', what, why, fix }
 }
 
-/** This machine, which nobody else reaches. */
+/** True if the URL is on this machine, which no other machine can reach. */
 export function isLoopback(address: string): boolean {
   if (!URL.canParse(address)) return false
   const { hostname } = new URL(address)
   return hostname === 'localhost' || hostname.endsWith('.localhost') || hostname === '[::1]' || /^127\./.test(hostname)
 }
 
-/** What a finding says of an error. Of an error that is not ours only its code or kind: its message may hold a password or a value. */
+/**
+ * Returns the text of an error for a finding. For errors that are not ours, only the code or the name, because a message may contain a
+ * password or a value.
+ */
 export function sentenceOf(problem: unknown): string {
   if (problem instanceof AppError) return problem.message
   const { message, code, name } = describeError(problem)

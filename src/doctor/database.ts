@@ -14,7 +14,7 @@ export const databaseChecks: readonly Check[] = [
 
 const ofAdapter: Skip = { skipped: 'The store is an adapter of your own.' }
 
-/** Whether the database answers and its tables are right: what `auth.ready()` looks at, with its keys. */
+/** Checks that the database responds and its tables are right, as `auth.ready()` does, with the same keys. */
 async function tables({ ctx }: Patient): Promise<Result> {
   if (!ctx.readiness) return { skipped: 'This store has no check of its tables.' }
   const findings = await ctx.readiness.look()

@@ -9,7 +9,7 @@ import { providerChecks } from './providers'
 import { secretChecks } from './secrets'
 import { webChecks } from './web'
 
-/** In the order in which they are told. */
+/** In the order of the report. */
 export const checks: readonly Check[] = [
   ...secretChecks,
   ...databaseChecks,
@@ -22,7 +22,7 @@ export const checks: readonly Check[] = [
 
 const longestSeconds = 5
 
-/** Looks at everything, side by side; nothing takes longer than 5 seconds. */
+/** Runs all checks at once; each has 5 seconds. */
 export async function examine(patient: Omit<Patient, 'isProduction'>): Promise<DoctorReport> {
   const whole = { ...patient, isProduction: isProduction(patient.options.environment) }
   const results = await Promise.all(checks.map(async (check) => ({ check: check.name, result: await resultOf(check, whole) })))
@@ -34,7 +34,7 @@ export async function examine(patient: Omit<Patient, 'isProduction'>): Promise<D
   }
 }
 
-/** A check that fails has found nothing: it says so, and the others go on. */
+/** Runs one check. If it fails, it counts as skipped, and the others continue. */
 async function resultOf({ examine }: Check, patient: Patient): Promise<Result> {
   try {
     return await inTime(Promise.resolve(examine(patient)), longestSeconds * 1_000, () => lateAfter(longestSeconds))

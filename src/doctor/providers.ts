@@ -37,7 +37,7 @@ async function discovery(patient: Patient): Promise<Result> {
   return found.flat()
 }
 
-/** Where our callback is. A host may answer another address and hand the request on, so it is a warning. */
+/** Compares the client's redirect URI with our route. Only a warning, because a host may forward requests from another URL. */
 function redirectUris(patient: Patient): Result {
   const { settings, prefix } = patient.ctx
   return clientsOf(patient).flatMap(([key, client]) => {

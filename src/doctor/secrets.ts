@@ -14,7 +14,7 @@ function secretsOf({ ctx }: Patient): readonly string[] {
   return [ctx.settings.jwtSecret].flat()
 }
 
-/** Boot counts its length; text of words, or of a few letters, can be long and guessed. */
+/** Boot checks only the length. A long text of plain words, or of few different characters, can still be guessed. */
 function guessableSecret(patient: Patient): Result {
   const isGuessable = secretsOf(patient).some((secret) => new Set(secret).size < 12 || /^[A-Z]?[a-z' .,-]+$/.test(secret))
   if (!isGuessable) return null
@@ -40,7 +40,7 @@ function reusedSecret(patient: Patient): Result {
 
 function unfinishedRotation(patient: Patient): Result {
   const count = secretsOf(patient).length
-  if (count < 3) return null // one change may be under way
+  if (count < 3) return null // a rotation has two secrets
   return warning(
     `jwtSecret (AUTH_JWT_SECRET) is a list of ${count} secrets.`,
     'Anybody who has a listed secret can still create valid tokens.',

@@ -8,14 +8,14 @@ const cookieName = 'email_login'
 const typ = 'email-login'
 
 /**
- * Remembers in the browser which login by email it asked for: a code works in this browser alone. The value is the same kind of random id
- * whether anybody has the address or not.
+ * Remembers in the browser which login by email it requested, because a code works only in this browser. The value is a random id whether
+ * the address has an account or not.
  */
 export function rememberRequest(ctx: AuthContext, res: Response, requestId: string): void {
   setProofCookie(ctx, res, cookieName, requestId, ctx.settings.emailLoginTtlSeconds)
 }
 
-/** The request that this browser made last; null: none that could still be confirmed. */
+/** Returns the id of the request that this browser made last, or null if none is open. */
 export function requestOfBrowser(ctx: AuthContext, req: Request): string | null {
   return readProofCookie(ctx, req, cookieName)
 }
@@ -24,14 +24,14 @@ export function forgetRequest(ctx: AuthContext, res: Response): void {
   clearProofCookie(ctx, res, cookieName)
 }
 
-/** The same for clients that keep no cookies: `request_token` of the answer. */
+/** Returns `request_token`, which replaces the cookie for clients without cookies. */
 export function signRequestToken(ctx: AuthContext, requestId: string): string {
   const now = ctx.now()
   const exp = epochSeconds(after(now, ctx.settings.emailLoginTtlSeconds))
   return signPrivateToken(ctx.keys['email-login'][0], { exp, iat: epochSeconds(now), jti: requestId, typ })
 }
 
-/** Null: it is not ours, or it has ended. */
+/** Returns the request's id, or null if the token is invalid or expired. */
 export function readRequestToken(ctx: AuthContext, token: string): string | null {
   const claims = readPrivateToken(ctx.keys['email-login'], token, { typ, at: ctx.now() })
   return claims && String(claims['jti'])

@@ -20,26 +20,26 @@ import { maySignUp } from './may-sign-up'
 import { requireEmailLogins } from './request-email-login'
 import { signUpByEmail } from './sign-up-by-email'
 
-/** The link's token; or the code, with the request that it was mailed for (null: the client does not say which). */
+/** The token of a link; or a code with the id of the request that it was mailed for (null if the client does not name it). */
 export type EmailLoginProof = { readonly token: string } | { readonly code: string; readonly requestId: string | null }
 
 export interface ConfirmOptions {
-  /** What tells, where this is the first proof of the address, that the owner is already in. */
+  /** What identifies the account's owner, if this is the first verification of the address. */
   readonly evidence?: Evidence | undefined
-  /** Of mails. Default: `defaultLocale`. */
+  /** Language of mails. Default: `defaultLocale`. */
   readonly locale?: Locale | undefined
-  /** The request that this browser made: `return_to` is followed in the browser that asked alone. */
+  /** The request that this browser made: `return_to` is used only in the browser that requested the mail. */
   readonly browserRequestId?: string | null
-  /** Where every other browser goes. Left out: nowhere in particular. */
+  /** Redirect target for other browsers. Left out: none. */
   readonly elsewhere?: string
-  /** Told who this login is about. */
+  /** Receives the address and the account of this login. */
   readonly attempt: LoginAttempt
 }
 
-/** How a confirmation ended inside its transaction. */
+/** The result of a confirmation inside its transaction. */
 export interface ConfirmedEmailLogin<Session extends OpenedSession> {
   readonly user: UserRecord
-  /** Null: the host's hook keeps the new account closed. */
+  /** Null if the host's hook made the new account inactive. */
   readonly ended: Session | LoginChallenge | PostponedLogin | null
   readonly did: 'logged_in' | 'activated' | 'signed_up'
   readonly takenOver: TakenOver | null
@@ -48,10 +48,10 @@ export interface ConfirmedEmailLogin<Session extends OpenedSession> {
 const rounds = 3
 
 /**
- * Redeems a link or a code of login by email: signs in to the account of the address, activates it, or makes it where
- * `emailLoginSignup` is on. The first proof of an address takes the account over, unless the evidence tells that the owner is already in.
- * @throws EmailLoginInvalidError for whatever is wrong with the proof or the account; InvalidCredentialsError for a wrong password among
- *   the evidence, and then nothing is used up
+ * Redeems a link or a code of login by email. Logs in to the account of the address, activates it, or creates it if `emailLoginSignup` is
+ * on. The first verification of an address takes the account over, unless the evidence identifies the owner.
+ * @throws EmailLoginInvalidError for any fault of the link, the code or the account; InvalidCredentialsError for a wrong password in the
+ *   evidence, which leaves the link and the code unused
  */
 export async function confirmEmailLogin<Session extends OpenedSession>(
   ctx: AuthContext,
@@ -76,7 +76,10 @@ export async function confirmEmailLogin<Session extends OpenedSession>(
   }
 }
 
-/** What a link is good for, as a page shows it before anything is decided. Spends nothing. @throws EmailLoginInvalidError */
+/**
+ * Returns what a page shows about a link before the person decides. Does not use the link.
+ * @throws EmailLoginInvalidError
+ */
 export async function lookAtEmailLogin(
   ctx: AuthContext,
   token: string,
@@ -93,7 +96,7 @@ export async function lookAtEmailLogin(
   return { login, asksPassword }
 }
 
-/** An account that is active, or that waits for its activation, and that the host lets be entered by a mail. */
+/** True for an account that is active or pending, if the host does not refuse a mailed link to it. */
 async function mayLogIn(ctx: AuthContext, user: UserRecord): Promise<boolean> {
   return user.isActive ? !(await refusesEmailLink(ctx, user)) : mayActivate(ctx, user)
 }
@@ -108,7 +111,7 @@ async function findByToken(ctx: AuthContext, token: string): Promise<EmailLoginR
   return login
 }
 
-/** The try is counted before the code is compared, so that however many ask at once, five are compared. */
+/** Counts the try before it compares the code, so that at most five tries are compared, also of many at once. */
 async function findByCode(ctx: AuthContext, code: string, requestId: string | null): Promise<EmailLoginRecord> {
   const login = requestId === null ? null : await requireEmailLogins(ctx).countTry(requestId, mostTries, ctx.now())
   if (!login || login.sessionId !== null || !isCodeOf(ctx, login, code)) throw new EmailLoginInvalidError()
@@ -116,11 +119,11 @@ async function findByCode(ctx: AuthContext, code: string, requestId: string | nu
 }
 
 export interface Confirming extends ConfirmOptions {
-  /** Where this browser goes; null: nowhere in particular. */
+  /** Redirect target for this browser; null if there is none. */
   readonly returnTo: string | null
 }
 
-/** The account may change, or be made, between our look and our write; then we look again. */
+/** Confirms the login, and tries again if the account changed or was created between our read and our write. */
 async function confirmInRounds<Session extends OpenedSession>(
   ctx: AuthContext,
   login: EmailLoginRecord,
@@ -140,7 +143,7 @@ async function confirmInRounds<Session extends OpenedSession>(
   throw new EmailLoginInvalidError()
 }
 
-/** Null: somebody took the address at this moment. */
+/** Returns null if another request created an account with the address meanwhile. */
 async function unlessTaken<T>(signUp: () => Promise<T>): Promise<T | null> {
   try {
     return await signUp()

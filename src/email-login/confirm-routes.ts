@@ -37,7 +37,7 @@ export function confirmRoute(ctx: AuthContext, { base, delivery, before }: Deliv
     before: [...before, routeBudget(ctx, 'email_login_confirm')],
     body: Joi.object<ConfirmBody>({
       token: text(512).optional(),
-      // Any other string is a wrong code, whatever its length and characters.
+      // A string of any length and with any characters is a wrong code, not a malformed request.
       code: Joi.string().allow('').optional(),
       request_token: text(4096).optional(),
       ...passwordField(ctx),
@@ -62,7 +62,10 @@ async function confirm(ctx: AuthContext, req: Request, res: Response, body: Conf
   sendLogin(ctx, res, result, delivery)
 }
 
-/** A code works in the browser that asked, which has the cookie; a client without cookies shows its request in the body. */
+/**
+ * Returns the token or the code of the body. A code needs its request: from the cookie of the browser, or from the body for clients without
+ * cookies.
+ */
 function proofOf(
   ctx: AuthContext,
   { token, code, request_token: requestToken }: ConfirmBody,

@@ -24,7 +24,7 @@ import { clientKey } from '../throttle/client-key'
 import { forgetRequest, requestOfBrowser } from './asking-browser'
 import { confirmEmailLogin, lookAtEmailLogin } from './confirm-email-login'
 
-/** The page behind the mailed link. Its button signs in by cookies; a GET spends nothing, because mail scanners open links. */
+/** The page of the mailed link. Its button logs in by cookies. A GET does not use the link, because mail scanners open links. */
 export function emailLoginPage(ctx: AuthContext): Route[] {
   return linkPage(ctx, {
     path: '/email-login/:token',
@@ -32,7 +32,7 @@ export function emailLoginPage(ctx: AuthContext): Route[] {
     before: [routeBudget(ctx, 'email_login_confirm')],
     refuses: [CsrfValidationFailedError, EmailLoginInvalidError],
     form: 'email_login',
-    done: 'email_login', // never shown: the form leads on
+    done: 'email_login', // never shown: the form redirects
     ...(hasPasswords(ctx.settings) && { fields: oldPassword }),
     seeOther: 'Signed in by cookies: to `return_to` in the browser that asked, elsewhere to the success redirect.',
     formTargets: targetsOf(ctx),
@@ -71,12 +71,12 @@ function askForCode(ctx: AuthContext, req: Request, res: Response, { mfaToken }:
   sendChallenge(ctx, req, res, { mfaToken, target }, sendSeeOther)
 }
 
-/** Where a browser goes that did not ask for the mail. */
+/** Returns the redirect target of a browser that did not request the mail. */
 function landingOf({ settings, prefix }: AuthContext): string {
   return settings.oauthSuccessRedirect ?? prefix
 }
 
-/** A form's policy names where its redirect may end. */
+/** Returns the origins for the page's `form-action` policy, which must allow the targets of its redirect. */
 function targetsOf(ctx: AuthContext): string[] {
   const { trustedOrigins, publicUrl } = ctx.settings
   const landing = landingOf(ctx)
@@ -85,7 +85,10 @@ function targetsOf(ctx: AuthContext): string[] {
   ]
 }
 
-/** Who signs in; in another browser than the one that asked, from where it was asked; and whom it replaces. */
+/**
+ * Returns the lines for the page: the account that it logs in to, the account that it replaces, and in another browser the origin of the
+ * request.
+ */
 async function aboutLogin(ctx: AuthContext, req: Request, login: EmailLoginRecord, locale: Locale): Promise<string[]> {
   const [address = '', ...replaced] = await whomItSignsIn(ctx, req, login.email, locale)
   return [address, ...(login.id === requestOfBrowser(ctx, req) ? [] : [askedFrom(ctx, login, locale)]), ...replaced]

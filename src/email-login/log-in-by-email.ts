@@ -13,11 +13,11 @@ import { requireEmailLogins } from './request-email-login'
 
 interface Matching {
   readonly login: EmailLoginRecord
-  /** The account of its address. */
+  /** The account of the address. */
   readonly seen: UserRecord
 }
 
-/** Signs in to an account. One that waits for its activation has it by that. Null when the account changed since it was looked at. */
+/** Logs in to an account, and activates it if it is pending. Returns null if the account changed since it was read. */
 export async function logInByEmail<Session extends OpenedSession>(
   ctx: AuthContext,
   { login, seen }: Matching,
@@ -45,7 +45,10 @@ export function loginOf(returnTo: string | null): Login {
   return { amr: ['email'], provider: null, destination: returnTo === null ? null : { returnTo } }
 }
 
-/** Of any number of confirmations, by link or by code, one gets past this. @throws EmailLoginInvalidError */
+/**
+ * Marks the login as used, so that of many confirmations by link or code only one succeeds.
+ * @throws EmailLoginInvalidError
+ */
 export async function spend(ctx: AuthContext, { id }: EmailLoginRecord): Promise<void> {
   if (!(await requireEmailLogins(ctx).consume(id, ctx.now()))) throw new EmailLoginInvalidError()
 }
@@ -56,7 +59,7 @@ interface FirstProof {
   readonly how: Login
 }
 
-/** The first proof of the address. */
+/** Logs in with the first verification of the address. */
 function proveAndLogIn<Session extends OpenedSession>(
   ctx: AuthContext,
   { login, seen }: Matching,

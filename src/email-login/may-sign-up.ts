@@ -1,7 +1,7 @@
 import type { AuthContext } from '../context'
 
 /**
- * Whether the confirmation of a login by email makes an account of an address that has none. Asks the host's `signup.admit`.
+ * True if confirming a login by email creates an account for an address that has none. Calls the host's `signup.admit`.
  * @throws what `admit` throws
  */
 export async function maySignUp(ctx: AuthContext, email: string): Promise<boolean> {

@@ -13,21 +13,21 @@ import type { EmailLoginStore, UserRecord } from '../store/auth-store'
 import { maySignUp } from './may-sign-up'
 
 export interface EmailLoginRequest extends AskedFrom {
-  /** Of the row that is made, if one is. */
+  /** Id of the new row, if one is inserted. */
   readonly id: string
   /** In lower case. */
   readonly email: string
   readonly returnTo: string | null
   readonly locale: Locale
-  /** The known device that sends the request. Null: an unknown client. */
+  /** The known device that sends the request; null for an unknown client. */
   readonly device: KnownDevice | null
-  /** What the same browser asked for before; null: nothing. */
+  /** Id of the earlier request of the same browser; null if there is none. */
   readonly earlierId: string | null
 }
 
 /**
- * Mails a link, a code or both to the account of an address. An address without an account gets a mail that says so, unless one may be
- * made by the confirmation. Null: nothing that signs anybody in was mailed.
+ * Mails a link, a code or both to the account of an address. An address without an account gets a mail that says so, unless the
+ * confirmation may create an account. Returns null if no link and no code was mailed.
  */
 export async function requestEmailLogin(ctx: AuthContext, request: EmailLoginRequest): Promise<IssuedEmailLogin | null> {
   const user = await findByAddress(ctx, request.email)
@@ -39,16 +39,19 @@ export async function requestEmailLogin(ctx: AuthContext, request: EmailLoginReq
 
 async function requestForNobody(ctx: AuthContext, request: EmailLoginRequest): Promise<IssuedEmailLogin | null> {
   const email = normalizeEmail(request.email)
-  if (email === null) return null // no mail reaches what is no address
+  if (email === null) return null // the text is no valid address
   const { emailLoginSignup, emailLoginSilent, signupEnabled } = ctx.settings
   if (await isAdmitted(ctx, email)) return issueAndMail(ctx, null, request)
   if (emailLoginSilent) return null
-  const canSignUp = signupEnabled && !emailLoginSignup // where it makes accounts, the host has just refused this address
+  const canSignUp = signupEnabled && !emailLoginSignup // with emailLoginSignup, the host has just refused this address
   mailNotice(ctx, { id: null, email, name: null, emailVerifiedAt: null }, 'no_account', request.locale, { canSignUp })
   return null
 }
 
-/** The answer has gone out, so an error of the host's that refuses is a no. Any other is a fault, which the log tells. */
+/**
+ * True if the confirmation may create an account. The response was sent already, so an AppError of the host's counts as a refusal. Any
+ * other error is logged.
+ */
 async function isAdmitted(ctx: AuthContext, email: string): Promise<boolean> {
   try {
     return await maySignUp(ctx, email)
@@ -63,7 +66,7 @@ async function issueAndMail(ctx: AuthContext, user: UserRecord | null, request: 
   const recipient = user ?? { id: null, email, name: null, emailVerifiedAt: null }
   if (!(await mayMail(ctx, recipient, 'EMAIL_LOGIN', { device }))) return null
   const issued = await unitOfWork(ctx, async (ctx) => {
-    // Of two requests at once the second sees the first. The mail goes to the address that was asked about, or nowhere.
+    // The lock orders two requests at once, so that the second sees the first. If the address changed meanwhile, no mail is sent.
     const locked = user && (await ctx.store.users.lock(user.id))
     if (user && (locked?.email !== email || locked.isActive !== user.isActive)) return null
     return replaceEarlier(ctx, requireEmailLogins(ctx), request)
@@ -84,7 +87,7 @@ async function replaceEarlier(
   return issueEmailLogin(ctx, emailLogins, { id, email, returnTo, sessionId: null, isKnownDevice, ip, userAgent, carries: emailLogin })
 }
 
-/** Boot refuses login by email without the table. */
+/** Returns the store of login requests. It is always there if login by email is on, because boot checks it. */
 export function requireEmailLogins(ctx: AuthContext): EmailLoginStore {
   const emailLogins = emailLoginsOf(ctx)
   if (emailLogins) return emailLogins

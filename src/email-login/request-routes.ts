@@ -46,7 +46,9 @@ export function requestRoute(ctx: AuthContext, { base, before }: DeliveryLine): 
   })
 }
 
-/** The look at the address goes on after the answer, whose time and cookie say nothing about it. */
+/**
+ * Sends the response before it looks up the account, so that the response time and the cookie do not reveal whether the address has one.
+ */
 async function answer(ctx: AuthContext, req: Request, res: Response, body: RequestBody): Promise<void> {
   const email = readTypedAddress(body.email)
   const returnTo = readReturnTo(ctx.settings, body.return_to === undefined ? [] : [body.return_to])

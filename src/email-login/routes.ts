@@ -5,7 +5,7 @@ import { confirmRoute } from './confirm-routes'
 import { emailLoginPage } from './link-page'
 import { requestRoute } from './request-routes'
 
-/** Login by a mailed link or code. */
+/** Routes of login by a mailed link or code. */
 export function emailLoginRoutes(ctx: AuthContext): Route[] {
   const { emailLogin, backendLinks, tokenDelivery } = ctx.settings
   if (emailLogin === 'off') return []

@@ -10,10 +10,9 @@ import type { ConfirmedEmailLogin, Confirming } from './confirm-email-login'
 import { loginOf, spend } from './log-in-by-email'
 
 /**
- * Creates an active account with a verified address for an address that has none. If the host's `onSignup` throws, there is no account
- * and the login stays unused.
- * An account that the hook made inactive stays, and no session begins on it.
- * @throws EmailLoginInvalidError where another confirmation was first; DuplicateRecordError where somebody took the address at this moment
+ * Creates an active account with a verified address for an address that has none. If the host's `onSignup` throws, no account is created
+ * and the login stays unused. If the hook made the account inactive, it stays, and no session begins.
+ * @throws EmailLoginInvalidError if another confirmation was first; DuplicateRecordError if another request created the account meanwhile
  */
 export function signUpByEmail<Session extends OpenedSession>(
   ctx: AuthContext,
@@ -25,7 +24,7 @@ export function signUpByEmail<Session extends OpenedSession>(
     await spend(ctx, login)
     const inserted = await ctx.store.users.insert(newAccount(ctx, login.email), { by: 'email_login' })
     await ctx.signup.onSignup?.(inserted, {}, ctx.store, { trx: transactionOf(ctx.store), isRepeat: false })
-    // The hook may have changed the account, and then it decides.
+    // Read the account again, because the hook may have changed it.
     const user = ctx.signup.onSignup ? await ctx.store.users.lock(inserted.id) : inserted
     if (!user) throw new InternalError({ cause: new Error('onSignup removed the account.') })
     const ended = user.isActive ? await finishOrPostpone(ctx, user, loginOf(returnTo), open) : null

@@ -8,12 +8,12 @@ import { hashRecoveryCode, readRecoveryCode, withoutSpaces } from './recovery-co
 import { openSecret } from './secret-box'
 import { findStep } from './totp'
 
-/** What a person showed. */
+/** How a person confirmed: by a code of the authenticator app, a recovery code or a passkey. */
 export type Factor = 'totp' | 'recovery_code' | 'passkey'
 
 /**
- * Accepts one TOTP or recovery code of an active factor, once: a step that was accepted, or one before it, is refused on
- * every route, and so is a spent recovery code. Inside the unit of what it allows, which holds the user's row.
+ * Accepts one TOTP or recovery code of an active factor, once. A step that was accepted, or an earlier one, is rejected on every route, and
+ * so is a used recovery code. Call it inside the transaction of the confirmed action, which has locked the user's row.
  * @throws MfaCodeInvalidError
  */
 export async function acceptSecondFactor(ctx: AuthContext, user: UserRecord, typed: string): Promise<Exclude<Factor, 'passkey'>> {
@@ -31,24 +31,24 @@ export function isOldFactor(ctx: AuthContext, user: UserRecord, factor: Factor):
   return factor === 'totp' && hasMatureFactor(ctx, user)
 }
 
-/** Tells observers of a recovery code that was used. After the commit. */
+/** Emits the event of a used recovery code. Call it after the commit. */
 export function emitFactor({ events }: AuthContext, userId: string, factor: Factor): void {
   if (factor === 'recovery_code') events.emit('recovery_code.used', { userId })
 }
 
-/** Tells the owner as well, where no other notice says it (`AcceptedFactor`). */
+/** Emits the event of a used recovery code and notifies the owner, if no other notice says it (`AcceptedFactor`). */
 export function announceFactor(ctx: AuthContext, user: UserRecord, factor: Factor, locale?: Locale): void {
   emitFactor(ctx, user.id, factor)
   if (factor === 'recovery_code') mailNotice(ctx, user, 'recovery_code_used', locale)
 }
 
-/** A TOTP code of the user's secret, active or pending, whose step was not accepted before. */
+/** True for a TOTP code of the user's secret, active or pending, whose step was not accepted before. Marks the step as accepted. */
 export async function acceptTotpCode(ctx: AuthContext, user: UserRecord, typed: string): Promise<boolean> {
   const step = stepOfCode(ctx, user, typed)
   return step !== null && ctx.store.users.advanceTotpStep(user.id, step)
 }
 
-/** The 30-second step whose code this is, whether or not it was accepted before; null: it is no code of this secret. */
+/** Returns the 30-second step of a code, whether or not it was accepted before. Null if the code does not belong to this secret. */
 export function stepOfCode(ctx: AuthContext, { id, totpSecret }: Pick<UserRecord, 'id' | 'totpSecret'>, typed: string): number | null {
   const secret = totpSecret === null ? null : openSecret(ctx.mfaSecretKeys, id, totpSecret)
   return secret === null ? null : findStep(secret, withoutSpaces(typed), { now: ctx.now(), window: ctx.settings.mfaVerifyWindow })

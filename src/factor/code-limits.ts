@@ -6,32 +6,35 @@ import { tellThrottled } from '../limits/tell-throttled'
 import { attempt, counterKey } from '../throttle/throttle'
 import { isRecoveryCode } from './recovery-codes'
 
-/** A code as somebody typed it. */
+/** A code as a person typed it. */
 export interface TypedCode {
   readonly userId: string
   readonly code: string
-  /** The known device that sent it. Null: an unknown client. */
+  /** The known device that sent it; null for an unknown client. */
   readonly device?: KnownDevice | null
 }
 
-/** What an attempt has taken before its code is looked at. Call one of the three. */
+/** An attempt that was counted before its code is verified. Call one of the three methods. */
 export interface TakenCode {
   succeed(): Promise<void>
-  /** @returns how many wrong codes there were since the last right one */
+  /**
+   * Keeps the attempt as a wrong code.
+   * @returns the number of wrong codes since the last right one
+   */
   fail(): Promise<number>
-  /** What went wrong was no guess. */
+  /** Gives the attempt back, because the error was not a wrong code. */
   giveBack(): Promise<void>
 }
 
-/** So many wrong codes since the last right one, and TOTP is refused for a day. */
+/** After this many wrong codes since the last right one, TOTP is refused for a day. */
 const mostWrong = 20
 const stopSeconds = 86_400
-/** How long wrong codes are remembered, from the first one on. A stop ends with the codes that it is about. */
+/** How long wrong codes are remembered, from the first one on. The block ends with the codes that caused it. */
 const memorySeconds = 30 * 86_400
 
 /**
- * Takes one attempt before the code is looked at. A known device has five TOTP and five recovery codes per 900 s of its own; then, and for
- * everybody else, there are those of the account, and the stop after twenty wrong ones, which is about TOTP alone.
+ * Counts one attempt before the code is verified. A known device has five TOTP and five recovery codes per 900 s of its own. After them,
+ * and for any other client, the limits of the account apply, and the block after twenty wrong codes, which concerns only TOTP.
  * @throws MfaThrottledError
  */
 export async function takeCode(ctx: AuthContext, typed: TypedCode): Promise<TakenCode> {
@@ -39,7 +42,7 @@ export async function takeCode(ctx: AuthContext, typed: TypedCode): Promise<Take
   return (await takeOfDevice(ctx, typed)) ?? (isRecoveryCode(typed.code) ? takeRecovery(ctx, typed) : takeTotp(ctx, typed))
 }
 
-/** Ends the stop, and all counts of the account begin anew. */
+/** Ends the block, and resets all counts of the account. */
 export async function forgetWrongCodes(ctx: Pick<AuthContext, 'counters'>, userId: string): Promise<void> {
   await forget(ctx, userId, [wrong, stopped, totp, recovery])
 }
@@ -74,7 +77,7 @@ async function takeRecovery(ctx: AuthContext, { userId }: TypedCode): Promise<Ta
   }
 }
 
-/** Null: there is none, or its attempts are used up. */
+/** Counts one attempt of a known device. Returns null without a device, or if its attempts are used up. */
 async function takeOfDevice(ctx: AuthContext, { userId, code, device }: TypedCode): Promise<TakenCode | null> {
   const budget = ctx.budgets.device.codes
   if (!device || budget === false) return null
@@ -96,13 +99,16 @@ async function takeOfDevice(ctx: AuthContext, { userId, code, device }: TypedCod
   }
 }
 
-/** A correct TOTP code of a known device does not end the stop, or each login of the owner would allow attackers twenty more guesses. */
+/**
+ * Resets the counts, unless TOTP is blocked. A right code of a known device does not end the block, because otherwise each login of the
+ * owner would allow twenty more guesses.
+ */
 async function forgetUnlessStopped(ctx: AuthContext, userId: string): Promise<void> {
   const { stopSecondsLeft } = await countCode(ctx, userId)
   if (stopSecondsLeft === 0) await forget(ctx, userId, [wrong, totp])
 }
 
-/** Counts a code as wrong until it turns out to be right. While TOTP is stopped nothing is counted. */
+/** Counts a code as wrong until it turns out to be right. While TOTP is blocked, nothing is counted. */
 async function countCode(ctx: AuthContext, userId: string): Promise<{ count: number; stopSecondsLeft: number }> {
   const key = counterKey(wrong, userId)
   const { count } = await ctx.counters.increment(key, memorySeconds, mostWrong)
@@ -117,18 +123,21 @@ async function countCode(ctx: AuthContext, userId: string): Promise<{ count: num
 }
 
 /**
- * The first call begins the stop, every other one says how long it lasts. The window is longer than the stop by the time that wrong codes
- * are remembered: so a stop that is over differs from one that never began, because a process died or another one is about to begin it.
- * @returns the seconds that are left; 0: it is over
+ * Begins the block at the first call; later calls return how long it lasts. The window is longer than the block, by the time that wrong
+ * codes are remembered. So a finished block differs from one that did not begin yet, for example because a process died.
+ * @returns the seconds that are left; 0 if the block is over
  */
 async function stop({ counters }: AuthContext, userId: string): Promise<number> {
   const { resetSeconds } = await counters.increment(counterKey(stopped, userId), stopSeconds + memorySeconds, 1)
   return Math.max(0, Math.ceil(resetSeconds) - memorySeconds)
 }
 
-/** @returns `count` */
+/**
+ * Begins the block at the last allowed wrong code.
+ * @returns `count`
+ */
 async function noteWrong(ctx: AuthContext, userId: string, count: number): Promise<number> {
-  if (count === 1) await forget(ctx, userId, [stopped]) // of codes that are remembered no more
+  if (count === 1) await forget(ctx, userId, [stopped]) // a block of codes that are no longer remembered
   if (count === mostWrong) await stop(ctx, userId)
   return count
 }

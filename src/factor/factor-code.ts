@@ -9,12 +9,12 @@ import {
 } from '../errors'
 import { text } from '../http/validate'
 
-/** Six digits or a recovery code; any other string is a wrong code, whatever its length and characters. */
+/** Six digits or a recovery code. Any other string is a wrong code, not a malformed request. */
 export const factorCode = Joi.string().allow('')
 
-/** In a body: names the session that goes on. */
+/** Body field: names the session that stays. */
 export const keptRefreshToken = text(4096).optional()
 
-/** How a route refuses that asks a signed-in person for a code. */
+/** Errors of a route that asks a person who is logged in for a code. */
 export const unauthorized = [UnauthorizedError, AccountInactiveError, TooManyRequestsError]
 export const codeRefusals = [MfaCodeInvalidError, MfaNotEnrolledError, MfaThrottledError]

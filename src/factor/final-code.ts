@@ -19,70 +19,70 @@ import { guardedAttempt } from './guarded-attempt'
 import { acceptPasskey, provePasskey, refusingReplay, type ShownPasskey } from './prove-passkey'
 import type { ShownFactor } from './shown-factor'
 
-/** What a browser sends of a passkey. What is wrong with it is one refusal, whatever it is. */
+/** Body fields of a passkey. Every fault in them gives the same error. */
 export const passkeyFields = { credential: Joi.object().unknown(), challenge_token: Joi.string().allow('') }
 
-/** In a body that shows a passkey, or may. */
+/** In a body with a passkey, required or optional. */
 export interface PasskeyFields {
   credential?: object
   challenge_token?: string
 }
 
-/** Null: no passkey is shown. */
+/** Returns the passkey of a body, or null if there is none. */
 export function shownPasskey({ credential, challenge_token: challenge = '' }: PasskeyFields): ShownPasskey | null {
   return credential === undefined ? null : { credential, challenge }
 }
 
-/** In a body: a passkey, where there are passkeys. */
+/** Returns the optional body fields of a passkey, or none if passkeys are off. */
 export function optionalPasskey({ settings }: AuthContext): Joi.PartialSchemaMap<PasskeyFields> {
   const { credential, challenge_token } = passkeyFields
   return settings.passkeysEnabled ? { credential: credential.optional(), challenge_token: challenge_token.optional() } : {}
 }
 
-/** A body that shows a code of the second factor or, where there are passkeys, one of those in its place. */
+/** Returns the schema of a body with a code of the second factor, or a passkey instead if passkeys are on. */
 export function codeOrPasskey<Body>(ctx: AuthContext, others: Joi.PartialSchemaMap<Body>): Joi.ObjectSchema<Body> {
   if (!ctx.settings.passkeysEnabled) return Joi.object<Body>({ ...others, code: factorCode })
   return Joi.object<Body>({ ...others, code: factorCode.optional(), ...optionalPasskey(ctx) }).xor('code', 'credential')
 }
 
-/** In the body of a change: what makes it final, a code of the authenticator app or a passkey. */
+/** In the body of a change: a code of the authenticator app or a passkey, which makes the change final. */
 export interface FinalFields extends PasskeyFields {
   code?: string
 }
 
-/** A body that may show a code of the authenticator app or, where there are passkeys, one of those in its place. */
+/** Returns the schema of a body that may have a code of the authenticator app, or a passkey instead if passkeys are on. */
 export function finalBody<Body extends FinalFields>(ctx: AuthContext, others: Joi.PartialSchemaMap<Body>): Joi.ObjectSchema<Body> {
   const body = Joi.object<Body>({ ...others, code: factorCode.optional(), ...optionalPasskey(ctx) })
   return ctx.settings.passkeysEnabled ? body.oxor('code', 'credential') : body
 }
 
-/** How a route refuses that takes one. */
+/** Returns the errors of a route with an optional code or passkey. */
 export function finalRefusals({ settings }: AuthContext): readonly Refusal[] {
   const refusals = [MfaCodeInvalidError, MfaNotEnrolledError, MfaFactorTooNewError, MfaThrottledError]
   return settings.passkeysEnabled ? [...refusals, PasskeyRejectedError] : refusals
 }
 
-/** The same where one has to be shown, and a recovery code is as good. */
+/** Returns the errors of a route that requires a code, a recovery code or a passkey. */
 export function factorRefusals({ settings }: AuthContext): readonly Refusal[] {
   return settings.passkeysEnabled ? [...codeRefusals, MfaFactorTooNewError, PasskeyRejectedError] : codeRefusals
 }
 
-/** What a body shows, as the changes of the second factor take it. */
+/** Returns the factor of a body, for the changes of the second factor. */
 export function shownFactor({ code, credential, challenge_token: challenge }: FinalFields): ShownFactor {
   return { code, credential, challenge }
 }
 
-/** Who asks for the change. */
+/** The account and session of the request. */
 export interface FinalAsker {
   readonly userId: string
-  /** That the options of the passkey were for; null: the store keeps no sessions. */
+  /** The session that the options of the passkey were for; null if the store keeps no sessions. */
   readonly session: Pick<SessionRecord, 'id'> | null
 }
 
 /**
- * Accepts what the change of an account may bring along. Where it returns anything but false, no link undoes the change, because only the
- * owner has an authenticator app or a passkey that was set up more than 24 hours ago (contract 24.6). It is used up, whatever becomes of
- * the change.
+ * Accepts the optional factor of a change. If it returns anything but false, no link can undo the change: only the owner has an
+ * authenticator app or a passkey that was set up more than 24 hours ago (contract 24.6). The factor is used, even if the change fails
+ * later.
  * @throws MfaCodeInvalidError, MfaNotEnrolledError, MfaFactorTooNewError, MfaThrottledError, PasskeyRejectedError
  */
 export async function acceptFinal(ctx: AuthContext, asker: FinalAsker, { code, ...fields }: FinalFields): Promise<Finality> {

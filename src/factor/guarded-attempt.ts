@@ -5,12 +5,12 @@ import { takeUnit } from '../limits/take-unit'
 import { mailNotice } from '../mailbox/send-mail'
 import { type TypedCode, takeCode } from './code-limits'
 
-/** After this many wrong codes the owner gets a notice, because the client has passed the first step. */
+/** After this many wrong codes the owner gets a notice, because the client has already passed the first factor. */
 const toldAt = 3
 
 /**
- * One guess at an account's active second factor. It is counted before the code is looked at, for every route together; a success forgets
- * the wrong ones, a new login does not. The owner gets a mail at the third wrong one.
+ * Runs one attempt at an account's active second factor. Counts it before the code is verified, for all routes together. A success resets
+ * the count of wrong codes; a new login does not. The owner gets a mail at the third wrong code.
  * @throws MfaThrottledError, and what the attempt throws
  */
 export async function guardedAttempt<T>(
@@ -24,7 +24,7 @@ export async function guardedAttempt<T>(
     await taken.succeed()
     return result
   } catch (error) {
-    // Whatever else went wrong was no guess.
+    // Other errors are not wrong codes.
     if (!(error instanceof MfaCodeInvalidError)) await taken.giveBack()
     else await announceWrongCode(ctx, typed, await taken.fail())
     throw error
@@ -41,7 +41,7 @@ async function announceWrongCode(
   if (user) mailNotice(ctx, user, 'wrong_codes', locale)
 }
 
-/** The same for a factor that is not active yet, with a limit of its own. */
+/** Runs an attempt at a factor that is not active yet, with a rate limit of its own. */
 export async function guardedConfirmation<T>(ctx: AuthContext, userId: string, attempt: () => Promise<T>): Promise<T> {
   const taken = await takeUnit(ctx, ctx.budgets.mfa, ['mfa_confirm:account', userId], MfaThrottledError)
   try {

@@ -3,38 +3,38 @@ import { hashOpaqueToken, newOpaqueToken } from '../opaque-token'
 import { epochSeconds, readPrivateToken, signPrivateToken } from '../session/private-token'
 import type { UserTokenRecord } from '../store/auth-store'
 
-/** What a challenge is for. One is never taken for another. */
+/** The purpose of a challenge. A challenge is accepted for its own purpose only. */
 export type Ceremony = 'register' | 'login' | 'step' | 'reauthenticate'
 
-/** Whose challenge it is. */
+/** The account and session that a challenge belongs to. */
 export interface ChallengeOwner {
   readonly userId: string
-  /** The session's id, or of a second step the hash of its challenge; null: the store keeps no sessions. */
+  /** The session's id, or for a second step the hash of its challenge. Null if the store keeps no sessions. */
   readonly boundTo: string | null
 }
 
-/** What WebAuthn signs, and what says that it is ours. */
+/** A challenge for WebAuthn, and the token that shows that we issued it. */
 export interface IssuedChallenge {
   readonly challenge: string
   readonly token: string
   readonly seconds: number
 }
 
-/** A challenge of ours that is alive. */
+/** A valid challenge of ours. */
 export interface OpenChallenge {
   readonly challenge: string
   readonly expiresAt: Date
-  /** What it was issued with. */
+  /** The values that it was issued with. */
   readonly carries: Readonly<Record<string, unknown>>
 }
 
-/** A login's waits in the autofill of a page that stays open. */
+/** How long a challenge is valid. That of a login is valid longer, because it waits in the autofill of a page that stays open. */
 const lifeSeconds: Readonly<Record<Ceremony, number>> = { register: 300, login: 900, step: 300, reauthenticate: 300 }
 
 /**
- * Makes a challenge of 32 random bytes. Nothing is stored: the token, under a MAC, comes back with the answer, so neither a cookie nor another
- * tab is in the way.
- * @param owner null: nobody knows yet who signs in
+ * Makes a challenge of 32 random bytes and stores nothing. The client sends the token (under a MAC) back with the response. So it needs no
+ * cookie, and several tabs do not disturb each other.
+ * @param owner null if the account is not known yet
  */
 export function issuePasskeyChallenge(
   ctx: AuthContext,
@@ -56,7 +56,7 @@ export function issuePasskeyChallenge(
   return { challenge, token, seconds }
 }
 
-/** Null for whatever is not a living challenge of this ceremony and owner. */
+/** Reads a challenge. Returns null unless it is valid, for this purpose and for this owner. */
 export function readPasskeyChallenge(
   ctx: AuthContext,
   ceremony: Ceremony,
@@ -67,10 +67,13 @@ export function readPasskeyChallenge(
   if (!claims || typeof claims['cha'] !== 'string') return null
   const { cha, exp, sub, bnd, car = {} } = claims
   if (owner && (sub !== owner.userId || bnd !== owner.boundTo)) return null
-  return { challenge: cha as string, expiresAt: new Date(Number(exp) * 1000), carries: car as Record<string, unknown> } // as it was issued
+  return { challenge: cha as string, expiresAt: new Date(Number(exp) * 1000), carries: car as Record<string, unknown> } // the types that were issued
 }
 
-/** The row that uses a challenge up. Born used: the unique hash is what lets one of any number of racers through. */
+/**
+ * Returns the row that marks a challenge as used. It is inserted as used: its unique hash lets only one of many concurrent requests
+ * succeed.
+ */
 export function spentChallenge(
   ctx: AuthContext,
   userId: string,

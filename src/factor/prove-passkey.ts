@@ -12,28 +12,28 @@ import type { AssertedCredential, WebAuthn } from '../webauthn/ceremonies'
 import { readAssertion } from '../webauthn/read-credential'
 import { type Ceremony, type ChallengeOwner, readPasskeyChallenge, spentChallenge } from './passkey-challenge'
 
-/** What a person shows of a passkey. */
+/** A passkey of a request. */
 export interface ShownPasskey {
   /** `PublicKeyCredential.toJSON()` of `navigator.credentials.get()`. */
   readonly credential: unknown
-  /** From the options. */
+  /** The token of the options. */
   readonly challenge: string
 }
 
-/** A signature that is right, and what it was right about: the transaction that relies on it looks whether that still holds. */
+/** A verified signature, and the state that it was verified against. The transaction that uses it checks that this state still holds. */
 export interface ProvenPasskey {
   readonly passkey: PasskeyRecord
-  /** As it was then. */
+  /** As it was when the signature was verified. */
   readonly user: UserRecord
   readonly use: PasskeyUse
   readonly spent: Omit<UserTokenRecord, 'id'>
 }
 
 /**
- * Checks what an authenticator signed, before any transaction, because it takes time. An unknown passkey takes as long as a known one. Changes
- * nothing: `acceptPasskey`, or `PasskeyStore.recordLogin`, uses it up.
- * @param owner who began the ceremony; null: whose passkey it is
- * @throws PasskeyRejectedError, for whatever is wrong
+ * Verifies the signature of an authenticator, before any transaction, because it takes time. An unknown passkey takes as long as a known
+ * one. Changes nothing: `acceptPasskey` or `PasskeyStore.recordLogin` uses it.
+ * @param owner the account that began the ceremony; null: the passkey names its account
+ * @throws PasskeyRejectedError, for every fault
  */
 export async function provePasskey(
   ctx: AuthContext,
@@ -55,7 +55,10 @@ export async function provePasskey(
   return { passkey, user, use: { id, userId, seenCount, ...asserted, at: ctx.now() }, spent: spentChallenge(ctx, userId, open) }
 }
 
-/** Web Authentication Level 3, section 6.1.1: a counter that is not ahead says that there may be a copy of the authenticator. */
+/**
+ * Rejects a passkey whose counter did not increase, because there may be a copy of the authenticator (Web Authentication Level 3, section
+ * 6.1.1).
+ */
 function refuseCopy(ctx: AuthContext, { id, userId, signCount: last }: PasskeyRecord, { signCount }: AssertedCredential): void {
   if (signCount > last || (signCount === 0 && last === 0)) return
   ctx.events.emit('passkey.cloned', { userId, passkeyId: id })
@@ -63,17 +66,17 @@ function refuseCopy(ctx: AuthContext, { id, userId, signCount: last }: PasskeyRe
 }
 
 /**
- * Uses the challenge up and writes the counter. Inside the transaction that relies on it, which has locked the user's row.
- * @throws PasskeyRejectedError where it was used already, or the passkey was removed or used since
+ * Uses the challenge and stores the counter. Call it inside the transaction of the confirmed action, which has locked the user's row.
+ * @throws PasskeyRejectedError if the challenge was used before, or the passkey was removed or used since
  */
 export async function acceptPasskey(ctx: AuthContext, user: UserRecord, { use, spent, passkey }: ProvenPasskey): Promise<void> {
-  // Looked up first: a second presentation costs a host's own transaction nothing.
+  // Before the insert, because a failed statement would break a transaction of the host's.
   const isSpent = user.id !== passkey.userId || (await ctx.store.userTokens.find(spent.tokenHash)) !== null
   if (isSpent || !(await passkeyToolsOf(ctx).passkeys.recordUse(use))) throw new PasskeyRejectedError()
   await ctx.store.userTokens.insert(spent)
 }
 
-/** Of two transactions with one challenge, the later one loses at its unique hash. */
+/** Turns the unique violation of a challenge that another transaction used first into PasskeyRejectedError. */
 export async function refusingReplay<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()
@@ -82,7 +85,10 @@ export async function refusingReplay<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** @throws ConfigurationError where passkeys are off */
+/**
+ * Returns the WebAuthn functions and the store of passkeys.
+ * @throws ConfigurationError if passkeys are off
+ */
 export function passkeyToolsOf(ctx: AuthContext): { webauthn: WebAuthn; passkeys: PasskeyStore } {
   const passkeys = passkeysOf(ctx)
   if (!ctx.webauthn || !passkeys)

@@ -8,40 +8,43 @@ import { acceptSecondFactor, type Factor, isOldFactor } from './accept-code'
 import { guardedAttempt } from './guarded-attempt'
 import { acceptPasskey, provePasskey, refusingReplay } from './prove-passkey'
 
-/** What a signed-in person shows of a second factor: a code, or a passkey in its place. */
+/** The second factor of a person who is logged in: a code, or a passkey instead. */
 export interface ShownFactor {
-  /** Of the authenticator app, or a recovery code. */
+  /** A code of the authenticator app, or a recovery code. */
   code?: string | undefined
   /** `PublicKeyCredential.toJSON()` of `navigator.credentials.get()`, by the options of a reauthentication. */
   credential?: unknown
-  /** With a credential: from those options. */
+  /** With a credential: the `challenge` of those options. */
   challenge?: string | undefined
-  /** With a credential: the session that the options were for. Left out: none, or the one that asks. */
+  /** With a credential: the session that the options were for. Left out: none, or the session of the request. */
   sessionId?: string | undefined
 }
 
-/** Who shows it. */
+/** The account and session that show the factor. */
 export interface FactorOwner {
   readonly userId: string
   readonly session?: Pick<SessionRecord, 'id'> | null | undefined
-  /** Of the notices. Default: `defaultLocale`. */
+  /** Language of the notices. Default: `defaultLocale`. */
   readonly locale?: Locale | undefined
 }
 
-/** What was shown, and what the notice of the change says of it. */
+/** The accepted factor, with what the notice of the change says about it. */
 export interface AcceptedFactor {
   readonly factor: Factor
   readonly isFinal: Finality
   readonly usedRecoveryCode: boolean
 }
 
-/** Inside the transaction that relies on it, which holds the user's row. @throws MfaNotEnrolledError, MfaCodeInvalidError, PasskeyRejectedError */
+/**
+ * Accepts the factor. Call it inside the transaction of the change, which has locked the user's row.
+ * @throws MfaNotEnrolledError, MfaCodeInvalidError, PasskeyRejectedError
+ */
 export type AcceptFactor = (ctx: AuthContext, user: UserRecord) => Promise<AcceptedFactor>
 
 /**
- * Makes a change that a second factor confirms. A code is counted before it is looked at. A passkey is checked before the change begins,
- * because that takes time. One that was added within a day is refused, because an attacker with a stolen session could have added it.
- * @param change has to call what it is given, once
+ * Runs a change that a second factor confirms. Counts a code before it is verified. Verifies a passkey before the change begins, because
+ * that takes time. Rejects a passkey that was added within a day, because an attacker with a stolen session could have added it.
+ * @param change must call its `accept` once
  * @throws MfaThrottledError, MfaFactorTooNewError, PasskeyRejectedError, and what the change throws
  */
 export async function withFactor<T>(

@@ -8,9 +8,9 @@ import { signupMarkOf } from './signup-binding'
 import type { Clearing } from './take-over'
 
 /**
- * True for a pending account with an unverified address. An attacker's sign-up with the address must not keep its owner from signing in
- * by a provider. Only while its activation link works, because an app may have switched off accounts that
- * were never activated here. Not where the host refuses mailed links to the account.
+ * True if a login by a provider or by email may activate this pending account. An attacker's sign-up with the address must not keep its
+ * owner out. Requires a valid activation link, because an app may have deactivated accounts that were never activated here. False if the
+ * host refuses mailed links to the account.
  */
 export async function mayActivate(ctx: AuthContext, user: UserRecord): Promise<boolean> {
   const waits = isFirstProof(ctx, user, true) && (await newestLink(ctx, user)) !== undefined && (await isPending(ctx, user))
@@ -18,7 +18,7 @@ export async function mayActivate(ctx: AuthContext, user: UserRecord): Promise<b
 }
 
 /**
- * Locks an account in the transaction of a verification. Returns null if the account has changed meanwhile: it has another address, or was
+ * Locks an account in the transaction of a verification. Returns null if the account changed meanwhile: it has another address, or it was
  * deactivated, activated or verified.
  */
 export async function lockForProof(ctx: AuthContext, seen: UserRecord, email: string | null): Promise<UserRecord | null> {
@@ -28,12 +28,15 @@ export async function lockForProof(ctx: AuthContext, seen: UserRecord, email: st
   return user.isActive || ((await newestLink(ctx, user)) && (await isPending(ctx, user))) ? user : null
 }
 
-/** The account's living activation link. */
+/** Returns the account's newest activation link that still works. */
 async function newestLink(ctx: AuthContext, { id }: Pick<UserRecord, 'id'>): Promise<UserTokenRecord | undefined> {
   return (await ctx.store.userTokens.listOpen(id, 'ACTIVATION', ctx.now())).at(-1)
 }
 
-/** What else an activation does, for every kind of verification. Runs before its links are revoked, inside the same transaction. */
+/**
+ * Returns the further changes of an activation, for every kind of verification. Call it inside the transaction, before the links are
+ * revoked.
+ */
 export async function activating(ctx: AuthContext, user: UserRecord, clearing: Clearing): Promise<ProofOptions> {
   const now = ctx.now()
   const [signup, hasRivals] = [await signupOf(ctx, user), await isContested(ctx, user)]
@@ -41,7 +44,7 @@ export async function activating(ctx: AuthContext, user: UserRecord, clearing: C
   return { signup, clearing: hasRivals ? clearing : 'nothing', changes: { isActive: true, activatedAt: now } }
 }
 
-/** The signup that the account's living activation link belongs to: the browser that made it is the owner's. */
+/** Returns the id of the sign-up that the newest activation link belongs to. The browser of that sign-up counts as the owner's. */
 export async function signupOf(ctx: AuthContext, { id, isActive }: UserRecord): Promise<string | null> {
   const newest = isActive ? undefined : await newestLink(ctx, { id })
   return newest ? (signupMarkOf(newest)?.id ?? null) : null

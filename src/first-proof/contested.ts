@@ -5,16 +5,15 @@ import type { UserRecord } from '../store/auth-store'
 const centuryMs = 36_525 * 86_400_000
 
 /**
- * Notes that more than one signup was made for the address of a pending account: from here on its activation link alone does not say
- * whose password it is. The row never expires, so that no purge forgets it; the activation spends it. Inside a transaction that holds
- * the user's row.
+ * Records that a pending account got more than one sign-up, so its activation link alone does not tell whose password it has. The row never
+ * expires, so that no purge deletes it; the activation uses it. Call it inside a transaction that has locked the user's row.
  */
 export async function markContested(ctx: AuthContext, user: Pick<UserRecord, 'id'>): Promise<void> {
   if (await isContested(ctx, user)) return
   const now = ctx.now()
   await ctx.store.userTokens.insert({
     userId: user.id,
-    tokenHash: hashOpaqueToken(newOpaqueToken()), // opens nothing: nobody has the token
+    tokenHash: hashOpaqueToken(newOpaqueToken()), // a placeholder: nobody has this token
     purpose: 'CONTESTED',
     payload: null,
     expiresAt: new Date(now.getTime() + centuryMs),

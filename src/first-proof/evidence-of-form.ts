@@ -9,17 +9,17 @@ interface OldPassword {
   forgot?: string
 }
 
-/** The fields of a page that asks for the account's password: `forgot` drops the password that the account has. */
+/** Fields of a page that asks for the account's password. With `forgot`, the person says that they do not know it, and it is removed. */
 export const oldPassword = Joi.object<OldPassword>({
   password: passwordText().allow('').optional(),
   forgot: Joi.string().valid('1').optional(),
 })
 
 /**
- * The evidence of a page's form. Where the page asks for the password, the person types it or says that they do not know it: a click
- * alone must not remove it.
- * @param isAsked whether the page asks, given what else the request shows
- * @throws PasswordAskedError, a ValidationError with a sentence for the person
+ * Returns the evidence of a page's form. If the page asks for the password, the person enters it or sets `forgot`, because one click must
+ * not remove a password.
+ * @param isAsked tells whether the page asks, given the other evidence of the request
+ * @throws PasswordAskedError if the page asks and the form has neither; a ValidationError with a message for the person
  */
 export async function evidenceOfForm(
   ctx: AuthContext,

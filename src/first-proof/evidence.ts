@@ -18,21 +18,23 @@ import type { SessionRecord, UserRecord } from '../store/auth-store'
 import { localized } from '../texts/localized'
 import { readSignupBinding } from './signup-binding'
 
-/** What a request shows that may tell that the owner of the address is already in. Nothing of it is believed yet. */
+/** What a request shows that may identify the account's owner. It is not verified yet. */
 export interface Evidence {
-  /** Sessions that the request names, by access token, session cookie or refresh token. */
+  /** Ids of the sessions that the request names, by access token, session cookie or refresh token. */
   readonly sessionIds?: readonly string[] | undefined
-  /** Where the store keeps no sessions: the access token that the request shows. */
+  /** The access token of the request, if the store keeps no sessions. */
   readonly token?: ShownToken | null | undefined
-  /** The signups of this browser or client. */
+  /** Ids of the sign-ups of this browser or client. */
   readonly bindings?: readonly string[] | undefined
-  /** The account's password. */
   readonly password?: string | undefined
-  /** True: where nothing tells that the owner is in, and somebody knows a password, the page asks for it before anything is taken over. */
+  /**
+   * True if the page can ask for the password. It asks before a take-over, if nothing else identifies the owner and the account has a
+   * password.
+   */
   readonly asksPassword?: boolean | undefined
 }
 
-/** A page has to ask for the account's password: a click, or a code, alone must not remove it. */
+/** Thrown if a page must ask for the account's password first: a click or a code alone must not remove the password. */
 export class PasswordAskedError extends ValidationError {
   constructor() {
     super({ details: { errors: [{ path: 'password', rule: 'any.required' }] }, explains: localized('error.password_missing') })
@@ -41,44 +43,44 @@ export class PasswordAskedError extends ValidationError {
 
 const asking = Symbol('the page can ask for the password')
 
-/** Says of a page's request that its form can ask for the password. No client can say so. */
+/** Marks the request of a page whose form can ask for the password. A client cannot set this mark. */
 export function canAskForPassword(req: Request): void {
   Object.defineProperty(req, asking, { value: true })
 }
 
 interface ShownToken {
   readonly claims: AccessTokenClaims
-  /** False where it came by cookie, and this browser has no device cookie of the account. */
+  /** False if the token is from a cookie, and this browser has no device cookie of the account. */
   readonly isProven: (user: UserRecord) => boolean
 }
 
-/** Optional fields of the bodies of the routes that prove an address. */
+/** Optional body fields of the routes that verify an address. */
 export interface EvidenceBody {
   readonly password?: string | undefined
   readonly signup_token?: string | undefined
   readonly refresh_token?: string | undefined
 }
 
-/** The field of a body that takes the account's password as evidence; none where passwords are off. */
+/** Returns the body field that takes the account's password as evidence, or no field if passwords are off. */
 export function passwordField({ settings }: Pick<AuthContext, 'settings'>): Joi.SchemaMap {
   return hasPasswords(settings) ? { password: passwordText().allow('').optional() } : {}
 }
 
-/** What a route with that field refuses besides. */
+/** Returns the further errors of a route with that field. */
 export function passwordRefusals({ settings }: Pick<AuthContext, 'settings'>): (typeof InvalidCredentialsError)[] {
   return hasPasswords(settings) ? [InvalidCredentialsError] : []
 }
 
 /** Evidence about one account, after its password was verified and before its row is locked. */
 export interface WeighedEvidence extends Pick<Evidence, 'sessionIds' | 'token' | 'bindings'> {
-  /** The hash that the password of the request was verified against. */
+  /** The hash that matched the request's password; null if no password was verified. */
   readonly verifiedHash: string | null
 }
 
 /**
- * Reads the evidence of a request. An access token in the header that has expired, of a session that is alive, is refused, because the
- * client can refresh it; going on without it would take the account over from the person who holds it. Cookies that another site's form
- * brought along are no evidence.
+ * Reads the evidence of a request. Rejects an expired access token in the header if its session is still valid, because the client can
+ * refresh it. Without that error, the account would be taken over from the person who holds the token. Cookies in a form post of another
+ * site do not count.
  * @throws TokenExpiredError
  */
 export async function evidenceOf(ctx: AuthContext, req: Request, body: EvidenceBody = {}): Promise<Evidence> {
@@ -89,8 +91,9 @@ export async function evidenceOf(ctx: AuthContext, req: Request, body: EvidenceB
 }
 
 /**
- * Another subdomain can put the cookies of an attacker's session into the owner's browser, but no `__Host-` cookie. So a session that a
- * cookie names counts only where this browser also has the device cookie of its login. Clients show a header or a body of their own accord.
+ * Returns the ids of the sessions that count as evidence. A session from a cookie counts only with the device cookie of its login. Another
+ * subdomain can plant an attacker's session cookie, but no `__Host-` cookie. Headers and bodies count, because the client itself sends
+ * them.
  */
 async function provenSessions(ctx: AuthContext, req: Request, body: EvidenceBody): Promise<string[]> {
   const named = await sessionOfRequest(ctx, req, body)
@@ -99,7 +102,9 @@ async function provenSessions(ctx: AuthContext, req: Request, body: EvidenceBody
   return [...(isProven ? [named.id] : []), ...(shown ? [shown.id] : [])]
 }
 
-/** What is signed in without a row: nobody can end it, but a change of what lets people in makes it older than that. */
+/**
+ * Returns the access token if the store keeps no sessions. It cannot be revoked, but it is too old after a change of the ways to log in.
+ */
 function shownToken(ctx: AuthContext, req: Request): ShownToken | null {
   if (ctx.store.sessions || !isOwn(ctx, req)) return null
   const credential = readQuietly(() => readCredential(ctx, req))
@@ -114,24 +119,33 @@ async function sessionOfBody(ctx: AuthContext, { refresh_token: token }: Evidenc
   return found && isAlive(found.session, ctx.now()) ? found.session : null
 }
 
-/** An Authorization header of another scheme, such as Basic, names no session: then the cookies do. */
+/**
+ * True if a valid access token is in the Authorization header. A header of another scheme, such as Basic, names no session: then the
+ * cookies do.
+ */
 function isByHeader(ctx: AuthContext, req: Request): boolean {
   const credential = readQuietly(() => readCredential(ctx, req))
   return credential?.from === 'header' && readQuietly(() => verifyAccessToken(ctx, credential.token)) !== null
 }
 
-/** Returns the live session of a request, of any account. Null: there is none. @throws TokenExpiredError */
+/**
+ * Returns the live session of a request, for any account, or null if there is none.
+ * @throws TokenExpiredError
+ */
 export async function sessionOfRequest(ctx: AuthContext, req: Request, body: EvidenceBody = {}): Promise<SessionRecord | null> {
   await refuseExpiredToken(ctx, req)
   return isOwn(ctx, req) ? findRequestSession(ctx, req, body) : null
 }
 
-/** No other site can send a token of ours in a header. Any other header leaves it to the cookies to say who is in. */
+/** True if no other site can have sent the request with our cookies. Another site cannot send our token in a header. */
 function isOwn(ctx: AuthContext, req: Request): boolean {
   return req.method === 'GET' || isByHeader(ctx, req) || comesFromHere(ctx, req)
 }
 
-/** An expired access cookie is none: the browser cannot tell, and its refresh cookie names the session. */
+/**
+ * Throws if the header has an expired access token of a valid session. An expired access cookie is ignored, because the refresh cookie
+ * names the session.
+ */
 async function refuseExpiredToken(ctx: AuthContext, req: Request): Promise<void> {
   const credential = readQuietly(() => readCredential(ctx, req))
   const read = (now: Date) => credential && readQuietly(() => verifyAccessToken({ ...ctx, now: () => now }, credential.token))
@@ -160,9 +174,9 @@ function comesFromHere(ctx: AuthContext, req: Request): boolean {
 }
 
 /**
- * Verifies the password of the request, unless something else in it is evidence already. Call it before the transaction.
- * @param signup the signup that a mailed link belongs to
- * @throws InvalidCredentialsError for a wrong password, TooManyRequestsError, PasswordAskedError where a page has to ask for it
+ * Verifies the password of the request, unless other evidence is enough. Call it before the transaction.
+ * @param signup the sign-up that a mailed link belongs to
+ * @throws InvalidCredentialsError for a wrong password, TooManyRequestsError, PasswordAskedError if a page must ask for the password
  */
 export async function weighEvidence(
   ctx: AuthContext,
@@ -178,8 +192,8 @@ export async function weighEvidence(
 }
 
 /**
- * Whether it is evidence for this account. Inside the transaction that has locked the user's row.
- * @throws InvalidCredentialsError where the password was right and has changed since
+ * True if the evidence identifies the owner of this account. Call it inside the transaction that has locked the user's row.
+ * @throws InvalidCredentialsError if the password was right and has changed meanwhile
  */
 export async function isEvidence(ctx: AuthContext, user: UserRecord, evidence: WeighedEvidence, signup?: string | null): Promise<boolean> {
   if (belongsTo(evidence, signup) || (await holdsSession(ctx, user, evidence))) return true
@@ -188,18 +202,18 @@ export async function isEvidence(ctx: AuthContext, user: UserRecord, evidence: W
   return true
 }
 
-/** Whether a page asks for the password: nothing else tells that the owner is in, somebody knows one, and passwords are on. */
+/** True if a page asks for the password: nothing else identifies the owner, the account has a password, and passwords are on. */
 export async function wantsPassword(ctx: AuthContext, user: UserRecord, evidence: Evidence, signup?: string | null): Promise<boolean> {
   if (!hasPasswords(ctx.settings)) return false
   return hasPassword(user) && !belongsTo(evidence, signup) && !(await namesSession(ctx, user, evidence))
 }
 
-/** Whether the browser or client is the one of that signup. */
+/** True if this browser or client made that sign-up. */
 export function belongsTo({ bindings = [] }: Pick<Evidence, 'bindings'>, signup?: string | null): boolean {
   return typeof signup === 'string' && bindings.includes(signup)
 }
 
-/** Whether a living session of this account is among those of the request. */
+/** True if the request names a live session of this account. */
 export async function namesSession(
   ctx: AuthContext,
   user: UserRecord,
@@ -213,7 +227,7 @@ export async function namesSession(
   return false
 }
 
-/** The same, and nobody ends the session before this transaction does. */
+/** Like `namesSession`, but locks the session, so that it cannot end before this transaction does. */
 async function holdsSession(
   ctx: AuthContext,
   user: UserRecord,

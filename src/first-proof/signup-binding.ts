@@ -8,14 +8,14 @@ import type { UserTokenRecord } from '../store/auth-store'
 
 const cookieName = 'signup_binding'
 
-/** One signup of an account that waits for its activation. Its links carry it, and the browser that signed up has its id. */
+/** One sign-up of a pending account. Its links contain the mark, and the browser that signed up keeps the id. */
 export interface SignupMark {
-  /** Random; the first to bring it back with the link is the one who signed up. */
+  /** Random. A client that sends this id together with the link counts as the person who signed up. */
   readonly id: string
   readonly at: Date
-  /** Such as `Firefox, Windows`; null: not known. */
+  /** For example `Firefox, Windows`; null if unknown. */
   readonly browser: string | null
-  /** False: asked for by "I forgot my password", so the link alone never stands for the person who signed up. */
+  /** False if "I forgot my password" made the link: then the link alone never identifies the person who signed up. */
   readonly isLenient: boolean
 }
 
@@ -23,20 +23,20 @@ export function newSignupMark(ctx: Pick<AuthContext, 'now'>, userAgent?: string 
   return { id: newSignupId(), at: ctx.now(), browser: browserName(userAgent ?? ''), isLenient: true }
 }
 
-/** Also the made-up one of a signup that made no account: both look the same. */
+/** Returns a random id. A sign-up that makes no account gets one too, so that both look the same. */
 export function newSignupId(): string {
   return randomBytes(32).toString('base64url')
 }
 
-/** For the payload of an activation link. */
+/** Writes the mark as the payload of an activation link. */
 export function signupMarkToText({ id, at, browser, isLenient }: SignupMark): string {
   return JSON.stringify({ id, at: at.toISOString(), browser, isLenient })
 }
 
-/** Null: a link of release 0.1.0, or none that we wrote. */
+/** Reads the mark of an activation link. Returns null for a link of release 0.1.0, and for an unknown payload. */
 export function signupMarkOf({ payload }: Pick<UserTokenRecord, 'payload'>): SignupMark | null {
   try {
-    const { id, at, browser, isLenient } = JSON.parse(payload ?? 'null') as Record<string, unknown> // null has no such members, and throws
+    const { id, at, browser, isLenient } = JSON.parse(payload ?? 'null') as Record<string, unknown> // null has no members, and throws
     if (typeof id !== 'string' || typeof at !== 'string' || typeof isLenient !== 'boolean') return null
     return { id, at: new Date(at), browser: typeof browser === 'string' ? browser : null, isLenient }
   } catch {
@@ -44,12 +44,12 @@ export function signupMarkOf({ payload }: Pick<UserTokenRecord, 'payload'>): Sig
   }
 }
 
-/** Lets this browser be known again as the one that signed up, as long as the activation link is good. */
+/** Sets the cookie that identifies this browser as the one that signed up, for as long as the activation link works. */
 export function setSignupBinding(ctx: AuthContext, res: Response, signupId: string): void {
   setBinding(ctx, res, { signupId, returnTo: null })
 }
 
-/** The same browser also knows where the person wanted to go: for the answer that has set the binding. */
+/** Adds the page that the person wanted to the sign-up cookie. Call it after `setSignupBinding`, for the same response. */
 export function setSignupReturn(ctx: AuthContext, req: Request, res: Response, returnTo: string): void {
   const next = Object.defineProperty(Object.create(req) as Request, 'headers', {
     value: { ...req.headers, cookie: cookiesAfter(req, res) },
@@ -62,7 +62,7 @@ export function readSignupBinding(ctx: AuthContext, req: Request): string | null
   return readBinding(ctx, req)?.signupId ?? null
 }
 
-/** Where the person who signed up in this browser wanted to go; checked then. */
+/** Returns the page that the person wanted when they signed up in this browser. It was checked then. */
 export function readSignupReturn(ctx: AuthContext, req: Request): string | null {
   return readBinding(ctx, req)?.returnTo ?? null
 }
@@ -72,7 +72,7 @@ interface Binding {
   readonly returnTo: string | null
 }
 
-/** Neither of the two has a blank in it. */
+/** Writes both values into one cookie, with a space between them, because neither contains one. */
 function setBinding(ctx: AuthContext, res: Response, { signupId, returnTo }: Binding): void {
   const value = returnTo === null ? signupId : `${signupId} ${returnTo}`
   setProofCookie(ctx, res, cookieName, value, ctx.settings.activationTtlSeconds)

@@ -10,23 +10,24 @@ import type { IdentityRecord, UserChanges, UserRecord } from '../store/auth-stor
 import { transactionOf } from '../store/knex/knex-store'
 import { nameOfThing, type RemovedThing } from './removed-thing'
 
-/** What a take-over removed. */
+/** The result of a take-over. */
 export interface TakenOver {
   readonly removed: readonly RemovedThing[]
-  /** For the user's row; the caller writes them. */
+  /** Changes of the user's row; the caller writes them. */
   readonly changes: UserChanges
 }
 
-/** How long the person may take to choose a password after a proof that removed it. */
+/** How long the person may take to choose a new password after a take-over removed the old one. */
 export const newPasswordSeconds = 900
 
-/** Which words of an earlier signup are cleared. `name`: by a placeholder, where the columns take no null. */
+/** Which texts of an earlier sign-up are cleared. `name` writes a placeholder, for columns that are not nullable. */
 export type Clearing = 'nothing' | 'name' | 'name and fields'
 
 /**
- * Removes every way to log in to an account whose address was never verified, because an attacker may have registered it: the
- * sessions, the single-use values except UNDO, the second factor, the recovery codes, the passkeys, and the identities but those whose provider verified this
- * very address. The password becomes an unusable marker. Inside the caller's transaction, which has locked the user's row.
+ * Removes every way to log in to an account whose address was never verified, because an attacker may have registered it. Deletes the
+ * sessions, the mailed links and codes (not UNDO), the second factor, the recovery codes and the passkeys. Keeps only identities whose
+ * provider verified this address. The password becomes an unusable marker. Runs inside the caller's transaction, which has locked the
+ * user's row.
  */
 export async function takeOver(ctx: AuthContext, user: UserRecord, clearing: Clearing): Promise<TakenOver> {
   const { sessions, recoveryCodes } = ctx.store
@@ -56,14 +57,14 @@ export async function takeOver(ctx: AuthContext, user: UserRecord, clearing: Cle
   }
 }
 
-/** What the host granted ends in the same transaction. */
+/** Calls the host's `onTakeOver` inside the same transaction, so that the host can revoke what it granted. */
 export async function tellHostOfTakeOver(ctx: AuthContext, user: UserRecord): Promise<void> {
   await ctx.onTakeOver?.(user, ctx.store, { trx: transactionOf(ctx.store) })
 }
 
 /**
- * Tells observers and the owner, once it is committed. The host's own events of what was removed come along.
- * @param about `provider`: the registration key of the identity that was linked by the same proof
+ * Emits the events of a take-over and sends a mail to the owner. Call it after the commit.
+ * @param about `provider`: the registration key of the identity that the same request linked
  */
 export function announceTakeOver(
   ctx: AuthContext,
@@ -82,7 +83,10 @@ export function announceTakeOver(
   mailOwner(ctx, user, removed, about)
 }
 
-/** Outside the rate limits of mail: each of them needs a link or a sign-in of the owner's. An attacker may have chosen the name. */
+/**
+ * Sends the mail outside the rate limits, because each take-over needs a link or a login of the owner's. Leaves out the name, because an
+ * attacker may have chosen it.
+ */
 function mailOwner(
   ctx: AuthContext,
   { id, email }: UserRecord,
@@ -105,7 +109,7 @@ function mailOwner(
 async function removeIdentities(ctx: AuthContext, user: UserRecord): Promise<string[]> {
   const linked = (await ctx.store.identities?.listForUser(user.id)) ?? []
   const providers = linked.filter((identity) => !standsFor(identity, user.email)).map(({ provider }) => provider)
-  // One identity per provider and user: the provider names it.
+  // A user has at most one identity of each provider.
   for (const provider of providers) await ctx.store.identities?.deleteForUser(user.id, provider)
   return providers
 }
@@ -116,7 +120,7 @@ async function removePasskeys(ctx: AuthContext, userId: string): Promise<string[
   return ids
 }
 
-/** Silence of the provider (null) is not its word. */
+/** True if the provider verified this address. Null means that the provider did not say so. */
 function standsFor({ email, emailVerified }: IdentityRecord, address: string): boolean {
   return email === address && emailVerified === true
 }
@@ -128,7 +132,7 @@ function clearedProfile(ctx: AuthContext, clearing: Clearing): UserChanges {
     : { name: null, ...emptyFields(ctx) }
 }
 
-/** The fields that a person may write, emptied. */
+/** Returns the fields that a person may write, each set to null. */
 export function emptyFields(ctx: AuthContext): Pick<UserChanges, 'fields'> {
   const names = writableFields(ctx)
   return names.length > 0 ? { fields: Object.fromEntries(names.map((name) => [name, null])) } : {}

@@ -1,14 +1,14 @@
 import { ServiceUnavailableError } from '../errors'
 import type { CounterStore } from '../throttle/counter-store'
 
-/** The attempts of one key that this process is working on, and the requests that wait for them. */
+/** The attempts of one key that this process works on, and the requests that wait for them. */
 interface Key {
-  /** Asking the counters at this moment. */
+  /** Attempts that are reading the counters now. */
   asking: number
-  /** Counted, and their end is not known yet. */
+  /** Attempts that were counted and are not finished. */
   granted: number
   readonly waiting: (() => void)[]
-  /** The end of one attempt is written after the end of another. */
+  /** Resolves when the results so far are written, because they are written one after another. */
   ends: Promise<unknown>
 }
 
@@ -19,22 +19,28 @@ const mostWaitMs = 2_000
 const keysOf = new WeakMap<CounterStore, Map<string, Key>>()
 let waitingInAll = 0
 
-/** How long one request has waited, over all keys. */
+/** Until when one request may wait, over all keys; null before its first wait. */
 export interface Patience {
   endsAt: number | null
 }
 
-/** Attempts in flight of one key. A key is held in memory while an attempt of it runs or waits. */
+/** The attempts in progress for one key. The key is in memory only while an attempt runs or waits. */
 export interface InFlight {
-  /** Call it before the counters are asked; then one of the next two. */
+  /** Call it before the counters are read; then call `grant` or `refuse`. */
   ask(): void
-  /** The attempt is counted. `hasWaited`: there may be room for the next one that waits, too. */
+  /** The attempt was counted. `hasWaited`: the limit may allow the next waiting attempt, too. */
   grant(hasWaited: boolean): void
-  /** The attempt is refused. @returns whether others of this process are in flight, whose end may make room */
+  /**
+   * The attempt was refused.
+   * @returns true if other attempts of this process are in progress: when they end, the limit may allow this one
+   */
   refuse(): boolean
-  /** Resolves when an attempt of the key ended. @throws ServiceUnavailableError after two seconds, or when too many wait */
+  /**
+   * Resolves when an attempt of the key ended.
+   * @throws ServiceUnavailableError after two seconds, or if too many wait
+   */
   wait(patience: Patience): Promise<void>
-  /** Writes how a granted attempt ended. `write` gets the number of other granted ones. */
+  /** Writes the result of a granted attempt. `write` gets the number of other granted ones. */
   end(write: (others: number) => Promise<void>): Promise<void>
 }
 
@@ -66,7 +72,7 @@ export function inFlight(counters: CounterStore, name: string): InFlight {
       const { granted, asking } = key()
       key().asking--
       const hasOthers = granted + asking > 1
-      if (!hasOthers) wakeNext() // nobody else would
+      if (!hasOthers) wakeNext() // no other attempt would wake it
       forgetIdle()
       return hasOthers
     },
@@ -113,7 +119,7 @@ function busy(): ServiceUnavailableError {
   return new ServiceUnavailableError({ details: { retry_after_seconds: 1 } })
 }
 
-/** For tests: how many keys of these counters are held. */
+/** Returns how many keys of these counters are in memory, for tests. */
 export function keysInFlight(counters: CounterStore): number {
   return keysOf.get(counters)?.size ?? 0
 }

@@ -4,13 +4,13 @@ import { attempt, clear, counterKey, giveBack } from '../throttle/throttle'
 import { inFlight, type Patience } from './in-flight'
 import type { Exhausted, LimitContext } from './take-unit'
 
-/** A unit that was taken before what it pays for, and counts as in flight until one of these is called. */
+/** An attempt that was counted before its check. It is in progress until one of these methods is called. */
 export interface Attempt {
-  /** The attempt failed: the unit stays. */
+  /** The attempt failed: it stays counted. */
   keep(): Promise<void>
-  /** It did not fail: this unit back, no more. */
+  /** The attempt did not fail: only this attempt is given back. */
   giveBack(): Promise<void>
-  /** It succeeded: the failures counted under the key are forgotten. */
+  /** The attempt succeeded: the count of the key is reset. */
   clear(): Promise<void>
 }
 
@@ -24,9 +24,9 @@ const nothing = async () => undefined
 export const unlimited: Attempt = { keep: nothing, giveBack: nothing, clear: nothing }
 
 /**
- * Takes one unit of a budget before the check it pays for, so that no burst overshoots. A request that only attempts in flight keep out
- * waits for them: what has not failed is no failure. Attempts in flight in another process count until they end.
- * @throws what `Exhausted` makes, with details.retry_after_seconds; ServiceUnavailableError after two seconds, or when too many wait
+ * Counts one attempt against a rate limit before its check, so that a burst cannot exceed the limit. If only attempts in progress fill the
+ * limit, the request waits for them, because they may succeed. Attempts in progress in another process count until they end.
+ * @throws what `Exhausted` makes, with details.retry_after_seconds; ServiceUnavailableError after two seconds, or if too many wait
  */
 export async function takeAttempt(
   ctx: LimitContext,
@@ -56,7 +56,7 @@ export async function takeAttempt(
   }
 }
 
-/** Longer than a request may take. What hangs longer, in a hasher of the host's say, counts as failed and is held no more. */
+/** Longer than a request may take. An attempt that hangs longer, for example in a hasher of the host's, counts as failed. */
 const longestMs = 60_000
 
 function endingOnce({ keep, giveBack, clear }: Attempt): Attempt {

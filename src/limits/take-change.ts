@@ -2,9 +2,9 @@ import type { AuthContext } from '../context'
 import { type TakenUnit, takeUnit } from './take-unit'
 
 /**
- * Takes one of the ten changes a day that an account may make to what lets its person in. The notices of these changes are outside
- * the limits of mail, so that no flood of other mails hides one; their number is bounded here instead. Call it before the change,
- * and `giveBack()` when the change was refused. Without a mailer nothing is counted, because nobody is told.
+ * Counts one change of the ways to log in; an account may make ten a day. The notices of these changes are outside the rate limits of mail,
+ * so that many other mails cannot hide one. This limit bounds their number instead. Call it before the change, and `giveBack()` if the
+ * change was refused. Without a mailer nothing is counted, because no notice is sent.
  * @throws TooManyRequestsError with details.retry_after_seconds
  */
 export function takeChange(ctx: AuthContext, { id }: { id: string }): Promise<TakenUnit> {

@@ -3,10 +3,10 @@ import type { Budget } from '../throttle/counter-store'
 import { type Exhausted, type LimitContext, type TakenUnit, takeUnit } from './take-unit'
 
 /**
- * Takes one unit of a client's budget before what it pays for. An IPv6 client is its /64, and a unit of its /48 is taken too, of a budget
- * ten times as large: one customer can get a whole /48 and count as 65,536 clients otherwise.
+ * Counts one attempt against a client's rate limit, before the check. An IPv6 client is its /64, and its /48 counts too, with a limit ten
+ * times as high. Otherwise one customer with a whole /48 would count as 65,536 clients.
  * @param client `clientKey(req.ip)`
- * @throws what `Exhausted` makes, with details.retry_after_seconds; then nothing is taken
+ * @throws what `Exhausted` makes, with details.retry_after_seconds; then nothing is counted
  */
 export async function takeClientUnit(
   ctx: LimitContext,
@@ -18,7 +18,7 @@ export async function takeClientUnit(
   const network = networkOf(client)
   if (network === null || budget === false) return own
   try {
-    // After the client's own: what is refused there takes nothing from its neighbours.
+    // After the client's own limit, so that a refused client does not use up the limit of its network.
     const shared = await takeUnit(ctx, { ...budget, attempts: budget.attempts * networkTimes }, [name, network], Exhausted)
     return both(own, shared)
   } catch (error) {
@@ -30,7 +30,7 @@ export async function takeClientUnit(
 function both(one: TakenUnit, other: TakenUnit): TakenUnit {
   return {
     giveBack: async () => void (await Promise.all([one.giveBack(), other.giveBack()])),
-    // What others of the network used stays used.
+    // The attempts of the network's other clients stay counted.
     clear: async () => void (await Promise.all([one.clear(), other.giveBack()])),
   }
 }

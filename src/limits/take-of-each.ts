@@ -6,8 +6,8 @@ import { type Attempt, type AttemptOf, takeAttempt, unlimited } from './take-att
 import { type Exhausted, type LimitContext, type TakenUnit, takeUnit, tellRefusal } from './take-unit'
 
 /**
- * Who is counted: a known address and an unknown one alike. `client` null: called without HTTP, only the address is counted. `email` null:
- * the request names none, only the client is counted.
+ * What is counted. An address counts whether it has an account or not. `client` is null for calls without HTTP: then only the address
+ * counts. `email` is null if the request names no address: then only the client counts.
  */
 interface Subjects {
   readonly name: string
@@ -19,16 +19,19 @@ interface OfEach<Taken> {
   readonly pair: Taken
   readonly email: Taken
   readonly client: Taken
-  /** Of an IPv6 client's /48, ten times as many as of its own /64. */
+  /** The /48 of an IPv6 client, with ten times the limit of its own /64. */
   readonly network: Taken
 }
 
-/** Takes one unit of each, or none of them: of the client, of its network, of the client for this address, and of the address. */
+/**
+ * Counts one attempt against all of these rate limits, or against none: the client, its network, the client for this address, and the
+ * address.
+ */
 export async function takeUnits(ctx: LimitContext, budgets: SubjectBudgets, subjects: Subjects): Promise<void> {
   await takeOfEach<TakenUnit>(budgets, subjects, ({ name, subject, budget }) => takeUnit(ctx, budget, [name, subject]))
 }
 
-/** The same of attempts, which count as in flight until they end. */
+/** Like `takeUnits`, for attempts that are in progress until they end. */
 export function takeAttempts(
   ctx: LimitContext,
   budgets: SubjectBudgets,
@@ -55,9 +58,9 @@ async function takeOfEach<Taken extends TakenUnit>(
   try {
     return {
       client: await take('client', client),
-      // After the client's own: what is refused there takes nothing from its neighbours.
+      // After the client's own limit, so that a refused client does not use up the limit of its network.
       network: await take('client', client && networkOf(client), own && { ...own, attempts: own.attempts * networkTimes }),
-      pair: await take('pair', client && email && `${client} ${email}`), // a client's key holds no space
+      pair: await take('pair', client && email && `${client} ${email}`), // a client's key contains no space
       email: await take('email', email),
     }
   } catch (error) {

@@ -7,17 +7,17 @@ import { tellThrottled } from './tell-throttled'
 export type LimitContext = Pick<AuthContext, 'counters' | 'events' | 'keys'>
 export type Exhausted = new (options: AppErrorOptions) => TooManyRequestsError
 
-/** A unit that was taken before what it pays for. */
+/** An attempt that was counted before its check. */
 export interface TakenUnit {
-  /** What it paid for did not fail: this unit back, no more. */
+  /** The attempt did not fail: only this attempt is given back. */
   giveBack(): Promise<void>
-  /** It succeeded: everything counted under the key is forgotten. */
+  /** The attempt succeeded: the count of the key is reset. */
   clear(): Promise<void>
 }
 
 /**
- * Takes one unit of a budget before the check it pays for, so that no burst overshoots. `subject` is
- * hashed. Observers hear of a refusal.
+ * Counts one attempt against a rate limit before its check, so that a burst cannot exceed the limit. `subject` is hashed. A refusal emits
+ * an event.
  * @throws what `Exhausted` makes, with details.retry_after_seconds
  */
 export async function takeUnit(
@@ -31,7 +31,7 @@ export async function takeUnit(
   return { giveBack: () => giveBack(ctx.counters, budget, key), clear: () => clear(ctx.counters, budget, key) }
 }
 
-/** Tells observers where `take` is refused for too many requests. */
+/** Emits `throttled` if `take` is refused for too many requests. */
 export async function tellRefusal<T>(
   ctx: LimitContext,
   { name, subject }: { name: string; subject: string },
@@ -48,7 +48,7 @@ export async function tellRefusal<T>(
   }
 }
 
-/** `route:oauth_callback` and `login:client` are about `oauth_callback` and `login`. */
+/** Returns the route of a limit's name: `oauth_callback` for `route:oauth_callback`, and `login` for `login:client`. */
 function routeOf(name: string): string {
   const [first = '', second = ''] = name.split(':')
   return first === 'route' ? second : first

@@ -16,7 +16,7 @@ import { finishOrPostpone, openPostponed } from '../session/claims-of-login'
 import type { LoginChallenge, OpenedSession, OpenSession } from '../session/finish-login'
 import type { UserRecord, UserTokenRecord } from '../store/auth-store'
 
-/** What tells that the person who clicks is the one who signed up, and the language of a mail. */
+/** The evidence of the person who clicks, and the language of a mail. */
 export interface ActivationOptions {
   evidence?: Evidence | undefined
   /** Default: `defaultLocale`. */
@@ -25,7 +25,7 @@ export interface ActivationOptions {
 
 /**
  * Uses an activation link: the account becomes active, and its address verified. A deactivated account stays deactivated.
- * @throws InvalidTokenError; InvalidCredentialsError for a wrong password; EmailLinkForbiddenError with the link spent
+ * @throws InvalidTokenError; InvalidCredentialsError for a wrong password; EmailLinkForbiddenError, with the link used
  */
 export async function activate<Session extends OpenedSession>(
   ctx: AuthContext,
@@ -42,8 +42,8 @@ export async function activate<Session extends OpenedSession>(
 }
 
 /**
- * The same for a page, which can hand a session to nobody: none is made. Returns the link to choose a password where the
- * proof removed the one that the account had.
+ * Activates without a session, for a page that sets no session cookies. Returns a link to choose a password if the account was taken over
+ * and passwords are on.
  */
 export async function activateOnly(ctx: AuthContext, token: string, options: ActivationOptions = {}): Promise<LinkToken | null> {
   const { ended } = await activateAnd(ctx, token, options, async (ctx, user, takenOver) =>
@@ -53,7 +53,7 @@ export async function activateOnly(ctx: AuthContext, token: string, options: Act
 }
 
 /**
- * What a link is good for, as a page shows it before anything is decided; spends nothing. True: the page asks for the password.
+ * Returns true if the page of a link must ask for the password. Does not use the link.
  * @throws as `activate` does
  */
 export async function lookAtActivation(ctx: AuthContext, token: string, evidence: Evidence = {}): Promise<boolean> {
@@ -65,13 +65,16 @@ export async function lookAtActivation(ctx: AuthContext, token: string, evidence
   return wantsPassword(ctx, user, evidence, mark?.id)
 }
 
-/** Whether the form of a link may sign in: the browser that signed up sends it, or it has the password. */
+/** True if the form of a link may log in: the browser that signed up sends it, or it has the password. */
 export async function isOfOwner(ctx: AuthContext, token: string, evidence: Evidence): Promise<boolean> {
   const { link } = await findLinkAndUser(ctx, token)
   return Boolean(evidence.password) || belongsTo(evidence, signupMarkOf(link)?.id)
 }
 
-/** The address of the account behind a link. @throws InvalidTokenError */
+/**
+ * Returns the address of the account behind a link.
+ * @throws InvalidTokenError
+ */
 export async function addressOfActivation(ctx: AuthContext, token: string): Promise<string> {
   return (await findLinkAndUser(ctx, token)).user.email
 }
@@ -133,7 +136,10 @@ function redeem<T>(
   })
 }
 
-/** The specification's flow: the person who clicks counts as the one who signed up, if there was only one sign-up. */
+/**
+ * True if the link alone identifies the person who signed up, as the specification says. That needs `lenient`, only one sign-up, and a link
+ * that "I forgot my password" did not make.
+ */
 function trustsLink({ settings }: AuthContext, mark: SignupMark | null, hasRivals: boolean): boolean {
   return settings.activationBinding === 'lenient' && !hasRivals && mark?.isLenient !== false
 }

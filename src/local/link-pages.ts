@@ -33,8 +33,8 @@ const passwords = Joi.object<{ new_password: string; confirm_password: string }>
 const signsIn = 'Signed in by cookies, with `pagesEnabled`: to the account.'
 
 /**
- * The page behind an activation link. With the pages of the account area it signs in who signed up: by the browser of the signup, or with the
- * password. Everybody else signs in afterwards.
+ * Returns the page of an activation link. With `pagesEnabled` it logs in the person who signed up, in the same browser or with the
+ * password. Other people log in afterwards.
  */
 export function activationPage(ctx: AuthContext): Route[] {
   const { pagesEnabled } = ctx.settings
@@ -73,7 +73,7 @@ async function activateAndEnter(ctx: AuthContext, { token, locale, req, res }: L
   return entering(ctx, req, res, result, returnTo !== null && isReturnTo(ctx.settings, returnTo) ? returnTo : null)
 }
 
-/** The page behind a reset link. With the pages of the account area it signs in as the route does. */
+/** Returns the page of a reset link. With `pagesEnabled` it logs in as the route does. */
 export function resetPage(ctx: AuthContext): Route[] {
   const { pagesEnabled } = ctx.settings
   return linkPage(ctx, {
@@ -104,7 +104,7 @@ export function resetPage(ctx: AuthContext): Route[] {
   })
 }
 
-/** In by cookies, and on; first to the page of the second factor, where there is one. */
+/** Sets the login cookies and redirects; first to the second-factor page, if the account has a factor. */
 function entering(ctx: AuthContext, req: Request, res: Response, result: AnySession | LoginChallenge, returnTo: string | null): PageAfter {
   const reader = readerOf(ctx, req)
   return {

@@ -18,7 +18,7 @@ import { clientKey } from '../throttle/client-key'
 import { sendActivation } from './request-activation'
 import { sendPasswordReset } from './request-password-reset'
 
-/** What makes and mails the link; null: there is none to make. */
+/** Makes and mails the link; returns null if none was made. */
 type SendLink = (
   ctx: AuthContext,
   user: UserRecord | null,
@@ -32,11 +32,11 @@ interface LinkRequestBody {
 }
 
 interface LinkRequest {
-  /** Of the budget. */
+  /** Name of the rate limit. */
   name: string
   path: string
   summary: string
-  /** The field that holds the link where links are shown. */
+  /** The body field with the link, if responses contain links. */
   field: 'activation_url' | 'reset_url'
   send: SendLink
 }
@@ -72,8 +72,8 @@ export function linkRequestRoutes(ctx: AuthContext): Route[] {
 }
 
 /**
- * Before the answer everybody pays for the same look at an address that nobody has: a database that is away is 503, and the answer's time
- * depends on no row. The look at the address that was asked about goes on after the answer.
+ * Looks up an address that no account has before the response. So a database that is down gives 503, and the response time does not depend
+ * on whether a row exists. The requested address is looked up after the response.
  */
 async function answer(
   ctx: AuthContext,

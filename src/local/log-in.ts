@@ -16,20 +16,25 @@ import { seeTroubleshooting } from '../troubleshooting'
 export interface LoginInput {
   email: string
   password: string
-  /** Who asks, for the rate limit of one client: the IP address, an IPv6 one by its first 64 bits. Left out: only attempts on the address are counted. */
+  /**
+   * The client, for its rate limit: the IP address, an IPv6 address by its first 64 bits. Left out: only the rate limit of the address
+   * counts.
+   */
   client?: string | undefined
-  /** A refresh token that the client had. Of this account and not revoked: its attempts are counted apart from everybody else's. */
+  /**
+   * A refresh token that the client had. If it belongs to this account and was not revoked, its attempts have a rate limit of their own.
+   */
   previousToken?: string | undefined
-  /** False: the cookies of the session are to end with the browser. Default true. */
+  /** False: the cookies of the session end with the browser. Default true. */
   isPersistent?: boolean | undefined
 }
 
 /**
- * Email and password into a session or a challenge. A wrong password, an unknown address and an inactive account are one
- * refusal, after the same work. The rate limits are taken before the password is looked at; they are the same whatever the
- * login opens, a token pair or a server-side session.
- * @param shown what the request shows of its device; left out: `previousToken` alone
- * @throws InvalidCredentialsError, LoginThrottledError, ServiceUnavailableError (too many passwords waiting)
+ * Logs in with email and password. Returns a session, or a challenge for the second factor. A wrong password, an unknown address and an
+ * inactive account get the same error, after the same work. The attempt counts before the password is verified, whatever kind of session
+ * the login opens.
+ * @param shown the device of the request; left out: only `previousToken` counts
+ * @throws InvalidCredentialsError, LoginThrottledError, ServiceUnavailableError (too many waiting password checks)
  */
 export async function logIn<Session extends OpenedSession>(
   ctx: AuthContext,
@@ -52,7 +57,10 @@ export async function logIn<Session extends OpenedSession>(
   }
 }
 
-/** Another login may store a better hash of the same password between our look and our write: then we look again, once. */
+/**
+ * Verifies the password and logs in. Another login may store a better hash of the same password between our read and our write; then tries
+ * once more.
+ */
 async function checkPasswordAndLogIn<Session extends OpenedSession>(
   ctx: AuthContext,
   { email, password, isPersistent = true }: LoginInput,
@@ -73,10 +81,10 @@ async function checkPasswordAndLogIn<Session extends OpenedSession>(
   throw new InvalidCredentialsError()
 }
 
-/** Ends the login of a user whose row is locked. */
+/** Finishes the login of a user whose row is locked. */
 type Finish<Session> = (ctx: AuthContext, user: UserRecord) => Promise<Session | LoginChallenge>
 
-/** Null when the account was deactivated, or has another password, since it was looked at. */
+/** Logs in. Returns null if the account was deactivated, or its password changed, since it was read. */
 function logInAsSeen<Session>(
   ctx: AuthContext,
   seen: UserRecord,
@@ -89,7 +97,7 @@ function logInAsSeen<Session>(
   })
 }
 
-/** A column may be too narrow for the new hash: then the old one stays. */
+/** Logs in and stores the new hash. If a column is too narrow for it, the old hash stays. */
 async function logInAndRehash<Session>(
   ctx: AuthContext,
   seen: UserRecord,
@@ -108,7 +116,7 @@ async function logInAndRehash<Session>(
 
 const warned = new WeakSet<Logger>()
 
-/** Once for each router: it is the same for every account. The message of the store's own error names the column. */
+/** Logs the warning once for each router, because the cause is the same for every account. The store's error message names the column. */
 function warnOfLostRehash({ logger }: AuthContext, error: unknown): void {
   if (warned.has(logger)) return
   warned.add(logger)
@@ -119,7 +127,7 @@ function warnOfLostRehash({ logger }: AuthContext, error: unknown): void {
   )
 }
 
-/** A better hash is worth having, never worth a login. */
+/** Returns a better hash, or null if hashing fails: that must not make the login fail. */
 async function rehash(ctx: AuthContext, password: string): Promise<string | null> {
   try {
     return await ctx.hasher.hash(password)

@@ -40,7 +40,7 @@ interface LoginBody {
 interface ResetBody {
   token: string
   new_password: string
-  /** The old one: tells, at the first proof of the address, that its owner is already in. */
+  /** The old password, as evidence of the owner at the first verification of the address. */
   password?: string
   refresh_token?: string
 }
@@ -49,11 +49,11 @@ const credentials = Joi.object<LoginBody>({
   email: typedAddress,
   password: passwordText(),
   ...previousToken,
-  // Cookies that end with the browser, or that stay as long as the session.
+  // Whether the cookies last as long as the session, or end with the browser.
   remember: Joi.boolean().optional().default(true),
 })
 
-/** Email and password, and the reset link that stands in for a forgotten one. */
+/** Login with email and password, and the confirmation of a password reset. */
 export function loginRoutes(ctx: AuthContext, { base, delivery, before }: DeliveryLine): Route[] {
   return [
     bodyOnGrid(ctx, {
@@ -96,7 +96,7 @@ export function loginRoutes(ctx: AuthContext, { base, delivery, before }: Delive
   ]
 }
 
-/** Email and password into a server-side session, where the store has them; the same login, and the same budgets. */
+/** Login with email and password into a server-side session, if the store has them. The login and its rate limits are the same. */
 export function sessionLoginRoute(ctx: AuthContext): Route[] {
   if (!ctx.store.sessions) return []
   return [

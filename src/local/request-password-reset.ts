@@ -8,8 +8,8 @@ import type { UserRecord } from '../store/auth-store'
 import { sendActivation } from './request-activation'
 
 /**
- * A reset link for an active account. One that was never activated gets an activation link instead, which alone does not keep the
- * password of the signup; a deactivated or refusing one, and nobody, get nothing.
+ * Mails a reset link to an active account. A pending account gets an activation link instead, which alone does not keep the password of the
+ * sign-up. A deactivated account, an account that the host refuses mailed links for, and an unknown address get nothing.
  */
 export async function sendPasswordReset(
   ctx: AuthContext,
@@ -25,7 +25,7 @@ export async function sendPasswordReset(
   if ((await refusesEmailLink(ctx, user)) || !(await mayMail(ctx, user, 'PASSWORD_RESET', { device }))) return null
   const link = await unitOfWork(ctx, async (ctx) => {
     const locked = await ctx.store.users.lock(user.id)
-    // A link to a mailbox the account has left would let its former reader in.
+    // A link to a former address of the account would let its reader log in.
     return locked?.isActive && locked.email === user.email ? replaceLink(ctx, locked, 'PASSWORD_RESET') : null
   })
   if (link) mailLink(ctx, user, 'password_reset', link, locale)

@@ -19,19 +19,19 @@ import type { UserRecord, UserTokenRecord } from '../store/auth-store'
 export interface ResetInput {
   token: string
   newPassword: string
-  /** Ends every session of the account. Default true. */
+  /** Revokes every session of the account. Default true. */
   revokeSessions?: boolean | undefined
-  /** Of the notice. Default: `defaultLocale`. */
+  /** Language of the notice. Default: `defaultLocale`. */
   locale?: Locale | undefined
-  /** What tells, where this is the first proof of the address, that the owner is already in. */
+  /** What identifies the account's owner, if this is the first verification of the address. */
   evidence?: Evidence | undefined
 }
 
 /**
- * Uses a reset link: sets the new password, verifies the address, and revokes sessions and links. Checks the password policy before
- * it uses the link up, so that a refused password does not cost the link.
- * @throws InvalidTokenError, ValidationError (the password), InvalidCredentialsError (a wrong old one); EmailLinkForbiddenError with
- *   the link spent
+ * Uses a reset link: sets the new password, verifies the address, and revokes sessions and links. Checks the password policy first, so that
+ * a rejected password leaves the link unused.
+ * @throws InvalidTokenError, ValidationError (the password), InvalidCredentialsError (a wrong old one); EmailLinkForbiddenError, with the
+ *   link used
  */
 export async function resetPassword<Session extends OpenedSession>(
   ctx: AuthContext,
@@ -45,12 +45,15 @@ export async function resetPassword<Session extends OpenedSession>(
   return result
 }
 
-/** The same for a page, which can hand a session to nobody: none is made. */
+/** Resets the password without a session, for a page that sets no session cookies. */
 export async function resetOnly(ctx: AuthContext, input: ResetInput): Promise<void> {
   await resetAnd(ctx, input, async () => undefined)
 }
 
-/** What a link is good for, as a page shows it before anything is decided; spends nothing. @throws as `resetPassword` does */
+/**
+ * Returns what the page of a link shows before the person decides. Does not use the link.
+ * @throws as `resetPassword` does
+ */
 export async function lookAtReset(ctx: AuthContext, token: string): Promise<{ email: string }> {
   const { user, isRefused } = await findLinkAndUser(ctx, token)
   if (isRefused) throw new EmailLinkForbiddenError()
@@ -64,7 +67,7 @@ type Ending<T> = (ctx: AuthContext, user: UserRecord) => Promise<T>
 async function resetAnd<T>(ctx: AuthContext, input: ResetInput, end: Ending<T>): Promise<T> {
   const { token, newPassword, revokeSessions = true, locale, evidence = {} } = input
   const { link, user: seen, isRefused } = await findLinkAndUser(ctx, token)
-  // Before anything else is said of the account: a refused link says nothing of its state or of the password.
+  // First, so that the error for a refused link reveals nothing about the account or the password.
   if (isRefused) return refuseLink(ctx, link, 'PASSWORD_RESET')
   requireActive(seen)
   await checkPassword(ctx, newPassword, seen)
@@ -73,7 +76,7 @@ async function resetAnd<T>(ctx: AuthContext, input: ResetInput, end: Ending<T>):
   const { user, ended, takenOver } = await redeem(ctx, link, { hashedPassword, revokeSessions, evidence: weighed }, end)
   await forgetWrongCodes(ctx, user.id)
   ctx.events.emit('password.changed', { userId: user.id, by: 'reset' })
-  // One mail for one person: the notice of a new password, unless there is more to tell.
+  // A person gets one mail: the notice of a new password, unless the take-over removed more.
   const more = takenOver?.removed.filter(({ kind }) => kind !== 'password' && kind !== 'sessions') ?? []
   if (takenOver) announceTakeOver(ctx, user, { ...takenOver, removed: more.length > 0 ? takenOver.removed : [] }, { locale })
   if (more.length === 0) mailNotice(ctx, user, 'password_changed', locale)
@@ -108,7 +111,7 @@ function redeem<T>(
     const locked = await ctx.store.users.lock(link.userId)
     if (!locked?.isActive) throw new InvalidTokenError()
     await spendLink(ctx, link, 'PASSWORD_RESET')
-    // Before the sessions end, since one of them may be the evidence.
+    // Before the sessions are revoked, because one of them may be the evidence.
     const { user, takenOver } = await proveAddress(ctx, locked, evidence, { changes: { hashedPassword, passwordSetAt: now } })
     // Links of every kind, because an attacker's pending change of address must not survive the owner's reset.
     await endOneShots(ctx, locked)

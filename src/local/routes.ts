@@ -8,13 +8,13 @@ import { linkRequestRoutes } from './link-request-routes'
 import { loginRoutes, sessionLoginRoute } from './login-routes'
 import { signupRoutes } from './signup-routes'
 
-/** Accounts with an email and a password; with `passwordLogin` off, with an email alone. */
+/** Routes of accounts with an email and a password; with `passwordLogin` off, with an email only. */
 export function localRoutes(ctx: AuthContext): Route[] {
   const { localAccountsEnabled, signupEnabled, backendLinks } = ctx.settings
   if (!localAccountsEnabled) return []
   const takesPasswords = hasPasswords(ctx.settings)
   return [
-    // Before the lines for JSON on the same path, which take what is no form.
+    // Before the JSON routes on the same path, which handle every request that is no form.
     ...(backendLinks ? activationPage(ctx) : []),
     ...perDelivery(ctx, (line) => [
       ...(signupEnabled ? signupRoutes(ctx, line) : []),

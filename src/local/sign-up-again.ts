@@ -7,18 +7,18 @@ import { refusesEmailLink } from '../mailbox/refuses-email-link'
 import { mayMail } from '../mailbox/send-mail'
 import type { NewUser, UserRecord } from '../store/auth-store'
 
-/** What the newest signup of an address says. */
+/** The data of the newest sign-up with an address. */
 export type NewestSignup = Pick<NewUser, 'email' | 'name' | 'hashedPassword' | 'passwordSetAt' | 'fields'>
 
-/** The pending account, replaced; or what kept it as it was. */
+/** The pending account after its sign-up was replaced, or why nothing changed. */
 export type Repeat<T> = { kind: 'replaced'; made: T } | { kind: 'unchanged' | 'taken' }
 
 /**
- * A signup with the address of an account that still waits for its activation: the newest password, name and fields replace the older
- * ones, and the older links are invalid. An attacker may have signed up first, so from now on the account counts as contested.
- * Nothing changes when no mail may be sent, because nobody could activate the newer signup.
- * @param signup null: it replaces nothing, and counts as taken
- * @param complete what the signup does besides, in the same transaction
+ * Signs up again with the address of a pending account: the new password, name and fields replace the older ones, and the older links are
+ * invalid. An attacker may have signed up first, so from now on the account counts as contested. Nothing changes if no mail may be sent,
+ * because nobody could activate the newer sign-up.
+ * @param signup null: it replaces nothing, and the address counts as taken
+ * @param complete further work of the sign-up, in the same transaction
  */
 export async function signUpAgain<T>(
   ctx: AuthContext,
@@ -40,7 +40,7 @@ export async function signUpAgain<T>(
   )
 }
 
-/** Two signups were made all the same. False: the account is no longer pending. */
+/** Marks the account as contested, because it got two sign-ups. Returns false if the account is no longer pending. */
 function contest(ctx: AuthContext, seen: UserRecord): Promise<boolean> {
   return unitOfWork(ctx, async (ctx) => {
     const locked = await lockPending(ctx, seen)

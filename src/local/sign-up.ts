@@ -28,44 +28,43 @@ export interface SignUpInput {
   password?: string | undefined
   /** At most 120 characters. */
   name?: string | null | undefined
-  /** Of the mail. Default: `defaultLocale`. */
+  /** Language of the mail. Default: `defaultLocale`. */
   locale?: Locale | undefined
-  /** What else the host's signup schema let through; handed to `onSignup`. */
+  /** Other values that the host's sign-up schema returned; passed to `onSignup`. */
   extra?: object | undefined
-  /** Values of the host's own fields, read-only ones too: the caller is trusted, and no schema is asked. */
+  /** Values of the host's own fields, also read-only ones. The caller is trusted, so no schema validates them. */
   fields?: HostFields | undefined
-  /** The User-Agent header of the signup: the mail names the browser. */
+  /** The User-Agent header of the sign-up: the mail names the browser. */
   userAgent?: string | null | undefined
   /** False: the address of a pending account counts as taken, too. Default true. */
   mayRepeat?: boolean | undefined
 }
 
-/** What became of a signup; a taken address is told to nobody by itself. */
+/** The result of a sign-up. The caller decides whether to reveal a taken address. */
 export type Signup<Session = AnyLoginResult> =
   | {
       kind: 'made'
       user: UserRecord
-      /** Of an account that waits for its activation; null where the host has to be asked first. */
+      /** The link of a pending account. Null if the host's `refusesEmailLink` must be called first. */
       link: LinkToken | null
-      /** Of an account born active, when one was asked for. */
+      /** The session of an account that is active at once, if the caller wanted one. */
       session: Session | null
       mark: SignupMark
-      /** It replaced an older signup, and its mail is counted already. */
+      /** True if it replaced an earlier sign-up; then its mail already counts against the rate limit. */
       isRepeat: boolean
     }
-  /** `owner` as it was seen; null when somebody took the address at this moment. */
+  /** `owner` as it was read; null if another request took the address meanwhile. */
   | { kind: 'taken'; owner: UserRecord | null }
-  /** An older signup waits for its activation, and no mail may be sent for this one. */
+  /** An earlier sign-up is still pending, and no mail may be sent for this one. */
   | { kind: 'unchanged' }
-  /** The address is free, but the database refused a value of the host's own fields. */
+  /** The address is free, but the database rejected a value of the host's own fields. */
   | { kind: 'refused'; error: Error }
 
 /**
- * A local account: active at once with `autoActivate`, else waiting for its link. The account, its link and what the
- * host's `onSignup` writes are one unit: either all of it is there, or nothing is. The mail is `sendFirstLink`'s. With the address of
- * a pending account it replaces the older signup.
- * @param open begins the session of an account that is born active; null: none is wanted
- * @throws ValidationError (address, name, password), ServiceUnavailableError, ForbiddenError (`admit` said no), and what `admit` and
+ * Creates a local account: active at once with `autoActivate`, else pending. The account, its link and what the host's `onSignup` writes
+ * are one transaction. `sendFirstLink` mails the link. For the address of a pending account, the sign-up replaces the earlier one.
+ * @param open begins the session of an account that is active at once; null if none is wanted
+ * @throws ValidationError (address, name, password), ServiceUnavailableError, ForbiddenError (`admit` returned false), and what `admit` and
  *   `onSignup` throw
  */
 export async function signUp(ctx: AuthContext, input: SignUpInput, open: OpenSession<AnySession> | null): Promise<Signup> {
@@ -75,7 +74,7 @@ export async function signUp(ctx: AuthContext, input: SignUpInput, open: OpenSes
   const body = { ...withoutPassword(input), email, name }
   // Before anything depends on whether the address is taken.
   if ((await ctx.signup.admit?.(body)) === false) throw new ForbiddenError()
-  // A taken address costs the same hash: the time of the answer says little about it.
+  // A taken address also needs the hash, so that the response time reveals little about it.
   const given = { email, name, ...fields, ...(await hashOrMarker(ctx, input.password, { email, name })) }
   const made: Making = { body, open, mark: newSignupMark(ctx, input.userAgent), mayRepeat: input.mayRepeat ?? true }
   const owner = await ctx.store.users.findByEmail(email)
@@ -88,7 +87,7 @@ export async function signUp(ctx: AuthContext, input: SignUpInput, open: OpenSes
   return { ...account, session }
 }
 
-/** What the row has of a password. Without passwords: a marker, which no password verifies against. */
+/** Returns the password columns of the row. Without passwords, a marker that no password matches. */
 async function hashOrMarker(
   ctx: AuthContext,
   password: string | undefined,
@@ -101,7 +100,7 @@ async function hashOrMarker(
   return { hashedPassword: await ctx.hasher.hash(password), passwordSetAt: ctx.now() }
 }
 
-/** Mails a new account its activation link. Null: it is active. */
+/** Mails a new account its activation link. Returns null if the account is active. */
 export async function sendFirstLink(
   ctx: AuthContext,
   { user, link, mark, isRepeat }: Pick<Signup & { kind: 'made' }, 'user' | 'link' | 'mark' | 'isRepeat'>,
@@ -114,13 +113,13 @@ export async function sendFirstLink(
   return link
 }
 
-/** For a signup whose answer does not say that the address is taken: its owner is told instead. */
+/** Mails the owner of a taken address, if the response does not reveal that it is taken. */
 export async function tellOwner(ctx: AuthContext, seen: UserRecord | null, address: string, locale: Locale): Promise<void> {
   const owner = seen ?? (await ctx.store.users.findByEmail(requireEmail(address)))
   if (owner) mailNotice(ctx, owner, 'address_taken', locale)
 }
 
-/** What a signup does in its transaction, beside the row. */
+/** What a sign-up does in its transaction, besides the row. */
 interface Making {
   body: object
   open: OpenSession<AnySession> | null
@@ -128,7 +127,7 @@ interface Making {
   mayRepeat: boolean
 }
 
-/** The session is for nobody: the account waits for its link. */
+/** Replaces an earlier sign-up. Opens no session, because the account stays pending. */
 async function replaceAccount(ctx: AuthContext, owner: UserRecord, signup: NewestSignup, making: Making): Promise<Signup> {
   const refusals = new Set<unknown>()
   try {
@@ -149,7 +148,7 @@ async function replaceAccount(ctx: AuthContext, owner: UserRecord, signup: Newes
   }
 }
 
-/** What the database says of our own row is looked into; what `onSignup` throws is the host's affair, and thrown as it is. */
+/** Inserts the account. An error of the database for our own row is examined; an error of `onSignup` is thrown as it is. */
 async function insertAccount(ctx: AuthContext, account: NewUser, making: Making): Promise<Signup<AnyLoginResult | PostponedLogin>> {
   const refusals = new Set<unknown>()
   const insert = async (ctx: AuthContext) => {
@@ -168,12 +167,15 @@ async function insertAccount(ctx: AuthContext, account: NewUser, making: Making)
   }
 }
 
-/** A duplicate is the address, unless a column of the host's own is unique too. @throws what is no matter of a value */
+/**
+ * Turns an error of the insert into a result. A duplicate concerns the address, unless a column of the host's is unique too.
+ * @throws errors that no value caused
+ */
 async function lookInto(ctx: AuthContext, { email, fields }: NewUser, error: unknown): Promise<Signup> {
   const isDuplicate = error instanceof DuplicateRecordError
   if (isDuplicate && !fields) return { kind: 'taken', owner: null }
   if (!(error instanceof Error) || error instanceof AppError || !fields) throw error
-  // In a transaction of the host's, nothing can be asked after a failed statement.
+  // In a transaction of the host's, no query works after a failed statement.
   const owner = isDuplicate ? await ctx.store.users.findByEmail(email).catch(() => undefined) : null
   if (owner !== null) return { kind: 'taken', owner: owner ?? null }
   return { kind: 'refused', error: isDuplicate ? new ConflictError({ cause: error }) : error }
@@ -183,7 +185,7 @@ type MadeSignup = Signup<AnyLoginResult | PostponedLogin> & { kind: 'made' }
 
 async function complete(ctx: AuthContext, inserted: UserRecord, { body, open, mark }: Making, isRepeat: boolean): Promise<MadeSignup> {
   await ctx.signup.onSignup?.(inserted, body, ctx.store, { trx: transactionOf(ctx.store), isRepeat })
-  // The hook may have changed the account, and then it decides: no session begins on one that it made inactive.
+  // The hook may have changed the account. No session begins if it made the account inactive.
   const user = ctx.signup.onSignup ? await ctx.store.users.lock(inserted.id) : inserted
   if (!user) throw new InternalError({ cause: new Error('onSignup removed the account.') })
   const made = { kind: 'made', user, mark, isRepeat } as const
@@ -193,16 +195,16 @@ async function complete(ctx: AuthContext, inserted: UserRecord, { body, open, ma
       link: null,
       session: open && (await finishOrPostpone(ctx, user, { amr: hasPassword(user) ? ['pwd'] : [], provider: null }, open)),
     }
-  // A host that may refuse links is asked first, outside of the unit; an account the hook has closed waits for no link.
+  // A host that may refuse links is called first, outside the transaction. An account that the hook deactivated gets no link.
   const isAsked = ctx.refusesEmailLink || !(await isPending(ctx, user))
   const link = isAsked ? null : await issueLink(ctx, user.id, 'ACTIVATION', signupMarkToText(mark))
   return { ...made, link, session: null }
 }
 
 /**
- * The host's fields for the new row; none where none is given, since an adapter may know none. All is refused here that the store would
- * refuse, since only a new address gets as far as the store. A password in clear text gets into no column.
- * @throws ValidationError for a field that does not exist, that equals the password, or that no column can hold
+ * Returns the host's fields for the new row, or nothing if none is given, because an adapter may not support them. Rejects everything that
+ * the store would reject, because only a new address gets as far as the store. A column must not get the password in clear text.
+ * @throws ValidationError for a field that does not exist, that equals the password, or that no column can store
  */
 function requireFields(ctx: AuthContext, { fields = {}, password }: SignUpInput): Pick<NewUser, 'fields'> {
   const names = Object.keys(fields)
@@ -215,7 +217,7 @@ function requireFields(ctx: AuthContext, { fields = {}, password }: SignUpInput)
   return names.length > 0 ? { fields } : {}
 }
 
-/** A form may send the password twice: what equals it goes no further, whatever the host calls it. */
+/** Removes every value that equals the password, because a form may send it twice under another name. */
 function withoutPassword({ extra = {}, password }: SignUpInput): Record<string, unknown> {
   return Object.fromEntries(Object.entries(extra).filter(([, value]) => password === undefined || value !== password))
 }

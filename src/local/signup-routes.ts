@@ -34,7 +34,7 @@ type MadeAccount = Signup & { kind: 'made' }
 
 interface SignupBody {
   email: string
-  /** Left out where passwords are off. */
+  /** Left out if passwords are off. */
   password?: string
   name?: string | null
 }
@@ -95,7 +95,7 @@ export function signupRoutes(ctx: AuthContext, { base: path, delivery, before }:
   ]
 }
 
-/** The host's schema adds to ours and loosens nothing: a body has to satisfy both, and ours decides what is stored. */
+/** Validates the body by our schema and by the host's. The host's can only add rules, and our values are stored. */
 async function readSignup(ctx: AuthContext, body: unknown): Promise<SignupBody & { extra: object; fields: HostFields }> {
   const own = validate(baseOf(ctx), body)
   const { schema } = ctx.signup
@@ -104,7 +104,7 @@ async function readSignup(ctx: AuthContext, body: unknown): Promise<SignupBody &
   return { ...own, extra: without(extra, 'password'), fields: pickWritable(ctx, extra) }
 }
 
-/** The schema sees everything but the password, and says which part is wrong; its messages hold what was sent. */
+/** Validates by a Standard Schema, without the password. The error names the invalid fields only, because messages may contain values. */
 async function askStandard(ctx: AuthContext, schema: StandardSchema, body: object): Promise<object> {
   const shown = without(body, 'password')
   const { value, issues } = await askSchema(schema, shown)
@@ -117,15 +117,22 @@ function without(body: object, name: string): object {
   return Object.fromEntries(Object.entries(body).filter(([key]) => key !== name))
 }
 
-/** Where a taken address is not told to the asker, its owner is told instead. @throws EmailTakenError */
+/**
+ * Rejects a taken address. If the response must not reveal it, sends the owner a mail instead.
+ * @throws EmailTakenError
+ */
 function refuseOrTellOwner(ctx: AuthContext, owner: UserRecord | null, address: string, locale: Locale): void {
   if (tellsTakenAddress(ctx)) throw new EmailTakenError()
-  // Never 503 here: a free address would not get it.
+  // Never 503 here, because a free address would not get it.
   const isStarted = ctx.background.runIfRoom('signup with a taken address', () => tellOwner(ctx, owner, address, locale))
   if (!isStarted && owner) ctx.events.emit('mail.failed', { userId: owner.id, kind: 'notice', reason: 'too_many' })
 }
 
-/** Only a new address gets as far as the database: where that is not told, neither is what the database says. @throws `error` */
+/**
+ * Throws the database's error, or only logs it if the response must not reveal a taken address: only a new address gets as far as the
+ * database.
+ * @throws `error`
+ */
 function refuseOrHide(ctx: AuthContext, error: Error): void {
   if (tellsTakenAddress(ctx)) throw error
   ctx.logger.error(
@@ -138,7 +145,7 @@ function tellsTakenAddress({ settings }: AuthContext): boolean {
   return settings.autoActivate || settings.revealTakenEmail
 }
 
-/** The mail goes on after the answer, which a taken address does not wait for either; null where links are not shown. */
+/** Mails the link after the response, so that a taken address has the same response time. Returns null if responses contain no links. */
 async function linkToShow(ctx: AuthContext, account: MadeAccount, locale: Locale): Promise<string | null> {
   const send = () => sendFirstLink(ctx, account, locale)
   if (!ctx.showsLinks) {
@@ -150,7 +157,7 @@ async function linkToShow(ctx: AuthContext, account: MadeAccount, locale: Locale
   return link && link !== ACTIVATION_WITHHELD ? link.url : null
 }
 
-/** Everything is made before the grid: a taken address needs more of it, and only sending is left for the moment of the answer. */
+/** Prepares the whole response before the time grid, because a taken address needs more work. Only sending is left. */
 function answerOf(ctx: AuthContext, res: Response, signup: Signup, link: string | null, delivery: DeliveryLine['delivery']): () => void {
   const session = signup.kind === 'made' && signup.session?.kind === 'session' ? signup.session : null
   const signupToken = signup.kind === 'made' ? signup.mark.id : newSignupId()
@@ -162,7 +169,7 @@ function answerOf(ctx: AuthContext, res: Response, signup: Signup, link: string 
       : { ...account, ...tokens, signup_token: signupToken }
   return () => {
     if (session && delivery !== 'bearer') setLoginCookies(ctx, res, session)
-    // Where nothing waits for a link, nothing has to be bound to it.
+    // Only a pending account needs the binding to this browser.
     if (session === null) setSignupBinding(ctx, res, signupToken)
     const tokens = session && 'accessToken' in session ? { accessToken: session.accessToken, refreshToken: session.refreshToken } : {}
     noteOutcome(res, { userId: account.user_id, activationRequired: session === null, activationUrl: link, ...tokens })
@@ -176,8 +183,9 @@ function tokensOf(session: AnySession | null, delivery: DeliveryLine['delivery']
 }
 
 /**
- * A signup that waits for its link looks the same for a new account and for a taken address, whose id is made up. So an id that does not
- * look like a made-up one is never shown, and the owner's plays no part; a repeated signup gets a made-up one too. Where ids are no UUIDs, none is shown.
+ * Returns the id for the response. A pending sign-up looks the same for a new account and for a taken address, which gets a random id. A
+ * repeated sign-up gets a random id too, and the owner's id is never used. An id that does not look like a random UUID is never shown. If
+ * ids are no UUIDs, the response has none.
  */
 function shownId(ctx: AuthContext, signup: Signup): string | null {
   if (signup.kind === 'made' && signup.user.isActive) return signup.user.id

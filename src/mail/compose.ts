@@ -8,17 +8,17 @@ import { signupLine } from './signup-line'
 import { type TopicText, wordsOf } from './topics'
 import { type ValidThing, validityOf } from './validity'
 
-/** What a mail is made of, whoever makes it. */
+/** The content of a mail, for the host's template and for ours. */
 export interface MailParts extends TemplateMail {
-  /** When the link or code was made; what it is valid for is counted from here. Null in notices. */
+  /** When the link or code was made; its validity counts from here. Null in notices. */
   issuedAt: Date | null
-  /** The host that the code is for. Null: there is no code, or the host is not known. */
+  /** The host name of the site that the code is for. Null if there is no code, or the host name is unknown. */
   codeHost: string | null
-  /** False: no mail speaks of one. Default true. */
+  /** False: no mail mentions passwords. Default true. */
   hasPasswords?: boolean
 }
 
-/** The built-in mail: subject, text and HTML in the reader's language, both complete, and no load from anywhere. */
+/** Returns the built-in mail in the reader's language: subject, text and HTML. Both bodies are complete, and load nothing. */
 export function composeMail(texts: PhraseBook, mail: MailParts): MailText {
   const { topic, name, url, expiresAt, issuedAt, locale, provider = '', isFinal, code, hasPasswords = true } = mail
   const say = (key: TextKey, values?: TextValues) => texts.say(locale, key, values)
@@ -34,7 +34,7 @@ export function composeMail(texts: PhraseBook, mail: MailParts): MailText {
     return { subject, text: plain([...before, ...list, ...after]), html: htmlMail({ locale, title: subject, before, items, after }) }
   }
   const validity = validityOf(texts, { issuedAt: issuedAt ?? expiresAt, expiresAt, locale, thing: thingOf(mail) })
-  // A notice has no button of its own: its link undoes the change, and the reason stands before it.
+  // The link of a notice undoes the change, so the reason is above the button.
   const isOwn = words.button !== null || code !== undefined
   const [why, after] = isOwn ? [[], [say(words.notYou)]] : [[say(hasPasswords ? 'mail.undo.why' : 'mail.undo.why_without_password')], []]
   const link = url === null ? null : { url, label: say(words.button ?? 'mail.undo.button'), hint: say('mail.button_hint') }
@@ -55,7 +55,7 @@ export function composeMail(texts: PhraseBook, mail: MailParts): MailText {
   }
 }
 
-/** Two groups of four digits. */
+/** Returns the code in two groups of four digits. */
 function inGroups(code: string): string {
   return `${code.slice(0, 4)} ${code.slice(4)}`
 }
@@ -65,7 +65,7 @@ function thingOf({ url, code }: MailParts): ValidThing {
   return url === null ? 'code' : 'both'
 }
 
-/** What the same request did besides: one person gets one mail of it. */
+/** Returns the lines about a second effect of the same request, because a person gets one mail for both. */
 function alsoHappened({ topic, provider, usedRecoveryCode, canSignUp }: MailParts): TopicText['lines'] {
   if (usedRecoveryCode) return ['mail.recovery_code']
   if (canSignUp) return ['mail.can_sign_up']

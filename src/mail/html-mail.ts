@@ -8,19 +8,19 @@ export interface HtmlMail {
   /** Paragraphs before and after the link. */
   before: readonly string[]
   items?: readonly string[]
-  /** As people read it. */
+  /** As the mail shows it. */
   code?: string
-  /** Why somebody would open the link. */
+  /** Reasons to open the link. */
   why?: readonly string[]
   link?: { url: string; label: string; hint: string }
   after: readonly string[]
-  /** For the browser, which fills the code in. */
+  /** The last line, which lets the browser fill in the code. */
   last?: string
 }
 
 /**
- * One column of at most 600 px in tables and inline styles, which every mail program renders; colours that stay readable
- * when one inverts them, and dark ones of our own for those that ask. Nothing is loaded from anywhere.
+ * Returns the HTML of a mail: one column of at most 600 px in tables and inline styles, which every mail program renders. The light colours
+ * stay readable if a program inverts them; programs with a dark mode get dark colours. The mail loads nothing.
  */
 export function htmlMail({ locale, title, before, items = [], code, why = [], link, after, last }: HtmlMail): string {
   const direction = directionOf(locale)
@@ -51,7 +51,7 @@ ${before.map(paragraph)}${items.length > 0 ? itemList(items) : null}${code === u
 
 const fonts = "-apple-system,BlinkMacSystemFont,'Segoe UI',Roboto,Helvetica,Arial,sans-serif"
 
-/** The one thing that cannot be inline. A program that drops it shows the light colours. */
+/** The only rules that cannot be inline. A program that drops them shows the light colours. */
 const darkColours = html`<style>
 @media (prefers-color-scheme: dark) {
 .page { background-color: #18181b !important; }
@@ -73,7 +73,7 @@ ${items.map((item) => html`<li style="margin:0 0 4px">${item}</li>`)}
 `
 }
 
-/** Plain text in two groups, which screen readers say group by group. */
+/** Returns the code as plain text in two groups, which screen readers read one by one. */
 function codeBlock(code: string): Html {
   return html`<p style="margin:0 0 24px;font-size:28px;line-height:36px;font-weight:bold;font-variant-numeric:tabular-nums">${code}</p>
 `

@@ -1,6 +1,6 @@
 import type { Locale } from '../http/locale'
 
-/** `March 2, 2026 at 12:00 PM UTC`: mails do not know the reader's zone. */
+/** Returns for example `March 2, 2026 at 12:00 PM UTC`. In UTC, because the reader's time zone is unknown. */
 export function instantInWords(at: Date, locale: Locale): string {
   return `${new Intl.DateTimeFormat(locale, { dateStyle: 'long', timeStyle: 'short', timeZone: 'UTC' }).format(at)} UTC`
 }

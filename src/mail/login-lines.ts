@@ -3,7 +3,7 @@ import type { TemplateMail } from '../mailer'
 import type { PhraseBook } from '../texts/phrase-book'
 import { instantInWords } from './instant'
 
-/** Says when, with what and from where somebody signed in, so that the reader can tell an own login from a stranger's. */
+/** Returns lines with the time, browser and IP address of a login, so that readers can tell an attacker's login from their own. */
 export function loginLines(texts: PhraseBook, { at, browser, ip }: NonNullable<TemplateMail['login']>, locale: Locale): string[] {
   return [
     texts.say(locale, 'mail.login.time', { time: instantInWords(at, locale) }),

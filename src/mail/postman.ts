@@ -4,51 +4,51 @@ import { describeError, type Logger } from '../logger'
 import type { AuthMail, Mailer, MailRefusal } from '../mailer'
 import { seeTroubleshooting } from '../troubleshooting'
 
-/** Takes mails and sees to them after the answer: a slow or failing mailer changes nothing a client can notice. */
+/** Sends mails after the response, so that a slow or failing mailer changes nothing that a client can notice. */
 export interface Postman {
   /**
-   * Never throws. `userId`: whose account it is about, for observers and the log; the address stands in neither. Null: no account has the address. `mayGo`
-   * is asked once, before the first attempt: false, and the mail is dropped.
+   * Queues a mail; never throws. `userId` is the account that events and the log name, or null if no account has the address. Neither
+   * contains the address. `mayGo` is called once, before the first attempt: if it returns false, the mail is dropped.
    */
   post(mail: AuthMail, userId: string | null, mayGo?: () => Promise<boolean>): void
   /**
-   * Keeps room for one mail that must go out if a change happens; null when there is none. Places are counted apart from other
-   * mails, so that a crowd of those refuses no change.
+   * Reserves one mail that must be sent if a change happens; null if too many are reserved. Reservations have a limit of their own, so that
+   * many other mails do not block a change.
    */
   reserve(): Place | null
-  /** Waits no more: what is to be tried again is tried at once, and each mail from now on is tried once only. */
+  /** Ends every wait: pending retries start at once, and every later mail is tried only once. */
   hurry(): void
-  /** Null: no mail is under way; else resolves when all of them are sent or given up. */
+  /** Returns null if no mail is in progress; else resolves when all mails were sent or given up. */
   ended(): Promise<unknown> | null
 }
 
-/** Room for one mail. It is used once, or given back. */
+/** A reservation for one mail. It is used once, or released. */
 export interface Place {
-  /** Sends the mail in this place; never throws. A place that was used or released before sends nothing. */
+  /** Sends the reserved mail; never throws. Sends nothing if the reservation was used or released before. */
   post(mail: AuthMail, userId: string | null): void
-  /** Gives the place back, if no mail was posted in it. Calling it again, or after `post`, changes nothing. */
+  /** Releases the reservation if it was not used. Does nothing if it is called again, or after `post`. */
   release(): void
 }
 
 type Failure = AuthEventPayloads['mail.failed']['reason']
 
-/** Mails under way at once; what it bounds is memory while a mailer does not answer. */
+/** Limit of mails in progress. It bounds the memory while a mailer does not respond. */
 const mostAtOnce = 1_000
 
-/** Places that are kept or whose mail is under way, beside those mails. */
+/** Limit of open reservations and of reserved mails in progress; it is separate from `mostAtOnce`. */
 const mostPlaces = 1_000
 
-/** How long one attempt may take. Whoever is later may have sent it all the same, so it is not repeated. */
+/** How long one attempt may take. An attempt that takes longer is not repeated, because it may have sent the mail. */
 const deadlineMs = 120_000
 
-/** Before the second and the third attempt, after a mailer that said it did not send. */
+/** Pauses before the second and the third attempt, after the mailer reported that it did not send. */
 const pausesMs = [1_000, 10_000]
 
 export function createPostman({ mailer, events, logger }: { mailer: Mailer; events: EventEmitter; logger: Logger }): Postman {
   const underWay = new Set<Promise<void>>()
   const waiting = new Set<() => void>()
   const kept = new Set<Place>()
-  /** Mails that were posted in a place. */
+  /** Reserved mails in progress. */
   const inPlaces = new Set<Promise<void>>()
   let isHurried = false
 
@@ -60,7 +60,7 @@ export function createPostman({ mailer, events, logger }: { mailer: Mailer; even
     events.emit('mail.failed', { kind, userId, reason })
   }
 
-  /** Cut short by `hurry`. */
+  /** Waits, until `hurry` ends the wait. */
   function wait(milliseconds: number): Promise<void> {
     return new Promise((resolve) => {
       const timer = setTimeout(end, isHurried ? 0 : milliseconds)
@@ -125,10 +125,10 @@ export function createPostman({ mailer, events, logger }: { mailer: Mailer; even
   }
 }
 
-/** What the error says about itself; anything may be thrown, a getter that throws included. */
+/** Returns what the error says about a retry. Any value may be thrown, also one whose getter throws. */
 function refusalOf(error: unknown): MailRefusal {
   try {
-    const { retryable, outcome } = Object(error) as MailRefusal // only compared with what it may be
+    const { retryable, outcome } = Object(error) as MailRefusal // any value: only compared with known ones
     return { retryable: retryable !== false, ...(outcome === 'unknown' && { outcome }) }
   } catch {
     return {}
@@ -141,7 +141,7 @@ async function sendInTime(mailer: Mailer, mail: AuthMail): Promise<'sent' | 'lat
     timer = setTimeout(() => resolve('late'), deadlineMs)
     timer.unref()
   })
-  // Not before the answer: a mailer may work for a while before its first await.
+  // After the response, because a mailer may run synchronous code before its first await.
   const sent = delay(0)
     .then(() => mailer.send(mail))
     .then(

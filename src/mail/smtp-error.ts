@@ -1,7 +1,7 @@
 import { withOwnMessage } from '../logger'
 import type { MailRefusal } from '../mailer'
 
-/** Why a mail was not handed over, or may not have been; without the server's words, which hold addresses. */
+/** Why a mail was not sent, or may not have been. Leaves out the server's text, because it contains addresses. */
 class SmtpError extends Error implements MailRefusal {
   override readonly name = 'SmtpError'
   /** nodemailer's code and the server's reply, for example `EAUTH_535`. */
@@ -18,7 +18,7 @@ class SmtpError extends Error implements MailRefusal {
   }
 }
 
-/** `later`: nothing was sent, and another attempt may fare better. */
+/** `later`: nothing was sent, and another attempt may succeed. */
 type Verdict = 'later' | 'refused' | 'unknown'
 
 const sentences: Record<Verdict, string> = {
@@ -31,29 +31,29 @@ export function refused(code: string): SmtpError {
   return new SmtpError('refused', code)
 }
 
-/** What nodemailer's error means for another attempt. */
+/** Turns an error of nodemailer's into one that says whether to try again. */
 export function smtpErrorOf(error: unknown): SmtpError {
-  const facts = Object(error) as Facts // anything may be thrown; each is compared with what it may be
+  const facts = Object(error) as Facts // any value may be thrown; each member is only compared with known ones
   const code = [facts.code, facts.responseCode].filter((part) => typeof part === 'string' || typeof part === 'number').join('_')
   return new SmtpError(verdictOn(facts), code, { cause: error })
 }
 
 interface Facts {
   code?: unknown
-  /** The system's own code, where `code` is nodemailer's. */
+  /** The system's own code, if `code` is nodemailer's. */
   originalCode?: unknown
   responseCode?: unknown
   command?: unknown
   syscall?: unknown
   timeoutType?: unknown
-  /** What tells one timeout from another before nodemailer 10. */
+  /** Before nodemailer 10, only the message tells one timeout from another. */
   message?: unknown
 }
 
 /**
- * A reply decides (RFC 5321 section 4.2.1: 4yz is for now, 5yz for good; neither took the mail). Without one, only what can
- * only have happened before the mail was handed over is no delivery; a connection that was lost at any other moment may
- * have been lost after it.
+ * Returns the verdict on an error. If the server replied, the reply decides (RFC 5321 section 4.2.1): 4yz is temporary, 5yz is permanent,
+ * and neither accepted the mail. Without a reply, only errors that must be earlier than the mail count as not sent. A connection lost at
+ * any other time may have been lost after the server accepted the mail.
  */
 function verdictOn({ code, originalCode, responseCode, command, syscall, timeoutType, message }: Facts): Verdict {
   if (typeof responseCode === 'number' && responseCode >= 400) return responseCode < 500 ? 'later' : 'refused'
@@ -63,7 +63,7 @@ function verdictOn({ code, originalCode, responseCode, command, syscall, timeout
   return 'unknown'
 }
 
-/** No name, no connection, no greeting, no TLS; a token to sign in with could not be had. */
+/** Errors before the mail: DNS, connection, greeting, TLS, or no token to log in with. */
 const beforeMail = [
   'EDNS',
   'ETLS',
@@ -79,14 +79,14 @@ const beforeMail = [
   'Greeting never received',
 ]
 
-/** nodemailer itself would not begin, or the server's offer did not do. */
+/** nodemailer refused to send, or the server lacks something that we require. */
 const ownRefusals = ['EENVELOPE', 'EMESSAGE', 'EAUTH', 'ENOAUTH', 'ECONFIG', 'EREQUIRETLS', 'EFILEACCESS', 'EURLACCESS']
 
 function isAmong(names: readonly string[], value: unknown): boolean {
   return typeof value === 'string' && names.includes(value)
 }
 
-/** OpenSSL's and Node's names for a certificate nobody should trust: found in the handshake, before the mail. */
+/** True for the names of OpenSSL and Node for an untrusted certificate. These errors occur in the handshake, before the mail. */
 function isCertificateFault(originalCode: unknown): boolean {
   return typeof originalCode === 'string' && /CERT|^UNABLE_TO_|^HOSTNAME_MISMATCH$/.test(originalCode)
 }

@@ -12,28 +12,28 @@ export interface SmtpMailerOptions {
   /** The sender: `no-reply@app.example`, or `App <no-reply@app.example>`. */
   from: string
   /**
-   * A transporter that `nodemailer.createTransport` of any version made: it is used as it is, and never closed. Or an SMTP URL, or
-   * nodemailer's SMTP options. Excludes `url`, `host`, `port`, `secure` and `auth`.
+   * A transporter of `nodemailer.createTransport` of any version, which is used as it is and never closed. Or an SMTP URL, or nodemailer's
+   * SMTP options. Excludes `url`, `host`, `port`, `secure` and `auth`.
    */
   transport?: string | object
   /** The server: `smtp://user:password@host:587` or `smtps://…`. */
   url?: string
-  /** The server's name. */
+  /** Host name of the server. */
   host?: string
-  /** Default 587, or 465 where `secure` is true. */
+  /** Default 587, or 465 if `secure` is true. */
   port?: number
   /** True: TLS from the first byte. Default false: STARTTLS, which is required unless the host is this machine. */
   secure?: boolean
-  /** How to sign in, for example `{ user, pass }`. */
+  /** Credentials for the server, for example `{ user, pass }`. */
   auth?: object
 }
 
 /**
- * Makes a `Mailer` over SMTP, by nodemailer (an optional peer). Every mail has one recipient and is marked as automatic
- * (RFC 3834). TLS is required unless the host is this machine, and time is bounded; a ready transporter keeps its own rules.
- * What the server refuses for good (5yz), and what may have been delivered although the connection was lost, is never sent again.
- * A temporary refusal (4yz) and a server that cannot be reached are (RFC 5321 section 4.2.1).
- * @throws ConfigurationError for a missing package, a missing or an unusable option, and a pool that repeats mails
+ * Returns a `Mailer` that sends by SMTP with nodemailer (an optional peer dependency). Every mail has one recipient and is marked as
+ * automatic (RFC 3834). TLS is required unless the host is this machine, and every attempt has a time limit; a transporter that you pass
+ * keeps its own rules. A mail is not sent again after a permanent refusal (5yz), or if it may have been delivered before the connection was
+ * lost. It is sent again after a temporary refusal (4yz), and if the server cannot be reached (RFC 5321 section 4.2.1).
+ * @throws ConfigurationError for a missing package, a missing or unusable option, and a pool that repeats mails
  */
 export function smtpMailer(options: SmtpMailerOptions): Mailer {
   refuseUnknown(options)
@@ -68,13 +68,13 @@ async function send(transporter: Transporter, from: Address, mail: AuthMail): Pr
   const result = await transporter.sendMail(message).catch((error: unknown) => {
     throw smtpErrorOf(error)
   })
-  const { rejected } = Object(result) as { rejected?: unknown } // as nodemailer's transports say it, where they do
+  const { rejected } = Object(result) as { rejected?: unknown } // set by the transports of nodemailer
   if (Array.isArray(rejected) && rejected.length > 0) throw refused('EENVELOPE')
 }
 
 /**
- * Addresses go as objects and the envelope by itself: nothing in a name or an address is read as a second recipient or
- * a header. The person's name is not there at all: nobody has vouched for it.
+ * Returns the message for nodemailer. Addresses are objects and the envelope is separate, so that a name cannot add a recipient or a
+ * header. Leaves out the person's name, because it is unverified.
  */
 function messageOf(from: Address, { to, subject, text, html }: AuthMail): object {
   if (!oneAddress.test(to)) throw refused('EENVELOPE')
@@ -91,7 +91,9 @@ function messageOf(from: Address, { to, subject, text, html }: AuthMail): object
   }
 }
 
-/** Wider than our rule for new addresses, since a host's table may hold older ones; still never two, nor a header. */
+/**
+ * Accepts more than our rule for new addresses, because a host's table may contain older ones. Never accepts two addresses, or a header.
+ */
 const oneAddress = /^[^\s\p{Cc}@<>()[\]\\,;:"]+@[^\s\p{Cc}@<>()[\]\\,;:"]+$/u
 
 function senderOf(from: unknown): Address {

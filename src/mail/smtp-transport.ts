@@ -2,23 +2,26 @@ import { ConfigurationError } from '../errors'
 import { whenInstalled } from '../passwords/optional-package'
 import { seeTroubleshooting } from '../troubleshooting'
 
-/** What we use of a nodemailer transporter. */
+/** The part of a nodemailer transporter that we use. */
 export interface Transporter {
   sendMail(message: object): Promise<unknown>
-  /** Greets the server, and signs in. */
+  /** Connects to the server and logs in. */
   verify?(): Promise<unknown>
 }
 
 /**
- * Shorter than the 120 s one attempt may take, so that what went wrong is known before that. The last is how long the
- * server may be silent, and it may have the mail by then.
+ * Shorter than the 120 s of one attempt, so that nodemailer's error arrives before that limit. `socketTimeout` is how long the server may
+ * be silent; by then it may have accepted the mail.
  */
 const bounds = { dnsTimeout: 10_000, connectionTimeout: 10_000, greetingTimeout: 10_000, socketTimeout: 90_000 }
 
-/** No file is read and no URL fetched, whatever stands in a mail. */
+/** Forbids nodemailer to read a file or fetch a URL that a mail names. */
 const closed = { disableFileAccess: true, disableUrlAccess: true }
 
-/** @throws ConfigurationError */
+/**
+ * Returns the transporter to use: the given one, or a new one.
+ * @throws ConfigurationError
+ */
 export function transporterOf(transport: unknown): Transporter {
   const transporter = isTransporter(transport) ? transport : create(readOptions(transport))
   refuseRequeues(transporter)
@@ -26,7 +29,7 @@ export function transporterOf(transport: unknown): Transporter {
 }
 
 function isTransporter(transport: unknown): transport is Transporter {
-  return typeof (Object(transport) as { sendMail?: unknown }).sendMail === 'function' // told by its one method
+  return typeof (Object(transport) as { sendMail?: unknown }).sendMail === 'function' // recognized by its only method
 }
 
 interface SmtpOptions {
@@ -37,28 +40,28 @@ interface SmtpOptions {
   [option: string]: unknown
 }
 
-/** What nodemailer may be given here; another way of sending is a transporter the host makes on purpose. */
+/** Reads the options for nodemailer. Other ways to send need a transporter that the host makes itself. */
 function readOptions(transport: unknown): SmtpOptions {
   if (typeof transport === 'string') return readOptions({ url: transport })
   if (typeof transport !== 'object' || transport === null || Array.isArray(transport)) throw new ConfigurationError(wanted)
-  const { url, ...given } = transport as SmtpOptions // an object, whose members are looked at below
+  const { url, ...given } = transport as SmtpOptions // an object, whose members are checked below
   const options: SmtpOptions = url === undefined ? given : { ...given, ...readSmtpUrl(url) }
   if (['sendmail', 'streamTransport', 'jsonTransport', 'SES'].some((name) => name in options)) throw new ConfigurationError(wanted)
-  // nodemailer would take a host that is not there, a forgotten variable say, for this machine.
+  // Without a host (a missing environment variable, for example) nodemailer would connect to this machine.
   if (typeof options.host !== 'string' && typeof options.service !== 'string') throw new ConfigurationError(wanted)
   return { ...bounds, ...(options.secure === true ? {} : startTls(options)), maxRequeues: 0, ...options, ...closed }
 }
 
-/** To this machine clear text would do, so a certificate nobody vouches for does too: local servers come with such a one. */
+/** Requires STARTTLS, except for this machine: a local server often has a self-signed certificate, and even plain text would be safe. */
 function startTls({ host, service }: SmtpOptions): Partial<SmtpOptions> {
-  // A service brings a host of its own, whatever `host` says.
+  // A service sets its own host, and ignores `host`.
   return service === undefined && isLoopback(host) ? { tls: { rejectUnauthorized: false } } : { requireTLS: true }
 }
 
 const wanted =
   'smtpMailer: pass url (smtp:// or smtps://), host, or transport (a URL, SMTP options with a host, or what nodemailer.createTransport() made).'
 
-/** Read here, because nodemailer before 10 ignores every option beside a URL: `requireTLS` too. */
+/** Reads the URL here, because nodemailer before 10 ignores every option beside a URL, also `requireTLS`. */
 function readSmtpUrl(text: unknown): SmtpOptions {
   const url = typeof text === 'string' && URL.canParse(text) ? new URL(text) : null
   if (!url || !/^smtps?:$/.test(url.protocol) || url.hostname === '') throw new ConfigurationError(wanted)
@@ -71,7 +74,7 @@ function readSmtpUrl(text: unknown): SmtpOptions {
   }
 }
 
-/** As nodemailer reads it: numbers and booleans are meant as such, and `tls.` stands before what belongs to TLS. */
+/** Reads the query as nodemailer does: numbers and booleans become values, and names with `tls.` become options of TLS. */
 function queryOf({ searchParams }: URL): object {
   const options = Object.fromEntries([...searchParams].map(([name, text]) => [name, plainValue(text)]))
   const tls = Object.entries(options).filter(([name]) => name.startsWith('tls.'))
@@ -100,7 +103,7 @@ function isLoopback(host: unknown): boolean {
 }
 
 function create(options: SmtpOptions): Transporter {
-  const nodemailer = whenInstalled('nodemailer', () => require('nodemailer') as Nodemailer) // as its types say
+  const nodemailer = whenInstalled('nodemailer', () => require('nodemailer') as Nodemailer) // nodemailer's own types say so
   if (!nodemailer)
     throw new ConfigurationError(
       `smtpMailer needs the package nodemailer; run \`npm install nodemailer\`. ${seeTroubleshooting('a-package-is-missing')}`,
@@ -112,15 +115,15 @@ interface Nodemailer {
   createTransport(options: object): Transporter
 }
 
-/** What nodemailer shows of a transporter that it made; one of another kind has none of it. */
+/** What nodemailer shows of its own transporters; others have none of it. */
 interface PoolFacts {
   options?: { pool?: unknown; maxRequeues?: unknown }
   version?: unknown
 }
 
-/** A pool sends a mail again by itself when its connection is lost, also one the server has already. */
+/** Rejects a pool that repeats mails. It sends a mail again if its connection was lost, although the server may have it already. */
 function refuseRequeues(transporter: Transporter): void {
-  const { options, version } = Object((transporter as { transporter?: unknown }).transporter) as PoolFacts // nodemailer's, where it is one
+  const { options, version } = Object((transporter as { transporter?: unknown }).transporter) as PoolFacts // nodemailer's, if it is one
   if (!options?.pool) return
   if (ignoresMaxRequeues(version))
     throw new ConfigurationError(`smtpMailer: the pool of nodemailer before 6.4.3 ${repeats}; install a later one, or leave out pool.`)
@@ -129,7 +132,7 @@ function refuseRequeues(transporter: Transporter): void {
 
 const repeats = 'repeats mails whose connection was lost, which sends some of them twice'
 
-/** Such as `6.4.2[client:6.4.2]`. */
+/** Takes a version such as `6.4.2[client:6.4.2]`. */
 function ignoresMaxRequeues(version: unknown): boolean {
   const [, major, minor, patch] = (typeof version === 'string' ? /^(\d+)\.(\d+)\.(\d+)/.exec(version) : null) ?? []
   const [least, given] = [[6, 4, 3], [major, minor, patch].map(Number)]

@@ -1,26 +1,26 @@
 import type { AuthMail, MailTopic } from '../mailer'
 import { isTextKey, type TextKey } from '../texts/texts'
 
-/** Topics whose mail carries a link. All but `account_restored` are a kind of their own. */
+/** Topics whose mail has a link. Each of them except `account_restored` is also a value of `kind`. */
 export type LinkTopic = Exclude<AuthMail['kind'], 'notice'> | 'account_restored'
 
-/** Topics whose mail carries a code and no link. */
+/** Topics whose mail has a code and no link. */
 export type CodeTopic = 'confirmation_code'
 
-/** Topics that tell an owner of something and ask for nothing. */
+/** Topics that inform an owner and ask for no action. */
 export type NoticeTopic = Exclude<MailTopic, LinkTopic | CodeTopic>
 
 export interface TopicText {
   readonly subject: TextKey
-  /** What happened, a paragraph each. */
+  /** What happened, one paragraph each. */
   readonly lines: readonly TextKey[]
-  /** What to do if it was somebody else. */
+  /** What to do if another person did it. */
   readonly notYou: TextKey
-  /** Null: the mail is a notice. */
+  /** Null if the mail is a notice. */
   readonly button: TextKey | null
 }
 
-/** The words of a topic, by their keys. Where nobody has a password, no mail advises to choose one. */
+/** Returns the text keys of a topic. If passwords are off, no mail advises to choose one. */
 export function wordsOf(topic: MailTopic, hasPasswords: boolean): TopicText {
   const find = (part: 'lead' | 'more' | 'not_you' | 'button') => {
     const keys = [...(hasPasswords ? [] : [`mail.${topic}.${part}_without_password`]), `mail.${topic}.${part}`]
@@ -31,7 +31,7 @@ export function wordsOf(topic: MailTopic, hasPasswords: boolean): TopicText {
   return { subject: `mail.${topic}.subject`, lines, notYou, button: find('button') }
 }
 
-/** Topics that advise a new password and nothing else. */
+/** Topics whose only advice is a new password. */
 const advisesNewPassword: ReadonlySet<MailTopic> = new Set<MailTopic>([
   'account_restored',
   'new_device',

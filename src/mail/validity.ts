@@ -1,7 +1,6 @@
 import type { Locale } from '../http/locale'
 import type { PhraseBook } from '../texts/phrase-book'
 
-/** What is valid: a link, a code, or both. */
 export type ValidThing = 'link' | 'code' | 'both'
 
 export interface Validity {
@@ -11,15 +10,15 @@ export interface Validity {
   readonly thing: ValidThing
 }
 
-/** `This link is valid for 24 hours, until March 2, 2026 at 12:00 PM (UTC).` */
+/** Returns for example `This link is valid for 24 hours, until March 2, 2026 at 12:00 PM (UTC).` */
 export function validityOf(texts: PhraseBook, { issuedAt, expiresAt, locale, thing }: Validity): string {
   const minutes = Math.max(1, Math.round((expiresAt.getTime() - issuedAt.getTime()) / 60_000))
   const instant = new Intl.DateTimeFormat(locale, { dateStyle: 'long', timeStyle: 'short', timeZone: 'UTC' }).format(expiresAt)
   const sentence = texts.say(locale, `mail.valid.${thing}`, { duration: inWords(minutes, locale), instant })
-  return sentence.replace(/[\u00a0\u202f]/g, ' ') // the locale's narrow blanks: some mail programs show a box
+  return sentence.replace(/[\u00a0\u202f]/g, ' ') // the locale's narrow spaces, which some mail programs show as boxes
 }
 
-/** In the largest unit that comes out even: 24 hours, 3 days, 90 minutes. */
+/** Returns the duration in the largest unit that divides it: 24 hours, 3 days, 90 minutes. */
 function inWords(minutes: number, locale: Locale): string {
   const [amount, unit] =
     minutes % 1_440 === 0 && minutes > 1_440 ? [minutes / 1_440, 'day'] : minutes % 60 === 0 ? [minutes / 60, 'hour'] : [minutes, 'minute']

@@ -12,24 +12,24 @@ export interface MailContent {
   topic: MailTopic
   to: string
   name: string | null
-  /** Whether the mail says the name: words of whoever signed up, until the address is proven. */
+  /** True if the mail may contain the name. Until the address is verified, the name may be an attacker's text. */
   saysName: boolean
   locale: Locale
-  /** In the topics that carry one; `url` null: a code alone. */
+  /** In the topics that have one. `url` is null if the mail has only a code. */
   link?: { url: string | null; issuedAt: Date; expiresAt: Date }
-  /** Eight digits, and the host of the site that they are for, where it is known. */
+  /** Eight digits, and the host name of the site that they are for, if it is known. */
   code?: { digits: string; host: string | null }
-  /** In `no_account`. */
+  /** In `no_account`: the mail mentions that the person can sign up. */
   canSignUp?: boolean
   /** The registration key, in the topics about identities. */
   provider?: string
   /** What was removed, or what is left: one text each. */
   items?: readonly string[]
-  /** A code confirmed the change, so no link undoes it. */
+  /** True if a code confirmed the change, so that no link can undo it. */
   isFinal?: boolean
-  /** A recovery code confirmed the change. */
+  /** True if a recovery code confirmed the change. */
   usedRecoveryCode?: boolean
-  /** The signup that an activation belongs to. */
+  /** The sign-up that an activation belongs to. */
   signup?: TemplateMail['signup']
   /** The login that `new_device` is about. */
   login?: TemplateMail['login']
@@ -42,7 +42,10 @@ interface Writer {
   readonly logger: Logger
 }
 
-/** One mail by the host's template, or by ours where there is none or it fails: a mail is never lost to its wording. */
+/**
+ * Returns a mail by the host's template, or the built-in mail if there is no template or it fails. So a faulty template never prevents a
+ * mail.
+ */
 export function writeMail({ settings, texts, templates, logger }: Writer, content: MailContent): AuthMail {
   const { topic, to, locale, link, provider, items, isFinal, usedRecoveryCode, signup, login, code, canSignUp } = content
   const takesPasswords = settings === undefined || hasPasswords(settings)
@@ -78,20 +81,20 @@ export function writeMail({ settings, texts, templates, logger }: Writer, conten
 }
 
 function kindOf(topic: MailTopic, url: string | null, takesPasswords: boolean): AuthMail['kind'] {
-  // What its link is for.
+  // The kind says what the link does.
   if (topic === 'account_restored' && url !== null) return takesPasswords ? 'password_reset' : 'email_login'
   if (topic === 'account_restored') return 'notice'
   if (topic === 'confirmation_code') return 'email_login'
-  return wordsOf(topic, takesPasswords).button !== null ? (topic as AuthMail['kind']) : 'notice' // a topic with a button is a kind of its own
+  return wordsOf(topic, takesPasswords).button !== null ? (topic as AuthMail['kind']) : 'notice' // a topic with a button is also a kind
 }
 
-/** Null: there is no template of the host's, or it failed. */
+/** Returns null if the host has no template, or if it failed. */
 function byHost(mails: MailTemplates | undefined, mail: TemplateMail, logger: Logger): MailText | null {
   const template = mails?.[mail.topic]
   if (!template) return null
   try {
     const given: unknown = template({ ...mail })
-    Promise.resolve(given).catch(() => {}) // an async one is refused below; its rejection must not end the process
+    Promise.resolve(given).catch(() => {}) // an async template is refused below; its rejection must not end the process
     const written = readMailText(given)
     if (written) return written
     logger.error({ topic: mail.topic, error: null }, failed)
@@ -104,6 +107,6 @@ function byHost(mails: MailTemplates | undefined, mail: TemplateMail, logger: Lo
 const failed = 'doorward: a mail template failed or returned no subject, text and html; the built-in mail is sent'
 
 function readMailText(written: unknown): MailText | null {
-  const { subject, text, html } = Object(written) as Record<string, unknown> // whatever came back
+  const { subject, text, html } = Object(written) as Record<string, unknown> // any value
   return typeof subject === 'string' && typeof text === 'string' && typeof html === 'string' ? { subject, text, html } : null
 }

@@ -6,7 +6,7 @@ import { noteOutcome } from '../http/outcome'
 import { sendJson } from '../http/send'
 import type { LinkToken } from './email-link'
 
-/** What a line that ends in `answerLinkRequest` answers. */
+/** Describes the response of a route that uses `answerLinkRequest`. */
 export function linkRequestAnswer(field: string): Answer {
   return {
     status: 202,
@@ -16,8 +16,9 @@ export function linkRequestAnswer(field: string): Answer {
 }
 
 /**
- * The one answer of every route that asks for a link: known, unknown, taken, active, pending, deactivated or refusing. The link is made after it, so that its time says nothing either;
- * where links are put in bodies (never in production) the answer has to wait.
+ * Sends the same response for every request of a link: for an address that is known, unknown, taken, active, pending, deactivated or
+ * refused. Makes the link after the response, so that the response time reveals nothing. If responses contain links (never in production),
+ * the response waits for the link.
  */
 export async function answerLinkRequest(
   ctx: AuthContext,

@@ -3,22 +3,20 @@ import type { AuthContext } from '../context'
 import { isUnderAny } from '../keys'
 import type { EmailLoginRecord } from '../store/auth-store'
 
-/** How often one code may be tried. */
+/** How many tries one code has. */
 export const mostTries = 5
 
-/** Eight digits. */
+/** Returns eight random digits. */
 export function newCode(): string {
   return String(randomInt(100_000_000)).padStart(8, '0')
 }
 
-/** What is stored instead of a code. Under a key, because eight digits are quickly tried out against a plain hash. */
+/** Returns the keyed hash of a code, which is stored instead of the code. A plain hash of eight digits could be searched quickly. */
 export function hashCode({ keys }: Pick<AuthContext, 'keys'>, id: string, code: string): string {
   return macOf(keys['email-login-code'][0], id, code)
 }
 
-/**
- * Whether a text is the code of this row. People may type it in its two groups. Call it only for a row whose try was counted.
- */
+/** True if a text is the code of this row. People may type it in its two groups. Call it only after the try was counted. */
 export function isCodeOf({ keys }: Pick<AuthContext, 'keys'>, { id, codeHash }: EmailLoginRecord, typed: string): boolean {
   const code = typed.replace(/[\s-]/g, '')
   if (codeHash === null || !/^\d{8}$/.test(code)) return false

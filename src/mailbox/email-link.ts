@@ -4,7 +4,7 @@ import { InvalidTokenError } from '../errors'
 import { hashOpaqueToken, isOpaqueToken, newOpaqueToken } from '../opaque-token'
 import type { UserRecord, UserTokenPurpose, UserTokenRecord } from '../store/auth-store'
 
-/** What a mailed link carries: the plaintext, handed out once and never stored. */
+/** A mailed link, with its token in plain text. The token is returned once and never stored. */
 export interface LinkToken {
   userId: string
   token: string
@@ -30,7 +30,7 @@ const purposes: Record<LinkPurpose, { page: string; template: keyof Settings; tt
   UNDO: { page: 'security/undo', template: 'undoUrlTemplate', ttlSeconds: (settings) => settings.undoSeconds },
 }
 
-/** A first link. Inside the caller's unit. */
+/** Makes the first link of its purpose. Call it inside the caller's transaction. */
 export async function issueLink(
   ctx: AuthContext,
   userId: string,
@@ -54,8 +54,8 @@ export async function issueLink(
 }
 
 /**
- * A further link; the older ones of its purpose are spent unless `singleActiveToken` is off. Inside the caller's unit,
- * which has locked the user's row: of two requests at once one link stays alive.
+ * Makes a further link. Invalidates the older links of its purpose unless `singleActiveToken` is off. Call it inside a transaction that has
+ * locked the user's row, so that of two requests at once one link stays valid.
  */
 export async function replaceLink(
   ctx: AuthContext,
@@ -67,25 +67,33 @@ export async function replaceLink(
   return issueLink(ctx, user.id, purpose, payload)
 }
 
-/** The open link a token stands for, unspent: to look at before anything is decided. @throws InvalidTokenError */
+/**
+ * Returns the open link of a token without using it, so that a page can show it before the person decides.
+ * @throws InvalidTokenError
+ */
 export async function findLink(ctx: AuthContext, token: string, purpose: LinkPurpose): Promise<UserTokenRecord> {
   const link = isOpaqueToken(token) ? await ctx.store.userTokens.find(hashOpaqueToken(token)) : null
   if (link?.purpose !== purpose || link.usedAt || link.expiresAt <= ctx.now()) throw new InvalidTokenError()
   return link
 }
 
-/** Uses up a link that was found before, inside the transaction of its effect. A second caller is refused. @throws InvalidTokenError */
+/**
+ * Uses a link that was found before, inside the transaction of its effect. A second caller is rejected.
+ * @throws InvalidTokenError
+ */
 export async function spendLink(ctx: AuthContext, { tokenHash }: UserTokenRecord, purpose: LinkPurpose): Promise<void> {
   if (!(await ctx.store.userTokens.consume(tokenHash, purpose, ctx.now()))) throw new InvalidTokenError()
 }
 
-/** The same for a link that no row of the one-shot tokens stands for. */
+/** Returns the URL of a login link, whose row is in another table. */
 export function emailLoginUrl({ settings, prefix }: AuthContext, token: string): string {
   const { emailLoginUrlTemplate: own } = settings
   return own === null ? `${settings.publicUrl}${prefix}/email-login/${token}` : own.replace('{token}', () => token)
 }
 
-/** Never from the Host header (RFC 9700 section 4.1 has the like): a page of the host's, or of ours below the mount. */
+/**
+ * Returns the URL of a link: a page of the host's, or ours below the mount path. Never from the Host header (compare RFC 9700 section 4.1).
+ */
 function urlOf({ settings, prefix }: AuthContext, purpose: LinkPurpose, token: string): string {
   const { page, template } = purposes[purpose]
   const own = settings[template]
@@ -93,7 +101,7 @@ function urlOf({ settings, prefix }: AuthContext, purpose: LinkPurpose, token: s
   return `${settings.publicUrl}${prefix}/${page}/${token}`
 }
 
-/** False: a link of this purpose has no address, because there is neither a template for it nor a public address of ours. */
+/** False if a link of this purpose has no URL, because there is no template for it and `publicUrl` is empty. */
 export function leadsSomewhere(settings: Settings, purpose: LinkPurpose): boolean {
   return settings[purposes[purpose].template] !== null || settings.publicUrl !== ''
 }

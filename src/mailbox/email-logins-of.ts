@@ -2,8 +2,8 @@ import type { AuthContext } from '../context'
 import type { EmailLoginStore, UserRecord } from '../store/auth-store'
 
 /**
- * The rows of login by email; null where no feature writes any: login by email is off, and without a mailer no session is confirmed by a
- * mailed code. Then the table need not be there.
+ * Returns the store of login requests by email. Null if nothing uses it: login by email is off, and there is no mailer to send confirmation
+ * codes. Then the table may be missing.
  */
 export function emailLoginsOf({ store, settings, postman }: AuthContext): EmailLoginStore | null {
   const isWritten = settings.emailLogin !== 'off' || postman !== null
@@ -11,8 +11,8 @@ export function emailLoginsOf({ store, settings, postman }: AuthContext): EmailL
 }
 
 /**
- * Uses up everything that was mailed to an account and works once, but UNDO links, which only an undo ends. Inside a transaction that holds
- * the user's row.
+ * Invalidates every mailed link and code of an account, except UNDO links, which only an undo uses. Call it inside a transaction that has
+ * locked the user's row.
  */
 export async function endOneShots(ctx: AuthContext, { id, email }: Pick<UserRecord, 'id' | 'email'>): Promise<void> {
   await ctx.store.userTokens.consumeAllForUser(id, ctx.now())

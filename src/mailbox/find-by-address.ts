@@ -1,15 +1,18 @@
 import type { AuthContext } from '../context'
 import type { UserRecord } from '../store/auth-store'
 
-/** Returns the account of an address as somebody typed it. A text column takes neither NUL nor half a surrogate pair: nobody has such. */
+/**
+ * Returns the account of an address as a person typed it. A text column accepts no NUL and no lone surrogate, so no account has such an
+ * address.
+ */
 export async function findByAddress(ctx: AuthContext, address: string): Promise<UserRecord | null> {
   const isStorable = address !== '' && !address.includes('\0') && address.isWellFormed()
   return isStorable ? ctx.store.users.findByEmail(address) : null
 }
 
 /**
- * Looks for an address that nobody has (RFC 2606 keeps the domain free). A route that answers before it looks at an address asks this, so
- * that a database that is away is 503 and the answer's time depends on no row.
+ * Looks up an address that no account has (RFC 2606 reserves the domain). Routes that respond before they look up the address call it
+ * first. Then a database that is down gives 503, and the response time does not depend on whether a row exists.
  */
 export async function lookForNobody(ctx: AuthContext): Promise<void> {
   await ctx.store.users.findByEmail('nobody@doorward.invalid')

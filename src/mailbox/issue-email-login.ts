@@ -6,7 +6,7 @@ import type { EmailLoginRecord, EmailLoginStore } from '../store/auth-store'
 import { hashCode, newCode } from './email-code'
 import { emailLoginUrl } from './email-link'
 
-/** What a mail carries: handed out once, never stored. */
+/** What a mail contains. It is returned once and never stored. */
 export interface IssuedEmailLogin {
   readonly token: string | null
   readonly url: string | null
@@ -15,7 +15,7 @@ export interface IssuedEmailLogin {
   readonly expiresAt: Date
 }
 
-/** Who asks, from where. */
+/** The client that requests the mail. */
 export interface AskedFrom {
   readonly ip?: string | null | undefined
   readonly userAgent?: string | null | undefined
@@ -25,7 +25,7 @@ interface ToIssue extends AskedFrom, Pick<EmailLoginRecord, 'id' | 'email' | 're
   readonly carries: 'link' | 'code' | 'both'
 }
 
-/** How many requests of unknown clients stay open for one address. */
+/** How many requests of unknown clients can be open for one address. */
 const mostOpen = 5
 
 /** Inserts the row of one mail, inside the caller's transaction. */
@@ -53,9 +53,9 @@ export async function issueEmailLogin(
 }
 
 /**
- * Invalidates the oldest open requests of an address, so that with one more at most five are open. A request of a known device is never
+ * Invalidates the oldest open requests of an address, so that at most five are open with one more. A request of a known device is never
  * invalidated for another one.
- * @returns false if all open requests stay, so that an unknown client can have none
+ * @returns false if no request may be invalidated for an unknown client; then it gets no mail
  */
 export async function makeRoom(
   ctx: AuthContext,

@@ -3,10 +3,10 @@ import { EmailLinkForbiddenError } from '../errors'
 import type { UserRecord, UserTokenRecord } from '../store/auth-store'
 import type { LinkPurpose } from './email-link'
 
-/** Instead of a link: `refusesEmailLink` matched, so there is no token, no mail, and no active account. */
+/** Returned instead of a link when `refusesEmailLink` returned true. No token and no mail were made, and the account was not activated. */
 export const ACTIVATION_WITHHELD: unique symbol = Symbol.for('doorward.activation-withheld.v1')
 
-/** The host's word on whether this account may be entered by a mailed link. Never asked inside a unit of ours: it may be slow. */
+/** True if the host refuses mailed links to this account. Never call it inside a transaction of ours, because the hook may be slow. */
 export async function refusesEmailLink(
   { refusesEmailLink }: Partial<Pick<AuthContext, 'refusesEmailLink'>>,
   user: UserRecord,
@@ -15,8 +15,7 @@ export async function refusesEmailLink(
 }
 
 /**
- * The refusal persists: the link is spent and committed, and nothing else has changed. Spent as if by a newer one, so that
- * it never counts as redeemed.
+ * Invalidates a link and commits, because the refusal must last. Marks it as replaced by a newer link, so that it never counts as redeemed.
  * @throws EmailLinkForbiddenError
  */
 export async function refuseLink(ctx: AuthContext, { userId }: UserTokenRecord, purpose: LinkPurpose): Promise<never> {

@@ -11,24 +11,24 @@ import type { Budget } from '../throttle/counter-store'
 import { attempt, counterKey, giveBack } from '../throttle/throttle'
 import type { LinkPurpose, LinkToken } from './email-link'
 
-/** Whom a mail goes to: an account's row, or one with another address in its place. */
+/** The recipient of a mail: an account, or an account with another address. */
 export interface Recipient extends Pick<UserRecord, 'email' | 'name' | 'emailVerifiedAt'> {
-  /** Null: the address has no account. */
+  /** Null if no account has the address. */
   readonly id: string | null
 }
 
-/** What a row of `emailLogins` is mailed for: a login, or the confirmation of a session. */
+/** The purpose of a row of `emailLogins`: a login, or the confirmation of a session. */
 type CodePurpose = 'EMAIL_LOGIN' | 'CONFIRMATION_CODE'
 
 /**
- * Returns true when the address may get one more link of this purpose. Ask before the link is made: a request that mails nothing makes
- * no link and ends none. Without a mailer nothing is counted.
+ * True if the address may get one more link of this purpose. Call it before the link is made, because a request without a mail must make no
+ * link and invalidate none. Counts nothing without a mailer.
  *
- * Beyond the rate limit a link still goes out where the person has none that works and got none within the hour, so that requests of
- * an attacker cannot keep the owner out. Observers hear `throttled` of a refusal.
+ * A person without a valid link, who got none within the hour, gets one even beyond the rate limit. So an attacker's requests cannot lock
+ * the owner out. A refusal emits `throttled`.
  *
- * @param options.besides a link that was made for this very mail already
- * @param options.device a device that the account knows: it has five mails an hour of its own, which nobody else uses up
+ * @param options.besides a link that was already made for this mail
+ * @param options.device a device that the account knows: it has five mails an hour of its own
  */
 export async function mayMail(
   ctx: AuthContext,
@@ -54,7 +54,7 @@ export async function mayMail(
   return false
 }
 
-/** What works of the same purpose. An address without an account has none but logins by email. */
+/** Returns the valid links and codes of the same purpose. An address without an account has only logins by email. */
 async function openLinks(
   ctx: AuthContext,
   { id, email }: Pick<Recipient, 'id' | 'email'>,
@@ -68,26 +68,26 @@ async function openLinks(
 
 const anHour: Budget = { attempts: 1, windowSeconds: 3_600 }
 
-/** `sent`: a mail went out within the hour. `sending`: somebody is about to send one, so that `sent` may not say so yet. */
+/** `sent`: a mail was sent within the hour. `sending`: another request is about to send one, so `sent` may not show it yet. */
 interface HourKeys {
   readonly sent: string
   readonly sending: string
 }
 
-/** For how many seconds a process that dies may leave `sending` behind. */
+/** How many seconds `sending` may remain after a process dies. */
 const aMoment = 60
 
 function hourKeys(purpose: LinkPurpose | CodePurpose, email: string): HourKeys {
   return { sent: counterKey(`mail:sent:${purpose}`, email), sending: counterKey(`mail:sending:${purpose}`, email) }
 }
 
-/** The hour counts from the last mail. */
+/** Restarts the hour at each mail. */
 async function beginHour({ counters }: AuthContext, { sent }: HourKeys): Promise<void> {
   await counters.reset(sent)
   await counters.increment(sent, anHour.windowSeconds, anHour.attempts)
 }
 
-/** Returns true when no mail went out within the hour, to one caller of however many at once. */
+/** True if no mail was sent within the hour. Of many callers at once, only one gets true. */
 async function takeHour(ctx: AuthContext, { sent, sending }: HourKeys): Promise<boolean> {
   const alone: Budget = { attempts: 1, windowSeconds: aMoment }
   if ((await secondsUntilFree(ctx, alone, sending)) > 0) return false
@@ -101,7 +101,10 @@ async function hasMailLeft(ctx: AuthContext, { id }: { id: string }, email: stri
   return mails !== false && (await secondsUntilFree(ctx, mails, counterKey('mail:device', `${id} ${email}`))) === 0
 }
 
-/** Takes one unit of each budget of links, or none. Returns 0 when it took them, else the seconds until the one that is used up is free. */
+/**
+ * Counts one attempt against each rate limit of links, or against none. Returns 0, or the seconds until the limit that was reached allows
+ * one again.
+ */
 async function takeEach(ctx: AuthContext, budgets: readonly Budget[], email: string): Promise<number> {
   const taken: [Budget, string][] = []
   for (const [index, budget] of budgets.entries()) {
@@ -116,7 +119,7 @@ async function takeEach(ctx: AuthContext, budgets: readonly Budget[], email: str
   return 0
 }
 
-/** Takes one unit and returns 0, or takes none and returns how long the budget stays used up. */
+/** Counts one attempt and returns 0. If the limit is reached, counts none and returns the seconds to wait. */
 async function secondsUntilFree({ counters }: AuthContext, budget: Budget, key: string): Promise<number> {
   try {
     await attempt(counters, budget, key, TooManyRequestsError)
@@ -127,17 +130,20 @@ async function secondsUntilFree({ counters }: AuthContext, budget: Budget, key: 
   }
 }
 
-/** What an attacker makes us send to an address, by a sign-up, a change of address, or a login where there is no account. */
+/** Notices that an attacker can cause: by a sign-up, a change of address, or a login for an address without an account. */
 const byStrangers: ReadonlySet<string> = new Set(['address_taken', 'email_change_taken', 'no_account'])
 
-/** Their number is bounded by that of the changes they are about, so that nobody uses them up before the change that matters. */
+/**
+ * The changes behind these notices have limits of their own, so the notices have none. A limit could be used up before the change that
+ * matters.
+ */
 const boundedElsewhere: ReadonlySet<string> = new Set<NoticeTopic | 'account_restored'>([
   'admin_granted',
   'admin_revoked',
   'account_restored',
 ])
 
-/** One mail more that tells the address of something. Observers hear `throttled` of a refusal. */
+/** True if the address may get one more notice. A refusal emits `throttled`. */
 async function mayNotify(ctx: AuthContext, topic: NoticeTopic | 'account_restored', email: string): Promise<boolean> {
   if (boundedElsewhere.has(topic)) return true
   const kind = byStrangers.has(topic) ? 'strangers' : 'notices'
@@ -151,10 +157,10 @@ async function mayNotify(ctx: AuthContext, topic: NoticeTopic | 'account_restore
 }
 
 /**
- * Goes to the stored address, after the commit and off the response path. Ask `mayMail` before.
+ * Mails a link to the stored address. Call it after the commit and after `mayMail`; it does not delay the response.
  *
- * The one mail to another address is `email_change`: pass `{ ...user, email: newEmail, emailVerifiedAt: null }`, to
- * `mayMail` too, because that mailbox may belong to another person.
+ * Only `email_change` goes to another address: pass `{ ...user, email: newEmail, emailVerifiedAt: null }`, also to `mayMail`, because that
+ * mailbox may belong to another person.
  */
 export function mailLink(
   ctx: AuthContext,
@@ -168,7 +174,7 @@ export function mailLink(
   ctx.postman?.post(writeMail(ctx, { ...addressed(recipient), ...about, topic, locale, link }), recipient.id)
 }
 
-/** The same for a mail with a code, or with a code and a link. */
+/** Mails a code, or a code and a link, as `mailLink` does. */
 export function mailCode(
   ctx: AuthContext,
   recipient: Recipient,
@@ -183,8 +189,8 @@ export function mailCode(
 }
 
 /**
- * Tells the owner of what happened to the account; never makes the operation fail, which is done already. `provider` is
- * the registration key, for the topics about identities. What is said to a former address: `{ ...user, email: oldEmail }`.
+ * Tells the owner of a change of the account. Never makes the operation fail, because it is already done. `provider` is the registration
+ * key, for topics about identities. For a notice to a former address, pass `{ ...user, email: oldEmail }`.
  */
 export function mailNotice(
   ctx: AuthContext,
@@ -198,11 +204,11 @@ export function mailNotice(
   ctx.postman.post(mail, recipient.id, () => mayNotify(ctx, topic, recipient.email))
 }
 
-/** Room for the notice of a change that can be undone. */
+/** A reservation for the notice of a change that can be undone. */
 export interface ReservedNotice {
   /**
-   * Sends the notice, outside every rate limit; call it after the commit, once. `link`: what undoes the change; null: the notice
-   * says that there is none.
+   * Sends the notice, outside every rate limit. Call it once, after the commit. `link` undoes the change; with null, the notice says that
+   * there is no such link.
    */
   mail(
     recipient: Recipient,
@@ -215,14 +221,14 @@ export interface ReservedNotice {
       provider?: string | undefined
     },
   ): void
-  /** Gives the room back where nothing was sent; for `finally`. */
+  /** Releases the reservation if nothing was sent; call it in `finally`. */
   release(): void
 }
 
 /**
- * Keeps room for the notice of a change before the change is made, because a change whose owner cannot be told must not happen.
- * Without a mailer nothing is kept and nothing is sent.
- * @throws ServiceUnavailableError when no further mail can be queued
+ * Reserves a notice before the change is made, because a change that the owner cannot be told of must not happen. Does nothing without a
+ * mailer.
+ * @throws ServiceUnavailableError if no further mail can be queued
  */
 export function reserveNotice(ctx: AuthContext): ReservedNotice {
   if (!ctx.postman) return { mail() {}, release() {} }
@@ -237,7 +243,10 @@ export function reserveNotice(ctx: AuthContext): ReservedNotice {
   }
 }
 
-/** An attacker may have signed up with this address, and with a message as the name. */
+/**
+ * Returns the address and the name. The name is left out until the address is verified, because an attacker may have signed up with a
+ * message as the name.
+ */
 function addressed({ email, name, emailVerifiedAt }: Recipient) {
   return { to: email, name, saysName: emailVerifiedAt !== null }
 }

@@ -26,8 +26,8 @@ import { type Verification, verifyMfa } from './verify-challenge'
 const fields = Joi.object<{ mfa_token: string; code: string }>({ mfa_token: text(4096), code: factorCode })
 
 /**
- * The form of the challenge page, which the callback of a provider and the page of a login by email show: cookies and on to where the login leads, or the form again. An app
- * gets a code, and no cookie is set.
+ * Returns the route of the second-factor form, which the callback of a provider and the page of a login by email show. It sets cookies and
+ * redirects to the login's destination, or shows the form again. An app gets a code, and no cookie is set.
  */
 export function challengeForm(ctx: AuthContext, { base, delivery }: DeliveryLine): Route[] {
   const { oauthEnabled, tokenDelivery, appRedirects, emailLogin, backendLinks } = ctx.settings
@@ -65,7 +65,7 @@ async function finish(ctx: AuthContext, req: Request, res: Response): Promise<((
   const { mfa_token: mfaToken, code } = validate(fields, await readForm(req, res))
   const destination = destinationOfChallenge(ctx, mfaToken)
   const target = successTarget(ctx.settings, destination)
-  if (target === null) throw new UnsupportedMediaTypeError() // no page of ours asks: a script finishes this login, in JSON
+  if (target === null) throw new UnsupportedMediaTypeError() // not a login of our page: a script finishes it, in JSON
   const app = isApp(destination) ? destination : null
   try {
     if (app) sendRedirect(res, withParameter(target, 'code', await codeAfter(ctx, req, { mfaToken, code }, app)))
@@ -83,7 +83,7 @@ async function finish(ctx: AuthContext, req: Request, res: Response): Promise<((
 
 async function codeAfter(ctx: AuthContext, req: Request, given: Verification, app: AppDestination): Promise<string> {
   const result = await verify(ctx, req, given, openByCode(app))
-  if (result.kind === 'challenge') throw new MfaTokenInvalidError() // never: its factor was shown
+  if (result.kind === 'challenge') throw new MfaTokenInvalidError() // never: the factor was shown
   return result.code
 }
 

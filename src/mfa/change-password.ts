@@ -16,17 +16,17 @@ import { findEnrolled } from './disable'
 export interface PasswordChangeWithMfa extends ShownFactor {
   userId: string
   newPassword: string
-  /** The session that goes on; every other one of the account ends. */
+  /** The session that stays; every other session of the account is revoked. */
   keep?: KeptSession | undefined
-  /** The session that asks: it goes on, and has to be alive still. */
+  /** The session of the request. It stays, and must still be live. */
   session?: SessionRecord | null | undefined
-  /** Of the notices. Default: `defaultLocale`. */
+  /** Language of the notices. Default: `defaultLocale`. */
   locale?: Locale | undefined
 }
 
 /**
- * A new password for a signed-in person who shows the second factor instead of the old password. Works on an enrolled
- * account also while the second factor is switched off for logins. With a passkey no other factor is needed.
+ * Sets a new password for a person who is logged in and shows the second factor instead of the old password. Works for an enrolled account
+ * even if `mfaEnabled` is off. With a passkey no other factor is needed.
  * @throws MfaNotEnrolledError, ValidationError (the password), MfaCodeInvalidError, MfaThrottledError, PasskeyRejectedError,
  *   MfaFactorTooNewError
  */
@@ -39,7 +39,7 @@ export async function changePasswordWithMfa(
   await checkPassword(ctx, newPassword, user)
   const factor = await announceChange(ctx, userId, { topic: 'password_changed', locale }, (leaveUndoPoint) =>
     withFactor(ctx, { userId, session, locale }, shown, async (accept) => {
-      const hashedPassword = await ctx.hasher.hash(newPassword) // before the unit: it is slow
+      const hashedPassword = await ctx.hasher.hash(newPassword) // before the transaction, because it is slow
       return unitOfWork(ctx, async (ctx) => {
         const now = ctx.now()
         const user = await ctx.store.users.lock(userId)

@@ -22,11 +22,11 @@ import { activateFactor, lockPendingFactor, type PendingFactor } from './pending
 export interface Confirmation {
   userId: string
   code: string
-  /** How the session that asks began; `otp` is added. */
+  /** How the session authenticated; `otp` is added. */
   amr?: readonly AuthMethod[] | undefined
-  /** Ends every session of the account, which began without the factor. Default true. */
+  /** Revokes every session of the account, because they began without the factor. Default true. */
   revokeSessions?: boolean | undefined
-  /** Of the notices. Default: `defaultLocale`. */
+  /** Language of the notices. Default: `defaultLocale`. */
   locale?: Locale | undefined
 }
 
@@ -34,7 +34,8 @@ export interface Confirmation {
  * Activates the pending factor with one of its codes: from now on every login asks for it. Removes the factor that it replaces, with its
  * recovery codes. Revokes every challenge, and by default every session. Returns a new session, which is not fresh, because a new factor
  * confirms nothing yet.
- * @throws MfaNotEnrolledError (nothing pending), MfaCodeInvalidError, MfaThrottledError, UnauthorizedError (the account is gone or inactive)
+ * @throws MfaNotEnrolledError (nothing pending), MfaCodeInvalidError, MfaThrottledError, UnauthorizedError (the account was deleted or is
+ *   inactive)
  */
 export async function confirmTotp<Session extends OpenedSession>(
   ctx: AuthContext,
@@ -53,19 +54,20 @@ export async function confirmTotp<Session extends OpenedSession>(
   return result
 }
 
-/** The session that asks, which goes on. */
+/** The session of the request, which stays. */
 export interface ConfirmingSession {
-  /** Null: the store keeps no sessions. */
+  /** Null if the store keeps no sessions. */
   readonly session: SessionRecord | null
   readonly claims: AccessTokenClaims
-  /** The refresh token that the request shows. */
+  /** The refresh token of the request. */
   readonly refreshToken: string | null
 }
 
 /**
- * The same for a request: only in the session that began it, within 15 minutes. The other sessions end, and this one goes on with `otp`
- * among its methods. It becomes no fresher than the access token that asked.
- * @throws as `confirmTotp`; InvalidTokenError (the session has ended), ReauthenticationRequiredError (begun elsewhere, or too long ago)
+ * Activates the pending factor for a request: only in the session that began it, within 15 minutes. Revokes the other sessions. This one
+ * stays, with `otp` among its methods, and gets no fresher than the access token of the request.
+ * @throws as `confirmTotp`; InvalidTokenError (the session has ended), ReauthenticationRequiredError (begun in another session, or too long
+ *   ago)
  */
 export async function confirmInSession(
   ctx: AuthContext,
@@ -77,7 +79,7 @@ export async function confirmInSession(
   const confirming = confirm(ctx, { userId, code, locale, claimsOf }, async (ctx, { pending, activate, claims: hostClaims }) => {
     refuseSupersededToken(ctx, { claims, session: asked }, pending.user)
     const session = await holdSession(ctx, asked)
-    const shown = session ? null : trustedStateless(ctx, pending.user, refreshToken) // judged before the change that ends it
+    const shown = session ? null : trustedStateless(ctx, pending.user, refreshToken) // checked before the change that invalidates it
     if (!(await finishEnrolment(ctx, userId, pending.secret, session))) throw new BegunElsewhere(pending.user)
     const user = await activate()
     await endOtherSessions(ctx, userId, { sessionId: session?.id })
@@ -90,7 +92,10 @@ export async function confirmInSession(
   return confirming.catch((error) => askToBeginAgain(ctx, error))
 }
 
-/** Another session began it, or too long ago. What the person can do about it is asked after the unit, because the host may be asked. */
+/**
+ * Thrown if another session began the enrolment, or too long ago. The methods of the error are found after the transaction, because that
+ * may call the host.
+ */
 class BegunElsewhere extends Error {
   readonly user: UserRecord
 
@@ -106,13 +111,13 @@ async function askToBeginAgain(ctx: AuthContext, error: unknown): Promise<never>
   throw new ReauthenticationRequiredError({ details: { methods: await methodsOf(ctx, error.user) }, maxAgeSeconds })
 }
 
-/** What is decided about the locked row before and after the code is accepted, which `activate` does. */
+/** The work on the locked row before and after the code is accepted; `activate` accepts it. */
 type Ending<T> = (ctx: AuthContext, confirming: Confirming) => Promise<T>
 
 interface Confirming {
   readonly pending: PendingFactor
   readonly activate: () => Promise<UserRecord>
-  /** The host's own. */
+  /** The host's own claims. */
   readonly claims: HostClaims
 }
 
@@ -134,7 +139,7 @@ async function confirm<T>(
       return end(ctx, { pending, activate, claims })
     })
   }
-  // A pending secret may be somebody else's, left behind in a session that was stolen: it is not guessed at either.
+  // The attempts are limited, because an attacker with a stolen session may have left the pending secret behind.
   const result = await announceChange(ctx, userId, { topic: 'mfa_enabled', locale }, (leaveUndoPoint) =>
     guardedConfirmation(ctx, userId, () => inUnit(leaveUndoPoint)),
   )

@@ -16,26 +16,26 @@ import { announceChange } from '../undo/announce-change'
 
 export interface Disabling extends ShownFactor {
   userId: string
-  /** Of an account that has one, unless passwords are off; an account whose password was generated has nothing to show. */
+  /** Required if the account has a password and passwords are on. An account with a generated password has none to enter. */
   password?: string | undefined
-  /** The session that goes on; every other one of the account ends. */
+  /** The session that stays; every other session of the account is revoked. */
   keep?: KeptSession | undefined
-  /** The session that asks: it goes on, and has to be alive still. */
+  /** The session of the request. It stays, and must still be live. */
   session?: SessionRecord | null | undefined
-  /** Of the notices. Default: `defaultLocale`. */
+  /** Language of the notices. Default: `defaultLocale`. */
   locale?: Locale | undefined
 }
 
 /**
- * Takes the second factor off an account, with its recovery codes. Challenges end by it, and so does every other session. The
- * session that goes on no longer has `otp` among its methods.
- * @throws MfaNotEnrolledError, InvalidCredentialsError, MfaCodeInvalidError, MfaThrottledError, TooManyRequestsError,
- *   PasskeyRejectedError, MfaFactorTooNewError (a passkey of today)
+ * Removes the second factor and its recovery codes from an account. Invalidates its challenges and revokes every other session. The session
+ * that stays no longer has `otp` among its methods.
+ * @throws MfaNotEnrolledError, InvalidCredentialsError, MfaCodeInvalidError, MfaThrottledError, TooManyRequestsError, PasskeyRejectedError,
+ *   MfaFactorTooNewError (a passkey that was added within a day)
  */
 export async function disableTotp(ctx: AuthContext, { userId, password, session, keep, locale, ...shown }: Disabling): Promise<void> {
   const user = await findEnrolled(ctx, userId)
   if (hasPasswords(ctx.settings) && hasPassword(user)) await provePassword(ctx, user, password, session)
-  // The proof was of this password: a reset in between ends what was begun before it.
+  // The verified password must still be the account's, because a reset in between cancels this request.
   const requireSamePassword = (locked: UserRecord) => {
     if (locked.hashedPassword !== user.hashedPassword) throw new InvalidCredentialsError()
     return locked
@@ -67,15 +67,16 @@ async function forgetFactor(ctx: AuthContext, sessionId: string | null): Promise
 
 export interface Regeneration extends ShownFactor {
   userId: string
-  /** The session that asks: it has to be alive still. */
+  /** The session of the request: it must still be live. */
   session?: SessionRecord | null | undefined
-  /** Of the notices. Default: `defaultLocale`. */
+  /** Language of the notices. Default: `defaultLocale`. */
   locale?: Locale | undefined
 }
 
 /**
- * A new set of recovery codes; the old set is dead. Shown once.
- * @throws MfaNotEnrolledError, MfaCodeInvalidError, MfaThrottledError, PasskeyRejectedError, MfaFactorTooNewError (a passkey of today)
+ * Creates new recovery codes, which are shown once, and invalidates the old ones.
+ * @throws MfaNotEnrolledError, MfaCodeInvalidError, MfaThrottledError, PasskeyRejectedError, MfaFactorTooNewError (a passkey that was added
+ *   within a day)
  */
 export async function regenerateRecoveryCodes(ctx: AuthContext, { userId, session, locale, ...shown }: Regeneration): Promise<string[]> {
   await findEnrolled(ctx, userId)
@@ -107,14 +108,17 @@ async function provePassword(
   await withPassword(ctx, user, password, async () => undefined, session)
 }
 
-/** @throws UnauthorizedError, AccountInactiveError, MfaNotEnrolledError */
+/**
+ * Returns the user of an account with an active factor.
+ * @throws UnauthorizedError, AccountInactiveError, MfaNotEnrolledError
+ */
 export async function findEnrolled(ctx: AuthContext, userId: string): Promise<UserRecord> {
   const user = await findActiveUser(ctx, userId)
   if (!user.totpEnabledAt) throw new MfaNotEnrolledError()
   return user
 }
 
-/** Inside a unit: what was seen before may have changed. */
+/** Like `findEnrolled`, but locks the row inside a transaction, because it may have changed since it was read. */
 export async function lockEnrolled(ctx: AuthContext, userId: string): Promise<UserRecord> {
   const user = await ctx.store.users.lock(userId)
   if (!user?.isActive) throw new UnauthorizedError()

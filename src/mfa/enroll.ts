@@ -13,7 +13,7 @@ import type { SessionRecord, UserRecord } from '../store/auth-store'
 import { beginEnrolment } from './enrolment'
 import { qrCode } from './qr-code'
 
-/** Shown once, and never again: what an authenticator app needs, and the codes for the day it is lost. */
+/** A new factor, shown only once: the data for an authenticator app, and the recovery codes. */
 export interface Enrolment {
   /** Base32. */
   secret: string
@@ -23,24 +23,27 @@ export interface Enrolment {
   recoveryCodes: string[]
 }
 
-/** Throws unless the account, as its locked row shows it, may do this; `ctx` is the unit's. */
+/** Throws unless the account, as its locked row shows it, may do this. `ctx` is that of the transaction. */
 export type UserCheck = (ctx: AuthContext, user: UserRecord) => Promise<void> | void
 
-/** With a code of the active factor, a recovery code or a passkey, the new one replaces the active one. A passkey also makes a first one final. */
+/**
+ * With a code of the active factor, a recovery code or a passkey, the new factor replaces the active one. A passkey also makes a first
+ * factor final.
+ */
 export interface EnrolmentOptions extends ShownFactor {
-  /** The only one that may confirm it; null: any of the account. */
+  /** The only session that may confirm it; null: any session of the account. */
   session?: SessionRecord | null
   check?: UserCheck
-  /** Of the notices. Default: `defaultLocale`. */
+  /** Language of the notices. Default: `defaultLocale`. */
   locale?: Locale | undefined
 }
 
 /**
- * Begins an enrolment: a pending secret, which satisfies nothing until a code of it confirms it. A further call begins anew. An active
- * factor is replaced by one of its codes: it stays active, with its recovery codes, until the new one is confirmed.
- * @throws UnauthorizedError (the account is gone or inactive), InvalidTokenError (the session has ended), MfaAlreadyEnrolledError (a factor
- *   is active, and nothing was shown); with a code MfaNotEnrolledError, MfaCodeInvalidError, MfaThrottledError, MfaFactorTooNewError; with a
- *   passkey PasskeyRejectedError, MfaFactorTooNewError
+ * Begins an enrolment with a pending secret, which counts for nothing until one of its codes confirms it. Another call begins again. To
+ * replace an active factor, show one of its codes: it stays active, with its recovery codes, until the new one is confirmed.
+ * @throws UnauthorizedError (the account was deleted or is inactive), InvalidTokenError (the session has ended), MfaAlreadyEnrolledError (a
+ *   factor is active, and nothing was shown); with a code MfaNotEnrolledError, MfaCodeInvalidError, MfaThrottledError,
+ *   MfaFactorTooNewError; with a passkey PasskeyRejectedError, MfaFactorTooNewError
  */
 export async function enrollTotp(
   ctx: AuthContext,
@@ -56,7 +59,7 @@ export async function enrollTotp(
   return { secret, ...forAuthenticatorApp(ctx, user.email, secret), recoveryCodes }
 }
 
-/** What an authenticator app scans. */
+/** Returns the data that an authenticator app scans. */
 export function forAuthenticatorApp(
   { settings }: AuthContext,
   account: string,
@@ -82,7 +85,10 @@ function beginFirst(ctx: AuthContext, userId: string, begun: Begun): Promise<Use
   })
 }
 
-/** The old factor is asked for until the new one is confirmed: at no moment is the mailbox alone enough (contract 24.6). */
+/**
+ * Begins a replacement. The old factor stays required until the new one is confirmed, so that the mailbox alone is never enough (contract
+ * 24.6).
+ */
 async function beginConfirmed(
   ctx: AuthContext,
   userId: string,

@@ -30,11 +30,11 @@ const recoveryCodesSchema = shape('RecoveryCodes', { recovery_codes: recoveryCod
 const enrolmentSchema = shape('Enrolment', { secret: string, provisioning_uri: string, qr_svg: string, recovery_codes: recoveryCodes })
 
 interface ConfirmedBody extends FinalFields {
-  /** Names the session of the request, where the access token does not. */
+  /** Names the session of the request, if the access token does not. */
   refresh_token?: string
 }
 
-/** Taking a second factor on, and off again. */
+/** Routes that add, replace and remove a second factor. */
 export function enrolmentRoutes(ctx: AuthContext, guards: Guards): Route[] {
   const before = [routeBudget(ctx, 'mfa'), guards.requireAuth(), sameSiteWhenByCookie(ctx)]
   return [
@@ -107,7 +107,10 @@ export function enrolmentRoutes(ctx: AuthContext, guards: Guards): Route[] {
   ]
 }
 
-/** The first code. Every other session ends; this one goes on, with a new refresh token where the request shows the present one. */
+/**
+ * Returns the route that confirms with the first code. Every other session is revoked. This session stays, and gets a new refresh token if
+ * the request shows the current one.
+ */
 function confirmRoute(ctx: AuthContext, guards: Guards, { base, delivery, before }: DeliveryLine): Route {
   return withBody({
     method: 'POST',

@@ -5,26 +5,26 @@ import type { SessionRecord } from '../store/auth-store'
 
 const lifeSeconds = 900
 
-/** A factor that was begun. */
+/** A factor whose enrolment began. */
 export interface BegunFactor {
   /** As it is stored, or will be. */
   readonly secret: string
-  /** Null: the account's first factor, whose recovery codes are in their table already. */
+  /** Null for the account's first factor, whose recovery codes are in their table already. */
   readonly recoveryCodes: readonly string[] | null
-  /** What confirmed it when it was begun, so that no link undoes it. */
+  /** The factor that confirmed the enrolment when it began, so that no link can undo it. */
   readonly isFinal: Finality
 }
 
-/** A factor that takes the place of an active one when it is confirmed. It waits in its token's row; the user's row stays as it is. */
+/** A factor that replaces an active one when it is confirmed. Until then it is in its token's row, and the user's row does not change. */
 export interface Replacement extends BegunFactor {
   /** The hashes of its recovery codes. */
   readonly recoveryCodes: readonly string[]
 }
 
 /**
- * Remembers that a factor was begun, and in which session, for 15 minutes. What was begun in a fresh session may be finished by it, also
- * when it is no longer fresh. Inside the transaction that stores the pending secret.
- * @param begun the secret as it is stored in the user's row, where another enrolment has another one; or what replaces it
+ * Stores for 15 minutes that a factor was begun, and in which session. That session may finish it even when it is no longer fresh. Call it
+ * inside the transaction that stores the pending secret.
+ * @param begun the secret as the user's row stores it, different for each enrolment; or its replacement
  * @param session null: any session of the account may finish it, because the host began it, or because the store keeps no sessions
  */
 export async function beginEnrolment(ctx: AuthContext, userId: string, begun: BegunFactor, session: SessionRecord | null): Promise<void> {
@@ -41,25 +41,31 @@ export async function beginEnrolment(ctx: AuthContext, userId: string, begun: Be
   })
 }
 
-/** The replacement that an account has begun within 15 minutes. */
+/** Returns the replacement that an account began within the last 15 minutes. */
 export async function findReplacement(ctx: AuthContext, userId: string): Promise<Replacement | null> {
   const begun = await findBegun(ctx, userId)
   return begun?.recoveryCodes ? { ...begun, recoveryCodes: begun.recoveryCodes } : null
 }
 
-/** What confirmed a first factor, by its stored secret, when it was begun within 15 minutes. */
+/**
+ * Returns the factor that confirmed a first enrolment when it began, if that was within the last 15 minutes. The stored secret identifies
+ * the enrolment.
+ */
 export async function finalityOfFirst(ctx: AuthContext, userId: string, secret: string): Promise<Finality> {
   const begun = await findBegun(ctx, userId)
   return begun?.secret === secret && begun.isFinal
 }
 
-/** Null: none, or a first factor that nothing confirmed. */
+/** Returns null if there is none, or if it is a first factor that nothing confirmed. */
 async function findBegun(ctx: AuthContext, userId: string): Promise<BegunFactor | null> {
   const [begun] = await ctx.store.userTokens.listOpen(userId, 'MFA_ENROLMENT', ctx.now())
   return begun ? readPayload(begun.payload).factor : null
 }
 
-/** Single use: true where this secret was begun by this session within 15 minutes. Inside the transaction that makes the factor active. */
+/**
+ * Returns true once, if this session began this secret within the last 15 minutes. Call it inside the transaction that activates the
+ * factor.
+ */
 export async function finishEnrolment(ctx: AuthContext, userId: string, secret: string, session: SessionRecord | null): Promise<boolean> {
   const begun = await ctx.store.userTokens.find(enrolmentHash(userId, secret))
   if (begun?.userId !== userId) return false
@@ -74,7 +80,10 @@ function enrolmentHash(userId: string, secret: string): string {
     .digest('hex')
 }
 
-/** The session's id alone, where there is nothing else to say. Hashes as base64url: 50 codes have to fit (`payloadLength` in readiness/table-needs.ts). */
+/**
+ * Returns only the session's id if there is nothing else to store. Hashes are base64url, because 50 codes must fit (`payloadLength` in
+ * readiness/table-needs.ts).
+ */
 function writePayload(sessionId: string | null, { secret, recoveryCodes, isFinal }: BegunFactor): string | null {
   if (recoveryCodes === null && isFinal === false) return sessionId
   const codes = recoveryCodes?.map((hash) => Buffer.from(hash, 'hex').toString('base64url')) ?? null

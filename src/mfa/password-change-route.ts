@@ -21,11 +21,11 @@ import { changePasswordWithMfa } from './change-password'
 
 interface PasswordBody extends FinalFields {
   new_password: string
-  /** Names the session of the request, where the access token does not. */
+  /** Names the session of the request, if the access token does not. */
   refresh_token?: string
 }
 
-/** Changes the password with a code or a passkey. For people with a second factor. */
+/** Returns the route that changes the password with a code or a passkey, for people with a second factor. */
 export function passwordChangeRoute(ctx: AuthContext, guards: Guards, { base, before }: DeliveryLine): Route {
   return withBody({
     method: 'POST',
@@ -60,7 +60,10 @@ export function passwordChangeRoute(ctx: AuthContext, guards: Guards, { base, be
   })
 }
 
-/** The code stands in for the password, so the factor has to be older than a day; a passkey speaks for itself. Behind `aliveSession`. */
+/**
+ * Returns a step behind `aliveSession`. The code replaces the password, so the factor must be older than a day; a passkey has its own
+ * check.
+ */
 function matureFactor(ctx: AuthContext): RequestHandler {
   const check = step(async (req, res) => {
     const { user } = requestSessionOf(req)

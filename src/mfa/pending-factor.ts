@@ -6,19 +6,22 @@ import type { Finality } from '../step-up/finality'
 import type { UserRecord } from '../store/auth-store'
 import { finalityOfFirst, findReplacement, type Replacement } from './enrolment'
 
-/** A factor that was begun, and waits for its first code. */
+/** A factor whose enrolment began, before its first code. */
 export interface PendingFactor {
   /** The locked row, as it is before the factor is active. */
   readonly user: UserRecord
   /** As it is stored. */
   readonly secret: string
-  /** Null: the account has no active factor. */
+  /** Null if the account has no active factor. */
   readonly replacement: Replacement | null
-  /** What confirmed it when it was begun. */
+  /** The factor that confirmed the enrolment when it began. */
   readonly isFinal: Finality
 }
 
-/** Locks the user's row. @throws UnauthorizedError, MfaNotEnrolledError (nothing is pending) */
+/**
+ * Locks the user's row and returns its pending factor.
+ * @throws UnauthorizedError, MfaNotEnrolledError (nothing is pending)
+ */
 export async function lockPendingFactor(ctx: AuthContext, userId: string): Promise<PendingFactor> {
   const user = await ctx.store.users.lock(userId)
   if (!user?.isActive) throw new UnauthorizedError()
@@ -29,13 +32,16 @@ export async function lockPendingFactor(ctx: AuthContext, userId: string): Promi
   return { user, secret, replacement, isFinal }
 }
 
-/** Whether this is the secret that waits for its first code. An enrolment that was begun later takes its place. */
+/** True if this is the secret of the pending factor. A later enrolment replaces it. */
 export async function isPendingSecret(ctx: AuthContext, user: UserRecord, secret: string): Promise<boolean> {
   const pending = user.totpEnabledAt ? (await findReplacement(ctx, user.id))?.secret : user.totpSecret
   return Boolean(pending) && openSecret(ctx.mfaSecretKeys, user.id, pending ?? '') === secret
 }
 
-/** The row is held: the secret that is confirmed is the one that is active afterwards. @throws MfaCodeInvalidError */
+/**
+ * Activates the pending factor with its first code. The locked row ensures that the confirmed secret is the one that becomes active.
+ * @throws MfaCodeInvalidError
+ */
 export async function activateFactor(ctx: AuthContext, { user, replacement }: PendingFactor, code: string): Promise<UserRecord> {
   const now = ctx.now()
   const changes = { totpEnabledAt: now, updatedAt: now, ...(replacement ? acceptedIn(ctx, user, replacement, code) : {}) }
@@ -45,7 +51,7 @@ export async function activateFactor(ctx: AuthContext, { user, replacement }: Pe
   return { ...user, ...changes }
 }
 
-/** The step counts from here: the code that confirms is good for nothing else. */
+/** Returns the columns of a replacement. They store the step, so that the confirming code cannot be used again. */
 function acceptedIn(ctx: AuthContext, user: UserRecord, { secret }: Replacement, code: string) {
   const step = stepOfCode(ctx, { id: user.id, totpSecret: secret }, code)
   if (step === null) throw new MfaCodeInvalidError()

@@ -1,13 +1,13 @@
 import { encode } from 'uqr'
 
-/** Returns a QR code as an SVG document, one stroke for each run of dark squares: small enough to stand in a page. */
+/** Returns a QR code as an SVG document. It has one stroke for each run of dark squares, which keeps it small enough for a page. */
 export function qrCode(text: string): string {
   const { data, size } = encode(text, { ecc: 'M' })
   const runs = data.flatMap((row, y) => runsOf(row).map(([x, length]) => `M${x} ${y}.5h${length}`))
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${size} ${size}" shape-rendering="crispEdges"><rect fill="white" width="${size}" height="${size}"/><path stroke="black" d="${runs.join('')}"/></svg>`
 }
 
-/** Where squares are dark, side by side. */
+/** Returns the runs of adjacent dark squares. */
 function runsOf(row: readonly boolean[]): [start: number, length: number][] {
   const runs: [number, number][] = []
   row.forEach((isDark, x) => {

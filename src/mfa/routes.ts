@@ -7,7 +7,7 @@ import { enrolmentRoutes } from './enrolment-routes'
 import { passwordChangeRoute } from './password-change-route'
 import { sessionVerifyRoutes, verifyRoutes } from './verify-routes'
 
-/** The second factor. Switched off, its routes are not there; a password change by code stays. */
+/** Routes of the second factor. With `mfaEnabled` off, only the password change by code remains. */
 export function mfaRoutes(ctx: AuthContext, guards: Guards): Route[] {
   const passwordChange = hasPasswords(ctx.settings) ? perDelivery(ctx, (line) => [passwordChangeRoute(ctx, guards, line)]) : []
   if (!ctx.settings.mfaEnabled) return passwordChange

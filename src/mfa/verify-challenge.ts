@@ -16,22 +16,22 @@ import { DuplicateRecordError, type UserRecord } from '../store/auth-store'
 
 export interface Verification {
   mfaToken: string
-  /** Of the authenticator app, or a recovery code. */
+  /** A code of the authenticator app, or a recovery code. */
   code?: string | undefined
-  /** In place of a code: `PublicKeyCredential.toJSON()` of `navigator.credentials.get()`. */
+  /** Instead of a code: `PublicKeyCredential.toJSON()` of `navigator.credentials.get()`. */
   credential?: unknown
-  /** With a credential: from the options for this `mfaToken`. */
+  /** With a credential: the `challenge` of the options for this `mfaToken`. */
   challenge?: string | undefined
-  /** Of the notices. Default: `defaultLocale`. */
+  /** Language of the notices. Default: `defaultLocale`. */
   locale?: Locale | undefined
-  /** A refresh token that the client had. Of this account and not revoked: its codes are counted apart from everybody else's. */
+  /** A refresh token that the client had. If it belongs to this account and was not revoked, its codes have a rate limit of their own. */
   previousToken?: string | undefined
 }
 
 /**
- * The second step of a login: a challenge and a code make a session whose methods are the first step's and `otp`; a challenge and a passkey,
- * those and `passkey`. One challenge is good for one success, however many codes are right.
- * @param shown what the request shows of its device; left out: `previousToken` alone
+ * Finishes a login with its second factor. The session has the methods of the first step, and `otp` for a code or `passkey` for a passkey.
+ * One challenge allows one success, even if several right codes arrive.
+ * @param shown the device of the request; left out: only `previousToken` counts
  * @throws MfaTokenInvalidError, MfaCodeInvalidError, MfaThrottledError, PasskeyRejectedError
  */
 export async function verifyMfa<Session extends OpenedSession>(
@@ -43,7 +43,7 @@ export async function verifyMfa<Session extends OpenedSession>(
   const challenge = readChallenge(ctx, mfaToken)
   const { userId, idHash } = challenge
   const seen = await ctx.store.users.find(userId)
-  // A passkey of an inactive account is refused like any other that is not good.
+  // A passkey of an inactive account gets the same error as any invalid passkey.
   const isRejected = credential !== undefined && seen?.isActive === false
   if (!isStillMeant(ctx, challenge, seen)) throw isRejected ? new PasskeyRejectedError() : new MfaTokenInvalidError()
   if (credential !== undefined) {
@@ -65,8 +65,8 @@ export async function verifyMfa<Session extends OpenedSession>(
 }
 
 /**
- * A signature cannot be guessed, but verifying costs time. So the failures of one first step are limited. Those of the account are not,
- * because an attacker who knows its password must not lock the owner out.
+ * Limits the failures of one first step, because verifying takes time, although a signature cannot be guessed. The account has no such
+ * limit, because an attacker who knows its password must not lock the owner out.
  */
 async function countedPasskey<T>(ctx: AuthContext, idHash: string, attempt: () => Promise<T>): Promise<T> {
   const taken = await takeUnit(ctx, ctx.budgets.mfa, ['mfa_passkey:challenge', idHash], MfaThrottledError)
@@ -83,7 +83,10 @@ interface Redeemed<Session, Accepted> {
   result: Session | LoginChallenge
 }
 
-/** @param accept what is shown; throws where it is not right */
+/**
+ * Uses the challenge and finishes the login.
+ * @param accept accepts the factor; throws if it is wrong
+ */
 async function redeem<Session extends OpenedSession, Accepted>(
   ctx: AuthContext,
   { challenge, seen, login: shown }: { challenge: Challenge; seen: UserRecord; login: Login },
@@ -95,14 +98,14 @@ async function redeem<Session extends OpenedSession, Accepted>(
     return await unitOfWork(ctx, async (ctx) => {
       const user = await ctx.store.users.lock(challenge.userId)
       if (!isStillMeant(ctx, challenge, user)) throw new MfaTokenInvalidError()
-      // Looked up first, so that a replay costs no code, also where the host commits what we could not roll back.
+      // Before the code is accepted, so that a replay uses no code, even if the host's transaction commits despite the error.
       if (await ctx.store.userTokens.find(challenge.idHash)) throw new MfaTokenInvalidError()
       const factor = await accept(ctx, user)
       await spendChallenge(ctx, challenge)
       return { factor, result: withReturnTo(challenge, await finishLogin(ctx, user, login, open)) }
     })
   } catch (error) {
-    // Somebody was first, with this very challenge: the code that was accepted here is unspent again.
+    // Another request used this challenge first. The rollback makes the code that was accepted here unused again.
     throw error instanceof DuplicateRecordError ? new MfaTokenInvalidError({ cause: error }) : error
   }
 }
@@ -114,12 +117,12 @@ function withReturnTo<Session extends OpenedSession>(
   return destination && 'returnTo' in destination && result.kind === 'session' ? { ...result, returnTo: destination.returnTo } : result
 }
 
-/** A factor that was added within a day signs in, and proves nothing else. */
+/** Returns the login after a code. A factor that was added within a day can log in, but does not make the session fresh. */
 function withCode(ctx: AuthContext, first: Login, user: UserRecord): Login {
   return afterStep(first, 'otp', hasYoungFactor(ctx, user))
 }
 
-/** So does a passkey. */
+/** Returns the login after a passkey. A passkey that was added within a day can log in, but does not make the session fresh. */
 function withPasskey(ctx: AuthContext, first: Login, { passkey }: ProvenPasskey): Login {
   return afterStep(first, 'passkey', usableAt(ctx, passkey.createdAt) !== null)
 }

@@ -37,7 +37,7 @@ function describesVerify({ settings }: AuthContext) {
     : { summary: 'Finish a login with a code of the second factor, or a recovery code', refuses }
 }
 
-/** The second step of a login: JSON, and the form of a mailed link's page. */
+/** Second step of a login, by JSON and by the form of our page. */
 export function verifyRoutes(ctx: AuthContext, line: DeliveryLine): Route[] {
   const { base, delivery, before } = line
   return [
@@ -54,7 +54,7 @@ export function verifyRoutes(ctx: AuthContext, line: DeliveryLine): Route[] {
   ]
 }
 
-/** The same second step, into a server-side session. */
+/** Second step of a login into a server-side session. */
 export function sessionVerifyRoutes(ctx: AuthContext): Route[] {
   if (!ctx.store.sessions) return []
   return [

@@ -11,46 +11,47 @@ import { type PayloadValue, watchAll } from './watch-all'
 
 export interface AuditLogOptions {
   /**
-   * The id of the request that is being served, from your own AsyncLocalStorage; called when an event is told. Kept where
-   * it is a text of at most 128 characters.
+   * Returns the id of the current request, for example from your AsyncLocalStorage. It is called for each event. The id is stored if it is
+   * a text of at most 128 characters.
    */
   requestId?: () => string | null | undefined
-  /** Rows older than this go when `purge()` is called; a whole number of 1 to 36,500. Default: rows stay. */
+  /** Age in days after which `purge()` deletes rows; a whole number from 1 to 36,500. Default: rows stay. */
   keepDays?: number
-  /** How many events wait in memory while the database is away, 1 to 1,000,000; default 10,000. Past it events are dropped. */
+  /** How many events can wait in memory while the database is down, 1 to 1,000,000; default 10,000. Further events are dropped. */
   capacity?: number
   /** Default: the console. */
   logger?: Logger
-  /** The only clock. */
+  /** The clock; default: the system's. */
   now?: () => Date
 }
 
 export interface AuditLog {
-  /** Writes down every event from now on; returns what stops that. */
+  /** Records every event from now on. Returns a function that stops it. */
   watch(events: AuthEvents): () => void
   /**
-   * Resolves once everything told so far is written: before a shutdown.
+   * Resolves when every event so far is written. Call it before a shutdown.
    * @param options `timeoutMs`: how long it may take, default 5,000
-   * @throws ServiceUnavailableError when the database is away or too slow; what waits goes on waiting
+   * @throws ServiceUnavailableError if the database is down or too slow; waiting events stay in memory
    */
   flush(options?: { timeoutMs?: number }): Promise<void>
   /**
-   * Deletes rows older than `keepDays`, in batches; `purgeExpired(store, { auditLog })` calls it. Returns how many; 0 without `keepDays`.
-   * @throws ServiceUnavailableError when the database cannot be reached
+   * Deletes rows older than `keepDays`, in batches; `purgeExpired(store, { auditLog })` calls it. Returns the number of rows; 0 without
+   * `keepDays`.
+   * @throws ServiceUnavailableError if the database cannot be reached
    */
   purge(): Promise<number>
-  /** Events that wait to be written. */
+  /** How many events wait to be written. */
   readonly waiting: number
-  /** Events that were never written, since there was no room for them. */
+  /** How many events were dropped, because too many waited. */
   readonly dropped: number
 }
 
 /**
- * Every event as a row of `auth_audit_log`, which `createAuthTables` and the migrations make: `auditLog(knex).watch(auth.events)`.
+ * Writes every event as a row of `auth_audit_log`, which `createAuthTables` and the migrations create: `auditLog(knex).watch(auth.events)`.
  *
- * Rows are written behind the operations, on connections of the pool, never inside a transaction, many at once. While
- * the database is away they wait in memory, up to `capacity`; nothing is written twice. Of many refusals of one key (`throttled`) the
- * first of each window is a row, with the `count` of those before it.
+ * Rows are written after the operations, many at once, on connections of the pool and never inside a transaction. While the database is
+ * down they wait in memory, up to `capacity`; no row is written twice. Of many refusals of one key (`throttled`), the first of each window
+ * becomes a row. Its `count` includes the refusals since the key's last row.
  *
  * @throws ConfigurationError for a transaction, and for a knex client other than `pg`, `mysql2` and `better-sqlite3`
  */
@@ -80,9 +81,9 @@ export function auditLog(knex: HostKnex, options: AuditLogOptions = {}): AuditLo
       return emptyInBatches((older) => rows.deleteOlder(older), new Date(now().getTime() - keepDays * 86_400_000))
     },
     async flush({ timeoutMs = 5_000 } = {}) {
-      await new Promise((resolve) => setImmediate(resolve)) // listeners run behind the operation that told them
+      await new Promise((resolve) => setImmediate(resolve)) // listeners run after the operation that emitted
       for (const payload of throttledRows.takeRest()) write('throttled', payload)
-      // A database that is silent, rather than away, must not keep a process from stopping.
+      // A database that does not respond must not keep a process from stopping.
       await inTime(writer.flush(), timeoutMs, () => new ServiceUnavailableError())
     },
     get waiting() {
@@ -94,7 +95,7 @@ export function auditLog(knex: HostKnex, options: AuditLogOptions = {}): AuditLo
   }
 }
 
-/** Better an event without its request than none. */
+/** Returns the host's request id, or null if its function throws: the event is recorded without it. */
 function askHost(requestId: NonNullable<AuditLogOptions['requestId']>): unknown {
   try {
     return requestId()
@@ -113,7 +114,10 @@ interface Writer {
 const mostAtOnce = 100
 const longestPauseMs = 30_000
 
-/** One statement at a time, in the order of the events. What failed stays at the head and is tried again, ever more seldom. */
+/**
+ * Writes one statement at a time, in the order of the events. A failed batch stays first and is tried again, after longer and longer
+ * pauses.
+ */
 function createWriter(rows: AuditRows, capacity: number, logger: Logger): Writer {
   const queue: AuditRecord[] = []
   let writing: Promise<void> | null = null
@@ -137,7 +141,7 @@ function createWriter(rows: AuditRows, capacity: number, logger: Logger): Writer
   }
 
   function writeBehind(): void {
-    write().catch(() => undefined) // said by `failed`
+    write().catch(() => undefined) // `failed` logs it
   }
 
   function write(): Promise<void> {
@@ -145,7 +149,7 @@ function createWriter(rows: AuditRows, capacity: number, logger: Logger): Writer
     return writing
   }
 
-  /** Only called with something to write, so it has awaited before it ends. */
+  /** Called only if the queue is not empty, so it awaits at least once. */
   async function writeAll(): Promise<void> {
     if (pause) clearTimeout(pause)
     pause = null
@@ -160,7 +164,7 @@ function createWriter(rows: AuditRows, capacity: number, logger: Logger): Writer
       failed(error)
       throw error
     } finally {
-      writing = null // in the same step as the last look at the queue, so that the next row starts a new write
+      writing = null // in the same step as the last check of the queue, so that the next row starts a new write
     }
   }
 
@@ -192,7 +196,7 @@ function createWriter(rows: AuditRows, capacity: number, logger: Logger): Writer
 
 function checkOptions(knex: HostKnex, { capacity = 1, keepDays = 1, requestId }: AuditLogOptions): void {
   if (typeof knex !== 'function') throw new ConfigurationError('auditLog() needs the instance knex({ client, ... }) returns.')
-  // What is written must stay when a transaction is rolled back, and must not wait for its end.
+  // Rows must stay if a transaction is rolled back, and must not wait for its end.
   if (knex.isTransaction) throw new ConfigurationError('auditLog() needs the knex instance itself, not a transaction.')
   if (!Number.isInteger(capacity) || capacity < 1 || capacity > 1_000_000)
     throw new ConfigurationError('auditLog: capacity must be a whole number from 1 to 1000000.')

@@ -4,27 +4,27 @@ import { whenInstalled } from '../passwords/optional-package'
 import { seeTroubleshooting } from '../troubleshooting'
 import { type PayloadValue, watchAll } from './watch-all'
 
-/** A `Registry` of prom-client; said by its methods, so that a host without prom-client needs none of its types. */
+/** A `Registry` of prom-client, described by its methods, so that a host without prom-client does not need its types. */
 export interface MetricsRegistry {
   registerMetric(metric: never): void
   getSingleMetric(name: string): unknown
 }
 
 export interface EventMetrics {
-  /** Counts every event from now on; returns what stops that. */
+  /** Counts every event from now on. Returns a function that stops it. */
   watch(events: AuthEvents): () => void
 }
 
 const counterName = 'doorward_events_total'
 
-/** Never an account: one series per person would be without bound, and would say who. */
+/** Never an account, because one series for each person would be unbounded, and would identify people. */
 const labels = ['provider', 'reason', 'code', 'route'] as const
 
 /**
- * Counts every event in `doorward_events_total{event, provider, reason, code, route}`, a counter of prom-client (an optional
- * peer): `metrics(register).watch(auth.events)`. A label that an event does not have is left out.
+ * Counts every event in `doorward_events_total{event, provider, reason, code, route}`, a counter of prom-client (an optional peer
+ * dependency): `metrics(register).watch(auth.events)`. A label that an event does not have is left out.
  *
- * @throws ConfigurationError when prom-client is not installed, or the registry is none
+ * @throws ConfigurationError if prom-client is not installed, or the registry is invalid
  */
 export function metrics(registry: MetricsRegistry): EventMetrics {
   const counter = counterIn(registry)
@@ -48,13 +48,13 @@ interface PromClient {
   Counter: new (options: { name: string; help: string; labelNames: readonly string[]; registers: readonly MetricsRegistry[] }) => Counter
 }
 
-/** Two routers of one process count in one counter. */
+/** Returns the counter of a registry, or adds it. Two routers of one process share it. */
 function counterIn(registry: MetricsRegistry): Counter {
   if (typeof registry?.registerMetric !== 'function' || typeof registry.getSingleMetric !== 'function')
     throw new ConfigurationError('metrics() needs a Registry of prom-client: its `register`, or one you made.')
   const there = registry.getSingleMetric(counterName)
   if (there) return there as Counter // the name is ours
-  const client = whenInstalled('prom-client', () => require('prom-client') as PromClient) // as its types say
+  const client = whenInstalled('prom-client', () => require('prom-client') as PromClient) // prom-client's own types say so
   if (!client)
     throw new ConfigurationError(
       `metrics() needs the package prom-client; run \`npm install prom-client\`. ${seeTroubleshooting('a-package-is-missing')}`,
@@ -65,7 +65,10 @@ function counterIn(registry: MetricsRegistry): Counter {
 
 const mostValues = 100
 
-/** Ours are few; a host's provider keys or a hook's words must not fill the registry: past a hundred, and what is no word, is `other`. */
+/**
+ * Limits the values of a label, because a host's provider keys or hooks could fill the registry. After a hundred values, and for text that
+ * is no word, it returns `other`.
+ */
 function boundedWords(): (value: PayloadValue | undefined) => string {
   const known = new Set<string>()
   return (value) => {

@@ -2,17 +2,17 @@ import type { PayloadValue } from './watch-all'
 
 type Payload = Readonly<Record<string, PayloadValue>>
 
-/** What the audit log writes of the event `throttled`. */
+/** The rows that the audit log writes for the event `throttled`. */
 export interface ThrottledRows {
-  /** Returns the payloads to write now for one refusal: often none. */
+  /** Returns the payloads to write now for one refusal, often none. */
   add(refusal: Payload, time: number): Payload[]
-  /** Returns what was counted and not written yet, one payload per code and route, without a key. */
+  /** Returns the refusals that were counted and not written yet: one payload for each code and route, without a key. */
   takeRest(): Payload[]
 }
 
 interface Refusals {
   readonly payload: Payload
-  /** Milliseconds since 1970: until then further refusals of the key are only counted. */
+  /** Milliseconds since 1970. Until then, further refusals of the key are only counted. */
   endsAt: number
   unwritten: number
 }
@@ -22,17 +22,17 @@ const mostKeys = 10_000
 const sweepEveryMs = 60_000
 
 /**
- * Turns refusals into few rows, because an attacker chooses how many there are. The first refusal of each key and window is a row; `count`
- * is how many refusals the row stands for: itself, and those of the same key since its last row. So `count` adds up to all of them.
+ * Turns refusals into few rows, because an attacker decides how many refusals there are. The first refusal of each key and window becomes a
+ * row. Its `count` includes this refusal and those of the same key since its last row, so all `count` values add up to all refusals.
  *
- * At most 10,000 keys are held. Beyond that, refusals of other keys are counted per code and route, and written once a minute.
+ * At most 10,000 keys are in memory. Beyond that, refusals of other keys are counted for each code and route, and written once a minute.
  */
 export function createThrottledRows(): ThrottledRows {
   const byKey = new Map<PayloadValue | undefined, Refusals>()
   const rest = new Map<string, Refusals>()
   let sweptAt = Number.NEGATIVE_INFINITY
 
-  /** A count without its key. */
+  /** Adds to the count of a code and route, without a key. */
   function keepCount({ code = null, route = null }: Payload, count: number): void {
     const name = JSON.stringify([code, route])
     const kept = rest.get(name) ?? { payload: { code, route, keyDigest: null }, endsAt: 0, unwritten: 0 }
@@ -56,7 +56,7 @@ export function createThrottledRows(): ThrottledRows {
 
   function addWithoutRoom(refusal: Payload, time: number): Payload[] {
     keepCount(refusal, 1)
-    if (Math.abs(time - sweptAt) < sweepEveryMs) return [] // the difference also where the clock was set back
+    if (Math.abs(time - sweptAt) < sweepEveryMs) return [] // the absolute value, because the clock may have been set back
     sweptAt = time
     dropEnded(time)
     return takeKept()

@@ -1,9 +1,9 @@
 import { type AuthEventName, type AuthEvents, eventFields } from '../events'
 
-/** What a payload may hold, and no more: a value of another shape is left out. */
+/** The allowed types of payload fields. A field of another type is left out. */
 export type PayloadValue = string | number | boolean | null | readonly string[]
 
-/** Hears every event of the closed list, with the fields it is declared to have. Returns what stops listening. */
+/** Listens to every event of the closed list, with its declared fields. Returns a function that stops it. */
 export function watchAll(events: AuthEvents, hear: (name: AuthEventName, payload: Record<string, PayloadValue>) => void): () => void {
   const names = Object.keys(eventFields) as AuthEventName[] // a mapped type has exactly these keys
   const stops = names.map((name) => events.on(name, (payload) => hear(name, declared(name, payload))))

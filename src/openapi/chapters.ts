@@ -2,10 +2,10 @@ import type { AuthContext } from '../context'
 import { sendJsonText } from '../http/send'
 import { type Chapter, openApiDocument } from './document'
 
-/** The chapters with one more, the document about them all, unless `openapiEnabled` is off. */
+/** Adds a chapter for the OpenAPI document itself, unless `openapiEnabled` is off. */
 export function withOpenApi(ctx: Pick<AuthContext, 'settings' | 'prefix'>, chapters: readonly Chapter[]): readonly Chapter[] {
   if (!ctx.settings.openapiEnabled) return chapters
-  let text: string | null = null // made when it is first asked for
+  let text: string | null = null // made at the first request
   const all: readonly Chapter[] = [
     ...chapters,
     {

@@ -7,7 +7,7 @@ import { setsTokenCookies } from '../session/delivery'
 import { operationOf } from './operation'
 import { NamedSchemas } from './schemas'
 
-/** Lines of the route table that belong together, under a name for people. */
+/** Routes that belong together, with a title for people. */
 export interface Chapter {
   readonly name: string
   readonly about: string
@@ -17,8 +17,8 @@ export interface Chapter {
 type DocumentContext = Pick<AuthContext, 'settings' | 'prefix'>
 
 /**
- * OpenAPI 3.1 of the lines that are mounted, and of no other: paths, bodies and refusals are read from the route table
- * itself, so that they can't say what the router doesn't do.
+ * Returns the OpenAPI 3.1 document of the mounted routes. Paths, bodies and errors are read from the route table itself, so that the
+ * document describes only what the router does.
  */
 export function openApiDocument(ctx: DocumentContext, chapters: readonly Chapter[]): object {
   const named = new NamedSchemas()
@@ -51,12 +51,12 @@ const info = {
   license: { name: 'MIT', identifier: 'MIT' },
 }
 
-/** Two documents of one version say the same; which release of ours they come from is nobody's business. */
+/** Returns the document's version. Equal documents have equal versions. It is a digest, so that it does not reveal our release. */
 function digestOf(described: object): string {
   return createHash('sha256').update(JSON.stringify(described)).digest('hex').slice(0, 12)
 }
 
-/** The envelope. */
+/** The JSON error envelope. */
 const errorSchema: JsonSchema = {
   type: 'object',
   properties: { detail: string, code: string, details: { type: 'object' } },
@@ -90,7 +90,7 @@ function pathsOf(operations: readonly { path: string; method: string; operation:
   return Object.fromEntries(paths)
 }
 
-/** How each credential travels here. */
+/** Returns the security schemes of each credential. */
 function schemesOf({
   tokenDelivery,
   accessCookieName,

@@ -6,11 +6,11 @@ import { hostsSchemaOf, jsonSchemaOf, type NamedSchemas } from './schemas'
 export interface OperationContext {
   readonly named: NamedSchemas
   readonly tag: string
-  /** The security schemes that carry a credential, any one of them. */
+  /** Returns the security schemes of a credential; any one of them is enough. */
   readonly schemesOf: (credential: Credential) => readonly string[]
 }
 
-/** One operation of OpenAPI from the lines that answer one method of one path: JSON, a page's form, or both. */
+/** Returns the OpenAPI operation of all routes for one method and path: JSON, a page's form, or both. */
 export function operationOf(ctx: OperationContext, lines: readonly [Route, ...Route[]]): object {
   const [{ method, path, describes }] = lines
   const bodies = lines.flatMap((line) => bodiesOf(ctx, line))
@@ -27,7 +27,7 @@ export function operationOf(ctx: OperationContext, lines: readonly [Route, ...Ro
   }
 }
 
-/** `POST /oauth/:provider/link` is postOauthProviderLink. */
+/** Returns for example postOauthProviderLink for `POST /oauth/:provider/link`. */
 function operationId(method: string, path: string): string {
   const words = path.split(/[^A-Za-z0-9]+/).filter((word) => word !== '')
   return method.toLowerCase() + words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join('')
@@ -37,7 +37,7 @@ function pathParameters(path: string): object[] {
   return [...path.matchAll(/:(\w+)/g)].map(([, name]) => ({ name, in: 'path', required: true, schema: { type: 'string' } }))
 }
 
-/** One of several keys stands in the query as keys of its own. */
+/** Returns the query parameters. A parameter that has several keys is described as an exploded object. */
 function queryParameters(lines: readonly Route[]): object[] {
   return lines.flatMap((line) =>
     (line.describes.query ?? []).map((parameter) => ({
@@ -52,7 +52,7 @@ function queryParameters(lines: readonly Route[]): object[] {
 interface Body {
   readonly type: string
   readonly schema: JsonSchema
-  /** There is a field that cannot be left out. */
+  /** True if a field is required. */
   readonly isRequired: boolean
 }
 
@@ -102,7 +102,7 @@ interface Response {
   readonly content?: object
 }
 
-/** Lines of one path answer one status each in its own way: with a page, say, and with JSON. */
+/** Adds a response. Routes of one path may respond with the same status in different ways, for example with a page and with JSON. */
 function add(responses: Map<number, Response>, status: number, response: Response): void {
   const known = responses.get(status)
   const description =
@@ -122,7 +122,7 @@ function answerOf({ named }: OperationContext, { status, description, schema, is
   }
 }
 
-/** All that a line may refuse: its own, its steps', those of reading what was sent, and ours. */
+/** Returns all errors of a route: its own, those of its steps and of reading the request, and general ones. */
 function refusalsOf(line: Route): readonly Refusal[] {
   const steps = (line.before ?? []).flatMap((step) => descriptionOf(step)?.refuses ?? [])
   const readsBody = line.body !== undefined || line.describes.form !== undefined
@@ -131,7 +131,7 @@ function refusalsOf(line: Route): readonly Refusal[] {
     ...(readsBody ? [PayloadTooLargeError, UnsupportedMediaTypeError] : []),
     ...(readsBody || readsPath || line.describes.query ? [ValidationError] : []),
   ]
-  if (line.describes.refusals === 'redirect') return readsPath ? [ValidationError] : [] // a path that cannot be read is nobody's yet
+  if (line.describes.refusals === 'redirect') return readsPath ? [ValidationError] : [] // an unreadable path does not reach the redirect
   return [...(line.describes.refuses ?? []), ...steps, ...reading, InternalError, ServiceUnavailableError]
 }
 
@@ -141,7 +141,10 @@ function byStatus(refusals: readonly Refusal[]): Map<number, Refusal[]> {
   return sorted
 }
 
-/** Where a person is told by a page, what is no form still gets the envelope; so does an address that cannot be read. */
+/**
+ * Returns the description of an error. Form posts get an HTML page; every other request, and an unreadable path, gets the JSON error
+ * envelope.
+ */
 function refusalOf({ describes, method }: Route, status: number, refusals: readonly Refusal[]): Response {
   const envelope = { 'application/json': { schema: envelopeOf(refusals.map(({ code }) => code)) } }
   const isPage = describes.refusals === 'page'

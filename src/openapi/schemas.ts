@@ -2,11 +2,11 @@ import type Joi from 'joi'
 import type { JsonSchema } from '../http/description'
 import { isJoiSchema, type SignupSchema, type StandardSchema } from '../http/host-schema'
 
-/** Collects what has a name, which is told once and pointed at from then on. */
+/** Collects named schemas, so that each is described once and then referenced. */
 export class NamedSchemas {
   readonly all = new Map<string, JsonSchema>()
 
-  /** The schema with a reference in the place of everything that has a `title`. */
+  /** Returns the schema with a reference for every part that has a `title`. */
   refer(schema: JsonSchema): JsonSchema {
     const referring = Object.fromEntries(Object.entries(schema).map(([keyword, value]) => [keyword, this.referWithin(value)]))
     const { title, ...rest } = referring
@@ -21,12 +21,14 @@ export class NamedSchemas {
   }
 }
 
-/** The Joi schema that a body has to satisfy, as JSON Schema. `presence`: of fields whose schema does not say, as `validate` reads it. */
+/**
+ * Returns the Joi schema of a body as JSON Schema.
+ * @param presence of fields whose schema does not set it, as in `validate`
+ */
 export function jsonSchemaOf(schema: Joi.ObjectSchema, presence: 'required' | 'optional' = 'required'): JsonSchema {
   const silent = presence === 'required' ? fieldsThatDoNotSay(schema) : []
   const spoken = silent.length === 0 ? schema : schema.fork(silent, (field) => field.required())
-  // What we do not know we ignore.
-  // Another major of Joi, in a host's schema, cannot tell.
+  // `unknown()`, because unknown fields are ignored. A host's schema of another major version of Joi has no JSON Schema.
   return spoken.unknown()['~standard'].jsonSchema?.input({ target: 'draft-2020-12' }) ?? { type: 'object' }
 }
 
@@ -36,8 +38,8 @@ function fieldsThatDoNotSay(schema: Joi.ObjectSchema): string[] {
 }
 
 /**
- * Of a host's fields their names and kinds: the document is public, and what a schema admits, assumes or says may not be meant
- * for it (invitation codes, say). What cannot be told at all is an object.
+ * Returns only the names and types of a host's fields. The document is public, and the rules, defaults or messages of a schema may be
+ * private (invitation codes, for example). A schema that cannot be described becomes an object.
  */
 export function hostsSchemaOf(schema: SignupSchema): JsonSchema {
   try {
@@ -47,7 +49,7 @@ export function hostsSchemaOf(schema: SignupSchema): JsonSchema {
   }
 }
 
-/** Some libraries tell the JSON Schema of a Standard Schema (standardschema.dev/json-schema). */
+/** Returns the JSON Schema of a Standard Schema, which some libraries provide (standardschema.dev/json-schema). */
 function standardJsonSchema({ '~standard': standard }: StandardSchema): JsonSchema {
   const { jsonSchema } = standard as { jsonSchema?: { input?: (options: { target: string }) => JsonSchema } } // if it is there
   return jsonSchema?.input?.({ target: 'draft-2020-12' }) ?? { type: 'object' }

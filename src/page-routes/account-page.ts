@@ -15,38 +15,40 @@ import type { Explaining } from './form-fault'
 import { Elsewhere, pageLines } from './page-lines'
 import type { Fields, PageSite, Visit } from './page-site'
 
-/** A form did what it says. */
+/** The result of a form that succeeded. */
 export interface Done {
-  /** Said on the page that comes next. */
+  /** Shown on the next page. */
   readonly notice?: NoticeWord
-  /** Below the prefix. Default: the page itself. */
+  /** Path below the prefix. Default: the page itself. */
   readonly to?: string
 }
 
 /**
- * A page of the account area. `show` and `post` run for a person with a living session alone, who is fresh where `needsFresh` says so; a
- * form that was made for another person never gets as far as `post`.
+ * A page of the account area. `show` and `post` run only for a person with a live session, which is fresh if `needsFresh` requires it. A
+ * form that was made for another person is rejected before `post`.
  */
 export interface AccountPage extends Explaining {
   readonly page: PageName
-  /** Below the prefix. */
+  /** Path below the prefix. */
   readonly path: `/account${string}`
   readonly title: TextKey
-  /** What the list of pages calls it. Left out: it is not in the list. */
+  /** Its label in the list of pages. Left out: it is not in the list. */
   readonly navigation?: TextKey
-  /** Whether its feature is on. Where it is not, there is no page, and nothing leads to it. */
+  /** True if its feature is on. If not, the page does not exist, and no page links to it. */
   isThere(ctx: AuthContext): boolean
-  /** Asks for a credential first where the session is not fresh, and comes back. `fields`: what its form was sent with. */
+  /** Asks for a credential first if the session is not fresh, and returns to the page. `fields`: the fields of its form. */
   readonly needsFresh?: boolean | ((entered: AccountVisit, fields: Fields) => boolean)
-  /** Origins besides ours that its form may be redirected to. */
+  /** Further origins to which its form may redirect. */
   formTargets?(ctx: AuthContext): readonly string[]
-  /** The cards of the page. */
+  /** Returns the cards of the page. */
   show(visit: AccountVisit, state: FormState): Html | Promise<Html>
-  /** What it throws is said in the form. Cards in the place of `Done`: what is shown once, with status 200. */
+  /**
+   * Handles the form; its errors are shown in the form. Returns cards instead of `Done` for content that is shown once, with status 200.
+   */
   post?(visit: AccountVisit, fields: Fields): Promise<Done | Html>
 }
 
-/** The lines of the pages whose features are on. */
+/** Returns the routes of the pages whose features are on. */
 export function accountRoutes(site: PageSite, pages: readonly AccountPage[]): Route[] {
   const there = pages.filter((page) => page.isThere(site.ctx))
   return there.flatMap((page) => accountLines(site, page, there))
@@ -75,14 +77,17 @@ function accountLines(site: PageSite, page: AccountPage, all: readonly AccountPa
   })
 }
 
-/** @throws Elsewhere for who is not signed in, and where the page asks for a credential first */
+/**
+ * Returns the visit of the person who is logged in.
+ * @throws Elsewhere if nobody is logged in, or if the page needs a credential first
+ */
 async function enter(visit: Visit, page: AccountPage, fields: Fields): Promise<AccountVisit> {
   const entered = await enterAs(visit, visit.reader.href(page.path))
   if (needsFresh(page, entered, fields) && !isFresh(visit.ctx, entered.session)) throw toConfirmation(visit, page)
   return entered
 }
 
-/** A session that has ended meanwhile, or is not fresh any more, leads where the page itself would have. */
+/** Runs the form's work. If the session has ended meanwhile, or is no longer fresh, redirects as the page itself would. */
 async function acted(visit: Visit, page: AccountPage, act: () => Promise<Done | Html>): Promise<Done | Html> {
   try {
     return await act()

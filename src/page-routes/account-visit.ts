@@ -11,17 +11,21 @@ import type { Fields, Visit } from './page-site'
 import { signInAddress } from './sign-in-address'
 import { findSignedIn } from './signed-in'
 
-/** Somebody who is signed in opens a page of the account, or sends its form. */
+/** A person who is logged in opens a page of the account area, or sends its form. */
 export interface AccountVisit extends Visit {
   /** The person, as pages show them. */
   readonly person: PublicUser
   /** The row, the session and its age. */
   readonly session: SessionOfRequest
-  /** Goes into every form of the page: it belongs to the person it was made for. */
+  /** A hidden field of every form of the page. It names the person that the form was made for. */
   readonly formOf: Part
 }
 
-/** @param back where the person goes after signing in, where a form was sent @throws Elsewhere for who is not signed in */
+/**
+ * Returns the visit of the person who is logged in.
+ * @param back the page to return to after the login, if a form was sent
+ * @throws Elsewhere if nobody is logged in
+ */
 export async function enterAs(visit: Visit, back: string): Promise<AccountVisit> {
   const session = await findSignedIn(visit.site, visit.req, visit.res)
   if (session === null) throw toSignIn(visit, back)
@@ -29,7 +33,7 @@ export async function enterAs(visit: Visit, back: string): Promise<AccountVisit>
   return { ...visit, session, person, formOf: hidden('form_of', digestOf(person)) }
 }
 
-/** A form that was sent without a login loses what was typed, and says so. */
+/** Redirects to the login page. A form that was sent without a login is lost, and a notice says so. */
 export function toSignIn({ ctx, req, res, reader }: Visit, back: string): Elsewhere {
   const page = signInAddress(ctx, reader)
   if (isSafeMethod(req.method)) return new Elsewhere({ to: signInLocation(ctx.settings, page, req.originalUrl), status: 302 })
@@ -37,7 +41,10 @@ export function toSignIn({ ctx, req, res, reader }: Visit, back: string): Elsewh
   return new Elsewhere({ to: signInLocation(ctx.settings, page, back) })
 }
 
-/** In a shared browser one person's open page can be sent in another's session. @throws FormFault */
+/**
+ * Rejects the form of another person's page: in a shared browser, it could be sent in the current person's session.
+ * @throws FormFault
+ */
 export function requireOwnForm({ person }: AccountVisit, { form_of: given = '' }: Fields): void {
   if (given !== digestOf(person)) throw new FormFault({ form: 'problem.other_person' }, { keepsValues: false })
 }

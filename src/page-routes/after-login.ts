@@ -6,7 +6,7 @@ import { findByRefreshToken } from '../session/find-session'
 import type { GoOn } from './page-lines'
 import type { Visit } from './page-site'
 
-/** On to where the person came from; first to the page of the second factor, where there is one. */
+/** Redirects to the page that the person came from; first to the second-factor page, if the account has a factor. */
 export async function afterLogin(visit: Visit, login: BoundLogin, landing = visit.reader.href('/account')): Promise<GoOn> {
   const { ctx, res, reader, returnTo } = visit
   if (login.kind === 'challenge') {
@@ -17,7 +17,10 @@ export async function afterLogin(visit: Visit, login: BoundLogin, landing = visi
   return { to: returnTo === null ? landing : locationOf(returnTo) }
 }
 
-/** The browser forgets the tokens it came with: nobody could end their session by them any more. A session cookie's ends with the login. */
+/**
+ * Revokes the session of the old refresh token. The browser forgets that token, so the person could not log out of the session any more. A
+ * session cookie's session is revoked by the login itself.
+ */
 async function endReplaced({ ctx, req }: Visit): Promise<void> {
   const { sessions } = ctx.store
   const token = setsTokenCookies(ctx.settings.tokenDelivery) ? readRefreshCookie(ctx, req) : null

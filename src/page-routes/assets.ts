@@ -5,7 +5,7 @@ import type { PageSite } from './page-site'
 
 const yearSeconds = 31_536_000
 
-/** The style sheet and the script. Their names change with what is in them. */
+/** Routes of the style sheet and the script. Their names change with their content. */
 export function assetRoutes({ ctx }: PageSite): Route[] {
   const { style, script } = ctx.theme
   return [style, script].map((asset) => ({

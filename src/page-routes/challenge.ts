@@ -13,7 +13,7 @@ import type { Fields, PageSite, Visit } from './page-site'
 import { shownPasskey } from './shown-passkey'
 import { signInAddress } from './sign-in-address'
 
-/** The second step of a login by the sign-in page. */
+/** The second step of a login from the login page. */
 export function challengeRoutes(site: PageSite): Route[] {
   if (!site.ctx.settings.mfaEnabled) return []
   return pageLines(site, {
@@ -44,7 +44,7 @@ async function finish(visit: Visit, fields: Fields): Promise<GoOn> {
   }
 }
 
-/** Null: the account has none, or the challenge is over, which the form says. */
+/** Returns the passkey form. Null if the account has no passkey, or if the challenge has expired, which the form reports. */
 async function passkeyOf({ ctx, reader }: Visit, { mfaToken }: KeptChallenge): Promise<Html | null> {
   if (!ctx.settings.passkeysEnabled) return null
   try {
@@ -56,7 +56,10 @@ async function passkeyOf({ ctx, reader }: Visit, { mfaToken }: KeptChallenge): P
   }
 }
 
-/** @throws Elsewhere, where no login waits for its second factor */
+/**
+ * Returns the challenge of the browser's login.
+ * @throws Elsewhere if no login waits for its second factor
+ */
 function requireChallenge({ ctx, req, reader }: Visit): KeptChallenge {
   const challenge = readChallengeCookie(ctx, req)
   if (challenge === null) throw new Elsewhere({ to: signInAddress(ctx, reader) })

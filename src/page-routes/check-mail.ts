@@ -17,14 +17,14 @@ import { signInAddress } from './sign-in-address'
 import { findSignedIn } from './signed-in'
 import { showNotice } from './take-notice'
 
-/** The form that asked for the mail, and what is said of it: nothing tells whether a mail went out. */
+/** The form that requested the mail, and the text about it. The text does not reveal whether a mail was sent. */
 const asking = {
   signup: { page: '/signup', lead: 'check_mail.lead' },
   forgotPassword: { page: '/forgot-password', lead: 'check_mail.lead_forgot' },
   emailLogin: { page: '/login', lead: 'check_mail.lead_login' },
 } as const
 
-/** A mail that somebody waits for. */
+/** The mail that the person waits for. */
 interface AwaitedMail {
   readonly email: string
   readonly from: keyof typeof asking
@@ -35,7 +35,10 @@ interface AwaitedMail {
 const name = 'check_mail'
 const seconds = 3_600
 
-/** Leads to the page that says where the mail goes. The address is in a cookie: one in the query would be in logs, and anybody could make it up. */
+/**
+ * Redirects to the page that says where the mail was sent. The address is in a cookie, because a query would be in logs, and an attacker
+ * could forge it.
+ */
 export function awaitMail({ ctx, res, reader, returnTo }: Visit, mail: Omit<AwaitedMail, 'returnTo'>): GoOn {
   setProofCookie(ctx, res, name, JSON.stringify({ ...mail, returnTo }), seconds)
   return { to: reader.href('/check-mail') }
@@ -83,7 +86,10 @@ async function signIn(visit: Visit, fields: Fields): Promise<GoOn> {
   return afterLogin({ ...visit, returnTo }, login)
 }
 
-/** The first proof of an address asks for the password that the account has, or drops it where the person does not know it. */
+/**
+ * Confirms the login. The first verification of an address asks for the account's password, or removes the password if the person does not
+ * know it.
+ */
 async function confirm({ req, ask }: Visit, { code = '', password = '', forgot }: Fields): Promise<BoundLogin> {
   if (forgot === undefined) canAskForPassword(req)
   try {
@@ -95,7 +101,10 @@ async function confirm({ req, ask }: Visit, { code = '', password = '', forgot }
   }
 }
 
-/** @throws Elsewhere, where nobody waits for a mail */
+/**
+ * Returns the mail that the person waits for.
+ * @throws Elsewhere if there is none
+ */
 function requireMail({ ctx, req, reader }: Visit): AwaitedMail {
   const mail = readMail(ctx, req)
   if (mail === null) throw new Elsewhere({ to: signInAddress(ctx, reader) })

@@ -19,7 +19,7 @@ import { type GoOn, pageLines } from './page-lines'
 import type { Fields, PageSite, Visit } from './page-site'
 import { shownPasskey } from './shown-passkey'
 
-/** Where a person shows a credential again before a page that needs a fresh session, and goes back. */
+/** Routes of the page that asks for a credential again before a page that needs a fresh session. */
 export function confirmationRoutes(site: PageSite): Route[] {
   return pageLines(site, {
     path: '/reauthenticate',
@@ -80,7 +80,10 @@ async function confirm(visit: AccountVisit, fields: Fields): Promise<GoOn> {
   return { to: locationOf(backOf(visit)) }
 }
 
-/** What the form that was sent is about. @throws FormFault where it is empty */
+/**
+ * Returns the credential of the form.
+ * @throws FormFault if it is empty
+ */
 function credentialOf(fields: Fields): Parameters<BoundService['reauthenticate']>[0] {
   const { credential, code, email_code: emailCode, password = '' } = fields
   if (credential !== undefined) return shownPasskey(fields)
@@ -100,7 +103,7 @@ async function passkeyOf({ ctx, reader, session: { user, session }, formOf, retu
   })
 }
 
-/** `by` opens the field for the code, and stays over a reload; the notice is said once. */
+/** Mails a code and redirects. `by` shows the field for the code, also after a reload; the notice is shown once. */
 async function sendCode({ ask, ctx, res, reader, returnTo }: AccountVisit): Promise<GoOn> {
   await ask.requestConfirmationCode()
   leaveNotice(ctx, res, 'code_sent')
@@ -111,7 +114,7 @@ function backOf({ reader, returnTo }: Visit): string {
   return returnTo ?? reader.href('/account')
 }
 
-/** Where a form that leads to a provider ends. One whose address is learnt later may be anywhere. */
+/** Returns the origins of the providers' login pages. If an authorize URL is known only later, any https origin is allowed. */
 export function authorizeOrigins({ ctx }: Pick<Visit, 'ctx'>, keys: readonly string[]): string[] {
   return keys.flatMap((key) => {
     const client = ctx.providers.get(key)

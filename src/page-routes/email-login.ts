@@ -5,7 +5,10 @@ import { showLogin } from './login'
 import { pageLines } from './page-lines'
 import type { PageSite } from './page-site'
 
-/** The form of the sign-in page that asks for a mail to sign in with. It is refused on the sign-in page, where it stands. */
+/**
+ * Route of the form that requests a login mail. The login page contains the form, and shows its errors. A reload by GET redirects to the
+ * login page.
+ */
 export function emailLoginRoutes(site: PageSite): Route[] {
   if (site.ctx.settings.emailLogin === 'off') return []
   return pageLines(site, {
@@ -13,7 +16,7 @@ export function emailLoginRoutes(site: PageSite): Route[] {
     summary: 'The form that asks for a mail to sign in with',
     sharesPath: true,
     show: (visit, state) =>
-      visit.req.method === 'POST' ? showLogin(visit, state, 'email') : { to: visit.reader.href('/login', { return_to: visit.returnTo }) }, // somebody reloads a refused form
+      visit.req.method === 'POST' ? showLogin(visit, state, 'email') : { to: visit.reader.href('/login', { return_to: visit.returnTo }) },
     async post(visit, fields) {
       requireFields(fields, 'email')
       const { email = '' } = fields

@@ -6,7 +6,7 @@ import { requireFields } from './form-fault'
 import { pageLines } from './page-lines'
 import type { PageSite } from './page-site'
 
-/** Where people ask for a link to a new password. */
+/** Route of the page that requests a link to reset the password. */
 export function forgotPasswordRoutes(site: PageSite): Route[] {
   if (!hasPasswords(site.ctx.settings)) return []
   return pageLines(site, {

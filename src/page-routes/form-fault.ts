@@ -12,12 +12,12 @@ import type { Reader } from '../pages/reader'
 import type { TextKey } from '../texts/texts'
 import type { Fields } from './page-site'
 
-/** A form that a page refuses by itself: what is wrong, by field; `form` is about the whole. */
+/** Thrown by a page that rejects a form, with the error of each field. `form` is about the whole form. */
 export class FormFault extends Error {
   readonly faults: Readonly<Record<string, TextKey>>
-  /** False: the form is shown as the page has it now. */
+  /** False: the form is shown with the page's current values. */
   readonly keepsValues: boolean
-  /** Secrets that the person shall not type once more. */
+  /** Secrets that the form keeps, so that the person need not type them again. */
   readonly kept: Fields
 
   constructor(faults: Readonly<Record<string, TextKey>>, { keepsValues = true, kept = {} }: { keepsValues?: boolean; kept?: Fields } = {}) {
@@ -28,27 +28,30 @@ export class FormFault extends Error {
   }
 }
 
-/** @throws FormFault for each of the fields that is missing or empty */
+/**
+ * Rejects a form in which one of these fields is missing or empty.
+ * @throws FormFault with each of them
+ */
 export function requireFields(fields: Fields, ...names: readonly string[]): void {
   const empty = names.filter((name) => (fields[name] ?? '') === '')
   if (empty.length > 0) throw new FormFault(Object.fromEntries(empty.map((name) => [name, 'problem.required'])))
 }
 
-/** The status of a form that is shown again. Never 401, whose `WWW-Authenticate` is for programs. */
+/** Returns the status of a form that is shown again. Never 401, because its `WWW-Authenticate` header is for programs. */
 export function statusOf(error: AppError): number {
   if (error instanceof CsrfValidationFailedError) return 403
   return [413, 429, 500, 503].includes(error.status) ? error.status : 400
 }
 
-/** What a page adds to the sentences that every form has. */
+/** A page's own error messages. */
 export interface Explaining {
-  /** Sentences of this page, by error code. */
+  /** Messages of this page, by error code. */
   readonly sentences?: Readonly<Record<string, TextKey>>
-  /** The field that a refused password was typed into. */
+  /** The field of the rejected password. */
   readonly passwordField?: string
 }
 
-/** The form as it came, without its secrets, and what is wrong with it. */
+/** Returns the form with its values, without secrets, and with its errors. */
 export function refusedForm(reader: Reader, error: AppError | FormFault, fields: Fields, explaining: Explaining = {}): FormState {
   const values = keptValues(fields)
   if (error instanceof FormFault) return { values: error.keepsValues ? { ...values, ...error.kept } : {}, ...split(reader, error.faults) }
@@ -64,7 +67,7 @@ export function unreadableForm(reader: Reader, fields: Fields, names: readonly s
   }
 }
 
-/** What a person typed and may see again. */
+/** Returns the values that the form may show again. */
 function keptValues(fields: Fields): Fields {
   return Object.fromEntries(Object.entries(fields).filter(([name]) => !/password|code|token|credential|form_of/.test(name)))
 }
@@ -84,7 +87,7 @@ function invalid(
     const name = details['rule'] === 'mismatch' ? 'confirm_password' : passwordField
     return name === undefined ? { faults: {}, problem: sentence } : { faults: { [name]: sentence }, problem: null }
   }
-  const errors = (details['errors'] ?? []) as readonly { path: string; rule: string }[] // as every ValidationError of ours has them
+  const errors = (details['errors'] ?? []) as readonly { path: string; rule: string }[] // as in every ValidationError of ours
   const named = errors.filter(({ path }) => path !== '')
   const faults = Object.fromEntries(named.map(({ path, rule }) => [path, reader.text(sentenceOfRule(rule))]))
   return { faults, problem: named.length === 0 ? reader.text('problem.form') : null }
@@ -107,7 +110,7 @@ function sentenceOf(reader: Reader, error: AppError, { sentences = {} }: Explain
   return reader.read(error.detail)
 }
 
-/** When it can be tried again. */
+/** Returns the message with the time of the next possible try. */
 export function tooManySentence(reader: Reader, error: TooManyRequestsError): string {
   return reader.text('problem.too_many', { when: whenOf(reader, error) })
 }

@@ -19,7 +19,7 @@ import { type GoOn, pageLines } from './page-lines'
 import type { Fields, PageSite, Visit } from './page-site'
 import { findSignedIn } from './signed-in'
 
-/** Where people sign in, by whatever is configured. */
+/** Route of the login page, with every configured way to log in. */
 export function loginRoutes(site: PageSite): Route[] {
   const takesPassword = hasPasswords(site.ctx.settings)
   return pageLines(site, {
@@ -32,15 +32,18 @@ export function loginRoutes(site: PageSite): Route[] {
   })
 }
 
-/** @param sent the form that `state` is of */
+/**
+ * Shows the login page.
+ * @param sent the form that `state` belongs to
+ */
 export async function showLogin(visit: Visit, state: FormState, sent: 'password' | 'email' | 'passkey'): Promise<Page | GoOn> {
   const { ctx, site, req, res, reader, returnTo } = visit
   const current = await findSignedIn(site, req, res)
-  // What a provider answered is told, also to who is signed in.
+  // The result of a provider is shown even if a person is logged in.
   const isSwitching = queryParameter(req, 'switch', 1) === '1' || queryParameter(req, 'error', 64) !== null || req.method === 'POST'
   const home = returnTo === null ? reader.href('/account') : locationOf(returnTo)
   const failure = queryParameter(req, 'error', 64)
-  // Somebody who is signed in wanted to connect an account, and the provider's callback came back here.
+  // A person who is logged in wanted to connect a provider, and the callback redirected here.
   if (current && failure !== null && connections.isThere(ctx)) return { to: reader.href(connections.path, { error: failure }) }
   if (current && !isSwitching) return { to: home }
   const word = takeNotice(ctx, req, res)
@@ -97,7 +100,10 @@ function providersOf({ ctx, reader, returnTo }: Visit) {
   return [...ctx.providers.keys()].map((key) => providerLogin(reader, { key, name: providerName(key) }, returnTo))
 }
 
-/** A provider's answer that was no login comes back as `?error=CODE`, which anybody can write: it chooses among our own sentences. */
+/**
+ * Shows the error of a provider, which the callback passes as `?error=CODE`. An attacker can write that query too, so it only selects one
+ * of our messages.
+ */
 function withProviderError({ req, reader }: Visit, state: FormState): FormState {
   const code = queryParameter(req, 'error', 64)
   if (code === null || req.method === 'POST') return state

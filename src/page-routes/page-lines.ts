@@ -19,7 +19,7 @@ import type { Fields, PageSite, Visit } from './page-site'
 import { readSent } from './read-fields'
 import { withoutBearer } from './signed-in'
 
-/** Where the browser goes on, with GET. */
+/** The redirect target; the browser loads it with GET. */
 export interface GoOn {
   readonly to: string
   /** Default 303. */
@@ -29,18 +29,18 @@ export interface GoOn {
 export interface PageDefinition extends Explaining {
   readonly path: string
   readonly summary: string
-  /** The page, with its form as it is filled. A redirect instead where there is nothing to show. */
+  /** Returns the page with its filled form, or a redirect if there is nothing to show. */
   show(visit: Visit, state: FormState): Promise<Page | GoOn> | Page | GoOn
-  /** Left out: the page has no form. What it throws is said in the form. */
+  /** Handles the form; its errors are shown in the form. Left out: the page has no form. */
   post?(visit: Visit, fields: Fields): Promise<Page | GoOn>
-  /** A route answers what is no form. */
+  /** True if another route handles requests to this path that are no form. */
   readonly sharesPath?: boolean
 }
 
 const shown: Answer = { status: 200, description: 'The page.', isPage: true }
 const goneOn: Answer = { status: 303, description: 'Done: on to the next page.' }
 
-/** Thrown where a page or a form leads elsewhere before it is shown or done. */
+/** Thrown to redirect before a page is shown or a form is handled. */
 export class Elsewhere extends Error {
   readonly goOn: GoOn
 
@@ -50,7 +50,7 @@ export class Elsewhere extends Error {
   }
 }
 
-/** The lines of a page: GET shows it, and a form that posts to it is answered by a page in every case. */
+/** Returns the routes of a page: GET shows it, and every form that is posted to it gets a page as the response. */
 export function pageLines(site: PageSite, page: PageDefinition): Route[] {
   const { path, summary, post, sharesPath = false } = page
   const onError = brokenPage(site)
@@ -91,7 +91,11 @@ function leading({ ctx }: PageSite, handle: Handle): Handle {
   }
 }
 
-/** @param returnTo what the address or the form says @throws BadReturnTo */
+/**
+ * Returns the visit of a request.
+ * @param returnTo values of the query or the form
+ * @throws BadReturnTo
+ */
 function visitOf(site: PageSite, req: Request, res: Response, returnTo: readonly string[]): Visit {
   const { ctx, bind } = site
   return { ctx, site, req, res, reader: readerOf(ctx, req), ask: bind(withoutBearer(req), res), returnTo: readBack(site, returnTo) }
@@ -101,7 +105,7 @@ function refuseOtherContent(): void {
   throw new UnsupportedMediaTypeError()
 }
 
-/** What cannot be done is said in the form, with every value but secrets. */
+/** Handles a form. An error shows the form again, with every value except secrets. */
 async function takeForm(site: PageSite, page: PageWithForm, req: Request, res: Response): Promise<void> {
   let visit = visitOf(site, req, res, [])
   let fields: Fields = {}
@@ -144,7 +148,7 @@ function goOn(res: Response, { to, status }: GoOn): void {
   else sendSeeOther(res, to)
 }
 
-/** A `return_to` that leads nowhere we know. */
+/** Thrown for a `return_to` that is not allowed. */
 class BadReturnTo extends Error {}
 
 function readBack({ ctx }: PageSite, values: readonly string[]): string | null {
@@ -166,7 +170,7 @@ function showBadReturnTo(ctx: AuthContext, res: Response, reader: Reader): void 
   })
 }
 
-/** A person sees a page, whatever went wrong; the code is for the log. */
+/** Responds to every error with a page. The error code goes to the log. */
 function brokenPage({ ctx }: PageSite): ErrorRequestHandler {
   return (thrown, req, res, next) => {
     if (res.headersSent || thrown instanceof UnsupportedMediaTypeError) return next(thrown)

@@ -4,26 +4,26 @@ import type { AuthContext } from '../context'
 import type { Guards } from '../guards/guards'
 import type { Reader } from '../pages/reader'
 
-/** What the pages stand on. */
+/** What the pages need. */
 export interface PageSite {
   readonly ctx: AuthContext
   readonly guards: Guards
-  /** What the routes do, asked in the name of a request. */
+  /** Binds the service to a request, so that its methods do what the routes do. */
   readonly bind: (req: Request, res: Response) => BoundService
 }
 
-/** Somebody opens a page, or sends its form. */
+/** A request that opens a page, or sends its form. */
 export interface Visit {
   readonly ctx: AuthContext
   readonly site: PageSite
   readonly req: Request
   readonly res: Response
   readonly reader: Reader
-  /** What the routes do, with their limits and guards, in the name of this request. */
+  /** The service for this request, with the limits and guards of the routes. */
   readonly ask: BoundService
-  /** Where the person goes afterwards; checked. Null: nowhere in particular. */
+  /** The redirect target afterwards, checked. Null if there is none. */
   readonly returnTo: string | null
 }
 
-/** What a form sent: one text by field. */
+/** The values of a form, one text for each field. */
 export type Fields = Readonly<Record<string, string>>

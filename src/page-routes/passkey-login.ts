@@ -5,7 +5,7 @@ import { pageLines } from './page-lines'
 import type { PageSite } from './page-site'
 import { shownPasskey } from './shown-passkey'
 
-/** The form of the sign-in page that the page's script fills by a passkey. It is refused on the sign-in page, where it stands. */
+/** Route of the form that the page's script fills with a passkey. The login page contains the form, and shows its errors. */
 export function passkeyLoginRoutes(site: PageSite): Route[] {
   if (!site.ctx.settings.passkeysEnabled) return []
   return pageLines(site, {

@@ -2,14 +2,17 @@ import type { Request, Response } from 'express'
 import { readForm } from '../http/json-body'
 import type { Fields } from './page-site'
 
-/** A form as it came. */
+/** The fields of a form. */
 export interface Sent {
   readonly fields: Fields
-  /** Fields that came twice, or that a parser of the host made into something else than a text. */
+  /** Fields that were sent twice, or that a parser of the host's turned into something other than text. */
   readonly unreadable: readonly string[]
 }
 
-/** @throws PayloadTooLargeError, ValidationError for a body that is no form */
+/**
+ * Reads a form.
+ * @throws PayloadTooLargeError, ValidationError for a body that is no form
+ */
 export async function readSent(req: Request, res: Response): Promise<Sent> {
   const entries = Object.entries((await readForm(req, res)) as object)
   return {

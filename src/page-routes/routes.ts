@@ -13,7 +13,10 @@ import { passkeyLoginRoutes } from './passkey-login'
 import { signOutRoutes } from './sign-out'
 import { signupPageRoutes } from './signup'
 
-/** The pages that people see, where `pagesEnabled` is on. They stand before the routes: a form is theirs, and anything else is not. */
+/**
+ * Returns the routes of the pages, if `pagesEnabled` is on. They come before the API routes, because they handle forms and leave other
+ * requests.
+ */
 export function pageRoutes(site: PageSite): Route[] {
   if (!site.ctx.settings.pagesEnabled) return []
   return [

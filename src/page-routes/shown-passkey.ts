@@ -1,6 +1,9 @@
 import type { Fields } from './page-site'
 
-/** What the page's script put into a form: the browser's answer, and the token of its options. What is no JSON is no passkey. */
+/**
+ * Returns the passkey that the page's script wrote into a form: the browser's response, and the token of its options. Malformed JSON
+ * becomes an empty object.
+ */
 export function shownPasskey({ credential = '', challenge_token: challenge = '' }: Fields): { credential: object; challenge: string } {
   return { credential: readObject(credential), challenge }
 }

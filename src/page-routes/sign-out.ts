@@ -6,7 +6,7 @@ import type { PageSite } from './page-site'
 import { signInAddress } from './sign-in-address'
 import { findSignedIn } from './signed-in'
 
-/** The way out: a page with one button, and what it leads to. */
+/** Routes of the logout page with its button, and of the page after it. */
 export function signOutRoutes(site: PageSite): Route[] {
   return [
     ...pageLines(site, {
@@ -27,7 +27,7 @@ export function signOutRoutes(site: PageSite): Route[] {
       path: '/signed-out',
       summary: 'The page after signing out',
       show: ({ req, res, reader }) => {
-        // What the browser keeps of the account's pages for the way back.
+        // The browser's cached pages of the account, which the back button would show.
         if (req.secure) res.setHeader('Clear-Site-Data', '"cache"')
         const body = signedOutPage(reader, signInAddress(site.ctx, reader))
         return { page: 'signedOut', title: reader.text('signed_out.title'), body }

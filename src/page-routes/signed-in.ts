@@ -17,9 +17,8 @@ import { aliveSession, requestSessionOf, type SessionOfRequest } from '../step-u
 import type { PageSite } from './page-site'
 
 /**
- * Returns who is signed in in this browser, by a session that is alive. In deliveries with token cookies the refresh cookie says who: it is
- * not used up, so two tabs that open at once both stay signed in, and the answer sets a new access cookie. An access cookie alone says
- * nothing.
+ * Returns the live session of this browser, if there is one. With token cookies the refresh cookie identifies it. The refresh token is not
+ * used, so two tabs that open at once both stay logged in. The response sets a new access cookie. An access cookie alone does not count.
  */
 export async function findSignedIn(site: PageSite, req: Request, res: Response): Promise<SessionOfRequest | null> {
   if (!(await hasLogin(site, req, res))) return null
@@ -29,7 +28,7 @@ export async function findSignedIn(site: PageSite, req: Request, res: Response):
     sendEmpty(answer)
   }
   try {
-    return (await playRoute({ method: 'GET', before: steps, handle }, withoutBearer(req), res, {})) as SessionOfRequest // what the handler notes
+    return (await playRoute({ method: 'GET', before: steps, handle }, withoutBearer(req), res, {})) as SessionOfRequest // as the handler wrote it
   } catch (error) {
     if (error instanceof UnauthorizedError || error instanceof AccountInactiveError) return null
     throw error
@@ -45,8 +44,9 @@ async function hasLogin({ ctx }: PageSite, req: Request, res: Response): Promise
 }
 
 /**
- * Where the store keeps no sessions, only the access token that `/reauthenticate` gave says that the person was confirmed after the login.
- * A new one would take that back at the next page. Null: the cookie's is of no later confirmation, of another account, or too old.
+ * Returns the access token of the cookie if it is newer evidence than the login. Without a session table, only the token from
+ * `/reauthenticate` shows that the person was confirmed after the login, and a new token would lose that. Null if the cookie's token has no
+ * later confirmation, belongs to another account, or is too old.
  */
 async function confirmedToken(ctx: AuthContext, req: Request, { accessToken }: KeptTokens): Promise<string | null> {
   const { sessions, users } = ctx.store
@@ -59,7 +59,7 @@ async function confirmedToken(ctx: AuthContext, req: Request, { accessToken }: K
   return user && !isSuperseded(ctx, claims, user) ? token : null
 }
 
-/** A page goes by cookies alone: the header of a program says nothing about who looks at it. */
+/** Returns the request without its Authorization header, because pages use only cookies. */
 export function withoutBearer(req: Request): Request {
   const { authorization: _none, ...headers } = req.headers
   return Object.defineProperty(Object.create(req) as Request, 'headers', { value: headers, writable: true })

@@ -6,24 +6,26 @@ import { sendJson, sendRedirect } from '../http/send'
 import { password } from './account/password'
 import { security } from './account/security'
 
-/** Where programs of the person find our pages, at the root of the site: for `auth.wellKnown`. A page that is not there has no line. */
+/**
+ * Returns the routes at the root of the site where password managers find our pages: for `auth.wellKnown`. Only pages that exist have one.
+ */
 export function wellKnownRoutes(ctx: AuthContext): Route[] {
   const { pagesEnabled, passkeysEnabled } = ctx.settings
   if (!pagesEnabled) return []
   return [...(password.isThere(ctx) ? [changePassword(ctx)] : []), ...(passkeysEnabled ? [passkeyEndpoints(ctx)] : [])]
 }
 
-/** https://w3c.github.io/webappsec-change-password-url/ */
+/** Returns the route that redirects to the page for a new password (https://w3c.github.io/webappsec-change-password-url/). */
 function changePassword(ctx: AuthContext): Route {
   return {
     method: 'GET',
     path: '/.well-known/change-password',
     describes: { summary: 'The page where the password is changed', answers: [{ status: 302, description: 'To the page.' }] },
-    handle: (_req, res) => sendRedirect(res, `${ctx.settings.publicUrl}${ctx.prefix}${password.path}`), // the Host header names no target
+    handle: (_req, res) => sendRedirect(res, `${ctx.settings.publicUrl}${ctx.prefix}${password.path}`), // not from the Host header
   }
 }
 
-/** https://www.w3.org/TR/passkey-endpoints/ */
+/** Returns the route that lists the pages for passkeys (https://www.w3.org/TR/passkey-endpoints/). */
 function passkeyEndpoints(ctx: AuthContext): Route {
   return {
     method: 'GET',
@@ -40,7 +42,7 @@ function passkeyEndpoints(ctx: AuthContext): Route {
   }
 }
 
-/** Without a public origin in the settings, the one that the program has asked. */
+/** Returns the public URL of a page. Without `publicUrl`, uses the origin of the request. */
 function addressOf({ settings: { publicUrl }, prefix }: AuthContext, req: Request, path: string): string {
   return `${publicUrl || `${req.protocol}://${req.headers.host}`}${prefix}${path}`
 }

@@ -5,12 +5,12 @@ import { sendPage } from './send-page'
 
 export interface ChallengePage {
   mfaToken: string
-  /** Where the browser goes once the code is right. */
+  /** Redirect target after the right code. */
   target: string
   isWrong?: boolean
 }
 
-/** Asks for the code, without script; its form finishes the login and goes on to the target. */
+/** Sends the page that asks for the code. It works without scripts, and its form finishes the login and redirects to the target. */
 export function sendChallengePage(
   ctx: AuthContext,
   req: Request,
@@ -24,7 +24,7 @@ export function sendChallengePage(
   })
 }
 
-/** The line that answers in cookies; with tokens in the body alone the form leads to an app. */
+/** Returns the route that responds with cookies. With `bearer`, the form redirects to an app. */
 function challengeFormPath({ settings, prefix }: AuthContext): string {
   return `${prefix}${settings.tokenDelivery === 'both' ? '/cookie' : ''}/mfa/verify`
 }
@@ -33,7 +33,7 @@ function originsOf(targets: readonly (string | null)[]): string[] {
   return [...new Set(targets.flatMap((target) => (target !== null && URL.canParse(target) ? [sourceOf(new URL(target))] : [])))]
 }
 
-/** A policy names an app of its own scheme by that scheme (CSP 3 section 2.3.1). */
+/** Returns the CSP source of a URL. An app with its own scheme is named by that scheme (CSP 3 section 2.3.1). */
 function sourceOf({ origin, protocol }: URL): string {
   return origin === 'null' ? protocol : origin
 }

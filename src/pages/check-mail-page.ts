@@ -7,19 +7,19 @@ import type { Reader } from './reader'
 
 export interface CheckMailView {
   readonly email: string
-  /** Why a mail may not come, without saying whether it does. */
+  /** Explains why a mail may not arrive, without revealing whether one was sent. */
   readonly lead: TextKey
-  /** What the mail holds. */
+  /** Content of the mail. */
   readonly holds: 'link' | 'code' | 'both'
-  /** Back to the form with the address. */
+  /** Link back to the form with the address. */
   readonly back: string
-  /** Who is signed in already, and is replaced by the code's login. */
+  /** Address of the account that is logged in already, and that the login by code replaces. */
   readonly replaces: string | null
 }
 
 const instructions = { link: 'check_mail.open_link', code: 'check_mail.use_code', both: 'check_mail.use_either' } as const
 
-/** The same for an address that has an account and for one that has none. */
+/** The page is the same whether the address has an account or not. */
 export function checkMailPage(reader: Reader, state: FormState, { email, lead, holds, back, replaces }: CheckMailView): Html {
   return card(
     html`<h1>${reader.text('check_mail.title')}</h1>
@@ -37,7 +37,7 @@ export function checkMailPage(reader: Reader, state: FormState, { email, lead, h
   )
 }
 
-/** Beside the code stands the password, once a right code has told whose first proof of the address this is. */
+/** Form for the code. It also asks for the password, after a right code has shown that this is the first verification of the address. */
 function codeForm(reader: Reader, state: FormState): Part {
   const asksPassword = state.faults['password'] !== undefined
   return form({

@@ -7,21 +7,21 @@ export interface ConfirmationView {
   readonly email: string
   readonly takesPassword: boolean
   readonly takesCode: boolean
-  /** Null: the account has none that confirms. */
+  /** Null if the account has no passkey that can confirm. */
   readonly passkey: Part
-  /** A code can be mailed that confirms. */
+  /** True if a confirmation code can be mailed. */
   readonly mailsCode: boolean
-  /** It was asked for. */
+  /** True if a code was requested. */
   readonly hasMailedCode: boolean
   readonly providers: readonly { readonly key: string; readonly name: string }[]
   readonly formOf: Part
   readonly returnTo: string | null
   readonly cancel: string
-  /** For who has nothing of the above. */
+  /** Link for people with none of these credentials. */
   readonly signInAgain: string
 }
 
-/** Asks a signed-in person for what their account has: password, code, provider. */
+/** Asks a person who is logged in for one of the account's credentials: password, code, passkey or provider. */
 export function confirmationPage(reader: Reader, state: FormState, view: ConfirmationView): Html {
   const { email, takesPassword, takesCode, passkey, mailsCode, hasMailedCode, providers, signInAgain } = view
   const ways = [
@@ -56,7 +56,7 @@ function passwordForm(reader: Reader, state: FormState, { email, takesCode, hasM
     fields: [
       formOf,
       hidden('return_to', returnTo),
-      // For password managers, which keep a password by its address.
+      // For password managers, which store a password by its address.
       html`<input type="text" name="username" autocomplete="username" value="${email}" hidden readonly>`,
       field(reader, state, {
         name: 'password',

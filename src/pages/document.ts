@@ -4,7 +4,7 @@ import type { Theme } from '../theme/theme'
 import type { Part } from './elements'
 import type { Reader } from './reader'
 
-/** A signed-in person, as the top of a page names them. */
+/** The person who is logged in, as the top of a page shows them. */
 export interface NamedUser {
   readonly email: string
   readonly name: string | null
@@ -17,17 +17,17 @@ export interface DocumentParts {
   /** The list of the account's pages, beside the body. */
   readonly navigation: Part
   readonly user: NamedUser | null
-  /** A form was refused, which the title says first. */
+  /** True if a form had errors; the title says so first. */
   readonly isRefused: boolean
-  /** Of the `<head>`. */
+  /** Content of the `<head>`. */
   readonly head: Html
-  /** Those that the page can be had in. */
+  /** The languages of the page. */
   readonly languages: readonly Language[]
 }
 
 type Language = readonly [tag: string, name: string]
 
-/** The whole page in our own look. */
+/** Returns the whole page in our own design. */
 export function document(reader: Reader, theme: Theme, parts: DocumentParts): string {
   const { title, head, navigation, body, user, isRefused, languages } = parts
   const shown = isRefused ? reader.text('layout.error', { title }) : title
@@ -49,7 +49,9 @@ ${foot(reader, theme, languages)}</body>
 `.markup
 }
 
-/** Ours; without an address of the page they are asked for, which may hold a token. */
+/**
+ * Returns the links to the style sheet and the script. They are requested without a referrer, because the page's URL may contain a token.
+ */
 export function assets({ style, script, logoUrl }: Theme): Html {
   return html`<link rel="icon" href="${logoUrl ?? 'data:,'}">
 <link rel="stylesheet" href="${style.path}" referrerpolicy="no-referrer">
@@ -58,7 +60,7 @@ export function assets({ style, script, logoUrl }: Theme): Html {
 }
 
 function brand({ name, logoUrl, homeUrl }: Theme): Html {
-  // The name beside the picture says it already.
+  // No alt text, because the name beside the picture says it.
   const inside = html`${logoUrl === null ? null : html`<img src="${logoUrl}" alt="">`}<span>${name}</span>`
   return homeUrl === null
     ? html`<span class="brand">${inside}</span>`

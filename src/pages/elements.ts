@@ -7,29 +7,29 @@ export type Part = Html | null
 
 export interface FieldInput {
   readonly name: string
-  /** Default: the name. Of use where two forms of a page have a field of one name. */
+  /** Default: the name. Needed if two forms of a page have a field of the same name. */
   readonly id?: string
   readonly label: string
   /** Default `text`. A password is never filled in again. */
   readonly type?: 'text' | 'email' | 'password'
-  /** As the HTML standard names it, such as `current-password`. */
+  /** A value of the HTML standard, such as `current-password`. */
   readonly autocomplete: string
-  /** Under the label. */
+  /** Below the label. */
   readonly hint?: string
-  /** What the field has before anything was typed. */
+  /** Initial value of the field. */
   readonly value?: string
   readonly isOptional?: boolean
-  /** Gets the focus where no field is wrong. */
+  /** Gets the focus if no field has an error. */
   readonly isFirst?: boolean
-  /** For figures and letters that a person copies. */
+  /** For digits and letters that a person copies. */
   readonly isCode?: boolean
-  /** The code was right, and something else is wrong: it is filled in again. */
+  /** True: the code was right, so the form keeps it; another field has an error. */
   readonly keepsCode?: boolean
-  /** A code of figures alone. */
+  /** True for a code of digits only. */
   readonly isDigits?: boolean
 }
 
-/** A labelled field, what is wrong with it beside it. */
+/** Returns a field with its label and its error. */
 export function field(reader: Reader, state: FormState, input: FieldInput): Html {
   const {
     name,
@@ -63,7 +63,7 @@ function looksOf({ type, isCode, isDigits }: FieldInput): Part {
   return type === 'email' ? html` autocapitalize="none" spellcheck="false"` : null
 }
 
-/** The first field that is wrong has it; else the one that comes first, unless the form as a whole was refused. */
+/** True for the first field with an error. Without one, true for the first field, unless the whole form was rejected. */
 function hasFocus({ faults, problem }: FormState, { name, isFirst = false }: FieldInput): boolean {
   const [wrong] = Object.keys(faults)
   if (wrong !== undefined) return wrong === name
@@ -76,26 +76,26 @@ export function checkbox(state: FormState, { name, label, isChecked }: { name: s
 `
 }
 
-/** Left out where there is nothing to send. */
+/** Returns nothing for null. */
 export function hidden(name: string, value: string | null): Part {
   return value === null ? null : html`<input type="hidden" name="${name}" value="${value}">`
 }
 
 export interface FormInput {
-  /** Where it posts to. Left out: to the address that it came from. */
+  /** URL that the form posts to. Left out: the URL of its page. */
   readonly action?: string
   readonly fields: readonly Part[]
   readonly button: string
   readonly look?: 'danger' | 'second' | 'plain'
-  /** Of the button, where its text says too little out of its place. */
+  /** Name and value of the button. */
   readonly name?: readonly [name: string, value: string]
-  /** Behind the button. */
+  /** Below the button. */
   readonly after?: readonly Part[]
-  /** Of the form, for the page's script. */
+  /** Attributes of the form, for the page's script. */
   readonly attributes?: Part
 }
 
-/** A form that posts, with one button. */
+/** Returns a form that posts, with one button. */
 export function form({ action, fields, button, look, name, after = [], attributes = null }: FormInput): Html {
   return html`<form method="post"${action === undefined ? null : html` action="${action}"`}${attributes}>
 ${fields.filter((part) => part !== null)}<button type="submit"${look === undefined ? null : html` class="${look}"`}${name ? html` name="${name[0]}" value="${name[1]}"` : null}>${button}</button>
@@ -103,7 +103,7 @@ ${after.filter((part) => part !== null)}</form>
 `
 }
 
-/** What is wrong with the form as a whole: it is announced, and gets the focus where no field does. */
+/** Shows the error of the whole form. Screen readers announce it, and it gets the focus if no field does. */
 export function problem({ problem, faults }: FormState): Part {
   if (problem === null) return null
   const hasFocus = Object.keys(faults).length === 0
@@ -111,7 +111,7 @@ export function problem({ problem, faults }: FormState): Part {
 `
 }
 
-/** That something was done. */
+/** Shows that an action succeeded. */
 export function notice(text: string | null): Part {
   return text === null
     ? null
@@ -119,34 +119,34 @@ export function notice(text: string | null): Part {
 `
 }
 
-/** A link that looks like a button. */
+/** Returns a link that looks like a button. */
 export function linkButton(href: string, label: string, look: 'first' | 'second' = 'first'): Html {
   return html`<a class="button${look === 'second' ? ' second' : ''}" href="${href}">${label}</a>
 `
 }
 
-/** A moment, in UTC for who has no script; the script writes it in the browser's zone. */
+/** Returns a time in UTC. The script shows it in the browser's time zone. */
 export function time(reader: Reader, at: Date): Html {
   return html`<time datetime="${at.toISOString()}">${formatIn(reader.lang).format(at)} ${reader.text('layout.utc')}</time>`
 }
 
 const formats = new Map<string, Intl.DateTimeFormat>()
 
-/** One for each language that there are texts in: making it costs more CPU than the rest of a page. */
+/** Caches one format for each language, because making one costs more CPU time than the rest of a page. */
 function formatIn(lang: string): Intl.DateTimeFormat {
   const format = formats.get(lang) ?? new Intl.DateTimeFormat(lang, { dateStyle: 'medium', timeStyle: 'short', timeZone: 'UTC' })
   formats.set(lang, format)
   return format
 }
 
-/** What belongs together on a page. The first card of a page has its title. */
+/** Groups parts of a page. The first card contains the title. */
 export function card(...parts: readonly Part[]): Html {
   return html`<section class="card">
 ${parts.filter((part) => part !== null)}</section>
 `
 }
 
-/** Between two ways to do the same. */
+/** Separates two ways to do the same. */
 export function or(reader: Reader): Html {
   return html`<p class="or">${reader.text('login.or')}</p>
 `

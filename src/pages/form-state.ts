@@ -1,9 +1,9 @@
-/** What a form is filled with, and what is wrong with it. Never a secret: a password is typed again. */
+/** The values of a form, and its errors. Never a secret: a password must be typed again. */
 export interface FormState {
   readonly values: Readonly<Record<string, string>>
-  /** A sentence by field. */
+  /** A message for each field. */
   readonly faults: Readonly<Record<string, string>>
-  /** A sentence about the form as a whole. */
+  /** A message about the whole form. */
   readonly problem: string | null
 }
 

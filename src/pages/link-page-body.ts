@@ -6,7 +6,7 @@ import { emptyForm, type FormState } from './form-state'
 import { forgotButton, passwordField } from './old-password'
 import type { Reader } from './reader'
 
-/** A page behind a mailed link or after a provider: what it says, and its form or the way to the sign-in page. */
+/** Returns the page of a mailed link or after a provider: its text, and its form or the link to the login page. */
 export function linkPageBody(reader: Reader, input: PageInput): Html {
   const { page, items, loginUrl } = input
   const button = textOf(reader, page, 'button')
@@ -19,10 +19,10 @@ export function linkPageBody(reader: Reader, input: PageInput): Html {
   )
 }
 
-/** What only some of the pages have. */
+/** Returns a text that only some of the pages have. */
 function textOf(reader: Reader, page: LinkPageName, part: 'list' | 'button'): string | null {
   const key = `link.${page}.${part}`
-  return Object.hasOwn(texts['en-US'], key) ? reader.text(key as TextKey) : null // just looked up
+  return Object.hasOwn(texts['en-US'], key) ? reader.text(key as TextKey) : null // the key exists
 }
 
 function list(name: string | null, items: readonly string[]): Part {
@@ -48,7 +48,7 @@ function linkForm(reader: Reader, input: PageInput, button: string): Html {
   })
 }
 
-/** Said beside the field that it is about, where there is one. */
+/** Puts the error beside its field, if there is one. */
 function stateOf({ page, challenge, password, problem }: PageInput): FormState {
   if (problem === null) return emptyForm
   const name = page === 'password_reset' ? 'new_password' : challenge ? 'code' : password ? 'password' : null

@@ -23,61 +23,64 @@ import { anyRefusal } from '../passwords/password-refusal'
 import type { TextKey } from '../texts/texts'
 import { sendPage } from './send-page'
 
-/** A mailed link as a person meets it: a form at the link's own address, and what comes of it. */
+/** The page of a mailed link: a form at the link's own URL, and the page after it. */
 export interface LinkPage {
   /** Ends in `/:token`. */
   path: string
   summary: string
   before: readonly RequestHandler[]
-  /** Beyond a link that may not be used. */
+  /** Further errors, besides those of an invalid link. */
   refuses?: readonly Refusal[]
-  /** Of the form; none unless said. */
+  /** Fields of the form; default none. */
   fields?: Joi.ObjectSchema
   form: LinkPageName
   done: LinkPageName
-  /** Throws what redeeming would throw, and spends nothing: mail scanners open links. Returns what the form needs. */
+  /** Returns what the form needs. Throws what `redeem` would throw, and does not use the link, because mail scanners open links. */
   look(token: string, visit: LinkVisit): Promise<FormNeeds>
-  /** Returns what the page afterwards is, where it is not `done`. */
+  /** Redeems the link. Returns the page after it, or null for `done`. */
   redeem(click: LinkClick): Promise<PageAfter | null>
-  /** JSON on the same path is another line's. */
+  /** True if another route handles JSON on the same path. */
   sharesPath?: boolean
-  /** Of the form, where it leads elsewhere than to a page of the reset. */
+  /** Describes the form's redirect, if it does not lead to the page for a new password. */
   seeOther?: string
-  /** Origins that a redirect after the form may lead to. */
+  /** Origins to which the form may redirect. */
   formTargets?: readonly string[]
 }
 
-/** The page after a form, and what it lists; or the token of the page where the person goes on to choose a password. */
+/** The page after a form, with its list; or the token of the page where the person chooses a new password. */
 export type PageAfter =
   | { readonly page: LinkPageName; readonly items?: readonly string[] }
   | { readonly resetToken: string }
-  /** Sends the answer itself. */
+  /** Sends the response itself. */
   | { readonly answer: () => void }
 
-/** Who opens a link. */
+/** A request that opens a link. */
 export interface LinkVisit {
-  /** The reader's. */
+  /** Language of the reader. */
   readonly locale: Locale
   readonly req: Request
 }
 
-/** A form that somebody sent. */
+/** A request that sends the form. */
 export interface LinkClick extends LinkVisit {
   readonly token: string
-  /** What the form sent. */
+  /** The values of the form. */
   readonly fields: unknown
   readonly res: Response
 }
 
-/** What a form asks for and shows, beside the button. */
+/** What a form asks for and shows, besides the button. */
 export interface FormNeeds {
   readonly password?: PageInput['password']
   readonly items?: readonly string[]
-  /** Why the form cannot be sent with success. */
+  /** Why the form cannot succeed. */
   readonly problem?: TextKey
 }
 
-/** GET shows the form and changes nothing; its POST redeems the link and answers with a page, without cookie or token. */
+/**
+ * Returns the routes of a link page. GET shows the form and changes nothing. POST redeems the link and responds with a page, without cookie
+ * or token.
+ */
 export function linkPage(
   ctx: AuthContext,
   { path, summary, before, form, fields, refuses = [], done, look, redeem, sharesPath, seeOther, formTargets = [] }: LinkPage,
@@ -129,7 +132,7 @@ export function linkPage(
           sendPage(ctx, req, res, 200, after.page, { items: after.items ?? [] })
         } catch (error) {
           if (!(error instanceof ValidationError) && !isWrongPassword(error)) throw error
-          // The link is alive: the policy and the old password are asked before it is spent.
+          // The link is still valid, because the password policy and the old password are checked before it is used.
           const { password = null, items = [], problem } = await look(click.token, click)
           const why = whyOf(ctx, click.locale, error, problem)
           sendPage(ctx, req, res, 400, form, { password, items, problem: why, formTargets })
@@ -140,12 +143,12 @@ export function linkPage(
   ]
 }
 
-/** Of the account, typed into the form; or it is missing where it is needed. */
+/** True if the account's password in the form is wrong, or missing although it is needed. */
 function isWrongPassword(error: unknown): error is UnauthorizedError {
   return error instanceof InvalidCredentialsError || (error instanceof UnauthorizedError && error.code === UnauthorizedError.code)
 }
 
-/** In the place of 401. */
+/** Replaces 401. */
 const notValid: Answer = { status: 400, description: 'The link is not valid any more.', isPage: true }
 
 function page(description: string): Answer {
@@ -156,16 +159,18 @@ function tokenOf(req: Request): string {
   return String(req.params['token'])
 }
 
-/** Why the form cannot be sent, whoever fills it in; else the rule that the new password breaks; else the old password is wrong. */
+/**
+ * Returns why the form failed: a fault that the person cannot fix, else the rule that the new password breaks, else the wrong old password.
+ */
 function whyOf(ctx: AuthContext, locale: Locale, error: ValidationError | UnauthorizedError, problem?: TextKey): string {
   if (problem === undefined && error instanceof ValidationError) return ctx.texts.read(locale, error.explains ?? anyRefusal)
   return ctx.texts.say(locale, problem ?? 'confirm.wrong_password')
 }
 
-/** A person sees a page, whatever went wrong; the code is for the log. */
+/** Responds to every error with a page. The error code goes to the log. */
 function pageErrors(ctx: AuthContext): ErrorRequestHandler {
   return (thrown, req, res, next) => {
-    // What is no form is no person's: it gets the envelope.
+    // Requests that are no form get the JSON error envelope.
     if (res.headersSent || (req.method === 'POST' && !isForm(req))) return next(thrown)
     const error = readRefusal(ctx.logger, req, thrown)
     if (error.status !== 401) setRefusalHeaders(res, error)

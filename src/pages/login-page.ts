@@ -4,12 +4,12 @@ import type { FormState } from './form-state'
 import type { Reader } from './reader'
 
 export interface LoginView {
-  /** First the ways with fields, then the links; each with its own form. */
+  /** First the ways with fields, then the links; each has its own form. */
   readonly forms: readonly Html[]
   readonly links: readonly Html[]
-  /** Null: nobody can sign up. */
+  /** Null if nobody can sign up. */
   readonly signUp: string | null
-  /** Who is signed in already, and the way back. */
+  /** The account that is logged in already, and the link back to its pages. */
   readonly current: { readonly email: string; readonly back: string } | null
 }
 
@@ -36,7 +36,7 @@ function separated(reader: Reader, forms: readonly Html[]): Part[] {
   return forms.flatMap((each, index) => (index === 0 ? [each] : [or(reader), each]))
 }
 
-/** Email and password. `forgot` null: nobody can ask for another one. */
+/** Form for email and password. `forgot` is null if passwords cannot be reset. */
 export function passwordLogin(
   reader: Reader,
   state: FormState,
@@ -64,12 +64,12 @@ export function passwordLogin(
   })
 }
 
-/** A browser offers passkeys in a field that says so. */
+/** Returns the `autocomplete` value. A browser offers passkeys only in a field that names them. */
 function userName(hasPasskeys: boolean): string {
   return hasPasskeys ? 'username webauthn' : 'username'
 }
 
-/** The address alone; `mails`: what comes by the mail. */
+/** Form for the address only. `mails` is the content of the mail. */
 export function emailLogin(
   reader: Reader,
   state: FormState,
@@ -105,7 +105,7 @@ export function emailLogin(
   })
 }
 
-/** A link, since a form may not be redirected to another site. */
+/** Returns a link, because a form must not be redirected to another site. */
 export function providerLogin(reader: Reader, provider: { key: string; name: string }, returnTo: string | null): Html {
   const href = reader.href(`/oauth/${provider.key}/login`, { return_to: returnTo })
   return linkButton(href, reader.text('login.with_provider', { provider: provider.name }), 'second')

@@ -3,7 +3,7 @@ import { field } from './elements'
 import type { FormState } from './form-state'
 import type { Reader } from './reader'
 
-/** For the password of the account; where it is the one of the signup, a hint says so. */
+/** Returns the field for the account's password. If it is the password of the sign-up, a hint says so. */
 export function passwordField(reader: Reader, state: FormState, isOfSignup: boolean): Html {
   return field(reader, state, {
     name: 'password',
@@ -15,7 +15,7 @@ export function passwordField(reader: Reader, state: FormState, isOfSignup: bool
   })
 }
 
-/** Drops the password. Behind the other button, because the Enter key presses the first one. */
+/** Returns the button that removes the password. It comes second, because the Enter key presses the first button. */
 export function forgotButton(reader: Reader): Html {
   return html`<button type="submit" name="forgot" value="1" class="second" formnovalidate>${reader.text('link.forgot')}</button>
 `

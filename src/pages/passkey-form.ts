@@ -2,20 +2,20 @@ import { type Html, html } from '../http/html'
 import { form, hidden, type Part } from './elements'
 import type { Reader } from './reader'
 
-/** What the page's script asks the browser for, and where the answer goes. */
+/** What the page's script requests from the browser, and where it sends the response. */
 export interface PasskeyForm {
   readonly action: string
-  /** Of `navigator.credentials.get()`, with the token that belongs to them. */
+  /** Options of `navigator.credentials.get()`; `challenge` is their token. */
   readonly options: object
   readonly challenge: string
   readonly fields?: readonly Part[]
   readonly button: string
   readonly look?: 'second'
-  /** Also offers passkeys in the field whose `autocomplete` says `webauthn`. */
+  /** Also offers passkeys in the field whose `autocomplete` contains `webauthn`. */
   readonly isConditional?: boolean
 }
 
-/** A form that the page's script fills by a passkey. It is hidden until the script finds that this browser has passkeys. */
+/** Returns a form that the page's script fills with a passkey. It is hidden until the script finds that the browser supports passkeys. */
 export function passkeyForm(reader: Reader, { action, options, challenge, fields = [], button, look, isConditional }: PasskeyForm): Html {
   const attributes = html` data-passkey="get" data-options="${JSON.stringify(options)}"${isConditional ? html` data-conditional` : null} hidden`
   return html`${form({
@@ -27,7 +27,7 @@ export function passkeyForm(reader: Reader, { action, options, challenge, fields
   })}${needsScript(reader)}`
 }
 
-/** For who has no script. */
+/** Shown if scripts are off. */
 export function needsScript(reader: Reader): Html {
   return html`<noscript><p class="hint">${reader.text('passkey.needs_script')}</p></noscript>
 `

@@ -4,7 +4,7 @@ const known: ReadonlyMap<string, string> = new Map([
   ['linkedin', 'LinkedIn'],
 ])
 
-/** What people call a provider, by its registration key. */
+/** Returns the display name of a provider, from its registration key. */
 export function providerName(key: string): string {
   return known.get(key) ?? key.replace(/[:_-]+/g, ' ').replace(/(^| )\w/g, (letter) => letter.toUpperCase())
 }

@@ -8,17 +8,17 @@ import type { TextValues } from '../texts/fill-in'
 import type { LocalizedText } from '../texts/localized'
 import { type TextKey, withoutPassword } from '../texts/texts'
 
-/** Who reads a page: what it is written in, and how its links go on in the same language. */
+/** The language of a page's reader, and the texts and links in it. */
 export interface Reader {
-  /** The tag of the language. */
+  /** The language tag. */
   readonly lang: string
-  /** The text in that language. Where nobody has a password it speaks of none. */
+  /** Returns the text in that language. If passwords are off, it does not mention them. */
   text(key: TextKey, values?: TextValues): string
-  /** A text that an error carries, in that language. */
+  /** Returns the text of an error in that language. */
   read(text: LocalizedText): string
-  /** The address of a page of ours, by its path below the prefix. It keeps `?lang=` where the page was asked for with it. */
+  /** Returns the URL of our page by its path below the prefix. It keeps `?lang=` if the request had it. */
   href(path: string, query?: Readonly<Record<string, string | null>>): string
-  /** This page in another language: relative to its own address, which may hold a token. */
+  /** Returns the link to this page in another language. It is relative to the page's URL, which may contain a token. */
   here(lang: string): string
 }
 
@@ -35,7 +35,7 @@ export function readerOf(ctx: AuthContext, req: Request): Reader {
   }
 }
 
-/** What of this page's address goes along: nothing that a stranger can make up. */
+/** Returns the query parameters that the link keeps. An attacker cannot choose their values. */
 function keptParameters(ctx: AuthContext, req: Request): [string, string][] {
   const back = queryParameter(req, 'return_to', longestReturnTo)
   const kept = [

@@ -13,11 +13,11 @@ export interface PageExtras {
   challenge?: PageInput['challenge']
   items?: readonly string[]
   password?: PageInput['password']
-  /** Origins a redirect after the form may lead to. */
+  /** Origins to which the form may redirect. */
   formTargets?: readonly string[]
 }
 
-/** Answers with a page in the reader's language: the host's own where it has one. Sets no cookie and holds no token. */
+/** Responds with a page in the reader's language, or the host's own page if there is one. Sets no cookie and contains no token. */
 export function sendPage(
   ctx: AuthContext,
   req: Request,
@@ -34,7 +34,7 @@ export function sendPage(
   if (own !== null) return void sendHtml(res, status, own, { styleNonce, formTargets })
   const title = reader.text(`link.${page}.title`)
   const isRefused = input.problem !== null
-  // Another language is one link away as long as the page can be asked for again.
+  // A page has links to its other languages if it can be requested again by GET.
   const hasLanguages = req.method !== 'POST'
   showPage(ctx, res, reader, { page, title, body: linkPageBody(reader, input), status, isRefused, hasLanguages, formTargets })
 }

@@ -13,21 +13,21 @@ export interface Page {
   readonly page: PageName
   readonly title: string
   readonly body: Html
-  /** Beside the body. Left out: a page that stands alone. */
+  /** Beside the body. Left out for a page without navigation. */
   readonly navigation?: Part
-  /** Whom the top of the page names. */
+  /** The person named at the top of the page. */
   readonly user?: NamedUser | null
   /** Default 200. */
   readonly status?: number
-  /** A form was refused. */
+  /** True if a form had errors. */
   readonly isRefused?: boolean
-  /** Whether the page leads to itself in other languages. Default true. */
+  /** True if the page has links to its other languages. Default true. */
   readonly hasLanguages?: boolean
-  /** Origins that a redirect after a form of this page may lead to, besides those of every page. */
+  /** Further origins to which a form of this page may redirect. */
   readonly formTargets?: readonly string[]
 }
 
-/** Answers with a page: in the host's layout and with the host's body where there are any, else in our own look. */
+/** Responds with a page: with the host's layout and body if there are any, else in our own design. */
 export function showPage(ctx: AuthContext, res: Response, reader: Reader, page: Page): void {
   const { title, navigation = null, user = null, status = 200, isRefused = false, hasLanguages = true } = page
   const nonce = randomBytes(16).toString('base64')
@@ -41,7 +41,7 @@ export function showPage(ctx: AuthContext, res: Response, reader: Reader, page: 
   res.end(laidOut ?? document(reader, ctx.theme, { title, head, body, navigation, user, isRefused, languages }))
 }
 
-/** Where there are no other pages than those behind links, they load nothing. */
+/** With `pagesEnabled` off, only link pages exist; they load no files. */
 function headOf(ctx: AuthContext, nonce: string): Html {
   if (ctx.settings.pagesEnabled) return assets(ctx.theme)
   return html`<style nonce="${nonce}">${new Html(ctx.theme.style.text)}</style>
@@ -61,7 +61,7 @@ function ownLayout(ctx: AuthContext, parts: LayoutInput): string | null {
   return layout ? written(ctx, parts.page, () => layout(parts)) : null
 }
 
-/** A host's template that fails costs its look, not the page. */
+/** Runs a host's template. If it fails, the built-in page is shown. */
 export function written(ctx: AuthContext, page: PageName, write: () => unknown): string | null {
   try {
     const text = write()
@@ -73,11 +73,11 @@ export function written(ctx: AuthContext, page: PageName, write: () => unknown):
   }
 }
 
-/** With `setHeader`, so that they win over what a middleware of the host has set before. */
+/** Sets the headers by `setHeader`, so that they override those of the host's middleware. */
 function setPageHeaders(ctx: AuthContext, res: Response, { formTargets = [] }: Page, nonce: string): void {
   const { settings, templates, theme } = ctx
   res.setHeader('Content-Type', 'text/html; charset=utf-8')
-  // A form of ours has to say where it comes from: under no-referrer a browser sends `Origin: null`.
+  // A form of ours must send its origin; with no-referrer a browser sends `Origin: null`.
   res.setHeader('Referrer-Policy', settings.pagesEnabled ? 'same-origin' : 'no-referrer')
   const isOwn = templates.layout !== undefined || templates.pages !== undefined
   const nonces = isOwn || !settings.pagesEnabled ? [`'nonce-${nonce}'`] : []
@@ -107,7 +107,7 @@ function loadingNothing(hasLogo: boolean, nonces: readonly string[]): string[] {
   return [['style-src', ...nonces].join(' '), ...(hasLogo ? ["img-src 'self' data:"] : [])]
 }
 
-/** Browsers hold the redirect after a form to the same rule as the form. */
+/** Returns the allowed targets of every form. Browsers apply `form-action` also to the redirect after a form. */
 function everyTarget({ settings }: AuthContext): string[] {
   const { oauthSuccessRedirect: success, trustedOrigins } = settings
   return [...trustedOrigins, ...(success !== null && URL.canParse(success) ? [new URL(success).origin] : [])]

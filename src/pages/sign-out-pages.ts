@@ -2,7 +2,7 @@ import { type Html, html } from '../http/html'
 import { card, form, hidden, linkButton } from './elements'
 import type { Reader } from './reader'
 
-/** One button: a link can be followed by a machine, and ends nothing. */
+/** Shows one button. A program could follow a link to this page, so opening it does not log out. */
 export function signOutPage(reader: Reader, email: string | null, returnTo: string | null): Html {
   const lead = email === null ? reader.text('sign_out.lead') : reader.text('sign_out.lead_person', { email })
   return card(

@@ -11,7 +11,10 @@ import { usableAt } from '../step-up/young-credential'
 import type { PasskeyRequestOptions } from '../webauthn/ceremonies'
 import type { PasskeyOptions } from './options'
 
-/** What a browser needs to sign in with any passkey of this site. Says nothing about any account, and stores nothing. */
+/**
+ * Returns the options with which a browser can log in with any passkey of this site. They reveal nothing about an account; nothing is
+ * stored.
+ */
 export function passkeyLoginOptions(ctx: AuthContext): PasskeyOptions<PasskeyRequestOptions> {
   const { challenge, token, seconds } = issuePasskeyChallenge(ctx, 'login', null)
   return { options: passkeyToolsOf(ctx).webauthn.requestOptions({ challenge, seconds }), challenge: token }
@@ -20,16 +23,16 @@ export function passkeyLoginOptions(ctx: AuthContext): PasskeyOptions<PasskeyReq
 export interface PasskeyLogin {
   /** `PublicKeyCredential.toJSON()` of `navigator.credentials.get()`. */
   credential: unknown
-  /** From the options. */
+  /** The `challenge` of the options. */
   challenge: string
-  /** Who asks, for the rate limit of one client: the IP address, an IPv6 one by its first 64 bits. Left out: nobody is counted. */
+  /** The client, for its rate limit: the IP address, an IPv6 address by its first 64 bits. Left out: no client is counted. */
   client?: string | undefined
-  /** False: the cookies of the session are to end with the browser. Default true. */
+  /** False: the cookies of the session end with the browser. Default true. */
   isPersistent?: boolean | undefined
 }
 
 /**
- * A passkey into a session. Its user was verified, so it counts as two factors and meets no challenge.
+ * Logs in with a passkey. The authenticator verified its user, so it counts as two factors and no second step follows.
  * @throws PasskeyRejectedError, LoginThrottledError
  */
 export async function logInWithPasskey<Session extends OpenedSession>(
@@ -59,7 +62,7 @@ async function finish<Session extends OpenedSession>(
   isPersistent: boolean,
   open: OpenSession<Session>,
 ): Promise<Session | LoginChallenge> {
-  const isYoung = usableAt(ctx, passkey.createdAt) !== null // it signs in, and proves nothing else
+  const isYoung = usableAt(ctx, passkey.createdAt) !== null // then it can log in, but does not make the session fresh
   const login = await withClaims(ctx, seen, { amr: ['passkey'], provider: null, isYoung, isPersistent }, open)
   return refusingReplay(() =>
     unitOfWork(ctx, async (ctx) => {

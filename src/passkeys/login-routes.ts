@@ -29,10 +29,10 @@ interface LoginBody {
 const credentials = Joi.object<LoginBody>({ ...passkeyFields, remember: Joi.boolean().optional().default(true) })
 const describesLogin = { summary: 'Log in with a passkey', refuses: [PasskeyRejectedError, LoginThrottledError, TooManyRequestsError] }
 
-/** Signing in by a passkey, without an address. */
+/** Login with a passkey, without an address. */
 export function passkeyLoginRoutes(ctx: AuthContext, { base, delivery, before }: DeliveryLine): Route[] {
   return [
-    // One for all deliveries: the options are no delivery's.
+    // The options are the same for every `tokenDelivery`, so they have one route.
     ...(base === '' ? [optionsRoute(ctx)] : []),
     bodyOnGrid(ctx, {
       method: 'POST',
@@ -46,7 +46,7 @@ export function passkeyLoginRoutes(ctx: AuthContext, { base, delivery, before }:
   ]
 }
 
-/** The same login into a server-side session, where the store has them. */
+/** Login with a passkey into a server-side session, if the store has them. */
 export function sessionPasskeyLoginRoute(ctx: AuthContext): Route[] {
   if (!ctx.store.sessions) return []
   return [
@@ -87,7 +87,7 @@ function optionsRoute(ctx: AuthContext): Route {
   })
 }
 
-/** The host's check brings the route's limit along. */
+/** Returns the steps that limit the route. The host's guard includes the rate limit. */
 function limits(ctx: AuthContext) {
   return ctx.guardRequest ? hostGuard(ctx, 'login', 'passkey_login') : [routeBudget(ctx, 'passkey_login')]
 }

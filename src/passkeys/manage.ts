@@ -9,12 +9,15 @@ import type { SessionRecord } from '../store/auth-store'
 import { announceChange } from '../undo/announce-change'
 import { type PublicPasskey, toPublicPasskey } from './public-passkey'
 
-/** The account's passkeys, oldest first. */
+/** Returns the account's passkeys, oldest first. */
 export async function listPasskeys(ctx: AuthContext, userId: string): Promise<PublicPasskey[]> {
   return (await passkeyToolsOf(ctx).passkeys.listForUser(userId)).map(toPublicPasskey)
 }
 
-/** @throws NotFoundError unless it is this account's */
+/**
+ * Renames a passkey of this account.
+ * @throws NotFoundError unless it belongs to this account
+ */
 export async function renamePasskey(ctx: AuthContext, userId: string, id: string, name: string): Promise<PublicPasskey> {
   const { passkeys } = passkeyToolsOf(ctx)
   if (!(await passkeys.rename(id, userId, name))) throw new NotFoundError()
@@ -24,18 +27,18 @@ export async function renamePasskey(ctx: AuthContext, userId: string, id: string
 }
 
 export interface PasskeyRemoval {
-  /** The session that asks: it must not end meanwhile. */
+  /** The session of the request: it must not end meanwhile. */
   session?: Pick<SessionRecord, 'id' | 'userId'> | null
   isFinal?: Finality
-  /** Of the notice. Default: `defaultLocale`. */
+  /** Language of the notice. Default: `defaultLocale`. */
   locale?: Locale | undefined
 }
 
 /**
- * Removes a passkey, and tells the owner. The user's row is locked first, as by every login: nobody signs in with it after this has
- * committed.
- * @throws NotFoundError unless it is this account's, UnauthorizedError, InvalidTokenError (the session has ended); LastLoginMethodError
- *   under `oauthKeepLastLoginMethod`
+ * Removes a passkey and sends the owner a notice. Locks the user's row first, as every login does, so that no login with it can follow the
+ * commit.
+ * @throws NotFoundError unless it belongs to this account, UnauthorizedError, InvalidTokenError (the session has ended);
+ *   LastLoginMethodError under `oauthKeepLastLoginMethod`
  */
 export async function removePasskey(
   ctx: AuthContext,

@@ -6,7 +6,7 @@ import type { CredentialDescriptor } from '../webauthn/ceremonies'
 export interface PasskeyOptions<Options> {
   /** For `navigator.credentials`, by `parseCreationOptionsFromJSON` or `parseRequestOptionsFromJSON`. */
   options: Options
-  /** An opaque text. Keep it until the browser has answered, and pass it on with the answer. */
+  /** An opaque text. Keep it until the browser has responded, and pass it on with the response. */
   challenge: string
 }
 
@@ -14,7 +14,7 @@ export function descriptorOf({ credentialId: id, transports }: PasskeyRecord): C
   return { id, type: 'public-key', ...(transports !== '' && { transports: transports.split(' ') }) }
 }
 
-/** The options themselves, and beside them the token, which no browser looks at. */
+/** Returns the options with the token as a further field, which browsers ignore. */
 export function optionsBody({ options, challenge }: PasskeyOptions<object>): object {
   return { ...options, challenge_token: challenge }
 }

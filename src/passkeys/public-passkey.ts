@@ -1,17 +1,17 @@
 import { flag, instant, instantOrNull, type JsonSchema, shape, string, stringOrNull } from '../http/description'
 import type { PasskeyRecord } from '../store/auth-store'
 
-/** What its owner sees of a passkey. */
+/** A passkey as its owner sees it. */
 export interface PublicPasskey {
-  /** Names it in the list; opens nothing. */
+  /** Identifies it in the list; it is no secret. */
   readonly id: string
   readonly name: string | null
   readonly createdAt: Date
-  /** Null: not since it was registered. */
+  /** Null if it was not used since it was registered. */
   readonly lastUsedAt: Date | null
-  /** Copied to other devices of its owner, or to a service that does that. */
+  /** True if it is copied to the owner's other devices, or to a sync service. */
   readonly isBackedUp: boolean
-  /** The make of the authenticator, a UUID; zeros where it does not say. */
+  /** The model of the authenticator, a UUID; zeros if it does not say. */
   readonly aaguid: string
 }
 

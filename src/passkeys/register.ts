@@ -20,20 +20,20 @@ import type { PasskeyCreationOptions, RegisteredCredential } from '../webauthn/c
 import { descriptorOf, type PasskeyOptions } from './options'
 import { type PublicPasskey, toPublicPasskey } from './public-passkey'
 
-/** Of one account. */
+/** Per account. */
 const mostPasskeys = 20
 
 export interface RegistrationAsker {
   userId: string
-  /** The session that asks, the only one that may register with these options; null: a call without one. */
+  /** The session of the request, the only one that may register with these options; null for a call without a session. */
   session: Pick<SessionRecord, 'id' | 'userId'> | null
-  /** What confirmed the registration when it was begun. */
+  /** The factor that confirmed the registration when it began. */
   isFinal?: Finality
 }
 
 /**
- * What a browser needs to make a passkey. Nothing is stored.
- * @throws UnauthorizedError (the account is gone), AccountInactiveError, PasskeyLimitError
+ * Returns the options with which a browser makes a passkey. Stores nothing.
+ * @throws UnauthorizedError (the account was deleted), AccountInactiveError, PasskeyLimitError
  */
 export async function passkeyRegistrationOptions(
   ctx: AuthContext,
@@ -60,20 +60,20 @@ export interface PasskeyRegistration {
   session: Pick<SessionRecord, 'id' | 'userId'> | null
   /** `PublicKeyCredential.toJSON()` of `navigator.credentials.create()`. */
   credential: unknown
-  /** From the options. */
+  /** The `challenge` of the options. */
   challenge: string
-  /** 1 to 64 characters. Left out: what the maker of the authenticator is known by, else none. */
+  /** 1 to 64 characters. Left out: the name of the authenticator's maker if it is known, else none. */
   name?: string | undefined
   /** Throws unless the account, as its locked row shows it, may do this. */
   check?: (ctx: AuthContext, user: UserRecord) => Promise<void> | void
-  /** Of the notice. Default: `defaultLocale`. */
+  /** Language of the notice. Default: `defaultLocale`. */
   locale?: Locale | undefined
 }
 
 /**
- * Stores a new passkey, tells the owner, and leaves what undoes it.
- * @throws PasskeyInvalidError (whatever is wrong with it), PasskeyTakenError (it is registered, whosever it is), PasskeyLimitError,
- *   UnauthorizedError, InvalidTokenError (the session has ended)
+ * Stores a new passkey, sends the owner a notice, and stores an undo point.
+ * @throws PasskeyInvalidError (for every fault in it), PasskeyTakenError (an account has it already), PasskeyLimitError, UnauthorizedError,
+ *   InvalidTokenError (the session has ended)
  */
 export async function registerPasskey(ctx: AuthContext, registration: PasskeyRegistration): Promise<PublicPasskey> {
   const { userId, credential, challenge: token, name, locale } = registration
@@ -108,7 +108,7 @@ async function insert(
   if (await ctx.store.userTokens.find(spent.tokenHash)) throw new PasskeyInvalidError()
   if (await passkeys.findWithUser(row.credentialId)) throw new PasskeyTakenError()
   if ((await passkeys.listForUser(userId)).length >= mostPasskeys) throw new PasskeyLimitError()
-  await leaveUndoPoint(ctx, { user, passkey: passkeyDigest(row), isFinal: open.carries['isFinal'] as Finality }) // as it was issued
+  await leaveUndoPoint(ctx, { user, passkey: passkeyDigest(row), isFinal: open.carries['isFinal'] as Finality }) // the type that the options issued
   await ctx.store.userTokens.insert(spent)
   return passkeys.insert(row)
 }
@@ -138,7 +138,7 @@ function ownerOf({ userId, session }: RegistrationAsker): ChallengeOwner {
   return { userId, boundTo: session?.id ?? null }
 }
 
-/** 32 bytes that tell nobody the id. Those of the first passkey stay, also under another secret. */
+/** Returns 32 bytes that do not reveal the user's id. An account keeps the handle of its first passkey, even if the secret changes. */
 function newUserHandle(ctx: AuthContext, userId: string): string {
   return createHmac('sha256', ctx.keys['webauthn-user-handle'][0]).update(userId).digest('base64url')
 }

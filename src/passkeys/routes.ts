@@ -34,7 +34,7 @@ import { passkeyBody, passkeySchema } from './public-passkey'
 import { passkeyRegistrationOptions, registerPasskey } from './register'
 import { passkeyStepRoute } from './step-route'
 
-/** Passkeys: a person's own, and signing in with them. Nothing here where they are off. */
+/** Routes of passkeys: login, and the management of a person's own passkeys. None if passkeys are off. */
 export function passkeyRoutes(ctx: AuthContext, guards: Guards): Route[] {
   if (!ctx.webauthn) return []
   return [

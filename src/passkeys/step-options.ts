@@ -8,7 +8,7 @@ import type { PasskeyRequestOptions } from '../webauthn/ceremonies'
 import { descriptorOf, type PasskeyOptions } from './options'
 
 /**
- * What a browser needs to take the second step of a login by a passkey of that account. Nothing is stored.
+ * Returns the options with which a browser can finish a login with a passkey of that account. Stores nothing.
  * @throws MfaTokenInvalidError, MfaNotEnrolledError (the account has no passkey)
  */
 export async function passkeyStepOptions(ctx: AuthContext, mfaToken: string): Promise<PasskeyOptions<PasskeyRequestOptions>> {
@@ -19,7 +19,7 @@ export async function passkeyStepOptions(ctx: AuthContext, mfaToken: string): Pr
 }
 
 /**
- * The same to confirm a signed-in person, in this session alone.
+ * Returns the options to confirm a person who is logged in, in this session only.
  * @throws MfaNotEnrolledError (the account has no passkey)
  */
 export async function passkeyReauthenticationOptions(

@@ -9,7 +9,7 @@ import { text } from '../http/validate'
 import { optionsBody, requestOptionsSchema } from './options'
 import { passkeyStepOptions } from './step-options'
 
-/** Begins the second step of a login by a passkey, in every delivery; `POST /mfa/verify` ends it. */
+/** Returns the route that begins the second step with a passkey, for every `tokenDelivery`; `POST /mfa/verify` finishes it. */
 export function passkeyStepRoute(ctx: AuthContext): Route {
   return withBody({
     method: 'POST',

@@ -5,7 +5,10 @@ import { writableFields } from './writable-fields'
 
 const announced = new WeakMap<StandardSchema, Set<string>>()
 
-/** A Standard Schema cannot be asked which keys it knows, so the host hears of a dropped field when a person first sends it. */
+/**
+ * Warns about a field that the schema drops, when a person first sends it. A Standard Schema does not list its keys, so boot cannot check
+ * it.
+ */
 export function announceDroppedFields(ctx: AuthContext, schema: StandardSchema, sent: object, value: object): void {
   const known = announced.get(schema) ?? new Set()
   announced.set(schema, known)

@@ -12,29 +12,29 @@ import { mailsCodes, needsFactor } from '../step-up/methods'
 import { requireProvenAddress } from '../step-up/require-proven-address'
 import type { EmailLoginRecord, EmailLoginStore, SessionRecord, UserRecord } from '../store/auth-store'
 
-/** Whose session a code confirms. */
+/** The session that a code confirms, and its user. */
 interface Asking {
   readonly user: UserRecord
-  /** Null: the store keeps no sessions, so that no code can belong to one. */
+  /** Null if the store keeps no sessions; then no code can belong to one. */
   readonly session: SessionRecord | null
 }
 
 interface CodeRequest extends AskedFrom {
   readonly locale: Locale
-  /** The known device that asks; left out or null: none. */
+  /** The known device of the request; left out or null: none. */
   readonly device?: KnownDevice | null
 }
 
-/** Eight digits, and when they end. */
+/** Eight digits, and when they expire. */
 export interface IssuedCode {
   readonly code: string
   readonly expiresAt: Date
 }
 
 /**
- * Mails a code that confirms this session and no other. It ends the one that was mailed for the session before.
- * @returns null when the address gets no more mails now; then the earlier code stays
- * @throws EmailNotVerifiedError; MfaRequiredError where only a second factor makes the session fresh; EmailLinkForbiddenError;
+ * Mails a code that confirms only this session. Invalidates the earlier code of the session.
+ * @returns null if the address may get no further mail now; then the earlier code stays valid
+ * @throws EmailNotVerifiedError; MfaRequiredError if only a second factor makes the session fresh; EmailLinkForbiddenError;
  *   InvalidTokenError (the session has ended meanwhile)
  */
 export async function requestConfirmationCode(
@@ -59,7 +59,7 @@ async function requireTakesCode(ctx: AuthContext, user: UserRecord): Promise<voi
   if (await refusesEmailLink(ctx, user)) throw new EmailLinkForbiddenError()
 }
 
-/** Null: the account has another address by now. */
+/** Returns null if the account has another address by now. */
 async function replaceCode(
   ctx: AuthContext,
   { user: { id: userId, email }, session }: { user: UserRecord; session: SessionRecord },
@@ -74,8 +74,8 @@ async function replaceCode(
 }
 
 /**
- * Looks at a typed code. The try is counted before the code is compared, and stays counted whatever else is wrong with the request.
- * @returns what uses the code up, for the unit of work that makes the session fresh: of many at once, one gets past it
+ * Verifies a typed code. Counts the try before it compares the code; the try stays counted, whatever else fails.
+ * @returns a function that uses the code, for the transaction that makes the session fresh: of many calls, only one succeeds
  * @throws EmailLoginInvalidError
  */
 export async function tryConfirmationCode(

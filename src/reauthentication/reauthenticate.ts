@@ -32,27 +32,30 @@ import { refuseYoungFactor, refuseYoungPasskey } from '../step-up/young-credenti
 import type { SessionRecord, UserRecord } from '../store/auth-store'
 import { type IssuedCode, requestConfirmationCode, tryConfirmationCode } from './confirmation-code'
 
-/** What a person shows to confirm that it is them. At least one. */
+/** The credentials with which a person confirms a session. At least one is required. */
 export interface ShownCredentials {
   password?: string | undefined
-  /** Of the authenticator app; a recovery code signs in, and does not stand here. */
+  /** A code of the authenticator app. Recovery codes are not accepted: they can only log in. */
   code?: string | undefined
   /** By the options of `passkeyReauthenticationOptions`, for this session. */
   passkey?: ShownPasskey | undefined
-  /** Of a mail that `requestConfirmationCode` sent for this session. */
+  /** A code that `requestConfirmationCode` mailed for this session. */
   emailCode?: string | undefined
-  /** Evidence that the person signed in again at a provider. Every attempt uses it up. `owner` null: a caller who may use none. */
+  /**
+   * A ticket that shows that the person logged in again at a provider. Every attempt uses it. `owner` is null for a caller who may not use
+   * one.
+   */
   ticket?: { text: string; owner: TicketOwner | null } | undefined
 }
 
-/** Who confirms, in which session. */
+/** The person who confirms, and the session. */
 export interface Confirming {
   readonly user: UserRecord
-  /** Null: the store keeps no sessions. */
+  /** Null if the store keeps no sessions. */
   readonly session: SessionRecord | null
-  /** The methods of the access token; of use where the session's row knows none. */
+  /** The methods of the access token, for a session whose row has none. */
   readonly amr: readonly AuthMethod[]
-  /** The refresh cookie, where it is to be replaced. */
+  /** The refresh cookie, if it must be replaced. */
   readonly refreshToken: string | null
   /** The known device of the request; left out or null: none. */
   readonly device?: KnownDevice | null
@@ -61,11 +64,12 @@ export interface Confirming {
 export type Reauthenticated = KeptTokens | OpenedServerSession
 
 /**
- * Makes a session fresh by a credential of its person. Moves no end of the session. Where a second factor is active for 24 hours, only its
- * code and a passkey count.
+ * Makes a session fresh by a credential of its person. Does not extend the session. If a second factor has been active for 24 hours, only
+ * its code and a passkey count.
  *
  * @throws MfaRequiredError, MfaFactorTooNewError, MfaNotEnrolledError (nothing is counted); InvalidCredentialsError, MfaCodeInvalidError,
- *   PasskeyRejectedError, EmailLoginInvalidError, TooManyRequestsError, MfaThrottledError; InvalidTokenError (the session has ended meanwhile)
+ *   PasskeyRejectedError, EmailLoginInvalidError, TooManyRequestsError, MfaThrottledError; InvalidTokenError (the session has ended
+ *   meanwhile)
  */
 export async function reauthenticate(ctx: AuthContext, who: Confirming, shown: ShownCredentials): Promise<Reauthenticated> {
   requireEnough(ctx, who.user, shown)
@@ -73,7 +77,7 @@ export async function reauthenticate(ctx: AuthContext, who: Confirming, shown: S
   const { session, amr: asking, user } = who
   const passkey = await provenPasskey(ctx, who, shown)
   const useCode = emailCode === undefined ? undefined : await tryConfirmationCode(ctx, who, emailCode)
-  // Before the ticket, which is used up whatever becomes of the rest.
+  // Before the ticket, which is used even if a later step fails.
   const claims = await claimsToGoOn(ctx, { userId: user.id, session, amr: addMethods(session, asking, methodsShown(shown)) })
   const isConfirmed = ticket && (await takeConfirmationTicket(ctx, ticket.owner, ticket.text))
   const confirm = () =>
@@ -92,7 +96,7 @@ export async function reauthenticate(ctx: AuthContext, who: Confirming, shown: S
   return withPassword(ctx, withoutUnusable(ctx, who.user), password, withCode, who.session)
 }
 
-/** What the credentials are worth at all, before one of them is looked at. */
+/** Checks that the kinds of credentials are enough, before any of them is verified. */
 function requireEnough(ctx: AuthContext, user: UserRecord, { password, code, passkey, emailCode, ticket }: ShownCredentials): void {
   if ([password, code, passkey, emailCode, ticket].every((shown) => shown === undefined))
     throw new ValidationError({ details: { errors: [{ path: hasPasswords(ctx.settings) ? 'password' : 'code', rule: 'object.missing' }] } })
@@ -102,7 +106,7 @@ function requireEnough(ctx: AuthContext, user: UserRecord, { password, code, pas
   refuseYoungFactor(ctx, user)
 }
 
-/** Checked before the transaction, because it takes time. Null: none is shown. */
+/** Verifies the passkey before the transaction, because that takes time. Returns null if there is none. */
 async function provenPasskey(
   ctx: AuthContext,
   { user, session }: Confirming,
@@ -114,7 +118,7 @@ async function provenPasskey(
   return proven
 }
 
-/** No password counts where nobody knows one, or where passwords are off; the refusal takes as long. */
+/** Replaces the hash by an unusable one if the account has no usable password, or passwords are off. So the refusal takes as long. */
 function withoutUnusable(ctx: AuthContext, user: UserRecord): UserRecord {
   return takesPassword(ctx, user) ? user : { ...user, hashedPassword: unusablePassword() }
 }
@@ -148,7 +152,7 @@ function methodsShown({ password, code, passkey, emailCode, ticket }: ShownCrede
   return methods.filter(([given]) => given !== undefined).map(([, method]) => method)
 }
 
-/** What was shown was of this very password and factor: a reset in between ends what was begun before it. */
+/** Locks the row. Throws if the password or the factor changed since it was verified, because a reset in between cancels this request. */
 async function lockAsSeen(ctx: AuthContext, seen: UserRecord, password: string | undefined): Promise<UserRecord> {
   const user = await ctx.store.users.lock(seen.id)
   if (!user) throw new UnauthorizedError()
@@ -158,7 +162,7 @@ async function lockAsSeen(ctx: AuthContext, seen: UserRecord, password: string |
   return user
 }
 
-/** For `auth.service`: by the session's id, without a request. */
+/** For `auth.service`: the session is named by its id, without a request. */
 export interface ServiceReauthentication extends Omit<ShownCredentials, 'ticket' | 'passkey'> {
   /** `PublicKeyCredential.toJSON()` of `navigator.credentials.get()`, with the `challenge` of `passkeyStepOptions` for this session. */
   credential?: unknown
@@ -166,15 +170,18 @@ export interface ServiceReauthentication extends Omit<ShownCredentials, 'ticket'
   /** From the callback of a reauthentication by a provider. */
   ticket?: string | undefined
   userId: string
-  /** `sid` of the access token, or the id of a server-side session. Left out only where the store keeps no sessions. */
+  /** `sid` of the access token, or the id of a server-side session. Left out only if the store keeps no sessions. */
   sessionId?: string | undefined
-  /** How the session began, where the store keeps no sessions. */
+  /** How the session authenticated, if the store keeps no sessions. */
   amr?: readonly AuthMethod[] | undefined
-  /** The refresh token that the client holds in a cookie: it is replaced, and the old one is dead. */
+  /** The refresh token of the client's cookie. It is replaced and no longer valid. */
   refreshToken?: string | undefined
 }
 
-/** @throws as `reauthenticate`; InvalidTokenError for a session that is not alive, or not of this account */
+/**
+ * Makes a session fresh by its id.
+ * @throws as `reauthenticate`; InvalidTokenError for a session that is not live, or not of this account
+ */
 export async function reauthenticateById(
   ctx: AuthContext,
   { userId, sessionId, amr = [], refreshToken = undefined, ticket, credential, challenge = '', ...shown }: ServiceReauthentication,
@@ -186,7 +193,10 @@ export async function reauthenticateById(
   return reauthenticate(ctx, { user, session, amr, refreshToken: refreshToken ?? null }, { ...shown, passkey, ticket: brought })
 }
 
-/** @throws as `requestConfirmationCode`; InvalidTokenError for a session that is not alive, or not of this account */
+/**
+ * Mails a confirmation code for a session by its id.
+ * @throws as `requestConfirmationCode`; InvalidTokenError for a session that is not live, or not of this account
+ */
 export async function requestCodeById(
   ctx: AuthContext,
   { userId, sessionId, locale }: { userId: string; sessionId: string; locale: Locale },

@@ -47,11 +47,11 @@ import { reauthenticate } from './reauthenticate'
 interface ReauthenticationBody extends PasskeyFields {
   password?: string
   code?: string
-  /** Of the mail that `POST /reauthenticate/email` sends. */
+  /** From the mail of `POST /reauthenticate/email`. */
   email_code?: string
   /** From the callback of `POST /oauth/:provider/reauthenticate`. */
   ticket?: string
-  /** Names the session of the request, where the access token does not. */
+  /** Names the session of the request, if the access token does not. */
   refresh_token?: string
 }
 
@@ -66,7 +66,7 @@ function answer({ settings }: AuthContext): Answer {
   }
 }
 
-/** A signed-in person confirms that it is them. */
+/** Routes on which a person who is logged in confirms the session. */
 export function reauthenticationRoutes(ctx: AuthContext, guards: Guards): Route[] {
   return perDelivery(ctx, (line) => [
     reauthenticationRoute(ctx, guards, line),
@@ -99,7 +99,7 @@ function reauthenticationRoute(ctx: AuthContext, guards: Guards, { base, deliver
       ...(hasPasswords(ctx.settings) && { password: passwordText().optional() }),
       code: factorCode.optional(),
       ...optionalPasskey(ctx),
-      // Any other string is a wrong code, whatever its length and characters.
+      // A string of any length and with any characters is a wrong code, not a malformed request.
       ...(mailsCodes(ctx) && { email_code: Joi.string().allow('').optional() }),
       ticket: text(8192).optional(),
       refresh_token: text(4096).optional(),
@@ -178,7 +178,7 @@ function alive(ctx: AuthContext, guards: Guards): RequestHandler[] {
   return [signedIn(ctx, guards), sameSiteWhenByCookie(ctx), aliveSession(ctx)]
 }
 
-/** By an access token, else by the cookie of a server-side session, which no other site may use. */
+/** Accepts an access token, else the cookie of a server-side session, which requests of other sites may not use. */
 function signedIn(ctx: AuthContext, guards: Guards): RequestHandler {
   const byToken = guards.requireAuth()
   if (!ctx.store.sessions) return byToken
@@ -194,6 +194,6 @@ function hasToken(ctx: AuthContext, req: Request): boolean {
   try {
     return readCredential(ctx, req) !== null
   } catch {
-    return true // one that cannot be read: the guard refuses it
+    return true // a malformed token: the guard rejects it
   }
 }

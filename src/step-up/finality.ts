@@ -2,22 +2,21 @@ import { createHash } from 'node:crypto'
 import type { PasskeyRecord } from '../store/auth-store'
 
 /**
- * Whether a factor that was older than a day confirmed a change, so that no link undoes it: false; true, by the authenticator app; or
- * the digest of the passkey.
+ * Whether a link can undo a change. False: it can. True: it cannot, because a code of an authenticator app older than a day confirmed the
+ * change. A text: the digest of the passkey, older than a day, that confirmed it.
  */
 export type Finality = boolean | string
 
-/** Names a passkey in what outlives its row. */
+/** Returns a digest that still identifies a passkey after its row was deleted. */
 export function passkeyDigest({ credentialId }: Pick<PasskeyRecord, 'credentialId'>): string {
   return createHash('sha256').update(credentialId).digest('base64url')
 }
 
-/** As a word without blanks and dots; nothing where the change is not final. */
+/** Writes the value as one word without spaces and dots; the empty string if the change can be undone. */
 export function writeFinality(isFinal: Finality): string {
   return isFinal === true ? 'final' : isFinal || ''
 }
 
-/** Reads what `writeFinality` wrote. */
 export function readFinality(word: string | undefined): Finality {
   return word === 'final' ? true : word || false
 }

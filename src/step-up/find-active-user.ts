@@ -2,7 +2,10 @@ import type { AuthContext } from '../context'
 import { AccountInactiveError, UnauthorizedError } from '../errors'
 import type { UserRecord } from '../store/auth-store'
 
-/** The row behind a session. @throws UnauthorizedError (the account is gone), AccountInactiveError */
+/**
+ * Returns the active user of a session.
+ * @throws UnauthorizedError (the account was deleted), AccountInactiveError
+ */
 export async function findActiveUser(ctx: AuthContext, userId: string): Promise<UserRecord> {
   const user = await ctx.store.users.find(userId)
   if (!user) throw new UnauthorizedError()

@@ -14,20 +14,20 @@ import { type MethodContext, methodsOf } from './methods'
 import { findNamedSession } from './request-session'
 import { hasYoungFactor } from './young-credential'
 
-/** Who asks, in which session, and how long ago the person last showed a credential. */
+/** The session and the user of a request, and how long ago the person last authenticated. */
 export interface SessionOfRequest {
-  /** Null: the store keeps no sessions. */
+  /** Null if the store keeps no sessions. */
   readonly session: SessionRecord | null
   readonly user: UserRecord
-  /** Null: never in a way that counts. */
+  /** Null if no authentication counts. */
   readonly ageSeconds: number | null
 }
 
 const found = new WeakMap<Request, SessionOfRequest>()
 
 /**
- * A step behind a guard: the session of the request (`findRequestSession`) has not ended, else 401 INVALID_TOKEN. Without a table of
- * sessions nobody can say that one has ended: then the token has to be younger than the last change of what lets people in.
+ * Returns a step behind a guard that requires a live session (`findRequestSession`), else 401 INVALID_TOKEN. Without a session table, the
+ * token must be newer than the last change of the ways to log in.
  */
 export function aliveSession(ctx: AuthContext): RequestHandler {
   const check = step(async (req, res) => {
@@ -37,9 +37,9 @@ export function aliveSession(ctx: AuthContext): RequestHandler {
 }
 
 /**
- * A step behind a guard: the session of the request is alive, and its person showed a credential within `freshSessionSeconds`. An access
- * token is judged by its own `auth_time`, so that nobody who holds an older one profits from the owner's sign-in. Else 403
- * REAUTHENTICATION_REQUIRED. Put what else refuses with 403 between `aliveSession` and this step.
+ * Returns a step behind a guard: the session is live, and the person authenticated within `freshSessionSeconds`. Else 403
+ * REAUTHENTICATION_REQUIRED. The `auth_time` of an access token counts, so that a stolen older token does not profit from the owner's new
+ * login. Put other steps that respond with 403 between `aliveSession` and this step.
  */
 export function freshSession(ctx: AuthContext): RequestHandler {
   const check = step(async (req, res) => {
@@ -49,15 +49,17 @@ export function freshSession(ctx: AuthContext): RequestHandler {
 }
 
 /**
- * For use behind `freshSession`, on requests that need the second factor. A factor younger than 24 hours counts only with a credential
- * that was shown after it, because an attacker with a stolen access token could have added it.
+ * Returns a step behind `freshSession`, for requests that need the second factor. If the factor is younger than 24 hours, the person must
+ * have authenticated since it was added. Otherwise an attacker with a stolen access token could have added it.
  */
 export function freshSinceFactor(ctx: AuthContext): RequestHandler {
   const check = step((req) => refuseStale(ctx, sinceFactor(ctx, requestSessionOf(req)), ctx.settings.freshSessionSeconds))
   return describeStep(check, { refuses: [ReauthenticationRequiredError] })
 }
 
-/** As old as it is; of no age that counts where the second factor is young, and no credential was shown after it. */
+/**
+ * Returns the session unchanged, or with a null age if the second factor is young and the person has not authenticated since it was added.
+ */
 export function sinceFactor(ctx: Pick<MethodContext, 'now'>, found: SessionOfRequest): SessionOfRequest {
   const { totpEnabledAt } = found.user
   if (!totpEnabledAt || !hasYoungFactor(ctx, found.user)) return found
@@ -67,12 +69,18 @@ export function sinceFactor(ctx: Pick<MethodContext, 'now'>, found: SessionOfReq
 
 const aliveRefusals = [UnauthorizedError, InvalidTokenError, AccountInactiveError]
 
-/** The session that one of the two steps found; null where the store keeps none. @throws Error where none of them ran */
+/**
+ * Returns the session that `aliveSession` or `freshSession` found, or null if the store keeps none.
+ * @throws Error if neither step ran
+ */
 export function sessionOf(req: Request): SessionRecord | null {
   return requestSessionOf(req).session
 }
 
-/** The same with the user as the database had it at that moment. @throws Error where none of the two steps ran */
+/**
+ * Returns the session and the user, as the database had them when the step ran.
+ * @throws Error if neither step ran
+ */
 export function requestSessionOf(req: Request): SessionOfRequest {
   const known = found.get(req)
   if (!known) throw new Error('sessionOf(req) needs aliveSession() or freshSession() before the handler')
@@ -80,9 +88,8 @@ export function requestSessionOf(req: Request): SessionOfRequest {
 }
 
 /**
- * Asks again inside a unit of work that has locked the user's row: locks the session and throws where it has ended meanwhile. Does
- * nothing for a caller without a session.
- * @throws InvalidTokenError
+ * Locks the session again inside a transaction that has locked the user's row. Does nothing for a caller without a session.
+ * @throws InvalidTokenError if the session has ended meanwhile
  */
 export async function holdSession(
   ctx: AuthContext,
@@ -94,18 +101,21 @@ export async function holdSession(
   return held
 }
 
-/** The same for work after the answer, which has nobody to tell: false where the session has ended meanwhile. */
+/** Like `holdSession`, for work after the response, which cannot report an error: returns false if the session has ended. */
 export async function isSessionHeld(ctx: AuthContext, session: SessionRecord | null | undefined): Promise<boolean> {
   return !session || (await sessionsOf(ctx.store).lock(session.id, ctx.now()))?.userId === session.userId
 }
 
-/** @throws ReauthenticationRequiredError, which says how to make the session fresh */
+/**
+ * Rejects a session that is too old.
+ * @throws ReauthenticationRequiredError, which lists the ways to make the session fresh
+ */
 export async function refuseStale(ctx: MethodContext, { user, ageSeconds }: SessionOfRequest, maxAgeSeconds: number): Promise<void> {
   if (ageSeconds !== null && ageSeconds <= maxAgeSeconds) return
   throw new ReauthenticationRequiredError({ details: { methods: await methodsOf(ctx, user) }, maxAgeSeconds })
 }
 
-/** Once a request: the steps behind one another share what the first one found. */
+/** Looks the session up once for each request: the following steps share the result. */
 async function requireAlive(ctx: AuthContext, req: Request, res: Response): Promise<SessionOfRequest> {
   const known = found.get(req) ?? (await findAlive(ctx, req, res))
   found.set(req, known)
@@ -116,16 +126,16 @@ async function findAlive(ctx: AuthContext, req: Request, res: Response): Promise
   const claims = findAuth(req)
   const { sessions } = ctx.store
   if (!sessions) return findStateless(ctx, claims)
-  // A token without `sid` needs another witness, which may stand in the body.
+  // A token without `sid` names no session; `refresh_token` in the body may.
   const body = claims !== null && claims.sid === undefined ? await readJsonBody(req, res) : undefined
   const named = await findNamedSession({ ...ctx, sessions, sessionTokenKeys: ctx.keys['session-token'] }, req, claims, body)
-  if (!named) await findActiveUser(ctx, findSubject(req) ?? '') // an account that is gone is told as such
+  if (!named) await findActiveUser(ctx, findSubject(req) ?? '') // throws the error for a deleted account
   if (named && !named.user.isActive) throw new AccountInactiveError()
   if (!named || !isAlive(named.session, ctx.now())) throw new InvalidTokenError()
   return { ...named, ageSeconds: ageOf(ctx.now(), claims, named.session) }
 }
 
-/** Stateless refresh tokens leave no row: what the token says is all there is. */
+/** Returns the user of an access token. Stateless refresh tokens have no row, so only the token itself can be checked. */
 async function findStateless(ctx: AuthContext, claims: AccessTokenClaims | null): Promise<SessionOfRequest> {
   if (!claims) throw new InvalidTokenError()
   const user = await findActiveUser(ctx, claims.sub)
@@ -133,7 +143,10 @@ async function findStateless(ctx: AuthContext, claims: AccessTokenClaims | null)
   return { session: null, user, ageSeconds: ageOf(ctx.now(), claims, null) }
 }
 
-/** By the token's own `auth_time`, in whole seconds like it; by the row for a cookie, and for a token that does not say. */
+/**
+ * Returns the age in seconds. Uses the token's `auth_time` (in whole seconds), or the session's row for a cookie or a token without
+ * `auth_time`.
+ */
 export function ageOf(now: Date, claims: AccessTokenClaims | null, session: Pick<SessionRecord, 'authenticatedAt'> | null): number | null {
   if (claims?.auth_time !== undefined) return claims.auth_time === 0 ? null : Math.floor(now.getTime() / 1000) - claims.auth_time
   const at = session?.authenticatedAt ?? null

@@ -4,9 +4,9 @@ import { hasPassword } from '../passwords/unusable-password'
 import type { UserRecord } from '../store/auth-store'
 
 /**
- * Whether an account could still sign in without one of its identities, or one of its passkeys (contract 16, rule 8): by a password that
- * a person has set, a verified address, another identity or another passkey, if the feature is on. Runs inside the transaction that locks
- * the user's row, so that two removals at once cannot remove everything.
+ * True if the account could still log in without one of its identities or passkeys (contract 16, rule 8). Other ways are a password that a
+ * person has set, a verified address, another identity or another passkey, if the feature is on. Runs inside the transaction that locks the
+ * user's row, so that two removals at once cannot remove everything.
  */
 export async function hasOtherLoginMethod(ctx: AuthContext, user: UserRecord, removed: 'identity' | 'passkey'): Promise<boolean> {
   const { oauthEnabled } = ctx.settings
@@ -16,7 +16,7 @@ export async function hasOtherLoginMethod(ctx: AuthContext, user: UserRecord, re
   return identities + passkeys > 1 || (removed === 'identity' ? passkeys : identities) > 0
 }
 
-/** A host that may refuse mails is not asked inside a transaction: there the address alone does not count. */
+/** True if login by email works. False if the host has `refusesEmailLink`, because the hook is not called inside a transaction. */
 function logsInByEmail({ settings, refusesEmailLink }: AuthContext, user: UserRecord): boolean {
   return settings.emailLogin !== 'off' && user.emailVerifiedAt !== null && refusesEmailLink === null
 }

@@ -8,7 +8,6 @@ import type { Provider } from '../providers/passport-provider'
 import type { EmailLoginStore, IdentityStore, PasskeyStore, SessionStore, UserRecord, UserStore } from '../store/auth-store'
 import { hasMatureFactor, identityUsableAt, usableAt } from './young-credential'
 
-/** How a person makes a session fresh. */
 export type ReauthenticationMethod = 'password' | 'otp' | 'passkey' | 'email' | `provider:${string}`
 
 export interface MethodContext {
@@ -16,7 +15,7 @@ export interface MethodContext {
   readonly now: () => Date
   /** By registration key; absent for guards without a router. */
   readonly providers?: ReadonlyMap<string, Provider>
-  /** Null, and absent for guards without a router: nothing is mailed. */
+  /** Null, or absent for guards without a router: no mail is sent. */
   readonly postman?: AuthContext['postman']
   readonly refusesEmailLink?: AuthContext['refusesEmailLink']
   readonly store: {
@@ -29,8 +28,8 @@ export interface MethodContext {
 }
 
 /**
- * Returns what makes a session of this account fresh. Where a second factor is active for 24 hours, only its code and a passkey do. Empty:
- * the person signs in again.
+ * Returns the ways to make a session of this account fresh. If a second factor has been active for 24 hours, only its code and a passkey
+ * count. An empty list means that the person must log in again.
  */
 export async function methodsOf(ctx: MethodContext, user: UserRecord): Promise<ReauthenticationMethod[]> {
   const code: ReauthenticationMethod[] = hasMatureFactor(ctx, user) ? ['otp'] : []
@@ -41,7 +40,7 @@ export async function methodsOf(ctx: MethodContext, user: UserRecord): Promise<R
   return [...password, ...factors, ...email, ...(await providersOf(ctx, user))]
 }
 
-/** True where codes are mailed that confirm a session: they are bound to its row. */
+/** True if codes that confirm a session can be mailed. They are bound to the session's row. */
 export function mailsCodes({ postman, store }: Pick<MethodContext, 'postman' | 'store'>): boolean {
   return Boolean(postman && store?.emailLogins && store.sessions)
 }
@@ -50,13 +49,13 @@ async function takesMailedCode(ctx: MethodContext, user: UserRecord): Promise<bo
   return mailsCodes(ctx) && user.emailVerifiedAt !== null && !(await refusesEmailLink(ctx, user))
 }
 
-/** One that was added less than 24 hours ago confirms nobody. */
+/** Returns `passkey` if the account has one that was added at least 24 hours ago. */
 async function passkeyOf(ctx: MethodContext, user: UserRecord): Promise<ReauthenticationMethod[]> {
   const passkeys = (ctx.store && (await passkeysOf({ ...ctx, store: ctx.store })?.listForUser(user.id))) ?? []
   return passkeys.some(({ createdAt }) => usableAt(ctx, createdAt) === null) ? ['passkey'] : []
 }
 
-/** The providers of linked identities that can prove a new sign-in. One that was linked less than 24 hours ago confirms nobody. */
+/** Returns the providers of linked identities that can confirm a new login. An identity must have been linked for 24 hours. */
 async function providersOf(ctx: MethodContext, user: UserRecord): Promise<`provider:${string}`[]> {
   const { providers, store } = ctx
   if (!providers || providers.size === 0 || !store?.identities) return []
@@ -68,12 +67,12 @@ async function providersOf(ctx: MethodContext, user: UserRecord): Promise<`provi
   return usable.map(({ provider }) => `provider:${provider}` as const)
 }
 
-/** True where a password alone does not make a session fresh. */
+/** True if a password alone does not make a session fresh. */
 export function needsFactor(ctx: MethodContext, user: UserRecord): boolean {
   return ctx.settings.mfaEnabled && hasMatureFactor(ctx, user)
 }
 
-/** True where the account has a password that somebody knows, and passwords are on. */
+/** True if the account has a usable password, and passwords are on. */
 export function takesPassword({ settings }: MethodContext, user: UserRecord): boolean {
   return hasPasswords(settings) && hasPassword(user)
 }

@@ -6,21 +6,21 @@ import type { UserRecord } from '../store/auth-store'
 import { needsFactor } from './methods'
 import { identityUsableAt } from './young-credential'
 
-/** The identity that signed in anew at its provider. */
+/** The identity that logged in again at its provider. */
 export interface ProvenIdentity {
   readonly provider: string
   readonly subject: string
 }
 
-/** Who began to confirm at a provider. */
+/** The account and session that began to confirm at a provider. */
 export interface Confirmer extends TicketOwner {
   /** `accountDigest` at the start. */
   readonly digest: string
 }
 
 /**
- * Throws unless this identity confirms this account: it is linked to it, for 24 hours at least. Inside the transaction that holds the user's
- * row.
+ * Throws unless this identity has been linked to this account for at least 24 hours. Call it inside the transaction that has locked the
+ * user's row.
  * @throws OAuthStateMismatchError (another identity), MfaFactorTooNewError
  */
 export async function requireConfirming(ctx: AuthContext, user: UserRecord, { provider, subject }: ProvenIdentity): Promise<void> {
@@ -31,8 +31,8 @@ export async function requireConfirming(ctx: AuthContext, user: UserRecord, { pr
 }
 
 /**
- * Returns the ticket that a browser gets where the session that began is not signed in: that session redeems it at `POST /reauthenticate`.
- * @throws OAuthStateMismatchError where the account has changed since, and what `requireConfirming` throws
+ * Returns a ticket for a browser in which the session that began is not logged in. That session redeems it at `POST /reauthenticate`.
+ * @throws OAuthStateMismatchError if the account has changed since, and what `requireConfirming` throws
  */
 export function issueConfirmationTicket(
   ctx: AuthContext,
@@ -50,8 +50,8 @@ export function issueConfirmationTicket(
 }
 
 /**
- * Uses the ticket up in every case. Returns the check for the transaction that makes the session fresh.
- * @throws OAuthStateMismatchError unless the account and the session began it
+ * Uses the ticket, whether it is valid or not. Returns the check for the transaction that makes the session fresh.
+ * @throws OAuthStateMismatchError unless this account and session began it
  */
 export async function takeConfirmationTicket(
   ctx: AuthContext,
@@ -59,7 +59,7 @@ export async function takeConfirmationTicket(
   ticket: string,
 ): Promise<(ctx: AuthContext, user: UserRecord) => Promise<void>> {
   const taken = await takeTicket(ctx, 'REAUTH_TICKET', ticket, owner)
-  const identity = JSON.parse(taken.carries ?? '{}') as ProvenIdentity // as it was issued
+  const identity = JSON.parse(taken.carries ?? '{}') as ProvenIdentity // the type that `issueConfirmationTicket` writes
   return async (ctx, user) => {
     taken.requireSameAccount(user)
     await requireConfirming(ctx, user, identity)

@@ -17,21 +17,20 @@ export interface DeliverySite extends CookieSite {
   readonly settings: CookieSite['settings'] & Pick<Settings, 'tokenDelivery' | 'refreshCookieName' | 'sessionCookieName'>
 }
 
-/** What a look for the session of a request needs. */
+/** What the search for a request's session needs. */
 export interface RequestSessionContext extends DeliverySite {
   readonly sessions: SessionStore
-  /** Null: guards without the secret, which ask the database about junk as well. */
+  /** Null for guards without the secret. They query the database for malformed tokens too. */
   readonly sessionTokenKeys: KeyList | null
 }
 
 /**
- * Returns the session of a request where it is alive: the one that the credential names by which a guard let the request in. That is the
- * session cookie, or `sid` of the access token; for a token without `sid`, the session of the refresh cookie or of `refresh_token` in the
- * body, if it belongs to the same account.
+ * Returns the live session of a request: that of the credential which the guard accepted. The credential is the session cookie, or the
+ * access token with its `sid`. A token without `sid` needs the refresh cookie, or `refresh_token` in the body, of the same account.
  *
- * Where no guard ran, the first credential that the request shows decides: access token, session cookie, refresh cookie or `refresh_token`.
- * @param body the parsed body, where it may name the session
- * @returns null without such a session, and where the store keeps none
+ * If no guard ran, the first credential of the request decides: access token, session cookie, refresh cookie or `refresh_token`.
+ * @param body the parsed body, if it may name the session
+ * @returns null if there is no live session, or the store keeps none
  */
 export async function findRequestSession(ctx: AuthContext, req: Request, body?: unknown): Promise<SessionRecord | null> {
   const { sessions } = ctx.store
@@ -41,7 +40,10 @@ export async function findRequestSession(ctx: AuthContext, req: Request, body?: 
   return found?.user.isActive && isAlive(found.session, ctx.now()) ? found.session : null
 }
 
-/** The same, also when the session has ended or its account is inactive. `claims`: of the access token, null without one. */
+/**
+ * Like `findRequestSession`, but also returns a session that has ended or whose account is inactive.
+ * @param claims of the access token; null without one
+ */
 export async function findNamedSession(
   ctx: RequestSessionContext,
   req: Request,
@@ -56,7 +58,9 @@ export async function findNamedSession(
   return found?.session.userId === claims.sub ? found : null
 }
 
-/** Of the guard that let the request in; else of the request itself, where a token that is not valid counts as none. */
+/**
+ * Returns the claims of the guard that accepted the request. Without a guard, reads the request itself; an invalid token counts as none.
+ */
 function readClaims(ctx: AuthContext, req: Request): AccessTokenClaims | null {
   const auth = findRequestAuth(req)
   if (auth) return auth.claims
@@ -74,13 +78,13 @@ async function findByCookie(ctx: RequestSessionContext, req: Request, body: unkn
   return found ?? findByToken(ctx, req, body)
 }
 
-/** By a refresh token that is good now: one that was used names nothing. */
+/** Finds the session of the current refresh token. A token that was used names no session. */
 async function findByToken(ctx: RequestSessionContext, req: Request, body: unknown): Promise<SessionWithUser | null> {
   const token = shownRefreshToken(ctx, req, body)
   return token === null ? null : findByRefreshToken(ctx, token)
 }
 
-/** The refresh token that a request shows: in its body, else by cookie where delivery includes cookies. */
+/** Returns the refresh token of a request: from its body, else from the cookie if `tokenDelivery` includes cookies. */
 export function shownRefreshToken(site: DeliverySite, req: Request, body: unknown): string | null {
   const { settings } = site
   const named: unknown = typeof body === 'object' && body !== null && 'refresh_token' in body ? body.refresh_token : null

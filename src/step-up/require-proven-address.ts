@@ -21,7 +21,7 @@ export function requireProvenAddress(ctx: AuthContext, user: UserRecord): void {
   })
 }
 
-/** The same as a step of a route, behind `aliveSession` and before `freshSession`. */
+/** Returns `requireProvenAddress` as a step of a route, behind `aliveSession` and before `freshSession`. */
 export function provenAddress(ctx: AuthContext): RequestHandler {
   const check = step((req) => requireProvenAddress(ctx, requestSessionOf(req).user))
   return describeStep(check, { refuses: [EmailNotVerifiedError] })

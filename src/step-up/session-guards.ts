@@ -18,7 +18,7 @@ import { toPublicUser } from '../store/public-user'
 import { ageOf, refuseStale, type SessionOfRequest, sinceFactor } from './fresh-session'
 import { findNamedSession } from './request-session'
 
-/** Adds the guards that look at the session of the request. */
+/** Adds the guards that read the session of the request. */
 export function withSessionGuards(ctx: GuardContext, guards: BaseGuards): Guards {
   return {
     ...guards,
@@ -44,7 +44,10 @@ function maxAgeOf({ settings }: GuardContext, { maxAgeSeconds = settings.freshSe
   throw new ConfigurationError('requireFresh: maxAgeSeconds must be a whole number of seconds, at least 1.')
 }
 
-/** Behind `requireSession`, its session counts. Otherwise this guard asks by itself, as `requireAuth` does: the one before may be another router's. */
+/**
+ * Returns a guard that uses the session of `requireSession`. Without it, authenticates by itself as `requireAuth` does, because an earlier
+ * guard may be of another router.
+ */
 function behindAuth(
   ctx: GuardContext,
   guards: BaseGuards,
@@ -63,7 +66,10 @@ function behindAuth(
   }
 }
 
-/** `requireMfa` accepts it, but an attacker with a stolen access token could have added the factor to a fresh session. */
+/**
+ * True if the session used a second factor. Then `requireFresh` also requires a credential that was shown after the factor was added
+ * (`sinceFactor`).
+ */
 function isByFactor(req: Request): boolean {
   const auth = findRequestAuth(req)
   return (auth?.claims?.amr ?? auth?.session?.amr ?? []).some(isSecondFactor)
@@ -74,7 +80,7 @@ function remember(req: Request, user: UserRecord): void {
   if (auth) rememberAuth(req, { ...auth, user: toPublicUser(user) })
 }
 
-/** One query. An adapter that fails tells us nothing about the session: closed, and worth trying again. */
+/** Finds the session and its user in one query. An error of the adapter becomes 503, so that the client tries again. */
 async function findAlive(ctx: GuardContext, req: Request): Promise<SessionOfRequest> {
   try {
     return await findSessionAndUser(ctx, req)

@@ -5,10 +5,10 @@ import { verifyPassword } from '../passwords/verify-password'
 import type { SessionRecord, UserRecord } from '../store/auth-store'
 
 /**
- * What a signed-in person may do with the own password shown once more: five wrong ones of a session, and 25 of an account, within 900 s.
- * So a stolen session leaves the owner attempts of their own. A right one gets its units back when all is done, and no other: of many at
- * once, five are looked at.
- * @param session of the request; null, or left out by a caller without one: five of the account
+ * Runs the work if the password is right. Within 900 s, a session may send five wrong passwords and an account 25, so that a stolen session
+ * leaves attempts for the owner. Attempts are counted before the check, so that of many at once only five are checked. A success gives its
+ * own attempts back.
+ * @param session of the request; null or left out by a caller without one: then five for the account
  * @throws InvalidCredentialsError, TooManyRequestsError, and what the work throws
  */
 export async function withPassword<T>(

@@ -5,15 +5,15 @@ import type { PasskeyRecord, UserRecord, UserStore } from '../store/auth-store'
 
 const youngSeconds = 86_400
 
-/** Returns when a credential can confirm changes: 24 hours after it was added. Null: it already can. */
+/** Returns when a credential can confirm changes: 24 hours after it was added. Returns null if it already can. */
 export function usableAt({ now }: Pick<AuthContext, 'now'>, addedAt: Date): Date | null {
   const usable = after(addedAt, youngSeconds)
   return now() < usable ? usable : null
 }
 
 /**
- * The same for an identity. What an account was made with is old at once; an account that was made with a password was made without an
- * identity. Compared in whole seconds, because a column of the host's may keep no others.
+ * Returns when an identity can confirm changes. An identity that the account was created with can confirm at once. An account that was
+ * created with a password had no identity then. Compares whole seconds, because the host's column may store nothing finer.
  */
 export function identityUsableAt(ctx: IdentityContext, user: Pick<UserRecord, 'createdAt' | 'passwordSetAt'>, linkedAt: Date): Date | null {
   const isBornWith = (at: Date) => Math.floor(at.getTime() / 1000) <= Math.floor(user.createdAt.getTime() / 1000)
@@ -26,23 +26,30 @@ export interface IdentityContext extends Pick<AuthContext, 'now'> {
   readonly store: { readonly users: Pick<UserStore, 'fields'> } | null
 }
 
-/** No account is made with a passkey. @throws MfaFactorTooNewError where it was added less than 24 hours ago */
+/**
+ * Rejects a passkey that was added less than 24 hours ago. There is no exception for new accounts, because no account is created with a
+ * passkey.
+ * @throws MfaFactorTooNewError
+ */
 export function refuseYoungPasskey(ctx: Pick<AuthContext, 'now'>, { createdAt }: Pick<PasskeyRecord, 'createdAt'>): void {
   const usable = usableAt(ctx, createdAt)
   if (usable) throw new MfaFactorTooNewError({ details: { usable_at: usable.toISOString() } })
 }
 
-/** True where the account's second factor is active, and was added less than 24 hours ago. No account is made with one. */
+/** True if the account's second factor is active, and was added less than 24 hours ago. */
 export function hasYoungFactor(ctx: Pick<AuthContext, 'now'>, user: Pick<UserRecord, 'totpEnabledAt'>): boolean {
   return user.totpEnabledAt !== null && usableAt(ctx, user.totpEnabledAt) !== null
 }
 
-/** True where the account's second factor is active, and was added at least 24 hours ago. */
+/** True if the account's second factor is active, and was added at least 24 hours ago. */
 export function hasMatureFactor(ctx: Pick<AuthContext, 'now'>, user: Pick<UserRecord, 'totpEnabledAt'>): boolean {
   return user.totpEnabledAt !== null && usableAt(ctx, user.totpEnabledAt) === null
 }
 
-/** @throws MfaFactorTooNewError where the account's second factor was added less than 24 hours ago */
+/**
+ * Rejects an account whose second factor was added less than 24 hours ago.
+ * @throws MfaFactorTooNewError
+ */
 export function refuseYoungFactor(ctx: Pick<AuthContext, 'now'>, user: Pick<UserRecord, 'totpEnabledAt'>): void {
   const usable = user.totpEnabledAt && usableAt(ctx, user.totpEnabledAt)
   if (usable) throw new MfaFactorTooNewError({ details: { usable_at: usable.toISOString() } })

@@ -14,7 +14,7 @@ export interface AttestedCredential {
   readonly publicKey: Buffer
 }
 
-/** Web Authentication Level 3, section 6.1. */
+/** Returns authenticator data (Web Authentication Level 3, section 6.1). */
 export function authenticatorData(rpId: string, flags: AuthenticatorFlags, counter: number, credential?: AttestedCredential): Buffer {
   const head = Buffer.alloc(5)
   head.writeUInt8(
@@ -33,7 +33,7 @@ export function authenticatorData(rpId: string, flags: AuthenticatorFlags, count
   return Buffer.concat([...parts, Buffer.from(aaguid.replaceAll('-', ''), 'hex'), length, credentialId, publicKey])
 }
 
-/** Attestation `none`, section 8.7. */
+/** Returns an attestation object of format `none` (section 8.7). */
 export function attestationObject(data: Buffer): Buffer {
   return encodeCbor(
     new Map<string, Encodable>([
@@ -44,7 +44,7 @@ export function attestationObject(data: Buffer): Buffer {
   )
 }
 
-/** RFC 9052 section 7, with the parameters of RFC 9053 and RFC 8230. */
+/** Returns a COSE_Key (RFC 9052 section 7, with the parameters of RFC 9053 and RFC 8230). */
 export function coseKey(algorithm: 'ES256' | 'EdDSA' | 'RS256', key: KeyObject): Buffer {
   const { x = '', y = '', n = '', e = '' } = key.export({ format: 'jwk' })
   const bytes = (text: string) => Buffer.from(text, 'base64url')
@@ -74,7 +74,7 @@ export function coseKey(algorithm: 'ES256' | 'EdDSA' | 'RS256', key: KeyObject):
 
 export type Encodable = number | string | Buffer | ReadonlyMap<number | string, Encodable>
 
-/** RFC 8949, of what is needed here. */
+/** Encodes the part of RFC 8949 that the tests need. */
 export function encodeCbor(value: Encodable): Buffer {
   if (typeof value === 'number') return value < 0 ? headOf(1, -1 - value) : headOf(0, value)
   if (typeof value === 'string') return Buffer.concat([headOf(3, Buffer.byteLength(value)), Buffer.from(value)])

@@ -3,7 +3,10 @@ import { isDeepStrictEqual } from 'node:util'
 import { later, newIdentity, newSession, newUser } from './records'
 import type { Cases } from './store-contract'
 
-/** @param one @param other names of two text fields of the host's, null in a row where nothing is given */
+/**
+ * Returns the cases for the host's own fields.
+ * @param one @param other names of two text fields of the host's, null in a row without values
+ */
 export function hostFieldCases([one, other]: readonly [string, string]): Cases {
   return [
     [

@@ -7,11 +7,11 @@ import type { Login } from '../session/finish-login'
 import { openServerSession, openTokens } from '../session/open-session'
 import type { UserRecord } from '../store/auth-store'
 
-/** A `UserRecord`, or one of its two names. */
+/** A `UserRecord`, or an object with its `id` or its `email`. */
 export type WhichUser = { id: string } | { email: string }
 
 export interface LoginAsOptions {
-  /** How the person is to have signed in; default `['pwd']`, and `['pwd', 'otp']` for an account with a second factor. */
+  /** How the session authenticated; default `['pwd']`, and `['pwd', 'otp']` for an account with a second factor. */
   amr?: readonly AuthMethod[]
 }
 
@@ -33,12 +33,12 @@ export interface SignedInSession {
 }
 
 /**
- * A token pair for an account, without its password, provider or second factor: for tests. It takes the router object
- * itself, no route leads here, and it refuses a router of production. No event is told and no budget counts it.
+ * Returns a token pair for an account, for tests, without its password, provider or second factor. It takes the router object itself, has
+ * no route, and refuses a router in production. It emits no event and counts against no rate limit.
  *
- * @throws ConfigurationError for a router of production (pass `environment: 'test'`, or set NODE_ENV), of another copy, or with
+ * @throws ConfigurationError for a router in production (pass `environment: 'test'`, or set NODE_ENV), of another copy, or with
  *   `tokenDelivery: 'session'`, which has no tokens
- * @throws Error when there is no such account, or it is inactive
+ * @throws Error if the account does not exist or is inactive
  */
 export async function loginAs(auth: AuthRouter, user: WhichUser, options: LoginAsOptions = {}): Promise<SignedIn> {
   const ctx = contextOf(auth)
@@ -55,10 +55,10 @@ export async function loginAs(auth: AuthRouter, user: WhichUser, options: LoginA
 }
 
 /**
- * The same into a server-side session, for `tokenDelivery: 'session'`, and for routes behind `requireSession`.
+ * Opens a server-side session for an account, for tests: for `tokenDelivery: 'session'`, and for routes behind `requireSession`.
  *
  * @throws ConfigurationError as `loginAs`
- * @throws Error when there is no such account, it is inactive, or the store has no sessions
+ * @throws Error if the account does not exist or is inactive, or the store has no sessions
  */
 export async function openSessionAs(auth: AuthRouter, user: WhichUser, options: LoginAsOptions = {}): Promise<SignedInSession> {
   const ctx = contextOf(auth)
@@ -76,7 +76,7 @@ function contextOf(auth: AuthRouter): AuthContext {
   )
 }
 
-/** Under the user's row, like every login: what ends sessions meanwhile waits, or wins. */
+/** Runs in a transaction that locks the user's row, as every login does, so that a concurrent revocation comes before or after it. */
 function inUnit<T>(ctx: AuthContext, { id }: UserRecord, open: (ctx: AuthContext, user: UserRecord) => Promise<T>): Promise<T> {
   return unitOfWork(ctx, async (ctx) => {
     const user = await ctx.store.users.lock(id)

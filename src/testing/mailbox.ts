@@ -1,19 +1,18 @@
 import type { AuthMail, Mailer } from '../mailer'
 
-/** What is left out fits every mail. */
+/** A field that is left out matches every mail. */
 export interface WantedMail {
   kind?: AuthMail['kind']
   to?: string
 }
 
-/** A mailer that keeps what it is given: `createAuthRouter({ mailer: inbox })`. */
+/** A mailer that keeps its mails: `createAuthRouter({ mailer: inbox })`. */
 export interface Mailbox extends Mailer {
   /** Every mail so far, taken or not. */
   readonly mails: AuthMail[]
   /**
-   * Takes the oldest mail that fits and that nobody has taken; waits for it up to 5 seconds, since mails travel after the
-   * answer.
-   * @throws Error that names the mails there are, by kind and address
+   * Takes the oldest matching mail that was not taken yet. Waits up to 5 seconds for it, because mails are sent after the response.
+   * @throws Error that lists the existing mails, by kind and address
    */
   next(wanted?: WantedMail): Promise<AuthMail>
 }
@@ -60,7 +59,10 @@ function noSuchMail(wanted: WantedMail, mails: readonly AuthMail[]): Error {
   return new Error(`No mail came that fits ${JSON.stringify(wanted)} and was not taken before; there are: ${there}.`)
 }
 
-/** The token of a mailed link: its last segment. @throws Error for a mail without a link */
+/**
+ * Returns the token of a mailed link: its last segment.
+ * @throws Error for a mail without a link
+ */
 export function linkTokenOf({ url }: Pick<AuthMail, 'url'>): string {
   const token = url === null ? '' : (new URL(url).pathname.split('/').at(-1) ?? '')
   if (token === '') throw new Error('This mail has no link.')

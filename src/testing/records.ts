@@ -12,7 +12,7 @@ import type {
   UserTokenRecord,
 } from '../store/auth-store'
 
-// Milliseconds that a column of whole seconds or tenths would lose.
+// With milliseconds that a column of whole seconds or tenths would lose.
 export const AT = new Date('2026-03-29T01:30:00.987Z')
 export const later = (milliseconds: number, from = AT): Date => new Date(from.getTime() + milliseconds)
 export const hashOf = (text: string): string => createHash('sha256').update(text).digest('hex')
@@ -138,7 +138,7 @@ export async function withEmailLogin(store: CompleteStore, overrides: Partial<Em
   return login
 }
 
-/** No field of the one has its value in the other; what may be null is null in the empty one. */
+/** FULL_USER and EMPTY_USER have no equal values; every nullable field of EMPTY_USER is null. */
 export const FULL_USER: Omit<NewUser, 'email' | 'isActive'> = {
   createdAt: later(1),
   updatedAt: later(2),
@@ -202,12 +202,12 @@ export async function withSession(store: CompleteStore, overrides: Partial<Sessi
   return session
 }
 
-/** Long before every other record: what ended by then is a case's own. */
+/** Long before every other record, so that only a case's own rows expired by then. */
 export const LONG_AGO = new Date('2001-02-03T04:05:06.789Z')
 
-/** No adapter gave this id away. */
+/** An id that no adapter has assigned. */
 export const NOBODY = '00000000-0000-4000-8000-000000000000'
-/** No canonical form of a key, neither a UUID nor an integer, though databases take some of these for one. */
+/** Not the canonical form of a UUID or an integer key, although databases accept some of these. */
 export const STRANGE_IDS = [
   '',
   'abc',

@@ -225,7 +225,7 @@ export const SESSION_CASES: Cases = [
   ],
 ]
 
-/** `expiresAt` may move to the revocation, where an index on it serves `deleteExpired`. */
+/** Asserts that a session was revoked. `expiresAt` may move to the revocation, because an index on it may serve `deleteExpired`. */
 async function assertRevoked(store: CompleteStore, session: SessionRecord, at: Date): Promise<void> {
   const found = (await store.sessions.find({ id: session.id }))?.session
   assert.ok(found)

@@ -16,27 +16,27 @@ import { USER_TOKEN_CASES } from './user-token-cases'
 type OptionalTable = 'identities' | 'recoveryCodes' | 'passkeys' | 'sessions' | 'emailLogins'
 
 export interface StoreContractOptions {
-  /** May return the same store every time: each case works on users of its own, and expects no empty store. */
+  /** May return the same store every time: each case uses its own users, and expects no empty store. */
   makeStore(): Promise<AuthStore>
-  /** The optional tables your adapter leaves out; their cases are left out too. */
+  /** The optional tables that your adapter leaves out; their cases are left out too. */
   without?: readonly OptionalTable[]
-  /** Where your adapter knows fields of the host (`users.hostFields`): a store that has two text fields, null in a row without them. */
+  /** For an adapter that supports fields of the host (`users.hostFields`): a store with two text fields, null in a row without values. */
   hostFields?: {
-    /** A store without rows that has the two fields. */
+    /** Returns a store without rows that has the two fields. */
     makeStore(): Promise<AuthStore>
     /** The names of the fields. */
     names: readonly [string, string]
   }
 }
 
-/** One promise of an AuthStore. `run` rejects with an AssertionError when it is not kept. */
+/** One rule of an AuthStore. `run` rejects with an AssertionError if the store breaks it. */
 export interface StoreCase {
   readonly name: string
   run(): Promise<void>
 }
 
 /**
- * What an AuthStore promises, as named cases for any test runner:
+ * Returns the rules of an AuthStore as named cases for any test runner:
  * `for (const { name, run } of storeContract({ makeStore })) test(name, run)`.
  */
 export function storeContract({ makeStore, without = [], hostFields }: StoreContractOptions): readonly StoreCase[] {
@@ -51,7 +51,7 @@ function casesOf(cases: Cases, makeStore: () => Promise<AuthStore>, table: Optio
   return cases.map(([name, check]) => ({ name, run: async () => check(withTable(await makeStore(), table)) }))
 }
 
-/** The name and what must hold. A case of a section may use the tables every store has, and the section's own. */
+/** The name, and the check. A case may use the tables that every store has, and the optional table of its section. */
 export type Cases = readonly (readonly [name: string, check: (store: CompleteStore) => Promise<void>])[]
 
 const SECTIONS: readonly { table: OptionalTable | null; cases: Cases }[] = [

@@ -1,12 +1,15 @@
-/** A clock that stands still until it is moved. */
+/** A clock that does not move by itself. */
 export interface TestClock {
-  /** For `createAuthRouter({ now })`, and for whatever else is to live in the same time. */
+  /** For `createAuthRouter({ now })`, and for other code that must have the same time. */
   now(): Date
-  /** By seconds, forwards. */
+  /** Moves the clock forward by seconds. */
   advance(seconds: number): void
 }
 
-/** @param start default: the instant of the call */
+/**
+ * Returns a clock that starts at `start` and does not move by itself.
+ * @param start default: the time of the call
+ */
 export function testClock(start: Date = new Date()): TestClock {
   let instant = start.getTime()
   return {

@@ -99,7 +99,7 @@ export const UNIT_CASES: Cases = [
         },
         { deadlineMs: 200 },
       )
-      const patience = setTimeout(goOn, 2_000) // a store without deadlines ends too
+      const patience = setTimeout(goOn, 2_000) // so that a store without deadlines ends too
       await assert.rejects(unit, { code: 'SERVICE_UNAVAILABLE' })
       clearTimeout(patience)
       goOn()

@@ -107,7 +107,7 @@ export const USER_CASES: Cases = [
       const user = await users.insert(newUser({ totpLastStep: 5 }))
       assert.equal(await users.update(user.id, { name: null, isActive: false, updatedAt: later(5), totpLastStep: null }), true)
       assert.deepEqual(await users.find(user.id), { ...user, name: null, isActive: false, updatedAt: later(5), totpLastStep: null })
-      assert.equal(await users.update(user.id, { isActive: false }), true) // no change is still a row
+      assert.equal(await users.update(user.id, { isActive: false }), true) // an update without a change still finds the row
       assert.equal(await users.update(user.id, {}), true)
       assert.equal(await users.update(NOBODY, {}), false)
     },
@@ -217,6 +217,6 @@ export const USER_CASES: Cases = [
 ]
 
 function refusal(error: unknown): null {
-  assert.equal((error as { code?: unknown } | null)?.code, 'VALIDATION_ERROR') // nothing else may come out
+  assert.equal((error as { code?: unknown } | null)?.code, 'VALIDATION_ERROR') // no other error is allowed
   return null
 }

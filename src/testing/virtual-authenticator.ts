@@ -4,21 +4,21 @@ import { type AuthenticatorFlags, attestationObject, authenticatorData, coseKey 
 export type AuthenticatorAlgorithm = 'ES256' | 'EdDSA' | 'RS256'
 
 export interface VirtualAuthenticatorOptions {
-  /** Of the page that asks, such as `https://app.example.com`. */
+  /** Origin of the page, such as `https://app.example.com`. */
   origin: string
-  /** Default `ES256`, also where the options of a registration prefer another. */
+  /** Default `ES256`, even if the options of a registration prefer another. */
   algorithm?: AuthenticatorAlgorithm
-  /** The make, a UUID. Default zeros, as most say. */
+  /** The model, a UUID. Default zeros, as for most authenticators. */
   aaguid?: string
-  /** True: counts its signatures, from 1. Default false: the counter stays 0, as of passkeys that are copied between devices. */
+  /** True: counts its signatures, from 1. Default false: the counter stays 0, as for passkeys that are copied between devices. */
   counts?: boolean
   /** Whether its passkeys may be copied to other devices. Default true. */
   isBackupEligible?: boolean
-  /** Whether they are. Default true. */
+  /** Whether its passkeys are copied to other devices. Default true. */
   isBackedUp?: boolean
 }
 
-/** What an answer is to say instead of the truth. It is signed all the same, unless `signature` says otherwise. */
+/** False values for a response. It is signed correctly, unless `signature` replaces the signature. */
 export interface AuthenticatorLies {
   origin?: string
   /** Of the client data: `webauthn.create` or `webauthn.get`. */
@@ -34,7 +34,7 @@ export interface AuthenticatorLies {
   counter?: number
   /** In base64url; null: none. */
   userHandle?: string | null
-  /** In base64url, in the place of the right one. */
+  /** In base64url, instead of the right one. */
   signature?: string
 }
 
@@ -58,7 +58,7 @@ export interface VirtualAssertion {
   clientExtensionResults: Record<string, never>
 }
 
-/** What is read of `POST /passkeys/register/options`. */
+/** The fields of `POST /passkeys/register/options` that it reads. */
 export interface CreationRequest {
   rp: { id: string }
   user: { id: string }
@@ -66,7 +66,7 @@ export interface CreationRequest {
   excludeCredentials?: readonly { id: string }[]
 }
 
-/** What is read of the options of a login, a second step or a reauthentication. */
+/** The fields that it reads of the options of a login, a second step or a reauthentication. */
 export interface AssertionRequest {
   rpId: string
   challenge: string
@@ -76,9 +76,15 @@ export interface AssertionRequest {
 export interface VirtualAuthenticator {
   /** The ids of its passkeys, oldest first. */
   readonly credentialIds: readonly string[]
-  /** `navigator.credentials.create()`. @throws Error where one of the excluded credentials is its own */
+  /**
+   * Does what `navigator.credentials.create()` does.
+   * @throws Error if one of the excluded credentials is its own
+   */
   create(options: CreationRequest, lies?: AuthenticatorLies): VirtualRegistration
-  /** `navigator.credentials.get()`, with its newest passkey that the options allow. @throws Error where it has none */
+  /**
+   * Does what `navigator.credentials.get()` does, with its newest passkey that the options allow.
+   * @throws Error if it has none
+   */
   get(options: AssertionRequest, lies?: AuthenticatorLies): VirtualAssertion
 }
 
@@ -91,8 +97,8 @@ interface Credential {
 }
 
 /**
- * An authenticator in memory, for tests without a browser: it makes passkeys and signs with them as the standard says, and lies where it is
- * told to. Its user is always there, and always verified.
+ * Returns an authenticator in memory, for tests without a browser. It makes passkeys and signs with them as the standard says, or with the
+ * false values of the test. Its user is always present and verified.
  */
 export function virtualAuthenticator({
   origin,
@@ -168,7 +174,7 @@ function newKeyPair(algorithm: AuthenticatorAlgorithm) {
   return algorithm === 'EdDSA' ? generateKeyPairSync('ed25519') : generateKeyPairSync('rsa', { modulusLength: 2048 })
 }
 
-/** Over the authenticator data and the hash of the client data (Web Authentication Level 3, section 6.3.3). */
+/** Signs the authenticator data and the hash of the client data (Web Authentication Level 3, section 6.3.3). */
 function signatureOf(algorithm: AuthenticatorAlgorithm, key: KeyObject, data: Buffer, clientDataJSON: string): string {
   const hash = createHash('sha256').update(Buffer.from(clientDataJSON, 'base64url')).digest()
   return base64url(sign(algorithm === 'EdDSA' ? null : 'sha256', Buffer.concat([data, hash]), key))

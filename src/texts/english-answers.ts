@@ -1,4 +1,4 @@
-/** The sentences of refusals and of other answers without a page, in English. */
+/** The messages of errors and of other responses without a page, in English. */
 export const englishAnswers = {
   'error.internal_error': 'Something went wrong.',
   'error.unauthorized': 'Authentication is required.',

@@ -1,4 +1,7 @@
-/** The words of the mails, in English. A topic has a subject, what happened (`lead`, `more`), what to do if it was somebody else (`not_you`), and perhaps a button. `…_without_password` takes the place of a text where nobody has a password. */
+/**
+ * The texts of the mails, in English. A topic has a subject, what happened (`lead`, `more`), what to do if it was another person
+ * (`not_you`), and sometimes a button. `…_without_password` replaces a text if passwords are off.
+ */
 export const englishMails = {
   'mail.hello': 'Hello,',
   'mail.hello_name': 'Hello {name},',

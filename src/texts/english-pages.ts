@@ -1,4 +1,7 @@
-/** Every text of the pages, in English: the one that others fall back to. `{name}` is replaced by a value. `…_without_password` takes the place of a text where nobody has a password. */
+/**
+ * Every text of the pages, in English; a language without a text falls back to it. `{name}` is replaced by a value. `…_without_password`
+ * replaces a text if passwords are off.
+ */
 export const englishPages = {
   'language.name': 'English',
   'layout.skip': 'Skip to the content',

@@ -1,12 +1,12 @@
-/** What stands in a text as `{name}`. */
+/** Values for the `{name}` placeholders of a text. */
 export type TextValues = Readonly<Record<string, string | number>>
 
-/** Puts the values into a text; what has no value stays as it is. */
+/** Fills the values into a text. A placeholder without a value stays. */
 export function fillIn(text: string, values: TextValues): string {
   return text.replace(/\{(\w+)\}/g, (whole, name: string) => (Object.hasOwn(values, name) ? String(values[name]) : whole))
 }
 
-/** The names of what a text leaves open. */
+/** Returns the names of the placeholders of a text. */
 export function placeholdersOf(text: string): string[] {
   return [...text.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name)
 }

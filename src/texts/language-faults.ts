@@ -1,7 +1,7 @@
 import { placeholdersOf } from './fill-in'
 import { isTextKey, type Languages, texts } from './texts'
 
-/** What is wrong with the texts of a host, as a sentence; null: nothing. */
+/** Returns what is wrong with the host's texts, as a sentence; null if nothing is. */
 export function languageFault(languages: unknown): string | null {
   if (!isRecord(languages))
     return "Option languages must be an object of texts by language tag, for example { fr: { 'login.title': 'Connexion' } }."
@@ -15,17 +15,20 @@ export function languageFault(languages: unknown): string | null {
   return null
 }
 
-/** Returns true for a tag that dates can be written in, such as `fr` or `pt-BR`. */
+/** True for a tag in which dates can be formatted, such as `fr` or `pt-BR`. */
 export function isLanguageTag(tag: string): boolean {
   if (!/^[a-z]{2,3}(?:-[a-z\d]{2,8})*$/i.test(tag)) return false
   try {
     return Intl.getCanonicalLocales(tag).length === 1
   } catch {
-    return false // RangeError: its parts do not stand in the order of RFC 5646
+    return false // RangeError: its parts are not in the order of RFC 5646
   }
 }
 
-/** What is wrong with the language that is spoken where nothing decides, as a sentence; null: nothing. `languages`: without a fault. */
+/**
+ * Returns what is wrong with `defaultLocale`, as a sentence; null if nothing is.
+ * @param languages without faults
+ */
 export function defaultLocaleFault(defaultLocale: string, languages: Languages = {}): string | null {
   const known = [...new Set([...Object.keys(texts), ...Object.keys(languages)])]
   if (known.includes(defaultLocale)) return null
@@ -44,7 +47,7 @@ function textFault(tag: string, key: string, text: unknown): string | null {
   return `${name} holds {${unknown}}, which is never filled in; ${allowed}.`
 }
 
-/** The texts that a language lacks, and that are shown in English. */
+/** Returns the keys of texts that a language lacks, which are shown in English. */
 export function missingTexts(tag: string, words: object): string[] {
   const own = tag in texts ? Object.keys(texts['en-US']) : Object.keys(words)
   return Object.keys(texts['en-US']).filter((key) => !own.includes(key))

@@ -2,15 +2,17 @@ import { fillIn, type TextValues } from './fill-in'
 import { type LocalizedText, originOf } from './localized'
 import { type Languages, type TextKey, texts } from './texts'
 
-/** All texts there are: ours, and those of the host. */
+/** All texts: ours and the host's. */
 export interface PhraseBook {
   /** The tags of the languages, ours first. */
   readonly languages: readonly string[]
-  /** The text in this language, in English where it has none. */
+  /** Returns the text in this language, or in English if the language lacks it. */
   say(language: string, key: TextKey, values?: TextValues): string
-  /** The same for a text that an error carries. One of the host's own is said in English where it lacks the language. */
+  /** Returns the text of an error in this language. A text of the host's falls back to English. */
   read(language: string, text: LocalizedText): string
-  /** The language that a tag means: `pt`, `pt-br` and `pt-BR` are `pt-BR`, `fr-CA` is `fr` where there is no other. Null: none. */
+  /**
+   * Returns the language of a tag: `pt`, `pt-br` and `pt-BR` are `pt-BR`; `fr-CA` is `fr` if there is no closer one. Null if there is none.
+   */
   find(tag: string): string | null
 }
 
@@ -35,7 +37,7 @@ export function createPhraseBook(added: Languages = {}): PhraseBook {
     read(language, text) {
       const ours = originOf(text)
       if (ours) return say(language, ours.key, ours.values)
-      const spoken: Partial<Record<string, string>> = { ...text } // an error of the host's may speak further languages
+      const spoken: Partial<Record<string, string>> = { ...text } // an error of the host's may have further languages
       return spoken[language] ?? text['en-US']
     },
   }
@@ -46,7 +48,7 @@ function merged(added: Languages) {
   return Object.fromEntries([...names].map((name) => [name, { ...texts[name as keyof typeof texts], ...added[name] }]))
 }
 
-/** How a language is written. */
+/** Returns the writing direction of a language. */
 export function directionOf(language: string): 'ltr' | 'rtl' {
   return /^(?:ar|fa|he|ur)\b/i.test(language) ? 'rtl' : 'ltr'
 }

@@ -1,6 +1,6 @@
 import type { englishAnswers } from './english-answers'
 
-/** The same in Brazilian Portuguese. */
+/** `englishAnswers` in Brazilian Portuguese. */
 export const portugueseAnswers: Readonly<Record<keyof typeof englishAnswers, string>> = {
   'error.internal_error': 'Algo deu errado.',
   'error.unauthorized': 'É preciso se autenticar.',

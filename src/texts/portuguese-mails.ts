@@ -1,6 +1,6 @@
 import type { englishMails } from './english-mails'
 
-/** The same in Brazilian Portuguese. */
+/** `englishMails` in Brazilian Portuguese. */
 export const portugueseMails: Readonly<Record<keyof typeof englishMails, string>> = {
   'mail.hello': 'Olá!',
   'mail.hello_name': 'Olá, {name}!',

@@ -1,6 +1,6 @@
 import type { englishPages } from './english-pages'
 
-/** The same in Brazilian Portuguese. */
+/** `englishPages` in Brazilian Portuguese. */
 export const portuguesePages: Readonly<Record<keyof typeof englishPages, string>> = {
   'language.name': 'Português',
   'layout.skip': 'Ir para o conteúdo',

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 
-/** A file that the pages load. Its name says what is in it, so browsers may keep it for a year. */
+/** A file that the pages load. Its name depends on its content, so browsers may cache it for a year. */
 export interface Asset {
   /** The full public path. */
   readonly path: string
-  /** Below the prefix. */
+  /** Path below the prefix. */
   readonly route: string
   readonly type: string
   readonly text: string

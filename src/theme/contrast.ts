@@ -3,28 +3,28 @@ export type HexColour = `#${string}`
 
 type Channels = readonly [red: number, green: number, blue: number]
 
-/** What text needs against what it stands on (WCAG 2.2, 1.4.3). */
+/** The minimum contrast of text to its background (WCAG 2.2, 1.4.3). */
 export const enoughContrast = 4.5
 
-/** Returns the colour with six digits, lower case; null for what is no CSS hex colour. */
+/** Returns the colour with six digits in lower case; null if it is no CSS hex colour. */
 export function readColour(text: unknown): HexColour | null {
   if (typeof text !== 'string' || !/^#(?:[\da-f]{3}|[\da-f]{6})$/i.test(text)) return null
   const digits = text.slice(1).toLowerCase()
   return `#${digits.length === 3 ? [...digits].map((digit) => digit + digit).join('') : digits}`
 }
 
-/** From 1 to 21 (WCAG 2.2, contrast ratio). */
+/** Returns the contrast ratio, from 1 to 21 (WCAG 2.2). */
 export function contrastOf(one: HexColour, other: HexColour): number {
   const [darker = 0, lighter = 0] = [luminanceOf(one), luminanceOf(other)].sort((a, b) => a - b)
   return (lighter + 0.05) / (darker + 0.05)
 }
 
-/** Black or white, whichever is read better on this colour. One of the two always has 4.5:1. */
+/** Returns black or white for text on this colour. One of the two always has 4.5:1. */
 export function textOn(colour: HexColour): HexColour {
   return contrastOf(colour, '#ffffff') >= enoughContrast ? '#ffffff' : '#000000'
 }
 
-/** The nearest colour of the same tint that has 4.5:1 against the background, towards white or black. */
+/** Returns the nearest colour that has 4.5:1 against the background, mixed with `towards` (white or black). */
 export function readableOn(colour: HexColour, background: HexColour, towards: HexColour): HexColour {
   for (let step = 0; step <= 100; step += 1) {
     const mixed = mix(colour, towards, step / 100)

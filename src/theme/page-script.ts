@@ -1,6 +1,6 @@
 /**
- * The one script of the pages. Everything but passkeys works without it: it shows passwords, writes times in the browser's zone, lets a page
- * be printed, and asks the browser for passkeys. What needs it is hidden until it runs.
+ * The only script of the pages. Everything but passkeys works without it. It shows passwords, writes times in the browser's zone, prints
+ * pages and requests passkeys from the browser. Elements that need it are hidden until it runs.
  */
 export const pageScript = `'use strict'
 {

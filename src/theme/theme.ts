@@ -3,22 +3,22 @@ import { contrastOf, enoughContrast, type HexColour, readableOn, readColour, tex
 import { pageScript } from './page-script'
 import { styleSheet } from './style-sheet'
 
-/** How the pages look like the host's product. */
+/** The look of the pages, so that they match the host's product. */
 export interface ThemeOptions {
   /** The product's name, at the top of every page and in its title. */
   readonly name: string
   /** A path of this site, a URL of the public origin, or `data:image/…`. */
   readonly logoUrl?: string
-  /** Where the name at the top leads: https, mailto or a path. */
+  /** Target of the name at the top: https, mailto or a path. */
   readonly homeUrl?: string
-  /** Where people get help: https, mailto or a path. */
+  /** Target of the help link: https, mailto or a path. */
   readonly supportUrl?: string
   /**
-   * A CSS hex colour for buttons and links, with 4.5:1 against white; the one of the dark theme is made from it. Or one for each, the dark
-   * one with 4.5:1 against `#171c23`.
+   * A CSS hex colour for buttons and links, with 4.5:1 against white; the colour of the dark theme is derived from it. Or one for each
+   * theme, the dark one with 4.5:1 against `#171c23`.
    */
   readonly accent?: string | { readonly light: string; readonly dark: string }
-  /** Rules of your own, behind ours in the same style sheet. */
+  /** Your own rules, after ours in the same style sheet. */
   readonly css?: string
   /** Origins that the pages may load from, besides their own. */
   readonly csp?: PageSources
@@ -33,9 +33,9 @@ export interface PageSources {
   readonly connectSrc?: readonly string[]
 }
 
-/** What every page is dressed with. */
+/** The look that every page uses. */
 export interface Theme {
-  /** Empty: the product has no name. */
+  /** Empty if the product has no name. */
   readonly name: string
   readonly logoUrl: string | null
   readonly homeUrl: string | null
@@ -45,12 +45,15 @@ export interface Theme {
   readonly script: Asset
 }
 
-/** What the pages stand on in the two themes. */
+/** Background colours of the two themes. */
 export const papers = { light: '#ffffff', dark: '#171c23' } as const
 
 const defaultAccent = '#1f5fbf'
 
-/** @param options checked before */
+/**
+ * Returns the theme of the pages.
+ * @param options already checked
+ */
 export function createTheme(prefix: string, defaultName: string, options?: ThemeOptions): Theme {
   const { name = defaultName, logoUrl, homeUrl, supportUrl, css = '', csp = {} } = options ?? {}
   return Object.freeze({
@@ -64,7 +67,7 @@ export function createTheme(prefix: string, defaultName: string, options?: Theme
   })
 }
 
-/** A colour and what is written on it, in both themes. */
+/** The accent colour and the colour of text on it, in both themes. */
 export interface Accents {
   readonly light: HexColour
   readonly onLight: HexColour
@@ -79,7 +82,7 @@ function accentsOf(accent: ThemeOptions['accent'] = defaultAccent): Accents {
   return { light, onLight: textOn(light), dark, onDark: textOn(dark) }
 }
 
-/** What is wrong with an accent, as the rest of a sentence; null: nothing. */
+/** Returns what is wrong with an accent, as the rest of a sentence; null if nothing is. */
 export function accentFault(accent: unknown): string | null {
   if (typeof accent === 'string') return colourFault('theme.accent', accent, 'light')
   const { light, dark } = Object(accent) as { light?: unknown; dark?: unknown }

@@ -9,34 +9,37 @@ import { openPoints, pointBefore, type UndoableChange, writePoint } from './undo
 
 export interface ChangeNotice {
   readonly topic: UndoableChange
-  /** Of the notice. Default: `defaultLocale`. */
+  /** Language of the notice. Default: `defaultLocale`. */
   readonly locale?: Locale | undefined
-  /** The registration key, for the topics about identities. */
+  /** The registration key, in the topics about identities. */
   readonly provider?: string | undefined
 }
 
-/** What the change's unit of work says of it, before it writes anything else. */
+/** What the transaction of a change knows before it writes. */
 export interface BeforeChange {
   /** The locked row, as it is before the change. */
   readonly user: UserRecord
-  /** The request showed a factor that is older than a day: no link undoes the change (contract 24.6). */
+  /** The factor that confirmed the change, if it is older than a day. Then no link can undo the change (contract 24.6). */
   readonly isFinal?: Finality | undefined
-  /** The passkey that is added or removed, by its digest. */
+  /** Digest of the passkey that is added or removed. */
   readonly passkey?: string | undefined
-  /** A recovery code confirmed it. The notice says so, and there is no mail of its own about the code. */
+  /** True if a recovery code confirmed the change. The notice says so, and no other mail reports the code. */
   readonly usedRecoveryCode?: boolean | undefined
-  /** Where the change turned out to be another one than announced. */
+  /** The topic, if the change turned out to be another one than announced. */
   readonly topic?: UndoableChange | undefined
 }
 
-/** Call it inside the change's unit of work: a repeated unit leaves one point, because the earlier ones are rolled back. */
+/**
+ * Stores an undo point inside the transaction of the change. If the transaction is repeated, only the last point remains, because the
+ * earlier ones are rolled back.
+ */
 export type LeaveUndoPoint = (ctx: AuthContext, before: BeforeChange) => Promise<void>
 
 /**
- * Changes how a person signs in, and sends the owner a notice after the commit. The notice goes to the address that the account had
+ * Runs a change of the ways to log in, and sends the owner a notice after the commit. The notice goes to the address that the account had
  * before. If that address is verified, the notice has an undo link.
- * @throws TooManyRequestsError after ten such changes in a day, ServiceUnavailableError when the notice cannot be queued; nothing has
- *   changed then. And what the change throws
+ * @throws TooManyRequestsError after ten such changes in a day, ServiceUnavailableError if the notice cannot be queued; nothing has changed
+ *   then. And what the change throws
  */
 export async function announceChange<T>(
   ctx: AuthContext,
@@ -46,7 +49,7 @@ export async function announceChange<T>(
 ): Promise<T> {
   const taken = await takeChange(ctx, { id: userId })
   const place = await reserveOr(ctx, taken.giveBack)
-  const left: Left[] = [] // the last one counts: a repeated unit leaves its point again
+  const left: Left[] = [] // the last one counts, because a repeated transaction adds its point again
   try {
     const result = await change(async (ctx, { user, isFinal = false, passkey, usedRecoveryCode = false, topic = announced }) => {
       const link = await leavePoint(ctx, user, { topic, provider, passkey, isFinal })
@@ -85,7 +88,7 @@ interface PointOf extends Pick<BeforeChange, 'passkey'> {
   readonly isFinal: Finality
 }
 
-/** Null: no link undoes this change. */
+/** Stores the undo point and returns its link, or null if no link can undo this change. */
 async function leavePoint(
   ctx: AuthContext,
   user: UserRecord,
@@ -94,11 +97,11 @@ async function leavePoint(
   if (!canUndo(ctx) || user.emailVerifiedAt === null) return null
   const point = pointBefore(user, { change: topic, provider, passkey, isFinal }, await openPoints(ctx, user.id))
   const link = await issueLink(ctx, user.id, 'UNDO', writePoint(point))
-  // The row of a final change tells a later undo what to leave alone. Nobody learns its token.
+  // A final change has a row too, because a later undo must not revert it. Its token is never sent.
   return isFinal ? null : link
 }
 
-/** Without a mailer nobody gets a link, and without a public address there is none. */
+/** True if notices can have an undo link: that needs a mailer, a public URL or a template, and `undoSeconds`. */
 export function canUndo({ postman, settings }: Pick<AuthContext, 'postman' | 'settings'>): boolean {
   return postman !== null && settings.undoSeconds > 0 && leadsSomewhere(settings, 'UNDO')
 }

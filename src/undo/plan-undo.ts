@@ -2,7 +2,7 @@ import { passkeyDigest } from '../step-up/finality'
 import type { IdentityRecord, PasskeyRecord, UserRecord } from '../store/auth-store'
 import { type FactorState, factorOf, noFactor, type StoredUndoPoint, type UndoableChange } from './undo-point'
 
-/** What an undo makes of an account. */
+/** The result of an undo. */
 export interface UndoPlan {
   readonly email: string
   readonly factor: FactorState
@@ -15,10 +15,10 @@ export interface UndoPlan {
 }
 
 /**
- * Decides what an undo does (contract 24.6): back to the address of the point, everything removed that was added since the oldest point
- * that can still be undone, the factor as it was then. What a final request did since then stays.
+ * Decides what an undo does (contract 24.6). It restores the address of the point. It restores the factor of the oldest point that can
+ * still be undone, and removes everything that was added since. What a final request changed since then stays.
  *
- * @param open the account's open points, oldest first, among them `point`
+ * @param open the account's open points, oldest first, with `point` among them
  */
 export function planUndo(
   { user, identities, passkeys }: AccountAsItIs,
@@ -34,7 +34,7 @@ export function planUndo(
   const { factor, final, openSince } = followFinal(user, since, isOld)
   const isUnchanged = isSameFactor(factor, factorOf(user))
   const isKept = ({ provider, createdAt }: IdentityRecord) => {
-    // Asked before the dates: a column of a host may keep whole seconds.
+    // Before the dates, because the host's column may store whole seconds.
     const linking = since.findLast((one) => one.change === 'identity_linked' && one.provider === provider)
     return linking ? final.has(linking) : createdAt < oldest.createdAt
   }
@@ -45,7 +45,7 @@ export function planUndo(
   })
   return {
     email: point.email,
-    factor: isUnchanged ? factorOf(user) : factor, // its codes that were used since stay used
+    factor: isUnchanged ? factorOf(user) : factor, // codes that were used since stay used
     keepsRecoveryCodes: isUnchanged && openSince.every(({ change }) => change !== 'recovery_codes_regenerated'),
     removedProviders: identities.filter((identity) => !kept.includes(identity)).map(({ provider }) => provider),
     keptIdentities: kept,
@@ -54,7 +54,7 @@ export function planUndo(
   }
 }
 
-/** What there is to undo. */
+/** The account as it is before the undo. */
 interface AccountAsItIs {
   readonly user: UserRecord
   readonly identities: readonly IdentityRecord[]
@@ -66,17 +66,17 @@ function addingOf(since: readonly StoredUndoPoint[], digest: string): StoredUndo
 }
 
 interface Followed {
-  /** The second factor as it was at the oldest point, or what final changes made of it since. */
+  /** The second factor at the oldest point, with the final changes since then. */
   readonly factor: FactorState
   /** The points of changes that stay. */
   readonly final: ReadonlySet<StoredUndoPoint>
-  /** The points of changes that do not stay, since the factor last changed for good. */
+  /** The points of changes that are undone, since the last final change of the factor. */
   readonly openSince: readonly StoredUndoPoint[]
 }
 
 /**
- * A final change stays only if the factor or passkey that confirmed it stays, too. An attacker's own factor is older than 24 hours a day
- * later. If it is removed, so are the changes that it confirmed.
+ * Follows the changes since the oldest point. A final change stays only if the factor or passkey that confirmed it stays, too. An
+ * attacker's own factor is older than 24 hours a day later. If it is removed, so are the changes that it confirmed.
  */
 function followFinal(user: UserRecord, since: readonly StoredUndoPoint[], isOld: (passkey: string) => boolean): Followed {
   let factor = since[0]?.factor ?? noFactor

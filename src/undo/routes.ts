@@ -13,7 +13,7 @@ import { clearEndedCookies } from '../session/ended-cookies'
 import { canUndo } from './announce-change'
 import { previewUndo, type UndoResult, undoChanges } from './undo-changes'
 
-/** The links of notices: what takes an account back. Nothing here where no notice has such a link. */
+/** Routes of the undo links in notices. None if notices have no such link. */
 export function undoRoutes(ctx: AuthContext): Route[] {
   if (!canUndo(ctx)) return []
   const before = [routeBudget(ctx, 'security_undo')]

@@ -16,19 +16,19 @@ import { openPoints, type StoredUndoPoint } from './undo-point'
 import { type MailedWay, whatIsLeft } from './what-is-left'
 
 export interface UndoInput {
-  /** The plaintext of the link in a notice. */
+  /** The token of the link in a notice, in plain text. */
   token: string
-  /** Of the mails. Default: `defaultLocale`. */
+  /** Language of the mails. Default: `defaultLocale`. */
   locale?: Locale | undefined
 }
 
 export interface UndoResult {
   userId: string
-  /** False: another account has the address by now. This account is deactivated, and an administrator has to decide. */
+  /** False if another account has the address by now. This account is deactivated, and an administrator has to decide. */
   addressRestored: boolean
-  /** False: no way to sign in is left, so the account was deactivated. */
+  /** False if no way to log in is left, so that the account was deactivated. */
   isOpen: boolean
-  /** What can be used to sign in now, in the language of the request. */
+  /** The ways to log in now, in the language of the request. */
   left: readonly string[]
 }
 
@@ -39,14 +39,14 @@ interface Undone {
   readonly addressRestored: boolean
   readonly isOpen: boolean
   readonly byMail: MailedWay
-  /** The link of the mail: to a new password, else to a login. Null: there is none. */
+  /** The link of the mail, to choose a password or to log in. Null if there is none. */
   readonly way: Pick<LinkToken, 'url' | 'expiresAt'> | null
 }
 
 /**
  * Undoes changes of an account by the link of a notice (contract 24.6). Restores its address and second factor, removes what was added
  * since, and invalidates the password, every session and every link. Undo points of earlier changes stay, so that an attacker's own link
- * undoes only what came after it.
+ * undoes only later changes.
  * @throws InvalidTokenError
  */
 export async function undoChanges(ctx: AuthContext, { token, locale = ctx.settings.defaultLocale }: UndoInput): Promise<UndoResult> {
@@ -57,14 +57,20 @@ export async function undoChanges(ctx: AuthContext, { token, locale = ctx.settin
   return { userId: user.id, addressRestored, isOpen, left: isOpen ? whatIsLeft(ctx, plan, undone.byMail, locale) : [] }
 }
 
-/** What the page of the link shows before anything happens. Spends nothing. @throws InvalidTokenError */
+/**
+ * Returns what the page of the link shows before the person decides. Does not use the link.
+ * @throws InvalidTokenError
+ */
 export async function previewUndo(ctx: AuthContext, token: string, locale: Locale): Promise<readonly string[]> {
   const { user, point, open } = await findUndo(ctx, token)
   const plan = await planFor(ctx, user, point, open)
   return whatIsLeft(ctx, plan, await mailedWay(ctx, { ...user, email: point.email }), locale)
 }
 
-/** How a mail lets the owner in: by a new password where there are passwords, else by a login. Not where the host lets no mail in. */
+/**
+ * Returns how a mail lets the owner log in again: by a new password if passwords are on, else by email. Null if neither is on, or if the
+ * host refuses mailed links.
+ */
 async function mailedWay(ctx: AuthContext, user: UserRecord): Promise<MailedWay> {
   const hasWay = hasPasswords(ctx.settings) || ctx.settings.emailLogin !== 'off'
   if (!hasWay || (await refusesEmailLink(ctx, user))) return null
@@ -87,18 +93,18 @@ async function planFor(ctx: AuthContext, user: UserRecord, point: StoredUndoPoin
   const identities = (await ctx.store.identities?.listForUser(user.id)) ?? []
   const passkeys = (await passkeysIn(ctx, open)?.listForUser(user.id)) ?? []
   const plan = planUndo({ user, identities, passkeys }, point, open)
-  return ctx.settings.passkeysEnabled ? plan : { ...plan, keptPasskeys: [] } // they sign nobody in
+  return ctx.settings.passkeysEnabled ? plan : { ...plan, keptPasskeys: [] } // they cannot log in
 }
 
 /**
- * Also while `passkeysEnabled` is off, where a change is about a passkey: an attacker's would sign in again once the setting is on. Without
- * such a change the table may not be there.
+ * Returns the passkey store. Also while `passkeysEnabled` is off, if a change concerns a passkey, because an attacker's passkey could log
+ * in once the setting is on again. Without such a change the table may be missing.
  */
 function passkeysIn(ctx: AuthContext, open: readonly StoredUndoPoint[]): PasskeyStore | null | undefined {
   return open.some(({ passkey }) => passkey !== undefined) ? ctx.store.passkeys : passkeysOf(ctx)
 }
 
-/** The address may be taken between our look and our write; then the second try sees that. */
+/** Undoes the change, and tries again if the address was taken between our read and our write. */
 async function undoOrAgain(ctx: AuthContext, link: UserTokenRecord, byMail: MailedWay): Promise<Undone> {
   const undo = () => unitOfWork(ctx, (ctx) => undoInUnit(ctx, link, byMail))
   try {
@@ -128,12 +134,12 @@ async function undoInUnit(ctx: AuthContext, link: UserTokenRecord, byMail: Maile
   return { before, after, plan, addressRestored, isOpen, byMail, way }
 }
 
-/** A code works in a browser that asked for it, and nobody asked here: where codes alone are mailed, the person asks for one. */
+/** Issues the link of the mail. Returns null if only codes are mailed, because a code works only in the browser that requested it. */
 async function issueWay(ctx: AuthContext, { id, email }: UserRecord, byMail: MailedWay): Promise<Undone['way']> {
   if (byMail === 'password') return issueLink(ctx, id, 'PASSWORD_RESET')
   const emailLogins = emailLoginsOf(ctx)
   if (byMail === null || !emailLogins || ctx.settings.emailLogin === 'code') return null
-  // Requests of other clients for this address must not invalidate it.
+  // `isKnownDevice: true`, so that login requests of unknown clients do not invalidate this link.
   const login = { id: randomUUID(), email, returnTo: null, sessionId: null, isKnownDevice: true, carries: 'link' } as const
   const { url, expiresAt } = await issueEmailLogin(ctx, emailLogins, login)
   return url === null ? null : { url, expiresAt }
@@ -149,11 +155,11 @@ async function takeBack(
   const changes = {
     ...plan.factor,
     email: addressRestored ? plan.email : nowhere(before.id),
-    emailVerifiedAt: addressRestored ? now : null, // the link came to that address
+    emailVerifiedAt: addressRestored ? now : null, // the link was mailed to that address
     hashedPassword: unusablePassword(),
     passwordSetAt: null,
     isActive: isOpen,
-    activatedAt: before.activatedAt ?? now, // a closed account must not count as one that waits for its activation
+    activatedAt: before.activatedAt ?? now, // a deactivated account must not count as pending
     updatedAt: now,
   }
   await ctx.store.users.update(before.id, changes)
@@ -174,7 +180,7 @@ function announce(ctx: AuthContext, { before, after, plan, addressRestored, isOp
   for (const { id: passkeyId } of plan.removedPasskeys) ctx.events.emit('passkey.removed', { userId, passkeyId })
   if (before.totpEnabledAt !== null && after.totpEnabledAt === null) ctx.events.emit('mfa.disabled', { userId })
   if (before.email !== after.email) ctx.events.emit('email.changed', { userId })
-  if (!addressRestored) return // nobody who reads either address is known to own the account
+  if (!addressRestored) return // no reader of either address is known to be the owner
   const left = whatIsLeft(ctx, plan, byMail, locale)
   if (way) mailLink(ctx, after, 'account_restored', way, locale, { items: left })
   else if (isOpen) mailNotice(ctx, after, 'account_restored', locale, { items: left })
@@ -182,7 +188,7 @@ function announce(ctx: AuthContext, { before, after, plan, addressRestored, isOp
   if (isElsewhere) mailNotice(ctx, before, 'address_taken_back', locale)
 }
 
-/** The address of an account whose own one is taken. No mail reaches it (RFC 6761 section 6.4). */
+/** Returns a placeholder for an account whose own address is taken. It can receive no mail (RFC 6761 section 6.4). */
 function nowhere(userId: string): string {
   return `${userId}@undone.invalid`
 }

@@ -3,7 +3,7 @@ import type { NoticeTopic } from '../mail/topics'
 import type { Finality } from '../step-up/finality'
 import type { UserRecord, UserTokenRecord } from '../store/auth-store'
 
-/** A change that its notice can undo, by the topic of that notice. */
+/** A change that its notice can undo, named by the topic of the notice. */
 export type UndoableChange = Extract<
   NoticeTopic,
   | 'password_changed'
@@ -18,12 +18,12 @@ export type UndoableChange = Extract<
   | 'passkey_removed'
 >
 
-/** The second factor as a user's row holds it; the secret stays sealed. */
+/** The second factor as the users row stores it; the secret stays encrypted. */
 export type FactorState = Pick<UserRecord, 'totpSecret' | 'totpEnabledAt' | 'totpLastStep'>
 
 export const noFactor: FactorState = { totpSecret: null, totpEnabledAt: null, totpLastStep: null }
 
-/** What an account was just before a change. It is the payload of an UNDO row. */
+/** The state of an account just before a change. It is the payload of an UNDO row. */
 export interface UndoPoint {
   readonly change: UndoableChange
   /** The verified address of the notice. */
@@ -31,10 +31,13 @@ export interface UndoPoint {
   readonly factor: FactorState
   /** The provider of a change to identities, by its registration key. */
   readonly provider: string | null
-  /** The passkey of a change to passkeys, by its digest; left out: of a change to something else. */
+  /** Digest of the passkey of a change to passkeys. Left out for other changes. */
   readonly passkey?: string | undefined
   readonly isFinal: Finality
-  /** Later changes have higher ones. Clocks do not tell: two changes share an instant, and two processes do not share a clock. */
+  /**
+   * Later changes have higher numbers. Times do not order them, because two changes can have the same time, and clocks of two processes
+   * differ.
+   */
   readonly order: number
 }
 
@@ -44,17 +47,20 @@ export interface StoredUndoPoint extends UndoPoint {
   readonly createdAt: Date
 }
 
-/** @param earlier the account's open points, read after its row was locked */
+/**
+ * Returns the undo point of a change, for the row as it is before the change.
+ * @param earlier the account's open points, read after its row was locked
+ */
 export function pointBefore(
   user: UserRecord,
   change: Pick<UndoPoint, 'change' | 'provider' | 'passkey' | 'isFinal'>,
   earlier: readonly UndoPoint[],
 ): UndoPoint {
-  const factor = user.totpEnabledAt === null ? noFactor : factorOf(user) // an enrolment that was only begun is no factor
+  const factor = user.totpEnabledAt === null ? noFactor : factorOf(user) // an unfinished enrolment is no factor
   return { ...change, email: user.email, factor, order: Math.max(0, ...earlier.map(({ order }) => order)) + 1 }
 }
 
-/** The account's open points, the oldest first. */
+/** Returns the account's open points, oldest first. */
 export async function openPoints({ store, now }: Pick<AuthContext, 'store' | 'now'>, userId: string): Promise<readonly StoredUndoPoint[]> {
   const points = (await store.userTokens.listOpen(userId, 'UNDO', now())).map(readPoint)
   return points.sort((one, other) => one.order - other.order)
@@ -68,9 +74,8 @@ export function writePoint(point: UndoPoint): string {
   return JSON.stringify(point)
 }
 
-/** Reads what `writePoint` wrote. */
 function readPoint({ tokenHash, createdAt, payload }: UserTokenRecord): StoredUndoPoint {
-  const point = JSON.parse(payload ?? '') as UndoPoint // a row of ours: every UNDO row is written by `writePoint`
+  const point = JSON.parse(payload ?? '') as UndoPoint // a row of ours: only `writePoint` writes UNDO rows
   const { totpSecret, totpEnabledAt, totpLastStep } = point.factor
   const factor = { totpSecret, totpEnabledAt: totpEnabledAt && new Date(totpEnabledAt), totpLastStep }
   return { ...point, factor, tokenHash, createdAt }

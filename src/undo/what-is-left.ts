@@ -2,10 +2,10 @@ import type { Locale } from '../http/locale'
 import type { PhraseBook } from '../texts/phrase-book'
 import type { UndoPlan } from './plan-undo'
 
-/** How a mail lets the owner in again; null: it does not. */
+/** How a mail lets the owner log in again; null if it does not. */
 export type MailedWay = 'password' | 'email_login' | null
 
-/** What can be used to sign in after an undo, with dates, in the reader's language. */
+/** Returns the ways to log in after an undo, with dates, in the reader's language. */
 export function whatIsLeft(
   { texts }: { readonly texts: PhraseBook },
   { keptIdentities, keptPasskeys, factor: { totpEnabledAt } }: UndoPlan,

@@ -1,6 +1,6 @@
 /**
- * What people know the maker of a passkey by, from its AAGUID. A name for a list and no more: nobody signs an AAGUID where no attestation is
- * asked for. The ids are those of the FIDO Alliance's and the passkey developers' public lists, of November 2026.
+ * Names of authenticator makers by AAGUID, only to show in a list: without attestation, an AAGUID is not signed. The ids are from the
+ * public lists of the FIDO Alliance and of the passkey developers, of November 2026.
  */
 const names: ReadonlyMap<string, string> = new Map([
   ['08987058-cadc-4b81-b6e1-30de50dcbe96', 'Windows Hello'],
@@ -30,7 +30,7 @@ const names: ReadonlyMap<string, string> = new Map([
   ['fdb141b2-5d84-443e-8a35-4698c205a502', 'KeePassXC'],
 ])
 
-/** Null: it is not on the list. */
+/** Returns the name of the maker, or null if it is not on the list. */
 export function authenticatorName(aaguid: string): string | null {
   return names.get(aaguid) ?? null
 }

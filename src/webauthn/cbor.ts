@@ -1,13 +1,13 @@
-/** What WebAuthn has of CBOR (CTAP 2.1 section 8): integers, bytes, texts, lists and maps. */
+/** The part of CBOR that WebAuthn uses (CTAP 2.1 section 8): integers, bytes, texts, lists and maps. */
 export type CborValue = number | Buffer | string | boolean | null | readonly CborValue[] | CborMap
 export type CborMap = ReadonlyMap<number | string, CborValue>
 
 const deepest = 4
 
 /**
- * Decodes one item that fills the bytes, of definite lengths (RFC 8949). It reads what was not signed by anybody we know, so it knows no
- * more than WebAuthn uses.
- * @throws RangeError for everything else
+ * Decodes one item of definite lengths that fills the bytes (RFC 8949). The input is untrusted, so the decoder supports no more than
+ * WebAuthn uses.
+ * @throws RangeError for any other input
  */
 export function decodeCbor(bytes: Buffer): CborValue {
   const reader = new Reader(bytes)

@@ -5,7 +5,7 @@ import { algorithms, isWholeSignature, newEs256Key, readCoseKey } from './cose-k
 import { loadWebAuthnPackage, type WebAuthnPackage } from './package'
 import { readAttestation, type ShownAssertion } from './read-credential'
 
-/** One credential, as options name it. */
+/** A credential in options. */
 export interface CredentialDescriptor {
   readonly id: string
   readonly type: 'public-key'
@@ -23,7 +23,7 @@ export interface PasskeyCreationOptions {
   }
   /** The account, as the authenticator lists it. */
   readonly user: {
-    /** The user handle, 32 bytes in base64url that tell nobody the id. */
+    /** The user handle, 32 bytes in base64url that do not reveal the user's id. */
     readonly id: string
     /** The address. */
     readonly name: string
@@ -34,20 +34,20 @@ export interface PasskeyCreationOptions {
   readonly challenge: string
   /** ES256, EdDSA, RS256. */
   readonly pubKeyCredParams: readonly { readonly type: 'public-key'; readonly alg: number }[]
-  /** Milliseconds. */
+  /** In milliseconds. */
   readonly timeout: number
-  /** The passkeys that the account has. */
+  /** The passkeys that the account already has. */
   readonly excludeCredentials: readonly CredentialDescriptor[]
-  /** What an authenticator has to do. */
+  /** Requirements for the authenticator. */
   readonly authenticatorSelection: {
-    /** Keeps the passkey, so that it signs in without an address. */
+    /** The authenticator stores the passkey, so that it can log in without an address. */
     readonly residentKey: 'required'
-    /** The same for authenticators of Level 1. */
+    /** The same requirement for authenticators of Level 1. */
     readonly requireResidentKey: true
-    /** Asks its user for a fingerprint, a face or a PIN. */
+    /** The authenticator asks its user for a fingerprint, a face or a PIN. */
     readonly userVerification: 'required'
   }
-  /** Who made it is not asked. */
+  /** No attestation is requested, so the maker of the authenticator is not verified. */
   readonly attestation: 'none'
 }
 
@@ -55,7 +55,7 @@ export interface PasskeyCreationOptions {
 export interface PasskeyRequestOptions {
   /** 32 random bytes, in base64url. */
   readonly challenge: string
-  /** Milliseconds. */
+  /** In milliseconds. */
   readonly timeout: number
   /** The domain that the passkey belongs to. */
   readonly rpId: string
@@ -65,7 +65,7 @@ export interface PasskeyRequestOptions {
   readonly allowCredentials?: readonly CredentialDescriptor[]
 }
 
-/** What a good registration says of its credential. */
+/** The credential of a valid registration. */
 export interface RegisteredCredential {
   readonly credentialId: string
   readonly publicKey: string
@@ -76,13 +76,13 @@ export interface RegisteredCredential {
   readonly aaguid: string
 }
 
-/** What a credential was registered with. */
+/** The stored data of a credential. */
 export interface KnownCredential {
   readonly publicKey: string
   readonly isBackupEligible: boolean
 }
 
-/** What a good assertion says of its credential. */
+/** The result of a valid assertion. */
 export interface AssertedCredential {
   readonly signCount: number
   readonly isBackedUp: boolean
@@ -97,24 +97,24 @@ export interface WebAuthn {
     exclude: readonly CredentialDescriptor[]
   }): PasskeyCreationOptions
   requestOptions(about: { challenge: string; seconds: number; allow?: readonly CredentialDescriptor[] }): PasskeyRequestOptions
-  /** Null for whatever is not a new credential of this site for this challenge, whose user was verified. */
+  /** Returns null unless it is a new credential of this site, for this challenge, whose user was verified. */
   verifyRegistration(credential: unknown, challenge: string): Promise<RegisteredCredential | null>
   /**
-   * Null for whatever is not signed by this credential, here and now, by a user who was verified. The counter is the caller's to compare.
-   * @param known null: nobody's; takes as long
+   * Returns null unless this credential signed this challenge for this site, and its user was verified. The caller compares the counter.
+   * @param known null for an unknown credential; takes as long
    */
   verifyAssertion(shown: ShownAssertion, challenge: string, known: KnownCredential | null): Promise<AssertedCredential | null>
 }
 
 /**
- * Loads the package that verifies, which nothing else in this library does.
- * @throws ConfigurationError where it is not installed
+ * Returns the two ceremonies for this site. Loads the package that verifies signatures; nothing else does.
+ * @throws ConfigurationError if it is not installed
  */
 export function createWebAuthn(settings: Settings): WebAuthn {
   const engine = loadWebAuthnPackage()
   const site: Site = { engine, rpId: rpIdOf(settings), origins: originsOf(settings) }
   const decoy = { publicKey: newEs256Key(), isBackupEligible: false }
-  const rp = { id: site.rpId, name: settings.webauthnRpName ?? settings.mfaIssuer ?? '' } // one of the two, as the settings were checked
+  const rp = { id: site.rpId, name: settings.webauthnRpName ?? settings.mfaIssuer ?? '' } // the settings were checked: one of the two is set
   return {
     creationOptions: ({ challenge, seconds, user, exclude }) => ({
       rp,
@@ -157,7 +157,7 @@ function originsOf(settings: Settings): string[] {
   return [...new Set([publicUrl, ...trusted, ...webauthnOrigins])]
 }
 
-/** The package throws where an answer is wrong, and says why to nobody else. */
+/** Returns null if the package throws. It throws for an invalid response, and the reason must not reach the client. */
 async function orNull<T>(verify: () => Promise<T | null>): Promise<T | null> {
   try {
     return await verify()
@@ -211,7 +211,8 @@ async function verifyAssertion(
     expectedOrigin: origins,
     expectedRPID: rpId,
     requireUserVerification: true,
-    // The package compares counters before it looks at the signature. They are compared afterwards, so that nobody else reports a copy.
+    // The package would compare counters before it verifies the signature. We compare them later, so that only a valid signature can report
+    // a copy.
     credential: { id, publicKey, counter: -1 },
   })
   const isEligible = found.credentialDeviceType === 'multiDevice'
@@ -219,15 +220,15 @@ async function verifyAssertion(
   return { signCount: found.newCounter, isBackedUp: found.credentialBackedUp }
 }
 
-/** In a frame of another site. The package lets it pass where the browser does not name that site. */
+/** True if the page is in a frame of another site. The package allows that if the browser does not name that site. */
 function isEmbedded(clientDataJSON: string): boolean {
   const { crossOrigin, topOrigin } = JSON.parse(Buffer.from(clientDataJSON, 'base64url').toString('utf8')) as Record<string, unknown>
   return (crossOrigin !== undefined && crossOrigin !== false) || topOrigin !== undefined
 }
 
 /**
- * Nothing but what was asked for: no attestation, or the key's own signature. Certificates would have to be parsed, and may name addresses
- * to be fetched.
+ * True if the attestation is `none`, or signed by the passkey itself (`packed` without certificates). We requested no attestation.
+ * Certificates would have to be parsed, and may contain URLs to fetch.
  */
 function isUnattested(attestationObject: string): boolean {
   const decoded = decodeCbor(Buffer.from(attestationObject, 'base64url'))

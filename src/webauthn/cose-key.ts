@@ -1,17 +1,17 @@
 import { createPublicKey, generateKeyPairSync, type JsonWebKey, type KeyObject } from 'node:crypto'
 import { type CborMap, decodeCbor } from './cbor'
 
-/** RFC 9053 and RFC 8812: ES256, EdDSA, RS256; in the order that we ask authenticators for them. */
+/** RFC 9053 and RFC 8812: ES256, EdDSA, RS256; in the order in which we request them. */
 export const algorithms = [-7, -8, -257] as const
 
 const [kty, alg] = [1, 3]
-/** Verification takes longer with each bit, and a client chooses the key that it registers. */
+/** Limits of RSA keys, because the client chooses the key, and verification takes longer with each bit. */
 const [leastRsaBytes, mostRsaBytes, mostExponentBytes] = [256, 1_024, 4]
 const leastExponent = 3n
 
 /**
- * Returns the key that a COSE_Key (RFC 9052 section 7) holds where its type, curve and lengths are those of its algorithm, and where it has
- * nothing else in it: P-256, Ed25519, or RSA from 2,048 to 8,192 bits. Null for every other.
+ * Returns the key of a COSE_Key (RFC 9052 section 7) if its type, curve and lengths fit its algorithm and it has no other parameters.
+ * Allowed are P-256, Ed25519, and RSA from 2,048 to 8,192 bits. Returns null for any other key.
  */
 export function readCoseKey(bytes: Buffer): KeyObject | null {
   try {
@@ -24,13 +24,19 @@ export function readCoseKey(bytes: Buffer): KeyObject | null {
   }
 }
 
-/** Of RSA: zeros in front of a short modulus are no bits, and with an exponent of 1 or an even one nothing is signed. */
+/**
+ * True unless it is a weak RSA key. Zeros in front of a short modulus do not count as bits. An exponent of 1 or an even one protects
+ * nothing.
+ */
 function isFit({ asymmetricKeyDetails: { modulusLength, publicExponent } = {} }: KeyObject): boolean {
   if (modulusLength === undefined || publicExponent === undefined) return true
   return modulusLength >= leastRsaBytes * 8 && publicExponent >= leastExponent && publicExponent % 2n === 1n
 }
 
-/** True where a signature by ES256 is one DER sequence and nothing behind it. The others have one length, which their verification checks. */
+/**
+ * True if an ES256 signature is exactly one DER sequence. Signatures of the other algorithms have a fixed length, which their verification
+ * checks.
+ */
 export function isWholeSignature(publicKey: Buffer, signature: Buffer): boolean {
   const key = decodeCbor(publicKey)
   if (!(key instanceof Map) || key.get(alg) !== -7) return true
@@ -53,7 +59,7 @@ function jwkOf(key: CborMap): JsonWebKey | null {
   return { kty: 'RSA', n: modulus, e: text(-2, (length) => length >= 1 && length <= mostExponentBytes) }
 }
 
-/** Of a pair that nobody signs with: what is checked against it takes as long as against somebody's. */
+/** Returns a public key whose private key is discarded, so that verifying for an unknown credential takes as long as for a known one. */
 export function newEs256Key(): string {
   const { x = '', y = '' } = generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey.export({ format: 'jwk' })
   // {1: 2, 3: -7, -1: 1, -2: x, -3: y}

@@ -1,4 +1,6 @@
-/** What an authenticator signed, as a browser sends it (`PublicKeyCredential.toJSON()`), and nothing else of it. Bytes are base64url. */
+/**
+ * The signature of an authenticator, as a browser sends it (`PublicKeyCredential.toJSON()`), without its other fields. Bytes are base64url.
+ */
 export interface ShownAssertion {
   readonly id: string
   readonly clientDataJSON: string
@@ -15,13 +17,13 @@ export interface ShownAttestation {
   readonly transports: readonly string[]
 }
 
-/** Characters of base64url: of a credential's id 512 bytes; of the others far more than any authenticator writes. */
+/** Limits in characters of base64url: 512 bytes for a credential's id, and far more than any authenticator writes for the others. */
 const most = { id: 683, clientData: 4_096, authenticatorData: 2_048, signature: 2_048, userHandle: 88, attestation: 12_288 }
 
 /** Web Authentication Level 3, section 5.8.4; others are left out. */
 const transportNames: ReadonlySet<unknown> = new Set(['ble', 'cable', 'hybrid', 'internal', 'nfc', 'smart-card', 'usb'])
 
-/** Null for whatever has not the shape of an assertion. */
+/** Reads an assertion. Returns null if a field is missing or malformed. */
 export function readAssertion(credential: unknown): ShownAssertion | null {
   const read = readCommon(credential)
   if (!read) return null
@@ -32,7 +34,7 @@ export function readAssertion(credential: unknown): ShownAssertion | null {
   return isBytes(userHandle, most.userHandle) ? { id, clientDataJSON, authenticatorData, signature, userHandle } : null
 }
 
-/** Null for whatever has not the shape of an attestation. */
+/** Reads an attestation. Returns null if a field is missing or malformed. */
 export function readAttestation(credential: unknown): ShownAttestation | null {
   const read = readCommon(credential)
   if (!read) return null
@@ -55,7 +57,7 @@ function fieldsOf(value: unknown): Record<string, unknown> {
   return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
 }
 
-/** One value has one text: spare bits of the last character are 0 (RFC 4648 section 3.5). */
+/** True for valid base64url of which each value has only one spelling: spare bits of the last character are 0 (RFC 4648 section 3.5). */
 function isBytes(value: unknown, longest: number): value is string {
   if (typeof value !== 'string' || value.length === 0 || value.length > longest) return false
   return Buffer.from(value, 'base64url').toString('base64url') === value

@@ -4,17 +4,17 @@ import type { App } from './look-at-app'
 import { codeOf, type ProviderCode } from './providers'
 import type { UsersTable } from './users-table'
 
-/** What the auth module is made of. */
+/** What the auth module depends on. */
 export interface Plan {
   readonly app: Pick<App, 'language' | 'modules' | 'authFile' | 'knexfile'>
   readonly choices: Choices
-  /** Null: ours. */
+  /** Null: doorward's own users table. */
   readonly users: UsersTable | null
 }
 
 type Lines = readonly string[]
 
-/** The module that makes the router, as its owner goes on writing it. */
+/** Returns the module that makes the router. The app's developers continue to edit it. */
 export function authFile(plan: Plan): string {
   const { app, choices, users } = plan
   const isCommonJs = usesRequire(plan)
@@ -45,14 +45,14 @@ export function authFile(plan: Plan): string {
   return `${lines.join('\n')}\n`
 }
 
-/** TypeScript writes `import` in both. */
+/** True if the module uses `require`. TypeScript uses `import` in both module systems. */
 export function usesRequire({ app }: Pick<Plan, 'app'>): boolean {
   return app.language === 'JavaScript' && app.modules === 'CommonJS'
 }
 
 /**
- * JavaScript takes the knexfile in. In TypeScript that could move what the app's build writes, so there the connection comes from the
- * environment.
+ * True if the module imports the knexfile. Only in JavaScript: in TypeScript the import could change the folder layout of the build, so
+ * there the connection is from the environment.
  */
 function importsKnexfile({ app }: Plan): boolean {
   const { knexfile, language, modules } = app
@@ -60,7 +60,7 @@ function importsKnexfile({ app }: Plan): boolean {
   return language === 'JavaScript' && (modules === 'ESM' || !knexfile.isModule)
 }
 
-/** Whether the database's address is a variable of the environment. */
+/** True if the database URL is an environment variable. */
 export function needsDatabaseUrl(plan: Plan): boolean {
   return !importsKnexfile(plan) && plan.choices.client !== 'better-sqlite3'
 }
@@ -116,7 +116,7 @@ function database(plan: Plan): Lines {
   return [...another, `const db = knex({ client: 'better-sqlite3', connection: { filename: ${filename} }, useNullAsDefault: true })`]
 }
 
-/** The users table of the app, as `createKnexStore` and `createAuthTables` take it. */
+/** Returns the app's users table, as `createKnexStore` and `createAuthTables` take it. */
 function tablesOf({ table, ids, columns, filled }: UsersTable, language: App['language']): Lines {
   const entries = Object.entries(columns)
   return [

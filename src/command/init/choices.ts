@@ -14,7 +14,7 @@ export interface InitFlags {
 
 const deliveries = ['session', 'cookie', 'bearer', 'both'] as const
 
-/** What the app cannot tell. */
+/** The choices that the app's files do not show. */
 export interface Choices {
   readonly delivery: (typeof deliveries)[number]
   readonly client: Client
@@ -26,15 +26,15 @@ interface Question<Value> {
   readonly flag: keyof InitFlags & string
   readonly text: string
   readonly allowed: string
-  /** What Enter and --yes mean. */
+  /** The default, for Enter and --yes. */
   readonly usual: string
-  /** Null: it is no answer. */
+  /** Returns null for an invalid answer. */
   readonly read: (answer: string) => Value | null
 }
 
 /**
  * Takes each answer from its flag, from the app, or from a person, in this order.
- * @throws UsageError for an answer that is none, and for one that is missing where nobody can be asked
+ * @throws UsageError for an invalid answer, and for a missing one without a terminal
  */
 export async function choose(app: App, flags: InitFlags, terminal: Terminal | null): Promise<Choices> {
   const seen = app.knexfile?.client ?? soleDriver(app)
@@ -62,7 +62,7 @@ export async function choose(app: App, flags: InitFlags, terminal: Terminal | nu
   return { delivery, client, providers, hasPages }
 }
 
-/** The one driver that is installed; null: none is, or several are. */
+/** Returns the only installed driver; null if there is none, or several. */
 function soleDriver(app: App): Client | null {
   const [client, ...others] = clients.filter((name) => app.installed(name))
   return others.length === 0 ? (client ?? null) : null
@@ -116,6 +116,6 @@ function answers(flags: InitFlags, terminal: Terminal | null) {
       if (value !== null) return value
       question = `One of: ${allowed} [${usual}] `
     }
-    return read(usual) as Value // which every question knows
+    return read(usual) as Value // every question accepts its default
   }
 }

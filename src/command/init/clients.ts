@@ -1,10 +1,10 @@
-/** The drivers that doorward works with, by knex's name of the client, which is the package's, too. */
+/** The supported database drivers. Each is both the name of knex's client and of the package. */
 export const clients = ['better-sqlite3', 'pg', 'mysql2'] as const
 
 export type Client = (typeof clients)[number]
 
-/** Null: doorward does not work with it. */
+/** Returns null if doorward does not support it. */
 export function clientOf(named: unknown): Client | null {
-  const name = named === 'postgres' || named === 'postgresql' ? 'pg' : named // as knex reads them
+  const name = named === 'postgres' || named === 'postgresql' ? 'pg' : named // aliases of knex
   return clients.find((client) => client === name) ?? null
 }

@@ -18,8 +18,8 @@ export interface InitCommandFlags extends InitFlags, EnvFileFlags {
 }
 
 /**
- * Writes the auth module, a migration where there is a knexfile, and `.env.example`; all or none, over nothing that exists.
- * @throws CommandRefusal `FILE_EXISTS` naming the file
+ * Writes the auth module, `.env.example`, and a migration if there is a knexfile. Writes all or none, and overwrites no file.
+ * @throws CommandRefusal `FILE_EXISTS` with the name of the file
  */
 export async function init(flags: InitCommandFlags, surroundings: Surroundings): Promise<Answer> {
   readEnvFile(surroundings, flags)
@@ -64,7 +64,9 @@ export async function init(flags: InitCommandFlags, surroundings: Surroundings):
   }
 }
 
-/** Why nothing is written: a file stands where one of ours would, or would hide it from the command. Null: nothing is in the way. */
+/**
+ * Returns why nothing can be written, or null. A file with one of our names would be overwritten, or another auth module would hide ours.
+ */
 function obstacleIn({ folder, authFile, knexfile }: App): string | null {
   const named = namedInPackage(folder)
   const module = existsSync(join(folder, authFile)) ? authFile : authModuleIn(folder)

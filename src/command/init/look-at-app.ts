@@ -4,22 +4,25 @@ import { manifestOf, ownManifest } from '../installed'
 import type { Surroundings } from '../surroundings'
 import { type Knexfile, readKnexfile } from './read-knexfile'
 
-/** What `init` sees of the app before it asks anything. Paths are relative to the folder, with slashes. */
+/** What `init` finds in the app before it asks questions. Paths are relative to the folder, with slashes. */
 export interface App {
   readonly folder: string
   readonly language: 'TypeScript' | 'JavaScript'
-  /** How a module of the app takes in another one. */
+  /** The module system of the app. */
   readonly modules: 'ESM' | 'CommonJS'
-  /** The file that starts the app; null: none was found. */
+  /** The file that starts the app; null if none was found. */
   readonly entry: string | null
-  /** Where the auth module goes. */
+  /** Path of the auth module. */
   readonly authFile: string
   readonly knexfile: Knexfile | null
-  /** The version of a package that the app can load; null: none. */
+  /** Returns the version of a package that the app can load; null if it cannot. */
   installed(name: string): string | null
 }
 
-/** @throws CommandRefusal where the knexfile cannot be used, UsageError where nothing reads it, or package.json is no JSON */
+/**
+ * Reads the app's folder.
+ * @throws CommandRefusal if the knexfile cannot be used, UsageError if it cannot be loaded or package.json is not valid JSON
+ */
 export async function lookAtApp({ folder, env }: Pick<Surroundings, 'folder' | 'env'>): Promise<App> {
   const manifest = ownManifest(folder)
   const language = existsSync(join(folder, 'tsconfig.json')) ? 'TypeScript' : 'JavaScript'
@@ -34,11 +37,11 @@ export async function lookAtApp({ folder, env }: Pick<Surroundings, 'folder' | '
     entry,
     authFile: existsSync(join(folder, 'src')) ? `src/auth.${ending}` : `auth.${ending}`,
     knexfile: await readKnexfile({ folder, env }, isModule),
-    installed: (name) => (manifestOf(folder, name)?.['version'] as string | undefined) ?? null, // npm's
+    installed: (name) => (manifestOf(folder, name)?.['version'] as string | undefined) ?? null, // npm writes it as text
   }
 }
 
-/** What `npm start` runs, else what package.json calls `main`, else a usual name. */
+/** Returns the file that `npm start` runs, else `main` of package.json, else a usual name. */
 function entryOf(folder: string, { scripts, main }: Record<string, unknown>): string | null {
   const { start = '', dev = '' } = Object(scripts) as Record<string, unknown>
   const named = `${start} ${dev} ${main ?? ''}`.split(/\s+/).filter((word) => /\.[cm]?[jt]s$/.test(word))

@@ -3,7 +3,10 @@ import { type Plan, quoted } from './auth-file'
 import type { Knexfile } from './read-knexfile'
 import type { UsersTable } from './users-table'
 
-/** Name and text of a migration of the app's own that makes our tables. @param now of its name */
+/**
+ * Returns the path and the text of a migration of the app's own that creates our tables.
+ * @param now the time in its name
+ */
 export function migrationFile({ users }: Pick<Plan, 'users'>, knexfile: Knexfile, now: Date): { path: string; text: string } {
   const ending = /[cm]?[jt]s$/.exec(knexfile.path)?.[0] ?? 'js'
   const stamp = now.toISOString().replace(/\D/g, '').slice(0, 14)
@@ -43,7 +46,7 @@ export function migrationFile({ users }: Pick<Plan, 'users'>, knexfile: Knexfile
   return { path, text: `${lines.join('\n')}\n` }
 }
 
-/** What our tables refer to. */
+/** Returns the key that our tables refer to. */
 function keyOf({ table, ids, columns: { id } }: UsersTable): string {
   return [`table: ${quoted(table)}`, ...(ids === 'uuid' ? [] : [`ids: '${ids}'`]), ...(id ? [`columns: { id: ${quoted(id)} }`] : [])].join(
     ', ',

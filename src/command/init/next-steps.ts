@@ -3,23 +3,29 @@ import { join, posix } from 'node:path'
 import { needsDatabaseUrl, type Plan, usesRequire } from './auth-file'
 import type { App } from './look-at-app'
 
-/** What a person does after `init`, each a line to copy. */
+/** What to do after `init`, as lines to copy. */
 export interface NextSteps {
   readonly install: readonly string[]
-  /** The two lines of the app. */
+  /** The lines to add to the app. */
   readonly lines: readonly string[]
-  /** Makes `.env`, the tables, and starts the app. */
+  /** Creates `.env` and the tables, and starts the app. */
   readonly start: readonly string[]
 }
 
 type Env = Readonly<Record<string, string | undefined>>
 
-/** @param env of the command, with the `.env` of the folder */
+/**
+ * Returns the next steps.
+ * @param env of the command, with the `.env` of the folder
+ */
 export function nextSteps(app: App, plan: Plan, env: Env): NextSteps {
   return { install: install(app, plan), lines: lines(app), start: start(app, plan, env) }
 }
 
-/** What is missing. nodemailer is for production alone, and named so that nobody looks for it there. */
+/**
+ * Returns the commands that install missing packages. nodemailer is needed only in production, but is installed now, so that it is not
+ * missing there.
+ */
 function install(app: App, { choices }: Plan): string[] {
   const missing = (names: readonly string[]) => names.filter((name) => !app.installed(name))
   const packages = missing(['doorward', 'express', 'knex', choices.client, 'nodemailer'])
@@ -55,7 +61,10 @@ function migrateByKnex(knexfile: string): string {
   return knexfile.endsWith('ts') ? `NODE_OPTIONS='--import tsx' ${command}` : command
 }
 
-/** Writes what the app needs on this machine into `.env`. The secret is made there and then, and stands in no file of ours. */
+/**
+ * Returns the command that writes the variables for this machine into `.env`. It makes the secret when it runs, so no file of ours contains
+ * it.
+ */
 function variables(app: App, plan: Plan, env: Env): string[] {
   const known = { NODE_ENV: 'development', AUTH_PUBLIC_URL: 'http://localhost:3000', AUTH_JWT_SECRET: '%s' }
   const missing = Object.entries(known).filter(([name]) => !env[name])

@@ -1,4 +1,4 @@
-/** The providers that need no more than the two values of a registration, by the class of their client. */
+/** Providers that need only a client id and a client secret, with the class of their client. */
 const classes = {
   google: 'GoogleClient',
   github: 'GitHubClient',
@@ -15,7 +15,7 @@ export type ProviderName = keyof typeof classes
 
 export const providerNames = Object.keys(classes) as ProviderName[] // a record has exactly these keys
 
-/** What the auth module needs of a provider. */
+/** The names that the auth module uses for a provider. */
 export interface ProviderCode {
   readonly name: ProviderName
   readonly className: string
@@ -23,7 +23,7 @@ export interface ProviderCode {
   readonly clientSecret: string
 }
 
-/** The variables are those of `providersFromEnv()`. */
+/** Returns the names for a provider. The variables are those of `providersFromEnv()`. */
 export function codeOf(name: ProviderName): ProviderCode {
   const prefix = `OAUTH_${name.toUpperCase()}_CLIENT`
   return { name, className: classes[name], clientId: `${prefix}_ID`, clientSecret: `${prefix}_SECRET` }

@@ -10,12 +10,12 @@ import { type Client, clientOf } from './clients'
 export interface Knexfile {
   /** Relative to the folder of the app, as is `migrations`. */
   readonly path: string
-  /** How its configuration is reached: it is the export, or stands there under the name of the environment. Null: some other way. */
+  /** The place of the configuration: the export itself (`flat`), or a member with the name of the environment. Null: another place. */
   readonly shape: 'flat' | 'by environment' | null
   readonly isModule: boolean
   readonly config: Knex.Config
   readonly client: Client
-  /** The file of SQLite, relative to the folder where it is in it; null: another database, or one in memory. */
+  /** The file of SQLite, relative to the folder if it is inside; null for another database, or one in memory. */
   readonly sqliteFile: string | null
   /** The directory where knex writes new migrations. */
   readonly migrations: string
@@ -26,8 +26,8 @@ type Place = Pick<Surroundings, 'folder' | 'env'>
 const places = ['', 'src/'].flatMap((place) => ['js', 'ts', 'cjs', 'mjs', 'cts', 'mts'].map((ending) => `${place}knexfile.${ending}`))
 
 /**
- * Null: there is none, in the folder or in `src`.
- * @throws CommandRefusal where it throws, or names no database of ours; UsageError where nothing here reads TypeScript
+ * Reads the knexfile of the folder or of `src`. Returns null if there is none.
+ * @throws CommandRefusal if it throws, or names an unsupported database; UsageError if nothing here can load TypeScript
  */
 export async function readKnexfile({ folder, env }: Place, isPackageOfModules: boolean): Promise<Knexfile | null> {
   const path = places.find((candidate) => existsSync(join(folder, candidate)))
@@ -42,7 +42,7 @@ export async function readKnexfile({ folder, env }: Place, isPackageOfModules: b
       `${path} has the client ${JSON.stringify(config.client)}, and doorward works with better-sqlite3, pg and mysql2.`,
     )
   const directory = config.migrations?.directory ?? 'migrations'
-  const newest = typeof directory === 'string' ? directory : (directory.at(-1) ?? 'migrations') // as `knex migrate:make`
+  const newest = typeof directory === 'string' ? directory : (directory.at(-1) ?? 'migrations') // as `knex migrate:make` does
   const isModule = /\.m[jt]s$/.test(path) || (isPackageOfModules && !/\.c[jt]s$/.test(path))
   return { path, shape, isModule, config, client, sqliteFile: sqliteFileOf(config, folder), migrations: posix.join(dirname(path), newest) }
 }
@@ -54,7 +54,7 @@ function sqliteFileOf({ connection }: Knex.Config, folder: string): string | nul
   return isAbsolute(filename) && !inFolder.startsWith('..') ? inFolder : filename
 }
 
-/** As knex itself unpacks it. `isPlain`: the module's one export, so that `import` and `require` give the same. */
+/** Returns the exported value, as knex itself does. `isPlain`: it is the default export, so that `import` and `require` return the same. */
 async function exportOf(path: string, folder: string): Promise<{ exported: unknown; isPlain: boolean }> {
   try {
     const module = await loadModule(join(folder, path), folder)

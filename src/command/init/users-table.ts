@@ -13,29 +13,29 @@ import type { Knexfile } from './read-knexfile'
 
 type Field = keyof OwnUserFields
 
-/** The app's own users table, in our words. */
+/** The app's own users table, in the terms of doorward. */
 export interface UsersTable {
   readonly table: string
   readonly ids: 'uuid' | 'integer' | 'text'
-  /** Only what differs from our own table. */
+  /** Only columns that differ from our own table. */
   readonly columns: Readonly<Partial<Record<Field, string | false>>>
   /** Text columns of the app's own that every new row must fill. */
   readonly filled: readonly string[]
-  /** What has to change in it before anybody can sign up. */
+  /** What must change in the table before people can sign up. */
   readonly findings: readonly TableFinding[]
 }
 
-/** Why nobody looked. */
+/** Why the database was not read. */
 export interface NotLooked {
   readonly why: string
 }
 
-/** So long may a database take that is far away, or does not answer. */
+/** How long a remote or silent database may take. */
 const longestLookMs = 4_000
 
 const tables = ['users', 'user', 'accounts', 'members', 'people']
 
-/** Other names for our columns, the likelier first. They are compared without case and underscores. */
+/** Other names of our columns, the more likely first. Case and underscores are ignored. */
 const synonyms: Readonly<Record<Field, readonly string[]>> = {
   id: ['user_id', 'uuid'],
   email: ['email_address', 'mail'],
@@ -55,12 +55,12 @@ const synonyms: Readonly<Record<Field, readonly string[]>> = {
 }
 
 /**
- * The fields that a table must have; `name` is one with providers. Without `emailVerifiedAt` doorward would work, and a stranger's sign-up
- * would outlive the owner's reset.
+ * The fields that a table must have; with providers also `name`. doorward would work without `emailVerifiedAt`, but an attacker's sign-up
+ * would then survive the owner's password reset.
  */
 const required: readonly Field[] = ['id', 'email', 'hashedPassword', 'isActive', 'createdAt', 'updatedAt', 'emailVerifiedAt']
 
-/** Looks into the database of the knexfile, and changes nothing. Null: there is no users table in it. */
+/** Reads the database of the knexfile, and changes nothing. Returns null if it has no users table. */
 export async function findUsersTable(app: App, knexfile: Knexfile, hasProviders: boolean): Promise<UsersTable | NotLooked | null> {
   const makeKnex = (await loadPackage('knex', app.folder))?.['default'] as typeof import('knex').knex | undefined // as knex exports it
   if (!makeKnex) return { why: 'knex is not installed' }
@@ -77,7 +77,7 @@ export async function findUsersTable(app: App, knexfile: Knexfile, hasProviders:
   }
 }
 
-/** SQLite would make the file. */
+/** True if the SQLite file is missing. A connection would create it. */
 function isMissingFile(folder: string, { client, sqliteFile }: Knexfile): boolean {
   return client === 'better-sqlite3' && !(sqliteFile !== null && existsSync(resolve(folder, sqliteFile)))
 }
@@ -102,7 +102,7 @@ async function mapped(knex: Knex, table: string, facts: TableFacts, hasProviders
   return { ...own, columns, findings: await errorsOf(knex, { ...own, columns }) }
 }
 
-/** A column of another kind under the name of ours is none of ours, where we can do without. */
+/** Maps the fields to columns. An optional column with the name of ours but another type counts as missing. */
 function columnsOf(
   found: ReadonlyMap<Field, ColumnFacts | undefined>,
   needed: readonly string[],
@@ -138,13 +138,13 @@ function idsOf(id: ColumnFacts | undefined): UsersTable['ids'] {
   return id?.family === 'text' && id.length !== 36 ? 'text' : 'uuid'
 }
 
-/** An empty text is a value that the app can tell from a real one. */
+/** True for a text column, because the app can recognize an empty text as missing. */
 function isOwnToFill({ isNotNull, isFilled, family }: ColumnFacts): boolean {
   return isNotNull && !isFilled && family === 'text'
 }
 
 async function errorsOf(knex: Knex, { table, ids, columns, filled }: Omit<UsersTable, 'findings'>): Promise<TableFinding[]> {
-  const { checkTables } = await import('../../readiness/check-tables.js') // loaded where there is a table to look at
+  const { checkTables } = await import('../../readiness/check-tables.js') // loaded only if there is a table to check
   const insertDefaults = () => Object.fromEntries(filled.map((column) => [column, '']))
   const findings = await checkTables(knex, { users: { table, ids, columns, insertDefaults } })
   return findings.filter(({ key, level }) => key.startsWith('users.') && level === 'error')

@@ -8,12 +8,15 @@ export interface NewFile {
   readonly text: string
 }
 
-/** Writes all of them or none, and none over another. @throws CommandRefusal where one cannot be written */
+/**
+ * Writes all files or none, and overwrites no file.
+ * @throws CommandRefusal if a file cannot be written
+ */
 export function writeFiles(folder: string, files: readonly NewFile[]): void {
   const made: string[] = []
   for (const { path, text } of files) {
     try {
-      const directory = mkdirSync(join(folder, dirname(path)), { recursive: true }) // the first that it makes
+      const directory = mkdirSync(join(folder, dirname(path)), { recursive: true }) // the first directory that it creates
       if (directory !== undefined) made.push(directory)
       const file = openSync(join(folder, path), 'wx')
       made.push(join(folder, path))

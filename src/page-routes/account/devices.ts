@@ -8,7 +8,7 @@ import { listSessions } from '../../session/list-sessions'
 import type { TextKey } from '../../texts/texts'
 import type { AccountPage } from '../account-page'
 
-/** Where the person is signed in, and the way out from afar. */
+/** Lists the sessions of the person, and logs out other devices. */
 export const devices: AccountPage = {
   page: 'devices',
   path: '/account/devices',

@@ -4,7 +4,7 @@ import type { UserRecord } from '../../store/auth-store'
 import type { AccountPage } from '../account-page'
 import { requireFields } from '../form-fault'
 
-/** The address: verify it, or ask for a mail to a new one. */
+/** Verifies the address, or requests a mail to a new one. */
 export const email: AccountPage = {
   page: 'email',
   path: '/account/email',
@@ -27,7 +27,7 @@ export const email: AccountPage = {
   },
 }
 
-/** Null: this app's table does not say. */
+/** Returns null if the app's table does not store this. */
 export function isVerified({ store }: AuthContext, { emailVerifiedAt }: UserRecord): boolean | null {
   return store.users.fields.has('emailVerifiedAt') ? emailVerifiedAt !== null : null
 }

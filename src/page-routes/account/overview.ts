@@ -17,7 +17,7 @@ import { security } from './security'
 
 type Value = string | Html
 
-/** Where everybody arrives: what the account is made of, and where it is changed. */
+/** The first page of the area: lists the parts of the account, with links to change them. */
 export const overview: AccountPage = {
   page: 'account',
   path: '/account',
@@ -32,7 +32,7 @@ export const overview: AccountPage = {
 
 interface Row {
   readonly page: AccountPage
-  /** Default: where the page is. */
+  /** Default: `isThere` of the page. */
   readonly isThere?: AccountPage['isThere']
   readonly label: TextKey
   value(visit: AccountVisit): Value | Promise<Value>

@@ -22,7 +22,7 @@ const sentences: Readonly<Record<string, TextKey>> = {
 }
 const isThere = ({ settings }: AuthContext) => settings.passkeysEnabled
 
-/** Its form is filled by the page's script; a form without a passkey says why there is none. */
+/** The page's script fills the form. A form without a passkey gets the reason why none was made. */
 export const addPasskey: AccountPage = {
   page: 'addPasskey',
   path: `${path}/passkeys/add`,
@@ -33,7 +33,7 @@ export const addPasskey: AccountPage = {
   show: ({ ctx, reader, formOf }, state) => addPasskeyPage(reader, state, { options: `${ctx.prefix}/passkeys/register/options`, formOf }),
   async post({ ask }, { name = '', ...fields }) {
     if ((fields['credential'] ?? '') === '') {
-      await ask.passkeyRegistrationOptions() // refuses as the script's own request was refused
+      await ask.passkeyRegistrationOptions() // throws the error that the script's own request got
       throw new FormFault({ form: 'passkey.not_made' })
     }
     await ask.registerPasskey({ ...shownPasskey(fields), ...(name.trim() !== '' && { name }) })
@@ -57,7 +57,7 @@ export const renamePasskey: AccountPage = {
   },
 }
 
-/** Asks before a passkey is removed. */
+/** Asks for confirmation before a passkey is removed. */
 export const removePasskey: AccountPage = {
   page: 'removePasskey',
   path: `${path}/passkeys/remove`,
@@ -74,7 +74,10 @@ export const removePasskey: AccountPage = {
   },
 }
 
-/** @throws Elsewhere, where the person has no such passkey */
+/**
+ * Returns the passkey that the page is about.
+ * @throws Elsewhere if the person has no such passkey
+ */
 async function meantPasskey({ ctx, req, reader, person }: AccountVisit, { values }: FormState): Promise<PublicPasskey> {
   const id = values['id'] ?? queryParameter(req, 'id', 64)
   const meant = (await listPasskeys(ctx, person.id)).find((passkey) => passkey.id === id)

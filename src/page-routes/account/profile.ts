@@ -1,7 +1,7 @@
 import { profilePage } from '../../pages/account/profile-page'
 import type { AccountPage } from '../account-page'
 
-/** The name that the app calls the person by. */
+/** Changes the person's name. */
 export const profile: AccountPage = {
   page: 'profile',
   path: '/account/profile',

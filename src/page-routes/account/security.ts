@@ -29,7 +29,7 @@ const sentences: Readonly<Record<string, TextKey>> = {
 }
 const isThere = ({ settings }: AuthContext) => settings.mfaEnabled
 
-/** The second factor. Opening it shows no secret and makes none. */
+/** Shows the second factor and passkeys. Opening the page shows no secret and creates none. */
 export const security: AccountPage = {
   page: 'security',
   path,
@@ -43,14 +43,14 @@ export const security: AccountPage = {
   },
 }
 
-/** Turns the factor on, or replaces it: first the QR code, then a code of it, then the recovery codes. */
+/** Activates the factor, or replaces it: first the QR code, then its first code, then the recovery codes. */
 export const authenticator: AccountPage = {
   page: 'authenticator',
   path: `${path}/authenticator`,
   title: 'security.app',
   sentences,
   isThere,
-  // What was begun in a fresh session may be finished by it (contract 24.1).
+  // An enrolment that began in a fresh session can be finished in that session (contract 24.1).
   needsFresh: (visit, fields) => begunIn(visit, fields) === null,
   show(visit, state) {
     const begun = begunIn(visit, state.values)
@@ -63,7 +63,7 @@ export const authenticator: AccountPage = {
     if (fields['enrolment'] === undefined) return begin(visit, code)
     const begun = begunIn(visit, fields)
     if (!begun) throw new FormFault({ form: 'security.too_late' }, { keepsValues: false })
-    // Its codes are dead where another tab began again.
+    // The secret is no longer valid if another tab began again.
     if (!(await isPendingSecret(ctx, session.user, begun.secret)))
       throw new FormFault({ form: 'security.begun_again' }, { keepsValues: false })
     requireFields({ code }, 'code')
@@ -102,7 +102,7 @@ export const recoveryCodes: AccountPage = {
   },
 }
 
-/** Asks before the factor is turned off. */
+/** Asks for confirmation before the factor is removed. */
 export const turnOffFactor: AccountPage = {
   page: 'turnOffFactor',
   path: `${path}/turn-off`,
@@ -123,7 +123,10 @@ export const turnOffFactor: AccountPage = {
   },
 }
 
-/** @throws Elsewhere where there is no factor to do this with */
+/**
+ * Returns the visit of a person who has a second factor.
+ * @throws Elsewhere if there is none
+ */
 function requireFactor(visit: AccountVisit): AccountVisit {
   if (!visit.person.mfaEnabled) throw new Elsewhere({ to: visit.reader.href(path) })
   return visit

@@ -5,17 +5,17 @@ import type { Reader } from '../reader'
 
 export interface Device {
   readonly id: string
-  /** Browser and system, in words. */
+  /** Browser and operating system, in words. */
   readonly name: string
   readonly ip: string | null
   readonly signedInAt: Date
   readonly lastSeenAt: Date
-  /** How the person signed in, in words. */
+  /** How the person logged in, in words. */
   readonly method: string
   readonly isCurrent: boolean
 }
 
-/** Where the person is signed in. */
+/** Lists the sessions of the person. */
 export function devicesPage(reader: Reader, state: FormState, { devices, formOf }: { devices: readonly Device[]; formOf: Part }): Html {
   const others = devices.filter(({ isCurrent }) => !isCurrent)
   return card(

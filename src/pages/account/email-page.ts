@@ -5,13 +5,13 @@ import type { Reader } from '../reader'
 
 export interface EmailView {
   readonly email: string
-  /** Null: this app does not know whether addresses are verified. */
+  /** Null if the app does not know whether addresses are verified. */
   readonly isVerified: boolean | null
   readonly canChange: boolean
   readonly formOf: Part
 }
 
-/** The address, its verification, and a new one. */
+/** Shows the address and its verification, and the form for a new one. */
 export function emailPage(reader: Reader, state: FormState, { email, isVerified, canChange, formOf }: EmailView): Html {
   const isAboutVerifying = state.values['action'] === 'verify'
   return html`${card(
@@ -23,7 +23,7 @@ export function emailPage(reader: Reader, state: FormState, { email, isVerified,
   )}${canChange ? change(reader, isAboutVerifying ? { ...state, problem: null } : state, formOf) : null}`
 }
 
-/** Says that the address is verified, or is not. */
+/** Returns the tag that says whether the address is verified. */
 export function verifiedTag(reader: Reader, isVerified: boolean | null): Part {
   if (isVerified === null) return null
   return html`<span class="tag${isVerified ? '' : ' open'}">${reader.text(isVerified ? 'email.verified' : 'email.not_verified')}</span>`

@@ -2,16 +2,16 @@ import { type Html, html } from '../../http/html'
 import { card } from '../elements'
 import type { Reader } from '../reader'
 
-/** One thing of the account, and where it is changed. */
+/** One part of the account, with a link to change it. */
 export interface OverviewRow {
   readonly label: string
   readonly value: string | Html
   readonly href: string
-  /** What the link says; the label is read out after it. */
+  /** Text of the link; screen readers read the label after it. */
   readonly action: string
 }
 
-/** What the account is made of, at one glance. */
+/** Lists the parts of the account. */
 export function overviewPage(reader: Reader, email: string, rows: readonly OverviewRow[]): Html {
   return card(
     html`<h1>${reader.text('account.title')}</h1>

@@ -15,7 +15,7 @@ export function passkeyName(reader: Reader, { name }: Pick<ShownPasskey, 'name'>
   return name ?? reader.text('passkey.unnamed')
 }
 
-/** The person's passkeys, the oldest first. `title`: of the page, where this is its first card. */
+/** Lists the person's passkeys, oldest first. `title`: the page's title, if this is the first card. */
 export function passkeysCard(reader: Reader, passkeys: readonly ShownPasskey[], title: Part): Html {
   return card(
     title,
@@ -39,7 +39,7 @@ function row(reader: Reader, passkey: ShownPasskey): Html {
 `
 }
 
-/** The script asks for the options when the button is pressed, so that they belong to a session that is fresh then. */
+/** The script requests the options when the button is pressed, so that they belong to the session that is fresh at that time. */
 export function addPasskeyPage(reader: Reader, state: FormState, { options, formOf }: { options: string; formOf: Part }): Html {
   return card(
     html`<h1>${reader.text('passkey.add')}</h1>
@@ -91,7 +91,7 @@ export function renamePasskeyPage(reader: Reader, state: FormState, { passkey, f
   )
 }
 
-/** Asks before a passkey is removed. */
+/** Asks for confirmation before a passkey is removed. */
 export function removePasskeyPage(reader: Reader, state: FormState, { passkey, formOf }: { passkey: ShownPasskey; formOf: Part }): Html {
   const name = passkeyName(reader, passkey)
   return card(

@@ -4,9 +4,9 @@ import type { FormState } from '../form-state'
 import type { Reader } from '../reader'
 
 export interface PasswordView {
-  /** False: the account has none yet. */
+  /** False if the account has no password yet. */
   readonly hasPassword: boolean
-  /** For password managers, which have to know whose password it is. */
+  /** For password managers, which need the account of a password. */
   readonly email: string
   readonly formOf: Part
 }

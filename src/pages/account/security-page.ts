@@ -5,13 +5,13 @@ import type { Reader } from '../reader'
 import { passkeysCard, type ShownPasskey } from './passkeys-card'
 
 export interface SecurityView {
-  /** Null: second factors are off. `since` null: the person has none. */
+  /** Null if second factors are off. `since` is null if the person has none. */
   readonly factor: { readonly since: Date | null } | null
-  /** Null: passkeys are off. */
+  /** Null if passkeys are off. */
   readonly passkeys: readonly ShownPasskey[] | null
 }
 
-/** Passkeys and the second factor, and what can be done with them. */
+/** Shows the passkeys and the second factor, with their actions. */
 export function securityPage(reader: Reader, { factor, passkeys }: SecurityView): Html {
   const title = html`<h1>${reader.text('security.title')}</h1>
 `
@@ -40,7 +40,7 @@ ${linkButton(reader.href('/account/security/turn-off'), reader.text('security.tu
   )
 }
 
-/** Before the QR code: what the person needs. Where a factor is replaced, a code of the present one. */
+/** The page before the QR code. To replace a factor, it asks for a code of the current one. */
 export function beginFactorPage(reader: Reader, state: FormState, { isReplacing, formOf }: { isReplacing: boolean; formOf: Part }): Html {
   return card(
     html`<h1>${reader.text(isReplacing ? 'security.replace' : 'security.turn_on')}</h1>
@@ -58,12 +58,12 @@ export function beginFactorPage(reader: Reader, state: FormState, { isReplacing,
 export interface EnrolmentView {
   readonly secret: string
   readonly qrSvg: string
-  /** What the answer brings back. */
+  /** Hidden field that the form sends back. */
   readonly sealed: Part
   readonly formOf: Part
 }
 
-/** The QR code, the key to type, and the first code. */
+/** Shows the QR code, the key to type, and the field for the first code. */
 export function enrolmentPage(reader: Reader, state: FormState, { secret, qrSvg, sealed, formOf }: EnrolmentView): Html {
   const picture = `data:image/svg+xml,${qrSvg.replace(/[<>"#%]/g, encodeURIComponent)}`
   return card(
@@ -79,7 +79,7 @@ export function enrolmentPage(reader: Reader, state: FormState, { secret, qrSvg,
   )
 }
 
-/** Shown once: the codes for the day the phone is lost. */
+/** Shows the recovery codes, once. */
 export function recoveryCodesPage(reader: Reader, codes: readonly string[], { isNewFactor }: { isNewFactor: boolean }): Html {
   const file = `data:text/plain;charset=utf-8,${encodeURIComponent(`${codes.join('\r\n')}\r\n`)}`
   return card(
@@ -141,7 +141,7 @@ function back(reader: Reader): Html {
 `
 }
 
-/** Easier to copy by eye. */
+/** Returns the secret in groups, which are easier to copy. */
 function inGroups(secret: string): string {
   return secret.replace(/(.{4})(?=.)/g, '$1 ')
 }

@@ -4,7 +4,7 @@ import type { FakeEndpoint, FakeHandler, FakeProfile, FakeProvider, FakeRequest 
 import { appleKeys, challengeOf, claimsSignedBy, signingKeys } from './sign-jwt'
 import { accessTokenClaims, type Grant, type Ledger, tokensFor } from './tokens'
 
-/** What a provider without faults says to this request. */
+/** Returns the response of a provider that works correctly. */
 export function answerHonestly(request: FakeRequest, provider: FakeProvider, ledger: Ledger): FakeHandler {
   return endpoints[request.endpoint](request, provider, ledger)
 }
@@ -32,7 +32,7 @@ function authorize({ url }: FakeRequest, provider: FakeProvider): FakeHandler {
   return callbackForm ? answer(200, formPage(callbackUrl, callbackForm)) : answer(302, '', { location: callbackUrl })
 }
 
-/** OAuth 2.0 Form Post Response Mode, appendix A: a browser sends it at once. */
+/** Returns a page with a form that the browser sends at once (OAuth 2.0 Form Post Response Mode, appendix A). */
 function formPage(action: string, fields: Record<string, string>): string {
   const attribute = (value: string) => value.replace(/[&"<>]/g, (letter) => `&#${letter.charCodeAt(0)};`)
   const inputs = Object.entries(fields).map(([name, value]) => `<input type="hidden" name="${name}" value="${attribute(value)}">`)
@@ -65,14 +65,14 @@ function isOurClient({ headers, form }: FakeRequest, { clientId, clientSecret }:
   return id === clientId && secret === clientSecret
 }
 
-/** A client secret as Apple's developer pages describe it. */
+/** True for a client secret of the form that Apple's developer pages describe. */
 function isOurTeam({ form }: FakeRequest, { clientId, issuer }: FakeProvider, { now }: Ledger): boolean {
   const { iss, sub, aud, exp } = claimsSignedBy(form.get('client_secret') ?? '', appleKeys().publicKey) ?? {}
   const isInTime = Number(exp) * 1000 > now().getTime()
   return form.get('client_id') === clientId && iss === appleTeam && sub === clientId && aud === issuer && isInTime
 }
 
-/** RFC 6749 section 2.3.1: both halves of Basic are form-encoded. */
+/** Returns the client's id and secret. In Basic, both are form-encoded (RFC 6749 section 2.3.1). */
 function credentialsOf(authorization: string | undefined, form: URLSearchParams): (string | null)[] {
   if (!authorization?.startsWith('Basic ')) return [form.get('client_id'), form.get('client_secret')]
   const [id = '', secret = ''] = Buffer.from(authorization.slice(6), 'base64').toString('utf8').split(':')
@@ -111,7 +111,7 @@ function tokeninfo({ url }: FakeRequest, provider: FakeProvider, ledger: Ledger)
   return answer(200, { azp: said.party, aud: said.party, ...said.claims, exp: String(said.claims.exp) })
 }
 
-/** GitHub's check of a token: another application's is answered as one that does not exist. */
+/** Checks a token as GitHub does: a token of another application gets the same response as an unknown one. */
 function application({ url, headers, body }: FakeRequest, provider: FakeProvider, { accessTokens }: Ledger): FakeHandler {
   const { clientId, clientSecret } = provider
   const credentials = Buffer.from(`${clientId}:${clientSecret}`).toString('base64')

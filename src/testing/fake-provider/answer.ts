@@ -1,6 +1,6 @@
 import type { FakeHandler } from './fake-provider'
 
-/** A fixed answer: objects go out as JSON, strings as they are. */
+/** Returns a handler with a fixed response: objects are sent as JSON, strings unchanged. */
 export function answer(status: number, content: unknown, headers: Record<string, string> = {}): FakeHandler {
   return (_request, response) => {
     const isText = typeof content === 'string' || Buffer.isBuffer(content)

@@ -27,30 +27,30 @@ export interface FakeRequest {
 export type FakeHandler = (request: FakeRequest, response: ServerResponse) => void | Promise<void>
 
 export interface CodeOptions {
-  /** Who signs in. */
+  /** The person who logs in. */
   profile?: FakeProfile
-  /** As the authorize URL had it. */
+  /** As in the authorize URL. */
   redirectUri?: string
-  /** As the authorize URL had it: S256 (RFC 7636). */
+  /** As in the authorize URL: S256 (RFC 7636). */
   codeChallenge?: string
-  /** As the authorize URL had it. */
+  /** As in the authorize URL. */
   nonce?: string
-  /** Space separated; an id_token comes back when it has `openid`. Default `openid email profile`. */
+  /** Separated by spaces; the response has an id_token if the scope contains `openid`. Default `openid email profile`. */
   scope?: string
-  /** The application an access token is for. Default: this provider's client. */
+  /** The application that an access token is for. Default: this provider's client. */
   issuedTo?: string
 }
 
-/** What one person's yes or no came to. */
+/** The result of a person's consent or refusal. */
 export interface Authorization {
-  /** Of the authorize URL. */
+  /** Query parameters of the authorize URL. */
   params: URLSearchParams
   code: string
   state: string
   callbackUrl: string
-  /** The query of `callbackUrl`; empty when the answer is posted. */
+  /** The query of `callbackUrl`; empty if the response is posted. */
   callbackQuery: Record<string, string>
-  /** With `response_mode=form_post`: the fields that the browser posts to `callbackUrl`. Null: the query has the answer. */
+  /** With `response_mode=form_post`: the fields that the browser posts to `callbackUrl`. Null if the response is in the query. */
   callbackForm: Record<string, string> | null
 }
 
@@ -61,12 +61,12 @@ export interface JwtOptions {
 }
 
 /**
- * A provider on loopback, for tests: OpenID Connect, GitHub and Apple shaped, honest until told otherwise.
+ * A provider on loopback, for tests: like OpenID Connect, GitHub and Apple. It behaves correctly until a test changes it.
  *
- * The token endpoint checks the client's credentials (form or Basic), the code (once), `redirect_uri` byte for byte and the
- * PKCE S256 verifier; userinfo and user check the bearer token; introspect and application check the client's credentials.
- * id_tokens are RS256 with kid `fake-1`. With `response_mode=form_post` the answer is a form, and like Apple it has the person's name (field
- * `user`) once, when `name` was asked for. A client secret signed with the key of `appleOptions()` passes too.
+ * The token endpoint checks the client's credentials (form or Basic), the code (once), `redirect_uri` byte for byte and the PKCE S256
+ * verifier. The userinfo and user endpoints check the bearer token; introspect and application check the client's credentials. Each
+ * id_token is RS256 with kid `fake-1`. With `response_mode=form_post` the response is a form. Like Apple's, it has the person's name (field
+ * `user`) once, if the scope has `name`. A client secret signed with the key of `appleOptions()` is accepted too.
  */
 export interface FakeProvider {
   readonly issuer: string
@@ -74,40 +74,40 @@ export interface FakeProvider {
   readonly tokenUrl: string
   readonly userinfoUrl: string
   readonly jwksUri: string
-  /** GitHub's `https://api.github.com`. */
+  /** Takes the place of GitHub's `https://api.github.com`. */
   readonly apiUrl: string
   readonly introspectionUrl: string
   readonly tokeninfoUrl: string
   readonly clientId: string
   readonly clientSecret: string
-  /** Who logs in, as claims; change it, or give another with `authorize`. */
+  /** The person who logs in, as claims. Change it, or pass another one to `authorize`. */
   profile: FakeProfile
-  /** The same as GitHub's API says it. */
+  /** The same person as GitHub's API describes them. */
   githubProfile: FakeProfile
   /** Replaces the id_token of the response: an object is signed, null means none. */
   idToken: ((claims: Record<string, unknown>) => string | Record<string, unknown> | null) | null
-  /** What arrived, in order. */
+  /** The requests so far, in order. */
   readonly requests: FakeRequest[]
   readonly authorizations: Authorization[]
   /** TCP connections accepted so far. */
   readonly connectionCount: number
   requestsTo(endpoint: FakeEndpoint): FakeRequest[]
-  /** Replaces an endpoint, with `answer(503, {})` say; null puts the honest one back. */
+  /** Replaces an endpoint, for example with `answer(503, {})`; null restores the original. */
   on(endpoint: FakeEndpoint, handler: FakeHandler | null): void
   /**
-   * The person says yes: takes the Location our login route answered, without HTTP, and returns what the callback gets.
-   * A browser that follows the Location is sent back at once as `profile`.
-   * @throws Error when it is not this provider's authorize URL
+   * The person consents: takes the Location of our login route, without HTTP, and returns what the callback gets. A browser that follows
+   * the Location is redirected back at once as `profile`.
+   * @throws Error if it is not this provider's authorize URL
    */
   authorize(url: string, options?: { profile?: FakeProfile }): Authorization
-  /** The person says no. */
+  /** The person refuses. */
   deny(url: string, error?: string): Authorization
-  /** A code without any URL, for tests that call `client.exchangeCode()` themselves. */
+  /** Returns a code without any URL, for tests that call `client.exchangeCode()` themselves. */
   issueCode(options?: CodeOptions): string
-  /** An access token as a native app has it in hand. */
+  /** Returns an access token as a native app gets it. */
   issueAccessToken(options?: CodeOptions): string
   idTokenClaims(options?: CodeOptions): Record<string, unknown>
-  /** Signs anything with anything. */
+  /** Signs any claims with any key. */
   signJwt(claims: unknown, options?: JwtOptions): string
   /** For `new OidcClient()`. */
   oidcOptions<Overrides extends object>(overrides?: Overrides): OidcOptions & Overrides
@@ -117,7 +117,7 @@ export interface FakeProvider {
   appleOptions<Overrides extends object>(overrides?: Overrides): AppleOptions & Overrides
   /** For `new GitHubClient()`. */
   githubOptions<Overrides extends object>(overrides?: Overrides): BuiltInOptions & Overrides
-  /** Ends every connection too. */
+  /** Stops the server and closes every connection. */
   close(): Promise<void>
 }
 

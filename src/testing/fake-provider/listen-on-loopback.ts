@@ -6,13 +6,13 @@ export interface LoopbackServer {
   readonly origin: string
   /** TCP connections accepted so far. */
   readonly connectionCount: number
-  /** From now on; a request whose handler fails loses its connection. */
+  /** Handles requests from now on. If the handler fails, the connection is closed. */
   serve(handler: FakeHandler): void
-  /** Ends every connection too. */
+  /** Stops the server and closes every connection. */
   close(): Promise<void>
 }
 
-/** On 127.0.0.1, on a port that is free. */
+/** Starts a server on 127.0.0.1, on a free port. */
 export async function listenOnLoopback(): Promise<LoopbackServer> {
   const sockets = new Set<Socket>()
   let connectionCount = 0

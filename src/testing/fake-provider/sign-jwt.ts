@@ -1,6 +1,6 @@
 import { createHash, createHmac, generateKeyPairSync, type KeyObject, sign, verify } from 'node:crypto'
 
-/** RFC 7515 by hand, so that a test can sign what no library would. */
+/** Signs by hand (RFC 7515), so that a test can sign claims that a library would refuse. */
 export function signJwt(claims: unknown, header: Record<string, unknown>, key: KeyObject | string = signingKeys().privateKey): string {
   const signed = [header, claims].map((part) => Buffer.from(JSON.stringify(part)).toString('base64url')).join('.')
   return `${signed}.${signature(signed, String(header['alg']), key).toString('base64url')}`
@@ -16,21 +16,21 @@ function signature(text: string, alg: string, key: KeyObject | string): Buffer {
   })
 }
 
-/** One key pair for the whole process, when it is first needed: making it costs a tenth of a second. */
+/** Returns one key pair for the whole process, made at the first call, because that takes a tenth of a second. */
 export function signingKeys(): { publicKey: KeyObject; privateKey: KeyObject } {
   keys ??= generateKeyPairSync('rsa', { modulusLength: 2048 })
   return keys
 }
 let keys: { publicKey: KeyObject; privateKey: KeyObject } | null = null
 
-/** The team's key at a provider that is like Apple. */
+/** Returns the team's keys at a provider like Apple. */
 export function appleKeys(): { publicKey: KeyObject; privateKey: KeyObject } {
   teamKeys ??= generateKeyPairSync('ec', { namedCurve: 'P-256' })
   return teamKeys
 }
 let teamKeys: { publicKey: KeyObject; privateKey: KeyObject } | null = null
 
-/** The claims of an ES256 JWT; null: another key signed it, or it is none. */
+/** Returns the claims of an ES256 JWT, or null if another key signed it or it is malformed. */
 export function claimsSignedBy(jwt: string, key: KeyObject): Record<string, unknown> | null {
   const [header = '', claims = '', signature = ''] = jwt.split('.')
   const signed = Buffer.from(`${header}.${claims}`)
@@ -38,7 +38,7 @@ export function claimsSignedBy(jwt: string, key: KeyObject): Record<string, unkn
   return JSON.parse(Buffer.from(claims, 'base64url').toString('utf8')) as Record<string, unknown>
 }
 
-/** RFC 7636 section 4.2. */
+/** Returns the PKCE challenge of a verifier, by S256 (RFC 7636 section 4.2). */
 export function challengeOf(verifier: string): string {
   return createHash('sha256').update(verifier).digest('base64url')
 }

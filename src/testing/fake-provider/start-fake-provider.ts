@@ -6,7 +6,7 @@ import { listenOnLoopback } from './listen-on-loopback'
 import { signJwt } from './sign-jwt'
 import { idTokenClaims, issueAccessToken, issueCode, type Ledger } from './tokens'
 
-/** Listens on 127.0.0.1, on a port that is free. `now` dates id_tokens: give it your test's clock. */
+/** Starts a provider on 127.0.0.1, on a free port. `now` dates id_tokens: pass your test's clock. */
 export async function startFakeProvider(
   options: { now?: () => Date; clientId?: string; clientSecret?: string } = {},
 ): Promise<FakeProvider> {
@@ -63,7 +63,7 @@ function addressesBelow(issuer: string) {
   }
 }
 
-/** Ana, as OpenID Connect and as GitHub describe her. */
+/** Returns Ana, as OpenID Connect and as GitHub describe her. */
 function people(): Pick<FakeProvider, 'profile' | 'githubProfile'> {
   return {
     profile: {

@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import type { CodeOptions, FakeProvider } from './fake-provider'
 
-/** What a person agreed to; a code or an access token stands for it. */
+/** A person's consent, which a code or an access token refers to. */
 export interface Grant extends CodeOptions {
   spent: boolean
 }
 
-/** What one provider has handed out, and the clock that dates it. */
+/** The codes and tokens of one provider, and the clock that dates them. */
 export interface Ledger {
   readonly now: () => Date
   readonly codes: Map<string, Grant>
@@ -25,7 +25,7 @@ export function issueAccessToken(ledger: Ledger, grant: Grant): string {
   return accessToken
 }
 
-/** What the token endpoint answers for a code. */
+/** Returns the token endpoint's response for a code. */
 export function tokensFor(provider: FakeProvider, ledger: Ledger, grant: Grant): Record<string, unknown> {
   const accessToken = issueAccessToken(ledger, grant)
   const scope = grant.scope ?? 'openid email profile'
@@ -60,7 +60,7 @@ export function idTokenClaims(provider: FakeProvider, ledger: Ledger, options: C
   }
 }
 
-/** What introspection and tokeninfo tell of an access token: the application it is for, whose it is and how long it lasts. */
+/** Returns the facts of introspection and tokeninfo about an access token: its application, its person and its expiry. */
 export function accessTokenClaims(provider: FakeProvider, ledger: Ledger, accessToken: string | null) {
   const grant = ledger.accessTokens.get(accessToken ?? '')
   if (!grant) return null
