@@ -55,6 +55,7 @@ export function bindUsersTable(definition: TableDefinition<OwnUserFields>, optio
   const role = roleOptions && bindRoleColumn(roleOptions, { ...binding, table: base.name, alias: base.alias('isAdmin') })
   const host = fields && Object.keys(fields).length > 0 ? bindHostFields(fields, base.name, columnOwners(base)) : null
   const changes = (values: Partial<UserRecord>, toRole: (isAdmin: boolean) => unknown): Values => {
+    if (!role && !host) return base.toRow(values)
     const { fields, ...own } = values
     const { isAdmin, ...others } = own
     return {
