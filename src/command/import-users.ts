@@ -106,9 +106,9 @@ function namedBy(
     if (given === null) return { line, rule: 'syntax', message: 'The row cannot be read, or has another number of cells than the first.' }
     const values: Record<string, unknown> = {}
     const unknown: string[] = []
-    for (const [source, value] of Object.entries(given)) {
+    for (const source of Object.keys(given)) {
       const name = nameOf(source)
-      if (name !== null) values[name] = value
+      if (name !== null) values[name] = given[source]
       else if (source === 'password') throw new CommandRefusal('PLAIN_PASSWORD', plainPassword)
       else unknown.push(source)
     }
@@ -143,10 +143,10 @@ async function importAll(
 ): Promise<void> {
   let batch: ReturnType<ReadRow>[] = []
   let underWay: Promise<void> = Promise.resolve()
-  const add = async (rows: typeof batch) => {
-    const outcomes = (await importer.add(rows.flatMap((row) => ('values' in row ? [row.values] : [])))).values()
-    const outcomeOf = (row: ReturnType<ReadRow>) => ('values' in row ? (outcomes.next().value as ImportOutcome) : row) // one for each
-    await tell(rows.flatMap((row) => count(tally, row.line, outcomeOf(row)) ?? []))
+  const add = (rows: typeof batch): Promise<void> => {
+    const lines = rows.map((row) => ('values' in row ? row.line : row)) // what is waited for holds no values
+    const outcomes = importer.add(rows.flatMap((row) => ('values' in row ? [row.values] : [])))
+    return outcomes.then((all) => tell(refusedOf(tally, lines, all)))
   }
   const send = async () => {
     const next = add(batch)
@@ -171,14 +171,18 @@ async function importAll(
   }
 }
 
-function count(tally: Tally, line: number, outcome: ImportOutcome): Refused | null {
-  tally.line = line
-  if (typeof outcome === 'string') {
-    tally[outcome] += 1
-    return null
+/** Counts rows. `lines`: where a row ends, or why it was refused before it could have an outcome. */
+function refusedOf(tally: Tally, lines: readonly (number | Refused)[], outcomes: readonly ImportOutcome[]): Refused[] {
+  const next = outcomes.values()
+  const refused: Refused[] = []
+  for (const line of lines) {
+    const outcome = typeof line === 'number' ? next.next().value : line
+    tally.line = typeof line === 'number' ? line : line.line
+    if (typeof outcome === 'string') tally[outcome] += 1
+    else if (outcome) refused.push({ line: tally.line, rule: outcome.rule, message: outcome.message })
   }
-  tally.refused += 1
-  return { line, rule: outcome.rule, message: outcome.message }
+  tally.refused += refused.length
+  return refused
 }
 
 function stopped(error: unknown, { line, imported }: Tally): Error {

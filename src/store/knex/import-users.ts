@@ -98,7 +98,7 @@ function newRow(users: UsersTable, { id, user }: ImportedUser): Values {
   const row = users.newUserRow(user, { by: 'command' })
   if (id === undefined) return row
   if (!users.match({ id })) throw new ValidationError({ details: { errors: [{ path: 'id', rule: 'unstorable' }] } })
-  return { ...row, [users.bareColumn('id')]: users.value('id', id) }
+  return Object.assign(row, { [users.bareColumn('id')]: users.value('id', id) })
 }
 
 /** `insertDefaults` of a host may give a column to some rows alone, and the database its default to the others. */
