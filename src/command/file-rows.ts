@@ -129,9 +129,9 @@ function namesOf(record: readonly string[]): readonly string[] {
 
 function valuesOf(names: readonly string[], record: readonly string[], isRaw: boolean): Record<string, unknown> {
   const values: Record<string, unknown> = {}
-  for (const [place, name] of names.entries()) {
+  names.forEach((name, place) => {
     const cell = record[place]
     if (cell) values[name] = isRaw ? cell : cell.replace(/^'(?='*[=+\-@\t\r\uFF1D\uFF0B\uFF0D\uFF20])/, '') // which users export puts there
-  }
+  })
   return values
 }

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import type { AuthContext } from '../context'
 import { ConfigurationError, ServiceUnavailableError, ValidationError } from '../errors'
-import { type AuthStore, DuplicateRecordError } from '../store/auth-store'
-import { type ImportedUser, type UserImport, userImportOf } from '../store/knex/import-users'
-import { type ImportRow, importedFields, type Refusal, readImportRow } from './import-row'
+import { type AuthStore, DuplicateRecordError, type NewUser } from '../store/auth-store'
+import { type UserImport, userImportOf } from '../store/knex/import-users'
+import { type ImportRow, type ImportRules, importedFields, type Refusal, readImportRow } from './import-row'
 
 export interface ImportOptions {
   /** Says what would be done, and inserts nothing. */
@@ -18,7 +18,10 @@ export type ImportOutcome = 'imported' | 'skipped' | Refusal
 export interface UserImporter {
   /** The names that a row may have. */
   readonly fields: readonly string[]
-  /** What became of each row, in their order. An address that an account has is left as it is, and skipped. */
+  /**
+   * What became of each row, in their order. An address that an account has is left as it is, and skipped. The next batch may be given
+   * before: its rows are read at once, but reach the database only after all of this one, and never where this one failed.
+   */
   add(rows: readonly ImportRow[]): Promise<ImportOutcome[]>
   /** Tells the observers how many were imported. */
   end(): void
@@ -29,23 +32,36 @@ export async function importUsers(ctx: AuthContext, hostStore: AuthStore, { isDr
   await ctx.readiness?.ready()
   const whole = userImportOf(hostStore)
   if (!whole && keepsIds) throw new ConfigurationError('The store is an adapter of your own, which makes the ids itself.')
-  const accounts = whole ?? oneByOne(ctx)
+  return whole ? importerOf(ctx, whole, isDryRun) : importerOf(ctx, oneByOne(ctx), isDryRun)
+}
+
+function importerOf<Ready extends Account>(ctx: AuthContext, accounts: UserImport<Ready>, isDryRun: boolean): UserImporter {
   const hostFields = ctx.store.users.hostFields ?? new Map()
   const fields = [...importedFields, ...hostFields.keys()].filter((name) => name !== 'is_admin' || ctx.store.users.fields.has('isAdmin'))
-  const wholeFile = isDryRun ? seenAddresses() : null // else the database tells it
+  const wholeFile = isDryRun ? new Set<number>() : null // else the database tells it
   let imported = 0
+  let last: Promise<unknown> = Promise.resolve()
+  const read = async (rows: readonly ImportRow[]) => {
+    const rules = { hasher: ctx.hasher, hostFields, now: ctx.now() }
+    return rows.map((row) => readyOf(row, rules, accounts))
+  }
+  const settle = async (rows: readonly (Ready | Refusal)[]) => {
+    const addresses = new Set<string>()
+    const isFirst = (email: string) => (wholeFile ? isNew(wholeFile, digestOf(email)) : isNew(addresses, email))
+    const wanted = rows.filter((row): row is Ready => 'email' in row && isFirst(row.email))
+    const outcomes = isDryRun ? await expected(accounts, wanted) : await inserted(accounts, wanted)
+    const unfit = rows.filter((row): row is Refusal => 'rule' in row && row.rule === 'database')
+    stopWhereNothingGoesIn([...outcomes.values(), ...unfit])
+    const all = rows.map((row) => ('email' in row ? (outcomes.get(row) ?? 'skipped') : row))
+    imported += all.filter((outcome) => outcome === 'imported').length
+    return all
+  }
   return {
     fields,
-    async add(rows) {
-      const now = ctx.now()
-      const read = rows.map((row) => readImportRow(row, { hasher: ctx.hasher, hostFields, now }))
-      const seen = wholeFile ?? seenAddresses()
-      const first = read.map((one) => 'user' in one && seen.isFirst(one.user.email))
-      const wanted = read.flatMap((one, place) => ('user' in one && first[place] ? [one] : []))
-      const outcomes = isDryRun ? await expected(accounts, wanted) : await inserted(accounts, wanted)
-      stopWhereNothingGoesIn(outcomes)
-      imported += [...outcomes.values()].filter((outcome) => outcome === 'imported').length
-      return read.map((one, place) => ('user' in one ? (first[place] && outcomes.get(one)) || 'skipped' : one))
+    add(rows) {
+      const outcomes = Promise.all([read(rows), last]).then(([read]) => settle(read))
+      last = outcomes
+      return outcomes
     },
     end() {
       if (!isDryRun && imported > 0) ctx.events.emit('users.imported', { count: imported })
@@ -53,34 +69,43 @@ export async function importUsers(ctx: AuthContext, hostStore: AuthStore, { isDr
   }
 }
 
-/**
- * In a file twice: the first counts. 48 bits of a digest tell a million addresses apart, and take a tenth of the room that the
- * addresses would.
- */
-function seenAddresses() {
-  const seen = new Set<number>()
-  return {
-    isFirst(email: string): boolean {
-      const digest = createHash('sha256').update(email).digest().readUIntBE(0, 6)
-      const size = seen.size
-      return seen.add(digest).size > size
-    },
+/** What a row becomes, as `UserImport` has it. */
+type Account = { readonly email: string }
+
+function readyOf<Ready extends Account>(row: ImportRow, rules: ImportRules, accounts: UserImport<Ready>): Ready | Refusal {
+  const read = readImportRow(row, rules)
+  if ('rule' in read) return read
+  try {
+    return accounts.ready(read)
+  } catch (error) {
+    return refusalBy(error)
   }
 }
 
-type Outcomes = Map<ImportedUser, ImportOutcome>
+/** In a file twice: the first counts. */
+function isNew<Value>(seen: Set<Value>, value: Value): boolean {
+  const size = seen.size
+  return seen.add(value).size > size
+}
 
-async function expected(accounts: UserImport, wanted: readonly ImportedUser[]): Promise<Outcomes> {
-  const taken = wanted.length === 0 ? new Set() : await accounts.taken(wanted.map(({ user }) => user.email))
-  return new Map(wanted.map((one) => [one, taken.has(one.user.email) ? 'skipped' : 'imported']))
+/** 48 bits of a digest tell a million addresses apart, and take a tenth of the room that the addresses would. */
+function digestOf(email: string): number {
+  return createHash('sha256').update(email).digest().readUIntBE(0, 6)
+}
+
+type Outcomes<Ready> = Map<Ready, ImportOutcome>
+
+async function expected<Ready extends Account>(accounts: UserImport<Ready>, wanted: readonly Ready[]): Promise<Outcomes<Ready>> {
+  const taken = wanted.length === 0 ? new Set() : await accounts.taken(wanted.map(({ email }) => email))
+  return new Map(wanted.map((one) => [one, taken.has(one.email) ? 'skipped' : 'imported']))
 }
 
 /** A batch that the database refuses is halved until the row is found that it refuses. */
-async function inserted(accounts: UserImport, wanted: readonly ImportedUser[]): Promise<Outcomes> {
+async function inserted<Ready extends Account>(accounts: UserImport<Ready>, wanted: readonly Ready[]): Promise<Outcomes<Ready>> {
   if (wanted.length === 0) return new Map()
   try {
     const emails = await accounts.insertMissing(wanted)
-    return new Map(wanted.map((one) => [one, emails.has(one.user.email) ? 'imported' : 'skipped']))
+    return new Map(wanted.map((one) => [one, emails.has(one.email) ? 'imported' : 'skipped']))
   } catch (error) {
     if (error instanceof ServiceUnavailableError || error instanceof ConfigurationError) throw error
     const [only] = wanted
@@ -92,38 +117,41 @@ async function inserted(accounts: UserImport, wanted: readonly ImportedUser[]): 
 }
 
 /** A column that nobody fills refuses every row, and would refuse a million. @throws ConfigurationError */
-function stopWhereNothingGoesIn(outcomes: Outcomes): void {
-  const all = [...outcomes.values()]
-  const [first] = all
-  const isStuck = all.length >= 20 && all.every((outcome) => typeof outcome === 'object' && outcome.rule === 'database')
+function stopWhereNothingGoesIn(outcomes: readonly ImportOutcome[]): void {
+  const [first] = outcomes
+  const isStuck = outcomes.length >= 20 && outcomes.every((outcome) => typeof outcome === 'object' && outcome.rule === 'database')
   if (isStuck && typeof first === 'object') throw new ConfigurationError(`The database refuses every row. ${first.message}`)
 }
 
-/** Of an error of the database only our own sentence about it is passed on. */
-async function refusedBy(error: unknown, accounts: UserImport, { user }: ImportedUser): Promise<ImportOutcome> {
-  if (error instanceof ValidationError) {
-    const [path = 'value'] = (error.details as { errors: { path: string }[] }).errors.map(({ path }) => path.replace(/^fields\./, ''))
-    return { rule: path, message: 'The column cannot hold this value.' }
-  }
-  if (!(error instanceof DuplicateRecordError)) return { rule: 'database', message: error instanceof Error ? error.message : String(error) }
-  if ((await accounts.taken([user.email])).has(user.email)) return 'skipped'
+async function refusedBy<Ready extends Account>(error: unknown, accounts: UserImport<Ready>, { email }: Ready): Promise<ImportOutcome> {
+  if (!(error instanceof DuplicateRecordError)) return refusalBy(error)
+  if ((await accounts.taken([email])).has(email)) return 'skipped'
   return { rule: 'duplicate', message: 'A unique rule of the users table, other than that of the address, refuses the row.' }
 }
 
+/** Of an error of the database only our own sentence about it is passed on. @throws ConfigurationError as it is */
+function refusalBy(error: unknown): Refusal {
+  if (error instanceof ConfigurationError) throw error
+  if (!(error instanceof ValidationError)) return { rule: 'database', message: error instanceof Error ? error.message : String(error) }
+  const [path = 'value'] = (error.details as { errors: { path: string }[] }).errors.map(({ path }) => path.replace(/^fields\./, ''))
+  return { rule: path, message: 'The column cannot hold this value.' }
+}
+
 /** An adapter of the host's has a verb for one row. */
-function oneByOne({ store }: AuthContext): UserImport {
+function oneByOne({ store }: AuthContext): UserImport<NewUser> {
   const taken = async (emails: readonly string[], { users }: AuthStore = store) => {
     const found = new Set<string>()
     for (const email of emails) if (await users.findByEmail(email)) found.add(email)
     return found
   }
   return {
+    ready: ({ user }) => user,
     taken: (emails) => taken(emails),
-    insertMissing: (imported) =>
+    insertMissing: (users) =>
       store.transaction(async (inside) => {
-        const emails = imported.map(({ user }) => user.email)
+        const emails = users.map(({ email }) => email)
         const known = await taken(emails, inside)
-        for (const { user } of imported) if (!known.has(user.email)) await inside.users.insert(user, { by: 'command' })
+        for (const user of users) if (!known.has(user.email)) await inside.users.insert(user, { by: 'command' })
         return new Set(emails.filter((email) => !known.has(email)))
       }),
   }

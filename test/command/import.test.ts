@@ -2,12 +2,14 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import {
+  type AuthStore,
   argon2idHasher,
   bcryptHasher,
   createAuthRouter,
   createAuthTables,
   createKnexStore,
   djangoPbkdf2Reader,
+  errors,
   type HostTables,
   rehashingHasher,
 } from '../../src'
@@ -154,13 +156,17 @@ describe.each(await databases())('doorward users import, on $name', ({ open }) =
   })
 
   test('--dry-run says the same and writes nothing', async () => {
-    const text = 'email,name\ndry@example.com,Dry\nada@example.com,\nDry@example.com,Again\nnobody,\n'
+    const text = 'email,name\ndry@example.com,Dry\nada@example.com,\nDry@example.com,Again\nnobody,\nzero@example.com,a\0b\n'
     const dry = await imported('dry.csv', text, '--dry-run')
     const count = await db.knex('auth_users').count({ count: '*' })
     const wet = await imported('dry.csv', text)
 
     expect(dry).toEqual(wet)
-    expect(dry.body).toMatchObject({ imported: 1, skipped: 2, refused: [{ line: 5, rule: 'email' }] })
+    expect(dry.body).toMatchObject({ imported: 1, skipped: 2 })
+    expect(rules(dry)).toEqual([
+      [5, 'email'],
+      [6, 'name'],
+    ])
     expect(Number((await db.knex('auth_users').count({ count: '*' }))[0]?.count)).toBe(Number(count[0]?.count) + 1)
   })
 
@@ -184,6 +190,35 @@ describe.each(await databases())('doorward users import, on $name', ({ open }) =
     await imported('half.csv', `email\n${text.split('\n').slice(0, 700).join('\n')}\n`)
 
     expect((await imported('many.csv', `email\n${text}`)).body).toEqual({ imported: 503, skipped: 700, refused: [] })
+  })
+
+  test('an address that is in the file twice counts where it is first, also several statements apart', async () => {
+    const rows = Array.from({ length: 1_203 }, (_, number) => `far${number}@example.com,First`)
+    const again = ['far0@example.com,Second', 'far900@example.com,Second']
+
+    expect((await imported('far.csv', `email,name\n${[...rows, ...again].join('\n')}`)).body).toEqual({
+      imported: 1_203,
+      skipped: 2,
+      refused: [],
+    })
+    for (const who of ['far0@example.com', 'far900@example.com']) expect(await shown(who)).toMatchObject({ name: 'First' })
+  })
+
+  test('without --json each refused row is told as it comes, and the counts at the end', async () => {
+    const rows = Array.from({ length: 600 }, (_, number) => `told${number}@example.com`)
+    rows[3] = 'nobody'
+    rows[550] = 'nobody'
+    writeFileSync(join(folder, 'told.csv'), `email\n${rows.join('\n')}\n`)
+    writeFileSync(join(folder, 'cut.csv'), `email\n${rows.join('\n')}\n"a" b\n`)
+    const refused = [5, 552].map((line) => expect.stringMatching(new RegExp(`^line ${line}  email  `)))
+
+    const told = await doorward('users import told.csv', { folder })
+    expect(told).toMatchObject({ exitCode: 1, err: '' })
+    expect(told.out.split('\n')).toEqual([...refused, 'imported  598', 'skipped  0', 'refused  2', ''])
+
+    const cut = await doorward('users import cut.csv', { folder })
+    expect(cut.out.split('\n')).toEqual([...refused, ''])
+    expect(cut.err).toContain('line 601; 0 were imported')
   })
 
   test('standard input by - and --format; a plain password, another encoding, a JSON array and an unknown ending are refused', async () => {
@@ -235,6 +270,32 @@ describe.each(await databases())('doorward users import, on $name', ({ open }) =
     expect((await doorward('users export --format xml', { folder })).exitCode).toBe(2)
     expect((await doorward('users export --filter shoe=1', { folder })).exitCode).toBe(1)
   })
+})
+
+test('where the database fails, nothing behind the failed batch is in, and the message says the last row that counts', async () => {
+  const [database] = await databases()
+  if (!database) throw new Error('no database')
+  const db = await database.open()
+  const store = createKnexStore({ knex: db.knex })
+  let batches = 0
+  const transaction: AuthStore['transaction'] = (work, options) => {
+    batches += 1
+    return batches === 2 ? Promise.reject(new errors.ServiceUnavailableError()) : store.transaction(work, options)
+  }
+  const mounted = await mount({ knex: db.knex, options: { store: { ...store, transaction } } })
+  const folder = appFolder(mounted.auth)
+  writeFileSync(
+    join(folder, 'long.csv'),
+    `email\n${Array.from({ length: 1_700 }, (_, number) => `long${number}@example.com`).join('\n')}\n`,
+  )
+
+  const { exitCode, err } = await doorward('users import long.csv', { folder })
+  expect(exitCode).toBe(1)
+  expect(err).toContain('The last row that counts is line 201; 200 were imported.')
+  expect(await db.knex('auth_users').count({ count: '*' })).toMatchObject([{ count: 200 }])
+  expect((await doorward('users import long.csv --json', { folder })).out).toContain('"imported":1500,"skipped":200')
+  await mounted.close()
+  await db.close()
 })
 
 test('a table of the host: its own fields, keys and roles, by the names of users.fields', async () => {

@@ -15,44 +15,51 @@ export interface ImportedUser {
   readonly user: NewUser
 }
 
-/** Many accounts at once. */
-export interface UserImport {
+/** Many accounts at once. `Ready`: an account as it is inserted. */
+export interface UserImport<Ready extends { readonly email: string }> {
+  /** @throws ValidationError for a value that no column can hold */
+  ready(imported: ImportedUser): Ready
   /** Which of these addresses an account has, compared as at a login. */
   taken(emails: readonly string[]): Promise<ReadonlySet<string>>
   /**
    * Inserts all or none: those whose address nobody has, by one statement. Returns their addresses.
-   * @throws DuplicateRecordError where another unique rule refuses one; ValidationError for a value that no column can hold
+   * @throws DuplicateRecordError where another unique rule refuses one
    */
-  insertMissing(users: readonly ImportedUser[]): Promise<ReadonlySet<string>>
+  insertMissing(users: readonly Ready[]): Promise<ReadonlySet<string>>
+}
+
+interface ReadyRow {
+  readonly email: string
+  readonly row: Values
 }
 
 /** Null: the store is an adapter of the host's. */
-export function userImportOf(store: AuthStore): UserImport | null {
+export function userImportOf(store: AuthStore): UserImport<ReadyRow> | null {
   const checked = checkedTablesOf(store)
   if (!checked) return null
   const { users } = checked.tables
   const connection = poolConnection(checked.knex, checked.dialect)
   const { insertFree } = checked.dialect
   return {
+    ready: (imported) => ({ email: imported.user.email, row: newRow(users, imported) }),
     taken: (emails) => connection.statement('users.import', (db) => taken(db, users, emails)),
-    insertMissing: (imported) =>
+    insertMissing: (ready) =>
       connection.together('users.import', async (db) => {
-        const rows = imported.map((one) => newRow(users, one))
-        if (insertFree && rows.every(isPlain)) return insertAtOnce(db, { users, insertFree }, imported, rows)
-        const known = await taken(db, users, imported.map(emailOf))
-        const missing = rows.filter((_, place) => !known.has(emailOf(imported[place] as ImportedUser))) // as many as rows
+        if (insertFree && ready.every(isPlain)) return insertAtOnce(db, { users, insertFree }, ready)
+        const known = await taken(db, users, ready.map(emailOf))
+        const missing = ready.filter(({ email }) => !known.has(email))
         for (const same of withOneSetOfColumns(missing)) await db(users.name).insert(same)
-        return new Set(imported.map(emailOf).filter((email) => !known.has(email)))
+        return new Set(missing.map(emailOf))
       }),
   }
 }
 
-function emailOf({ user }: ImportedUser): string {
-  return user.email
+function emailOf({ email }: ReadyRow): string {
+  return email
 }
 
 /** JSON can say it; an expression of Knex's is none. */
-function isPlain(row: Values): boolean {
+function isPlain({ row }: ReadyRow): boolean {
   return Object.values(row).every((value) => value === null || ['string', 'number', 'boolean'].includes(typeof value))
 }
 
@@ -62,21 +69,16 @@ interface FreeInsert {
 }
 
 /** What was left out has an address that is taken, or breaks another unique rule: that is an error here, as in a plain INSERT. */
-async function insertAtOnce(
-  db: Queryable,
-  { users, insertFree }: FreeInsert,
-  imported: readonly ImportedUser[],
-  rows: readonly Values[],
-): Promise<ReadonlySet<string>> {
+async function insertAtOnce(db: Queryable, { users, insertFree }: FreeInsert, ready: readonly ReadyRow[]): Promise<ReadonlySet<string>> {
   const inserted = new Set<string>()
   const column = users.bareColumn('email')
-  for (const same of withOneSetOfColumns(rows)) {
+  for (const same of withOneSetOfColumns(ready)) {
     const names = Object.keys(same[0] ?? {}).map((name) => [name, databaseName(db, name)] as const)
     const isMapped = names.some(([name, inDatabase]) => name !== inDatabase)
     const named = isMapped ? same.map((row) => Object.fromEntries(names.map(([name, inDatabase]) => [inDatabase, row[name]]))) : same
     for (const email of await insertFree(db, users.name, named, column)) inserted.add(email)
   }
-  const left = imported.map(emailOf).filter((email) => !inserted.has(email))
+  const left = ready.map(emailOf).filter((email) => !inserted.has(email))
   if (left.length === 0) return inserted
   const known = await taken(db, users, left)
   if (left.some((email) => !known.has(email))) throw new DuplicateRecordError('users.import: a record with these unique values exists')
@@ -96,17 +98,17 @@ function newRow(users: UsersTable, { id, user }: ImportedUser): Values {
   const row = users.newUserRow(user, { by: 'command' })
   if (id === undefined) return row
   if (!users.match({ id })) throw new ValidationError({ details: { errors: [{ path: 'id', rule: 'unstorable' }] } })
-  return { ...row, [users.bareColumn('id')]: users.value('id', id) }
+  return Object.assign(row, { [users.bareColumn('id')]: users.value('id', id) })
 }
 
 /** `insertDefaults` of a host may give a column to some rows alone, and the database its default to the others. */
-function withOneSetOfColumns(rows: readonly Values[]): Values[][] {
-  const sets = new Map<string, Values[]>()
-  for (const row of rows) {
-    const names = Object.keys(row).join('\n') // they are made in one order
-    const same = sets.get(names)
-    if (same) same.push(row)
-    else sets.set(names, [row])
+function withOneSetOfColumns(ready: readonly ReadyRow[]): Values[][] {
+  const sets: { readonly names: readonly string[]; readonly rows: Values[] }[] = []
+  for (const { row } of ready) {
+    const names = Object.keys(row) // they are made in one order
+    const same = sets.find((set) => set.names.length === names.length && set.names.every((name, place) => name === names[place]))
+    if (same) same.rows.push(row)
+    else sets.push({ names, rows: [row] })
   }
-  return [...sets.values()]
+  return sets.map(({ rows }) => rows)
 }

@@ -55,13 +55,12 @@ export function bindUsersTable(definition: TableDefinition<OwnUserFields>, optio
   const role = roleOptions && bindRoleColumn(roleOptions, { ...binding, table: base.name, alias: base.alias('isAdmin') })
   const host = fields && Object.keys(fields).length > 0 ? bindHostFields(fields, base.name, columnOwners(base)) : null
   const changes = (values: Partial<UserRecord>, toRole: (isAdmin: boolean) => unknown): Values => {
-    const { fields, ...own } = values
-    const { isAdmin, ...others } = own
-    return {
-      ...base.toRow(role ? others : own),
-      ...(role && isAdmin !== undefined && { [role.column]: toRole(isAdmin) as Values[string] }), // text, or an expression
-      ...(host && fields && host.toRow(fields)),
-    }
+    const { fields, isAdmin } = values
+    return Object.assign(
+      base.toRow(role ? withoutAdmin(values) : values), // which has no column for `fields`
+      role && isAdmin !== undefined && { [role.column]: toRole(isAdmin) }, // text, or an expression
+      host && fields && host.toRow(fields),
+    )
   }
   return {
     ...(base as Table<UserRecord>), // of `fields`, which has no single column, nobody asks it
@@ -86,6 +85,10 @@ export function bindUsersTable(definition: TableDefinition<OwnUserFields>, optio
       return { ...base.asRow(values), ...ofRole, ...(host && fields && host.asRow(fields)) }
     },
   }
+}
+
+function withoutAdmin({ isAdmin: _, ...others }: Partial<UserRecord>): Partial<OwnUserFields> {
+  return others
 }
 
 function withRoleColumn(columns: NonNullable<UsersTableOptions['columns']>): NonNullable<TableOptions<OwnUserFields>['columns']> {
