@@ -4,7 +4,7 @@ import { type ClientCredentials, checkClientCredentials } from './client-authent
 import { isPlainObject } from './provider-request'
 
 export interface OAuthClientOptions extends ClientCredentials {
-  /** Where the provider sends the browser back. Default: `{publicUrl}{prefix}/oauth/{key}/callback`. */
+  /** The URL to which the provider sends the browser back. Default: `{publicUrl}{prefix}/oauth/{key}/callback`. */
   redirectUri?: string
   /** Other client ids of your project (mobile apps). A token that an app sends may be issued to one of them or to `clientId`. */
   extraAudiences?: readonly string[]

@@ -89,7 +89,6 @@ export abstract class OAuth2Client<Endpoints extends ProviderEndpoints & { autho
     return this.#endpoints
   }
 
-  /** The option `trustEmail`. */
   protected get trustsEmail(): boolean {
     return this.#trustsEmail
   }

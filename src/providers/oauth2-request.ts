@@ -108,7 +108,6 @@ export interface Reply {
   failure?: HttpClientError
 }
 
-/** A request with its purpose. */
 export type PurposefulRequest = HttpRequest & { purpose: CallPurpose }
 
 export async function askProvider({ httpClient, limits }: ProviderConnection, url: string, request: PurposefulRequest): Promise<Reply> {

@@ -39,7 +39,7 @@ import { readUserinfo } from './userinfo'
 
 export interface OidcClientOptions extends Omit<KeySetClientOptions, 'endpoints'> {
   /**
-   * Where the browser goes to log in. With `issuer` and without `authorizeUrl` and `tokenUrl`, all URLs come from the provider's discovery
+   * The URL where the browser goes to log in. With `issuer` and without `authorizeUrl` and `tokenUrl`, all URLs come from the provider's discovery
    * document.
    */
   authorizeUrl?: string
@@ -62,7 +62,7 @@ export interface OidcClientOptions extends Omit<KeySetClientOptions, 'endpoints'
   jwksUri?: string
   /** The endpoint for pushed authorization requests (RFC 9126), with `par: true`. */
   pushedAuthorizationUrl?: string
-  /** Where the browser ends its session at the provider. */
+  /** The URL where the browser ends its session at the provider. */
   endSessionUrl?: string
 }
 
@@ -148,17 +148,17 @@ export class OidcClient implements ProviderClient {
     return client
   }
 
-  /** Where the browser goes to log in. Empty until it is discovered. */
+  /** The URL where the browser goes to log in. Empty until it is discovered. */
   get authorizeUrl(): string {
     return this.#discovery.found?.endpoints.authorizeUrl ?? ''
   }
 
-  /** Where a code is exchanged for tokens. Empty until it is discovered. */
+  /** The token endpoint, where a code is exchanged for tokens. Empty until it is discovered. */
   get tokenUrl(): string {
     return this.#discovery.found?.endpoints.tokenUrl ?? ''
   }
 
-  /** Where the browser ends its session at the provider. Null: the provider has no such endpoint, or it is not discovered yet. */
+  /** The URL where the browser ends its session at the provider. Null: the provider has no such endpoint, or it is not discovered yet. */
   get endSessionUrl(): string | null {
     return this.#discovery.found?.endpoints.endSessionUrl ?? null
   }

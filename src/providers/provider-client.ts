@@ -18,7 +18,7 @@ export interface OAuthTokens {
   proof?: TokenProof
 }
 
-/** What the verification of an app's token found out, besides that it was issued to this application. */
+/** The facts that the verification of an app's token found, besides that it was issued to this application. */
 export interface TokenProof {
   /** The subject of the token, in the spelling of `fetchUser`. A profile of another subject is refused (401). */
   subject?: string
@@ -43,7 +43,7 @@ export interface ProviderClient {
   readonly authorizeUrl: string
   readonly tokenUrl: string
   readonly scopes: readonly string[]
-  /** Where the provider sends the browser back. Default: `{publicUrl}{prefix}/oauth/{key}/callback`. */
+  /** The URL to which the provider sends the browser back. Default: `{publicUrl}{prefix}/oauth/{key}/callback`. */
   readonly redirectUri?: string
   /** PKCE S256; false switches it off for a provider that refuses it. Default true. */
   readonly pkce?: boolean
@@ -76,7 +76,7 @@ export interface ProviderClient {
   /** True: a login passes its `login_hint` to the provider. */
   readonly loginHint?: boolean
   /**
-   * Where the browser ends its session at the provider (OpenID Connect RP-Initiated Logout 1.0). Null or absent: the provider has no such
+   * The URL where the browser ends its session at the provider (OpenID Connect RP-Initiated Logout 1.0). Null or absent: the provider has no such
    * endpoint.
    */
   readonly endSessionUrl?: string | null

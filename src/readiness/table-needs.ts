@@ -29,7 +29,6 @@ function replacementLength(recoveryCodes: unknown): number {
   return 180 + 46 * (typeof recoveryCodes === 'number' ? recoveryCodes : 10)
 }
 
-/** Returns what the enabled features write into the tables. */
 export function tableNeeds({ settings, providers, passwordHasher, hasMailer = false }: Features): TableNeeds {
   const isOn = (setting: string) => settings?.[setting] === true
   const isSealed = settings === null || (settings['mfaSecretKey'] ?? null) !== null

@@ -37,7 +37,7 @@ export interface IdentityLoginOptions {
    * Returns the evidence that the owner is already signed in. Called only if this login is the first verification of the account's address.
    */
   evidence?: () => Promise<Evidence>
-  /** Where the browser goes at the end, also after a second factor. */
+  /** The page or app to which the browser goes at the end, also after a second factor. */
   destination?: Destination | null
   /** Gets the account of this login as soon as it is known. */
   attempt?: LoginAttempt

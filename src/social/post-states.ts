@@ -11,7 +11,6 @@ const cookieName = 'oauth_state_post'
 /** An attempt's registration key, state, and expiry in seconds since 1970. */
 type PostState = readonly [provider: string, state: string, expiresAt: number]
 
-/** Returns true if the provider responds by POST. */
 export function answersByForm(client: Provider | undefined): boolean {
   return client !== undefined && !isPassportProvider(client) && client.responseMode === 'form_post'
 }

@@ -23,7 +23,7 @@ interface AttemptCore {
   readonly secret: number
   /** The language of `?lang=` at the start, because the provider does not return it. */
   readonly locale: Locale | null
-  /** Where the browser goes after a success. */
+  /** The page or app to which the browser goes after a success. */
   readonly destination: Destination | null
 }
 

@@ -24,7 +24,7 @@ export interface HostTables {
   /** Mailed links. Default table: `auth_user_tokens`. */
   userTokens?: TableOptions<UserTokenRecord>
   /**
-   * Which account is linked to which provider. Default table: `auth_identities`. `false`: you have no such table, and there is no social
+   * The links of accounts to providers. Default table: `auth_identities`. `false`: you have no such table, and there is no social
    * login.
    */
   identities?: TableOptions<IdentityRecord> | false

@@ -51,7 +51,8 @@ function byAge(users: UsersTable, query: Knex.QueryBuilder): Knex.QueryBuilder {
 }
 
 /**
- * Where a page ended. The instant is as the column stores it. A Date could be less exact, and the row would appear again on the next page.
+ * The position where a page ended. The instant is as the column stores it. A Date could be less exact, and the row would appear again
+ * on the next page.
  */
 interface Position {
   createdAt: string | number

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import type { Queryable, Row, Statement } from './queryable'
 
-/** What is prepared for the client of a host's knex. */
+/** The prepared statements for the client of a host's knex. */
 interface Preparing {
   /** True when this client must not use named prepared statements: the host turned them off, or a pooler lost one. */
   isOff: boolean

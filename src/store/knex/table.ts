@@ -6,7 +6,7 @@ import type { Dialect } from './dialect'
 import type { Queryable, Row } from './queryable'
 import type { TableOptions } from './table-options'
 
-/** What a field means in our records. */
+/** The meaning of a field in our records. */
 export type FieldKind = 'id' | 'userId' | 'text' | 'integer' | 'boolean' | 'instant'
 
 export interface Field {

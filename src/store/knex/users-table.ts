@@ -45,7 +45,6 @@ export interface UsersTable extends Table<UserRecord> {
   readonly role: RoleColumn | null
   /** Null: the host has no own fields. */
   readonly hostFields: BoundHostFields | null
-  /** Returns a whole row for INSERT. */
   newUserRow(user: NewUser, origin: UserOrigin): Values
 }
 

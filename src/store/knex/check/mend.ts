@@ -3,7 +3,7 @@ import { quoted, quotedPath } from './quote'
 import type { Subject } from './subject'
 import type { ColumnFacts } from './table-facts'
 
-/** This file makes the statements with which a person can fix a table. Null: the database has no statement for it. */
+/** The functions of this file return statements for a person to run. Null: the database has no such statement. */
 export function addColumn(subject: Subject, column: string, definition: string): string {
   return `alter table ${table(subject)} add column ${name(subject, column)} ${definition}`
 }

@@ -1,4 +1,4 @@
-/** What the enabled features write into the tables. */
+/** The needs of the enabled features: what they write into the tables. */
 export interface TableNeeds {
   /** The number of characters of a password hash. Null: unknown. */
   readonly hashLength: number | null
