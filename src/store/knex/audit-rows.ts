@@ -12,7 +12,7 @@ export interface AuditRecord {
   id: string
   name: string
   userId: string | null
-  /** JSON. */
+  /** The event as JSON text. */
   payload: string
   requestId: string | null
   createdAt: Date

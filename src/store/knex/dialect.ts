@@ -51,7 +51,7 @@ export interface Dialect {
   columnType(db: Queryable, table: string, column: string): Promise<string | null>
   /** Reads the catalogue's facts about a table, in one query. `table` is the name as the database has it. */
   readTable(db: Queryable, table: string): Promise<TableFacts>
-  /** True if secondary indexes are part of CREATE TABLE, because CREATE INDEX has no IF NOT EXISTS. */
+  /** True if secondary indexes are part of CREATE TABLE, because only CREATE TABLE has IF NOT EXISTS in every version. */
   readonly indexesInTable: boolean
   /** True if CREATE INDEX CONCURRENTLY exists, for use outside of a transaction. */
   readonly buildsIndexesConcurrently: boolean

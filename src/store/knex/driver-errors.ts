@@ -57,8 +57,8 @@ export function troubleOf(error: unknown): Trouble {
 }
 
 /**
- * Replaces the driver's own error, which is never kept as `cause`, because `console.error` prints every `cause`. The message is ours, and
- * safe to log.
+ * Replaces the driver's own error. That error is never kept as `cause`, because `console.error` prints every `cause`. The message is ours,
+ * and safe to log.
  */
 class DriverError extends Error {
   override readonly name = 'DriverError'
