@@ -12,16 +12,16 @@ import { type Grant, readGrant } from './issue-code'
 import { endWhatItGave, leaveReceipt } from './receipt'
 
 export interface OAuthCodeExchange {
-  /** From the address that the browser brought to the app. */
+  /** The code in the URL with which the browser opened the app. */
   code: string
   /** The secret whose challenge the app sent with `redirect_to`. */
   codeVerifier: string
 }
 
 /**
- * Begins the session of a code, or returns the challenge of a second factor. Every attempt uses the code up. A second attempt revokes
- * the session of the first.
- * @throws OAuthCodeInvalidError for a code that is unknown, used or expired, for another verifier, and where the account has changed since
+ * Begins the session of a code, or returns the challenge of a second factor. Every attempt uses the code up. A second attempt revokes the
+ * session of the first.
+ * @throws OAuthCodeInvalidError for a code that is unknown, used or expired, for another verifier, and if the account has changed since
  * @see RFC 6749 section 4.1.2, RFC 7636 section 4.6
  */
 export async function exchangeCode(
@@ -39,12 +39,15 @@ export async function exchangeCode(
     throw new OAuthCodeInvalidError()
   }
   const { result, provider } = exchanged
-  // A challenge was announced when the first step was taken.
+  // A login with a challenge was already announced, after its first step.
   if (result.kind === 'session') announceLogin(ctx, result, provider === null ? {} : { provider })
   return result
 }
 
-/** Null: refused, and the code is used up. The user's row first, as everything that ends a person's codes does. */
+/**
+ * Returns null if the exchange is refused, and the code is used up. Locks the user's row first, as everything that revokes a person's codes
+ * does.
+ */
 async function exchangeOnce(
   ctx: AuthContext,
   row: UserTokenRecord,
@@ -65,7 +68,7 @@ async function exchangeOnce(
   })
 }
 
-/** Nothing where the exchange will be refused: that uses the code up, whatever the host's function does. */
+/** Returns no claims if the exchange will be refused, because the code is then used up, whatever the host's function does. */
 async function claimsBeforeUse(
   ctx: AuthContext,
   row: UserTokenRecord,

@@ -11,21 +11,21 @@ import type { UserRecord, UserTokenRecord } from '../store/auth-store'
 
 const codeSeconds = 60
 
-/** A login that is done in the browser. Its session begins when the app exchanges the code. */
+/** A login that is complete in the browser. Its session begins when the app exchanges the code. */
 export interface IssuedCode extends OpenedSession {
   hasBegun: false
-  /** The plaintext: handed out once, never stored. */
+  /** The plaintext, which is sent once and never stored. */
   code: string
 }
 
-/** What the row of a code holds. */
+/** The data in the row of a code. */
 export interface Grant extends Pick<Login, 'amr' | 'provider' | 'isYoung'> {
   readonly codeChallenge: string | null
-  /** `accountDigest` when the code was made. */
+  /** The `accountDigest` when the code was made. */
   readonly digest: string
 }
 
-/** For `finishLogin`: the code of an app, in the place of a session. */
+/** Returns a function for `finishLogin` that issues an app's code instead of a session. */
 export function openByCode(app: AppDestination): OpenSession<IssuedCode> {
   return async (ctx, user, login) => ({
     kind: 'session',
@@ -37,8 +37,8 @@ export function openByCode(app: AppDestination): OpenSession<IssuedCode> {
 }
 
 /**
- * Returns the code of a login whose second step the app takes itself: the exchange answers with a challenge.
- * @throws MfaTokenInvalidError where the account has changed since
+ * Returns the code of a login whose second factor the app asks for itself: the exchange responds with a challenge.
+ * @throws MfaTokenInvalidError if the account has changed since
  */
 export function codeOfChallenge(ctx: AuthContext, app: AppDestination, mfaToken: string): Promise<string> {
   const challenge = readChallenge(ctx, mfaToken)
@@ -49,12 +49,15 @@ export function codeOfChallenge(ctx: AuthContext, app: AppDestination, mfaToken:
   })
 }
 
-/** As `issueCode` wrote it. */
+/** Reads the data that `issueCode` wrote. */
 export function readGrant({ payload }: Pick<UserTokenRecord, 'payload'>): Grant {
   return JSON.parse(payload ?? '{}') as Grant
 }
 
-/** Inside a unit that holds the user's row. Only the hash is stored, bound to what lets people into the account. */
+/**
+ * Issues a code. Call it in a transaction that has locked the user's row. Only the hash of the code is stored, with a digest of the
+ * account's credentials.
+ */
 async function issueCode(
   ctx: AuthContext,
   user: UserRecord,
@@ -62,7 +65,7 @@ async function issueCode(
   { codeChallenge }: AppDestination,
 ): Promise<string> {
   const [now, code] = [ctx.now(), newOpaqueToken()]
-  // Compared with the row later, and a host's table may keep less of it than this login knows.
+  // Read again, because the digest is later compared with the row, and a host's table may store less than this login has in memory.
   const stored = (await ctx.store.users.find(user.id)) ?? user
   const grant: Grant = { amr, provider, isYoung, codeChallenge, digest: accountDigest(ctx.keys.state[0], stored) }
   await ctx.store.userTokens.insert({

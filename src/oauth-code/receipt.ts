@@ -6,16 +6,16 @@ import { after } from '../session/instants'
 import { readSessionToken } from '../session/session-token'
 import { DuplicateRecordError } from '../store/auth-store'
 
-/** How long a second showing of a code is recognised. */
+/** How long a second use of a code is recognised. */
 const receiptSeconds = 86_400
 
-/** What a code gave: a session, or the challenge of one. */
+/** The result of an exchange: a session, or a challenge. */
 interface Receipt {
   readonly sessionId?: string | null
   readonly challenge?: { readonly idHash: string; readonly endsAt: number }
 }
 
-/** Notes what a code gave, in the unit of its exchange. Born used, and found by who has the code alone. */
+/** Stores the result of an exchange, in the same transaction. The row is already used, and can be found only with the code. */
 export async function leaveReceipt(ctx: AuthContext, code: string, result: LoginResult): Promise<void> {
   const now = ctx.now()
   await ctx.store.userTokens.insert({
@@ -29,7 +29,10 @@ export async function leaveReceipt(ctx: AuthContext, code: string, result: Login
   })
 }
 
-/** Somebody else may have the code of a session: two were shown it. A store without sessions keeps nothing to end. */
+/**
+ * Revokes what a code gave, because its second use shows that another client may have it. A store without sessions has no session to
+ * revoke.
+ */
 export async function endWhatItGave(ctx: AuthContext, code: string): Promise<void> {
   const row = await ctx.store.userTokens.find(receiptHash(code))
   if (!row?.payload) return
@@ -44,7 +47,7 @@ async function endChallenge(ctx: AuthContext, challenge: Parameters<typeof spend
   try {
     await spendChallenge(ctx, challenge)
   } catch (error) {
-    if (!(error instanceof DuplicateRecordError)) throw error // its person finished the login, with the second factor
+    if (!(error instanceof DuplicateRecordError)) throw error // the person already finished the login, with the second factor
   }
 }
 

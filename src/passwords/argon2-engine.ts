@@ -2,13 +2,16 @@ import { ConfigurationError } from '../errors'
 import { whenInstalled } from './optional-package'
 
 export interface Argon2Costs {
-  /** KiB. */
+  /** Memory in KiB. */
   readonly memoryCost: number
   readonly timeCost: number
   readonly parallelism: number
 }
 
-/** argon2id in the PHC format, version 19, salt of 16 bytes, digest of 32; each reads what the other wrote. */
+/**
+ * An implementation of argon2id, in the PHC format, version 19, with a salt of 16 bytes and a digest of 32. Each implementation reads the
+ * hashes of the other.
+ */
 export interface Argon2Engine {
   readonly name: '@node-rs/argon2' | 'argon2'
   hash(password: string, costs: Argon2Costs): Promise<string>
@@ -16,8 +19,8 @@ export interface Argon2Engine {
 }
 
 /**
- * The faster one where the host installed it, else the one we bring.
- * @throws ConfigurationError where neither runs on this machine
+ * Loads the faster implementation if the host installed it, else the one that doorward depends on.
+ * @throws ConfigurationError if neither runs on this machine
  */
 export function loadArgon2(): Argon2Engine {
   const rust = whenInstalled('@node-rs/argon2', () => require('@node-rs/argon2') as RustArgon2) // as its types say
@@ -39,14 +42,14 @@ function rustEngine(rust: RustArgon2): Argon2Engine {
       try {
         return await rust.verify(hash, password)
       } catch {
-        // It is the stricter reader (base64 with stray bits, for one): the other has the last word on what both know.
+        // This implementation rejects some hashes that the other one reads (base64 with stray bits, for example), so the other one decides.
         return nativeEngine().verify(hash, password)
       }
     },
   }
 }
 
-/** Loaded when needed: beside the other it hardly ever is. */
+/** Loaded only when needed, which is rare next to the other implementation. */
 function nativeEngine(): Argon2Engine {
   const argon2 = requireArgon2()
   return {
@@ -56,7 +59,7 @@ function nativeEngine(): Argon2Engine {
   }
 }
 
-/** Its binaries come along for the usual platforms; for others its install script compiles one, unless it was not run. */
+/** Requires argon2. It contains binaries for the usual platforms. For others its install script compiles one, if that script was run. */
 function requireArgon2(): typeof import('argon2') {
   try {
     return require('argon2') as typeof import('argon2') // as its types say

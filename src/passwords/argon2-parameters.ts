@@ -1,8 +1,8 @@
-/** What a stored argon2 hash says about itself, read without running argon2. */
+/** The parameters in a stored argon2 hash, read without running argon2. */
 export interface Argon2Parameters {
   readonly variant: 'argon2id' | 'argon2i' | 'argon2d'
   readonly version: number
-  /** KiB. */
+  /** Memory in KiB. */
   readonly memoryCost: number
   readonly timeCost: number
   readonly parallelism: number
@@ -11,15 +11,15 @@ export interface Argon2Parameters {
 }
 
 /**
- * What may be run at all. argon2 obeys whatever a stored hash asks for: one planted row with m=2097152 would take 2 GiB
- * and seconds of every core at each login.
+ * The most that a stored hash may demand, because argon2 does what the hash says. A row planted by an attacker with m=2097152 would take 2
+ * GiB and seconds of every core at each login.
  */
 export const argon2Bounds = { memoryCost: 1_048_576, timeCost: 10, parallelism: 8 } as const
 
 const shape =
   /^\$(?<variant>argon2id|argon2i|argon2d)\$v=(?<version>16|19)\$(?<parameters>[mtp]=\d{1,7},[mtp]=\d{1,7},[mtp]=\d{1,7})\$(?<salt>[A-Za-z0-9+/]{11,86})\$(?<hash>[A-Za-z0-9+/]{22,86})$/
 
-/** The parameters of a PHC string within the bounds; null for anything else (garbage, bcrypt, empty, too costly, too short). */
+/** Returns the parameters of a PHC string within the bounds. Null for anything else (garbage, bcrypt, empty, too costly, too short). */
 export function readArgon2Parameters(hash: unknown): Argon2Parameters | null {
   const found = typeof hash === 'string' && hash.length <= 256 ? shape.exec(hash)?.groups : undefined
   if (!found) return null
@@ -27,7 +27,7 @@ export function readArgon2Parameters(hash: unknown): Argon2Parameters | null {
   const [memoryCost = 0, timeCost = 0, parallelism = 0] = [costs.get('m'), costs.get('t'), costs.get('p')]
   if (!isWithinBounds({ memoryCost, timeCost, parallelism })) return null
   return {
-    variant: found['variant'] as Argon2Parameters['variant'], // the expression admits only these three
+    variant: found['variant'] as Argon2Parameters['variant'], // the expression matches only these three
     version: Number(found['version']),
     memoryCost,
     timeCost,

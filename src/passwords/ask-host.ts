@@ -5,8 +5,8 @@ import type { PasswordPolicy } from './password-hasher'
 const deadlineMs = 3_000
 
 /**
- * The host's own rule (a breach check, say): the name of the rule that refuses, or null. An error or no answer in time
- * is null and a line in the log: a breach service that is down must not stop every signup and reset.
+ * Calls the host's own rule (a check for breached passwords, for example). Returns the name of the rule that refuses, or null. An error or
+ * a late answer counts as null and is logged, because a breach service that is down must not stop every sign-up and reset.
  */
 export async function askHost(
   { passwordPolicy, logger }: { passwordPolicy: PasswordPolicy; logger: Logger },
@@ -15,7 +15,7 @@ export async function askHost(
 ): Promise<string | null> {
   if (!passwordPolicy.check) return null
   try {
-    // An async arrow: a check that throws at once is like one that rejects.
+    // An async arrow, so that a check that throws is handled like one that rejects.
     const answer = (async (): Promise<unknown> => passwordPolicy.check?.(password, { email: about.email, name: about.name }))()
     return ruleOf(await inTime(answer, deadlineMs, late), password)
   } catch (error) {
@@ -28,7 +28,7 @@ function late(): Error {
   return Object.assign(new Error('passwordPolicy.check took too long.'), { code: 'TIMEOUT' })
 }
 
-/** What goes out is a name. Anything else, the password itself above all, refuses without being repeated. */
+/** Returns the name of a rule. Any other answer, above all the password itself, refuses the password and is not repeated. */
 function ruleOf(answer: unknown, password: string): string | null {
   if (answer === null || answer === undefined) return null
   const isName = typeof answer === 'string' && /^[A-Za-z][A-Za-z0-9_]{0,63}$/.test(answer)

@@ -4,15 +4,17 @@ import { hasNul, mostIterations, type PasswordReader } from './password-reader'
 
 const derive = promisify(pbkdf2)
 
-/** KeyDerivationPrf of ASP.NET, in its order. */
+/** The values of ASP.NET's KeyDerivationPrf, in its order. */
 const digests = ['sha1', 'sha256', 'sha512']
 const version3 = 0x01
 const headerBytes = 13
-/** What Identity makes; a part of a key would be a key as well. */
+/** The length of Identity's keys. Shorter keys are refused, because a part of a key would match as well. */
 const keyBytes = 32
 const leastSaltBytes = 16
 
-/** Version 3 of ASP.NET Core Identity's hash: base64 of 0x01, the PRF, the iterations, the length of the salt, the salt and the key. */
+/**
+ * Reads version 3 of ASP.NET Core Identity's hash: base64 of 0x01, the PRF, the iterations, the length of the salt, the salt and the key.
+ */
 export function aspNetIdentityReader(): PasswordReader {
   return {
     name: 'aspnet-identity-v3',

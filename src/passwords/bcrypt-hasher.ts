@@ -6,14 +6,14 @@ import type { PasswordHasher } from './password-hasher'
 import { passwordRefusal } from './password-refusal'
 
 export interface BcryptOptions {
-  /** Rounds as a power of two, 10 to 15; 12. Below 10 is under OWASP's floor, 15 takes about 1.5 seconds of a core. */
+  /** The rounds as a power of two, 10 to 15. Default 12. OWASP recommends at least 10, and 15 takes about 1.5 seconds of a core. */
   cost?: number
 }
 
 /**
- * bcrypt (`$2b$`), for hosts that have to store it; the peer `bcrypt` must be installed. It takes 72 bytes and no NUL, and
- * refuses more instead of ignoring it: `hash` throws ValidationError, `verify` is false. Both throw ServiceUnavailableError
- * when the queue is full.
+ * Hashes by bcrypt (`$2b$`), for hosts that have to store it. The peer dependency `bcrypt` must be installed. bcrypt reads 72 bytes without
+ * NUL. Other passwords are refused instead of cut: `hash` throws ValidationError, and `verify` returns false. Both throw
+ * ServiceUnavailableError when the queue is full.
  *
  * @throws ConfigurationError when `bcrypt` is missing, for an unknown option, or a cost out of range
  */

@@ -4,9 +4,9 @@ import { loadBcrypt, readBcryptCost } from './bcrypt'
 import type { PasswordReader } from './password-reader'
 
 /**
- * `$2a$`, `$2b$` and PHP's `$2y$`, cost 4 to 15, by their first 72 bytes as the system that made them did. `argon2idHasher()` reads them by itself;
- * this one is for a pepper, and for `rehashingHasher` around a hasher of your own.
- * @throws ConfigurationError where the package `bcrypt` is not installed
+ * Reads `$2a$`, `$2b$` and PHP's `$2y$` with cost 4 to 15. Only the first 72 bytes of a password count, as in the system that made the
+ * hash. `argon2idHasher()` already reads such hashes. Use this reader for a pepper, and for `rehashingHasher` with your own hasher.
+ * @throws ConfigurationError if the package `bcrypt` is not installed
  */
 export function bcryptReader(): PasswordReader {
   const bcrypt = loadBcrypt()

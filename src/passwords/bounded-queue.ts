@@ -1,11 +1,11 @@
 import { ServiceUnavailableError } from '../errors'
 
-/** Runs the work now, or after what came before it. `signal`: work that still waits when it is aborted never runs. */
+/** Runs the work now, or after the work before it. Work that still waits when `signal` is aborted never runs. */
 export type BoundedQueue = <T>(work: () => Promise<T>, signal?: AbortSignal) => Promise<T>
 
 /**
- * At most `concurrency` at once and `queue` waiting, first come first served. Hashing shares four threads with the file
- * system and DNS: without a bound, a burst of logins stops the whole process.
+ * Creates a queue that runs at most `concurrency` works at once, in order, while at most `queue` wait. Hashing shares four threads with the
+ * file system and DNS. Without a limit, a burst of logins would stop the whole process.
  *
  * @throws ServiceUnavailableError at once when the queue is full, and when the work was aborted while it waited.
  */
@@ -34,7 +34,7 @@ export function createBoundedQueue({ concurrency, queue }: { concurrency: number
     })
   }
 
-  /** The place goes straight to the next in line, so that nobody slips in between. */
+  /** Passes the slot directly to the next work that waits, so that no newer work gets it first. */
   function leave(): void {
     const next = waiting.shift()
     if (next) next()

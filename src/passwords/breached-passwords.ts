@@ -5,11 +5,14 @@ import { inTime } from '../in-time'
 import type { PasswordPolicy } from './password-hasher'
 
 export interface BreachedPasswordsOptions {
-  /** Default: one of `createHttpClient()`. */
+  /** The HTTP client. Default: a new one of `createHttpClient()`. */
   httpClient?: HttpClient
-  /** In how many breaches a password must have been found; default 1. */
+  /** How often a password must appear in breaches to be refused. Default 1. */
   minCount?: number
-  /** What becomes of a password when nobody answers: `allow` (default) takes it and logs a warning, `refuse` refuses it as `unchecked`. */
+  /**
+   * What happens to a password if the service does not respond: `allow` (default) accepts it and logs a warning, `refuse` refuses it as
+   * `unchecked`.
+   */
   onFailure?: 'allow' | 'refuse'
 }
 
@@ -20,10 +23,11 @@ const mostKept = 1_000
 const prefixLength = 5
 
 /**
- * A `passwordPolicy.check` that refuses, as `breached`, what stands in the list of Have I Been Pwned. It is told five of the forty characters of
- * the password's SHA-1, and pads its answer, so that its length tells nothing either
- * (https://haveibeenpwned.com/API/v3#PwnedPasswords). It has one second; an answer is kept for an hour, at most 1,000 of them.
- * @throws ConfigurationError for an option out of range. The check throws HttpClientError or Error where nobody answers, with `allow`.
+ * Returns a `passwordPolicy.check` that refuses passwords in the list of Have I Been Pwned, as `breached`. The service gets five of the
+ * forty characters of the password's SHA-1. It pads its response, so that the length reveals nothing
+ * (https://haveibeenpwned.com/API/v3#PwnedPasswords). It has one second to respond. At most 1,000 responses are kept for an hour.
+ * @throws ConfigurationError for an option out of range. With `allow`, the check throws HttpClientError or Error if the service does not
+ * respond.
  */
 export function breachedPasswords(options: BreachedPasswordsOptions = {}): NonNullable<PasswordPolicy['check']> {
   const { httpClient, minCount, onFailure } = checkOptions(options)
@@ -42,7 +46,7 @@ export function breachedPasswords(options: BreachedPasswordsOptions = {}): NonNu
 }
 
 interface KeptRange {
-  /** On the monotonic clock. */
+  /** By the monotonic clock. */
   readonly until: number
   readonly suffixes: Buffer
 }
@@ -51,7 +55,7 @@ async function rangeOf(kept: Map<string, KeptRange>, prefix: string, ask: (prefi
   const known = kept.get(prefix)
   if (known && known.until > performance.now()) return known.suffixes
   const suffixes = await ask(prefix)
-  kept.delete(prefix) // the newest stands last
+  kept.delete(prefix) // so that the newest entry is last
   kept.set(prefix, { until: performance.now() + keptMs, suffixes })
   const [oldest] = kept.keys()
   if (kept.size > mostKept && oldest !== undefined) kept.delete(oldest)
@@ -69,7 +73,7 @@ async function ask(httpClient: HttpClient, prefix: string, minCount: number): Pr
 const line = /^([0-9A-F]{35}):(\d+)$/
 const bytesOfSuffix = 18
 
-/** Padding has the count 0. @throws Error for anything but the list, such as the page of a proxy */
+/** Returns the suffixes in the response. Padding has the count 0. @throws Error if it is not the list, for example the page of a proxy */
 function suffixesOf(text: string, minCount: number): Buffer {
   const lines = text.split(/\r?\n/).filter((row) => row !== '')
   const rows = lines.map((row) => line.exec(row))
@@ -77,7 +81,7 @@ function suffixesOf(text: string, minCount: number): Buffer {
   return Buffer.concat(rows.flatMap((row) => (row && Number(row[2]) >= minCount ? [bytesOf(row[1] ?? '')] : [])))
 }
 
-/** 35 hexadecimal characters, filled up: a third of the memory that the text takes. */
+/** Packs the 35 hexadecimal characters, which then take a third of the memory. */
 function bytesOf(suffix: string): Buffer {
   return Buffer.from(`${suffix}0`, 'hex')
 }

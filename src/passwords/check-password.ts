@@ -5,10 +5,11 @@ import type { PasswordPolicy } from './password-hasher'
 import { passwordRefusal } from './password-refusal'
 
 /**
- * Whether a person may choose this password (NIST SP 800-63B section 3.1.1.2). The rules in order:
- * `malformed` (UTF-16 with half of a pair: all of those would be one password after encoding; bodies are checked for it
- * too, calls without HTTP are not), `too_short` { min } code points, `too_long` { max } bytes of UTF-8,
- * `missing_classes` { missing }, `too_common`, and last the host's own, by its name.
+ * Rejects a password that a person may not choose (NIST SP 800-63B section 3.1.1.2). The rules, in order:
+ * - `malformed`: half of a UTF-16 pair, because all of those become one password after encoding. Bodies are checked for it too, calls
+ * without HTTP are not.
+ * - `too_short` { min } code points, `too_long` { max } bytes of UTF-8, `missing_classes` { missing }, `too_common`.
+ * - The host's own rule, by its name.
  *
  * @throws ValidationError with details { rule, ... } flat, never the value
  */
@@ -32,7 +33,7 @@ function refuse(details: { rule: string; [more: string]: unknown }): never {
   throw passwordRefusal(details)
 }
 
-/** Letters and digits of any script count; special is whatever is neither, blanks and emoji included. */
+/** Letters and digits of every script count. Every other character is special, for example blanks and emoji. */
 const classes = { lower: /\p{Ll}/u, upper: /\p{Lu}/u, digit: /\p{Nd}/u, special: /[^\p{L}\p{N}]/u }
 
 function missingClasses(password: string): string[] {

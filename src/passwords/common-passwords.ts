@@ -1,8 +1,8 @@
 let listed: ReadonlySet<string> | undefined
 
 /**
- * Whether a lower-cased password is among the 49,233 most used ones. The list takes about 25 ms and 15 MB to load: that
- * is for the first password somebody chooses, not for everybody who imports the package.
+ * Returns true if a password in lower case is among the 49,233 most used ones. The list takes about 25 ms and 15 MB to load. So it is
+ * loaded for the first password that a person chooses, and not by the import of the package.
  */
 export function isListed(password: string): boolean {
   listed ??= load()

@@ -4,13 +4,13 @@ import { hasNul, mostIterations, type PasswordReader } from './password-reader'
 
 const derive = promisify(pbkdf2)
 
-/** Django's names of its PBKDF2 hashers, and the bytes that each makes. */
+/** Django's names for its PBKDF2 hashers, with the digest and the number of bytes. */
 const digests: Readonly<Record<string, { digest: string; bytes: number }>> = {
   pbkdf2_sha256: { digest: 'sha256', bytes: 32 },
   pbkdf2_sha1: { digest: 'sha1', bytes: 20 },
 }
 
-/** `pbkdf2_sha256$<iterations>$<salt>$<hash>` of Django, and `pbkdf2_sha1`; up to 10,000,000 iterations. */
+/** Reads Django's `pbkdf2_sha256$<iterations>$<salt>$<hash>` and `pbkdf2_sha1`, with up to 10,000,000 iterations. */
 export function djangoPbkdf2Reader(): PasswordReader {
   return {
     name: 'django-pbkdf2',

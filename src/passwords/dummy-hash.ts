@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto'
 import type { PasswordHasher } from './password-hasher'
 
 /**
- * A hash of a password nobody knows, with the hasher's current parameters, to be verified where there is no other: an
- * address nobody has then costs what a wrong password costs. Made at the first call and kept; a failed attempt is not.
+ * Returns a hash of an unknown password, with the hasher's current parameters. It is verified if there is no other hash. Then an unknown
+ * address takes as long as a wrong password. The hash is made at the first call and kept. A failed attempt is not kept.
  */
 export function createDummyHash(hasher: PasswordHasher): () => Promise<string> {
   let made: Promise<string> | undefined

@@ -3,15 +3,15 @@ import { ServiceUnavailableError } from '../errors'
 import { createBoundedQueue } from './bounded-queue'
 import type { HashOptions } from './password-hasher'
 
-/** As many hashes at once as there are cores, at most 4; 64 waiting. */
+/** Runs as many hashes at once as there are cores, at most 4, while 64 wait. */
 export const hashQueueDefaults = { concurrency: () => Math.min(4, availableParallelism()), queue: () => 64 }
 
-/** Runs the work now, or after what came before it. */
+/** Runs the work now, or after the work before it. */
 export type HashQueue = <T>(work: () => Promise<T>, options?: HashOptions) => Promise<T>
 
 /**
- * A bounded queue for work that was checked before: what a hash function can then still fail at is its own memory, so
- * that is 503 as well. Busy is not the same as a wrong password.
+ * Creates a bounded queue for hashes whose input was checked before. A hash function can then only fail for lack of memory. That is a 503
+ * too, because it must not look like a wrong password.
  */
 export function createHashQueue({
   concurrency = hashQueueDefaults.concurrency(),

@@ -7,29 +7,29 @@ import type { PasswordHasher } from './password-hasher'
 import { passwordRefusal } from './password-refusal'
 
 export interface Argon2idOptions {
-  /** KiB; 19456 (OWASP Password Storage Cheat Sheet). */
+  /** Memory in KiB. Default 19456 (OWASP Password Storage Cheat Sheet). */
   memoryCost?: number
-  /** Passes; 2. */
+  /** The number of passes. Default 2. */
   timeCost?: number
-  /** Lanes; 1. */
+  /** The number of argon2's lanes. Default 1. */
   parallelism?: number
-  /** Hashes at once; as many as there are cores, at most 4. */
+  /** How many hashes run at once. Default: the number of cores, at most 4. */
   concurrency?: number
-  /** Waiting hashes; 64. */
+  /** How many hashes may wait. Default 64. */
   queue?: number
 }
 
-/** Which package does the work: `@node-rs/argon2`, about twice as fast, where the host installed it. */
+/** An argon2id hasher. `engine` is the package that it uses: `@node-rs/argon2`, which is about twice as fast, if the host installed it. */
 export interface Argon2idHasher extends PasswordHasher {
   readonly engine: '@node-rs/argon2' | 'argon2'
 }
 
 /**
- * argon2id with a random salt of 16 bytes, in the PHC format. Both `hash` and `verify` throw ServiceUnavailableError
- * when the queue is full or argon2 gets no memory: busy is not the same as a wrong password.
+ * Hashes by argon2id with a random salt of 16 bytes, in the PHC format. `hash` and `verify` throw ServiceUnavailableError when the queue is
+ * full or argon2 gets no memory, because that is not a wrong password.
  *
- * bcrypt hashes of an imported table verify too where the peer `bcrypt` is installed, as the system that made them did:
- * by their first 72 bytes. They need a rehash, so that is over at the first login.
+ * If the peer dependency `bcrypt` is installed, it also verifies bcrypt hashes of an imported table. As in the system that made them, only
+ * the first 72 bytes of a password count. Such a hash needs a rehash, so it is replaced at the first login.
  *
  * @throws ConfigurationError for an unknown option, one out of range, or a cost below OWASP's weakest recommendation.
  */
@@ -71,10 +71,10 @@ export function argon2idHasher(options: Argon2idOptions = {}): Argon2idHasher {
   }
 }
 
-/** 16 bytes and 32 bytes in base64 without padding, and the `$` between them. */
+/** The length of 16 bytes and 32 bytes in base64 without padding, and of the `$` between them. */
 const saltAndHashLength = 22 + 1 + 43
 
-/** Asked for at the first bcrypt hash, and then never again: a search for what is not there reads many folders. */
+/** Loads at the first bcrypt hash, and only once, because a search for a missing package reads many folders. */
 function once<T>(load: () => T): () => T {
   let loaded: { value: T } | undefined
   return () => {
@@ -83,7 +83,7 @@ function once<T>(load: () => T): () => T {
   }
 }
 
-/** OWASP's weakest equivalent is m=7168, t=5; less memory times passes than that is refused. */
+/** The least memory times passes that is accepted. OWASP's weakest recommendation is m=7168, t=5. */
 const leastWork = 7_168 * 5
 
 const ranges: Readonly<Record<keyof Argon2idOptions, { fallback: () => number; least: number; most: number }>> = {

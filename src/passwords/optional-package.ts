@@ -1,10 +1,10 @@
 import { ConfigurationError } from '../errors'
 
 /**
- * What `load` requires, or null when the host did not install it. `name` is what it requires: any other missing module is
- * a fault within that package, not a choice of the host.
+ * Returns what `load` requires. Null if the host did not install the package `name`. If another module is missing, that is a fault within
+ * the package, not a choice of the host.
  *
- * @throws ConfigurationError when it is installed and does not load
+ * @throws ConfigurationError when it is installed but does not load
  */
 export function whenInstalled<T>(name: string, load: () => T): T | null {
   try {
@@ -15,7 +15,7 @@ export function whenInstalled<T>(name: string, load: () => T): T | null {
   }
 }
 
-/** The first line names the module, in Node's sentence as in Yarn's; the lines after it name who asked. */
+/** Reads the module's name in the first line of the message, in Node and in Yarn. The later lines name the modules that required it. */
 function isMissing(error: unknown, name: string): boolean {
   const { code, message } = Object(error) as { code?: unknown; message?: unknown } // anything may be thrown
   if (code !== 'MODULE_NOT_FOUND' || typeof message !== 'string') return false

@@ -1,16 +1,18 @@
-/** Checks passwords against the hashes of another system, and makes none. */
+/** Verifies passwords against the hashes of another system. It makes no hashes. */
 export interface PasswordReader {
   readonly name: string
-  /** Whether `verify` can work with this hash. */
+  /** Returns true if `verify` can read this hash. */
   reads(hash: string): boolean
-  /** False for a hash that it does not read. */
+  /** Returns true if the password matches. False for a hash that it cannot read. */
   verify(hash: string, password: string): Promise<boolean>
 }
 
-/** HMAC fills its key up with NUL, so a password with one at its end would pass for the one without. */
+/**
+ * Returns true if the password contains NUL. HMAC pads its key with NUL, so a password that ends with NUL would match the one without it.
+ */
 export function hasNul(password: string): boolean {
   return password.includes('\0')
 }
 
-/** More rounds than any system makes: a row of the table must not keep a thread busy for minutes. */
+/** More iterations than any system uses. A row of the table must not keep a thread busy for minutes. */
 export const mostIterations = 10_000_000

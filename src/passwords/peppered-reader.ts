@@ -2,15 +2,15 @@ import { ConfigurationError } from '../errors'
 import type { PasswordReader } from './password-reader'
 
 export interface PepperOptions {
-  /** The secret that the other system kept outside of its table. */
+  /** The secret that the other system stored outside of its table. */
   pepper: string
-  /** How the two became one text. Default: the password, and the pepper right behind it, as Devise does. */
+  /** How the other system combined the two. Default: the password followed by the pepper, as Devise does it. */
   combine?: (password: string, pepper: string) => string
 }
 
 /**
- * A reader for hashes of a password with a pepper: `pepperedReader(bcryptReader(), { pepper })`.
- * @throws ConfigurationError for what is no reader, and for an empty pepper
+ * Returns a reader for hashes of a password with a pepper: `pepperedReader(bcryptReader(), { pepper })`.
+ * @throws ConfigurationError for a value that is not a reader, and for an empty pepper
  */
 export function pepperedReader(reader: PasswordReader, { pepper, combine = behind }: PepperOptions): PasswordReader {
   if (typeof reader?.verify !== 'function')

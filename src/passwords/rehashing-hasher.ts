@@ -6,14 +6,15 @@ import type { PasswordReader } from './password-reader'
 export interface RehashingHasherOptions {
   /** Makes every new hash, such as `argon2idHasher()`. */
   current: PasswordHasher
-  /** Read the hashes of the system you came from. */
+  /** Read the hashes of your earlier system. */
   legacy: readonly PasswordReader[]
 }
 
 /**
- * A hasher that also reads the hashes of another system. At a person's next login such a hash is replaced by one of `current`, so nobody is
- * asked for anything. Where several read one form (a pepper that was added later, say), each is asked until the password matches.
- * @throws ConfigurationError for what is no hasher, and for what is no list of readers
+ * Returns a hasher that also reads the hashes of another system. At a person's next login such a hash is replaced by one of `current`,
+ * without any action of the person. If several readers read one form (a pepper that was added later, for example), each is tried until the
+ * password matches.
+ * @throws ConfigurationError for a value that is not a hasher, and for a value that is not a list of readers
  */
 export function rehashingHasher(options: RehashingHasherOptions): PasswordHasher {
   const { current, legacy } = checkOptions(options)
@@ -32,7 +33,7 @@ export function rehashingHasher(options: RehashingHasherOptions): PasswordHasher
       return isRead(hash) && current.verify(hash, password, options)
     },
 
-    // One that `current` would make itself is its own, also where a reader knows the form.
+    // A hash that `current` reads belongs to `current`, even if a reader also knows its form.
     needsRehash: (hash) => !isRead(hash) || current.needsRehash(hash),
 
     unreadable: (hash) => (readersOf(hash).length > 0 ? null : (current.unreadable?.(hash) ?? null)),

@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto'
 import type { UserRecord } from '../store/auth-store'
 
 /**
- * Returns what a user's row has in place of a hash where nobody knows the password: `!` and 43 base64url characters. No
- * password verifies against it. It is new each time, because what was begun under an earlier password ends by the change.
+ * Returns the value for the hash column if nobody knows the password: `!` and 43 base64url characters. No password matches it. It is new
+ * each time, because the change ends everything that was begun under an earlier password.
  */
 export function unusablePassword(): string {
   return `!${randomBytes(32).toString('base64url')}`
@@ -13,7 +13,10 @@ export function isUnusablePassword(hash: unknown): boolean {
   return typeof hash === 'string' && /^![\w-]{43}$/.test(hash)
 }
 
-/** True where somebody knows the account's password. A table without `password_set_at` says so of every other password. */
+/**
+ * Returns true if a person knows the account's password. Without the column `password_set_at`, that is every hash that is not an unusable
+ * password.
+ */
 export function hasPassword({ passwordSetAt, hashedPassword }: Pick<UserRecord, 'passwordSetAt' | 'hashedPassword'>): boolean {
   return passwordSetAt !== null && !isUnusablePassword(hashedPassword)
 }

@@ -5,7 +5,7 @@ import { isUnusablePassword } from './unusable-password'
 
 export interface Verification {
   matches: boolean
-  /** The hash is verified and weaker than what is made now: hash the password again and store that. */
+  /** True: the password matches, and the hash is weaker than a new one. Hash the password again and store that. */
   needsRehash: boolean
 }
 
@@ -16,10 +16,10 @@ interface Verifier {
 }
 
 /**
- * Whether the password is the hash's. `hash` null: nobody has this address. Then, and where the stored hash is an unusable
- * password or cannot be read, a dummy hash of current parameters is verified instead, so that time does not tell.
+ * Verifies the password against the hash. `hash` null: no account has this address. A dummy hash with current parameters is verified
+ * instead, so that the time reveals nothing. The same is done for an unusable password, and for a hash that cannot be read.
  *
- * @throws ServiceUnavailableError when the queue is full, and nothing else: a hasher that throws is a failed login, logged
+ * @throws ServiceUnavailableError when the queue is full, and nothing else. If the hasher throws, that is logged, and the login fails.
  */
 export async function verifyPassword(ctx: Verifier, hash: string | null, password: string): Promise<Verification> {
   const failed = { matches: false, needsRehash: false }
@@ -30,7 +30,7 @@ export async function verifyPassword(ctx: Verifier, hash: string | null, passwor
       return failed
     }
     const matches: unknown = await orDummy(ctx, password, () => ctx.hasher.verify(stored, password))
-    return matches === true ? { matches, needsRehash: ctx.hasher.needsRehash(stored) } : failed // a host's hasher may answer anything
+    return matches === true ? { matches, needsRehash: ctx.hasher.needsRehash(stored) } : failed // a host's hasher may return any value
   } catch (error) {
     if (error instanceof ServiceUnavailableError) throw error
     ctx.logger.error({ error: describeError(error) }, 'doorward: the password hasher failed; the login counts as failed')
@@ -38,7 +38,9 @@ export async function verifyPassword(ctx: Verifier, hash: string | null, passwor
   }
 }
 
-/** A hasher that chokes on a hash does so at once: the time is spent before anybody hears of it. */
+/**
+ * Verifies the dummy hash before it passes on an error. A hasher that cannot read a hash fails at once, and the time must not reveal that.
+ */
 async function orDummy<T>(ctx: Verifier, password: string, verify: () => Promise<T>): Promise<T> {
   try {
     return await verify()
@@ -48,7 +50,7 @@ async function orDummy<T>(ctx: Verifier, password: string, verify: () => Promise
   }
 }
 
-/** The hash, if the hasher can do something with it. */
+/** Returns the hash if the hasher can read it. */
 function readable({ hasher, logger }: Verifier, hash: unknown): string | null {
   if (hash === null || isUnusablePassword(hash)) return null
   const reason = typeof hash === 'string' ? (hasher.unreadable?.(hash) ?? null) : 'unknown_format' // a row may hold anything
@@ -60,7 +62,7 @@ function readable({ hasher, logger }: Verifier, hash: unknown): string | null {
 
 const warned = new WeakSet<Logger>()
 
-/** Once for each router: in an imported table every login would say it. */
+/** Warns once for each router, because in an imported table every login would log it. */
 function warnOfBcrypt(logger: Logger): void {
   if (warned.has(logger)) return
   warned.add(logger)

@@ -2,19 +2,19 @@ import { refused } from './signed-token'
 
 type Claims = Record<string, unknown>
 
-/** Keycloak's `typ` and the `token_use` of Cognito and Hydra, of tokens that are no access tokens; `typ` may stand in the header, too. */
+/** Names of other kinds of tokens, in Keycloak's `typ` or in `token_use` of Cognito and Hydra. `typ` may also be in the header. */
 const otherKinds = ['id', 'id_token', 'refresh', 'refresh_token', 'offline', 'logout']
 const accessTokenNames = ['bearer', 'access', 'access_token']
-/** OpenID Connect Core sections 2 and 3.3.2.11. */
+/** Claims that only an id_token has (OpenID Connect Core sections 2 and 3.3.2.11). */
 const idTokenClaims = ['nonce', 'at_hash', 'c_hash', 's_hash']
-/** What says to whom, or for what, an access token was issued. */
+/** Claims that say to which client, or for which scope, an access token was issued. */
 const accessTokenClaims = ['azp', 'client_id', 'scope', 'scp']
 
 /**
- * RFC 8725 section 3.11: an id_token has the same issuer, keys and audience as an access token, and travels to places where no access token
- * goes. A JWT that may be one is refused, unless its header says that it is an access token (RFC 9068 section 2.1).
+ * Rejects a JWT that may be an id_token, unless its header says that it is an access token (RFC 9068 section 2.1). An id_token has the same
+ * issuer, keys and audience as an access token, and is sent to more parties (RFC 8725 section 3.11).
  *
- * @param mustSayType only that header will do
+ * @param mustSayType true: only a token with that header is accepted
  * @throws OAuthTokenRejectedError
  */
 export function requireAccessToken(headerType: string | null, claims: Claims, { mustSayType }: { mustSayType: boolean }): void {
@@ -28,8 +28,8 @@ export function requireAccessToken(headerType: string | null, claims: Claims, { 
 }
 
 /**
- * A JWT whose `aud` alone names this application may be an id_token, whose `aud` is the application: an access token also says who got it or
- * what it is for.
+ * Rejects a JWT that names this application only in `aud`, because an id_token's `aud` is the application. An access token also names its
+ * client or its scope.
  *
  * @throws OAuthTokenRejectedError unless the header says that it is an access token
  */
@@ -42,13 +42,14 @@ function isAccessTokenType(headerType: string | null): boolean {
   return mediaType(headerType) === 'at+jwt'
 }
 
-/** RFC 7515 section 4.1.9: without case, and with or without `application/`. */
+/** Returns the media type in lower case, without the optional `application/` (RFC 7515 section 4.1.9). */
 function mediaType(headerType: string | null): string {
   return (headerType ?? '').toLowerCase().replace(/^application\//, '')
 }
 
 /**
- * The same of what an introspection says, which has no header. Some providers repeat the nonce of the login there: then they say what it is.
+ * Rejects other kinds of tokens by the claims of an introspection, which has no header. Some providers repeat the login's nonce there. Then
+ * the claims must name the token an access token.
  *
  * @throws OAuthTokenRejectedError
  */

@@ -12,15 +12,15 @@ import { algorithmsFor } from './verification-key'
 
 export interface AppleClientOptions
   extends Omit<KeySetClientOptions, 'clientSecret' | 'clientAuthentication' | 'clientKey' | 'responseMode'> {
-  /** The team of your developer account: ten letters and digits. */
+  /** The id of your developer team: ten letters and digits. */
   teamId: string
-  /** Of the key for Sign in with Apple: ten letters and digits. */
+  /** The id of the key for Sign in with Apple: ten letters and digits. */
   keyId: string
   /** The content of that key's file (`AuthKey_….p8`), which is PEM, or a KeyObject. */
   privateKey: string | KeyObject
 }
 
-// Fixed: for some days in 2025 Apple's discovery document named an issuer that its tokens did not have.
+// Fixed, because for some days in 2025 Apple's discovery document named another issuer than its tokens.
 const ENDPOINTS = {
   authorizeUrl: 'https://appleid.apple.com/auth/authorize',
   tokenUrl: 'https://appleid.apple.com/auth/token',
@@ -28,12 +28,12 @@ const ENDPOINTS = {
   issuer: 'https://appleid.apple.com',
 }
 
-/** Apple takes up to six months. A secret is made for each request, so that none is ever about to end. */
+/** Apple accepts up to six months. A new secret is made for each request, so none can expire before its use. */
 const secretSeconds = 300
 
 /**
- * Sign in with Apple. Its client secret is a JWT that the team's key signs. Who asks for a name or an address gets the answer by `form_post`, and
- * the name only there, at a person's first login.
+ * Sign in with Apple. The client secret is a JWT signed with the team's key. If the app requests a name or an address, Apple sends the
+ * callback by `form_post`. The name is only in that form, and only at a person's first login.
  */
 export class AppleClient extends OidcClient {
   readonly #isPublicIssuer: boolean
@@ -49,14 +49,16 @@ export class AppleClient extends OidcClient {
     this.#team = readTeam(options)
   }
 
-  /** @throws OAuthError as an OidcClient's, and where no id_token came back */
+  /** Exchanges the code. @throws OAuthError as in OidcClient, and if the response has no id_token */
   override async exchangeCode(input: CodeExchange): Promise<OAuthTokens> {
     const tokens = await super.exchangeCode(input)
     if (tokens.idToken === null) throw unusableIdentity(this.providerName, 'the token endpoint gave no id_token')
     return tokens
   }
 
-  /** `{"name":{"firstName":"…","lastName":"…"},"email":"…"}`. Nobody signed it: the address counts from the id_token alone. */
+  /**
+   * Reads `{"name":{"firstName":"…","lastName":"…"},"email":"…"}`. The form is not signed, so the address is read only from the id_token.
+   */
   nameOfForm(user: string): string | null {
     const name = parseJsonObject(Buffer.from(user))?.['name']
     if (!isPlainObject(name)) return null
@@ -64,12 +66,12 @@ export class AppleClient extends OidcClient {
     return parts.join(' ').trim() || null
   }
 
-  /** Both were seen in tokens when Apple moved its account pages. */
+  /** Also accepts the issuer that some tokens had when Apple moved its account pages. */
   protected override acceptsIssuer(issuer: string, claims: Record<string, unknown>): boolean {
     return super.acceptsIssuer(issuer, claims) || (this.#isPublicIssuer && issuer === 'https://account.apple.com')
   }
 
-  /** An id_token has no name and no picture. A relay address (`is_private_email`) is an address like any other. */
+  /** An id_token has no name and no picture. A relay address (`is_private_email`) counts like any other address. */
   protected override parseUser(claims: Record<string, unknown>): OAuthUser {
     const { sub, email, email_verified: emailVerified } = claims
     return normalizeProfile(this.providerName, { subject: sub, email, emailVerified, raw: claims })
@@ -95,7 +97,7 @@ function withAppleEndpoints(options: AppleClientOptions): OidcClientOptions & { 
   const complete = { ...shared, clientSecret: '' } // `freshSecret` makes it
   checkClientOptions('AppleClient', complete, [...allowed, 'clientSecret'])
   const { endpoints, ...rest } = complete
-  // Without `openid` we would send no nonce.
+  // Without the scope `openid` we would not send a nonce.
   const scopes = [...new Set(['openid', ...(options.scopes ?? ['name', 'email'])])]
   const byForm = scopes.some((scope) => scope === 'name' || scope === 'email')
   return {
@@ -107,7 +109,7 @@ function withAppleEndpoints(options: AppleClientOptions): OidcClientOptions & { 
   }
 }
 
-/** What Apple's answers and secrets leave no choice in. */
+/** Options that Apple does not leave open. */
 const notApples: readonly string[] = ['clientSecret', 'clientAuthentication', 'clientKey', 'responseMode']
 
 function readTeam(options: AppleClientOptions): { teamId: string; keyId: string; key: KeyObject } {

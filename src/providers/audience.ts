@@ -2,9 +2,9 @@ import { OAuthTokenAudienceMismatchError } from '../errors'
 import { isPlainObject } from './provider-request'
 
 /**
- * Whether an access token was issued to this application, by what its provider says of it. `azp` and `client_id` name the
- * application the token was issued to. If one is present it must be ours. `aud` never overrides it, because it may list every
- * service that accepts the token. Ids are compared whole.
+ * Rejects an access token that was not issued to this application, by the provider's claims. `azp` and `client_id` name the application
+ * that the token was issued to. If one is present it must be ours. `aud` never overrides it, because it may list every service that accepts
+ * the token. Ids are compared as a whole.
  *
  * @throws OAuthTokenAudienceMismatchError also when no application is named
  */

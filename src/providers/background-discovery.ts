@@ -1,16 +1,19 @@
-/** A description that is read once: in the background, and at the latest when it is first needed. */
+/** A discovery document that is read once: in the background, or when it is first needed. */
 export interface BackgroundDiscovery<Found> {
-  /** What was found; null: nothing yet. */
+  /** The result. Null: not read yet. */
   readonly found: Found | null
-  /** Reads it now, unless it is known; callers at the same moment share one attempt. */
+  /** Returns the result, and reads the document if necessary. Simultaneous callers share one attempt. */
   find(): Promise<Found>
-  /** Tries again after 1, 2, 4 … 60 seconds until it is found. `onFailure` hears each failure. A second call does nothing. */
+  /**
+   * Reads in the background, and tries again after 1, 2, 4 … 60 seconds until it succeeds. Calls `onFailure` for each failure. A second
+   * call does nothing.
+   */
   begin(onFailure: (error: unknown) => void): void
 }
 
 const MAX_DELAY_SECONDS = 60
 
-/** @param known what needs no reading; null: nothing */
+/** Creates a discovery that calls `read`. @param known a result that needs no reading; null: none */
 export function createBackgroundDiscovery<Found>(read: () => Promise<Found>, known: Found | null): BackgroundDiscovery<Found> {
   let found = known
   let inFlight: Promise<Found> | null = null
@@ -34,7 +37,7 @@ export function createBackgroundDiscovery<Found>(read: () => Promise<Found>, kno
       await find()
     } catch (error) {
       onFailure(error)
-      // The system's clock: a test's stands still. No timer of ours keeps a process alive.
+      // Uses the system's clock, because a clock in tests does not move. `unref` lets the process end meanwhile.
       setTimeout(() => void attempt(Math.min(delaySeconds * 2, MAX_DELAY_SECONDS), onFailure), delaySeconds * 1000).unref()
     }
   }

@@ -4,7 +4,7 @@ import type { HttpRequest } from '../http-client'
 import { type SignatureAlgorithm, signJwt } from './jws'
 import { algorithmsFor } from './verification-key'
 
-/** OpenID Connect Core section 9. `none` is for a public client, which PKCE protects. */
+/** The methods of OpenID Connect Core section 9. `none` is for a public client, which PKCE protects. */
 export const CLIENT_AUTHENTICATIONS = ['client_secret_basic', 'client_secret_post', 'private_key_jwt', 'none'] as const
 export type ClientAuthentication = (typeof CLIENT_AUTHENTICATIONS)[number]
 
@@ -12,28 +12,28 @@ export type ClientAuthentication = (typeof CLIENT_AUTHENTICATIONS)[number]
 export interface ClientKey {
   /** PEM without a passphrase, or a KeyObject: RSA of 2048 to 8192 bits, EC on P-256, P-384 or P-521, or Ed25519. */
   privateKey: string | KeyObject
-  /** Which of your keys this is, where you registered several. */
+  /** The id of the key, if you registered several. */
   kid?: string
-  /** Default: RS256 of an RSA key, ES256, ES384 or ES512 of an EC key by its curve, EdDSA of an Ed25519 key. */
+  /** Default: RS256 for an RSA key, ES256, ES384 or ES512 for an EC key by its curve, EdDSA for an Ed25519 key. */
   alg?: SignatureAlgorithm
 }
 
 /** How this application authenticates at a provider. */
 export interface ClientCredentials {
-  /** Empty: the client can be built, but no token can be verified to be for this application. */
+  /** The client id. If empty, the client can be built, but no token can be verified as issued to this application. */
   clientId: string
-  /** As the provider gave it to you; empty for a public client. Left out with `private_key_jwt` and `none`. */
+  /** The secret that the provider gave you; empty for a public client. Leave it out with `private_key_jwt` and `none`. */
   clientSecret?: string
   /**
-   * How the token endpoint, introspection and pushed requests are told who asks. By `discover()`: `client_secret_basic` where the provider
-   * lists it or lists nothing, else `client_secret_post`. Otherwise `client_secret_post`.
+   * How the client authenticates at the token endpoint, for introspection and for pushed authorization requests. Default:
+   * `client_secret_post`. `discover()` picks `client_secret_basic` if the provider lists it or lists no method, else `client_secret_post`.
    */
   clientAuthentication?: ClientAuthentication
-  /** With `private_key_jwt`, and only there. */
+  /** The key for `private_key_jwt`. Required with that method, and refused with others. */
   clientKey?: ClientKey
 }
 
-/** A POST that says who asks, and the secrets in it: an answer that repeats one is not shown. */
+/** An authenticated POST, and the secrets in it. A response that repeats one of them is shown without it. */
 export interface AuthenticatedRequest {
   request: HttpRequest & { method: 'POST' }
   secrets: readonly string[]
@@ -41,7 +41,7 @@ export interface AuthenticatedRequest {
 
 export type Authenticate = (form: URLSearchParams) => AuthenticatedRequest
 
-/** @throws ConfigurationError naming the option and the fix; never its value */
+/** Checks the client's credentials. @throws ConfigurationError naming the option and the fix; never its value */
 export function checkClientCredentials(owner: string, { clientSecret, clientAuthentication, clientKey }: ClientCredentials): void {
   const wrong = (what: string) => new ConfigurationError(`${owner}: ${what}.`)
   if (clientAuthentication !== undefined && !CLIENT_AUTHENTICATIONS.includes(clientAuthentication))
@@ -57,9 +57,9 @@ export function checkClientCredentials(owner: string, { clientSecret, clientAuth
 }
 
 /**
- * Returns what puts the client's credentials into a form (RFC 6749 section 2.3.1, RFC 7523 section 2.2).
- * @param audience of an assertion: the issuer, or the token endpoint where no issuer is known
- * @param freshSecret what `client_secret_post` sends instead of the secret of the options; null: that secret
+ * Returns a function that adds the client's credentials to a form (RFC 6749 section 2.3.1, RFC 7523 section 2.2).
+ * @param audience of an assertion: the issuer, or the token endpoint if no issuer is known
+ * @param freshSecret returns the secret for `client_secret_post` instead of the one in the options; null: the one in the options
  */
 export function createAuthenticate(
   credentials: ClientCredentials,
@@ -91,7 +91,7 @@ function formRequest(form: URLSearchParams, headers: Record<string, string> = {}
   return { method: 'POST', headers: { ...known, ...headers }, body: form.toString() }
 }
 
-/** RFC 6749 section 2.3.1: id and secret are form-encoded before they are joined. */
+/** Form-encodes the id and the secret, and then joins them (RFC 6749 section 2.3.1). */
 function basicCredentials(clientId: string, clientSecret: string): string {
   return Buffer.from([clientId, clientSecret].map(formEncode).join(':')).toString('base64')
 }
@@ -102,7 +102,10 @@ function formEncode(value: string): string {
 
 const ASSERTION_SECONDS = 60
 
-/** RFC 7523 section 3. One request each: a provider refuses a `jti` that it saw before. */
+/**
+ * Returns the claims of an assertion (RFC 7523 section 3). Each request needs a new one, because a provider refuses a `jti` that it saw
+ * before.
+ */
 function assertionClaims({ clientId, audience, now }: { clientId: string; audience: string; now: Date }): object {
   const iat = Math.floor(now.getTime() / 1000)
   return { iss: clientId, sub: clientId, aud: audience, jti: randomUUID(), iat, exp: iat + ASSERTION_SECONDS }
@@ -114,7 +117,7 @@ interface SigningKey {
   kid: string | null
 }
 
-/** @throws ConfigurationError */
+/** Reads the key for `private_key_jwt`. @throws ConfigurationError */
 function readClientKey(owner: string, clientKey: ClientKey | undefined): SigningKey {
   const wrong = (what: string) => new ConfigurationError(`${owner}: ${what}.`)
   if (typeof clientKey !== 'object' || clientKey === null)
@@ -132,13 +135,13 @@ function readClientKey(owner: string, clientKey: ClientKey | undefined): Signing
   return { key, alg: chosen, kid: kid ?? null }
 }
 
-/** Null: it is none, or has a passphrase. */
+/** Imports a private key. Null: it is not a private key, or has a passphrase. */
 export function importPrivateKey(given: unknown): KeyObject | null {
   if (given instanceof KeyObject) return given.type === 'private' ? given : null
   if (typeof given !== 'string') return null
   try {
     return createPrivateKey({ key: given, format: 'pem' })
   } catch {
-    return null // OpenSSL's message is about the value, and tells nobody what to do
+    return null // OpenSSL's message is about the value, and does not help
   }
 }

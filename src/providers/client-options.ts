@@ -4,64 +4,69 @@ import { type ClientCredentials, checkClientCredentials } from './client-authent
 import { isPlainObject } from './provider-request'
 
 export interface OAuthClientOptions extends ClientCredentials {
-  /** Default: `{publicUrl}{prefix}/oauth/{key}/callback`. */
+  /** The URL to which the provider sends the browser back. Default: `{publicUrl}{prefix}/oauth/{key}/callback`. */
   redirectUri?: string
-  /** The project's other client ids (mobile apps), accepted beside `clientId` for a token in hand. */
+  /** Other client ids of your project (mobile apps). A token that an app sends may be issued to one of them or to `clientId`. */
   extraAudiences?: readonly string[]
-  /** What to ask the provider for. Default `openid`, `email` and `profile`; of GitHub `read:user` and `user:email`. */
+  /** The scopes to request. Default `openid`, `email` and `profile`; for GitHub `read:user` and `user:email`. */
   scopes?: readonly string[]
-  /** Should equal the registration key, which is what is stored. */
+  /** The provider's name in errors. Should equal the registration key, which is the stored name. */
   providerName?: string
-  /** Shared with other clients; default: one of its own (10 s, circuit breaker off). */
+  /** An HTTP client to share with other clients. Default: one of its own (10 s, circuit breaker off). */
   httpClient?: HttpClient
   /** PKCE S256; default true. */
   pkce?: boolean
-  /** False: what this provider says of `email_verified` does not count. Default true. */
+  /** False: this provider's `email_verified` is ignored. Default true. */
   trustEmail?: boolean
   /**
-   * True: this provider asks for a new sign-in whenever the request says `prompt=login`, so that coming back from it confirms a person,
-   * although its id_token has no `auth_time`. Default false: only an `auth_time` confirms.
+   * True: a login with `prompt=login` at this provider confirms a session, although its id_token has no `auth_time`. Set it only if the
+   * provider then always asks for a new sign-in. Default false: only `auth_time` confirms.
    */
   reauthenticates?: boolean
-  /** What the provider asks of the person each time: `login`, `consent`, `select_account` or `none`, several separated by blanks. */
+  /** What the provider asks the person at each login: `login`, `consent`, `select_account` or `none`, several separated by blanks. */
   prompt?: string
-  /** Further parameters of the address where the browser goes to log in, such as `{ hd: 'example.com' }`. Names that we set are refused. */
+  /** Further parameters of the authorization URL, such as `{ hd: 'example.com' }`. Names that doorward sets are refused. */
   authorizeParams?: Readonly<Record<string, string>>
-  /** For the two built-in clients: other addresses than the public ones (GitHub Enterprise, tests). */
+  /** For the built-in clients: other URLs than the public ones (GitHub Enterprise, tests). */
   endpoints?: ProviderEndpoints
 }
 
-/** What a client with a key set takes besides. */
+/** The further options of a client with a key set. */
 export interface KeySetClientOptions extends OAuthClientOptions {
-  /** How long the provider's last good key set serves while it cannot be read again, in seconds since it was read. Default 86400; 0: off. */
+  /** How long the last good key set is used if it cannot be read again, in seconds since it was read. Default 86400; 0: off. */
   staleIfErrorSeconds?: number
-  /** The longest time since the person signed in at the provider, in seconds; an `auth_time` that is missing or older is refused (502). */
+  /**
+   * How long ago the person may have signed in at the provider, in seconds. A login with an older or missing `auth_time` is refused (502).
+   */
   maxAgeSeconds?: number
-  /** True: `GET /oauth/:provider/login?login_hint=…` is passed on, 1 to 320 visible characters. Default false. */
+  /** True: `GET /oauth/:provider/login?login_hint=…` passes the hint to the provider, 1 to 320 visible characters. Default false. */
   loginHint?: boolean
-  /** True: the request is pushed to the provider first (RFC 9126). Default: where the provider's document requires it. */
+  /** True: the authorization request is first pushed to the provider (RFC 9126). Default: if the discovery document requires it. */
   par?: boolean
-  /** `form_post`: the browser brings the answer back in a form, by POST. It needs `cookieSecure`. Default: in the query of a redirect. */
+  /**
+   * `form_post`: the browser sends the callback as a form, by POST. It needs `cookieSecure`. Default: the callback is a redirect with a
+   * query.
+   */
   responseMode?: 'form_post'
 }
 
-/** The addresses of a provider, each instead of the public one. */
+/** The URLs of a provider. A URL that is given replaces the public one. */
 export interface ProviderEndpoints {
-  /** Where the browser goes to log in. */
+  /** The authorization endpoint, where the browser goes to log in. */
   authorizeUrl?: string
-  /** Where a code is exchanged for tokens. */
+  /** The token endpoint, where a code is exchanged for tokens. */
   tokenUrl?: string
-  /** Where the profile is read. */
+  /** The endpoint of the profile. */
   userinfoUrl?: string
-  /** Who a token was issued to. */
+  /** The endpoint that says to which client a token was issued. */
   tokeninfoUrl?: string
-  /** RFC 7662: who a token was issued to. */
+  /** The introspection endpoint (RFC 7662), which says to which client a token was issued. */
   introspectionUrl?: string
-  /** Where the provider publishes its keys. */
+  /** The URL of the provider's public keys. */
   jwksUri?: string
-  /** Compared with an id_token's `iss` exactly. */
+  /** The issuer, which must equal an id_token's `iss` exactly. */
   issuer?: string
-  /** GitHub's API. */
+  /** The URL of GitHub's API. */
   apiUrl?: string
 }
 
@@ -84,7 +89,7 @@ export const COMMON_OPTIONS = [
 
 export const KEY_SET_OPTIONS = [...COMMON_OPTIONS, 'staleIfErrorSeconds', 'maxAgeSeconds', 'loginHint', 'par', 'responseMode'] as const
 
-/** @throws ConfigurationError naming the first option that is unknown or malformed; never its value */
+/** Checks the options. @throws ConfigurationError naming the first option that is unknown or malformed; never its value */
 export function checkClientOptions(owner: string, options: OAuthClientOptions, allowed: readonly string[]): void {
   if (typeof options !== 'object' || options === null) throw new ConfigurationError(`${owner}: pass an options object.`)
   const unknown = Object.keys(options).find((name) => !allowed.includes(name))
@@ -96,7 +101,7 @@ export function checkClientOptions(owner: string, options: OAuthClientOptions, a
   if (options.redirectUri !== undefined) requireEndpoint(owner, 'redirectUri', options.redirectUri)
 }
 
-/** What every login sets by itself, or by an option of its own. */
+/** Parameters that every login sets by itself, or by an option of its own. */
 const OWN_PARAMETERS = [
   ...['client_id', 'response_type', 'response_mode', 'redirect_uri', 'scope', 'state', 'nonce', 'code_challenge', 'code_challenge_method'],
   ...['prompt', 'max_age', 'login_hint', 'request', 'request_uri'],
@@ -113,7 +118,7 @@ function optional(isRight: (value: unknown) => boolean): (value: unknown) => boo
 
 const RULES: readonly (readonly [keyof OAuthClientOptions, (value: unknown) => boolean, string])[] = [
   ['clientId', isText, 'a string (empty only where no provider is to be asked)'],
-  // A plain string would match by substring (CVE-2022-39231): a list, compared element by element.
+  // Must be a list, compared element by element, because a plain string would match by substring (CVE-2022-39231).
   ['extraAudiences', optional(isTextList), 'an array of non-empty client ids'],
   ['scopes', optional(isScopeList), 'an array of scope names, each without blanks'],
   ['providerName', optional(isName), '1 to 64 visible characters'],
@@ -135,7 +140,7 @@ function isAuthorizeParams(value: unknown): boolean {
   )
 }
 
-/** @throws ConfigurationError for what only clients of OpenID Connect take */
+/** Checks the options of OpenID Connect. @throws ConfigurationError for an option that is malformed */
 export function checkKeySetOptions(
   owner: string,
   { staleIfErrorSeconds, maxAgeSeconds, loginHint, par, scopes, responseMode }: KeySetClientOptions,
@@ -152,7 +157,7 @@ export function checkKeySetOptions(
   }
 }
 
-/** Returns what a client adds to the address where the browser goes to log in (OpenID Connect Core section 3.1.2.1). */
+/** Returns the parameters that a client adds to the authorization URL (OpenID Connect Core section 3.1.2.1). */
 export function authorizeParamsOf({ prompt, maxAgeSeconds, authorizeParams }: KeySetClientOptions): Readonly<Record<string, string>> {
   return Object.freeze({
     ...authorizeParams,
@@ -161,15 +166,15 @@ export function authorizeParamsOf({ prompt, maxAgeSeconds, authorizeParams }: Ke
   })
 }
 
-/** @throws ConfigurationError */
+/** Checks `staleIfErrorSeconds`. @throws ConfigurationError */
 export function requireStaleSeconds(owner: string, value: unknown): void {
   if (value === undefined || (Number.isInteger(value) && Number(value) >= 0 && Number(value) <= 86_400)) return
   throw new ConfigurationError(`${owner}: staleIfErrorSeconds must be a whole number from 0 (off) to 86400.`)
 }
 
 /**
- * RFC 6749 sections 3.1 and 3.2: an absolute https URL without a fragment. Plain http is for loopback only: a secret or
- * a code would cross the network in clear.
+ * Requires an absolute https URL without a fragment (RFC 6749 sections 3.1 and 3.2). Plain http is only for loopback, because it would send
+ * a secret or a code unencrypted.
  *
  * @throws ConfigurationError
  */
@@ -188,12 +193,12 @@ function isEndpoint(value: unknown): boolean {
   return url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(url.hostname))
 }
 
-/** The whole of 127.0.0.0/8, ::1, and the names RFC 6761 section 6.3 keeps for it. */
+/** Accepts 127.0.0.0/8, ::1, and the names that RFC 6761 section 6.3 reserves for loopback. */
 function isLoopback(hostname: string): boolean {
   return /^127(?:\.\d{1,3}){3}$/.test(hostname) || hostname === '[::1]' || hostname === 'localhost' || hostname.endsWith('.localhost')
 }
 
-/** The addresses of a built-in client: the public ones, or what `endpoints` says. */
+/** Returns the URLs of a built-in client: those in `endpoints`, else the public ones. */
 export function mergeEndpoints<Known extends ProviderEndpoints>(owner: string, known: Known, given: ProviderEndpoints | undefined): Known {
   const unknown = Object.keys(given ?? {}).find((name) => !Object.hasOwn(known, name))
   if (unknown !== undefined) throw new ConfigurationError(`${owner}: endpoints.${unknown} is not an endpoint of this client.`)

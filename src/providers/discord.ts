@@ -15,14 +15,20 @@ const ENDPOINTS = {
   apiUrl: 'https://discord.com/api/v10',
 }
 
-/** Sign in with Discord: OAuth 2.0 without OpenID Connect; the profile is `GET {apiUrl}/users/@me`, which says whether the address is verified. */
+/**
+ * Sign in with Discord: OAuth 2.0 without OpenID Connect. The profile is `GET {apiUrl}/users/@me`, which says whether the address is
+ * verified.
+ */
 export class DiscordClient extends OAuth2Client<typeof ENDPOINTS> {
   /** @throws ConfigurationError naming the option and the fix */
   constructor(options: OAuthClientOptions) {
     super(options, { providerName: 'discord', endpoints: ENDPOINTS, scopes: ['identify', 'email'], options: [] })
   }
 
-  /** @throws OAuthError when Discord refuses or its answer has no id; OAuthTokenRejectedError for a token in hand of somebody else */
+  /**
+   * Reads the profile. @throws OAuthError when Discord refuses or its response has no id; OAuthTokenRejectedError if an app's token belongs
+   * to another person
+   */
   async fetchUser(tokens: OAuthTokens): Promise<OAuthUser> {
     const raw = await getWithBearer(this.connection(), `${this.endpoints.apiUrl}/users/@me`, tokens)
     const { id, email, verified, global_name: name, username, avatar } = raw
@@ -39,7 +45,7 @@ export class DiscordClient extends OAuth2Client<typeof ENDPOINTS> {
   }
 
   /**
-   * Asks Discord which application the token was issued to (`GET {apiUrl}/oauth2/@me`).
+   * Asks Discord to which application the token was issued (`GET {apiUrl}/oauth2/@me`).
    *
    * @throws OAuthTokenAudienceMismatchError, OAuthTokenRejectedError, OAuthProviderUnavailableError
    */

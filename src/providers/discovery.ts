@@ -6,13 +6,13 @@ import { requireEndpoint } from './client-options'
 import { SIGNATURE_ALGORITHMS, type SignatureAlgorithm } from './jws'
 import { callProvider, type ProviderAnswer, parseJsonObject } from './provider-request'
 
-/** What is known of a provider beside its addresses. */
+/** Facts about a provider, besides its URLs. */
 export interface ProviderFacts {
-  /** RFC 9207 section 3: every authorization response of this provider has `iss`. */
+  /** True if every authorization response of this provider has `iss` (RFC 9207 section 3). */
   sendsIssuerParameter: boolean
-  /** Which signatures of id_tokens count. */
+  /** The accepted signature algorithms of id_tokens. */
   idTokenAlgorithms: readonly SignatureAlgorithm[]
-  /** RFC 9126 section 5: it takes pushed authorization requests alone. */
+  /** True if it accepts only pushed authorization requests (RFC 9126 section 5). */
   requiresPushedRequests: boolean
 }
 
@@ -21,7 +21,7 @@ export interface Discovery {
   facts: ProviderFacts
 }
 
-/** Of a provider whose addresses the host named. */
+/** The facts for a provider whose URLs the host named. */
 export const UNKNOWN_FACTS: ProviderFacts = Object.freeze({
   sendsIssuerParameter: false,
   idTokenAlgorithms: SIGNATURE_ALGORITHMS,
@@ -41,12 +41,12 @@ export interface DiscoveredEndpoints {
 }
 
 /**
- * OpenID Connect Discovery 1.0, section 4. The document's issuer must be the one asked for, character by character
- * (section 4.3): otherwise a provider could speak for another.
+ * Reads a discovery document (OpenID Connect Discovery 1.0, section 4). Its issuer must equal the requested one exactly (section 4.3),
+ * otherwise one provider could claim to be another.
  *
  * @param provider names the provider in errors
  * @throws ConfigurationError when the document is of another issuer or names an unusable endpoint
- * @throws OAuthProviderUnavailableError when there is no document to read
+ * @throws OAuthProviderUnavailableError when the document cannot be read
  */
 export async function readDiscovery(issuer: string, httpClient: HttpClient, provider: string): Promise<Discovery> {
   const document = await fetchDocument(issuer, httpClient, provider)
@@ -66,7 +66,7 @@ export async function readDiscovery(issuer: string, httpClient: HttpClient, prov
 }
 
 /**
- * Most often a variable is not set.
+ * Checks the issuer. If it is empty, an environment variable is usually not set.
  *
  * @throws ConfigurationError
  */
@@ -112,7 +112,7 @@ async function fetchDocument(issuer: string, httpClient: HttpClient, provider: s
   throw unavailable(`no OpenID provider answers at ${issuer}: status ${status} and no JSON object from ${url}`, provider)
 }
 
-/** One redirect within the provider's origin is followed: some answer so to a missing or doubled slash. */
+/** Follows one redirect within the provider's origin, because some providers redirect for a missing or double slash. */
 async function askFollowing(httpClient: HttpClient, url: string): Promise<ProviderAnswer> {
   const request = { headers: { accept: 'application/json' }, purpose: 'discovery' } as const
   const answer = await callProvider(httpClient, url, request)
@@ -122,7 +122,7 @@ async function askFollowing(httpClient: HttpClient, url: string): Promise<Provid
   return target.origin === new URL(url).origin ? callProvider(httpClient, target.href, request) : answer
 }
 
-/** Mostly met at a start that fails, where Node prints the message first. */
+/** Returns the error, with a cause whose message is safe to log. It often ends a start, and Node then prints the message first. */
 function unavailable(what: string, provider: string): OAuthProviderUnavailableError {
   const message = `${what} (providers.${provider}). ${seeTroubleshooting('provider-unreachable')}`
   return new OAuthProviderUnavailableError({ message, cause: withOwnMessage(new Error(message)) })
@@ -134,12 +134,12 @@ function endpoint(document: Record<string, unknown>, name: string): string {
   return value
 }
 
-/** Section 3: in the header where nothing is listed. */
+/** Returns the client's authentication. Without a list it is by header (section 3). */
 function authenticationOf(supported: unknown = ['client_secret_basic']): DiscoveredEndpoints['clientAuthentication'] {
   return Array.isArray(supported) && supported.includes('client_secret_basic') ? 'client_secret_basic' : 'client_secret_post'
 }
 
-/** Those that are listed; a document without a list narrows nothing. */
+/** Returns the listed algorithms that we support. Without a list, all of them. */
 function algorithmsOf(supported: unknown): readonly SignatureAlgorithm[] {
   return Array.isArray(supported) ? SIGNATURE_ALGORITHMS.filter((algorithm) => supported.includes(algorithm)) : SIGNATURE_ALGORITHMS
 }

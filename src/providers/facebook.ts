@@ -12,15 +12,15 @@ import { unusableIdentity } from './provider-refusal'
 import { refused } from './signed-token'
 
 export interface FacebookClientOptions extends OAuthClientOptions {
-  /** The version of the Graph API, such as `v24.0`, which is the default. Facebook ends each about two years after its release. */
+  /** The version of the Graph API, `v24.0` by default. Facebook switches a version off about two years after its release. */
   graphVersion?: string
 }
 
 const FIELDS = 'id,name,email,picture.type(large)'
 
 /**
- * Sign in with Facebook: OAuth 2.0 without OpenID Connect; the profile is `GET {apiUrl}/me`. Facebook does not say whether an address is verified,
- * so none is. Each call shows by `appsecret_proof` that the app's secret is known; `clientSecret` is required.
+ * Sign in with Facebook: OAuth 2.0 without OpenID Connect. The profile is `GET {apiUrl}/me`. Facebook does not say whether an address is
+ * verified, so none counts as verified. `clientSecret` is required, because each call sends an `appsecret_proof` made from it.
  */
 export class FacebookClient extends OAuth2Client<ReturnType<typeof endpointsOf>> {
   readonly #apiUrl: string
@@ -34,12 +34,15 @@ export class FacebookClient extends OAuth2Client<ReturnType<typeof endpointsOf>>
     this.#apiUrl = this.endpoints.apiUrl.replace(/\/$/, '')
   }
 
-  /** @throws OAuthError when Facebook refuses or its answer has no id; OAuthTokenRejectedError for a token in hand of somebody else */
+  /**
+   * Reads the profile. @throws OAuthError when Facebook refuses or its response has no id; OAuthTokenRejectedError if an app's token
+   * belongs to another person
+   */
   async fetchUser(tokens: OAuthTokens): Promise<OAuthUser> {
     const query = new URLSearchParams({ fields: FIELDS, appsecret_proof: this.#proofOf(tokens.accessToken) })
     const raw = await getWithBearer(this.connection(), `${this.#apiUrl}/me?${query}`, tokens)
     const { id, email, name, picture } = raw
-    // The id of a person for this one app; another app of yours sees another id.
+    // The id of a person is for this app only. Another app of yours gets another id.
     if (typeof id !== 'string' || !/^\d{1,32}$/.test(id)) throw unusableIdentity(this.providerName, 'the profile has no id')
     refuseOtherSubject(tokens.proof, id)
     const { url } = Object(Object(picture).data)
@@ -47,7 +50,7 @@ export class FacebookClient extends OAuth2Client<ReturnType<typeof endpointsOf>>
   }
 
   /**
-   * Asks Facebook, as this app, which app the token was issued to (`GET {apiUrl}/debug_token`).
+   * Asks Facebook, as this app, to which app the token was issued (`GET {apiUrl}/debug_token`).
    *
    * @throws OAuthTokenAudienceMismatchError, OAuthTokenRejectedError, OAuthError (our credentials), OAuthProviderUnavailableError
    */
@@ -59,13 +62,13 @@ export class FacebookClient extends OAuth2Client<ReturnType<typeof endpointsOf>>
     return { claims: { sub } }
   }
 
-  /** A token that was stolen from somewhere else is of no use without it. */
+  /** Returns the `appsecret_proof`, without which a stolen token cannot be used. */
   #proofOf(accessToken: string): string {
     return createHmac('sha256', this.connection().clientSecret).update(accessToken).digest('hex')
   }
 }
 
-/** Without a version Facebook takes the oldest one that the app may use, which changes by itself. */
+/** The version is always sent. Without one, Facebook uses the oldest that the app may use, which changes over time. */
 function endpointsOf(version: unknown = 'v24.0') {
   if (typeof version !== 'string' || !/^v\d{1,3}\.\d$/.test(version))
     throw new ConfigurationError('FacebookClient: graphVersion must be a version of the Graph API, for example v24.0.')

@@ -8,8 +8,8 @@ import type { ProviderClient } from './provider-client'
 type Environment = Record<string, string | undefined>
 
 /**
- * The built-in clients whose `OAUTH_<PROVIDER>_CLIENT_ID` is set, under `google` and `github`, sharing one HTTP client.
- * The host calls it; the library never reads the environment by itself.
+ * Returns the built-in clients whose `OAUTH_<PROVIDER>_CLIENT_ID` is set, as `google` and `github`. They share one HTTP client. Only the
+ * host calls it: the library never reads the environment by itself.
  *
  * @throws ConfigurationError for a variable that is malformed; its value is not repeated
  */

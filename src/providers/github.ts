@@ -16,13 +16,13 @@ const ENDPOINTS = {
 
 export interface GitHubClientOptions extends OAuthClientOptions {
   /**
-   * True: the email is the person's primary address, also a private one, with GitHub's word on whether it is verified,
-   * from one more call (`GET {apiUrl}/user/emails`). Such an email may link by verified email. Default false.
+   * True: reads the person's primary address, also a private one, with GitHub's information whether it is verified. This needs one more
+   * call (`GET {apiUrl}/user/emails`). Such an email may link by verified email. Default false.
    */
   verifiedEmails?: boolean
 }
 
-/** Sign in with GitHub: OAuth 2.0 without OpenID Connect; the profile is `GET {apiUrl}/user`. */
+/** Sign in with GitHub: OAuth 2.0 without OpenID Connect. The profile is `GET {apiUrl}/user`. */
 export class GitHubClient extends OAuth2Client<typeof ENDPOINTS> {
   readonly #apiUrl: string
   readonly #userUrl: string
@@ -37,10 +37,10 @@ export class GitHubClient extends OAuth2Client<typeof ENDPOINTS> {
   }
 
   /**
-   * The email is the public profile address; where the person keeps it private, the primary address, if GitHub verified it.
-   * `emailVerified` is null all the same; with `verifiedEmails` both come from GitHub's list of addresses.
+   * Reads the profile. The email is the address of the public profile. If that is private, it is the primary address, if GitHub verified
+   * it. `emailVerified` is null in both cases. With `verifiedEmails`, both come from GitHub's list of addresses.
    *
-   * @throws OAuthError when GitHub refuses or its answer has no numeric id
+   * @throws OAuthError when GitHub refuses or its response has no numeric id
    */
   async fetchUser(tokens: OAuthTokens): Promise<OAuthUser> {
     const raw = await getWithBearer(this.connection(), this.#userUrl, tokens)
@@ -54,8 +54,8 @@ export class GitHubClient extends OAuth2Client<typeof ENDPOINTS> {
   }
 
   /**
-   * Asks GitHub, as this application, whether the token is one of its own (`POST {apiUrl}/applications/{client_id}/token`).
-   * `extraAudiences` count for nothing here: GitHub answers for one application, to its secret. Without a secret nobody can be asked.
+   * Asks GitHub, as this application, whether the token was issued to it (`POST {apiUrl}/applications/{client_id}/token`). `extraAudiences`
+   * have no effect, because GitHub answers only for the application with this secret. Without a secret, GitHub cannot be asked.
    *
    * @throws OAuthTokenAudienceMismatchError, OAuthTokenRejectedError, OAuthError (our credentials), OAuthProviderUnavailableError
    */
@@ -63,7 +63,7 @@ export class GitHubClient extends OAuth2Client<typeof ENDPOINTS> {
     if (this.clientId === '' || this.connection().clientSecret === '')
       throw new OAuthAudienceUnverifiableError({ details: { provider: this.providerName } })
     const { app, user } = await checkApplication(this.connection(), this.#apiUrl, accessToken)
-    // The 200 is the answer; where GitHub also says whose token it is, it has to be the same.
+    // A 200 already confirms the token. If GitHub also names the application, it must be this one.
     const named = isPlainObject(app) ? app['client_id'] : undefined
     if (typeof named === 'string' && named !== this.clientId) throw new OAuthTokenAudienceMismatchError()
     return { claims: { sub: isPlainObject(user) ? user['id'] : undefined } }
@@ -75,7 +75,7 @@ export class GitHubClient extends OAuth2Client<typeof ENDPOINTS> {
     return { email: primary['email'], emailVerified: this.trustsEmail ? primary['verified'] === true : null }
   }
 
-  /** Also null if GitHub does not show us the list, because a login with a linked identity needs no address. */
+  /** Returns null also if GitHub refuses the list, because a login with a linked identity needs no address. */
   async #privateAddress(tokens: OAuthTokens): Promise<unknown> {
     if (!showsEmails(this.scopes)) return null
     try {
@@ -87,7 +87,7 @@ export class GitHubClient extends OAuth2Client<typeof ENDPOINTS> {
     }
   }
 
-  /** The other addresses of an account may be old ones, or on their way out: only the primary one is the person's. */
+  /** Returns only the primary address, because other addresses of an account may be old. */
   async #primary(tokens: OAuthTokens): Promise<Record<string, unknown> | null> {
     const addresses = await getListWithBearer(this.connection(), `${this.#userUrl}/emails?per_page=100`, tokens)
     return addresses.find((address) => address['primary'] === true) ?? null
@@ -102,7 +102,7 @@ function isRefusal(status: unknown): boolean {
   return typeof status === 'number' && status >= 400 && status < 500
 }
 
-/** @throws ConfigurationError */
+/** Checks `verifiedEmails` and its scope. @throws ConfigurationError */
 function readsEmails(wanted: unknown, scopes: readonly string[]): boolean {
   if (wanted !== undefined && typeof wanted !== 'boolean')
     throw new ConfigurationError('GitHubClient: verifiedEmails must be true or false.')

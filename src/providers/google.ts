@@ -14,13 +14,13 @@ const ENDPOINTS = {
 
 export interface GoogleClientOptions extends KeySetClientOptions {
   /**
-   * True: an address is verified only where Google is the authority for it, at gmail.com, googlemail.com, or in the Workspace domain of the
-   * account (`hd`). Of every other address Google only knows that its owner had it once. Default false.
+   * True: an address counts as verified only if Google is the authority for it: at gmail.com, googlemail.com, or in the Workspace domain of
+   * the account (`hd`). For any other address Google only knows that its owner had it once. Default false.
    */
   authoritativeEmails?: boolean
 }
 
-/** Sign in with Google: OpenID Connect with its public endpoints; id_token signatures are always checked. */
+/** Sign in with Google: OpenID Connect with its public endpoints. The signatures of id_tokens are always checked. */
 export class GoogleClient extends OidcClient {
   readonly #isPublicIssuer: boolean
   readonly #authoritativeEmails: boolean
@@ -33,7 +33,7 @@ export class GoogleClient extends OidcClient {
     this.#authoritativeEmails = authoritativeEmails
   }
 
-  /** Google documents two spellings of its issuer, one without the scheme. */
+  /** Accepts both spellings of Google's issuer. One has no scheme. */
   protected override acceptsIssuer(issuer: string, claims: Record<string, unknown>): boolean {
     return super.acceptsIssuer(issuer, claims) || (this.#isPublicIssuer && issuer === 'accounts.google.com')
   }
@@ -45,7 +45,7 @@ export class GoogleClient extends OidcClient {
   }
 }
 
-/** https://developers.google.com/identity/sign-in/web/backend-auth, read in 2025. */
+/** The rule of https://developers.google.com/identity/sign-in/web/backend-auth, read in 2025. */
 function isAuthority(email: string | null, hostedDomain: unknown): boolean {
   const domain = email?.slice(email.lastIndexOf('@') + 1).toLowerCase() ?? ''
   if (domain === 'gmail.com' || domain === 'googlemail.com') return true

@@ -9,22 +9,22 @@ export interface InHandRules {
   accepted: readonly string[]
   acceptsIssuer(issuer: string, claims: Record<string, unknown>): boolean
   keySet: KeySet
-  /** Which signatures count: those that the provider lists. */
+  /** The accepted signature algorithms: those that the provider lists. */
   algorithms: readonly SignatureAlgorithm[]
-  /** What the app says it asked for; null: nothing. */
+  /** The nonce that the app says it used. Null: none. */
   nonce: string | null
   now: Date
 }
 
-/** A sheet of the system hands its token over at once; an older one was kept, by whomever. */
+/** The system's sign-in dialog returns its token at once, so an older token was stored somewhere. */
 const oldestSeconds = 600
 
 /**
- * Returns the claims of an id_token that did not come from our own exchange (OpenID Connect Core section 3.1.3.7). Only its signature says
- * where it came from, and only `nonce` and single use say that it was not taken from somebody. Whether it was used is for the caller.
+ * Verifies an id_token that an app sent, and returns its claims (OpenID Connect Core section 3.1.3.7). Only the signature shows its origin,
+ * and only `nonce` and single use show that it was not stolen. The caller checks whether it was already used.
  *
- * @throws OAuthTokenAudienceMismatchError (another application's), OAuthTokenRejectedError (any other rule),
- *   OAuthProviderUnavailableError (the keys cannot be read)
+ * @throws OAuthTokenAudienceMismatchError (another application's), OAuthTokenRejectedError (any other rule), OAuthProviderUnavailableError
+ * (the keys cannot be read)
  */
 export async function verifyIdTokenInHand(idToken: string, rules: InHandRules): Promise<TokenClaims> {
   const header = readHeader(idToken, rules.algorithms)
@@ -37,7 +37,7 @@ export async function verifyIdTokenInHand(idToken: string, rules: InHandRules): 
   return claims
 }
 
-/** RFC 8725 section 3.11: access tokens and logout tokens may have the same issuer, keys and audience. */
+/** Rejects other tokens: access tokens and logout tokens may have the same issuer, keys and audience (RFC 8725 section 3.11). */
 function refuseOtherThanIdTokens(headerType: string | null, claims: TokenClaims): void {
   const { typ, token_use: use, events } = claims
   const isOtherHeader = headerType !== null && headerType.toLowerCase() !== 'jwt'
@@ -45,7 +45,10 @@ function refuseOtherThanIdTokens(headerType: string | null, claims: TokenClaims)
   if (isOtherHeader || isOtherName || events !== undefined) throw refused('the token is of another kind than an id_token')
 }
 
-/** `aud` names us. Where `azp` says who asked for the token, that is us too; of several audiences it has to say so. */
+/**
+ * Requires that `aud` names this application. `azp`, which names the client that requested the token, must be us if it is present. It must
+ * be present if there are several audiences.
+ */
 function requireParties({ aud, azp }: TokenClaims, accepted: readonly string[]): void {
   const isOurs = (id: unknown) => typeof id === 'string' && id !== '' && accepted.includes(id)
   const audiences: unknown[] = Array.isArray(aud) ? aud : [aud]
@@ -54,7 +57,7 @@ function requireParties({ aud, azp }: TokenClaims, accepted: readonly string[]):
   if (!isNamed || !isAskedByUs) throw new OAuthTokenAudienceMismatchError()
 }
 
-/** Apple's sheet puts the SHA-256 of the app's nonce into the token, in hex. */
+/** Requires the app's nonce. Apple's sign-in dialog puts its SHA-256 into the token, in hex. */
 function requireNonce({ nonce }: TokenClaims, given: string | null): void {
   if (nonce === undefined && given === null) return
   const spellings = given === null ? [] : [given, createHash('sha256').update(given, 'utf8').digest('hex')]

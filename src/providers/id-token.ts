@@ -7,20 +7,21 @@ import { checkClaims, readHeader, readUnverifiedClaims, reasonOf, refused, type 
 export interface IdTokenRules {
   clientId: string
   acceptsIssuer(issuer: string, claims: Record<string, unknown>): boolean
-  /** Null: no keys are known, and the token is believed only for having come straight from the token endpoint over TLS. */
+  /** Null: no keys are known. The token is trusted only because it came directly from the token endpoint over TLS. */
   keySet: KeySet | null
-  /** What the authorization request sent; undefined: none was sent. */
+  /** The nonce of the authorization request; undefined: none was sent. */
   nonce: string | undefined
-  /** Which signatures count: those that the provider lists. */
+  /** The accepted signature algorithms: those that the provider lists. */
   algorithms: readonly SignatureAlgorithm[]
-  /** True: it came with a code of ours, so that nobody else can have made it up. */
+  /** True: it came with a code of ours, so an attacker cannot have made it. */
   isOwnExchange: boolean
   provider: string
   now: Date
 }
 
 /**
- * OpenID Connect Core section 3.1.3.7. The signature may be left out only by rule 6 (direct from the token endpoint).
+ * Verifies an id_token (OpenID Connect Core section 3.1.3.7). Only a token directly from the token endpoint may have an unchecked signature
+ * (rule 6).
  *
  * @throws OAuthError when any rule fails, or the keys cannot be read
  */
@@ -41,7 +42,7 @@ export async function verifyIdToken(idToken: string, rules: IdTokenRules): Promi
   }
 }
 
-/** Rules 3 to 5: issued for us; with several audiences, or a named party, by us. */
+/** Checks rules 3 to 5: `aud` must name this client. With several audiences, or if `azp` is present, `azp` must be this client. */
 function checkAudience({ aud, azp }: TokenClaims, clientId: string): void {
   const audiences: unknown[] = Array.isArray(aud) ? aud : [aud]
   if (clientId === '' || !audiences.includes(clientId)) throw refused('aud does not name this client: check clientId')

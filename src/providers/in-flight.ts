@@ -1,6 +1,6 @@
 import type { CallPurpose } from '../http-client'
 
-/** Calls that may be under way at once; the next is refused, not queued. */
+/** Limits the calls that run at the same time. A call beyond the limit is refused, not queued. */
 export interface CallLimit {
   run<Result>(call: () => Promise<Result>): Promise<Result>
 }
@@ -11,9 +11,9 @@ export interface CallLimits {
 }
 
 /**
- * What a provider that hangs may hold of this process: sockets, memory, waiting people.
- * @param refusal what a caller past the limit gets, at once
- * @param most calls of each purpose
+ * Limits what a provider that hangs can hold in this process: sockets, memory, waiting people.
+ * @param refusal makes the error for a caller beyond the limit
+ * @param most the number of calls for each purpose
  */
 export function limitInFlight(refusal: () => Error, most = 50): CallLimits {
   const limits = new Map<CallPurpose, CallLimit>()

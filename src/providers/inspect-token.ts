@@ -8,19 +8,20 @@ import { refused } from './signed-token'
 
 type Claims = Record<string, unknown>
 
-// What a provider says of a token it is shown. Asked anew for every login: an answer that is kept outlives a revocation.
+// These functions ask the provider about a token. They ask again for every login, because a stored answer would outlive a revocation.
 
 /**
- * RFC 7662. A token that is not valid is answered with 200 (section 2.2), so a 4xx is about how we asked, our credentials mostly; but `unsupported_token_type` is about the token.
+ * Introspects a token (RFC 7662). The provider answers with 200 for an invalid token (section 2.2), so a 4xx is about our request, mostly
+ * our credentials. Only `unsupported_token_type` is about the token.
  *
- * @throws OAuthTokenRejectedError unless `active` is true, and the token timely and an access token
- * @throws OAuthError for a 4xx; OAuthProviderUnavailableError when there is no answer to read
+ * @throws OAuthTokenRejectedError unless `active` is true, the token is within its times, and it is an access token
+ * @throws OAuthError for a 4xx; OAuthProviderUnavailableError when there is no readable response
  */
 export async function introspect(connection: ProviderConnection, url: string, accessToken: string, now: Date): Promise<Claims> {
   const form = new URLSearchParams({ token: accessToken, token_type_hint: 'access_token' })
   const { request, secrets } = connection.authenticate(form)
   const claims = await ask(connection, url, request, (answer) => {
-    // Of RFC 7009: some servers answer so to a token of a kind that they do not know.
+    // This code is from RFC 7009. Some servers send it for a token of an unknown kind.
     const isOfNoKnownKind = answer.status === 400 && parseJsonObject(answer.body)?.['error'] === 'unsupported_token_type'
     return isOfNoKnownKind
       ? refused('the provider does not know the token')
@@ -33,11 +34,11 @@ export async function introspect(connection: ProviderConnection, url: string, ac
 }
 
 /**
- * The shape Google has: GET with the token in the query, which is why no URL of a call is ever logged. Nothing of ours
- * goes along, so every 4xx is about the token.
+ * Asks a tokeninfo endpoint like Google's: GET with the token in the query, so the URL of a call is never logged. The request has no
+ * credentials of ours, so every 4xx is about the token.
  *
- * @throws OAuthTokenRejectedError for a 4xx, an `error`, `active: false`, a token that is not timely
- * @throws OAuthProviderUnavailableError when there is no answer to read
+ * @throws OAuthTokenRejectedError for a 4xx, an `error`, `active: false`, a token outside its times
+ * @throws OAuthProviderUnavailableError when there is no readable response
  */
 export async function readTokeninfo(connection: ProviderConnection, tokeninfoUrl: string, accessToken: string, now: Date): Promise<Claims> {
   const url = new URL(tokeninfoUrl)
@@ -50,14 +51,14 @@ export async function readTokeninfo(connection: ProviderConnection, tokeninfoUrl
 }
 
 /**
- * GitHub's "check a token": 200 only for a token of this application, 404 for any other.
+ * Calls GitHub's "check a token": 200 only for a token of this application, 404 for any other.
  *
- * @throws OAuthTokenAudienceMismatchError for a 404; OAuthError when our credentials are refused (401, 403);
- *   OAuthTokenRejectedError for another 4xx; OAuthProviderUnavailableError when there is no answer to read
+ * @throws OAuthTokenAudienceMismatchError for a 404; OAuthError when our credentials are refused (401, 403); OAuthTokenRejectedError for
+ * another 4xx; OAuthProviderUnavailableError when there is no readable response
  */
 export async function checkApplication(connection: ProviderConnection, apiUrl: string, accessToken: string): Promise<Claims> {
   const { clientId, clientSecret, providerName } = connection
-  // RFC 7617: GitHub's API takes both as they are.
+  // RFC 7617: GitHub's API accepts both without encoding.
   const credentials = Buffer.from(`${clientId}:${clientSecret}`).toString('base64')
   const headers = { accept: 'application/json', 'content-type': 'application/json', authorization: `Basic ${credentials}` }
   const request = { method: 'POST', headers, body: JSON.stringify({ access_token: accessToken }) }
@@ -71,9 +72,9 @@ export async function checkApplication(connection: ProviderConnection, apiUrl: s
 }
 
 /**
- * Discord's "current authorization": asked with the token itself, so every 4xx is about it.
+ * Calls Discord's "current authorization". The request has only the token itself, so every 4xx is about the token.
  *
- * @throws OAuthTokenRejectedError for a 4xx; OAuthProviderUnavailableError when there is no answer to read
+ * @throws OAuthTokenRejectedError for a 4xx; OAuthProviderUnavailableError when there is no readable response
  */
 export function readAuthorization(connection: ProviderConnection, url: string, accessToken: string): Promise<Claims> {
   const headers = { accept: 'application/json', authorization: `Bearer ${accessToken}` }
@@ -81,10 +82,10 @@ export function readAuthorization(connection: ProviderConnection, url: string, a
 }
 
 /**
- * Facebook's "debug token", asked as this app. It says in codes of its own whether it refuses the token or us.
+ * Calls Facebook's "debug token" as this app. Facebook's own codes say whether it refuses the token or our credentials.
  *
  * @throws OAuthTokenAudienceMismatchError (code 100: of another app); OAuthError when our credentials are refused (190);
- *   OAuthTokenRejectedError for another 4xx; OAuthProviderUnavailableError when there is no answer to read
+ * OAuthTokenRejectedError for another 4xx; OAuthProviderUnavailableError when there is no readable response
  */
 export async function debugToken(connection: ProviderConnection, apiUrl: string, accessToken: string): Promise<Claims> {
   const { clientId, clientSecret, providerName } = connection
@@ -112,12 +113,15 @@ async function ask(
   return content
 }
 
-/** Some say no with a 200. */
+/** Rejects an `error` in the response, because some providers refuse with a 200. */
 function refuseErrors({ error }: Claims): void {
   if (error !== undefined && error !== null) throw refused('the provider does not know the token')
 }
 
-/** RFC 7662 section 2.2: a server that says `active` has looked at these; one that did not is not believed. */
+/**
+ * Rejects a token outside of its times. RFC 7662 section 2.2: a server that answers `active` has already checked them, but not every server
+ * does.
+ */
 function requireTimely(claims: Claims, now: Date): void {
   const seconds = now.getTime() / 1000
   const [expires, begins] = ['exp', 'nbf'].map((name) => secondsOf(claims[name]))
@@ -125,7 +129,7 @@ function requireTimely(claims: Claims, now: Date): void {
   if (begins !== null && !(Number(begins) <= seconds + 60)) throw refused('nbf is not in the past')
 }
 
-/** Null: not said. Some providers write the number as a string; anything else is no time, which is never timely. */
+/** Returns the seconds. Null: absent. Some providers send the number as a string. Any other value is NaN, which fails every check. */
 function secondsOf(value: unknown): number | null {
   if (value === undefined || value === null) return null
   return typeof value === 'number' || (typeof value === 'string' && /^\d{1,12}$/.test(value)) ? Number(value) : Number.NaN

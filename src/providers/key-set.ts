@@ -9,34 +9,39 @@ import { isSamePublicKey, readVerificationKey, type VerificationKey } from './ve
 export interface KeySetOptions {
   jwksUri: string
   httpClient: HttpClient
-  /** How long a key set that was read is used; default 300. From 80 % of it on, the next use reads the set again in the background. */
+  /**
+   * How long a key set is used after it was read, in seconds; default 300. After 80 % of that time, the next use reads it again in the
+   * background.
+   */
   lifespanSeconds?: number
-  /** How long after a fetch that an unknown `kid` caused, another unknown `kid` does not cause one; default 60. */
+  /** After an unknown `kid` caused a fetch, no other unknown `kid` causes one for this many seconds; default 60. */
   minRefreshIntervalSeconds?: number
-  /** How long after its fetch the last good set serves while it cannot be read again; default 86,400, 0: not past its lifespan. */
+  /**
+   * How long after its fetch the last good set is used if it cannot be read again, in seconds. Default 86,400; 0: not after its lifespan.
+   */
   staleIfErrorSeconds?: number
   now?: () => Date
 }
 
 export interface KeySet {
   /**
-   * Returns the key that may verify a token with this header. For a token of our own exchange it fetches the set again for an unknown `kid`
-   * after 5 seconds: attackers cannot make such a token up, and a provider may change its keys right after the last fetch.
+   * Returns the key that may verify a token with this header. For an unknown `kid` of a token from our own exchange it may fetch the set
+   * again after 5 seconds. Attackers cannot make such a token, and a provider may change its keys right after the last fetch.
    *
-   * @throws OAuthTokenRejectedError when the set that was read has no such key, or has it in an unusable form
+   * @throws OAuthTokenRejectedError when the set has no such key, or has it in an unusable form
    * @throws OAuthProviderUnavailableError when the set cannot be read or holds no signing key
    */
   find(header: KeyName, asked?: { isOwnExchange: boolean }): Promise<VerificationKey>
   /**
-   * The same key while the set that was read may serve, without a promise, and without waiting for a fetch; null: ask
-   * `find`. A key that is read again unchanged stays the same object.
+   * Returns the same key without a promise and without waiting for a fetch, while the set in memory may be used. Null: call `find`. A key
+   * that is unchanged after another fetch stays the same object.
    */
   known(header: KeyName): VerificationKey | null
-  /** Until an unreadable set is asked for again; at least 1. */
+  /** Returns the seconds until an unreadable set is fetched again; at least 1. */
   secondsUntilRetry(): number
 }
 
-/** What of a token's header finds its key. */
+/** The parts of a token's header that identify its key. */
 type KeyName = Pick<TokenHeader, 'alg' | 'kid'>
 
 interface Keys {
@@ -48,12 +53,12 @@ const MAX_KEYS = 100
 const MAX_KEY_SET_BYTES = 1024 * 1024
 const DEFAULT_STALE_SECONDS = 86_400
 const OWN_EXCHANGE_COOLDOWN_SECONDS = 5
-/** Of its lifespan: from here on a set that is in use is read again, so that nobody waits for it. */
+/** Part of the lifespan after which a set in use is read again in the background, so that no request waits for it. */
 const REFRESHED_AT = 0.8
 
 /**
- * A provider's published keys (RFC 7517), cached; callers at the same moment share one fetch. There is no timer: only a use of the set
- * causes a fetch.
+ * Caches a provider's published keys (RFC 7517). Simultaneous callers share one fetch. There is no timer: only a use of the set causes a
+ * fetch.
  */
 export function createKeySet(options: KeySetOptions): KeySet {
   const { lifespanSeconds = 300, minRefreshIntervalSeconds = 60, staleIfErrorSeconds = DEFAULT_STALE_SECONDS } = options
@@ -63,12 +68,12 @@ export function createKeySet(options: KeySetOptions): KeySet {
   let askedForUnknownAt: number | null = null
   let inFlight: Promise<Keys> | null = null
 
-  // A clock set back must neither stretch a lifespan nor a cooldown: an instant in the future is over.
+  // If the clock was set back, an instant in the future counts as over, so that no lifespan or cooldown becomes longer.
   const isWithin = (at: number, seconds: number) => {
     const elapsed = now().getTime() - at
     return elapsed >= 0 && elapsed < seconds * 1000
   }
-  /** The set that was read last, if it is younger. */
+  /** The set that was read last, if it is younger than this. */
   const readWithin = (seconds: number) => (cached !== null && isWithin(cached.at, seconds) ? cached.keys : null)
   const isCoolingDown = (seconds: number) => askedForUnknownAt !== null && isWithin(askedForUnknownAt, seconds)
 
@@ -77,7 +82,7 @@ export function createKeySet(options: KeySetOptions): KeySet {
     try {
       const keys = await fetchKeys(options, cached?.keys ?? null)
       const isGood = keys.usable.size > 0
-      // No signing key is as good as no answer, and takes away none of the keys that are known.
+      // A set without a signing key counts as a failed read, and the known keys stay.
       if (!isGood && readWithin(Math.max(lifespanSeconds, staleIfErrorSeconds))) throw unreadable('it holds no signing key')
       cached = { keys, at }
       if (isGood) retry.succeeded()
@@ -102,14 +107,14 @@ export function createKeySet(options: KeySetOptions): KeySet {
     return refresh()
   }
 
-  /** What may serve without waiting. Begins a refresh that is due, and nobody waits for it. */
+  /** Returns a set that may be used without waiting. Starts a refresh in the background if one is due. */
   function servable(): Keys | null {
     const keys = readWithin(lifespanSeconds) ?? (retry.hasFailedLately() ? readWithin(staleIfErrorSeconds) : null)
     if (keys && !inFlight && retry.isDue() && !readWithin(lifespanSeconds * REFRESHED_AT)) refresh().catch(() => undefined)
     return keys
   }
 
-  /** The set, read now; the last good one where that fails. */
+  /** Reads the set now. If that fails, returns the last good one. */
   async function read(): Promise<Keys> {
     try {
       return await refresh()
@@ -135,7 +140,7 @@ export function createKeySet(options: KeySetOptions): KeySet {
       const served = servable()
       const keys = served ?? (await read())
       if (knows(keys, header.kid)) return pick(keys, header)
-      // What was read for this very caller is not read again for it.
+      // A set that was just read for this caller is not read again for it.
       const cooldown = isOwnExchange ? OWN_EXCHANGE_COOLDOWN_SECONDS : minRefreshIntervalSeconds
       const isDone = !retry.hasFailed() && (served === null || isCoolingDown(cooldown))
       return pick(isDone ? keys : await refreshForUnknown(), header)
@@ -154,7 +159,7 @@ function pick(keys: Keys, header: KeyName): VerificationKey {
   throw refused('the key set has no such key, or not for this algorithm: check jwksUri')
 }
 
-/** Two keys of one name for one algorithm: which one is meant cannot be known, so it is none. */
+/** Returns the only key with this name and algorithm. Null if there are two, because the right one is unknown. */
 function only({ usable }: Keys, { kid, alg }: KeyName): VerificationKey | null {
   let found: VerificationKey | null = null
   for (const key of usable.get(kid ?? '') ?? []) {

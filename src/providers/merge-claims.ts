@@ -1,8 +1,9 @@
 type Claims = Record<string, unknown>
 
 /**
- * The claims of a verified id_token overlaid by those of userinfo, of the same subject: some providers put an address into one of them only.
- * `email` and `email_verified` come together from one document, userinfo first: the flag of one says nothing of the address of the other.
+ * Merges the claims of a verified id_token with those of userinfo for the same subject, because some providers put an address into only one
+ * of them. Userinfo overrides. `email` and `email_verified` come together from one document, userinfo first, because the flag of one
+ * document says nothing about the address in the other.
  */
 export function mergeClaims(idToken: Claims, userinfo: Claims): Claims {
   const { email: _email, email_verified: _flag, ...others } = { ...withoutNulls(idToken), ...withoutNulls(userinfo) }

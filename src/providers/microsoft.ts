@@ -6,25 +6,25 @@ import { unusableIdentity } from './provider-refusal'
 
 export interface MicrosoftClientOptions extends KeySetClientOptions {
   /**
-   * Whose accounts may sign in: `common` (work, school and personal), `organizations` (work and school), `consumers` (personal), or the id
+   * Which accounts may sign in: `common` (work, school and personal), `organizations` (work and school), `consumers` (personal), or the id
    * of one tenant. Default `common`.
    */
   tenant?: string
   /**
-   * `sub`: an id of the person for this application alone. `oid`: the person's id in the directory, the same for each application,
-   * stored as `oid.tid`. Default `sub`; changing it orphans the links that are there.
+   * `sub`: an id of the person for this application only. `oid`: the person's id in the directory, the same for every application, stored
+   * as `oid.tid`. Default `sub`. If you change it, existing links no longer match.
    */
   subject?: 'sub' | 'oid'
 }
 
-/** Where Microsoft keeps personal accounts. */
+/** The tenant of personal accounts. */
 const CONSUMERS = '9188040d-6c67-4c5b-b112-36a304b66dad'
 const GUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 const TENANT_IN_ISSUER = '{tenantid}'
 
 /**
- * Sign in with Microsoft (Entra ID): OpenID Connect with one set of keys for many issuers, one of each tenant. Anybody can make a tenant and
- * write any address into an account there, so an address counts as verified only where `xms_edov` says that the owner of its domain is.
+ * Sign in with Microsoft (Entra ID): OpenID Connect with one key set for many issuers, one for each tenant. Anybody can create a tenant and
+ * write any address into an account there. So an address counts as verified only if `xms_edov` says that the tenant owns its domain.
  */
 export class MicrosoftClient extends OidcClient {
   readonly #tenant: string
@@ -40,7 +40,7 @@ export class MicrosoftClient extends OidcClient {
     this.#subject = subject
   }
 
-  /** The issuer is the template with the token's own tenant in it, and that tenant one that may sign in. */
+  /** Accepts the issuer template with the token's own tenant, if that tenant may sign in. */
   protected override acceptsIssuer(issuer: string, { tid }: Record<string, unknown>): boolean {
     if (typeof tid !== 'string' || !GUID.test(tid) || issuer !== this.#issuer.replace(TENANT_IN_ISSUER, tid)) return false
     if (this.#tenant === 'common') return true
@@ -72,7 +72,7 @@ function readOptions(options: MicrosoftClientOptions) {
   return { tenant, subject, issuer, oidcOptions }
 }
 
-/** The profile is in the id_token; what userinfo says has neither `oid` nor `xms_edov`. */
+/** Has no userinfo URL: the profile is in the id_token, and userinfo has neither `oid` nor `xms_edov`. */
 function endpointsOf(tenant: string) {
   const authority = `https://login.microsoftonline.com/${tenant}`
   return {

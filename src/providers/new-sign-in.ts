@@ -9,10 +9,9 @@ export function canProveSignIn(client: Provider): boolean {
 }
 
 /**
- * True where these tokens prove that the person signed in since then. The provider's own word decides; without one, what the host says of the
- * provider: many ignore `prompt=login` (OpenID Connect Core section 3.1.2.1) and answer by an older session.
- * The provider's clock may be behind ours by as much as it may be in an id_token. So a sign-in within that minute before counts, too: the
- * person was at the provider just then.
+ * Returns true if these tokens show that the person signed in at or after `since`. `auth_time` decides. Without it, the host's option
+ * `reauthenticates` decides, because many providers ignore `prompt=login` (OpenID Connect Core section 3.1.2.1) and use an older session.
+ * The provider's clock may be behind ours by as much as for an id_token, so a sign-in within that minute before `since` counts too.
  * @param since seconds since 1970
  */
 export function provesSignIn(client: Provider, tokens: OAuthTokens, since: number): boolean {

@@ -3,9 +3,9 @@ import { unusableIdentity } from './provider-refusal'
 import { isPlainObject } from './provider-request'
 
 /**
- * What a provider said of a person, made safe to store: a subject that is a string and stays itself in any database,
- * a verification flag that is never guessed, a name and a picture fit to show. The email passes through as it came
- * (or null when it is not a string): whether it counts is for the login to say, by the one email rule.
+ * Makes a provider's profile safe to store. The subject is a string that every database keeps unchanged, the verification flag is never
+ * guessed, and the name and picture are safe to show. The email stays unchanged (null if it is not a string). The login decides whether it
+ * counts.
  *
  * @throws OAuthError when there is no usable subject
  */
@@ -23,8 +23,9 @@ export function normalizeProfile(provider: string, profile: unknown): OAuthUser 
 }
 
 /**
- * OpenID Connect Core section 2: at most 255 characters, case sensitive. A number is taken where it is exact. Control
- * characters and lone surrogates are refused: a database may alter them, and two people would become one.
+ * Returns the subject as text. It has at most 255 characters and is case sensitive (OpenID Connect Core section 2). A safe integer is
+ * accepted as its decimal text. Control characters and lone surrogates are refused, because a database may change them, and two people
+ * would become one.
  *
  * @throws OAuthError
  */
@@ -34,14 +35,14 @@ export function requireSubject(provider: string, value: unknown): string {
   throw unusableIdentity(provider, 'the provider gave no usable subject')
 }
 
-/** True only for JSON true or the string "true" (some providers quote it); anything unknown is null, never false or true. */
+/** Returns true only for JSON true or the string "true" (some providers quote it). Any unknown value is null. */
 export function verificationOf(value: unknown): boolean | null {
   if (value === true || value === 'true') return true
   if (value === false || value === 'false') return false
   return null
 }
 
-/** Control and format characters include the direction overrides that make a name read as another. */
+/** Removes control and format characters, which can change the direction of the text and make a name look like another. */
 function displayName(value: unknown): string | null {
   if (typeof value !== 'string') return null
   const visible = value.replace(/[\p{Cc}\p{Cs}\p{Bidi_Control}\u2028\u2029]/gu, '').trim()
@@ -52,6 +53,6 @@ function pictureUrl(value: unknown): string | null {
   if (typeof value !== 'string' || value.length > 1024 || !URL.canParse(value)) return null
   const url = new URL(value)
   const isPlain = url.protocol === 'https:' && url.username === '' && url.password === ''
-  // `href` is the parser's spelling: quotes, blanks and line breaks are encoded or gone.
+  // `href` is the parsed spelling: quotes, blanks and line breaks are encoded or removed.
   return isPlain && url.href.length <= 1024 ? url.href : null
 }

@@ -12,17 +12,17 @@ import {
 import { connectTo, type ProviderConnection, requestTokens } from './oauth2-request'
 import type { CodeExchange, OAuthTokens, OAuthUser, ProviderClient, TokenProof } from './provider-client'
 
-/** What is special about a provider. */
+/** The values that differ between providers. */
 interface ProviderDefaults<Endpoints extends ProviderEndpoints> {
   readonly providerName: string
-  /** The public addresses. */
+  /** The public URLs. */
   readonly endpoints: Endpoints
   readonly scopes: readonly string[]
-  /** Options beside the common ones. */
+  /** Options in addition to the common ones. */
   readonly options: readonly string[]
 }
 
-/** What the clients of providers without OpenID Connect have in common. */
+/** Base class of the clients for providers without OpenID Connect. */
 export abstract class OAuth2Client<Endpoints extends ProviderEndpoints & { authorizeUrl: string; tokenUrl: string }>
   implements ProviderClient
 {
@@ -36,7 +36,7 @@ export abstract class OAuth2Client<Endpoints extends ProviderEndpoints & { autho
   readonly extraAudiences: readonly string[]
   readonly reauthenticates: boolean
   readonly authorizeParams: Readonly<Record<string, string>>
-  // Private at run time too: printing a client must not print its secret.
+  // Private at run time too, because printing a client must not print its secret.
   readonly #connection: ProviderConnection
   readonly #endpoints: Endpoints
   readonly #trustsEmail: boolean
@@ -65,13 +65,13 @@ export abstract class OAuth2Client<Endpoints extends ProviderEndpoints & { autho
     this.#trustsEmail = options.trustEmail !== false
   }
 
-  /** @throws OAuthError when the provider refuses or its answer cannot be used */
+  /** Exchanges the code for tokens. @throws OAuthError when the provider refuses or its response cannot be used */
   async exchangeCode(input: CodeExchange): Promise<OAuthTokens> {
     if (this.clientId === '') throw new NotImplementedError(`${this.providerName}: clientId is empty; a code cannot be exchanged.`)
     return requestTokens(this.#connection, input)
   }
 
-  /** The router's clock dates what the client signs. */
+  /** Sets the clock for the times in what the client signs. */
   useClock(now: () => Date): void {
     this.#now = now
   }
@@ -80,7 +80,7 @@ export abstract class OAuth2Client<Endpoints extends ProviderEndpoints & { autho
 
   abstract verifyTokenAudience(accessToken: string): Promise<TokenProof>
 
-  /** A method, and no accessor: printing a client would show what that returns. */
+  /** A method instead of an accessor, because printing a client would show an accessor's value. */
   protected connection(): ProviderConnection {
     return this.#connection
   }
@@ -89,7 +89,6 @@ export abstract class OAuth2Client<Endpoints extends ProviderEndpoints & { autho
     return this.#endpoints
   }
 
-  /** Option `trustEmail`. */
   protected get trustsEmail(): boolean {
     return this.#trustsEmail
   }

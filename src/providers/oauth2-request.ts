@@ -6,29 +6,29 @@ import type { CodeExchange, OAuthTokens } from './provider-client'
 import { providerRefusal, providerUnavailable, tokenRefusal } from './provider-refusal'
 import { callProvider, type ProviderAnswer, parseJsonList, parseJsonObject } from './provider-request'
 
-/** What speaking to one provider takes. */
+/** The data for requests to one provider. */
 export interface ProviderConnection {
   readonly providerName: string
   readonly clientId: string
-  /** Empty where there is none. Shown to nobody, whichever endpoint repeats it. */
+  /** Empty if there is none. Never shown, even if an endpoint repeats it. */
   readonly clientSecret: string
-  /** Puts the credentials of this application into a form. */
+  /** Adds the credentials of this application to a form. */
   readonly authenticate: Authenticate
   readonly tokenUrl: string
   readonly httpClient: HttpClient
   readonly limits: CallLimits
 }
 
-/** What one client of the library needs to speak; each has a limit of its own, whosever HTTP client it was given. */
+/** Connects to a provider. Each client of the library has its own limit, even if clients share an HTTP client. */
 export function connectTo(known: Omit<ProviderConnection, 'limits'>): ProviderConnection {
   const limits = limitInFlight(() => new HttpClientError('TOO_MANY_IN_FLIGHT', 'Too many calls to this provider are under way.'))
   return Object.freeze({ ...known, limits })
 }
 
 /**
- * RFC 6749 section 4.1.3. Sent once, never again: a code that reached the provider is burnt, whatever came back.
+ * Exchanges a code for tokens (RFC 6749 section 4.1.3). It is never sent again, because a code that reached the provider is used up.
  *
- * @throws OAuthError unless the answer is 2xx and a JSON object with a bearer access token and no `error`
+ * @throws OAuthError unless the response is 2xx and a JSON object with a bearer access token and no `error`
  */
 export async function requestTokens(connection: ProviderConnection, input: CodeExchange): Promise<OAuthTokens> {
   const { request, secrets } = connection.authenticate(tokenForm(input))
@@ -39,10 +39,10 @@ export async function requestTokens(connection: ProviderConnection, input: CodeE
 }
 
 /**
- * RFC 6750 section 2.1: the token travels in the Authorization header only.
+ * Sends a GET with the access token, which is only in the header `Authorization` (RFC 6750 section 2.1).
  *
- * @throws OAuthError unless the answer is 2xx and a JSON object without `error`; OAuthProviderUnavailableError where there
- *   was no answer to read and the token is in hand, so that the same may be tried again
+ * @throws OAuthError unless the response is 2xx and a JSON object without `error`; OAuthProviderUnavailableError if an app sent the token
+ * and there was no readable response, so that the app can try again
  */
 export function getWithBearer(connection: ProviderConnection, url: string, tokens: OAuthTokens): Promise<Record<string, unknown>> {
   return read(connection, url, tokens, readObject)
@@ -53,14 +53,14 @@ function readObject(body: Buffer): Record<string, unknown> | null {
   return content && !isPresent(content['error']) ? content : null
 }
 
-/** RFC 7515 section 3.1, or the five parts of RFC 7516 section 3.1. */
+/** Returns a compact JWS (RFC 7515 section 3.1), or the five parts of a JWE (RFC 7516 section 3.1). */
 function readCompact(body: Buffer): string | null {
   const text = body.toString('latin1').trim()
   return /^[\w-]+(?:\.[\w-]*){2}(?:\.[\w-]*\.[\w-]*)?$/.test(text) ? text : null
 }
 
 /**
- * Does the same for an endpoint that may also respond with a JWT. Returns the JWT unverified: the caller has to verify it.
+ * Like `getWithBearer`, for an endpoint that may also respond with a JWT. Returns the JWT unverified: the caller has to verify it.
  *
  * @throws as `getWithBearer`
  */
@@ -73,9 +73,9 @@ export function getClaimsWithBearer(
 }
 
 /**
- * The same for an endpoint that answers with a list.
+ * Like `getWithBearer`, for an endpoint that responds with a JSON array.
  *
- * @throws OAuthError unless the answer is 2xx and a JSON array of objects; OAuthProviderUnavailableError as above
+ * @throws OAuthError unless the response is 2xx and a JSON array of objects; OAuthProviderUnavailableError as `getWithBearer`
  */
 export function getListWithBearer(connection: ProviderConnection, url: string, tokens: OAuthTokens): Promise<Record<string, unknown>[]> {
   return read(connection, url, tokens, parseJsonList)
@@ -96,19 +96,18 @@ async function read<Content>(
   throw providerRefusal(connection.providerName, answer, [accessToken, connection.clientSecret], failure)
 }
 
-/** A provider that was reached, and refused: asking again changes nothing. */
+/** Returns true if the provider was reached and refused, so another try would not help. */
 function saysNo(answer: ProviderAnswer | null): boolean {
   if (!answer) return false
   return (answer.status >= 400 && answer.status < 500) || (isSuccess(answer) && parseJsonObject(answer.body) !== null)
 }
 
-/** An answer, or why there is none that may be read. */
+/** A response, or the reason why there is no readable one. */
 export interface Reply {
   answer: ProviderAnswer | null
   failure?: HttpClientError
 }
 
-/** A request that says what it is for. */
 export type PurposefulRequest = HttpRequest & { purpose: CallPurpose }
 
 export async function askProvider({ httpClient, limits }: ProviderConnection, url: string, request: PurposefulRequest): Promise<Reply> {
@@ -121,7 +120,7 @@ export async function askProvider({ httpClient, limits }: ProviderConnection, ur
   }
 }
 
-/** A redirect is not followed and its body not believed: it would carry the secret, or our trust, elsewhere. */
+/** A redirect counts as a failure. Following it would send the secret to another place, and its body is not trusted. */
 export function isSuccess({ status }: ProviderAnswer): boolean {
   return status >= 200 && status < 300
 }
@@ -132,7 +131,7 @@ function tokenForm({ code, redirectUri, codeVerifier }: CodeExchange): URLSearch
   return form
 }
 
-/** RFC 6749 section 5.1; null when the answer is not what it says. */
+/** Reads a token response (RFC 6749 section 5.1). Returns null if it is not a valid one. */
 function readTokens(raw: Record<string, unknown> | null): OAuthTokens | null {
   if (!raw || isPresent(raw['error'])) return null
   const { access_token: accessToken, token_type: tokenType, id_token: idToken } = raw

@@ -38,31 +38,37 @@ import type { TokenVerifier } from './token-verifier'
 import { readUserinfo } from './userinfo'
 
 export interface OidcClientOptions extends Omit<KeySetClientOptions, 'endpoints'> {
-  /** Where the browser goes to log in. With `issuer` and without `authorizeUrl` and `tokenUrl` the provider's own description names all. */
+  /**
+   * The URL where the browser goes to log in. With `issuer` and without `authorizeUrl` and `tokenUrl`, all URLs come from the provider's discovery
+   * document.
+   */
   authorizeUrl?: string
-  /** Where a code is exchanged for tokens. */
+  /** The token endpoint, where a code is exchanged for tokens. */
   tokenUrl?: string
-  /** Without it the profile is read from the verified id_token. */
+  /** The endpoint of the profile. Without it the profile is read from the verified id_token. */
   userinfoUrl?: string
-  /** RFC 7662: asked whom a token in hand was issued to. Not together with `tokeninfoUrl`. */
+  /** The introspection endpoint (RFC 7662), which says to which client an app's token was issued. Not together with `tokeninfoUrl`. */
   introspectionUrl?: string
-  /** The same, called with GET and query `access_token`. Not together with `introspectionUrl`. */
+  /** An endpoint for the same question, called by GET with the query `access_token`. Not together with `introspectionUrl`. */
   tokeninfoUrl?: string
-  /** Reads the profile, and whom a token in hand was issued to, from the access token itself: no call to any of the above. */
+  /**
+   * Reads the profile, and the client that an app's token was issued to, from the access token itself. Then none of the endpoints above is
+   * called.
+   */
   tokenVerifier?: TokenVerifier
-  /** Compared with an id_token's `iss` exactly. */
+  /** The issuer, which must equal an id_token's `iss` exactly. */
   issuer?: string
-  /** The provider's keys; with it the signature of every id_token is checked. */
+  /** The URL of the provider's public keys. With it the signature of every id_token is checked. */
   jwksUri?: string
-  /** Where a request is pushed (RFC 9126), with `par: true`. */
+  /** The endpoint for pushed authorization requests (RFC 9126), with `par: true`. */
   pushedAuthorizationUrl?: string
-  /** Where the browser ends its session at the provider. */
+  /** The URL where the browser ends its session at the provider. */
   endSessionUrl?: string
 }
 
 type Claims = Record<string, unknown>
 
-/** What a client without named endpoints waits for. */
+/** The provider's endpoints and keys, which a client without named endpoints has to discover first. */
 interface KnownProvider {
   endpoints: OidcClientOptions & { authorizeUrl: string; tokenUrl: string }
   facts: ProviderFacts
@@ -70,7 +76,7 @@ interface KnownProvider {
   keySet: KeySet | null
 }
 
-/** Any OpenID Connect provider. Subclass it to read other claims (`parseUser`). */
+/** A client for any OpenID Connect provider. Subclass it to read other claims (`parseUser`). */
 export class OidcClient implements ProviderClient {
   readonly providerName: string
   readonly clientId: string
@@ -83,11 +89,11 @@ export class OidcClient implements ProviderClient {
   readonly authorizeParams: Readonly<Record<string, string>>
   readonly loginHint: boolean
   readonly responseMode?: 'form_post'
-  // Private at run time too: printing a client must not print its secret.
+  // Private at run time too, because printing a client must not print its secret.
   readonly #options: OidcClientOptions
   /**
-   * Anybody can make up a token that waits for the key set: few enough may that a provider that hangs is no load. With its key
-   * at hand a token waits for nothing, and holds no place.
+   * Limits tokens that wait for the key set, because an attacker can send invented ones while a provider hangs. A token whose key is in
+   * memory does not wait, and does not count.
    */
   readonly #verifications = limitInFlight(
     () => new OAuthProviderUnavailableError({ cause: new Error('Too many tokens wait for the key set.') }),
@@ -97,7 +103,7 @@ export class OidcClient implements ProviderClient {
   readonly #discovery: BackgroundDiscovery<KnownProvider>
   #registeredAs: string
   #now: () => Date = () => new Date()
-  /** What the id_token of these very tokens proved; null: none came back. */
+  /** The verified claims of the id_token in these tokens. Null: there was none. */
   readonly #verifiedClaims = new WeakMap<OAuthTokens, Claims | null>()
 
   /** @throws ConfigurationError naming the option and the fix */
@@ -121,10 +127,10 @@ export class OidcClient implements ProviderClient {
   }
 
   /**
-   * A client made from the provider's own description (OpenID Connect Discovery 1.0), called on the class it shall be of.
-   * Signatures of id_tokens are always checked.
+   * Creates a client from the provider's discovery document (OpenID Connect Discovery 1.0). Call it on the class that you want. Signatures
+   * of id_tokens are always checked.
    *
-   * @throws ConfigurationError when the description is of another issuer or names unusable endpoints
+   * @throws ConfigurationError when the document is of another issuer or names unusable endpoints
    * @throws OAuthProviderUnavailableError when it cannot be read
    */
   static async discover<Client extends OidcClient = OidcClient>(
@@ -136,28 +142,28 @@ export class OidcClient implements ProviderClient {
   ): Promise<Client> {
     checkClientOptions('OidcClient.discover', options, KEY_SET_OPTIONS)
     requireIssuer(issuer, options.providerName ?? 'oidc')
-    // `this` is the subclass the host wrote: its parseUser must not be lost.
+    // `this` is the host's subclass, whose parseUser must be used.
     const client = new this({ ...options, issuer })
     await client.#discovery.find()
     return client
   }
 
-  /** Where the browser goes to log in; empty until it is discovered. */
+  /** The URL where the browser goes to log in. Empty until it is discovered. */
   get authorizeUrl(): string {
     return this.#discovery.found?.endpoints.authorizeUrl ?? ''
   }
 
-  /** Where a code is exchanged for tokens; empty until it is discovered. */
+  /** The token endpoint, where a code is exchanged for tokens. Empty until it is discovered. */
   get tokenUrl(): string {
     return this.#discovery.found?.endpoints.tokenUrl ?? ''
   }
 
-  /** Where the browser ends its session at the provider; null: there is no such place, or it is not discovered yet. */
+  /** The URL where the browser ends its session at the provider. Null: the provider has no such endpoint, or it is not discovered yet. */
   get endSessionUrl(): string | null {
     return this.#discovery.found?.endpoints.endSessionUrl ?? null
   }
 
-  /** @throws OAuthProviderUnavailableError while the provider's description cannot be read */
+  /** Waits until the endpoints are known. @throws OAuthProviderUnavailableError while the discovery document cannot be read */
   async prepare(): Promise<void> {
     await this.#known()
   }
@@ -167,7 +173,10 @@ export class OidcClient implements ProviderClient {
     this.#discovery.begin(onFailure)
   }
 
-  /** @throws OAuthProviderUnavailableError when the provider does not take the request */
+  /**
+   * Pushes the authorization request if the option or the provider requires it. Returns the URL for the browser. @throws
+   * OAuthProviderUnavailableError when the provider does not accept the request
+   */
   async pushAuthorizationRequest(authorizationUrl: string): Promise<string> {
     const { connection, endpoints, facts } = await this.#known()
     const { authorizeUrl, pushedAuthorizationUrl: url } = endpoints
@@ -175,24 +184,24 @@ export class OidcClient implements ProviderClient {
     return pushRequest(connection, { url, authorizeUrl, authorizationUrl })
   }
 
-  /** From now on instants of tokens and the age of the key set are checked by this clock. Default: the system's. */
+  /** Sets the clock for the times of tokens and the age of the key set. Default: the system's clock. */
   useClock(now: () => Date): void {
     this.#now = now
     this.#options.tokenVerifier?.useClock?.(now)
   }
 
-  /** False: every login would be refused, for want of anything to read a profile from. Boot warns of it. */
+  /** False: there is no source for a profile, so every login would be refused. Boot warns about it. */
   get hasProfileSource(): boolean {
     const { userinfoUrl, tokenVerifier } = this.#discovery.found?.endpoints ?? this.#options
     return userinfoUrl !== undefined || tokenVerifier !== undefined || this.scopes.includes('openid')
   }
 
-  /** RFC 9207 section 3: what a discovered description says. */
+  /** True if the discovery document says that responses have `iss` (RFC 9207 section 3). */
   get requiresIssuerParameter(): boolean {
     return this.#discovery.found?.facts.sendsIssuerParameter === true
   }
 
-  /** @throws OAuthError when the provider refuses, or an id_token that came back is not for this login */
+  /** Exchanges the code for tokens. @throws OAuthError when the provider refuses, or the id_token is not for this login */
   async exchangeCode(input: CodeExchange): Promise<OAuthTokens> {
     if (this.clientId === '') throw new NotImplementedError(`${this.providerName}: clientId is empty; a code cannot be exchanged.`)
     const { connection } = await this.#known()
@@ -204,7 +213,7 @@ export class OidcClient implements ProviderClient {
   }
 
   /**
-   * Whether a token in hand was issued to `clientId` or one of `extraAudiences`, by the token verifier, else introspection,
+   * Verifies that a token from an app was issued to `clientId` or one of `extraAudiences`. Uses the token verifier, else introspection,
    * else tokeninfo.
    *
    * @throws OAuthTokenAudienceMismatchError, OAuthTokenRejectedError, OAuthError (our credentials), OAuthProviderUnavailableError
@@ -218,8 +227,8 @@ export class OidcClient implements ProviderClient {
   }
 
   /**
-   * Whether an app's id_token is of this provider, for `clientId` or one of `extraAudiences`, of the last 10 minutes, and has this nonce. The
-   * profile of the tokens it resolves with is read from the id_token alone.
+   * Verifies that an app's id_token is of this provider, for `clientId` or one of `extraAudiences`, at most 10 minutes old, and has this
+   * nonce. The profile of the returned tokens is read only from the id_token.
    *
    * @throws OAuthTokenAudienceMismatchError, OAuthTokenRejectedError, OAuthProviderUnavailableError (the keys cannot be read)
    * @throws OAuthAudienceUnverifiableError when `clientId`, `issuer` or `jwksUri` is missing
@@ -227,7 +236,7 @@ export class OidcClient implements ProviderClient {
   async verifyIdToken(idToken: string, nonce: string | null): Promise<OAuthTokens> {
     const known = await this.#known()
     const { keySet, ...rules } = this.#rules(known)
-    // Who accepts an empty issuer accepts any.
+    // A client that accepts an empty issuer would accept every issuer.
     if (!keySet || this.clientId === '' || rules.acceptsIssuer('', {})) {
       throw new OAuthAudienceUnverifiableError({ details: { provider: this.providerName } })
     }
@@ -241,14 +250,16 @@ export class OidcClient implements ProviderClient {
   }
 
   /**
-   * @throws OAuthError when the provider refuses, or its answer is about somebody else than the id_token
-   * @throws OAuthTokenRejectedError for a token in hand that is not the profile's
-   * @throws NotImplementedError when there is nothing to read a profile from
+   * Reads the profile.
+   *
+   * @throws OAuthError when the provider refuses, or its response is about another subject than the id_token
+   * @throws OAuthTokenRejectedError if a token from an app belongs to another subject than the profile
+   * @throws NotImplementedError when there is no source for a profile
    */
   async fetchUser(tokens: OAuthTokens): Promise<OAuthUser> {
     const proven = await this.#provenClaims(tokens)
     const profile = await this.#profileClaims(tokens, proven)
-    // OpenID Connect Core section 5.3.2: userinfo of another subject must not be used.
+    // Userinfo of another subject must not be used (OpenID Connect Core section 5.3.2).
     const subject = requireSubject(this.providerName, profile['sub'])
     if (proven && requireSubject(this.providerName, proven['sub']) !== subject) {
       throw unusableIdentity(this.providerName, 'sub: the profile is of another subject than the id_token; check userinfoUrl')
@@ -259,29 +270,29 @@ export class OidcClient implements ProviderClient {
     return this.#options.trustEmail === false ? { ...user, emailVerified: null } : user
   }
 
-  /** When the person signed in at the provider, by the id_token that came with these tokens and was verified; null: it does not say. */
+  /** Returns when the person signed in at the provider, by the verified id_token of these tokens. Null: it does not say. */
   authTimeOf(tokens: OAuthTokens): number | null {
     const authTime = this.#verifiedClaims.get(tokens)?.['auth_time']
     return typeof authTime === 'number' && Number.isFinite(authTime) ? authTime : null
   }
 
-  /** Verified claims to an identity. Override it to read other claims; what it returns is normalised again. */
+  /** Turns verified claims into an identity. Override it to read other claims. Its result is normalised again. */
   protected parseUser(claims: Record<string, unknown>, _tokens: OAuthTokens): OAuthUser {
     const { sub, email, email_verified: emailVerified, name, picture } = claims
     return normalizeProfile(this.providerName, { subject: sub, email, emailVerified, name, picture, raw: claims })
   }
 
-  /** Which `iss` of an id_token is this provider's. */
+  /** Returns true if this `iss` of an id_token belongs to this provider. */
   protected acceptsIssuer(issuer: string, _claims: Record<string, unknown>): boolean {
     return this.#options.issuer === undefined || issuer === this.#options.issuer
   }
 
-  /** Override it for a provider whose secret is made anew for each request. Null: the secret of the options. */
+  /** Returns a new secret for each request. Override it for a provider that needs that. Null: the secret of the options. */
   protected freshSecret(_now: Date): string | null {
     return null
   }
 
-  /** The provider as the host named it; null: its endpoints are to be discovered. */
+  /** Returns the provider with the endpoints that the host named. Null: its endpoints must be discovered. */
   #named(options: OidcClientOptions): KnownProvider | null {
     const { authorizeUrl, tokenUrl } = options
     return authorizeUrl === undefined || tokenUrl === undefined
@@ -289,7 +300,7 @@ export class OidcClient implements ProviderClient {
       : this.#connect({ ...options, authorizeUrl, tokenUrl }, UNKNOWN_FACTS)
   }
 
-  /** What the host names wins over the description. */
+  /** Reads the discovery document. The host's options override it. */
   async #discover(): Promise<KnownProvider> {
     const { issuer = '' } = this.#options
     const { endpoints, facts } = await readDiscovery(issuer, this.#httpClient, this.#registeredAs)
@@ -310,7 +321,7 @@ export class OidcClient implements ProviderClient {
     return { endpoints, facts, connection, keySet }
   }
 
-  /** A description that cannot be used may be mended at the provider: until then nobody can sign in, as while there is none. */
+  /** Returns the provider. The provider may correct an unusable discovery document later, so until then it counts as unavailable. */
   async #known(): Promise<KnownProvider> {
     try {
       return await this.#discovery.find()
@@ -331,7 +342,10 @@ export class OidcClient implements ProviderClient {
     return { clientId: this.clientId, acceptsIssuer, keySet, now: this.#now() }
   }
 
-  /** OpenID Connect Core section 3.1.3.7, rule 13. The provider's clock may be behind ours by as much as it may be in an id_token. */
+  /**
+   * Checks the age of the sign-in (OpenID Connect Core section 3.1.3.7, rule 13). The provider's clock may be behind ours by as much as for
+   * an id_token.
+   */
   #requireRecentSignIn(claims: Claims | null): void {
     const { maxAgeSeconds } = this.#options
     if (maxAgeSeconds === undefined) return
@@ -353,14 +367,17 @@ export class OidcClient implements ProviderClient {
       if (tokenVerifier) return this.#verifications.run('token', () => tokenVerifier.verify(accessToken))
       const { connection, endpoints } = await this.#known()
       const { introspectionUrl, tokeninfoUrl } = endpoints
-      // Both only where the host named tokeninfo and the description has introspection: the host's word counts.
+      // Both exist only if the host set `tokeninfoUrl` and discovery found introspection. Then the host's option wins.
       if (tokeninfoUrl !== undefined) return readTokeninfo(connection, tokeninfoUrl, accessToken, this.#now())
       if (introspectionUrl !== undefined) return introspect(connection, introspectionUrl, accessToken, this.#now())
     }
     throw new OAuthAudienceUnverifiableError({ details: { provider: this.providerName } })
   }
 
-  /** The origin of tokens that did not come from `exchangeCode` is unknown, so they need a verified signature. */
+  /**
+   * Returns the verified claims of the id_token. Tokens that did not come from `exchangeCode` have an unknown origin, so they need a
+   * verified signature.
+   */
   async #provenClaims(tokens: OAuthTokens): Promise<Claims | null> {
     const known = this.#verifiedClaims.get(tokens)
     if (known !== undefined || tokens.idToken === null) return known ?? null
@@ -371,7 +388,7 @@ export class OidcClient implements ProviderClient {
 
   async #profileClaims(tokens: OAuthTokens, proven: Claims | null): Promise<Claims> {
     const { tokenVerifier } = this.#options
-    if (proven && tokens.accessToken === '') return proven // an id_token in hand: there is nothing to ask with
+    if (proven && tokens.accessToken === '') return proven // an id_token from an app: there is no access token to call the provider with
     if (tokenVerifier) return this.#claimsOfAccessToken(tokenVerifier, tokens)
     const known = await this.#known()
     const { userinfoUrl } = known.endpoints
@@ -380,7 +397,9 @@ export class OidcClient implements ProviderClient {
     throw new NotImplementedError(`${this.providerName}: no userinfoUrl, no tokenVerifier and no id_token to read the profile from.`)
   }
 
-  /** After a code exchange every failure is the same 502: the code is burnt, so nothing can be retried. */
+  /**
+   * Verifies the access token. After a code exchange every failure is the same 502, because the code is used up and nothing can be retried.
+   */
   async #claimsOfAccessToken(tokenVerifier: TokenVerifier, tokens: OAuthTokens): Promise<Claims> {
     try {
       return await this.#verifications.run(tokens.proof ? 'token' : 'callback', () => tokenVerifier.verify(tokens.accessToken))
@@ -391,7 +410,7 @@ export class OidcClient implements ProviderClient {
   }
 }
 
-/** What the host says; a client without a secret has nothing for a header. */
+/** Returns the host's setting. A client without a secret cannot authenticate by header. */
 function authenticationOf(
   { clientSecret, clientAuthentication }: ClientCredentials,
   discovered: DiscoveredEndpoints,

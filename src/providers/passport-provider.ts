@@ -4,16 +4,16 @@ import type { OAuthTokens, OAuthUser, ProviderClient } from './provider-client'
 import { unusableIdentity } from './provider-refusal'
 import { isPlainObject } from './provider-request'
 
-/** What `providers` takes: a client, or what `passportProvider()` returns. */
+/** A value of `providers`: a client, or the result of `passportProvider()`. */
 export type Provider = ProviderClient | PassportProvider
 
-/** Options for the constructor of a strategy that extends passport-oauth2, all of them public ones. */
+/** Options for the constructor of a strategy that extends passport-oauth2. All of them are public options of it. */
 export interface PassportBase {
   /** The redirect URI to register at the provider. */
   readonly callbackURL: string
-  /** Brings our `state` and our PKCE verifier in. */
+  /** Stores our `state` and our PKCE verifier. */
   readonly store: PassportStateStore
-  /** True. Types of strategies say string, or boolean: this type fits them all. */
+  /** Always true. Strategies declare it as string or boolean, and this type fits both. */
   readonly state: never
   readonly pkce: boolean
   readonly passReqToCallback: false
@@ -21,13 +21,16 @@ export interface PassportBase {
   readonly verify: PassportVerify
 }
 
-/** As passport-oauth2 calls it; what it calls it with differs between versions. */
+/** The state store that passport-oauth2 calls. The arguments differ between its versions. */
 export interface PassportStateStore {
   store(...given: never[]): void
   verify(...given: never[]): void
 }
 
-/** Takes what passport-oauth2 gives, the answer of the token endpoint among it. Types of strategies differ: this type fits them all. */
+/**
+ * The verify callback that passport-oauth2 calls, also with the response of the token endpoint. Strategies declare different types, and
+ * this type fits all.
+ */
 export type PassportVerify = (...given: unknown[]) => void
 
 /** An instance of a strategy, as Passport knows it. */
@@ -47,29 +50,29 @@ export interface PassportProfile {
 
 export interface PassportProviderOptions<Profile = PassportProfile> {
   /**
-   * The strategy's profile as ours. Default: its `id`, `displayName`, first photo and first address, which is verified only where that
-   * address says so (`emails[0].verified`). `subject` must never change and never be given to another person.
+   * Turns the strategy's profile into ours. Default: its `id`, `displayName`, first photo and first address. The address is verified only
+   * if it says so (`emails[0].verified`). `subject` must never change, and must never be given to another person.
    */
   profile?: (profile: Profile, tokens: OAuthTokens) => MappedProfile | Promise<MappedProfile>
   /** PKCE S256; false for a provider that refuses it. Default true. */
   pkce?: boolean
 }
 
-/** What may be left out counts as unknown. */
+/** A profile. A field that is left out counts as unknown. */
 export type MappedProfile = Pick<OAuthUser, 'subject'> & Partial<Omit<OAuthUser, 'provider' | 'subject'>>
 
-/** A provider of a Passport strategy; made by `passportProvider()`, and for `providers` alone. */
+/** A provider that uses a Passport strategy. Made by `passportProvider()`, for `providers` only. */
 export interface PassportProvider {
   readonly pkce: boolean
-  /** Makes the strategy; called once, at boot. */
+  /** Makes the strategy. Called once, at boot. */
   strategy(given: Pick<PassportBase, 'callbackURL' | 'store'>): PassportStrategy
-  /** @throws OAuthError when these tokens came with no usable profile */
+  /** Reads the profile. @throws OAuthError when these tokens came with no usable profile */
   fetchUser(tokens: OAuthTokens): Promise<OAuthUser>
 }
 
 /**
- * Makes a provider of a Passport strategy that extends passport-oauth2. State, cookies, accounts, linking and the second factor are ours; the
- * requests to the provider are the strategy's. `base` holds what the strategy must be given.
+ * Makes a provider from a Passport strategy that extends passport-oauth2. doorward does state, cookies, accounts, linking and the second
+ * factor. The strategy makes the requests to the provider. `base` holds the options that the strategy must get.
  * @param make `(base) => new Strategy({ ...base, clientID, clientSecret }, base.verify)`
  * @throws ConfigurationError naming the option
  */
@@ -85,14 +88,14 @@ export function passportProvider<Profile = PassportProfile>(
     strategy: (given) => make({ ...given, state: true as never, pkce, passReqToCallback: false, verify: keepProfiles(profiles) }),
     async fetchUser(tokens) {
       const profile = profiles.get(tokens)
-      // What a strategy made of an answer: the host's function says how it reads it.
+      // The host's function declares the type of the strategy's profile.
       const mapped = map && isPlainObject(profile) ? await map(profile as Profile, tokens) : defaultProfile(profile)
       return normalizeProfile('passport', mapped)
     },
   })
 }
 
-/** Told apart by its method: it may come from another copy of the package. */
+/** Checks for the method instead of the class, because the object may come from another copy of the package. */
 export function isPassportProvider(provider: Provider): provider is PassportProvider {
   return typeof Object(provider).strategy === 'function'
 }
@@ -109,9 +112,9 @@ function checkOptions(make: unknown, options: object): void {
   if (pkce !== undefined && typeof pkce !== 'boolean') throw new ConfigurationError('passportProvider: pkce must be true or false.')
 }
 
-/** The user that a strategy succeeds with is the tokens; the profile is kept beside them. */
+/** Returns the verify callback. The strategy's user is the tokens, and the profile is stored in `profiles`. */
 function keepProfiles(profiles: WeakMap<OAuthTokens, unknown>): PassportVerify {
-  // Five parameters: passport-oauth2 counts them, and gives the answer of the token endpoint only to so many.
+  // passport-oauth2 passes the response of the token endpoint only to a function with five parameters.
   return (accessToken: unknown, refreshToken: unknown, answer: unknown, profile: unknown, done: unknown) => {
     const end = done as (error: unknown, user?: OAuthTokens) => void // as passport-oauth2 gives it
     if (typeof accessToken !== 'string' || accessToken === '') return end(unusableIdentity('passport', 'the strategy gave no access token'))
@@ -135,7 +138,7 @@ function tokensOf(accessToken: string, refreshToken: unknown, raw: Record<string
   }
 }
 
-/** `_json` is not read: what an address there says of itself is the provider's own word for something, and differs. */
+/** Maps a profile in Passport's form. `_json` is not read, because its fields differ between providers. */
 function defaultProfile(profile: unknown): Record<string, unknown> {
   const { id, displayName, emails, photos } = Object(profile)
   const address = Object(first(emails))
@@ -153,7 +156,10 @@ function first(list: unknown): unknown {
   return Array.isArray(list) ? list[0] : undefined
 }
 
-/** Strategies that write `String(json.id)` make one person of everybody whose answer has no id. */
+/**
+ * Returns true for a missing id as text. Strategies that write `String(json.id)` would otherwise give everybody without an id the same
+ * account.
+ */
 function isUnset(id: unknown): boolean {
   return typeof id === 'string' && ['undefined', 'null', 'NaN', '[object Object]'].includes(id.trim())
 }

@@ -9,7 +9,7 @@ import {
 import { OidcClient, type OidcClientOptions } from './oidc-client'
 import type { CodeExchange, OAuthTokens, OAuthUser } from './provider-client'
 
-/** The addresses of an OpenID provider, and what else is special about it. */
+/** The URLs of an OpenID provider, and its other options. */
 interface Preset {
   readonly endpoints: ProviderEndpoints & { authorizeUrl: string; tokenUrl: string }
   readonly defaults: Partial<OidcClientOptions> & { providerName: string }
@@ -26,11 +26,11 @@ function optionsOf(
 }
 
 export interface GitLabClientOptions extends KeySetClientOptions {
-  /** Of your own GitLab, such as `https://git.example.com`. Default `https://gitlab.com`. */
+  /** The URL of your own GitLab, such as `https://git.example.com`. Default `https://gitlab.com`. */
   baseUrl?: string
 }
 
-/** Sign in with GitLab, at gitlab.com or at your own. */
+/** Sign in with GitLab, at gitlab.com or on your own server. */
 export class GitLabClient extends OidcClient {
   /** @throws ConfigurationError naming the option and the fix */
   constructor({ baseUrl = 'https://gitlab.com', ...options }: GitLabClientOptions) {
@@ -48,7 +48,9 @@ export class GitLabClient extends OidcClient {
   }
 }
 
-/** LinkedIn writes no nonce into its id_tokens, and refuses a PKCE verifier of an application that has a secret. */
+/**
+ * Sign in with LinkedIn. LinkedIn writes no nonce into its id_tokens, and refuses a PKCE verifier from an application that has a secret.
+ */
 export class LinkedInClient extends OidcClient {
   /** @throws ConfigurationError naming the option and the fix */
   constructor(options: KeySetClientOptions) {
@@ -67,7 +69,7 @@ export class LinkedInClient extends OidcClient {
     return super.exchangeCode(input)
   }
 
-  /** Its documentation and older id_tokens name the issuer without the path. */
+  /** Accepts both issuers: LinkedIn's documentation and older id_tokens have no path in it. */
   protected override acceptsIssuer(issuer: string, claims: Record<string, unknown>): boolean {
     return (
       super.acceptsIssuer(issuer, claims) || (issuer === 'https://www.linkedin.com' && this.issuer === 'https://www.linkedin.com/oauth')
@@ -75,7 +77,7 @@ export class LinkedInClient extends OidcClient {
   }
 }
 
-/** A person has another `sub` in each workspace; which one it is stands in `raw`, as `https://slack.com/team_id`. */
+/** Sign in with Slack. A person has a different `sub` in each workspace. `raw` names the workspace, as `https://slack.com/team_id`. */
 export class SlackClient extends OidcClient {
   /** @throws ConfigurationError naming the option and the fix */
   constructor(options: KeySetClientOptions) {
@@ -86,12 +88,12 @@ export class SlackClient extends OidcClient {
       userinfoUrl: 'https://slack.com/api/openid.connect.userInfo',
       jwksUri: 'https://slack.com/openid/connect/keys',
     }
-    // An app has to be switched to PKCE first, and then has no secret.
+    // An app must first be switched to PKCE, and then has no secret.
     super(optionsOf('SlackClient', options, { endpoints, defaults: { providerName: 'slack', pkce: false } }))
   }
 }
 
-/** Twitch tells nothing of a person but what the parameter `claims` asks for. The name is `preferred_username`. */
+/** Sign in with Twitch, which returns only the claims that the parameter `claims` requests. The name is `preferred_username`. */
 export class TwitchClient extends OidcClient {
   /** @throws ConfigurationError naming the option and the fix */
   constructor(options: KeySetClientOptions) {
@@ -112,7 +114,7 @@ export class TwitchClient extends OidcClient {
   }
 }
 
-/** OpenID Connect Core section 5.5. */
+/** Adds the parameter `claims` (OpenID Connect Core section 5.5). */
 function askingForClaims(authorizeUrl: string): string {
   const wanted = { email: null, email_verified: null, picture: null, preferred_username: null }
   const url = new URL(authorizeUrl)

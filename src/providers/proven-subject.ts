@@ -2,8 +2,7 @@ import type { TokenProof } from './provider-client'
 import { refused } from './signed-token'
 
 /**
- * The person a token in hand was proven to stand for is the one the profile describes; where the provider named nobody
- * with its proof, there is nothing to compare.
+ * Rejects a profile of another person than the verified token's owner. If the verification named no owner, there is nothing to compare.
  *
  * @param subject the profile's `sub` as the provider spells it, a number as its digits
  * @throws OAuthTokenRejectedError
@@ -14,7 +13,7 @@ export function refuseOtherSubject(proof: TokenProof | undefined, subject: strin
   if (spelled(proven) !== subject) throw refused('the profile is of another subject than the token')
 }
 
-/** A number where it is exact: some providers quote it in one answer and not in the other. */
+/** Returns the subject as text. A safe integer is accepted, because some providers quote it in one response and not in the other. */
 function spelled(subject: unknown): string | null {
   if (Number.isSafeInteger(subject)) return String(subject)
   return typeof subject === 'string' && subject !== '' ? subject : null

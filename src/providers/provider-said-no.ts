@@ -1,16 +1,16 @@
 import { withOwnMessage } from '../logger'
 
-/** Why a provider's answer was refused, for logs: what it calls the error, what to do about it, and whether it refuses this application. */
+/** Why a provider refused, for logs: its error code, what to do about it, and whether it refuses this application. */
 export class ProviderSaidNo extends Error {
   override readonly name = 'ProviderSaidNo'
-  /** The provider's `error` (RFC 6749 section 5.2); `other` for what is no error code; null where it has none. */
+  /** The provider's `error` (RFC 6749 section 5.2); `other` if it is not an error code; null if there is none. */
   readonly code: string | null
-  /** Our id, our secret, the way we send them, or our redirect URI is wrong: for the operator to mend, and not for the visitor. */
+  /** True: our id, our secret, the way we send them, or our redirect URI is wrong. The operator can fix that, and the visitor cannot. */
   readonly refusesClient: boolean
 
   /**
-   * @param status of its answer; null: not known
-   * @param isCredentialStatus the status alone says that our credentials were refused
+   * @param status of the response; null: unknown
+   * @param isCredentialStatus true: the status alone says that our credentials were refused
    */
   constructor(error: unknown, { status, isCredentialStatus }: { status: number | null; isCredentialStatus: boolean }) {
     const code = errorCode(error)
@@ -24,7 +24,7 @@ export class ProviderSaidNo extends Error {
 
 const clientErrors: readonly unknown[] = ['invalid_client', 'unauthorized_client', 'redirect_uri_mismatch', 'incorrect_client_credentials']
 
-/** What may stand in a log of a provider's `error`; null: there is none. */
+/** Returns a provider's `error` in a form that is safe to log. Null: there is none. */
 export function errorCode(error: unknown): string | null {
   if (error === undefined || error === null) return null
   return typeof error === 'string' && /^[A-Za-z0-9_.:-]{1,64}$/.test(error) ? error : 'other'
@@ -46,7 +46,7 @@ const advice: Readonly<Record<string, string>> = {
   temporarily_unavailable: 'temporarily_unavailable: the provider fails; try again',
 }
 
-/** What an operator does about a provider's `error`, or about an answer without one. */
+/** Returns what an operator can do about a provider's `error`, or about a response without one. */
 export function adviceOn(code: string | null, status: number | null): string {
   if (code !== null) return (Object.hasOwn(advice, code) && advice[code]) || `${code}: look it up in the documentation of the provider`
   if (status === null || status >= 500) return 'it gave no reason; look at its own log, and try again'

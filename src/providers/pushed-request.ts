@@ -4,10 +4,10 @@ import { parseJsonObject } from './provider-request'
 import { ProviderSaidNo } from './provider-said-no'
 
 /**
- * Pushes an authorization request to the provider, and returns where the browser goes instead (RFC 9126 sections 2 and 4).
+ * Pushes an authorization request to the provider, and returns the URL for the browser (RFC 9126 sections 2 and 4).
  *
- * @param authorizationUrl the address with all parameters
- * @throws OAuthProviderUnavailableError unless the answer is 2xx and has a `request_uri`
+ * @param authorizationUrl the URL with all parameters
+ * @throws OAuthProviderUnavailableError unless the response is 2xx and has a `request_uri`
  */
 export async function pushRequest(
   connection: ProviderConnection,

@@ -1,26 +1,26 @@
-/** When a fetch that failed is tried again: 1, 2, 4 … 60 seconds after each failure. */
+/** Decides when a failed fetch is tried again: 1, 2, 4 … 60 seconds after each failure. */
 export interface RetryClock {
   failed(): void
   succeeded(): void
-  /** True where the last fetch failed. */
+  /** Returns true if the last fetch failed. */
   hasFailed(): boolean
-  /** True where it failed so short ago that its failure is still news: nobody has to wait for another. */
+  /** Returns true if the last fetch failed a short time ago, so that no request has to wait for another attempt. */
   hasFailedLately(): boolean
-  /** False until the time after a failure is over. */
+  /** Returns false until the delay after a failure is over. */
   isDue(): boolean
-  /** Until then; null: the last fetch did not fail. */
+  /** Returns the seconds until the next attempt. Null: the last fetch did not fail. */
   secondsLeft(): number | null
 }
 
 const MAX_DELAY_SECONDS = 60
-/** Longer than the longest delay and a call that hangs: while the set is in use, a failure is never older. */
+/** Longer than the longest delay plus a call that hangs. So while the set is in use, the last failure is never older than this. */
 const LATELY_SECONDS = 120
 
 export function createRetryClock(now: () => Date): RetryClock {
   let failures = 0
   let failedAt = 0
 
-  // A clock that was set back must not stretch the delay.
+  // A clock that was set back must not make the delay longer.
   const elapsedSeconds = () => {
     const elapsed = (now().getTime() - failedAt) / 1000
     return elapsed < 0 ? Number.POSITIVE_INFINITY : elapsed

@@ -11,9 +11,9 @@ export interface TokenHeader {
 }
 
 export interface ClaimRules {
-  /** Which `iss` is ours; compared exactly. */
+  /** Returns true if this `iss` belongs to the expected issuer. */
   acceptsIssuer(issuer: string, claims: Record<string, unknown>): boolean
-  /** Members that must be there, beside `exp`, `iss` and `sub`. */
+  /** Claims that must be present, besides `exp`, `iss` and `sub`. */
   required?: readonly string[]
   now: Date
 }
@@ -21,12 +21,12 @@ export interface ClaimRules {
 export type TokenClaims = Record<string, unknown> & { iss: string; sub: string; exp: number }
 
 const MAX_TOKEN_LENGTH = 16_384
-/** How far a provider's clock may run ahead of ours; expiry gets no such grace. */
+/** How far a provider's clock may be ahead of ours. Expiry is checked without this tolerance. */
 export const CLOCK_SKEW_SECONDS = 60
 
 /**
- * The header, refused unless its algorithm is in the closed list: the list decides, the header only says which one.
- * An unknown critical extension (RFC 7515 section 4.1.11) is refused; jku, x5u, jwk and x5c are never looked at.
+ * Reads the header, and rejects an algorithm that is not in the closed list. An unknown critical extension (RFC 7515 section 4.1.11) is
+ * refused. jku, x5u, jwk and x5c are never read.
  *
  * @throws OAuthTokenRejectedError
  */
@@ -40,25 +40,25 @@ export function readHeader(token: unknown, algorithms: readonly SignatureAlgorit
   return { alg, kid: typeof kid === 'string' && kid !== '' ? kid : null, typ: typeof typ === 'string' ? typ : null }
 }
 
-/** The `typ` of the header of a token that was verified; null: none. */
+/** Returns the header's `typ` of a verified token. Null: none. */
 export function typeOf(token: string): string | null {
   const { typ } = segment(token, 0)
   return typeof typ === 'string' ? typ : null
 }
 
-/** The claims as they stand; only for a token that came straight from the token endpoint over TLS. */
+/** Returns the claims without verification. Only for a token that came directly from the token endpoint over TLS. */
 export function readUnverifiedClaims(token: unknown): Record<string, unknown> {
   return segment(token, 1)
 }
 
-/** @throws OAuthTokenRejectedError when `key` did not sign this token with `alg` */
+/** Verifies the signature, and returns the claims. @throws OAuthTokenRejectedError when `key` did not sign this token with `alg` */
 export function verifySignature(token: string, key: KeyObject, alg: SignatureAlgorithm): Record<string, unknown> {
   const claims = segment(token, 1)
   if (!isSignedBy(token, key, alg)) throw refused('the signature is not valid: check that jwksUri is of this provider')
   return claims
 }
 
-/** @throws OAuthTokenRejectedError */
+/** Checks the issuer, the subject, the times and the required claims. @throws OAuthTokenRejectedError */
 export function checkClaims(claims: Record<string, unknown>, rules: ClaimRules): TokenClaims {
   const { iss, sub, exp } = claims
   const seconds = rules.now.getTime() / 1000
@@ -86,11 +86,11 @@ function requirePresent(claims: Record<string, unknown>, name: string): void {
   if (value === null || value === undefined || value === '') throw refused(`${name} is missing`)
 }
 
-/** One base64url part of a compact JWS (RFC 7515 section 7.1), as an object. */
+/** Returns one base64url part of a compact JWS (RFC 7515 section 7.1), as an object. */
 function segment(token: unknown, index: 0 | 1): Record<string, unknown> {
   if (typeof token !== 'string' || token.length > MAX_TOKEN_LENGTH) throw refused('not a token')
   const parts = token.split('.')
-  // RFC 7516 section 3.1.
+  // An encrypted token has five parts (RFC 7516 section 3.1).
   if (parts.length === 5)
     throw refused('it is encrypted (JWE), which is not supported: register this client at the provider without encryption')
   if (parts.length !== 3 || !parts.every((part) => /^[\w-]*$/.test(part))) throw refused('not a JWT')
@@ -99,12 +99,15 @@ function segment(token: unknown, index: 0 | 1): Record<string, unknown> {
   return content
 }
 
-/** Why, in our own words, for logs. */
+/** Returns the reason in our own words, for logs. */
 export function reasonOf({ cause, code }: AppError): string {
   return cause instanceof Error ? cause.message : code
 }
 
-/** `reason` is a sentence of ours: which check failed, and what to do. It has no text of the token. */
+/**
+ * Returns the error for a rejected token. `reason` is our own sentence: which check failed, and what to do. It contains no text of the
+ * token.
+ */
 export function refused(reason: string): OAuthTokenRejectedError {
   return new OAuthTokenRejectedError({ cause: withOwnMessage(new Error(reason)) })
 }

@@ -8,42 +8,43 @@ import { checkClaims, readHeader, type TokenClaims, verifySignature } from './si
 
 export interface TokenVerifier {
   /**
-   * The claims of a provider's access token (a JWT), verified without a call but for the key set. Whom it was issued to is not
-   * checked here: the client compares `aud`, `azp` and `client_id` with its own ids.
+   * Verifies a provider's access token (a JWT) and returns its claims. It makes no call except for the key set. It does not check to which
+   * client the token was issued: the client compares `aud`, `azp` and `client_id` with its own ids.
    *
    * @throws OAuthTokenRejectedError for a bad token; OAuthProviderUnavailableError when the key set cannot be read
    */
   verify(token: string): Promise<TokenClaims>
-  /** Called by the client that has this verifier; an option `now` wins. */
+  /** Called by the client that has this verifier. The option `now` overrides it. */
   useClock?(now: () => Date): void
 }
 
 export interface TokenVerifierOptions {
-  /** Compared with `iss` exactly. */
+  /** The issuer, which must equal `iss` exactly. */
   issuer: string
-  /** Where the provider publishes its keys. */
+  /** The URL of the provider's public keys. */
   jwksUri: string
-  /** A closed list, for example `['RS256']`. `none` and the HMAC family are dropped even if listed. */
+  /** The accepted algorithms, for example `['RS256']`. `none` and HMAC algorithms are ignored even if listed. */
   algorithms: readonly string[]
   /**
-   * Only tokens whose header says `typ: at+jwt` (RFC 9068), so that no id_token passes for an access token. Set it wherever the provider does.
+   * Accepts only tokens whose header says `typ: at+jwt` (RFC 9068), so that no id_token is accepted as an access token. Set it if the
+   * provider sends this header.
    */
   typ?: 'at+jwt'
-  /** Beside `exp`, `iss` and `sub`, which are always required. */
+  /** Claims that are required in addition to `exp`, `iss` and `sub`. */
   requiredClaims?: readonly string[]
-  /** How long a key set is used before it is read again, in seconds. Default 300. A set in use is read again in the background before that. */
+  /** How long a key set is used before it is read again, in seconds. Default 300. A set in use is read again earlier, in the background. */
   lifespanSeconds?: number
-  /** The least time between two readings of the key set that unknown `kid`s cause, in seconds. Default 60. */
+  /** The least time between two fetches of the key set for unknown `kid`s, in seconds. Default 60. */
   minRefreshIntervalSeconds?: number
-  /** How long the last good key set serves while it cannot be read again, in seconds since it was read. Default 86400; 0: off. */
+  /** How long the last good key set is used if it cannot be read again, in seconds since it was read. Default 86400; 0: off. */
   staleIfErrorSeconds?: number
-  /** Reads the keys. Default: one of its own (10 s, circuit breaker off). */
+  /** The HTTP client that reads the keys. Default: one of its own (10 s, circuit breaker off). */
   httpClient?: HttpClient
-  /** The clock, for tests. Default: that of the router, or the system's. */
+  /** The clock, for tests. Default: the router's clock, or the system's. */
   now?: () => Date
 }
 
-/** @throws ConfigurationError for a missing or malformed option */
+/** Creates a verifier for access tokens. @throws ConfigurationError for a missing or malformed option */
 export function createTokenVerifier(options: TokenVerifierOptions): TokenVerifier {
   const algorithms = checkOptions(options)
   const { issuer, requiredClaims = [] } = options

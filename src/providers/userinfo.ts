@@ -16,10 +16,10 @@ export interface UserinfoRules {
 }
 
 /**
- * OpenID Connect Core section 5.3: a JSON object, or a JWT for a client that is registered so.
+ * Reads userinfo (OpenID Connect Core section 5.3): a JSON object, or a JWT if the client is registered for that.
  *
- * @throws OAuthError when the provider refuses or its answer is of no use; OAuthProviderUnavailableError where the token is in hand and the
- *   same may be tried again
+ * @throws OAuthError when the provider refuses or its response is unusable; OAuthProviderUnavailableError if an app sent the token and may
+ * try again
  */
 export async function readUserinfo(
   connection: ProviderConnection,
@@ -37,7 +37,10 @@ export async function readUserinfo(
   }
 }
 
-/** Section 5.3.2: `iss` and `aud` should be there; it came straight from the provider, so it needs no `exp`. */
+/**
+ * Verifies userinfo that is a JWT (section 5.3.2). `iss` and `aud` should be present. `exp` is not needed, because the JWT came directly
+ * from the provider.
+ */
 async function verifyUserinfo(jwt: string, rules: UserinfoRules, { isOwnExchange }: { isOwnExchange: boolean }): Promise<Claims> {
   const header = readHeader(jwt, SIGNATURE_ALGORITHMS)
   if (!rules.keySet) throw refused('it is a signed JWT, and no jwksUri is set to check it')

@@ -11,24 +11,24 @@ import type { HostTables } from '../store/knex/default-tables'
 import { tableNeeds } from './table-needs'
 import { withoutIgnored } from './without-ignored'
 
-/** The table options of `createKnexStore`, and what decides which columns are needed and how wide they must be. */
+/** The table options of `createKnexStore`, and the options that decide which columns are needed and how wide they must be. */
 export interface CheckTablesOptions extends HostTables {
-  /** The router's settings; without them the tables of every feature are looked at. */
+  /** The router's settings. Without them, the tables of passkeys and of login by email are not checked. */
   settings?: Partial<RouterSettings>
-  /** The router's providers: their keys are written into `identities.provider`. */
+  /** The router's providers, whose keys are stored in `identities.provider`. */
   providers?: Record<string, Provider>
-  /** The router's hasher; without it the hash column must take an argon2id hash (97 characters). */
+  /** The router's hasher. Without it the hash column must be wide enough for an argon2id hash (97 characters). */
   passwordHasher?: PasswordHasher
-  /** Keys of findings that are left out. */
+  /** Keys of findings to leave out. */
   ignore?: readonly string[]
 }
 
 /**
- * Compares the tables with what the store writes, and returns what is wrong, errors first. `createAuthRouter` does the same at its start.
- * Never throws for a finding; a database that cannot be reached is one.
+ * Compares the tables with what the store writes, and returns the findings, errors first. `createAuthRouter` does the same at its start.
+ * Never throws for a finding. A database that cannot be reached is a finding too.
  *
  * @param knex the instance that `createKnexStore` gets
- * @throws ConfigurationError for a knex client other than `pg`, `mysql2` and `better-sqlite3`, and for options that cannot be meant
+ * @throws ConfigurationError for a knex client other than `pg`, `mysql2` and `better-sqlite3`, and for options that are unknown or wrong
  */
 export async function checkTables(knex: Knex, options: CheckTablesOptions = {}): Promise<TableFinding[]> {
   const { settings, providers, passwordHasher, ignore = [], ...hostTables } = options

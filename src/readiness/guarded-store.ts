@@ -4,14 +4,14 @@ import type { Readiness } from './readiness'
 type Verb = (...given: never[]) => unknown
 
 /**
- * The store behind the check of its tables: each call waits for the check, and is refused while an `error` stands. Once the tables are
- * right, a call costs one look at a flag.
+ * Returns a store whose calls wait for the check of its tables, and are refused while there is an `error`. When the tables are right, a
+ * call only reads a flag.
  */
 export function guardedStore(store: AuthStore, readiness: Readiness): AuthStore {
   return guarded(store, (verb) => (readiness.isOpen ? verb() : readiness.pass().then(verb)))
 }
 
-/** The same for a store inside a transaction of the host's: nothing waits there. */
+/** Does the same for a store inside a host's transaction, but without waiting. */
 export function guardedTransaction(store: AuthStore, readiness: Readiness): AuthStore {
   return guarded(store, (verb) =>
     readiness.isOpen
@@ -39,17 +39,17 @@ function guarded(store: AuthStore, gate: Gate): AuthStore {
   }
 }
 
-/** Made once: a look-up of a verb finds a function, as in the table itself. */
+/** Made once, so that a method is found as fast as in the table itself. */
 function guardedTable<Table extends object>(table: Table, gate: Gate): Table {
   const entries = namesOf(table).map((name): [string, unknown] => {
     const value: unknown = Reflect.get(table, name)
     if (typeof value !== 'function') return [name, value]
     return [name, (...given: unknown[]) => gate(() => Reflect.apply(value as Verb, table, given))]
   })
-  return Object.fromEntries(entries) as Table // each name of it
+  return Object.fromEntries(entries) as Table // has each name of the table
 }
 
-/** An adapter's table may be an object of a class. */
+/** Returns the names of all members, because an adapter's table may be an instance of a class. */
 function namesOf(table: object): string[] {
   const names = new Set<string>()
   for (let level: object | null = table; level && level !== Object.prototype; level = Object.getPrototypeOf(level))

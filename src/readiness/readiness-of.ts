@@ -10,7 +10,7 @@ import { createReadiness, type Readiness } from './readiness'
 import { tableNeeds } from './table-needs'
 import { withoutIgnored } from './without-ignored'
 
-/** Of the router's options, what decides whether its tables can serve. */
+/** The options of the router that the check of its tables depends on. */
 interface Checked {
   readonly store: AuthStore
   readonly providers?: Record<string, Provider>
@@ -19,7 +19,7 @@ interface Checked {
   readonly checkTables?: false | { readonly ignore: readonly string[] }
 }
 
-/** Starts the check of the store's tables. Null: there is none to make. */
+/** Starts the check of the store's tables. Null: there is nothing to check. */
 export function readinessOf(options: Checked, settings: Settings, logger: Logger, now: () => Date): Readiness | null {
   const { checkTables } = options
   if (checkTables === false) return null
@@ -40,7 +40,7 @@ function checkOf({ store, providers, passwordHasher, mailer }: Checked, settings
   return typeof store.check === 'function' ? () => askAdapter(store, logger) : null
 }
 
-/** An adapter that cannot tell has said nothing against itself. */
+/** Calls an adapter's `check()`. If it fails, that is logged, and there is no finding. */
 async function askAdapter(store: AuthStore, logger: Logger): Promise<TableFinding[]> {
   try {
     return (await store.check?.()) ?? []

@@ -7,17 +7,17 @@ import { findingsLog } from './findings-log'
 import { SignInUnavailableError } from './sign-in-unavailable-error'
 import { type Stopwatch, stopwatch } from './stopwatch'
 
-/** Whether the tables let the store do its work. */
+/** Whether the store can work with its tables. */
 export interface Readiness {
-  /** True once nothing stands in the way: calls need not ask any more. */
+  /** True when a check has ended without an `error`, so that calls need not wait. */
   readonly isOpen: boolean
-  /** Waits for the check that is under way. @throws SignInUnavailableError while an `error` stands */
+  /** Waits for the running check. @throws SignInUnavailableError while there is an `error` */
   pass(): Promise<void>
-  /** The same without waiting: inside a transaction of the host's the check could wait for that very transaction. */
+  /** Throws in the same way, but without waiting. Inside a host's transaction, the check could wait for that same transaction. */
   refuseIfBroken(): void
-  /** Makes the check again, and returns what it finds, whatever stood before. */
+  /** Checks again, and returns the findings. Earlier findings do not matter. */
   look(): Promise<readonly TableFinding[]>
-  /** Waits for the check, and makes it again while an `error` stands. @throws ConfigurationError that lists every `error` */
+  /** Waits for the check, and repeats it while there is an `error`. @throws ConfigurationError that lists every `error` */
   ready(): Promise<void>
 }
 
@@ -31,20 +31,23 @@ interface State {
   errors: readonly TableFinding[]
   running: Promise<void> | null
   isOpen: boolean
-  /** The first check took too long, so nobody waits for it any more. */
+  /** True: the first check took too long, so calls no longer wait for it. */
   isLate: boolean
-  /** Until the first call that makes the check again. */
+  /** The seconds until a call may repeat the check. */
   pauseSeconds: number
   sinceCheck: Stopwatch
 }
 
 /** How long calls wait for a check. */
 const mostWaitMs = 5_000
-/** A check that hangs is given up, so that the next one can begin. */
+/** A check that takes longer is abandoned, so that the next one can begin. */
 const mostCheckMs = 30_000
 const longestPauseSeconds = 60
 
-/** Starts the check at once. While an `error` stands, `ready()` makes it again, and so does the first call 1, 2, 4 … 60 s after the last one. */
+/**
+ * Starts the check at once. While there is an `error`, `ready()` repeats it, and so does the first call 1, 2, 4 … 60 s after the last
+ * check.
+ */
 export function createReadiness({ check, logger, now }: Options): Readiness {
   const log = findingsLog(logger, now)
   const startedAt = stopwatch(now)
@@ -57,7 +60,7 @@ export function createReadiness({ check, logger, now }: Options): Readiness {
         log.tell(findings)
       })
       .catch((error: unknown) => {
-        // What stood before the check stands after it.
+        // If the check fails, the earlier errors stay.
         const said = `doorward: the tables could not be checked. ${seeTroubleshooting('a-table-cannot-be-looked-at')}`
         logger.warn({ error: describeError(error) }, said)
       })
@@ -75,7 +78,7 @@ export function createReadiness({ check, logger, now }: Options): Readiness {
     throw new SignInUnavailableError()
   }
 
-  /** Nobody knows yet whether anything is wrong. */
+  /** Waits for the first check, before which errors are unknown. */
   async function awaitFirst(running: Promise<void>): Promise<void> {
     if (state.isLate || (await isDone(running, mostWaitMs - startedAt.milliseconds())) || state.isLate) return
     state.isLate = true
@@ -106,7 +109,7 @@ export function createReadiness({ check, logger, now }: Options): Readiness {
     look: check,
     async ready() {
       if (state.running) await state.running
-      if (!state.isOpen) await run() // the one before may have begun before the tables were made
+      if (!state.isOpen) await run() // the earlier check may have begun before the tables were made
       if (state.errors.length > 0) throw new ConfigurationError(listed(state.errors))
     },
   }

@@ -1,6 +1,8 @@
 import type { TableFinding } from '../store/auth-store'
 
-/** What the host does not ignore, errors first. A key may also begin with the table's own name: `people.email:unique`. */
+/**
+ * Returns the findings that the host does not ignore, errors first. A key may also begin with the table's own name: `people.email:unique`.
+ */
 export function withoutIgnored(findings: readonly TableFinding[], ignore: readonly string[]): TableFinding[] {
   const ignored = new Set(ignore)
   const kept = findings.filter((finding) => !ignored.has(finding.key) && !ignored.has(keyByTable(finding)))

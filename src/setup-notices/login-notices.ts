@@ -1,7 +1,10 @@
 import type { Notice } from './notices'
 import type { SeenRequest } from './request-notices'
 
-/** The state cookie belongs to the host where a login begins, and the callback comes to the host of the redirect URI. */
+/**
+ * Warns if a login begins at another host than that of the redirect URI. The state cookie belongs to the first host, and the callback goes
+ * to the second.
+ */
 export function otherHost({ headers, app }: Pick<SeenRequest, 'headers' | 'app'>, redirectUri: string): Notice | null {
   const forwarded = app.get('trust proxy') ? [headers['x-forwarded-host'] ?? []].flat()[0]?.split(',')[0]?.trim() : undefined
   const { protocol, host: expected } = new URL(redirectUri)
@@ -15,13 +18,13 @@ export function otherHost({ headers, app }: Pick<SeenRequest, 'headers' | 'app'>
   }
 }
 
-/** In its normal form; null for what is no host name. */
+/** Returns the host in its normal form. Null if it is not a host name. */
 function hostOf(protocol: string, host: string | undefined): string | null {
   if (host === undefined || !/^[\w.:[\]-]{1,255}$/.test(host) || !URL.canParse(`${protocol}//${host}`)) return null
   return new URL(`${protocol}//${host}`).host
 }
 
-/** Null for what is no origin: `null`, or text that no browser sends. */
+/** Warns about an untrusted origin. Null if it is not an origin: `null`, or text that no browser sends. */
 export function refusedOrigin(origin: string): Notice | null {
   if (origin.length > 255 || !/^https?:\/\/[\w.:[\]-]+$/.test(origin)) return null
   return {
@@ -33,7 +36,7 @@ export function refusedOrigin(origin: string): Notice | null {
   }
 }
 
-/** RFC 6749 section 5.2: the provider refused this application, not the person. */
+/** Reports that the provider refused this application, not the person (RFC 6749 section 5.2). */
 export function clientRefused(provider: string, { code, body }: { code: string | null; body: string | null }): Notice {
   return {
     level: 'error',
@@ -44,7 +47,7 @@ export function clientRefused(provider: string, { code, body }: { code: string |
   }
 }
 
-/** Our tokens are never dated ahead, so one clock of the two is wrong. */
+/** Warns about a token from the future. Our tokens never are, so one of the two clocks is wrong. */
 export function tokenFromTheFuture(issuedAt: number, now: Date): Notice | null {
   const secondsAhead = issuedAt - Math.floor(now.getTime() / 1000)
   if (!(secondsAhead > 60)) return null
@@ -57,7 +60,7 @@ export function tokenFromTheFuture(issuedAt: number, now: Date): Notice | null {
   }
 }
 
-/** A page that sends people to itself opens for nobody. */
+/** Reports a sign-in page that redirects to itself, so that nobody can open it. */
 export function guardedSignInPage(page: string): Notice {
   return {
     level: 'error',

@@ -1,15 +1,15 @@
 import type { Logger } from '../logger'
 import { seeTroubleshooting } from '../troubleshooting'
 
-/** A set-up that looks wrong and does not stop anything, as the log tells it. */
+/** A log entry about a setup that looks wrong, but does not stop anything. */
 export interface Notice {
   readonly level: 'warn' | 'error'
-  /** Names the kind, and the entry of docs/troubleshooting.md. */
+  /** The kind of notice, which is also the entry in docs/troubleshooting.md. */
   readonly entry: string
-  /** Cause and fix. */
+  /** The cause and the fix. */
   readonly message: string
   readonly fields?: object
-  /** Told once for each of the first ten of these, in place of once. */
+  /** The subject. Then the notice is logged once for each of the first ten subjects, instead of once. */
   readonly about?: string
 }
 
@@ -20,7 +20,7 @@ export interface SetupNotices {
 /** A client can choose the subject of a notice, so their number is limited. */
 const mostOfOneKind = 10
 
-/** Logs each kind of notice once, however many requests show it. */
+/** Logs each kind of notice once, even if many requests cause it. */
 export function createSetupNotices(logger: Logger): SetupNotices {
   const told = new Map<string, Set<string>>()
   return {

@@ -1,11 +1,11 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Notice } from './notices'
 
-/** What these read of a request; Express's `Request` has it all. */
+/** The parts of a request that these notices read. Express's `Request` has all of them. */
 export interface SeenRequest {
   readonly headers: IncomingHttpHeaders
   readonly secure: boolean
-  /** Where Express mounted the router that looks at it. */
+  /** The path at which Express mounted the router. */
   readonly baseUrl: string
   readonly body?: unknown
   readonly readableDidRead: boolean
@@ -32,7 +32,10 @@ export function trustsEveryProxy({ app }: SeenRequest): Notice | null {
   }
 }
 
-/** Behind a proxy that is not trusted every request looks like plain http, so only what is known to be is told. */
+/**
+ * Warns about secure cookies over plain http. Behind an untrusted proxy every request looks like plain http, so it warns only if the scheme
+ * is known.
+ */
 export function secureCookiesOverHttp(
   request: SeenRequest,
   { cookieSecure, publicUrl }: { cookieSecure: boolean; publicUrl: string },
@@ -46,16 +49,21 @@ export function secureCookiesOverHttp(
   }
 }
 
-/** A health check that asks this process itself says nothing of how people come. */
+/**
+ * Returns true if a trusted proxy forwarded the request. A health check from this machine itself does not show the scheme that people use.
+ */
 function cameThroughTrustedProxy({ headers, app }: SeenRequest): boolean {
   const isForwarded = headers['x-forwarded-proto'] !== undefined || headers['x-forwarded-for'] !== undefined
   return isForwarded && Boolean(app.get('trust proxy'))
 }
 
-/** A proxy before us may have taken the first part of the public path away; Express ignores letter case here. */
+/**
+ * Warns if the mount path differs from `prefix`. A proxy may have removed the first part of the public path, and Express ignores letter
+ * case here.
+ */
 export function otherMount({ baseUrl }: SeenRequest, prefix: string): Notice | null {
   if (baseUrl !== '' && prefix.toLowerCase().endsWith(baseUrl.toLowerCase())) return null
-  // The path of a mount such as /:tenant/auth is the client's text: what cannot be a prefix is not repeated.
+  // The path of a mount such as /:tenant/auth is text of the client, so it is only repeated if it can be a prefix.
   const mountedAt = /^(?:\/[A-Za-z0-9._~-]{1,64}){0,8}$/.test(baseUrl) ? baseUrl || '/' : null
   return {
     level: 'warn',
@@ -71,7 +79,7 @@ function mountFix(mountedAt: string | null, prefix: string): string {
     : `Pass prefix: '${mountedAt}' to createAuthRouter(), or mount it with app.use('${prefix}', auth).`
 }
 
-/** Only an object is of use to us, and only a parser of JSON or of forms leaves one. */
+/** Warns about a body parser that leaves no object. We can use only objects, and only parsers of JSON or forms leave them. */
 export function unparsedBody({ body, readableDidRead }: SeenRequest): Notice | null {
   const left = Buffer.isBuffer(body) ? 'a Buffer' : typeof body === 'string' ? 'a string' : null
   if (left === null || !readableDidRead) return null

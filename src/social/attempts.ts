@@ -15,7 +15,7 @@ import { type Attempt, type Intent, parallelAttempts, readAttempts, writeAttempt
 
 const longestState = 512
 
-/** Starts an attempt beside the ones still open in this browser; the oldest gives way to a sixth. */
+/** Starts an attempt in addition to the open attempts of this browser. A sixth attempt removes the oldest. */
 export function beginAttempt(
   ctx: AuthContext,
   req: Request,
@@ -37,9 +37,9 @@ export function beginAttempt(
 }
 
 /**
- * Returns the attempt a callback belongs to, and marks its state as used: no second request can take it. Looks at `error`
- * before `state`. Either refusal clears the cookie of this browser and reaches no provider. Only a `state` that matched is marked:
- * a request that matches nothing must not write anything.
+ * Returns the attempt of a callback, and marks its state as used, so that no second request can use it. Checks `error` before `state`. Each
+ * refusal clears the cookie of this browser, and the provider is not called. Only a `state` that matched is marked, because a request that
+ * matches nothing must not write anything.
  * @throws OAuthProviderDeniedError, OAuthStateMismatchError
  */
 export async function takeAttempt(ctx: AuthContext, req: Request, res: Response, provider: string): Promise<Attempt> {
@@ -62,7 +62,7 @@ export async function takeAttempt(ctx: AuthContext, req: Request, res: Response,
   return attempt
 }
 
-/** The attempt of this browser that the `state` of a callback names; null: none. Marks nothing. */
+/** Returns the attempt of this browser that the callback's `state` names. Null: none. Marks nothing. */
 export function findAttempt(ctx: AuthContext, req: Request, provider: string): Attempt | null {
   const answer = callbackAnswer(ctx, req, provider)
   const state = answer.value('state', longestState)
@@ -71,8 +71,9 @@ export function findAttempt(ctx: AuthContext, req: Request, provider: string): A
 }
 
 /**
- * An attempt of a signed-in person names its account: it ends with a change of what lets people in there, and in a browser where
- * somebody else is signed in by now. Seen again under the user's lock; here it saves the provider a call, and its code.
+ * Returns false if a signed-in person's attempt is no longer valid. It is for one account. It becomes invalid if the account's credentials
+ * change, or another person signs in to this browser. It is checked again under the user's lock. Checking it here saves a call of the
+ * provider, and the code.
  */
 async function isStillMeant(ctx: AuthContext, req: Request, attempt: Attempt): Promise<boolean> {
   if (attempt.purpose === 'login') return true
@@ -82,7 +83,10 @@ async function isStillMeant(ctx: AuthContext, req: Request, attempt: Attempt): P
   return user !== null && isAccountDigest(ctx.keys.state, user, attempt.digest)
 }
 
-/** Null also for a token that has expired on the way: the callback is reached without one where delivery is bearer. */
+/**
+ * Returns the id of the account whose access token the request has. Null without a valid one: it may have expired meanwhile, and in
+ * delivery `bearer` the callback has none.
+ */
 export function signedInAs(ctx: AuthContext, req: Request): string | null {
   try {
     const credential = readCredential(ctx, req)
@@ -93,7 +97,7 @@ export function signedInAs(ctx: AuthContext, req: Request): string | null {
   }
 }
 
-/** For a logout: the next person at this browser finishes no login that was begun before. */
+/** Removes the open attempts of this browser at a logout, so that the next person at it cannot finish a login that was begun before. */
 export function endOwnAttempts(ctx: AuthContext, req: Request, res: Response): void {
   if (readAttempts(ctx, req).length > 0) writeAttempts(ctx, res, [])
 }

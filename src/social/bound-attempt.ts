@@ -21,8 +21,8 @@ interface BoundIntent extends Pick<BoundAttempt, 'provider' | 'purpose' | 'desti
 }
 
 /**
- * Begins an attempt for the account and the session that ask. With `cookieSecure` the browser also gets a cookie that no other subdomain can
- * set: an attempt that was planted in somebody else's browser, together with a session cookie, is not taken for that browser's own.
+ * Begins an attempt for the account and the session of the request. With `cookieSecure` the browser also gets a cookie that no other
+ * subdomain can set. So an attempt that an attacker planted in another browser, together with a session cookie, is not accepted there.
  */
 export function beginBoundAttempt(
   ctx: AuthContext,
@@ -47,8 +47,8 @@ export function beginBoundAttempt(
 }
 
 /**
- * True if the browser of a callback is signed in, by cookies, as the account and in the session that began the attempt. Always false in
- * delivery `bearer`, because browsers have no cookies there.
+ * Returns true if the browser of a callback is signed in, by cookies, as the account and in the session that began the attempt. Always
+ * false in delivery `bearer`, because browsers have no cookies there.
  * @throws OAuthStateMismatchError if another person is signed in
  */
 export async function isInSameSession(ctx: AuthContext, req: Request, attempt: BoundAttempt): Promise<boolean> {
@@ -60,7 +60,9 @@ export async function isInSameSession(ctx: AuthContext, req: Request, attempt: B
   return session !== null && session.id === sessionId && hasBinding(ctx, req, session.id)
 }
 
-/** Who redeems a ticket. Null: the access cookie came to a browser that began nothing, because somebody planted it there. */
+/**
+ * Returns the owner of a ticket. Null: the access cookie is in a browser that began no attempt, so an attacker may have planted it there.
+ */
 export function ticketOwner(ctx: AuthContext, req: Request): TicketOwner | null {
   const { user, session } = requestSessionOf(req)
   const owner = { userId: user.id, sessionId: session?.id ?? null }

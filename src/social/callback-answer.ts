@@ -4,24 +4,24 @@ import { onlyValue, queryParameter, queryValues } from '../http/query-parameter'
 import { openText, sealText } from '../sealing'
 import { answersByForm } from './post-states'
 
-/** What a provider sent back with the browser (RFC 6749 section 4.1.2). */
+/** A provider's response in the callback (RFC 6749 section 4.1.2). */
 export interface CallbackAnswer {
-  /** As often as the parameter came. */
+  /** Returns every value of the parameter. */
   values(name: string): string[]
-  /** One string of a sane length; null when absent, repeated, empty or too long. */
+  /** Returns the only value of the parameter. Null if it is absent, repeated, empty or too long. */
   value(name: string, maxLength: number): string | null
-  /** The provider answers by POST, so a `state` of the query counts for nothing. */
+  /** True: the provider responds by POST, so a `state` in the query is ignored. */
   readonly mustBePosted: boolean
 }
 
 const sealedSeconds = 60
-/** Proxies often limit a request's first line to 8 KiB; sealed, a text is a third longer. */
+/** The longest response. Proxies often limit a request's first line to 8 KiB, and sealing makes a text a third longer. */
 export const longestAnswer = 4_500
 const parameter = 'answer'
 
 /**
- * Reads the answer of a callback from its query; of a provider that answers by POST, from what the POST sealed. There the query itself
- * can hold an `error` alone, because some providers refuse a request in the query.
+ * Reads the response of a callback from its query. For a provider that responds by POST, reads what the POST route sealed. Then the query
+ * itself may only contain an `error`, because some providers send refusals in the query.
  */
 export function callbackAnswer(ctx: AuthContext, req: Request, provider: string): CallbackAnswer {
   if (!answersByForm(ctx.providers.get(provider))) return answerOf((name) => queryValues(req, name), false)
@@ -36,15 +36,15 @@ function answerOf(values: (name: string) => string[], mustBePosted: boolean): Ca
 }
 
 /**
- * Returns the query of the GET callback: the answer encrypted, for this provider and 60 seconds. It is used once because its state is.
- * Without the cookies of the browser that began, it is of no use.
+ * Returns the query of the GET callback: the response, encrypted for this provider for 60 seconds. It works once, because its state works
+ * once. It is useless without the cookies of the browser that began.
  */
 export function sealedQuery(ctx: AuthContext, provider: string, parameters: URLSearchParams): [name: string, value: string] {
   const text = JSON.stringify([epochSeconds(ctx) + sealedSeconds, parameters.toString()])
   return [parameter, sealText(keysOf(ctx), purposeOf(provider), text)]
 }
 
-/** No parameters where it is not ours, of another provider, or too old. */
+/** Decrypts the response. Returns no parameters if it is not ours, of another provider, or too old. */
 function openAnswer(ctx: AuthContext, provider: string, sealed: string): URLSearchParams {
   const text = openText(keysOf(ctx), purposeOf(provider), sealed)
   const [end, parameters] = text === null ? [0, ''] : (JSON.parse(text) as [number, string]) // as `sealedQuery` wrote it

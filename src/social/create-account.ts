@@ -8,7 +8,7 @@ import { newUser } from '../store/new-user'
 import { identitiesOf, identityRecord } from './identities'
 import type { SocialLogin } from './log-in-with-identity'
 
-/** An active account with the provider's address and name, and no password anybody could use. */
+/** Creates an active account with the provider's address and name, and without a usable password. */
 export async function createAccount<Session extends OpenedSession>(
   ctx: AuthContext,
   email: string,

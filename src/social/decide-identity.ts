@@ -10,11 +10,11 @@ import type { OAuthUser } from '../providers/provider-client'
 import type { UserRecord } from '../store/auth-store'
 
 export interface FoundAccounts {
-  /** The account (provider, subject) is linked to. */
+  /** The account that (provider, subject) is linked to. */
   linked: UserRecord | null
-  /** The account the provider's email belongs to. */
+  /** The account of the provider's email. */
   emailOwner: UserRecord | null
-  /** That account waits for its activation: the provider's word can be the first proof of its address. */
+  /** True: that account waits for its activation, and this login can be the first verification of its address. */
   isEmailOwnerPending?: boolean
 }
 

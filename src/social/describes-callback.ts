@@ -17,7 +17,7 @@ import { identitySchema } from './identity-body'
 import { accountRefusals, linkRefusals } from './refusals'
 import { ticketSchemas } from './send-ticket'
 
-/** RFC 6749 sections 4.1.2 and 4.1.2.1; RFC 9207 section 2. */
+/** The parameters of the callback (RFC 6749 sections 4.1.2 and 4.1.2.1; RFC 9207 section 2). */
 const query: readonly QueryParameter[] = [
   { name: 'state', description: 'Names the attempt that began here.', schema: string },
   { name: 'code', description: 'What the provider grants.', schema: string },
@@ -58,7 +58,7 @@ function inBody(settings: Settings): Answer {
   }
 }
 
-/** With tokens in the body alone there is neither a `return_to` nor a success redirect. */
+/** In delivery `bearer` there is neither a `return_to` nor a success redirect. */
 function redirects({ tokenDelivery, oauthErrorRedirect, appRedirects }: Settings): Answer[] {
   const hasApps = appRedirects.length > 0
   const hasPages = tokenDelivery !== 'bearer'

@@ -9,8 +9,8 @@ import { type AppDestination, isApp } from '../session/destination'
 import { findAttempt } from './attempts'
 
 /**
- * Sends a person back with the code of any refusal: to the app that the attempt of this callback names, else to the host's page. The rest of
- * the refusal is for logs. Undefined: there is neither.
+ * Redirects every refusal, with its code: to the app of this callback's attempt, else to the host's page. The rest of the refusal is only
+ * logged. Undefined: there is neither an app nor a page.
  */
 export function redirectErrors(ctx: AuthContext): ErrorRequestHandler | undefined {
   const { oauthErrorRedirect, appRedirects } = ctx.settings
@@ -18,7 +18,7 @@ export function redirectErrors(ctx: AuthContext): ErrorRequestHandler | undefine
   return redirecting(ctx, (_error, req) => appOfCallback(ctx, req)?.redirectTo ?? oauthErrorRedirect)
 }
 
-/** The same for a navigation past the rate limit of its route, and for nothing else: a script gets the envelope. */
+/** Redirects only a navigation past the rate limit of its route. A script gets the JSON error envelope. */
 export function redirectThrottled(ctx: AuthContext): ErrorRequestHandler | undefined {
   const { oauthErrorRedirect } = ctx.settings
   if (oauthErrorRedirect === null) return undefined
@@ -38,13 +38,13 @@ function appOfCallback(ctx: AuthContext, req: Request): AppDestination | null {
   return isApp(destination) ? destination : null
 }
 
-/** What a line with `redirectThrottled` answers besides. */
+/** Describes the additional responses of a route with `redirectThrottled`. */
 export function throttledAnswers({ settings }: AuthContext): Answer[] {
   if (settings.oauthErrorRedirect === null) return []
   return [{ status: 302, description: 'A navigation past the rate limit: to `oauthErrorRedirect`, with `error`.' }]
 }
 
-/** What a browser says of itself; one that says nothing navigates when it sends a GET. */
+/** Returns true if the browser says that it navigates. Without that header, a GET counts as a navigation. */
 function isNavigation({ method, headers }: Request): boolean {
   return (headers['sec-fetch-mode'] ?? (method === 'GET' ? 'navigate' : undefined)) === 'navigate'
 }

@@ -17,7 +17,10 @@ interface ExchangeBody {
   code_verifier: string
 }
 
-/** Where an app turns its code into tokens. In the body alone: no cookie is read or set, so it does not matter which site asks. */
+/**
+ * Returns the route by which an app exchanges its code for tokens. The tokens are only in the body. No cookie is read or set, so the site
+ * of the request does not matter.
+ */
 export function exchangeRoutes(ctx: AuthContext): Route[] {
   if (ctx.settings.appRedirects.length === 0) return []
   return [

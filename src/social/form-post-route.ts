@@ -14,7 +14,7 @@ import { answersByForm, isPostState } from './post-states'
 import { redirectUriOf } from './redirect-flow'
 import { registeredProvider } from './registered-provider'
 
-/** OAuth 2.0 Form Post Response Mode. `user` is Apple's. */
+/** The fields of OAuth 2.0 Form Post Response Mode. `user` is Apple's field. */
 const fields = Joi.object({
   state: Joi.string().required(),
   code: Joi.string(),
@@ -25,9 +25,9 @@ const fields = Joi.object({
 })
 
 /**
- * The way back from providers that answer by POST. The request is cross-site by its nature, and the state protects it: the cookie with the
- * state is the only one it is looked at, it logs nobody in and changes nothing. Its answer is a redirect to the GET callback, which the
- * browser sends with its Lax cookies, and where everything else happens.
+ * Receives the callback of providers that respond by POST. The request is always cross-site, and the state protects it. Only the cookie
+ * with the state is read, nobody is logged in, and nothing changes. The response redirects to the GET callback, to which the browser sends
+ * its Lax cookies. Everything else happens there.
  */
 export function formPostRoutes(ctx: AuthContext, navigationOnly: RequestHandler): Route[] {
   if (![...ctx.providers.values()].some(answersByForm)) return []
@@ -67,13 +67,13 @@ async function passOn(ctx: AuthContext, req: Request, res: Response): Promise<vo
   sendSeeOther(res, withParameter(redirectUriOf(ctx, key, client), ...sealedQuery(ctx, key, parameters)))
 }
 
-/** A field that came twice is a list; a host's own parser may make anything of `a[b]`. */
+/** Returns the texts of a field. A repeated field is a list. A host's own parser may turn `a[b]` into any value. */
 function fieldsOf(form: unknown): (name: string) => string[] {
   const read = new Map(Object.entries(Object(form)))
   return (name) => [read.get(name) ?? []].flat().filter((value) => typeof value === 'string')
 }
 
-/** What the GET callback reads, and no other field: an `id_token` that comes this way is not looked at. */
+/** Returns only the fields that the GET callback reads. An `id_token` in the form is ignored. */
 function answerParameters(client: Provider, sent: (name: string) => string[]): URLSearchParams {
   const parameters = new URLSearchParams()
   for (const name of ['state', 'code', 'error', 'iss']) for (const value of sent(name)) parameters.append(name, value)

@@ -7,24 +7,24 @@ import type { OAuthTokens, OAuthUser } from '../providers/provider-client'
 import { withProviderErrors } from './provider-errors'
 import { findProvider } from './registered-provider'
 
-/** An id_token that a sheet of the system gave to an app. */
+/** An id_token that the system's sign-in dialog gave to an app. */
 export interface IdTokenInHand {
   /** The registration key. */
   provider: string
   /** A signed JWT of at most 8,192 characters. */
   idToken: string
-  /** What the app gave to the sheet, as it is or as its SHA-256 in hex: 1 to 512 visible ASCII characters. */
+  /** The app's nonce, 1 to 512 visible ASCII characters. The token has it as it is, or as its SHA-256 in hex. */
   nonce?: string | undefined
 }
 
-/** RFC 7515 section 7.1; the bound is ours. */
+/** The form of RFC 7515 section 7.1. The maximum length is our choice. */
 export const idTokenPattern = /^(?=.{1,8192}$)[\w-]+\.[\w-]+\.[\w-]+$/
 export const noncePattern = /^[\x21-\x7e]{1,512}$/
 
 /**
- * The profile of an id_token, which is used up by it. No account is looked at.
+ * Returns the profile of an id_token, and marks the token as used. No account is read.
  * @throws OAuthProviderNotConfiguredError, ValidationError, OAuthAudienceUnverifiableError before any call, what the client's
- *   `verifyIdToken` throws, and OAuthTokenRejectedError for one that was used
+ * `verifyIdToken` throws, and OAuthTokenRejectedError for a token that was already used
  */
 export async function fetchUserOfIdToken(ctx: AuthContext, { provider, idToken, nonce }: IdTokenInHand): Promise<OAuthUser> {
   const { key, client } = findProvider(ctx, provider)
@@ -39,13 +39,13 @@ export async function fetchUserOfIdToken(ctx: AuthContext, { provider, idToken, 
   return profile
 }
 
-/** For callers of the service; a route's body was held to the same. */
+/** Checks the input of calls of the service. The body of a route was already checked. */
 function requirePattern(path: string, value: unknown, pattern: RegExp): void {
   if (typeof value === 'string' && pattern.test(value)) return
   throw new ValidationError({ details: { errors: [{ path, rule: 'string.pattern.base' }] } })
 }
 
-/** The same token may be spelled with other signatures (spare bits of base64url, the second form of ECDSA): what was signed is marked. */
+/** Marks the signed part as used. The signature of one token has several spellings (spare bits of base64url, the second form of ECDSA). */
 async function useOnce(ctx: AuthContext, idToken: string, { proof }: OAuthTokens): Promise<void> {
   const end = Number(proof?.claims?.['exp'])
   if (!Number.isFinite(end)) throw new OAuthError({ cause: withOwnMessage(new Error('verifyIdToken() gave no proof.claims.exp')) })

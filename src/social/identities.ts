@@ -14,9 +14,10 @@ export function listIdentities(ctx: AuthContext, userId: string): Promise<Identi
 }
 
 /**
- * Removes the caller's identity of one provider. The user's row is locked first, as by every login: no session of a
- * removed link begins after this has committed.
- * @throws UnauthorizedError (user gone), AccountInactiveError, OAuthAccountNotLinkedError; LastLoginMethodError under `oauthKeepLastLoginMethod`
+ * Removes the account's identity of one provider. Locks the user's row first, as every login does, so that no session of the removed link
+ * begins after the commit.
+ * @throws UnauthorizedError (user gone), AccountInactiveError, OAuthAccountNotLinkedError; LastLoginMethodError under
+ * `oauthKeepLastLoginMethod`
  */
 export async function unlinkIdentity(
   ctx: AuthContext,
@@ -37,7 +38,10 @@ export async function unlinkIdentity(
   ctx.events.emit('identity.unlinked', { userId, provider })
 }
 
-/** Compared here: a host's collation may take another spelling of the key for the same, and the rule below would not. */
+/**
+ * Removes the identity, and returns how many rows it removed. Compares the key here, because a host's collation may treat another spelling
+ * of it as equal, and the rule below would not.
+ */
 async function remove(ctx: AuthContext, user: UserRecord, provider: string): Promise<number> {
   const linked = await identitiesOf(ctx).listForUser(user.id)
   if (!linked.some((identity) => identity.provider === provider)) return 0

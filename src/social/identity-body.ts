@@ -12,7 +12,7 @@ export const identitySchema = shape('Identity', {
   last_login_at: instant,
 })
 
-/** A linked identity on the wire: named field by field, so that nothing else of a row slips out. */
+/** Returns the JSON of a linked identity. Each field is copied by name, so no other column of the row is ever included. */
 export function identityBody(identity: IdentityRecord): object {
   return {
     provider: identity.provider,

@@ -3,12 +3,12 @@ import { isPassportProvider, type Provider } from '../providers/passport-provide
 import type { CallbackAnswer } from './callback-answer'
 
 /**
- * RFC 9207 section 2.4: an authorization response that names another issuer than the one asked came from there (a
- * mix-up), and so did one that names none where the provider promised to. Its code is not sent anywhere.
+ * Rejects a response with another issuer than the provider's, because it came from another provider (a mix-up attack, RFC 9207 section
+ * 2.4). Also rejects one without an issuer if the provider always sends it. The code is not sent anywhere.
  * @throws OAuthError
  */
 export function checkIssuerParameter(client: Provider, answer: CallbackAnswer): void {
-  if (isPassportProvider(client)) return // a strategy knows no issuer
+  if (isPassportProvider(client)) return // a strategy has no issuer
   const given = answer.values('iss').filter((value) => value !== '') // an empty one counts as omitted (RFC 6749 section 3.1)
   if (given.length === 0 && client.requiresIssuerParameter === true)
     throw mixUp('the callback names no issuer, and the provider says that it always does')

@@ -17,15 +17,15 @@ import { identitiesOf, identityRecord } from './identities'
 import type { SocialLogin } from './log-in-with-identity'
 
 /**
- * Links an identity with a verified address to the account of that address. If the account never verified the address, an attacker
- * may have registered it and wait for the owner (pre-hijacking). Then the account is taken over first, in the same transaction, unless
- * the request has evidence of the owner.
+ * Links an identity with a verified address to the account of that address. If the account never verified the address, an attacker may have
+ * registered it and wait for the owner (pre-hijacking). Then the account is taken over first, in the same transaction, unless the request
+ * has evidence of the owner.
  *
- * An account that waits for its activation is activated by it, and taken over like any other.
+ * An account that waits for its activation becomes active, and is taken over in the same way.
  *
  * If the account had verified its address, the owner can undo the link by the notice.
  *
- * Null when the account changed since it was looked at.
+ * Returns null if the account changed since it was read.
  */
 export async function linkByVerifiedEmail<Session extends OpenedSession>(
   ctx: AuthContext,
@@ -46,12 +46,12 @@ export async function linkByVerifiedEmail<Session extends OpenedSession>(
   }
   const weighed = await weighEvidence(ctx, seen, await evidence(), await signupOf(ctx, seen))
   const login = await retryingWithoutFields(ctx, (clearing) => proveAndLink(ctx, seen, profile, open, { weighed, clearing, destination }))
-  // One mail for one person: that of a take-over says it too.
+  // Sends only one mail, because the notice of a take-over also mentions the link.
   if (login && !login.takenOver?.what.removed.length) mailNotice(ctx, seen, 'identity_linked', locale, { provider })
   return login
 }
 
-/** The first proof of the address. An account that waited for its activation has it by that. */
+/** Links the identity as the first verification of the address. An account that waited for its activation becomes active. */
 function proveAndLink<Session extends OpenedSession>(
   ctx: AuthContext,
   seen: UserRecord,
@@ -65,7 +65,7 @@ function proveAndLink<Session extends OpenedSession>(
     if (!user) return null
     const activation = isActivation ? await activating(ctx, user, clearing) : {}
     const { user: proven, takenOver } = await proveAddress(ctx, user, weighed, { isActivation, ...activation })
-    // After a take-over nothing else is left of the account: it begins with this identity.
+    // After a take-over this identity is the only credential of the account, so it counts as old.
     const login: Login = { amr: ['ext'], provider: profile.provider, isYoung: !takenOver, destination }
     const linked = await link(ctx, proven, profile, { open, login })
     return linked && { ...linked, isActivated: isActivation, ...(takenOver && { takenOver: { user: proven, what: takenOver } }) }

@@ -16,32 +16,32 @@ import { identitiesOf, identityRecord } from './identities'
 
 export interface LinkedIdentity {
   identity: IdentityRecord
-  /** False: it was linked to this account before. */
+  /** False: the identity was already linked to this account. */
   isNew: boolean
-  /** As its row was when the link was made. */
+  /** The account's row at the time of the link. */
   owner: UserRecord
 }
 
-/** Throws unless the account, as its locked row shows it, may still be linked; `ctx` is the unit's. */
+/** Throws if the account must not be linked. `user` is its locked row, and `ctx` belongs to the transaction. */
 export type LinkCheck = (ctx: AuthContext, user: UserRecord | null) => Promise<void> | void
 
 export interface LinkOptions {
   check?: LinkCheck
-  /** What confirmed the change, so that no link undoes it. */
+  /** Which older factor confirmed the change. Then the notice's link cannot undo it. */
   isFinal?: Finality | undefined
-  /** Of the notice. Default: `defaultLocale`. */
+  /** The language of the notice. Default: `defaultLocale`. */
   locale?: Locale | undefined
 }
 
 const rounds = 4
 
 /**
- * Links an external identity to an account whose owner asked for it. The email plays no part: neither is one needed, nor
- * does one of another account matter. An identity of another account is never moved.
+ * Links an external identity to an account whose owner requested it. The email does not matter: it may be missing, or belong to another
+ * account. An identity of another account is never moved.
  *
- * Decides under the lock of the user's row, like unlinking and every login. After a lost race it looks again.
- * @throws OAuthIdentityTakenError, OAuthProviderAlreadyLinkedError, OAuthError (an unusable profile), and what `check`
- *   throws: UnauthorizedError (the account is gone, or the one this identity was linked to), AccountInactiveError
+ * Decides under the lock of the user's row, like unlinking and every login. After a conflict with another request it tries again.
+ * @throws OAuthIdentityTakenError, OAuthProviderAlreadyLinkedError, OAuthError (an unusable profile), and what `check` throws:
+ * UnauthorizedError (the account is gone, or the one this identity was linked to), AccountInactiveError
  */
 export async function linkIdentity(
   ctx: AuthContext,
@@ -63,7 +63,7 @@ export async function linkIdentity(
   return linked
 }
 
-/** @throws UnauthorizedError (the account is gone), AccountInactiveError */
+/** Requires an active account. @throws UnauthorizedError (the account is gone), AccountInactiveError */
 export function requireActive(user: UserRecord | null): asserts user is UserRecord {
   if (!user) throw new UnauthorizedError()
   if (!user.isActive) throw new AccountInactiveError()

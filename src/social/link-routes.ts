@@ -44,7 +44,7 @@ import { accessTokenText } from './token-routes'
 
 interface LinkBody extends DestinationBody, FinalFields {
   access_token?: string
-  /** Names the session of the request, where the access token does not. */
+  /** Names the session of the request, if the access token does not. */
   refresh_token?: string
 }
 
@@ -91,7 +91,7 @@ export function linkRoutes(ctx: AuthContext, guards: Guards, flow: RedirectFlow)
   ]
 }
 
-/** The browser is sent by the page that asked, not by us: a POST answered with a redirect to another site is no use to a script. */
+/** Responds with the provider's URL, and the page navigates by itself, because a script cannot follow a redirect to another site. */
 async function startLink(ctx: AuthContext, flow: RedirectFlow, req: Request, res: Response, body: LinkBody): Promise<void> {
   const { key } = registeredProvider(ctx, req)
   const destination = destinationOfBody(ctx, body)
@@ -126,8 +126,8 @@ async function linkToken(ctx: AuthContext, req: Request, res: Response, { access
 }
 
 /**
- * The end of a link attempt. Links where the account and the session that began it are signed in here, if the account is still what it was;
- * otherwise links nothing and hands out a ticket. Nobody is logged in.
+ * Ends a link attempt. Links the identity if this browser is signed in as the account and session that began it, and the account is
+ * unchanged. Otherwise it links nothing and sends a ticket. Nobody is logged in.
  */
 export async function finishLink(
   ctx: AuthContext,
@@ -157,7 +157,7 @@ interface RedeemBody {
   refresh_token?: string
 }
 
-/** What the callback could not do, because nobody was signed in there. */
+/** Links the identity of a ticket, which the callback sent because the session that began was not signed in there. */
 function redeemRoute(ctx: AuthContext, guards: Guards, { base, before }: DeliveryLine): Route {
   return withBody({
     method: 'POST',

@@ -11,9 +11,9 @@ import { type LinkedIdentity, linkIdentity, requireActive } from './link-identit
 import type { BoundAttempt } from './state-cookie'
 
 /**
- * Returns what the browser of a callback gets where nobody is signed in: the identity is linked only when the account and the session
- * that began the link bring the ticket.
- * @throws OAuthStateMismatchError where the account has changed since
+ * Returns the ticket for a callback whose browser is not signed in. The identity is linked only when the account and session that began the
+ * link redeem the ticket.
+ * @throws OAuthStateMismatchError if the account has changed since
  */
 export function issueLinkTicket(ctx: AuthContext, { userId, sessionId, digest, isFinal }: BoundAttempt, given: OAuthUser): Promise<string> {
   const { provider, subject, email, emailVerified, name, picture } = acceptProfile(given)
@@ -26,7 +26,7 @@ export function issueLinkTicket(ctx: AuthContext, { userId, sessionId, digest, i
 }
 
 export interface LinkRedemption {
-  /** Null: a caller who may use no ticket. */
+  /** Null: the caller may not redeem any ticket. */
   owner: TicketOwner | null
   ticket: string
   locale?: Locale | undefined
@@ -34,8 +34,8 @@ export interface LinkRedemption {
 
 /**
  * Links the identity of a ticket. Every attempt uses the ticket up.
- * @throws OAuthStateMismatchError unless the account and session began the link; InvalidTokenError for a session that has
- *   ended; what `linkIdentity` throws
+ * @throws OAuthStateMismatchError unless the account and session began the link; InvalidTokenError for a session that has ended; what
+ * `linkIdentity` throws
  */
 export async function redeemLinkTicket(ctx: AuthContext, { ticket, locale, owner }: LinkRedemption): Promise<LinkedIdentity> {
   const taken = await takeTicket(ctx, 'LINK_TICKET', ticket, owner)
@@ -57,7 +57,7 @@ export async function redeemLinkTicket(ctx: AuthContext, { ticket, locale, owner
   )
 }
 
-/** Inside a unit that has locked the user's row: the session is alive still, and stays so until the unit ends. */
+/** Requires a live session, and locks it until the transaction ends. Call it in a transaction that has locked the user's row. */
 export async function requireSession(ctx: AuthContext, { userId, sessionId }: TicketOwner): Promise<SessionRecord | null> {
   if (!ctx.store.sessions) return null
   const held = sessionId === null ? null : await ctx.store.sessions.lock(sessionId, ctx.now())

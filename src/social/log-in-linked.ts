@@ -9,8 +9,8 @@ import { identitiesOf } from './identities'
 import type { SocialLogin } from './log-in-with-identity'
 
 /**
- * Null when the link or the account's activity ended since it was looked at.
- * @param linkedAt when the identity was linked: a young one signs in, and proves nothing
+ * Logs in by a linked identity. Returns null if the link was removed, or the account deactivated, since they were read.
+ * @param linkedAt when the identity was linked: a recently linked one can log in, but confirms nothing
  */
 export async function logInLinked<Session extends OpenedSession>(
   ctx: AuthContext,
@@ -21,7 +21,7 @@ export async function logInLinked<Session extends OpenedSession>(
   const login = await withClaims(ctx, seen, { amr: ['ext'], provider, destination }, open)
   return unitOfWork(ctx, async (ctx) => {
     const user = await identitiesOf(ctx).recordLogin({ userId: seen.id, provider, subject }, ctx.now())
-    if (user?.id !== seen.id) return null // an adapter's near match is nobody
+    if (user?.id !== seen.id) return null // an adapter may return another user's row
     const isYoung = identityUsableAt(ctx, user, linkedAt) !== null
     return { result: await finishLogin(ctx, user, { ...login, isYoung }, open), did: 'logged_in' }
   })

@@ -20,24 +20,26 @@ import { identitiesOf } from './identities'
 import { linkByVerifiedEmail } from './link-by-verified-email'
 import { logInLinked } from './log-in-linked'
 
-/** What happened beside the session; told to observers once it is committed. */
+/** The result of a social login, and what else happened. Observers are told after the commit. */
 export interface SocialLogin<Session extends OpenedSession> {
   result: Session | LoginChallenge | PostponedLogin
   did: 'logged_in' | 'linked' | 'created'
-  /** What a take-over removed from an account with an unverified address. */
+  /** What a take-over removed from an account whose address was unverified. */
   takenOver?: { user: UserRecord; what: TakenOver }
-  /** The account waited for its activation until then. */
+  /** True: the account waited for its activation until this login. */
   isActivated?: boolean
 }
 
 export interface IdentityLoginOptions {
-  /** Of mails. Default: `defaultLocale`. */
+  /** The language of mails. Default: `defaultLocale`. */
   locale?: Locale
-  /** What tells that the owner is already in. Asked only where the provider's word is the first proof of the account's address. */
+  /**
+   * Returns the evidence that the owner is already signed in. Called only if this login is the first verification of the account's address.
+   */
   evidence?: () => Promise<Evidence>
-  /** Where the browser goes in the end, also after a second step. */
+  /** The page or app to which the browser goes at the end, also after a second factor. */
   destination?: Destination | null
-  /** Told who this login is about, as soon as that is known. */
+  /** Gets the account of this login as soon as it is known. */
   attempt?: LoginAttempt
 }
 
@@ -46,11 +48,11 @@ const rounds = 4
 /**
  * Turns an external identity into a session: finds the account, or links or creates one, as `decideIdentity` says.
  *
- * Each round looks, decides, and acts in one unit of work that checks again what the decision stood on. A racer that
- * changed it meanwhile (the same first login in another tab, an unlink, a signup) makes this one look again.
+ * Each round reads, decides, and acts in one transaction that checks the facts of the decision again. If another request changed them
+ * meanwhile (the same first login in another tab, an unlink, a sign-up), the next round reads again.
  * @throws OAuthEmailMissingError, OAuthEmailTakenError, OAuthEmailUnverifiedError, OAuthProviderAlreadyLinkedError,
- *   OAuthAccountInactiveError, OAuthRegistrationDisabledError, OAuthError (an unusable profile), UnauthorizedError (the
- *   identity's account is gone)
+ * OAuthAccountInactiveError, OAuthRegistrationDisabledError, OAuthError (an unusable profile), UnauthorizedError (the identity's account is
+ * gone)
  */
 export async function logInWithIdentity<Session extends OpenedSession>(
   ctx: AuthContext,
@@ -83,7 +85,7 @@ async function tryOnce<Session extends OpenedSession>(
   about: Required<IdentityLoginOptions>,
 ): Promise<SocialLogin<Session> | null> {
   const linked = await findLinked(ctx, given)
-  // Of an identity that is linked the address decides nothing: it is not looked at.
+  // For a linked identity the address decides nothing, so it is not checked.
   const profile = linked ? given : acceptProfile(given)
   const { emailOwner, link } = linked ? { emailOwner: null, link: linked } : await findByEmail(ctx, profile)
   const account = link?.user ?? emailOwner
@@ -104,14 +106,14 @@ async function tryOnce<Session extends OpenedSession>(
   }
 }
 
-/** The person may choose a password again, where there are any. */
+/** Marks the result of a take-over, so that the person may choose a new password, if the router has passwords. */
 function withoutPassword<Session extends OpenedSession>(ctx: AuthContext, result: Session | LoginChallenge): Session | LoginChallenge {
   return result.kind === 'session' && hasPasswords(ctx.settings) ? { ...result, passwordRequired: true } : result
 }
 
 /**
- * Runs after a lookup of the identity. A first login in another tab may have committed between the two lookups. Then the account
- * of the address is this identity's own.
+ * Finds the account of the address, after the identity was looked up. A first login in another tab may have committed between the two
+ * lookups. Then the account of the address is linked to this identity.
  */
 async function findByEmail(ctx: AuthContext, profile: OAuthUser): Promise<{ emailOwner: UserRecord | null; link: Link | null }> {
   if (profile.email === null) return { link: null, emailOwner: null }
@@ -124,7 +126,7 @@ interface Link {
   readonly identity: IdentityRecord
 }
 
-/** @throws UnauthorizedError when the account is gone and left its identity behind */
+/** Finds the account of a linked identity. @throws UnauthorizedError when the account was deleted without its identity */
 async function findLinked(ctx: AuthContext, { provider, subject }: OAuthUser): Promise<Link | null> {
   const found = await identitiesOf(ctx).findWithUser(provider, subject)
   if (!found) return null

@@ -6,7 +6,7 @@ import { queryValues } from '../http/query-parameter'
 import { isPassportProvider, type Provider } from '../providers/passport-provider'
 
 /**
- * Returns what a login passes on to the provider of who wants to sign in (OpenID Connect Core section 3.1.2.1); null: nothing.
+ * Returns the hint about the person that a login passes to the provider (OpenID Connect Core section 3.1.2.1). Null: none.
  * @throws ValidationError unless it is 1 to 320 visible characters, sent once
  */
 export function readLoginHint(client: Provider, req: Request): string | null {
@@ -17,7 +17,7 @@ export function readLoginHint(client: Provider, req: Request): string | null {
   throw new ValidationError({ details: { errors: [{ path: 'login_hint', rule: 'any.invalid' }] } })
 }
 
-/** Described only where some client passes it on. */
+/** Describes the parameter, if a client passes it on. */
 export function loginHintQuery({ providers }: AuthContext): QueryParameter[] {
   const isUsed = [...providers.values()].some((provider) => !isPassportProvider(provider) && provider.loginHint === true)
   return isUsed

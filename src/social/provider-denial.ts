@@ -4,13 +4,13 @@ import { OAuthProviderDeniedError } from '../errors'
 import { adviceOn, errorCode } from '../providers/provider-said-no'
 import { callbackAnswer } from './callback-answer'
 
-/** The person's own no, and the answers to `prompt=none` (OpenID Connect Core section 3.1.2.6): nothing to mend. */
+/** Refusals by the person, and the errors of `prompt=none` (OpenID Connect Core section 3.1.2.6). The operator has nothing to fix. */
 const ownNo = ['access_denied', 'login_required', 'interaction_required', 'consent_required', 'account_selection_required']
 
-/** Apple's word for it. */
+/** Apple's code for `access_denied`. */
 const appleNo = 'user_cancelled_authorize'
 
-/** RFC 6749 section 4.1.2.1 and OpenID Connect Core section 3.1.2.6. */
+/** The error codes of RFC 6749 section 4.1.2.1 and OpenID Connect Core section 3.1.2.6. */
 const knownErrors = [
   ...ownNo,
   'invalid_request',
@@ -27,10 +27,10 @@ const knownErrors = [
 ]
 
 /**
- * Returns the refusal of a callback that brings an `error`, and logs it where the operator can mend it; null: it brings none. Any `error` is
- * a denial, however often it comes; an empty one counts as omitted (RFC 6749 section 3.1).
+ * Returns the error for a callback that has an `error`, and logs it if the operator can fix it. Null: the callback has none. Any `error`
+ * counts as a denial, even if it is repeated. An empty one counts as omitted (RFC 6749 section 3.1).
  *
- * @param isOurs whether its `state` is one of this browser: anybody can make such a request up
+ * @param isOurs whether its `state` belongs to this browser, because anybody can send such a request
  */
 export function deniedBy(
   ctx: AuthContext,
@@ -43,7 +43,7 @@ export function deniedBy(
   const given = sent === appleNo ? 'access_denied' : sent
   if (!ownNo.includes(given)) {
     const error = errorCode(given)
-    // What is no error code comes from no provider, and neither does what stands beside it.
+    // A text that is not an error code does not come from a provider, so its description is not logged either.
     const description = error === 'other' ? null : oneLine(answer.values('error_description')[0] ?? '')
     const advice = adviceOn(error, null)
     ctx.logger.warn({ provider, error, description, isOurs, advice }, 'doorward: a provider sent a person back with an error')
@@ -51,7 +51,7 @@ export function deniedBy(
   return new OAuthProviderDeniedError({ details: knownErrors.includes(given) ? { error: given } : {} })
 }
 
-/** Control characters and direction overrides: harmless on a wire, not in a log. */
+/** Removes control characters and direction overrides, which are harmful in a log. */
 function oneLine(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]/gu, ' ').slice(0, 200)
 }

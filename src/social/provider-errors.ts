@@ -10,12 +10,12 @@ import type { Provider } from '../providers/passport-provider'
 import { ProviderSaidNo } from '../providers/provider-said-no'
 import { clientRefused } from '../setup-notices/login-notices'
 
-/** The registration key, and what the call is for. */
+/** The registration key, and the purpose of the call. */
 type ProviderCall = readonly [provider: string, purpose: CallPurpose]
 
 /**
- * A call of a provider client. What it throws becomes ours: its 502s name the registration key, and anything a custom
- * client throws that is no error of this library is a 502 too, never a 500.
+ * Calls a provider client, and translates its errors. Our 502 errors then name the registration key. Any other error of a custom client
+ * becomes a 502, never a 500.
  */
 export async function withProviderErrors<T>(ctx: AuthContext, [provider, purpose]: ProviderCall, call: () => Promise<T>): Promise<T> {
   try {
@@ -29,8 +29,8 @@ const limits = new WeakMap<Provider, CallLimits>()
 const unlimited: CallLimits = { run: (_purpose, call) => call() }
 
 /**
- * A client of the host's own makes calls we do not see, so its operations are counted. Ours count their calls: with keys at
- * hand a token is verified without any, and must not wait behind a provider that hangs.
+ * Returns the limit of a client. A host's own client makes calls that we do not see, so its operations are counted. Our clients count their
+ * calls themselves. With keys in memory a token needs no call, so it must not wait for a provider that hangs.
  */
 function limitsOf(client: Provider | undefined): CallLimits {
   if (!client || client instanceof OidcClient || client instanceof OAuth2Client) return unlimited
@@ -40,10 +40,10 @@ function limitsOf(client: Provider | undefined): CallLimits {
   return limit
 }
 
-// Two calls of ten seconds, as the clients of this library make at most (the exchange and a key set), and then some.
+// More than two calls of ten seconds, the most that our clients make (the exchange and a key set).
 const deadlineMs = 25_000
 
-/** A custom client may have no deadline of its own. */
+/** Returns the error of a client that does not settle. A custom client may have no deadline of its own. */
 function late(): Error {
   return new Error('The provider client did not settle in time.')
 }
@@ -64,7 +64,7 @@ function refusal(ctx: AuthContext, provider: string, thrown: unknown): AppError 
   return new Refusal({ details, cause: error.cause })
 }
 
-/** A custom client's own words go no further than ours would. */
+/** Returns the status and the body, with the same limits for a custom client as for ours. */
 function told({ details: { status, body } }: OAuthError): { status: number | null; body: string | null } {
   return { status: typeof status === 'number' ? status : null, body: typeof body === 'string' ? body.slice(0, 1024) : null }
 }

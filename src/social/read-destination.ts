@@ -9,7 +9,7 @@ import { text } from '../http/validate'
 import { isCodeChallenge } from '../oauth-code/code-challenge'
 import type { Destination } from '../session/destination'
 
-/** Of a body that begins a redirect. */
+/** The fields of a body that begins a redirect. */
 export interface DestinationBody {
   return_to?: string
   redirect_to?: string
@@ -26,10 +26,10 @@ export function destinationQuery({ tokenDelivery, appRedirects }: Settings): Que
   return [...(tokenDelivery === 'bearer' ? [] : [page]), ...(appRedirects.length === 0 ? [] : app)]
 }
 
-/** Every value of a parameter, by its name. */
+/** Returns every value of a parameter. */
 type Given = (name: string) => readonly string[]
 
-/** Of a login. @throws ValidationError */
+/** Reads the destination of a login. @throws ValidationError */
 export function destinationOfQuery(ctx: AuthContext, req: Request): Destination | null {
   const given: Given = (name) => queryValues(req, name)
   const destination = destinationOf(ctx, given)
@@ -40,10 +40,10 @@ export function destinationOfQuery(ctx: AuthContext, req: Request): Destination 
   return { ...destination, codeChallenge }
 }
 
-/** Of a link or a reauthentication. @throws ValidationError */
+/** Reads the destination of a link or a reauthentication. @throws ValidationError */
 export function destinationOfBody(ctx: AuthContext, body: DestinationBody): Destination | null {
   return destinationOf(ctx, (name) => {
-    const value = body[name as keyof DestinationBody] // one of the two
+    const value = body[name as keyof DestinationBody] // one of its two fields
     return value === undefined ? [] : [value]
   })
 }

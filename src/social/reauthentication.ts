@@ -41,7 +41,7 @@ import { registeredProvider } from './registered-provider'
 import { sendTicket } from './send-ticket'
 import type { BoundAttempt } from './state-cookie'
 
-/** A signed-in person confirms that it is them by signing in anew at a provider. */
+/** Returns the route by which a signed-in person confirms the session by signing in again at a provider. */
 export function reauthenticationRoute(ctx: AuthContext, guards: Guards, flow: RedirectFlow): Route {
   return withBody({
     method: 'POST',
@@ -74,7 +74,7 @@ export function reauthenticationRoute(ctx: AuthContext, guards: Guards, flow: Re
   })
 }
 
-/** Refused before the browser is sent away: nothing that came back could confirm anybody. */
+/** Rejects the request before the browser goes to the provider, if the provider's response could not confirm the session. */
 async function requireMethod(ctx: AuthContext, user: UserRecord, provider: string): Promise<void> {
   if (needsFactor(ctx, user)) throw new MfaRequiredError()
   const identity = (await listIdentities(ctx, user.id)).find((linked) => linked.provider === provider)
@@ -91,10 +91,10 @@ async function required(ctx: AuthContext, user: UserRecord): Promise<Reauthentic
 }
 
 /**
- * The end at the callback. The session that began is made fresh where it is signed in here, by cookies; everybody else gets a ticket, which
- * that very session redeems at `POST /reauthenticate`.
- * @param isProven whether the provider's answer proves a new sign-in
- * @throws ReauthenticationRequiredError where it does not, and what `requireConfirming` throws
+ * Ends a reauthentication at the callback. Makes the session that began it fresh if this browser is signed in to it by cookies. Otherwise
+ * sends a ticket, which that session redeems at `POST /reauthenticate`.
+ * @param isProven whether the provider's response shows a new sign-in
+ * @throws ReauthenticationRequiredError if it does not, and what `requireConfirming` throws
  */
 export async function finishReauthentication(
   ctx: AuthContext,
@@ -138,7 +138,7 @@ async function makeFresh(
   })
 }
 
-/** The host's own, for the new access token. */
+/** Returns the host's own claims, for the new access token. */
 async function claimsOf(ctx: AuthContext, { userId, sessionId }: BoundAttempt): Promise<HostClaims> {
   const found = ctx.accessTokenClaims && sessionId !== null ? await ctx.store.sessions?.find({ id: sessionId }) : null
   const session = found?.session ?? null

@@ -12,20 +12,20 @@ import { withProviderErrors } from './provider-errors'
 import { type Attempt, keyOf } from './state-cookie'
 import { createStrategyFlow } from './strategy-flow'
 
-/** The redirect dance of one provider: where to send the browser, and what its code is worth. */
+/** The redirect flow of one provider: the URL for the browser, and the exchange of the code. */
 export interface RedirectFlow {
-  /** @throws OAuthProviderUnavailableError where the provider must be asked first, and does not answer */
+  /** Returns the authorization URL. @throws OAuthProviderUnavailableError if the provider must be called first, and does not respond */
   authorizeUrl(attempt: Attempt, hints?: LoginHints): Promise<string>
-  /** @throws OAuthError when the provider refuses or its answer cannot be used */
+  /** Exchanges the code for tokens. @throws OAuthError when the provider refuses or its response cannot be used */
   exchange(attempt: Attempt, code: string): Promise<OAuthTokens>
 }
 
-/** What a login request says of the person. */
+/** The hints about the person in a login request. */
 export interface LoginHints {
   loginHint: string | null
 }
 
-/** A client's dance is Passport's with a strategy of ours; a strategy of the host's has a flow of its own. */
+/** Creates the flow. A client uses Passport with a strategy of ours. A host's strategy has its own flow. */
 export function createRedirectFlow(ctx: AuthContext): RedirectFlow {
   const clients = new Map<string, ProviderClient>()
   const flows = new Map<string, RedirectFlow>()
@@ -50,15 +50,15 @@ function flowOfStrategy(ctx: AuthContext, key: string, provider: PassportProvide
 }
 
 /**
- * Passport stays in this file. An instance of our own, never the singleton, and requests of our own: the host's `req`
- * keeps its user, session and `_sessionManager`. Strategies are registered and called by name, because Passport writes
- * `success` and `fail` onto a strategy *object* it is given, where two requests in flight would answer each other.
+ * Runs clients by Passport, which is used only in this file. It has its own Passport instance and its own requests, so the host's `req`
+ * keeps its user, session and `_sessionManager`. Strategies are registered and called by name. Passport writes `success` and `fail` onto a
+ * strategy *object*, so two simultaneous requests would get each other's results.
  */
 function flowOfClients(ctx: AuthContext, clients: ReadonlyMap<string, ProviderClient>): RedirectFlow {
   const passport = new Passport()
   const strategies = new Set<string>()
 
-  /** A client that discovers its endpoints has none at first. */
+  /** Registers a strategy at its first use, because a client that discovers its endpoints has none before. */
   async function useStrategy(key: string): Promise<void> {
     if (strategies.has(key)) return
     const client = clients.get(key)
@@ -73,7 +73,7 @@ function flowOfClients(ctx: AuthContext, clients: ReadonlyMap<string, ProviderCl
     return new Promise((resolve, reject) => {
       const options = { session: false, ...secretsOf(ctx, attempt), loginHint, isNewSignIn: attempt.purpose === 'reauthenticate' }
       const settle = (error: unknown, tokens?: OAuthTokens | false | null) => (tokens ? resolve({ tokens }) : reject(unwrap(error)))
-      // Passport sees the query we give it and nothing else: it would act on `code` and `error` at the login route too.
+      // Passport gets only this query. It would act on `code` and `error` at the login route too.
       const request = { query, headers: {}, method: 'GET', url: '/' } as unknown as Request
       passport.authenticate(strategyName(attempt.provider), options, settle)(request, redirectsTo(resolve), reject)
     })
@@ -94,15 +94,15 @@ function flowOfClients(ctx: AuthContext, clients: ReadonlyMap<string, ProviderCl
   }
 }
 
-/** Without a code Passport redirects, with one it exchanges. */
+/** Passport redirects without a code, and exchanges one. */
 type Outcome = { url: string } | { tokens: OAuthTokens }
 
-/** What an attempt's random value stands for: none of it is stored, and the verifier and nonce never reach the browser. */
+/** The secrets derived from an attempt's random value. The server stores none of them, and the verifier never reaches the browser. */
 export interface AttemptSecrets {
   state: string
-  /** RFC 7636 section 4.1: 43 characters. */
+  /** The PKCE verifier (RFC 7636 section 4.1): 43 characters. */
   codeVerifier: string
-  /** OpenID Connect Core section 15.5.2. */
+  /** The nonce (OpenID Connect Core section 15.5.2). */
   nonce: string
 }
 
@@ -115,7 +115,7 @@ function secretsOf({ keys }: AuthContext, attempt: Attempt): AttemptSecrets {
 type ExchangeCallback = (error: unknown, accessToken?: string, refreshToken?: string | null, tokens?: OAuthTokens) => void
 
 class ProviderStrategy extends OAuth2Strategy {
-  // Not `#private`: Passport works on Object.create(strategy), which has no private slots.
+  // Not `#private`, because Passport works on Object.create(strategy), which has no private fields.
   private readonly client: ProviderClient
 
   constructor(ctx: AuthContext, key: string, client: ProviderClient) {
@@ -144,7 +144,7 @@ class ProviderStrategy extends OAuth2Strategy {
     this.exchangeThrough(client, callbackURL)
   }
 
-  /** `oauth`, underneath, has no deadline, no size limit, and dies of a `null`: the exchange is the client's own. */
+  /** Exchanges the code by the client, because the package `oauth` has no deadline and no size limit, and crashes on a `null`. */
   private exchangeThrough(client: ProviderClient, redirectUri: string): void {
     const getOAuthAccessToken = (code: string, params: object, done: ExchangeCallback) => {
       const { code_verifier: codeVerifier, nonce } = params as { code_verifier?: string; nonce?: string } // what tokenParams returned
@@ -154,13 +154,13 @@ class ProviderStrategy extends OAuth2Strategy {
         .then((tokens) => done(null, tokens.accessToken, tokens.refreshToken, tokens))
         .catch((error: unknown) => done(error))
     }
-    // The documented hook (`_oauth2` is "protected"), and the only one of its methods that this strategy calls.
+    // The documented way (`_oauth2` is "protected"). This strategy calls no other method of it.
     Object.assign(this._oauth2, { getOAuthAccessToken })
   }
 
   override authorizationParams(options: AttemptSecrets & LoginHints & { isNewSignIn: boolean }): object {
     const pkce = this.client.pkce === false ? {} : { code_challenge: codeChallengeOf(options.codeVerifier), code_challenge_method: 'S256' }
-    // OpenID Connect Core section 3.1.2.1: the person signs in anew, and the id_token says when.
+    // The person signs in again, and the id_token says when (OpenID Connect Core section 3.1.2.1).
     const anew = options.isNewSignIn ? { prompt: 'login', max_age: '0' } : {}
     const hint = options.loginHint === null || this.client.loginHint !== true ? {} : { login_hint: options.loginHint }
     const byForm = this.client.responseMode === 'form_post' ? { response_mode: 'form_post' } : {}
@@ -177,18 +177,18 @@ class ProviderStrategy extends OAuth2Strategy {
   }
 }
 
-/** Byte for byte what is registered at the provider. Never from the Host header. */
+/** Returns the redirect URI exactly as it is registered at the provider. It is never built from the Host header. */
 export function redirectUriOf({ settings, prefix }: Pick<AuthContext, 'settings' | 'prefix'>, key: string, client: Provider): string {
   const own = isPassportProvider(client) ? undefined : client.redirectUri
   return own ?? `${settings.publicUrl}${prefix}/oauth/${key}/callback`
 }
 
-/** A key named `session` would otherwise replace Passport's own strategy. */
+/** Adds a prefix, because a key named `session` would replace Passport's own strategy. */
 function strategyName(key: string): string {
   return `oauth:${key}`
 }
 
-/** The part of a response that Passport's `redirect` uses. */
+/** Returns a response with only the parts that Passport's `redirect` uses. */
 function redirectsTo(resolve: (outcome: Outcome) => void): Response {
   let url = ''
   const setHeader = (name: string, value: string) => {
@@ -197,7 +197,7 @@ function redirectsTo(resolve: (outcome: Outcome) => void): Response {
   return { statusCode: 200, setHeader, end: () => resolve({ url }) } as unknown as Response
 }
 
-/** passport-oauth2 wraps whatever the exchange threw. */
+/** Returns the error of the exchange, which passport-oauth2 wraps. */
 function unwrap(error: unknown): Error {
   const thrown: unknown = error instanceof InternalOAuthError ? error.oauthError : error
   return thrown instanceof AppError ? thrown : new OAuthError({ cause: thrown })

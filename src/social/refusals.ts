@@ -15,7 +15,7 @@ import {
 
 const providerRefusals = [OAuthError, OAuthProviderUnavailableError]
 
-/** Of an identity that wants to log in. */
+/** The errors of a login with an identity. */
 export const accountRefusals = [
   OAuthAccountInactiveError,
   OAuthRegistrationDisabledError,
@@ -26,8 +26,8 @@ export const accountRefusals = [
   ...providerRefusals,
 ]
 
-/** Of one that is to be linked. */
+/** The errors of linking an identity. */
 export const linkRefusals = [OAuthIdentityTakenError, OAuthProviderAlreadyLinkedError, ...providerRefusals]
 
-/** Of an access token that somebody brings. */
+/** The errors of a token that an app sends. */
 export const tokenRefusals = [OAuthTokenRejectedError, OAuthTokenAudienceMismatchError, OAuthAudienceUnverifiableError]

@@ -4,7 +4,7 @@ import { OAuthProviderNotConfiguredError } from '../errors'
 import type { Provider } from '../providers/passport-provider'
 
 /**
- * The client of the route's `:provider`.
+ * Returns the client of the route's `:provider`.
  * @throws OAuthProviderNotConfiguredError
  */
 export function registeredProvider(ctx: AuthContext, req: Request): { key: string; client: Provider } {
@@ -12,7 +12,7 @@ export function registeredProvider(ctx: AuthContext, req: Request): { key: strin
 }
 
 /**
- * A Map behind it: `__proto__` and `constructor` are registered nowhere.
+ * Finds a client by its key. `providers` is a Map, so `__proto__` and `constructor` are not found.
  * @throws OAuthProviderNotConfiguredError
  */
 export function findProvider(ctx: AuthContext, key: string): { key: string; client: Provider } {

@@ -147,8 +147,8 @@ export function socialRoutes(ctx: AuthContext, guards: Guards): Route[] {
 }
 
 /**
- * An image, a frame or a script of another site could begin logins in a person's browser, and spend the person's rate limit. It costs nothing to
- * refuse them, so they count in none.
+ * Rejects requests that are not navigations. An image, a frame or a script of another site could otherwise begin logins in a person's
+ * browser, and use up the person's rate limit. The refusal is cheap, so it counts against no rate limit.
  */
 function navigationOnly({ settings }: AuthContext): RequestHandler {
   return refusingCrossSite((req) => {
@@ -165,14 +165,14 @@ async function callback(ctx: AuthContext, flow: RedirectFlow, req: Request, res:
   const code = answer.value('code', 4096)
   if (code === null) throw new OAuthCodeMissingError()
   await withProviderErrors(ctx, [key, 'callback'], async () => {
-    if (!isPassportProvider(client)) await client.prepare?.() // whether it always sends `iss` is in its description
+    if (!isPassportProvider(client)) await client.prepare?.() // its discovery document says whether it always sends `iss`
     checkIssuerParameter(client, answer)
   })
   const tokens = await withProviderErrors(ctx, [key, 'callback'], () => flow.exchange(attempt, code))
-  // Made safe in here: an unusable profile is the provider's failure, and is told as one.
+  // Normalized here, so that an unusable profile is reported as the provider's failure.
   const profile = await withProviderErrors(ctx, [key, 'callback'], async () => {
     const user = normalizeProfile(key, await client.fetchUser(tokens))
-    // Sealed by our POST; in a plain query anybody could name a person.
+    // The POST route sealed this name. In a plain query anybody could choose one.
     const name = answer.mustBePosted ? answer.value('name', 200) : null
     return user.name === null && name !== null ? normalizeProfile(key, { ...user, name }) : user
   })

@@ -14,8 +14,8 @@ export const ticketSchemas = [
 ]
 
 /**
- * To the app that began, in the query as its code comes; otherwise in the fragment of the success redirect, which reaches no server and no
- * log; without one in the body. Never on a `return_to`.
+ * Sends the ticket. The app that began gets it in the query, like a code. Otherwise it is in the fragment of the success redirect, which
+ * reaches no server and no log. Without a success redirect it is in the body. It is never added to a `return_to`.
  */
 export function sendTicket(
   { settings }: AuthContext,

@@ -10,20 +10,20 @@ import { type Finality, readFinality, writeFinality } from '../step-up/finality'
 import { writePostStates } from './post-states'
 import { sameText } from './same-text'
 
-/** One browser tab on its way to a provider and back. */
+/** One browser tab that was sent to a provider and has not come back yet. */
 export type Attempt = LoginAttempt | BoundAttempt
 
 interface AttemptCore {
   readonly provider: string
   /** The `state` of the authorization request: 256 bits. The PKCE verifier and the nonce are derived from it. */
   readonly random: string
-  /** Seconds since 1970; the server's own, whatever the cookie's Max-Age. */
+  /** The expiry in seconds since 1970. The server checks it, whatever the cookie's Max-Age is. */
   readonly expiresAt: number
-  /** Which secret of `jwtSecret` made it: the verifier and the nonce follow from that one. */
+  /** Which secret of `jwtSecret` signed it. The verifier and the nonce are derived from the same one. */
   readonly secret: number
-  /** What `?lang=` asked for at the start: the provider does not bring it back. */
+  /** The language of `?lang=` at the start, because the provider does not return it. */
   readonly locale: Locale | null
-  /** Where the browser goes after a success. */
+  /** The page or app to which the browser goes after a success. */
   readonly destination: Destination | null
 }
 
@@ -31,32 +31,32 @@ export interface LoginAttempt extends AttemptCore {
   readonly purpose: 'login'
 }
 
-/** Begun by a signed-in person: it is for this account and this session alone. */
+/** An attempt that a signed-in person began, only for this account and this session. */
 export interface BoundAttempt extends AttemptCore {
   readonly purpose: 'link' | 'reauthenticate'
   readonly userId: string
   /** Null: the store keeps no sessions. */
   readonly sessionId: string | null
-  /** `accountDigest` at the start. */
+  /** The `accountDigest` at the start. */
   readonly digest: string
-  /** Seconds since 1970. */
+  /** The start, in seconds since 1970. */
   readonly startedAt: number
-  /** The start of a link showed a code of an old factor, so no link of a notice undoes it. */
+  /** Whether the start of a link showed a code of an older factor. Then the notice's link cannot undo the link. */
   readonly isFinal: Finality
 }
 
-/** What the callback may do with an attempt. */
+/** The purpose of an attempt, with the data that the callback needs for it. */
 export type Intent = Pick<LoginAttempt, 'purpose'> | Omit<BoundAttempt, keyof AttemptCore>
 
-/** Tabs that may be on their way at once. */
+/** The most tabs that can be at providers at the same time. */
 export const parallelAttempts = 5
 
 /** Browsers drop a cookie of more than 4,096 bytes (RFC 6265bis section 5.6). */
 const longestCookie = 4_000
 
-// The cookie's value: attempts joined by `~`, fields by `.`, each attempt under a MAC of its own.
+// The cookie's value is the attempts, joined by `~`. The fields of an attempt are joined by `.`, and each attempt has its own MAC.
 
-/** The attempts still open in this browser: those under a valid MAC and not expired by our clock. */
+/** Returns the open attempts of this browser: those with a valid MAC that have not expired by our clock. */
 export function readAttempts(ctx: AuthContext, req: Request): Attempt[] {
   const value = readCookie(ctx, req, ctx.settings.oauthStateCookieName)
   if (!value) return []
@@ -66,7 +66,7 @@ export function readAttempts(ctx: AuthContext, req: Request): Attempt[] {
     .filter((attempt) => attempt !== null)
 }
 
-/** The oldest attempts give way until the cookie with its attributes is small enough for every browser. */
+/** Writes the attempts into the cookie. Removes the oldest until the cookie with its attributes is small enough for every browser. */
 export function writeAttempts(ctx: AuthContext, res: Response, attempts: readonly Attempt[]): void {
   const name = ctx.settings.oauthStateCookieName
   const value = attempts.map((attempt) => sealAttempt(ctx, attempt)).join('~')
@@ -90,7 +90,7 @@ function openAttempt(ctx: AuthContext, sealed: string): Attempt | null {
   return attempt && attempt.expiresAt > epochSeconds(ctx) ? attempt : null
 }
 
-/** Fields under our MAC are as `fieldsOf` wrote them, perhaps in a version before or after this one. */
+/** Reads the fields. `fieldsOf` wrote them, because their MAC is ours, but possibly in an earlier or later version. */
 function attemptOf({ texts }: AuthContext, [purpose, provider, random, expiry, locale, ...rest]: string[], secret: number): Attempt | null {
   const [expiresAt, language] = [Number(expiry), texts.find(locale ?? '')]
   const core = { provider: provider ?? '', random: random ?? '', expiresAt, secret, locale: language }
@@ -114,7 +114,7 @@ function destinationOf(field: string | undefined): Destination | null {
   return field === undefined ? null : (JSON.parse(decoded(field)) as Destination) // as `fieldsOf` wrote it
 }
 
-/** A user id is the host's: encoded, it can hold neither of our separators. */
+/** Returns the fields. The host's user id is encoded, because it may contain our separators. */
 function fieldsOf(attempt: Attempt): string[] {
   const { purpose, provider, random, expiresAt, locale, destination } = attempt
   const core = [purpose, provider, random, String(expiresAt), locale ?? '']
@@ -132,20 +132,20 @@ function decoded(field: string): string {
   return Buffer.from(field, 'base64url').toString('utf8')
 }
 
-/** The key of the attempt's own secret, one of `ctx.keys`. */
+/** Returns the key of the attempt's own secret, one of `ctx.keys`. */
 export function keyOf(keys: KeyList, { secret }: Attempt): KeyObject {
   return keys[secret] ?? keys[0]
 }
 
-/** The cookie's name is covered too: a value made for another cookie says nothing here. */
+/** Returns the MAC of the fields and the cookie's name, so that a value of another cookie is not valid here. */
 function mac(ctx: AuthContext, key: KeyObject, fields: readonly string[]): string {
   const text = JSON.stringify([ctx.settings.oauthStateCookieName, ...fields])
   return createHmac('sha256', key).update(text).digest('base64url')
 }
 
 /**
- * Lax, whatever the other cookies are: the provider's redirect is a cross-site navigation, and must bring it along. Of
- * this host alone, where login and callback are: no sibling host is sent it.
+ * Returns the cookie's scope. It is Lax, whatever the other cookies are, because the browser must send it when the provider redirects,
+ * which is a cross-site navigation. Login and callback are on this host, so no other host gets the cookie.
  */
 function scope({ prefix }: AuthContext) {
   return { path: prefix, sameSite: 'lax', hostOnly: true } as const

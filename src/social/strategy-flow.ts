@@ -6,24 +6,24 @@ import type { OAuthTokens } from '../providers/provider-client'
 import { ProviderSaidNo } from '../providers/provider-said-no'
 import type { AttemptSecrets } from './redirect-flow'
 
-/** What a strategy does for one attempt. */
+/** The flow of a strategy, for one attempt. */
 export interface StrategyFlow {
-  /** @throws OAuthError where the strategy does not redirect */
+  /** Returns the URL to which the strategy redirects. @throws OAuthError if the strategy does not redirect */
   authorizeUrl(secrets: AttemptSecrets): string
-  /** @throws OAuthError where the strategy refuses. Settles whenever the strategy does, which may be never. */
+  /** Exchanges the code. Settles when the strategy does, which may be never. @throws OAuthError if the strategy refuses */
   exchange(secrets: AttemptSecrets, code: string): Promise<OAuthTokens>
 }
 
 /**
- * Runs a Passport strategy on requests of our own, so that the host's `req` stays as it is. The strategy gets `state` and the PKCE verifier from
- * our state store. It makes a challenge of a verifier of its own: ours is put in its place, because ours follows from the state cookie.
- * @throws ConfigurationError where one redirect of the strategy, asked for here, has not our `state` and `redirect_uri`
+ * Runs a Passport strategy on requests of our own, so that the host's `req` stays unchanged. The strategy gets `state` and the PKCE
+ * verifier from our state store. It makes a challenge of its own verifier. We replace it by ours, which is derived from the state cookie.
+ * @throws ConfigurationError if a redirect of the strategy, made here as a test, has not our `state` and `redirect_uri`
  */
 export function createStrategyFlow(key: string, provider: PassportProvider, redirectUri: string): StrategyFlow {
   const secretsOf = new WeakMap<object, AttemptSecrets>()
   let usesPkce = false
   const store = {
-    // passport-oauth2 tells by the number of parameters what to call these with.
+    // passport-oauth2 decides by the number of parameters which arguments it passes.
     store(request: object, _verifier: unknown, _state: unknown, _meta: unknown, done: (error: null, state?: string) => void) {
       done(null, secretsOf.get(request)?.state)
     },
@@ -36,7 +36,7 @@ export function createStrategyFlow(key: string, provider: PassportProvider, redi
   function begin(secrets: AttemptSecrets, query: Record<string, string>, actions: Actions): void {
     const request = { query, headers: {}, method: 'GET', url: '/' }
     secretsOf.set(request, secrets)
-    // As Passport calls a strategy: the actions are there for one request alone.
+    // Passport calls a strategy in this way: the actions exist for one request only.
     const own = Object.assign(Object.create(strategy), { ...actions, pass: actions.fail })
     own.authenticate(request, { session: false })
   }
@@ -66,7 +66,7 @@ export function createStrategyFlow(key: string, provider: PassportProvider, redi
   }
 }
 
-/** What a strategy ends a request with (passport-strategy). */
+/** The methods by which a strategy ends a request (passport-strategy). */
 interface Actions {
   success(tokens: OAuthTokens): void
   fail(): void
@@ -84,12 +84,12 @@ function makeStrategy(key: string, provider: PassportProvider, callbackURL: stri
       { cause },
     )
   }
-  if (typeof Object(strategy).authenticate === 'function') return strategy as PassportStrategy // just looked
+  if (typeof Object(strategy).authenticate === 'function') return strategy as PassportStrategy // just checked
   throw new ConfigurationError(`Provider ${key}: the function given to passportProvider must return the strategy it makes.`)
 }
 
 /**
- * Without our state another browser's answer would be taken for this one's.
+ * Checks the redirect of the strategy. Without our state, a response for another browser would be accepted in this one.
  * @returns whether the strategy sends a PKCE challenge
  */
 function checkRedirect(
@@ -114,11 +114,11 @@ function tryTo<Result>(call: () => Result): Result | null {
   try {
     return call()
   } catch {
-    return null // the caller has a sentence for it
+    return null // the caller makes the error
   }
 }
 
-/** Everything else of the address stays byte for byte: providers differ in how they read blanks. */
+/** Replaces the PKCE challenge in the URL. The rest stays unchanged byte for byte, because providers read blanks differently. */
 function withChallenge(location: string, challenge: string): string {
   return location.replace(/([?&]code_challenge=)[^&#]*/, `$1${challenge}`).replace(/([?&]code_challenge_method=)[^&#]*/, '$1S256')
 }
@@ -131,7 +131,10 @@ function refusing<Result>(call: () => Result): Result {
   }
 }
 
-/** The classes of passport-oauth2, by what they hold: a strategy may bring its own copy. The provider's own words stay out. */
+/**
+ * Translates an error of the strategy. Recognizes the classes of passport-oauth2 by their properties, because a strategy may have its own
+ * copy. The provider's own text is left out.
+ */
 function refusalOf(thrown: unknown): AppError {
   if (thrown instanceof AppError) return thrown
   const { name, code, oauthError } = Object(thrown)

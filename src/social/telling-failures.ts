@@ -2,7 +2,7 @@ import type { AuthContext } from '../context'
 import { AppError } from '../errors'
 import { announceFailedLogin, type LoginAttempt } from '../session/announce-failed-login'
 
-/** Observers hear why a login did not happen: the reason is the code. `logIn` fills in the attempt as it learns who it is about. */
+/** Tells observers why a login failed: the reason is the error's code. `logIn` fills in `attempt` as soon as it knows the account. */
 export async function tellingFailures<Result>(
   ctx: AuthContext,
   provider: string,

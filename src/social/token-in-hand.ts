@@ -13,7 +13,7 @@ import { withProviderErrors } from './provider-errors'
 import { findProvider } from './registered-provider'
 import { tellingFailures } from './telling-failures'
 
-/** What a native app brought of a provider. */
+/** A provider's token that a native app already has. */
 export type TokenInHand = AccessTokenInHand | IdTokenInHand
 
 /** A provider's access token. */
@@ -24,11 +24,11 @@ export interface AccessTokenInHand {
   accessToken: string
 }
 
-/** Visible ASCII, as a header may carry it (RFC 6750 section 2.1); the bound is ours. */
+/** Visible ASCII, as in a header (RFC 6750 section 2.1). The maximum length is our choice. */
 export const accessTokenPattern = /^[\x21-\x7e]{1,8192}$/
 
 /**
- * The callback's login for an app that holds a token already: from the profile on it is the same.
+ * Logs in by a token that an app already has. After the profile is read, the login is the same as in the callback.
  * @throws OAuthProviderNotConfiguredError, ValidationError, what `fetchUserInHand` and `logInWithIdentity` throw
  */
 export async function logInWithToken<Session extends OpenedSession>(
@@ -43,7 +43,9 @@ export async function logInWithToken<Session extends OpenedSession>(
   )
 }
 
-/** @throws OAuthProviderNotConfiguredError, ValidationError, what `fetchUserInHand` and `linkIdentity` throw */
+/**
+ * Links the identity of a token. @throws OAuthProviderNotConfiguredError, ValidationError, what `fetchUserInHand` and `linkIdentity` throw
+ */
 export async function linkWithToken(
   ctx: AuthContext,
   userId: string,
@@ -58,10 +60,10 @@ function fetchUserInHand(ctx: AuthContext, given: TokenInHand): Promise<OAuthUse
 }
 
 /**
- * The profile behind an access token. Only after the provider said that the token was issued to this application: otherwise
- * any other application's token would speak for its owner here (RFC 6749 section 10.16). No account is looked at.
- * @throws OAuthAudienceUnverifiableError before any call; OAuthError and what the client's audience check throws;
- *   OAuthTokenRejectedError when the profile is of somebody else than the token
+ * Returns the profile of an access token, after the provider confirmed that the token was issued to this application. Otherwise any other
+ * application could log in here as the owner of its token (RFC 6749 section 10.16). No account is read.
+ * @throws OAuthAudienceUnverifiableError before any call; OAuthError and what the client's audience check throws; OAuthTokenRejectedError
+ * when the profile belongs to another person than the token
  */
 async function fetchUserOfAccessToken(ctx: AuthContext, { provider, accessToken }: AccessTokenInHand): Promise<OAuthUser> {
   const { key, client } = findProvider(ctx, provider)
@@ -69,12 +71,12 @@ async function fetchUserOfAccessToken(ctx: AuthContext, { provider, accessToken 
   const proof = await proveAudience(ctx, key, client, accessToken)
   const tokens = { accessToken, tokenType: 'bearer', refreshToken: null, idToken: null, expiresIn: null, scope: null, raw: {}, proof }
   const profile = await withProviderErrors(ctx, [key, 'token'], async () => normalizeProfile(key, await client.fetchUser(tokens)))
-  const subject = Number.isSafeInteger(proof.subject) ? String(proof.subject) : proof.subject // as a profile's is written
+  const subject = Number.isSafeInteger(proof.subject) ? String(proof.subject) : proof.subject // in the form of a profile's subject
   if (subject !== undefined && subject !== null && subject !== profile.subject) throw new OAuthTokenRejectedError()
   return profile
 }
 
-/** For callers of the service; a route's body was held to the same. */
+/** Checks the input of calls of the service. The body of a route was already checked. */
 function requireAccessToken(accessToken: unknown): void {
   if (typeof accessToken === 'string' && accessTokenPattern.test(accessToken)) return
   throw new ValidationError({ details: { errors: [{ path: 'access_token', rule: 'string.pattern.base' }] } })
@@ -85,7 +87,7 @@ async function proveAudience(ctx: AuthContext, key: string, client: Provider, ac
     throw new OAuthAudienceUnverifiableError({ details: { provider: key } })
   }
   const verdict: unknown = await withProviderErrors(ctx, [key, 'token'], async () => client.verifyTokenAudience?.(accessToken))
-  // Our clients throw; one written without types may say no in its own way.
+  // Our clients throw. A client without types may return false.
   if (verdict === false) throw new OAuthTokenAudienceMismatchError()
   return isPlainObject(verdict) ? verdict : {}
 }

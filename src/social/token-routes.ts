@@ -23,7 +23,7 @@ interface TokenBody {
   nonce?: string
 }
 
-/** Delivered as the callback is: under `both` in cookies and in the body, without a twin below `/cookie`. */
+/** Delivers tokens as the callback does: with `both`, in cookies and in the body. There is no cookie route below `/cookie`. */
 export function tokenRoutes(ctx: AuthContext): Route[] {
   const { tokenDelivery } = ctx.settings
   const setsCookies = tokenDelivery !== 'bearer'

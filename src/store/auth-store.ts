@@ -63,7 +63,7 @@ export interface UnitOptions {
   readonly deadlineMs?: number
 }
 
-/** Every optional table is there. */
+/** A store that has every optional table. */
 export interface CompleteStore extends Required<Omit<AuthStore, 'afterCommit' | 'check'>>, Pick<AuthStore, 'afterCommit'> {}
 
 export interface UserRecord {
@@ -138,7 +138,7 @@ export interface OAuthUser {
 
 /** The adapter fills `id` (integer keys are made by the database). `fields` may hold some of the host's fields, or be absent. */
 export type NewUser = Omit<UserRecord, 'id'>
-/** Of `fields`, those that are named change; the others stay. */
+/** Of the host's own fields, only those in `fields` change. */
 export type UserChanges = Partial<Omit<UserRecord, 'id' | 'createdAt'>>
 
 /** The fields that a list can filter by; never a secret. Of `totpEnabledAt`, only whether it is null. */
@@ -418,8 +418,8 @@ export interface PasskeyStore {
    */
   recordUse(use: PasskeyUse): Promise<boolean>
   /**
-   * Does the same for a login: also sets the user's `lastLoginAt`, inserts `spent`, and locks the user's row until the transaction
-   * ends. Returns null, with nothing changed, unless the passkey is unchanged and the user is active.
+   * Records a login with the passkey. Does what `recordUse` does, sets the user's `lastLoginAt`, inserts the token `spent`, and locks the
+   * user's row until the transaction ends. Returns null, with nothing changed, unless the passkey is unchanged and the user is active.
    * @throws DuplicateRecordError when the hash of `spent` exists already
    */
   recordLogin(use: PasskeyUse, spent: Omit<UserTokenRecord, 'id'>): Promise<UserRecord | null>
@@ -473,10 +473,10 @@ export interface SessionWithUser {
 
 /** The replacement of the valid token of a session of kind `tokens`. */
 export interface Rotation {
-  /** Of the token to use up. */
+  /** The hash of the token to replace. */
   tokenHash: string
   successorHash: string
-  /** Of the successor. */
+  /** The generation of the new token. */
   generation: number
   /** The new expiry, limited to the session's `endsAt`. */
   expiresAt: Date
@@ -547,7 +547,7 @@ export interface EmailLoginRecord {
   tries: number
   /** Where the browser that sent the request goes after the login. */
   returnTo: string | null
-  /** Of the browser that sent the request. */
+  /** The IP address of the browser that sent the request. */
   ip: string | null
   userAgent: string | null
   createdAt: Date
@@ -587,7 +587,7 @@ const isDuplicateRecord = Symbol.for('doorward.duplicate-record.v1')
 export class DuplicateRecordError extends Error {
   override readonly name = 'DuplicateRecordError'
 
-  /** Also those of another copy of the package in the same process. */
+  /** Also true for an error of another copy of the package in the same process. */
   static override [Symbol.hasInstance](value: unknown): boolean {
     return typeof value === 'object' && value !== null && isDuplicateRecord in value
   }

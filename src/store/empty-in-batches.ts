@@ -1,12 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Expired } from './auth-store'
 
-/** Some milliseconds of work, also on SQLite, whose writers wait for each other and for whose statements the process waits. */
+/** Takes a few milliseconds, also on SQLite, whose writers wait for each other and whose driver blocks the process. */
 const batchSize = 100
-/** Between batches the database belongs to others, for several times as long as the last one took and this at least. */
+/** A pause is a multiple of the time of the last batch, and at least this long. Other users of the database work meanwhile. */
 const [pauseFactor, leastPauseMs] = [3, 5]
 
-/** Deletes everything that ended before an instant, in batches with pauses between them. Returns how many rows were deleted. */
+/** Deletes all rows that ended before an instant, in batches with pauses between them. Returns how many rows it deleted. */
 export async function emptyInBatches(deleteExpired: (expired: Expired) => Promise<number>, before: Date): Promise<number> {
   for (let deleted = 0; ; ) {
     const started = performance.now()

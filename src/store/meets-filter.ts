@@ -1,6 +1,6 @@
 import type { UserFilter, UserFilterValue, UserRecord } from './auth-store'
 
-/** What a filter says of one record; what came back from a database is held to it. */
+/** Returns true if the record matches the filter. Used to check what a database returned. */
 export function meetsFilter(user: Partial<UserRecord>, filter: UserFilter): boolean {
   const held = user[filter.field] ?? null
   if (filter.operator === 'isnull') return (held === null) === filter.value
@@ -46,13 +46,13 @@ function finds(held: string, operator: 'contains' | 'icontains' | 'startswith' |
   }
 }
 
-/** Texts by their bytes: UTF-16, which JavaScript compares, has another order. */
+/** Compares texts by their bytes in UTF-8, because JavaScript's order of UTF-16 is different. */
 function compare(one: UserFilterValue, other: UserFilterValue): number {
   if (typeof one === 'string' && typeof other === 'string') return Buffer.compare(Buffer.from(one), Buffer.from(other))
   return Number(one) - Number(other)
 }
 
-/** As lower() of SQLite, and of PostgreSQL under the collation "C". */
+/** Changes A to Z only, as lower() does in SQLite, and in PostgreSQL under the collation "C". */
 export function asciiLowerCase(text: string): string {
   return text.replace(/[A-Z]/g, (letter) => letter.toLowerCase())
 }

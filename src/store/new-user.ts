@@ -1,9 +1,9 @@
 import type { NewUser } from './auth-store'
 
-/** What an account is made with, beside what every new one has. */
+/** The values that differ between new accounts, and any others to override. */
 type Given = Pick<NewUser, 'email' | 'name' | 'hashedPassword' | 'fields'> & Partial<NewUser>
 
-/** The row of a new account: active, with no second factor and no proven address, unless `given` says otherwise. */
+/** Returns the row of a new account: active, without a second factor or a verified address, unless `given` says otherwise. */
 export function newUser(now: Date, given: Given): NewUser {
   return {
     isActive: true,

@@ -1,6 +1,6 @@
 import type { HostFields, UserRecord } from './auth-store'
 
-/** What of a user may be shown to it. Built by naming each field: a column the host added never slips out. */
+/** The fields of a user that the person may see. Each field is copied by name, so a column that the host added is never included. */
 export interface PublicUser {
   readonly id: string
   readonly email: string
@@ -11,7 +11,7 @@ export interface PublicUser {
   readonly updatedAt: Date
   readonly lastLoginAt: Date | null
   readonly mfaEnabled: boolean
-  /** The host's own fields, the private ones too; absent where the store has none. No response shows the private ones. */
+  /** The host's own fields, with the private ones. Absent if the store has none. Responses omit the private ones. */
   readonly fields?: HostFields
 }
 

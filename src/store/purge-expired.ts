@@ -4,11 +4,11 @@ import type { AuthStore, Expired, UserStore } from './auth-store'
 import { emptyInBatches } from './empty-in-batches'
 
 export interface PurgeOptions {
-  /** What ended then, or earlier, goes. Default: now; an earlier instant keeps rows for a while. One in the future ends what is alive. */
+  /** Deletes rows that ended at this time or earlier. Default: now. An earlier time keeps rows longer. A future time ends live sessions. */
   before?: Date
-  /** Told once of pending accounts that stay because another table refers to them. Default: the console. */
+  /** Logs one warning about pending accounts that stay because another table refers to them. Default: the console. */
   logger?: Pick<Logger, 'warn'>
-  /** The log that `auditLog()` returned: its rows older than its `keepDays` go too, whatever `before` says. */
+  /** The log that `auditLog()` returned. Its rows that are older than its `keepDays` are deleted too, whatever `before` is. */
   auditLog?: {
     /** Deletes rows of the log and returns how many. */
     purge(): Promise<number>
@@ -19,14 +19,16 @@ export interface PurgeOptions {
 const abandonedAfterMs = 7 * 86_400_000
 
 /**
- * Deletes rows that can no longer matter: one-shot tokens and email logins past their end, and sessions that ended or expired. A row that tells an
- * activated account from one that never was stays. Pending accounts that nobody activated go seven days after their last link expired. In
- * batches, each a statement of its own along an index,
- * so that it can run beside a live service and be stopped at any time; run it from a job of yours, once a day or hour.
+ * Deletes rows that are no longer needed: expired tokens and email logins, and sessions that were revoked or expired. Pending accounts are
+ * deleted seven days after their last activation link expired. A used activation token stays if the users table has no `activatedAt`,
+ * because it then shows that the account was activated.
  *
- * @returns how many rows of each table were deleted: `{ users, userTokens, sessions, emailLogins, auditLog }`, without the tables the store lacks, and
- *   without `auditLog` where none was given
- * @throws ConfigurationError for a `before` that is no instant; ServiceUnavailableError when the database cannot be reached
+ * Works in batches, each one statement along an index. So it can run next to a live service, and be stopped at any time. Call it from your
+ * own job, once a day or an hour.
+ *
+ * @returns how many rows of each table were deleted: `{ users, userTokens, sessions, emailLogins, auditLog }`, without the tables that the
+ * store lacks, and without `auditLog` if none was given
+ * @throws ConfigurationError if `before` is not a valid Date; ServiceUnavailableError when the database cannot be reached
  */
 export async function purgeExpired(
   store: AuthStore,
@@ -35,7 +37,7 @@ export async function purgeExpired(
   if (!(before instanceof Date) || Number.isNaN(before.getTime())) throw new ConfigurationError('purgeExpired: `before` must be a Date.')
   const { userTokens, sessions, emailLogins } = store
   const deleted: Record<string, number> = {}
-  // Before the token rows, which say when an account was abandoned.
+  // Before the token rows, because they show when an account was abandoned.
   if (store.users.deleteAbandoned) deleted['users'] = await deleteAbandoned(store.users, before, logger)
   for (const [name, table] of Object.entries({ userTokens, sessions, emailLogins })) {
     if (table) deleted[name] = await emptyInBatches(deletionOf(name, table), before)

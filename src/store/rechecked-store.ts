@@ -10,13 +10,13 @@ import type {
 } from './auth-store'
 import { meetsFilter } from './meets-filter'
 
-/** Told of the verb whose answer was not what was asked for; never of a value. */
+/** Called with the name of the method whose result did not match its arguments. It never gets a value. */
 export type ReportMismatch = (verb: string) => void
 
 /**
- * A store whose every answer is compared with the question: a host's own adapter may sit on a database that calls 'ANA'
- * and 'ana', or 'é' and 'e', equal, or treat a value as a pattern (CVE-2022-39263). A row that was not asked for counts as
- * not found, and is reported; a row that was not inserted is an error.
+ * Returns a store that compares every result with the arguments. A host's adapter may use a database that treats 'ANA' and 'ana', or 'é'
+ * and 'e', as equal, or a value as a pattern (CVE-2022-39263). A row that does not match counts as not found, and is reported. An inserted
+ * row that does not match is an error.
  */
 export function recheckedStore(store: AuthStore, report: ReportMismatch): AuthStore {
   const recheck = recheckWith(report)
@@ -35,9 +35,9 @@ export function recheckedStore(store: AuthStore, report: ReportMismatch): AuthSt
 }
 
 interface Recheck {
-  /** The row, if it is the one asked for. */
+  /** Returns the row if it matches the arguments. Otherwise reports it and returns null. */
   only<Row>(verb: string, row: Row | null, isAsked: (row: Row) => boolean): Row | null
-  /** @throws Error */
+  /** Returns the inserted row. @throws Error if it is not the row to insert */
   inserted<Row>(verb: string, row: Row, isAsked: (row: Row) => boolean): Row
 }
 
@@ -65,7 +65,7 @@ function usersOf(users: UserStore, { only, inserted }: Recheck): UserStore {
     ...(users.hostFields && { hostFields: users.hostFields }),
     find: async (id) => only('users.find', await users.find(id), (user) => user.id === id),
     findByEmail: async (email) => only('users.findByEmail', await users.findByEmail(email), (user) => user.email === email),
-    // The hash too: "insert, or return who has the address" would sign another person in to that account.
+    // Compares the hash too. An adapter that returns the existing account instead of inserting one would log another person in to it.
     insert: async (user, origin) =>
       inserted(
         'users.insert',
@@ -92,7 +92,7 @@ function usersOf(users: UserStore, { only, inserted }: Recheck): UserStore {
   }
 }
 
-/** An instant in a host's column may be finer than the record's, which therefore proves nothing. */
+/** Returns false for instants, because a host's column may store them more exactly than our record does. */
 function isExact({ value }: UserFilter): boolean {
   return ![value].flat().some((one) => one instanceof Date)
 }
@@ -196,5 +196,5 @@ function emailLoginsOf(emailLogins: EmailLoginStore, { only }: Recheck): EmailLo
 }
 
 function meets<Row extends object>(row: Row, wanted: Partial<Row>): boolean {
-  return Object.entries(wanted).every(([field, value]) => row[field as keyof Row] === value) // fields of it
+  return Object.entries(wanted).every(([field, value]) => row[field as keyof Row] === value) // each field is one of the row
 }

@@ -3,20 +3,20 @@ import { ServiceUnavailableError } from '../../errors'
 import { rolledBack } from './driver-errors'
 
 /**
- * What waits for the host's commit, between the savepoints it came after. A failed statement of PostgreSQL is in it too:
- * unless a rollback to a savepoint takes it back, the COMMIT is a silent ROLLBACK.
+ * An entry in the log of a transaction: an effect that waits for the host's commit, a savepoint, or a failed statement. After a failed
+ * statement PostgreSQL answers COMMIT with a silent ROLLBACK, unless a rollback to a savepoint undid the failure.
  */
 type Entry = { kind: 'effect'; run: () => void } | { kind: 'savepoint'; name: string } | { kind: 'failure' }
 
 const logs = new WeakMap<Knex.Transaction, Entry[]>()
 
-/** Those that the database has ended by itself. */
+/** Logs of transactions that the database ended by itself. */
 const ended = new WeakSet<Entry[]>()
 
 /**
- * Runs effects once the host has committed; never those that a rollback undid, be it of the whole transaction or to a
- * savepoint set before them. Read off the statements, since knex's promises resolve after `trx.rollback()` as they do after
- * `trx.commit()`, and a nested transaction's at its RELEASE already.
+ * Returns a function that runs an effect after the host's commit. An effect does not run if a rollback undid it: of the whole transaction,
+ * or to a savepoint set before it. The log is read from the SQL statements, because knex's promises resolve after `trx.rollback()` as they
+ * do after `trx.commit()`. The promise of a nested transaction resolves at its RELEASE already.
  */
 export function afterCommitOf(trx: Knex.Transaction): (effect: () => void) => void {
   const log = logOf(outermost(trx))
@@ -24,8 +24,8 @@ export function afterCommitOf(trx: Knex.Transaction): (effect: () => void) => vo
 }
 
 /**
- * InnoDB has rolled back all of it, and the next statement would be kept whatever the host does.
- * @throws ServiceUnavailableError
+ * Rejects a transaction that InnoDB has rolled back, because its next statement would be kept even if the host rolls back.
+ * @throws ServiceUnavailableError if the database ended the transaction
  */
 export function refuseEnded(trx: Knex.Transaction): void {
   if (ended.has(logOf(outermost(trx)))) throw new ServiceUnavailableError()
@@ -57,13 +57,13 @@ const SAVEPOINT = /^\s*savepoint\s+([^\s;]+)/i
 const RELEASE = /^\s*release\s+(?:savepoint\s+)?([^\s;]+)/i
 const ROLLBACK = /^\s*(?:rollback|abort)\b(?:.*\sto\s+(?:savepoint\s+)?([^\s;]+))?/i
 
-/** Of the transaction's nested ones too, and what the host sends by `trx.raw`. */
+/** Updates the log from a statement of the transaction, of a nested one, or of `trx.raw`. */
 function read(log: Entry[], sql: string): void {
   const [set, released, undone] = [SAVEPOINT, RELEASE, ROLLBACK].map((pattern) => pattern.exec(sql))
   if (set?.[1]) log.push({ kind: 'savepoint', name: set[1].toLowerCase() })
   const gone = released ? savepointIn(log, released[1]) : -1
   if (gone >= 0) log.splice(gone, 1)
-  // -1, a savepoint from before the first effect or none at all, leaves nothing.
+  // `savepointIn` returns -1 for a full rollback and for a savepoint set before the first effect. Then the whole log is removed.
   if (undone) log.splice(savepointIn(log, undone[1]) + 1)
 }
 
@@ -76,7 +76,7 @@ function readFailure(log: Entry[], error: { code?: unknown; severity?: unknown }
     log.splice(0)
     ended.add(log)
   }
-  if (error.severity !== undefined) log.push({ kind: 'failure' }) // PostgreSQL's own word: the server refused the statement
+  if (error.severity !== undefined) log.push({ kind: 'failure' }) // only errors from a PostgreSQL server have a severity
 }
 
 function runAll(log: Entry[], trx: Knex.Transaction): void {
@@ -85,7 +85,7 @@ function runAll(log: Entry[], trx: Knex.Transaction): void {
   for (const entry of entries) if (entry.kind === 'effect') runOne(entry.run, trx)
 }
 
-// The host has committed: what fails here can undo nothing, and must end neither the process nor the other effects.
+// The host has committed, so an effect that fails cannot undo anything. It must stop neither the process nor the other effects.
 function runOne(effect: () => void, trx: Knex.Transaction): void {
   try {
     effect()

@@ -8,22 +8,22 @@ import { bindTable, type TableDefinition } from './table'
 
 /** A row of `auth_audit_log`. */
 export interface AuditRecord {
-  /** A UUID v4, made before the first attempt: a row that is sent twice is written once. */
+  /** A UUID v4, made before the first attempt, so that a row that is sent twice is written once. */
   id: string
   name: string
   userId: string | null
-  /** JSON. */
+  /** The event as JSON text. */
   payload: string
   requestId: string | null
   createdAt: Date
 }
 
 export interface AuditRows {
-  /** One statement, on a connection of its own; rows that are there already stay as they are. */
+  /** Inserts the records by one statement, on a connection of its own. Existing rows stay unchanged. */
   insert(records: readonly AuditRecord[]): Promise<void>
   /** Deletes rows written at `before` or earlier, at most `most` of them. */
   deleteOlder(older: Expired): Promise<number>
-  /** The text, if its column can hold it. */
+  /** Returns the text, or null if its column cannot hold it. */
   fitting(column: 'userId' | 'requestId', text: unknown): string | null
 }
 
@@ -42,7 +42,10 @@ const definition: TableDefinition<AuditRecord> = {
   },
 }
 
-/** @throws ConfigurationError for a knex client other than `pg`, `mysql2` and `better-sqlite3` */
+/**
+ * Returns the methods for the rows of `auth_audit_log`.
+ * @throws ConfigurationError for a knex client other than `pg`, `mysql2` and `better-sqlite3`
+ */
 export function bindAuditRows(knex: HostKnex): AuditRows {
   const dialect = dialectOf(knex)
   const connection = poolConnection(knex, dialect)

@@ -3,23 +3,23 @@ import type { Dialect } from './dialect'
 import type { Queryable } from './queryable'
 
 /**
- * How a column holds what a field means; drivers differ in what they return for it (SQLite: `1` for true). `uuid`,
- * `integer key` and `text key` are keys, which are text to us; the last three are instants.
+ * How a column stores a field. Drivers return different values for the same field (SQLite returns `1` for true). The three kinds of keys
+ * are strings in our code. The last three kinds are instants.
  */
 export type ColumnKind = 'uuid' | 'integer key' | 'text key' | 'text' | 'integer' | 'boolean' | 'native' | 'epoch_ms' | 'iso'
 
-// Canonical forms only: databases take others for equal ('{...}' or upper case for a uuid, '007' or '1e3' for a number),
-// and an identifier is compared byte for byte.
+// Only the canonical form is accepted, because our code compares identifiers byte for byte. Databases treat other forms as equal ('{...}'
+// or upper case for a UUID, '007' or '1e3' for a number).
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 const INTEGER_KEY = /^(0|[1-9]\d{0,18})$/
 const LARGEST_KEY = 2n ** 63n - 1n
 
-// NUL is refused by PostgreSQL; a lone surrogate is replaced by U+FFFD on its way, so that two strings become one.
+// PostgreSQL refuses NUL. A lone surrogate becomes U+FFFD in UTF-8, so two different strings would become equal.
 const UNSTORABLE = /[\0\p{Surrogate}]/u
 
 /**
- * Stands in one query (`compiledFor`) for a value that each run brings along, which has to be one that `canHold` admits. As the value
- * of a column it is another slot, for all columns of a kind the same one.
+ * Marks the place of a value in a compiled query (`compiledFor`). Each run supplies the value, which must be one that `canHold` accepts.
+ * `inColumn` returns a slot that converts the value for a kind of column, always the same one for a kind.
  */
 export class Slot<Input> {
   readonly read: (input: Input) => unknown
@@ -56,12 +56,12 @@ export function canHold(kind: ColumnKind, value: unknown, maxLength = Number.POS
   }
 }
 
-/** For WHERE, INSERT and SET, of a value that `canHold` admitted. */
+/** Converts a value that `canHold` accepted for WHERE, INSERT and SET. */
 export function toColumn(kind: ColumnKind, value: unknown, knex: Queryable, dialect: Dialect): Knex.Value | null {
   if (value === null || value === undefined) return null
   const bound = value instanceof Slot ? value.inColumn(kind, dialect) : toBinding(kind, value, dialect)
-  // As a 64-bit integer whatever the column's size: PostgreSQL fails at a number that its own type cannot hold.
-  return (kind === 'integer key' ? knex.raw(`cast(? as ${dialect.types.bigint})`, [bound as string]) : bound) as Knex.Value // knex passes a slot on
+  // Cast to a 64-bit integer, because PostgreSQL fails if the number does not fit the column's own type.
+  return (kind === 'integer key' ? knex.raw(`cast(? as ${dialect.types.bigint})`, [bound as string]) : bound) as Knex.Value // knex passes a slot through unchanged
 }
 
 function toBinding(kind: ColumnKind, value: unknown, dialect: Dialect): string | number | boolean | null {
@@ -80,7 +80,7 @@ function toBinding(kind: ColumnKind, value: unknown, dialect: Dialect): string |
   }
 }
 
-/** How SELECT asks for the column (`??`); null: as it is. */
+/** Returns the SQL expression (with `??`) by which SELECT reads the column. Null: the column itself. */
 export function expressionOf(kind: ColumnKind, dialect: Dialect): string | null {
   if (kind === 'native') return dialect.instantExpression
   return kind === 'integer key' ? dialect.integerKeyExpression : null
@@ -98,7 +98,7 @@ export function fromColumn(kind: ColumnKind, value: unknown): unknown {
     case 'iso':
       return toInstant(value)
     case 'integer key':
-      // Where a host has its driver parse 64-bit integers, two keys would become one.
+      // If a host's driver parses 64-bit integers as numbers, two large keys could become equal.
       if (typeof value === 'number' && !Number.isSafeInteger(value)) throw new Error('A key in the database is too large for a number')
       return String(value)
     default:
@@ -106,7 +106,7 @@ export function fromColumn(kind: ColumnKind, value: unknown): unknown {
   }
 }
 
-// BIT(1) of MariaDB is a byte.
+// MariaDB returns a BIT(1) as a byte.
 function toBoolean(value: unknown): boolean {
   return value === true || Number(Buffer.isBuffer(value) ? value[0] : value) === 1
 }
@@ -114,11 +114,11 @@ function toBoolean(value: unknown): boolean {
 const NUMBER = /^-?\d+$/
 const WITHOUT_ZONE = /^\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d(\.\d+)?)?$/
 
-// A number or its text; a Date; or text, which means UTC unless it says otherwise.
+// Accepts a Date, a number, a number as text, or a date as text, which is UTC if it names no time zone.
 function toInstant(value: unknown): Date {
   if (value instanceof Date) return value
   const instant = Number.isInteger(value) ? new Date(value as number) : fromText(String(value))
-  // An unreadable expiry must not compare as "not yet".
+  // Throws, because an invalid date would never compare as expired.
   if (Number.isNaN(instant.getTime())) throw new Error('A date in the database cannot be read')
   return instant
 }

@@ -6,8 +6,8 @@ import type { Dialect } from './dialect'
 import type { Queryable, Row, Statement } from './queryable'
 
 /**
- * Compiles a query whose text never changes once for each set of tables: to build and compile it takes Knex longer than it takes the
- * database to run it. Where the query has a slot, each run brings a value of its own.
+ * Compiles a query once for each set of tables, because Knex needs longer to compile it than the database to run it. Each run supplies the
+ * values of the query's slots.
  */
 export function compiledFor<Input>(
   build: (db: Queryable, tables: Tables) => Knex.QueryBuilder | Knex.Raw,
@@ -21,8 +21,8 @@ export function compiledFor<Input>(
 }
 
 /**
- * A SELECT that is compiled once; a null among what is wanted finds nobody. MySQL's is built each time: what its driver answers
- * to a bare text is not a list of rows, as which a host's postProcessResponse may take it.
+ * Runs a SELECT that is compiled once. Returns no rows if a value of the input is null. For MySQL the query is built each time, because its
+ * driver answers raw SQL with more than a list of rows. A host's `postProcessResponse` could misread that.
  */
 export function compiledSelect<Input extends object>(
   fields: readonly (keyof Input)[],
@@ -35,15 +35,15 @@ export function compiledSelect<Input extends object>(
   }
 }
 
-/** For one statement: a slot in the place of each field. A table takes one wherever it takes a value. */
+/** Returns a slot for each field, for one statement. Tables accept a slot wherever they accept a value. */
 export function slotsOf<Input extends object>(fields: readonly (keyof Input)[]): Input {
   const slots = fields.map((field) => [field, new Slot<Input>((input) => input[field])])
-  return Object.fromEntries(slots) as Input // as it says
+  return Object.fromEntries(slots) as Input // tables accept a slot as the value of its field
 }
 
 export function compileOnce<Input>(query: Knex.QueryBuilder | Knex.Raw): (input: Input) => Statement {
-  const { sql, bindings } = query.toSQL() // and nothing else of it, which holds a connection
+  const { sql, bindings } = query.toSQL() // the object itself holds a connection, so only these two are kept
   const name = `doorward_${createHash('sha256').update(sql).digest('hex').slice(0, 32)}`
   const values: readonly unknown[] = bindings
-  return (input) => ({ name, sql, bindings: values.map((value) => (value instanceof Slot ? value.read(input) : value) as Knex.Value) }) // what the column's kind makes of it
+  return (input) => ({ name, sql, bindings: values.map((value) => (value instanceof Slot ? value.read(input) : value) as Knex.Value) }) // each value is already converted for its column
 }

@@ -8,27 +8,27 @@ import { type Advise, isConflict, translateDriverError } from './driver-errors'
 import type { Queryable } from './queryable'
 import { inTransaction } from './units'
 
-/** Where the verbs of a store run: on the host's pool, or inside one transaction. */
+/** Runs the methods of a store: on the host's pool, or inside one transaction. */
 export interface Connection {
   readonly dialect: Dialect
-  /** Absent: each verb runs on the pool. */
+  /** The open transaction. Absent: each method runs on the pool. */
   readonly transaction?: Queryable
-  /** One statement. `verb` names it in errors. */
+  /** Runs one statement. `verb` is the name of the method, for errors. */
   statement<T>(verb: string, run: (db: Queryable) => PromiseLike<T>): Promise<T>
-  /** `updateReturning`: one statement, or, where there is no RETURNING, two that belong together. */
+  /** Runs `updateReturning`: one statement, or two in one transaction if the database has no RETURNING. */
   guarded<T>(verb: string, run: (db: Queryable) => PromiseLike<T>): Promise<T>
-  /** Statements that belong together: a transaction of their own, or part of the one that is open. */
+  /** Runs several statements in one transaction. Joins the open transaction if there is one. */
   together<T>(verb: string, run: (db: Queryable) => PromiseLike<T>): Promise<T>
-  /** A unit of work. Joins the one that is open, and then has the deadline of that one. */
+  /** Runs `work` in one transaction. Joins the open transaction if there is one, and then has its deadline. */
   unit<T>(work: (connection: Connection) => Promise<T>, options?: UnitOptions): Promise<T>
-  /** A verb of several statements of which each is right by itself, but which must not be left in between. */
+  /** Runs a method of several statements that are each correct alone. The transaction must not end between them. */
   whole<T>(verb: string, work: () => Promise<T>): Promise<T>
 }
 
 /**
- * Runs each verb by itself. What lost to a conflict is run again, a unit from its very start.
+ * Runs each method by itself, on the pool. After a conflict, a statement or a whole transaction is repeated from its start.
  *
- * @param advise what errors say beside the verb and the code
+ * @param advise adds a text to the method's name and the code in errors
  */
 export function poolConnection(knex: Knex, dialect: Dialect, advise?: Advise): Connection {
   const connection: Connection = {
@@ -49,17 +49,17 @@ export function poolConnection(knex: Knex, dialect: Dialect, advise?: Advise): C
 
 interface InTransaction {
   readonly advise?: Advise | undefined
-  /** Throws where the transaction is over, and a statement would be in none. */
+  /** Throws if the transaction is over, because the statement would then run outside of it. */
   readonly refuse?: () => void
-  /** What failed in it, for its owner. */
+  /** The errors inside the transaction, for its owner. */
   readonly failures?: Error[]
-  /** Verbs under way, with their names. */
+  /** The methods that are still running, with their names. */
   readonly begun?: Map<Promise<unknown>, string>
 }
 
 /**
- * Runs verbs inside a transaction, one after the other: InnoDB ends a transaction that lost to another, and a statement that was
- * sent already would be kept. Nothing is repeated, because only the owner of the transaction can run it again.
+ * Runs methods inside a transaction, one after the other. InnoDB ends a transaction that lost a conflict, and a statement that was sent
+ * already would then be kept. Nothing is repeated, because only the owner of the transaction can run it again.
  */
 export function transactionConnection(
   db: Queryable,
@@ -93,10 +93,13 @@ interface Progress {
   isCommitting: boolean
 }
 
-/** How long a COMMIT may take beyond the deadline. Past it nobody knows whether the work was kept. */
+/** How long a COMMIT may take after the deadline. After that it is unknown whether the work was kept. */
 const commitMs = 5_000
 
-/** What is being kept must not be called lost: its mails and events would be, and a signup could not be repeated. */
+/**
+ * Rejects at the deadline, but first waits for a COMMIT that has begun. If committed work counted as lost, its mails and events would be
+ * lost, and the person could not repeat a sign-up.
+ */
 async function untilDeadline<T>(result: Promise<T>, deadlineMs: number, progress: Progress, abandon: () => void): Promise<T> {
   const late = new ServiceUnavailableError()
   try {
@@ -119,7 +122,7 @@ async function newUnit<T>(
   const begun = new Map<Promise<unknown>, string>()
   let isOver = false
   const refuse = () => {
-    // Whatever failed, the database may have ended the transaction with it.
+    // After any failure, the database may have ended the transaction.
     if (isOver || failures.length > 0) throw new Error('The unit of work is over: a statement came too late')
   }
   const refused: unknown[] = []
@@ -130,9 +133,8 @@ async function newUnit<T>(
       const connection = transactionConnection(trx, dialect, { advise, refuse, failures, begun })
       const result = await Promise.race([work(connection), whenAborted(abandoned)])
       const [unended] = begun.values()
-      if (unended) throw new Error(`A unit of work ended before its ${unended} did: wait for each verb`) // or half of one is kept
-      // PostgreSQL answers the COMMIT of a failed transaction with a silent ROLLBACK: a failure that somebody caught must not
-      // look like a success.
+      if (unended) throw new Error(`A unit of work ended before its ${unended} did: wait for each verb`) // else half of the method could be kept
+      // PostgreSQL answers the COMMIT of a failed transaction with a silent ROLLBACK. So a failure rejects even if `work` caught it.
       if (failures[0]) throw failures[0]
       if (refused.length > 0) throw translateDriverError('transaction', refused[0])
       if (abandoned.aborted) throw new ServiceUnavailableError()
@@ -155,7 +157,7 @@ function whenAborted(signal: AbortSignal): Promise<never> {
   })
 }
 
-/** Counts `work` among what is under way until it is settled, which it is before its caller goes on. */
+/** Lists `work` as running until it settles. It is removed from the list before its caller continues. */
 function kept<T>(begun: Map<Promise<unknown>, string> | undefined, verb: string, work: Promise<T>): Promise<T> {
   if (!begun) return work
   begun.set(work, verb)
@@ -186,7 +188,7 @@ async function repeatAfterConflict<T>(attempt: () => Promise<T>): Promise<T> {
       return await attempt()
     } catch (error) {
       if (attempts === ATTEMPTS || !isConflict(error)) throw error
-      await delay(10 * attempts * (1 + Math.random())) // jitter, or the same two meet again
+      await delay(10 * attempts * (1 + Math.random())) // random, so that the same two transactions do not collide again
     }
   }
 }

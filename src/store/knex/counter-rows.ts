@@ -5,14 +5,16 @@ import type { Dialect } from './dialect'
 import { dialectOf } from './dialect-of'
 import type { Queryable } from './queryable'
 
-/** The instance the host made: rooms above this one hand it on and use nothing of it. */
+/** The knex instance that the host made. Layers above this one only pass it on. */
 export type HostKnex = Knex
 
-/** The rows of `auth_counters`. Every verb is one statement; instants are milliseconds since 1970, all by the caller's clock. */
+/** The rows of `auth_counters`. Each method is one statement. Instants are milliseconds since 1970, by the caller's clock. */
 export interface CounterRows {
-  /** One more in the window that is open at `now`; if there is none, the first of a window that ends at `endsAt`. */
+  /**
+   * Adds one to the count of the window that is open at `now`. If none is open, begins a window with a count of one that ends at `endsAt`.
+   */
   countUp(key: string, endsAt: number, now: number): Promise<Counted>
-  /** One less, never below zero. Of an ended window it makes no difference: the next one begins at one. */
+  /** Subtracts one, never below zero. In an ended window this has no effect, because the next window begins at one. */
   countDown(key: string): Promise<void>
   remove(key: string): Promise<void>
   /** Deletes windows that ended before `instant`, at most `most` of them. */
@@ -27,7 +29,10 @@ export interface Counted {
 const TABLE = 'auth_counters'
 const [KEY, COUNT, ENDS_AT] = ['counter_key', 'count', 'ends_at']
 
-/** @throws ConfigurationError for a knex client other than `pg`, `mysql2` and `better-sqlite3` */
+/**
+ * Returns the methods for the rows of `auth_counters`.
+ * @throws ConfigurationError for a knex client other than `pg`, `mysql2` and `better-sqlite3`
+ */
 export function bindCounterRows(knex: HostKnex): CounterRows {
   const dialect = dialectOf(knex)
   const { statement } = poolConnection(knex, dialect)
@@ -71,20 +76,20 @@ async function countUpReturning(db: Queryable, key: string, endsAt: number, now:
   return { count: Number(row.counted), secondsLeft: secondsBetween(now, Number(row.ends)) }
 }
 
-/** Bits for the seconds left: over a year. With a count below 2^27 the sum is exact as a JavaScript number. */
+/** The seconds left take 25 bits, which is over a year. With a count below 2^27, the sum is exact as a JavaScript number. */
 const YEAR = 2 ** 25
 const topCount = 2 ** 27 - 1
 
 /**
- * MySQL has no RETURNING. LAST_INSERT_ID(n) in an UPDATE hands one integer back with the same answer, so the count and the
- * seconds left travel in one. It is 0 where the row was inserted.
+ * Counts in MySQL, which has no RETURNING. LAST_INSERT_ID(n) in an UPDATE returns one integer with the response, so the count and the
+ * seconds left are packed into one number. The number is 0 if the row was inserted.
  */
 async function countUpPacked(db: Queryable, key: string, endsAt: number, now: number): Promise<Counted> {
   const secondsLeft = 'least(ceil((?? - ?) / 1000), ?)'
   const [packed] = await db(TABLE)
     .insert({ [KEY]: key, [COUNT]: 1, [ENDS_AT]: endsAt })
     .onConflict(KEY)
-    // In this order: an assignment sees the new values of those before it.
+    // The order matters: an assignment reads the new values of the assignments before it.
     .merge({
       [COUNT]: db.raw('if(?? <= ?, 1, least(?? + 1, ?))', [ENDS_AT, now, COUNT, topCount]),
       [ENDS_AT]: db.raw(`if(?? <= ?, ?, ?? + 0 * last_insert_id(?? * ? + ${secondsLeft}))`, [
@@ -97,7 +102,7 @@ async function countUpPacked(db: Queryable, key: string, endsAt: number, now: nu
   return { count: Math.floor(answer / YEAR), secondsLeft: answer % YEAR }
 }
 
-/** `ends_at` is asked for again outside: a window that opened anew meanwhile, under the same key, is not deleted. */
+/** Repeats the condition on `ends_at` outside of the subquery. So a window that began again under the same key is not deleted. */
 function removeEnded(db: Queryable, { name }: Dialect, instant: number, most: number): PromiseLike<number> {
   const ended = db(TABLE).where(ENDS_AT, '<', instant)
   if (name === 'mysql') return deleteUpTo(db, ended, most)

@@ -1,19 +1,19 @@
 import type { AuthStore } from '../auth-store'
 import { checkedTablesOf } from './knex-store'
 
-/** What a look at a set-up wants to know of the database. */
+/** Facts about the store's database, for checks of the setup. */
 export interface DatabaseFacts {
   readonly isSqlite: boolean
-  /** SQLite without a file. */
+  /** True for SQLite without a file. */
   readonly isInMemory: boolean
   readonly poolMax: number
-  /** By its own clock. */
+  /** Returns the time by the database's clock. */
   now(): Promise<Date>
 }
 
 const knexPoolMax = 10
 
-/** Null: the store is an adapter of the host's. */
+/** Returns the facts about the database. Null: the store is an adapter of the host. */
 export function databaseFacts(store: AuthStore): DatabaseFacts | null {
   const checked = checkedTablesOf(store)
   if (!checked) return null
@@ -32,7 +32,7 @@ export function databaseFacts(store: AuthStore): DatabaseFacts | null {
   }
 }
 
-/** Milliseconds since 1970, whatever the time zone of the connection is. */
+/** Each query returns milliseconds since 1970, in every time zone of the connection. */
 const clocks = {
   postgresql: 'select extract(epoch from clock_timestamp()) * 1000 as ms',
   mysql: 'select unix_timestamp(now(3)) * 1000 as ms',

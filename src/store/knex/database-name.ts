@@ -1,6 +1,6 @@
 import type { Queryable } from './queryable'
 
-/** The name as the database knows it: a host may have had knex map names between snake_case and camelCase. */
+/** Returns the name as the database has it, because a host's knex may convert names between snake_case and camelCase. */
 export function databaseName(knex: Queryable, name: string): string {
   return knex
     .raw('??', [name])

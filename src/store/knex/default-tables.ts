@@ -17,13 +17,16 @@ export interface Tables {
   readonly emailLogins: Table<EmailLoginRecord>
 }
 
-/** Tables of your own, field by field; `false`: you have no such table. */
+/** Your own tables, mapped field by field. `false`: you have no such table. */
 export interface HostTables {
   /** The accounts. Default table: `auth_users`. */
   users?: UsersTableOptions
   /** Mailed links. Default table: `auth_user_tokens`. */
   userTokens?: TableOptions<UserTokenRecord>
-  /** Who is linked to which provider. Default table: `auth_identities`. `false`: you have no such table, and there is no social login. */
+  /**
+   * The links of accounts to providers. Default table: `auth_identities`. `false`: you have no such table, and there is no social
+   * login.
+   */
   identities?: TableOptions<IdentityRecord> | false
   /** Recovery codes of the second factor. Default table: `auth_recovery_codes`. `false`: you have no such table. */
   recoveryCodes?: TableOptions<RecoveryCodeRecord> | false
@@ -37,7 +40,10 @@ export interface HostTables {
 
 export const OPTIONAL_TABLES = ['identities', 'recoveryCodes', 'passkeys', 'sessions', 'emailLogins'] as const
 
-/** @throws ConfigurationError for options that cannot be meant */
+/**
+ * Binds all tables to the host's options and the database.
+ * @throws ConfigurationError for options that are unknown or wrong
+ */
 export function bindTables(knex: Queryable, dialect: Dialect, tables: HostTables = {}): Tables {
   checkHostTables(tables)
   const binding: Binding = { knex, dialect, userIds: tables.users?.ids ?? 'uuid' }
@@ -74,7 +80,7 @@ function refreshTokensAreGone(options: unknown): string {
   return `refreshTokens is no longer an option, because one table holds every session; ${fix} (docs/upgrading.md).`
 }
 
-/** The tables `createAuthTables` makes: our field -> column, what it is, how long it may be. */
+/** The tables that `createAuthTables` makes: the column, kind and maximum length of each field. */
 const usersTable: TableDefinition<OwnUserFields> = {
   table: 'auth_users',
   prefix: 'users',
@@ -87,7 +93,7 @@ const usersTable: TableDefinition<OwnUserFields> = {
     totpLastStep: () => null,
     emailVerifiedAt: () => null,
     activatedAt: () => null,
-    passwordSetAt: ({ createdAt }) => createdAt ?? null, // absent counts as set
+    passwordSetAt: ({ createdAt }) => createdAt ?? null, // without the column, the password counts as set
   },
   fields: {
     id: field('id', 'id'),

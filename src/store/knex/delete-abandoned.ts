@@ -5,10 +5,10 @@ import type { HostTables, Tables } from './default-tables'
 import { holdUser } from './hold-user'
 import type { Queryable } from './queryable'
 
-/** A row of another table refers to the one that was to go, as the three databases say it. */
+/** Error codes of the three databases for a row that another table refers to. */
 const heldByForeignKey = /^(23503|ER_ROW_IS_REFERENCED(_2)?|SQLITE_CONSTRAINT_(FOREIGNKEY|TRIGGER))$/
 
-/** Each account in a transaction of its own: one that a table of the host's refers to must not keep the others. */
+/** Deletes each account in its own transaction, so that an account that a table of the host refers to does not keep the others. */
 export async function deleteAbandoned(
   connection: Connection,
   tables: Tables,
@@ -27,7 +27,7 @@ export async function deleteAbandoned(
   return result
 }
 
-/** Pending accounts whose newest activation link expired by then. */
+/** Selects pending accounts whose newest activation link expired by `before`. */
 function abandoned(db: Queryable, { users, userTokens }: Tables, before: Date): Knex.QueryBuilder {
   const end = [userTokens.column('expiresAt'), userTokens.value('expiresAt', before)] as const
   const links = () => db(userTokens.name).where(userTokens.where({ purpose: 'ACTIVATION' }))
@@ -51,7 +51,7 @@ async function removeOrLeave(
   } catch (error) {
     const code: unknown = error instanceof Error && 'code' in error ? error.code : null
     if (typeof code !== 'string' || !heldByForeignKey.test(code)) throw error
-    // Without the links nobody asks about it again.
+    // Without these links, the account is not selected again.
     const { userTokens } = tables
     await connection.statement('users.deleteAbandoned', (db) =>
       db(userTokens.name)
@@ -63,7 +63,7 @@ async function removeOrLeave(
   }
 }
 
-/** Looks again under the user's row: somebody may have activated the account, or signed up again. */
+/** Locks the user's row and checks again, because the owner may have activated the account or signed up again meanwhile. */
 async function remove(connection: Connection, tables: Tables, hostTables: HostTables, id: string, before: Date): Promise<boolean> {
   const { users, identities, userTokens, recoveryCodes, sessions } = tables
   const verb = 'users.deleteAbandoned'

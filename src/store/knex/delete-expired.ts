@@ -7,8 +7,8 @@ import type { Table } from './table'
 type Narrow = (query: Knex.QueryBuilder) => Knex.QueryBuilder
 
 /**
- * One statement, along the index on `end`. The condition stands outside the subquery too: a row that was given more time
- * after it was picked stays.
+ * Deletes expired rows by one statement, along the index on `end`. The condition is repeated outside of the subquery, so that a row whose
+ * `end` was extended meanwhile stays.
  */
 export function deleteExpired<R extends { id: string }>(
   connection: Connection,
@@ -21,7 +21,7 @@ export function deleteExpired<R extends { id: string }>(
   const ended = (query: Knex.QueryBuilder) => narrow(query.where(table.column(end), '<=', table.value(end, before as R[typeof end]))) // an instant
   return connection.statement<number>(verb, (db) => {
     if (connection.dialect.name === 'mysql') return deleteUpTo(db, ended(db(table.name)), most)
-    // In order, so that the index is walked.
+    // Ordered, so that the database reads along the index.
     const picked = ended(db(table.name)).orderBy(table.column(end)).limit(most).select(table.column('id'))
     return ended(db(table.name)).whereIn(table.column('id'), picked).delete()
   })

@@ -2,8 +2,8 @@ import type { Knex } from 'knex'
 import type { Queryable } from './queryable'
 
 /**
- * Deletes at most `most` rows that meet the query, on MySQL, which has LIMIT in DELETE and refuses it in a subquery.
- * Knex leaves the LIMIT out before 3.2.9, so it is written behind what Knex made.
+ * Deletes at most `most` rows that match the query, on MySQL. MySQL allows LIMIT in DELETE, but not in a subquery. Knex before 3.2.9 omits
+ * the LIMIT, so it is added to the SQL that Knex built.
  */
 export async function deleteUpTo(db: Queryable, query: Knex.QueryBuilder, most: number): Promise<number> {
   const [{ affectedRows }] = await db.raw('? limit ?', [query.delete(), most])

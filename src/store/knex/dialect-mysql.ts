@@ -4,11 +4,12 @@ import { readMysqlTable } from './check/read-mysql'
 import type { Dialect } from './dialect'
 import type { Queryable } from './queryable'
 
-// Not BINARY in front of it, which MySQL means to drop; in one character set first, since the host may have another.
+// A cast instead of the operator BINARY, which MySQL has deprecated. The text is first converted to utf8mb4, because the host may use
+// another character set.
 const BYTES_OF_COLUMN = 'cast(convert(:column: using utf8mb4) as binary)'
 const BYTES_OF_VALUE = 'cast(convert(:value using utf8mb4) as binary)'
 
-/** MariaDB, and MySQL 8 by its manual; only MariaDB is tested. */
+/** MariaDB, and MySQL 8 according to its manual. Only MariaDB is tested. */
 export const mysql: Dialect = {
   name: 'mysql',
   writesInWith: false,
@@ -16,14 +17,14 @@ export const mysql: Dialect = {
   returning: false,
   least: 'least',
   rowLocks: true,
-  // mysql2 asks the server for CLIENT_FOUND_ROWS, but the host may have switched that off.
+  // mysql2 requests CLIENT_FOUND_ROWS, but the host may have switched that off.
   countsMatchedRows: false,
   exactText: null,
   // DATETIME, not TIMESTAMP: no conversion by the session's time zone, and no end in 2038.
   types: { id: 'varchar(36)', bigint: 'signed', text: 'longtext', boolean: 'boolean', instant: 'datetime(3)' },
-  // Text of our own: the driver would write the local time of its `timezone` option.
+  // As text, because the driver would write local time by its option `timezone`.
   instantToColumn: (instant) => instant.toISOString().slice(0, -1).replace('T', ' '),
-  // As text again: the driver would read it as local time, where the hour of a clock change does not even exist.
+  // As text, because the driver would read it as local time, in which the hour of a clock change does not exist.
   instantExpression: "date_format(??, '%Y-%m-%dT%H:%i:%s.%fZ')",
   integerKeyExpression: 'cast(?? as char)',
   run: async (db, { sql, bindings }) => (await db.raw(sql, bindings))[0],
@@ -53,16 +54,16 @@ export const mysql: Dialect = {
     column: BYTES_OF_COLUMN,
     value: BYTES_OF_VALUE,
     contains: `locate(${BYTES_OF_VALUE}, ${BYTES_OF_COLUMN}) > 0`,
-    // LIKE is what an index serves. In a collation that ignores case it lets more through than the other condition.
+    // An index serves LIKE. In a collation that ignores case, LIKE matches more than the other condition.
     startswith: `:column: like :prefix escape '|' and locate(${BYTES_OF_VALUE}, ${BYTES_OF_COLUMN}) = 1`,
     endswith: `right(${BYTES_OF_COLUMN}, length(${BYTES_OF_VALUE})) = ${BYTES_OF_VALUE}`,
-    // No collation folds ASCII alone, and lower() of bytes does nothing.
+    // No collation folds only ASCII letters, and lower() does not change bytes.
     icontains: 'convert(:column: using utf8mb4) collate utf8mb4_bin regexp :value',
     foldedValue: asciiFoldingPattern,
   },
 }
 
-/** The text as a pattern, in which letters stand for both cases and every other ASCII character for itself alone. */
+/** Turns the text into a pattern. A letter matches both cases, and every other ASCII character matches only itself. */
 function asciiFoldingPattern(value: string): string {
   return [...value].map(patternOf).join('')
 }
@@ -73,7 +74,8 @@ function patternOf(character: string): string {
   return code < 128 ? `\\x{${code.toString(16)}}` : character
 }
 
-// Per database, and below the 64 characters a name may have. CREATE TABLE commits, so no transaction could hold it.
+// One lock for each database. Its name has fewer than the allowed 64 characters. A transaction cannot hold the lock, because CREATE TABLE
+// commits.
 const LOCK_NAME = "concat('doorward.', md5(coalesce(database(), '')))"
 
 async function withSchemaLock(db: Queryable, work: () => Promise<void>): Promise<void> {
@@ -87,8 +89,8 @@ async function withSchemaLock(db: Queryable, work: () => Promise<void>): Promise
 }
 
 /**
- * Byte for byte and without padding: in any other collation 'AbC', 'abc' or 'AbC ' are one subject. MariaDB (10.2) and
- * MySQL (8.0.17) have one such collation each, under different names.
+ * Returns the table options, with a collation that compares byte for byte and without padding. In any other collation 'AbC', 'abc' and 'AbC
+ * ' would be one subject. MariaDB (10.2) and MySQL (8.0.17) have one such collation each, under different names.
  */
 async function tableOptions(db: Queryable): Promise<string> {
   const wanted = ['utf8mb4_nopad_bin', 'utf8mb4_0900_bin']

@@ -12,10 +12,10 @@ export const postgresql: Dialect = {
   least: 'least',
   rowLocks: true,
   countsMatchedRows: true,
-  // The cast makes it a comparison of text, for a column of type citext too.
+  // The cast makes it a comparison of text, also for a column of type citext.
   exactText: '?? = cast(? as text) collate "C"',
   types: { id: 'uuid', bigint: 'bigint', text: 'text', boolean: 'boolean', instant: 'timestamptz(3)' },
-  // Text with its zone: the driver would write local time, right only as long as process and offset agree.
+  // As text in UTC. The driver would write local time with an offset, which is wrong if the two disagree.
   instantToColumn: (instant) => instant.toISOString(),
   instantExpression: null,
   integerKeyExpression: null,
@@ -26,8 +26,8 @@ export const postgresql: Dialect = {
   afterBegin: [],
   beforeCommit: [],
   async withSchemaLock(db, work) {
-    // A host's lock_timeout is about its rows; here the other process is waited for. The number is arbitrary; it only has to be the
-    // same in every version of this library.
+    // The host's lock_timeout is meant for rows. Here we wait for the other process, so the timeout is off. The lock's number is arbitrary,
+    // but must be the same in every version of this library.
     const [usual] = rowsOf(await db.raw("select current_setting('lock_timeout') as usual, set_config('lock_timeout', '0', true)"))
     await db.raw('select pg_advisory_xact_lock(7303917261)')
     await db.raw("select set_config('lock_timeout', ?, true)", [String(usual?.['usual'])])
@@ -57,12 +57,12 @@ export const postgresql: Dialect = {
   exactInstantExpression: `to_char(?? at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`,
   listsIdsFirst: false,
   comparesRows: true,
-  // Under "C" lower() knows ASCII only.
+  // In collation "C", lower() changes only ASCII letters.
   text: {
     column: 'cast(:column: as text) collate "C"',
     value: 'cast(:value as text)',
     contains: 'strpos(cast(:column: as text) collate "C", :value) > 0',
-    // The range is what an index serves; it lets more through than the other condition where the value ends in U+10FFFF.
+    // An index serves the range. The range matches more than the other condition if the value ends in U+10FFFF.
     startswith:
       'cast(:column: as text) collate "C" >= :value and (cast(:after as text) is null or cast(:column: as text) collate "C" < :after) and strpos(cast(:column: as text) collate "C", :value) = 1',
     endswith: 'right(cast(:column: as text) collate "C", length(cast(:value as text))) = cast(:value as text)',
@@ -71,7 +71,10 @@ export const postgresql: Dialect = {
   },
 }
 
-/** Thousands of placeholders would take Knex and the driver ten times as long as the database. JSON becomes what the columns are by their types. */
+/**
+ * Inserts the rows from one JSON value. With thousands of placeholders, Knex and the driver would need ten times as long as the database.
+ * PostgreSQL converts the JSON values to the types of the columns.
+ */
 async function insertFree(db: Queryable, table: string, rows: readonly Row[], column: string): Promise<string[]> {
   const names = Object.keys(rows[0] ?? {})
   const list = names.map(() => '??').join(', ')

@@ -18,10 +18,11 @@ export const sqlite: Dialect = {
   run: async (db, { sql, bindings }) => db.raw(sql, bindings),
   booleanToColumn: (value) => (value ? 1 : 0),
   transaction: {},
-  // Knex begins without the write lock. A unit that read first and wrote later would then fail with SQLITE_BUSY_SNAPSHOT, or
-  // deadlock, whenever another process wrote in between.
+  // Knex begins without the write lock. If another process wrote in between, a transaction that reads first and writes later would fail
+  // with SQLITE_BUSY_SNAPSHOT, or deadlock.
   afterBegin: ['COMMIT;', 'BEGIN IMMEDIATE;'],
-  // SQLite may refuse a COMMIT and stay in the transaction. Knex would give the connection back like that.
+  // SQLite may refuse a COMMIT and stay in the transaction, and Knex would return that connection to its pool. So we commit first, and Knex
+  // then commits an empty transaction.
   beforeCommit: ['COMMIT;', 'BEGIN;'],
   withSchemaLock: null,
   tableOptions: async () => '',
@@ -39,7 +40,7 @@ export const sqlite: Dialect = {
   exactInstantExpression: null,
   listsIdsFirst: true,
   comparesRows: true,
-  // instr() and substr() know no collation; lower() knows ASCII only.
+  // instr() and substr() ignore collations. lower() changes only ASCII letters.
   text: {
     column: '(:column: collate binary)',
     value: ':value',

@@ -2,71 +2,74 @@ import type { Knex } from 'knex'
 import type { TableFacts } from './check/table-facts'
 import type { Queryable, Row, Statement } from './queryable'
 
-/** Everything that differs between databases. */
+/** The differences between databases. */
 export interface Dialect {
   readonly name: 'postgresql' | 'sqlite' | 'mysql'
-  /** INSERT and UPDATE inside WITH: several writes of one verb in one round trip. */
+  /** True if WITH may contain INSERT and UPDATE, so that a method of several writes needs one round trip. */
   readonly writesInWith: boolean
-  /** INSERT and UPDATE ... RETURNING. */
+  /** True if INSERT and UPDATE support RETURNING. */
   readonly returning: boolean
-  /** The function that gives the smaller of two values. */
+  /** The function that returns the smaller of two values. */
   readonly least: 'least' | 'min'
-  /** SELECT ... FOR UPDATE; without it a row is held by writing it. */
+  /** True if SELECT ... FOR UPDATE exists. Otherwise a row is locked by an UPDATE of it. */
   readonly rowLocks: boolean
-  /** An UPDATE counts the rows it found. False: a connection may be set to count only those it changed. */
+  /** True if an UPDATE counts the rows it matched. False: a connection may be set to count only the rows it changed. */
   readonly countsMatchedRows: boolean
-  /** A text column (`??`) compared byte for byte whatever its collation, for `returning`; else what is read is compared in code. */
+  /**
+   * Compares a text column (`??`) byte for byte in every collation, for statements with RETURNING. Null: the rows are read and compared in
+   * code.
+   */
   readonly exactText: string | null
   readonly types: ColumnTypes
   instantToColumn(instant: Date): string | number
-  /** How SELECT asks for an instant (`??` is the column); null: the driver returns the column right as it is. */
+  /** How SELECT reads an instant (`??` is the column). Null: the driver returns the column correctly. */
   readonly instantExpression: string | null
-  /** The same for an integer key, which as a JavaScript number would lose digits past 2^53. */
+  /** How SELECT reads an integer key, because a JavaScript number loses digits above 2^53. Null: the driver returns it correctly. */
   readonly integerKeyExpression: string | null
   booleanToColumn(value: boolean): boolean | number
   /**
-   * Inserts many rows that have the same columns (the database's names) by a statement of one binding, leaves out those that a unique rule
-   * refuses, and returns `column` of the others. Null: the database has no such statement.
+   * Inserts many rows with the same columns (named as in the database) by a statement with one binding for all values. Skips rows that a
+   * unique rule refuses, and returns `column` of the others. Null: the database has no such statement.
    */
   readonly insertFree: null | ((db: Queryable, table: string, rows: readonly Row[], column: string) => Promise<string[]>)
-  /** The rows that a compiled statement returns. */
+  /** Runs a compiled statement and returns its rows. */
   run(db: Queryable, statement: Statement): Promise<Row[]>
-  /** How Knex begins a unit of work: at READ COMMITTED. */
+  /** How Knex begins a transaction: at READ COMMITTED. */
   readonly transaction: Knex.TransactionConfig
-  /** What is sent in a unit before its work. */
+  /** Statements that a transaction sends before its work. */
   readonly afterBegin: readonly string[]
-  /** What is sent in a unit after its work, before Knex commits. */
+  /** Statements that a transaction sends after its work, before Knex commits. */
   readonly beforeCommit: readonly string[]
   /**
-   * Runs `work` on one connection while no second process creates tables; null where CREATE ... IF NOT EXISTS is safe
-   * by itself (on PostgreSQL two at once end in a duplicate key of the catalogue).
+   * Runs `work` on one connection while no other process creates tables. Null if CREATE ... IF NOT EXISTS is safe by itself. In PostgreSQL,
+   * two at the same time fail with a duplicate key in the catalogue.
    */
   readonly withSchemaLock: null | ((db: Queryable, work: () => Promise<void>) => Promise<void>)
-  /** What stands behind the columns of CREATE TABLE. @throws ConfigurationError when the server is too old */
+  /** Returns the text after the columns of CREATE TABLE. @throws ConfigurationError when the server is too old */
   tableOptions(db: Queryable): Promise<string>
-  /** The column's type, as CREATE TABLE wants it for a foreign key that refers to it; null: there is no such column. */
+  /** Returns the column's type in the form that CREATE TABLE needs for a foreign key to it. Null: there is no such column. */
   columnType(db: Queryable, table: string, column: string): Promise<string | null>
-  /** What the catalogue says of a table, in one query. The name is the database's own. */
+  /** Reads the catalogue's facts about a table, in one query. `table` is the name as the database has it. */
   readTable(db: Queryable, table: string): Promise<TableFacts>
-  /** Secondary indexes as part of CREATE TABLE, which alone has IF NOT EXISTS everywhere. */
+  /** True if secondary indexes are part of CREATE TABLE, because only CREATE TABLE has IF NOT EXISTS in every version. */
   readonly indexesInTable: boolean
-  /** CREATE INDEX CONCURRENTLY, outside of a transaction. */
+  /** True if CREATE INDEX CONCURRENTLY exists, for use outside of a transaction. */
   readonly buildsIndexesConcurrently: boolean
-  /** Whether the table has an index of that name that can be used, or that another process builds now. */
+  /** Returns true if the table has a usable index of that name, or another process is building it now. */
   hasIndex(db: Queryable, table: string, index: string): Promise<boolean>
-  /** How SELECT asks for an instant (`??`) as exact as the column has it, in a form WHERE takes; null: as it is. */
+  /** How SELECT reads an instant (`??`) as exactly as the column stores it, in a form that WHERE accepts. Null: the column itself. */
   readonly exactInstantExpression: string | null
-  /** A filtered list asks for ids first, which an index answers alone, and then for their rows. */
+  /** True if a filtered list first selects ids, which an index alone answers, and then their rows. */
   readonly listsIdsFirst: boolean
-  /** `(a, b) > (x, y)` goes along an index; else it is written out. */
+  /** True if `(a, b) > (x, y)` uses an index. Otherwise the comparison is written column by column. */
   readonly comparesRows: boolean
   readonly text: TextConditions
 }
 
 /**
- * Conditions on a text `:column:`, byte for byte whatever its collation, with `:value`. Functions rather than LIKE, which
- * has wildcards, and ignores case on SQLite. `startswith` has more bindings, for what an index serves: `:after`, the first text behind all
- * that begin with the value, or null; `:prefix`, the value as a pattern of LIKE, with `|` before its wildcards.
+ * Conditions that compare a text `:column:` with `:value` byte for byte in every collation. They use functions, because LIKE has wildcards,
+ * and ignores case in SQLite. `startswith` has two more bindings for an index. `:after` is the first text after all texts that begin with
+ * the value, or null. `:prefix` is the value as a pattern of LIKE, with `|` before its wildcards.
  */
 export interface TextConditions {
   /** The two sides of a comparison. */
@@ -75,14 +78,14 @@ export interface TextConditions {
   readonly contains: string
   readonly startswith: string
   readonly endswith: string
-  /** ASCII letters only; the value has to be what `foldedValue` makes of it. */
+  /** Ignores the case of ASCII letters only. The value must be a result of `foldedValue`. */
   readonly icontains: string
   foldedValue(value: string): string
 }
 
 export interface ColumnTypes {
   readonly id: string
-  /** In CAST. */
+  /** The type's name in CAST. */
   readonly bigint: string
   readonly text: string
   readonly boolean: string

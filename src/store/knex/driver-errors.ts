@@ -4,8 +4,8 @@ import { DuplicateRecordError } from '../auth-store'
 import { type Place, placeOf } from './named-place'
 
 /**
- * What a failed statement may say outside this folder. Drivers put bound values (addresses, hashes) into messages and
- * knex puts the whole statement in front of them, so nothing of the original goes on but its code.
+ * Translates a driver's error into one that may leave this folder. Drivers put bound values (addresses, hashes) into messages, and knex
+ * adds the whole statement. So only the code of the original error is kept.
  */
 export function translateDriverError(verb: string, error: unknown, advise: Advise = adviseDefaultTables): Error {
   if (error instanceof AppError || error instanceof ConfigurationError || error instanceof DuplicateRecordError) return error
@@ -18,29 +18,29 @@ export function translateDriverError(verb: string, error: unknown, advise: Advis
   return new DriverError(verb, code, advise(verb, placeOf(code, error)))
 }
 
-/** What stands behind the code: which table and column it was, and how to mend it. */
+/** Returns the text after the code in the message: which table and column failed, and how to fix it. */
 export type Advise = (verb: string, place: Place) => string
 
-/** For tables that only doorward creates. */
+/** Advice for tables that only doorward creates. */
 function adviseDefaultTables(_verb: string, { problem, table }: Place): string {
   const isMissing = problem === 'missing table' || problem === 'missing column'
   return isMissing ? `${table === null ? '' : `: ${problem} of ${table}`}; run createAuthTables() or the migrations` : ''
 }
 
-/** True when the unit lost to another one and may win when it is run again. */
+/** Returns true if the transaction lost a conflict with another one, and may succeed when it runs again. */
 export function isConflict(error: unknown): boolean {
   return error instanceof ServiceUnavailableError && error.cause instanceof DriverError && isConflictCode(error.cause.code)
 }
 
 /**
- * True when the column's character set has no way to write the text that it was compared with, so that no row can hold it
- * (MariaDB's `ascii`, `latin1` and `utf8mb3`; a PostgreSQL database that is not UTF8).
+ * Returns true if the column's character set cannot represent the text it was compared with, so that no row can contain it. Examples are
+ * MariaDB's `ascii`, `latin1` and `utf8mb3`, and a PostgreSQL database that is not UTF8.
  */
 export function isUnwritableText(error: unknown): boolean {
   return error instanceof DriverError && /^(ER_CANT_AGGREGATE_2COLLATIONS|22P05)$/.test(error.code)
 }
 
-/** What keeps a table from being looked at. `other`: nothing that keeps the store from working, as far as is known. */
+/** Why a table cannot be read. `other`: nothing is known that would stop the store from working. */
 export interface Trouble {
   readonly kind: 'missing table' | 'no database' | 'refused login' | 'unreachable' | 'other'
   readonly code: string
@@ -56,7 +56,10 @@ export function troubleOf(error: unknown): Trouble {
   return { kind: isUnreachable ? 'unreachable' : 'other', code }
 }
 
-/** Stands for the driver's own error, which is dropped on purpose: `console.error` prints every `cause`. Its message is ours, and safe to log. */
+/**
+ * Replaces the driver's own error. That error is never kept as `cause`, because `console.error` prints every `cause`. The message is ours,
+ * and safe to log.
+ */
 class DriverError extends Error {
   override readonly name = 'DriverError'
   readonly code: string
@@ -76,23 +79,26 @@ const DUPLICATE: ReadonlySet<string> = new Set([
   'SQLITE_CONSTRAINT_ROWID',
 ])
 
-/** SQLite, where the host began a transaction by a statement of its own on the connection, which is not ours to end. */
+/** True in SQLite if the host began a transaction by its own statement on the connection. We must not end it. */
 function isInHostTransaction(code: string, error: unknown): boolean {
   return code === 'SQLITE_ERROR' && error instanceof Error && error.message.endsWith('cannot start a transaction within a transaction')
 }
 
-// Serialization failure and deadlock (PostgreSQL); 1213 and, with innodb_snapshot_isolation, 1020 (MariaDB); a file that changed
-// since the transaction read it (SQLite).
+// Serialization failure and deadlock (PostgreSQL); 1213 and, with innodb_snapshot_isolation, 1020 (MariaDB); a file that changed since the
+// transaction read it (SQLite).
 const CONFLICTS: ReadonlySet<string> = new Set(['40001', '40P01', 'ER_LOCK_DEADLOCK', 'ER_CHECKREAD', 'SQLITE_BUSY_SNAPSHOT'])
 
-/** With these InnoDB has rolled back the whole transaction, and later statements on the connection are outside of any. */
+/** After these errors InnoDB has rolled back the whole transaction, and later statements on the connection are outside of it. */
 export const rolledBack: ReadonlySet<unknown> = new Set(['ER_LOCK_DEADLOCK', 'ER_CHECKREAD', 'ER_LOCK_TABLE_FULL'])
 
 function isConflictCode(code: string): boolean {
   return CONFLICTS.has(code) || code.startsWith('SQLITE_LOCKED')
 }
 
-/** Of them, those that say that nobody answers: sockets, a full pool, a server that shuts down or has no room, a file that cannot be opened. */
+/**
+ * Codes of a database that cannot be reached: sockets, a full pool, a server that shuts down or has no free connection, a file that cannot
+ * be opened.
+ */
 const UNREACHABLE = [
   /^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_|EHOST|ENET|ENOENT|EACCES)/,
   /^(KnexTimeoutError|PROTOCOL_CONNECTION_LOST)$/,
@@ -101,10 +107,12 @@ const UNREACHABLE = [
   /^ER_(CON_COUNT_ERROR|HOST_IS_BLOCKED|HOST_NOT_PRIVILEGED|SERVER_SHUTDOWN|TOO_MANY_USER_CONNECTIONS|USER_LIMIT_REACHED)$/,
 ]
 
-// Sockets and name resolution; knex's full pool; PostgreSQL classes 08 connection, 28 and 3D refused at the door,
-// 53 resources, 57P shutdown, and single codes: cancelled, read-only, a right taken away; a lock that did not come in the time
-// which the database waits (a second wait would only be longer); a SQLite file that cannot be used; MariaDB refusing at the door or at a table, shutting down, out of connections or disk, read-only, or
-// ending what took too long.
+// Sockets and name resolution, and knex's full pool.
+// PostgreSQL: classes 08 (connection), 28 and 3D (login refused), 53 (resources) and 57P (shutdown); cancelled, read-only, missing
+// privilege.
+// A lock that did not come within the database's own timeout, because a second wait would only take longer. A SQLite file that cannot be
+// used.
+// MariaDB: it refuses the login or the table, shuts down, has no connections or disk left, is read-only, or ended a slow query.
 const OUTAGES = [
   /^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_|EHOST|ENET)/,
   /^(KnexTimeoutError|PROTOCOL_CONNECTION_LOST)$/,
@@ -122,7 +130,7 @@ function isOutage(code: string): boolean {
   return OUTAGES.some((pattern) => pattern.test(code))
 }
 
-// pg, mysql2 and the pool report these without a code; knex puts the statement in front, hence the search from the end.
+// pg, mysql2 and the pool report these without a code. Knex puts the statement before the message, so the pattern matches the end.
 const LOST =
   /(?:Connection terminated(?: unexpectedly| due to connection timeout)?|connection error and is not queryable|Client was closed and is not queryable|timeout exceeded when trying to connect|timeout expired|Query read timeout|Can't add new command when connection is in closed state|Unable to acquire a connection|The database connection is not open|^aborted)$/
 
@@ -130,7 +138,7 @@ function isLostConnection(error: unknown): boolean {
   return error instanceof Error && !('code' in error) && LOST.test(error.message)
 }
 
-// Codes are short words of the driver; anything else that calls itself a code is not repeated.
+// Returns the driver's code, which is a short word. Other values are never repeated.
 function codeOf(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown'
   const { code, errno } = error as { code?: unknown; errno?: unknown } // drivers add them, Error does not declare them

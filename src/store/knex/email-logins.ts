@@ -25,7 +25,7 @@ export function emailLoginsStore(connection: Connection, { emailLogins }: Tables
           .where(where)
           .select([...emailLogins.selection]),
       )
-      // Compared again: a host's collation may have called two hashes equal.
+      // Compared again, because a host's collation may treat two hashes as equal.
       return rows.map(emailLogins.toRecord).find((login) => meets(login, wanted)) ?? null
     },
 
@@ -40,7 +40,7 @@ export function emailLoginsStore(connection: Connection, { emailLogins }: Tables
           return tryable(db)
             .update(oneMore)
             .returning([...emailLogins.selection])
-        // A locking read looks at the row as it is once its holder is gone.
+        // A locking read waits for the row's lock, and then sees the row's new values.
         const rows: Row[] = await tryable(db)
           .select([...emailLogins.selection])
           .forUpdate()
@@ -69,11 +69,11 @@ export function emailLoginsStore(connection: Connection, { emailLogins }: Tables
           .orderBy([emailLogins.column('createdAt'), emailLogins.column('id')])
           .select([...emailLogins.selection]),
       )
-      // Compared again: a host's collation may have called two addresses equal.
+      // Compared again, because a host's collation may treat two addresses as equal.
       return rows.map(emailLogins.toRecord).filter((login) => login.email === email)
     },
 
-    // Expired ones too: to a process whose clock is behind they are still open.
+    // Includes expired rows, because they are still open to a process whose clock is behind.
     async consumeAllForEmail(email, at) {
       if (!emailLogins.match({ email })) return 0
       const changes = emailLogins.toRow({ usedAt: at })
@@ -87,5 +87,5 @@ export function emailLoginsStore(connection: Connection, { emailLogins }: Tables
 }
 
 function meets(login: EmailLoginRecord, wanted: Partial<EmailLoginRecord>): boolean {
-  return Object.entries(wanted).every(([field, value]) => login[field as keyof EmailLoginRecord] === value) // fields of it
+  return Object.entries(wanted).every(([field, value]) => login[field as keyof EmailLoginRecord] === value) // each field is one of the record
 }

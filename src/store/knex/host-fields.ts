@@ -8,26 +8,29 @@ import { isName } from './table-options'
 export interface HostFieldOptions {
   /** The name of the column. */
   column: string
-  /** True: signup and `PATCH /me` never write it; your code may. Default false. */
+  /** True: sign-up and `PATCH /me` never write it; your code may. Default false. */
   readOnly?: boolean
-  /** True: it is in user records on the server and in no response. Default false. */
+  /** True: user records on the server contain it, and no response does. Default false. */
   private?: boolean
-  /** Reads 0 and 1 as false and true, since SQLite and MariaDB have no boolean type. Default: the value is what the driver returns. */
+  /** Reads 0 and 1 as false and true, because SQLite and MariaDB have no boolean type. Default: the driver's value. */
   type?: 'boolean'
 }
 
-/** Your own fields of a user: the name in `user.fields` -> its column. */
+/** Your own fields of a user: each name in `user.fields` -> its column. */
 export type HostFieldMap = Readonly<Record<string, string | HostFieldOptions>>
 
 /** The host's fields of one users table. */
 export interface BoundHostFields {
   readonly rules: ReadonlyMap<string, HostFieldRules>
-  /** For SELECT and RETURNING. */
+  /** The expressions for SELECT and RETURNING. */
   readonly selection: readonly string[]
   read(row: Row): HostFields
-  /** For INSERT and SET. @throws ValidationError for a value that no column can hold, and for a field that does not exist */
+  /**
+   * Returns the columns for INSERT and SET. @throws ValidationError for a value that no column can hold, and for a field that does not
+   * exist
+   */
   toRow(fields: HostFields): Values
-  /** The values as `selection` would return them. */
+  /** Returns the values in the form of a row of `selection`. */
   asRow(fields: HostFields): Row
 }
 
@@ -38,7 +41,9 @@ interface BoundField {
   readonly isBoolean: boolean
 }
 
-/** @param table qualifies the columns; @param mapped the columns that hold fields of ours */
+/**
+ * Binds the host's fields to their columns. @param table qualifies the columns; @param mapped the columns that hold doorward's own fields
+ */
 export function bindHostFields(map: HostFieldMap, table: string, mapped: ReadonlyMap<string, string>): BoundHostFields {
   const fields = Object.entries(map).map(([name, option], index) => boundField(name, completed(option), index))
   refuseSharedColumns(fields, mapped)
@@ -70,7 +75,7 @@ function boundField(name: string, { column, type }: HostFieldOptions, index: num
   return { name, column, alias: `usersown${letters(index)}`, isBoolean: type === 'boolean' }
 }
 
-/** Lower-case letters alone survive the name mappers of a host (snake_case <-> camelCase). */
+/** Returns lower-case letters, because the name mappers of a host (snake_case <-> camelCase) keep only those unchanged. */
 function letters(index: number): string {
   const rest = Math.floor(index / 26)
   return (rest > 0 ? letters(rest - 1) : '') + String.fromCharCode(97 + (index % 26))
@@ -81,8 +86,8 @@ function readValue({ isBoolean }: BoundField, value: unknown): unknown {
 }
 
 /**
- * A driver of MySQL makes SQL of an object or a list (`a = 1`), so only single values pass. Text that the databases would keep in
- * different ways (NUL, lone surrogates) is refused as in our own columns.
+ * Returns true if the value may be stored in a host's column. Objects and lists are refused, because a MySQL driver builds SQL from them
+ * (`a = 1`). Text with NUL or lone surrogates is refused too, because databases store it differently.
  */
 export function isSingleValue(value: unknown): boolean {
   if (value === null || typeof value === 'bigint') return true
@@ -90,7 +95,7 @@ export function isSingleValue(value: unknown): boolean {
   return typeof value === 'boolean' || canHold('text', value) || canHold('native', value)
 }
 
-/** @throws ConfigurationError */
+/** Rejects a column that two fields use. @throws ConfigurationError */
 function refuseSharedColumns(fields: readonly BoundField[], mapped: ReadonlyMap<string, string>): void {
   const owners = new Map(mapped)
   for (const { name, column } of fields) {
@@ -102,12 +107,14 @@ function refuseSharedColumns(fields: readonly BoundField[], mapped: ReadonlyMap<
 
 const KEYS = ['column', 'readOnly', 'private', 'type']
 
-/** Names that a signup's body, a record or every JavaScript object has already. */
+/** Names that the body of a sign-up, a record or every JavaScript object already has. */
 const TAKEN: ReadonlySet<string> = new Set(['password', 'fields', 'token', ...Object.getOwnPropertyNames(Object.prototype)])
 
 /**
- * @param ours the names of our own fields
- * @throws ConfigurationError in a sentence that names the option
+ * Checks the option `users.fields`.
+ *
+ * @param ours the names of doorward's own fields
+ * @throws ConfigurationError with a message that names the option
  */
 export function checkHostFields(map: unknown, ours: readonly string[]): void {
   if (map === undefined) return
@@ -122,7 +129,7 @@ export function checkHostFields(map: unknown, ours: readonly string[]): void {
   }
 }
 
-/** `is_admin` and `isAdmin` are one name. */
+/** Treats `is_admin` and `isAdmin` as one name. */
 function spelling(name: string): string {
   return name.replaceAll('_', '').toLowerCase()
 }

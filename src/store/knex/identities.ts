@@ -15,7 +15,7 @@ export function identitiesStore(connection: Connection, tables: Tables): Identit
       if (!identities.match({ provider, subject })) return null
       const link = { provider, subject }
       const rows = await connection.statement('identities.findWithUser', (db) => linkWithUser(db, dialect, tables, link))
-      // Compared again: 'AbC', 'abc' and 'AbC ' are three subjects whatever a host's collation says.
+      // Compared again: 'AbC', 'abc' and 'AbC ' are three subjects, but a host's collation may treat them as equal.
       const found = rows.map((row) => ({ identity: identities.toRecord(row), user: joinedUser(row) }))
       const isAsked = ({ identity, user }: IdentityWithUser) =>
         identity.provider === provider && identity.subject === subject && (user === null || identity.userId === user.id)
@@ -61,7 +61,10 @@ export function identitiesStore(connection: Connection, tables: Tables): Identit
     return isGone ? null : users.toRecord(row)
   }
 
-  /** Where the first write holds everything, what it saw stays so. A user without the column is written too. */
+  /**
+   * For SQLite, where the first write locks the file, so what it saw stays true. The user's row is written even if it has no column for the
+   * login time.
+   */
   async function stampUserThenIdentity(db: Queryable, login: Login): Promise<Row[]> {
     const rows = await dialect.run(db, stampUser(db, tables, login))
     if (rows.length > 0) await dialect.run(db, stampIdentity(db, tables, login))
@@ -69,8 +72,8 @@ export function identitiesStore(connection: Connection, tables: Tables): Identit
   }
 
   /**
-   * The user first, like everybody who holds one: STRAIGHT_JOIN reads, and so locks, in the order written. Then both rows
-   * are as they are now and stay so.
+   * Locks the user first, as every other method does: STRAIGHT_JOIN reads, and so locks, in the written order. Then both rows are current,
+   * and stay unchanged until the transaction ends.
    */
   async function holdThenStamp(db: Queryable, userId: string, link: object, at: Date): Promise<Row[]> {
     const both = () =>
@@ -129,10 +132,10 @@ const stampIdentity = compiledFor<Login>((db, tables) => {
 })
 
 /**
- * Three parts, run in order because each takes its rows from the one before: hold the user, stamp the link, stamp the
- * user. Nothing is stamped on stale sight: a lock or an update that had to wait looks at the row again as it is then
- * (EvalPlanQual, PostgreSQL manual 13.2.1), so a user deactivated or a link deleted meanwhile leaves its part empty,
- * and with it every later one. Only rows of joined tables are used; a sub-select would keep the old sight.
+ * One statement in three parts, in order, because each takes its rows from the one before: lock the user, update the identity, update the
+ * user. A lock or an update that had to wait checks its row again (EvalPlanQual, PostgreSQL manual 13.2.1). If the user was deactivated or
+ * the link was deleted meanwhile, that part finds no row, and neither do the later ones. Only rows of joined tables are used, because a
+ * sub-select would still see the old rows.
  */
 const stampBoth = compiledFor<Login>((db, tables) => {
   const { users, identities } = tables
@@ -148,7 +151,7 @@ const stampBoth = compiledFor<Login>((db, tables) => {
     identities.value('lastLoginAt', login.at),
     identities.column('id'),
   ])
-  // A table without the column is written too, since that is what holds the row.
+  // A table without the column is written too, because the UPDATE locks the row.
   const stamp = users.fields.has('lastLoginAt')
     ? db.raw('?? = ?', [users.bareColumn('lastLoginAt'), users.value('lastLoginAt', login.at)])
     : db.raw('?? = ??', [users.bareColumn('isActive'), users.column('isActive')])

@@ -7,7 +7,7 @@ import type { Queryable, Row } from './queryable'
 
 export async function insertSession(connection: Connection, tables: Tables, session: SessionRecord): Promise<void> {
   const { sessions } = tables
-  const row = sessions.newRow(session) // refuses what no column can hold
+  const row = sessions.newRow(session) // throws if a column cannot hold a value
   await connection.statement('sessions.insert', async (db) =>
     isAlwaysTheSame(connection, tables)
       ? connection.dialect.run(db, insertOne(db, tables, sessions.fit(session)))
@@ -16,8 +16,8 @@ export async function insertSession(connection: Connection, tables: Tables, sess
 }
 
 /**
- * Where an INSERT returns something, it returns how many other sessions the user has, and only a user with too many costs a second
- * statement. MySQL counts them by a query.
+ * Inserts the session and revokes those beyond `most`. If the database has RETURNING, the INSERT also returns the number of the user's
+ * other sessions. A second statement is needed only if there are too many. For MySQL, a query counts them.
  */
 export async function insertSessionWithin(connection: Connection, tables: Tables, session: SessionRecord, most: number): Promise<number> {
   const { sessions } = tables
@@ -25,7 +25,7 @@ export async function insertSessionWithin(connection: Connection, tables: Tables
     await insertSession(connection, tables, session)
     return endUnused(connection, tables, session, most)
   }
-  sessions.newRow(session) // as above
+  sessions.newRow(session) // as above: throws if a column cannot hold a value
   const [row] = await connection.statement('sessions.insertWithin', (db) =>
     connection.dialect.run(db, insertAndCount(db, tables, sessions.fit(session))),
   )
@@ -36,7 +36,7 @@ function isAlwaysTheSame({ dialect }: Connection, { sessions }: Tables): boolean
   return dialect.returning && !sessions.hostFillsColumns
 }
 
-/** One word, as all aliases. */
+/** Lower-case letters only, as in all aliases. */
 const OTHERS = 'othersessions'
 
 const allSlots = ({ sessions }: Tables) => slotsOf<SessionRecord>([...sessions.fields])
@@ -52,7 +52,7 @@ const insertAndCount = compiledFor<SessionRecord>((db, tables) => {
     .returning(db.raw('(?) as ??', [others, OTHERS]))
 })
 
-/** The other living sessions of the user. */
+/** Selects the other live sessions of the user. */
 function othersOf(db: Queryable, { sessions }: Tables, { id, userId, createdAt }: SessionRecord): Knex.QueryBuilder {
   return db(sessions.name)
     .where(sessions.where({ userId, revokedAt: null }))
@@ -60,7 +60,7 @@ function othersOf(db: Queryable, { sessions }: Tables, { id, userId, createdAt }
     .whereNot(sessions.where({ id }))
 }
 
-/** MySQL has no LIMIT in a subquery of IN: there the ids are read first. */
+/** Revokes the longest unused sessions beyond `most`. MySQL has no LIMIT in a subquery of IN, so the ids are read first there. */
 async function endUnused({ statement, dialect }: Connection, tables: Tables, session: SessionRecord, most: number): Promise<number> {
   const { sessions } = tables
   const id = sessions.column('id')
@@ -73,7 +73,7 @@ async function endUnused({ statement, dialect }: Connection, tables: Tables, ses
   const end = (ids: (db: Queryable) => Knex.QueryBuilder | readonly string[]) =>
     statement<number>('sessions.insertWithin', (db) =>
       db(sessions.name)
-        .whereIn(id, ids(db) as Knex.QueryBuilder) // either, as whereIn takes it
+        .whereIn(id, ids(db) as Knex.QueryBuilder) // whereIn accepts both
         .where(sessions.where({ revokedAt: null }))
         .update(sessions.toRow({ revokedAt: session.createdAt, expiresAt: session.createdAt })),
     )

@@ -19,18 +19,19 @@ import type { TableOptions } from './table-options'
 import { userTokensStore } from './user-tokens'
 import { usersStore } from './users'
 
-/** Each table may be one of yours; what is not given is the default table. */
+/** Each table may be one of yours. A table that is not given is the default table. */
 export interface KnexStoreOptions extends HostTables {
-  /** The host's own instance, for PostgreSQL (`pg`), MariaDB (`mysql2`) or SQLite (`better-sqlite3`). */
+  /** Your own knex instance, for PostgreSQL (`pg`), MariaDB (`mysql2`) or SQLite (`better-sqlite3`). */
   knex: Knex
   /**
-   * On PostgreSQL what is sent most often is prepared once per connection. False where a pooler in transaction mode stands
-   * between that does not know prepared statements (PgBouncer before 1.21); it is noticed, too, and said once.
+   * On PostgreSQL, the most frequent statements are prepared once per connection. Set it to false if a pooler in transaction mode does not
+   * support prepared statements (PgBouncer before 1.21). Without the setting, the store notices this at the first failure and logs one
+   * warning. Default true.
    */
   preparedStatements?: boolean
 }
 
-/** No optional table is switched off. */
+/** Options that switch no optional table off. */
 interface CompleteOptions extends KnexStoreOptions {
   identities?: TableOptions<IdentityRecord>
   recoveryCodes?: TableOptions<RecoveryCodeRecord>
@@ -41,22 +42,22 @@ interface CompleteOptions extends KnexStoreOptions {
 
 export interface KnexStore extends Required<Omit<AuthStore, 'afterCommit' | 'check'>> {
   /**
-   * The same store inside the host's transaction, which the host commits or rolls back. Nothing is repeated there after
-   * a conflict. Begin it at READ COMMITTED: PostgreSQL's default, not MariaDB's.
+   * Returns the same store inside your transaction, which you commit or roll back. After a conflict nothing is repeated there. Begin the
+   * transaction at READ COMMITTED, which is the default of PostgreSQL, but not of MariaDB.
    */
   using(trx: Knex.Transaction): Required<Omit<AuthStore, 'check'>>
 }
 
-/** A `KnexStore` some of whose optional tables are `false`. */
+/** A `KnexStore` for which some optional tables are `false`. */
 export interface PartialKnexStore extends AuthStore {
   using(trx: Knex.Transaction): AuthStore
 }
 
 /**
- * Rows in the default tables (`createAuthTables` or `migrationSource` make them), or in tables of the host's.
+ * Returns a store on the default tables (`createAuthTables` or `migrationSource` makes them), or on your own tables.
  *
- * @throws ConfigurationError for a knex client other than `pg`, `mysql2` and `better-sqlite3`, and for table options that
- * cannot be meant
+ * @throws ConfigurationError for a knex client other than `pg`, `mysql2` and `better-sqlite3`, and for table options that are unknown or
+ * wrong
  */
 export function createKnexStore(options: CompleteOptions): KnexStore
 export function createKnexStore(options: KnexStoreOptions): PartialKnexStore
@@ -80,7 +81,7 @@ export function createKnexStore({ knex, preparedStatements = true, ...hostTables
   return marked(onPool, checked)
 }
 
-/** Null: it works inside a transaction of the host's. */
+/** The stores that this module made. Null: the store works inside a transaction of the host. */
 const ours = new WeakMap<object, CheckedTables | null>()
 
 function marked<Store extends AuthStore>(store: Store, checked: CheckedTables | null): Store {
@@ -88,7 +89,7 @@ function marked<Store extends AuthStore>(store: Store, checked: CheckedTables | 
   return store
 }
 
-/** The tables behind a store that `createKnexStore` returned; null for every other store. */
+/** Returns the tables behind a store that `createKnexStore` returned; null for every other store. */
 export function checkedTablesOf(store: AuthStore): CheckedTables | null {
   return ours.get(store) ?? null
 }
@@ -98,17 +99,17 @@ export type HostTransaction = Knex.Transaction
 
 const transactions = new WeakMap<AuthStore, Queryable>()
 
-/** The knex transaction that a store of ours works in; null: it works on the pool, or is an adapter of the host's. */
+/** Returns the knex transaction of a store that this module made. Null: it works on the pool, or is an adapter of the host. */
 export function transactionOf(store: AuthStore): HostTransaction | null {
   return (transactions.get(store) as HostTransaction | undefined) ?? null // a connection inside a transaction has one
 }
 
-/** True for the very store that `createKnexStore` or its `using` returned, not for a wrapper or a copy of it. */
+/** Returns true for the store object that `createKnexStore` or its `using` returned, but not for a wrapper or a copy of it. */
 export function isKnexStore(store: AuthStore): boolean {
   return ours.has(store)
 }
 
-/** The driver of SQLite waits for a lock on the same thread that the holder of the lock needs to continue. */
+/** SQLite's driver waits for a lock on the only thread, which the lock's holder needs to continue. */
 function warnOfSeveralWriters({ client }: Knex, { name }: Dialect): void {
   const { config }: Knex.Client = client
   if (name === 'sqlite' && (config.pool?.max ?? 1) > 1)
@@ -127,7 +128,7 @@ function storeOn(connection: Connection, tables: Tables, hostTables: HostTables,
     ...(hostTables.sessions !== false && { sessions: sessionsStore(connection, tables) }),
     ...(hostTables.emailLogins !== false && { emailLogins: emailLoginsStore(connection, tables) }),
     ...(afterCommit && { afterCommit }),
-    // Inside a transaction `unit` hands back the same connection: the work joins, on this very store.
+    // Inside a transaction, `unit` passes the same connection, so the work joins on this same store.
     transaction: (work, options) =>
       connection.unit((inside) => work(inside === connection ? store : storeOn(inside, tables, hostTables)), options),
   }

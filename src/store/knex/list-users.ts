@@ -8,10 +8,10 @@ import type { Row, Selected, Table } from './table'
 import type { UsersTable } from './users-table'
 import { whereFilter } from './where-filter'
 
-/** One word, as all aliases. */
+/** Lower-case letters only, as in all aliases. */
 const AGE = 'usersage'
 
-/** Along (created_at, id): where a page ends, the next begins, so that the database walks over no row that was shown already. */
+/** Lists users by (created_at, id). The next page begins where a page ended, so the database does not read rows that were already shown. */
 export async function listUsers(connection: Connection, users: UsersTable, { filters, after, limit }: UserListing): Promise<UserPage> {
   const last = after === null ? null : positionOf(users, after)
   const { dialect } = connection
@@ -21,18 +21,18 @@ export async function listUsers(connection: Connection, users: UsersTable, { fil
     const query = db(users.name)
     for (const filter of filters) whereFilter(query, users, dialect, filter)
     if (last) whereLater(query, users, dialect, last)
-    return byAge(users, query.select(isIdsFirst ? users.select(['id']) : whole)).limit(limit + 1) // one more tells whether there is a next page
+    return byAge(users, query.select(isIdsFirst ? users.select(['id']) : whole)).limit(limit + 1) // one more shows whether there is a next page
   })
   const rows = isIdsFirst ? await wholeRows(connection, users, whole, found) : found
   const shown = rows.slice(0, limit)
   const end = shown.at(-1)
-  // Compared again: a host's collation may have called two keys equal.
+  // Compared again, because a host's collation may treat two keys as equal.
   const exact = filters.filter(({ field }) => field === 'id')
   const isAsked = (user: UserRecord) => exact.every((filter) => meetsFilter(user, filter))
   return { users: shown.map(users.toRecord).filter(isAsked), next: end && found.length > limit ? asText(users, end) : null }
 }
 
-/** A row that went meanwhile is left out. */
+/** Reads the rows of the ids. Omits a row that was deleted meanwhile. */
 async function wholeRows(connection: Connection, users: UsersTable, whole: readonly Selected[], found: readonly Row[]): Promise<Row[]> {
   if (found.length === 0) return []
   const ids = found.map((row) => users.value('id', users.read(row, 'id')) as Knex.Value) // an id is never null
@@ -50,7 +50,10 @@ function byAge(users: UsersTable, query: Knex.QueryBuilder): Knex.QueryBuilder {
   return query.orderBy([users.column('createdAt'), users.column('id')])
 }
 
-/** The instant as the column has it: a host's may be finer than a Date, and would come again on the next page. */
+/**
+ * The position where a page ended. The instant is as the column stores it. A Date could be less exact, and the row would appear again
+ * on the next page.
+ */
 interface Position {
   createdAt: string | number
   id: string
@@ -73,7 +76,7 @@ function parsed(after: string): unknown[] {
     const value: unknown = JSON.parse(after)
     return Array.isArray(value) ? value : []
   } catch {
-    return [] // refused above, as anything that is no position
+    return [] // `positionOf` refuses it, like every text that is not a position
   }
 }
 

@@ -7,7 +7,7 @@ import { addedIndexes, conditionOf, createAuthTables, narrowedColumns, ownTables
 import { VERSIONS } from './schema-versions'
 import type { Version } from './version'
 
-/** A version of the schema. Whether it is there is read from the tables themselves, however they were made. */
+/** A version of the schema. Its state is read from the tables themselves, so it does not matter how they were made. */
 export interface MigrationState {
   readonly name: string
   readonly state: 'done' | 'pending'
@@ -17,15 +17,15 @@ export interface MigrationState {
 export interface Migrations {
   status(): Promise<MigrationState[]>
   /**
-   * Makes what is missing, and records every version in a bookkeeping table of knex's form.
+   * Makes what is missing, and records every version in knex's migrations table of this name.
    * @returns the versions that were pending
    */
   up(table: string): Promise<string[]>
-  /** The statements of the pending versions. Where a version also moves rows, a comment says so in their place. */
+  /** Returns the SQL of the pending versions. If a version also moves rows, a comment says so. */
   sql(): Promise<string[]>
 }
 
-/** Null: the store is an adapter of the host's. */
+/** Returns the migrations of a knex store. Null: the store is an adapter of the host. */
 export function migrationsOf(store: AuthStore): Migrations | null {
   const checked = checkedTablesOf(store)
   if (!checked) return null
@@ -49,7 +49,7 @@ export function migrationsOf(store: AuthStore): Migrations | null {
   }
 }
 
-/** The work is done by then: knex writes the names down. */
+/** Records the names of the versions in knex's table. The tables are already made then. */
 const recordsAlone: Knex.MigrationSource<Version> = {
   getMigrations: async () => [...VERSIONS],
   getMigrationName: ({ name }) => name,

@@ -3,7 +3,7 @@ import type { Dialect } from './dialect'
 import type { Queryable } from './queryable'
 import type { Move, UsersKey } from './version'
 
-/** Server-side sessions on their way from the old `auth_sessions` to the new one, which has its name. */
+/** Holds server-side sessions while they move from the old `auth_sessions` to the new table of the same name. */
 const waiting = 'auth_sessions_moving'
 
 const cookieColumns = ['id', 'user_id', 'session_hash', 'amr', 'ip', 'user_agent', 'created_at', 'last_seen_at', 'expires_at']
@@ -13,22 +13,21 @@ const refreshTokenColumns = [
 ]
 
 /**
- * Two tables become one: each living refresh token and each living server-side session is a row of the new
- * `auth_sessions`, so that nobody is signed out. Processes of an earlier version have to be stopped before. Only tables of
- * exactly the
- * old columns are moved, and no row is dropped before it stands elsewhere.
+ * Moves two tables into one: each valid refresh token and each live server-side session becomes a row of the new `auth_sessions`. So nobody
+ * is signed out. Processes of an earlier version must be stopped before. Only tables with exactly the old columns are moved, and no row is
+ * dropped before it is copied.
  */
 export const moveSessions: Move = {
   record: 'sessions',
   replaces: ['auth_refresh_tokens', 'auth_sessions'],
 
   async begin(db, dialect) {
-    await isOld(db, 'auth_refresh_tokens', refreshTokenColumns) // refuses before anything is written
+    await isOld(db, 'auth_refresh_tokens', refreshTokenColumns) // throws before anything is written
     const columns = await columnsOf(db, 'auth_sessions')
     if (columns.size === 0 || columns.has('token_hash')) return
     if (!(await isOld(db, 'auth_sessions', cookieColumns))) throw notOurs('auth_sessions')
     if (dialect.name === 'mysql' && (await columnsOf(db, waiting)).size === 0) {
-      await db.raw(`rename table auth_sessions to ${waiting}`) // CREATE TABLE commits here, so it has to be one step
+      await db.raw(`rename table auth_sessions to ${waiting}`) // MariaDB commits at CREATE TABLE, so the move must be one step
       return
     }
     const listed = cookieColumns.join(', ')
@@ -54,8 +53,8 @@ export const moveSessions: Move = {
 }
 
 /**
- * Whether it is our table of release 0.1.0. False for another one that has the name. @throws ConfigurationError where it is
- * ours and more
+ * Returns true if it is our table of release 0.1.0, and false for another table of that name.
+ * @throws ConfigurationError if it has our columns and others
  */
 async function isOld(db: Queryable, table: string, ours: readonly string[]): Promise<boolean> {
   const columns = await columnsOf(db, table)
@@ -70,7 +69,10 @@ function notOurs(table: string): ConfigurationError {
   )
 }
 
-/** Of the table in the schema where ours are made, and not of one that a search path finds elsewhere. A host may map names. */
+/**
+ * Returns the columns of the table in the schema where our tables are made, not of one that a search path finds elsewhere. Undoes a host's
+ * name mapping.
+ */
 async function columnsOf(db: Queryable, table: string): Promise<ReadonlySet<string>> {
   const found = Object.keys(await db(table).columnInfo())
   return new Set(found.map((name) => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)))
@@ -81,7 +83,7 @@ const columns =
 
 const maxDays = 30
 
-/** They had no absolute end; from now on they have one. */
+/** Old server-side sessions had no absolute expiry. The moved ones get one. */
 async function moveCookies(db: Queryable, dialect: Dialect, users: UsersKey, now: Date): Promise<void> {
   const { instant } = dialect.types
   const end = dialect.instantToColumn(new Date(now.getTime() + maxDays * 86_400_000))
@@ -96,7 +98,10 @@ async function moveCookies(db: Queryable, dialect: Dialect, users: UsersKey, now
   )
 }
 
-/** The family becomes the session, and began with its first token. Of a family with several living tokens, one goes on. */
+/**
+ * Each family of refresh tokens becomes one session that began with its first token. If a family has several valid tokens, only one is
+ * kept.
+ */
 async function moveRefreshTokens(db: Queryable, dialect: Dialect, users: UsersKey, now: Date): Promise<void> {
   const at = dialect.instantToColumn(now)
   const isPostgresql = dialect.name === 'postgresql'

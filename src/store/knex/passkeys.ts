@@ -17,7 +17,7 @@ export function passkeysStore(connection: Connection, tables: Tables): PasskeySt
     async findWithUser(credentialId) {
       if (!passkeys.match({ credentialId })) return null
       const rows = await connection.statement('passkeys.findWithUser', (db) => passkeyWithUser(db, dialect, tables, { credentialId }))
-      // Compared again: base64url tells letters by their case, whatever a host's collation says.
+      // Compared again: upper and lower case differ in base64url, but a host's collation may treat them as equal.
       const found = rows.map((row) => ({ passkey: passkeys.toRecord(row), user: joinedUser(row) }))
       const isAsked = ({ passkey, user }: PasskeyWithUser) =>
         passkey.credentialId === credentialId && (user === null || passkey.userId === user.id)
@@ -69,7 +69,7 @@ export function passkeysStore(connection: Connection, tables: Tables): PasskeySt
     return isGone ? null : users.toRecord(row)
   }
 
-  /** The user first, like everybody who holds one: what is seen after that stays so. */
+  /** Locks the user first, as every other method does. What is read after that stays true until the transaction ends. */
   async function inTurn(db: Queryable, use: PasskeyUse, spent: Values): Promise<Row[]> {
     const held = await holdUser(db, dialect, users, { id: use.userId, isActive: true })
     if (held.length === 0) return []
@@ -101,9 +101,9 @@ const passkeyWithUser = compiledSelect<{ credentialId: string }>(['credentialId'
 )
 
 /**
- * Hold the user, write the counter, insert the spent token, stamp the user; each part takes its rows from the one before. What had to wait looks
- * at its row again as it is then (EvalPlanQual, PostgreSQL manual 13.2.1), so that a deactivation, a removal or another use of the passkey in
- * between leaves its part empty, and with it every later one.
+ * One statement in four parts: lock the user, write the counter, insert the token `spent`, update the user. Each part takes its rows from
+ * the one before. A part that had to wait checks its row again (EvalPlanQual, PostgreSQL manual 13.2.1). If the user was deactivated, or
+ * the passkey was removed or used meanwhile, that part finds no row, and neither do the later ones.
  */
 function asOneStatement(db: Queryable, { users, passkeys, userTokens }: Tables, use: PasskeyUse, spent: Values): Statement {
   const held = db(users.name)
@@ -121,7 +121,7 @@ function asOneStatement(db: Queryable, { users, passkeys, userTokens }: Tables, 
     ...token.map(([column]) => column),
     ...token.map(([, value]) => value),
   ])
-  // A table without the column is written too, since that is what holds the row.
+  // A table without the column is written too, because the UPDATE locks the row.
   const [column, value] = users.fields.has('lastLoginAt')
     ? [users.bareColumn('lastLoginAt'), users.value('lastLoginAt', use.at)]
     : [users.bareColumn('isActive'), db.ref(users.column('isActive'))]
@@ -134,7 +134,7 @@ function asOneStatement(db: Queryable, { users, passkeys, userTokens }: Tables, 
   ])
   const query = db.queryBuilder().with('held', held).with('used', used).with('spent', inserted).with('owner', owner)
   const { sql, bindings } = query.select('*').from('owner').toSQL()
-  return { sql, bindings: bindings as readonly Knex.Value[] } // of values alone
+  return { sql, bindings: bindings as readonly Knex.Value[] } // all bindings are values
 }
 
 function listed(items: readonly unknown[], place: string, between = ', '): string {

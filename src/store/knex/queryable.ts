@@ -1,15 +1,18 @@
 import type { Knex } from 'knex'
 
-/** What statements are made with and sent through: the host's knex, or a transaction. */
+/** Builds and sends statements: the host's knex, or one of its transactions. */
 export interface Queryable extends Pick<Knex, 'client' | 'isTransaction' | 'queryBuilder' | 'raw' | 'ref'> {
   (table: string): Knex.QueryBuilder
 }
 
 export type Row = Record<string, unknown>
 
-/** A statement that can be sent: its text for `knex.raw`, and what stands in its places. */
+/** A statement to send: its text for `knex.raw`, and the values of its placeholders. */
 export interface Statement {
-  /** Of a text that is sent again and again: the same for the same text, in every process and version. */
+  /**
+   * The name of the prepared statement (a hash of the SQL), for statements that are sent often. The same SQL has the same name in every
+   * process and version.
+   */
   readonly name?: string
   readonly sql: string
   readonly bindings: readonly Knex.Value[]

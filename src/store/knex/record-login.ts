@@ -17,9 +17,9 @@ type Stamp = Pick<UserRecord, 'lastLoginAt'> & Partial<Pick<UserRecord, 'hashedP
 export async function recordLogin(connection: Connection, tables: Tables, seen: Seen, stamp: Stamp): Promise<UserRecord | null> {
   const { users } = tables
   const { id, hashedPassword } = seen
-  // A row without a hash is nobody's to log in to, and `null = null` must not become a match.
+  // Nobody can log in to a row without a hash, and `null = null` must not count as a match.
   if (hashedPassword === null || !users.match({ id, hashedPassword })) return null
-  users.toRow(stamp) // refuses a hash that no column can hold, before the database is asked
+  users.toRow(stamp) // rejects a hash that no column can hold, before a statement is sent
   const { dialect } = connection
   const rows = await connection.guarded<Row[]>('users.recordLogin', (db) => {
     if (!dialect.returning) return holdThenStamp(db, connection, users, { id, hashedPassword }, stamp)
@@ -29,7 +29,7 @@ export async function recordLogin(connection: Connection, tables: Tables, seen: 
   return rows.map(users.toRecord).find((user) => user.id === id) ?? null
 }
 
-/** A user without the column is written too, since that is what holds the row. */
+/** Writes the row even if it has no column for the login time, because the UPDATE locks the row. */
 function stampInOneStatement(db: Queryable, users: Table<UserRecord>, seen: Seen, stamp: Stamp): Knex.QueryBuilder {
   const active = users.bareColumn('isActive')
   const wanted = db(users.name).where(users.where({ isActive: true }))
@@ -39,7 +39,7 @@ function stampInOneStatement(db: Queryable, users: Table<UserRecord>, seen: Seen
     .returning([...users.selection])
 }
 
-/** What nearly every login does: its hash stays. */
+/** The statement of nearly every login, which keeps the hash. */
 const stampTime = compiledFor<Seen & Stamp>((db, { users }) =>
   stampInOneStatement(db, users, slotsOf<Seen>(['id', 'hashedPassword']), slotsOf<Pick<Stamp, 'lastLoginAt'>>(['lastLoginAt'])),
 )

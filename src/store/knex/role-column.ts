@@ -7,7 +7,7 @@ import type { Queryable, Row } from './queryable'
 import type { Selected } from './table'
 import { isName } from './table-options'
 
-/** A text column that says who is an administrator. Any other value of it means: not an administrator. */
+/** A text column that says whether a person is an administrator. Every other value means: not an administrator. */
 export interface RoleColumnOptions {
   /** The name of the column. */
   column: string
@@ -17,25 +17,25 @@ export interface RoleColumnOptions {
   others: string
 }
 
-/** `isAdmin` over a column of roles. */
+/** Reads and writes `isAdmin` in a column of roles. */
 export interface RoleColumn {
   readonly column: string
   isAdmin(row: Row): boolean
-  /** The value for INSERT, and under which a row is read. */
+  /** Returns the value for INSERT, which is also the value in a row that was read. */
   roleOf(isAdmin: boolean): string
-  /** For SET: a role that is neither of the two stays, unless its person becomes an administrator. */
+  /** Returns the value for SET. A role that is neither of the two stays, unless the person becomes an administrator. */
   change(isAdmin: boolean): Knex.Value | Selected
   where(query: Knex.QueryBuilder, isAdmin: boolean): Knex.QueryBuilder
   whereFilter(query: Knex.QueryBuilder, filter: UserFilter): void
 }
 
-/** @param alias under which SELECT returns the column */
+/** Binds the options to a table. @param alias the name under which SELECT returns the column */
 export function bindRoleColumn(
   { column, admin, others }: RoleColumnOptions,
   { table, alias, knex, dialect }: { table: string; alias: string; knex: Queryable; dialect: Dialect },
 ): RoleColumn {
   const qualified = `${table}.${column}`
-  // A collation may take 'Admin' for 'admin'.
+  // A collation may treat 'Admin' and 'admin' as equal.
   const isAdminExactly = `${dialect.text.column} = ${dialect.text.value}`
   const exact = { column: qualified, value: admin }
   const role: RoleColumn = {
@@ -56,7 +56,7 @@ export function bindRoleColumn(
   return role
 }
 
-/** @throws ConfigurationError in a sentence that names the option */
+/** Checks the option `users.columns.isAdmin`. @throws ConfigurationError with a message that names the option */
 export function checkRoleColumn(option: object): void {
   for (const key of Object.keys(option))
     if (!['column', 'admin', 'others'].includes(key)) throw refusal(`.${key} is not an option; known are column, admin, others.`)

@@ -9,8 +9,8 @@ import type { Row } from './table'
 const answered = ['id', 'userId', 'amr', 'authenticatedAt', 'isPersistent', 'expiresAt'] as const satisfies readonly (keyof SessionRecord)[]
 
 /**
- * Replaces the token of a session. One UPDATE decides, so that of any number of racers one wins. It writes the very row that a revocation
- * writes, therefore one of the two waits for the other and judges the row again as it is then. The user's row need not be locked.
+ * Replaces the token of a session by one guarded UPDATE, so that of several simultaneous callers one wins. A revocation writes the same
+ * row. So one of the two waits for the other, and then checks the changed row. The user's row need not be locked.
  */
 export async function rotateSession(connection: Connection, tables: Tables, rotation: Rotation): Promise<Rotated | null> {
   const { sessions } = tables
@@ -39,7 +39,7 @@ function rotatedFrom(row: Row, { sessions, users }: Tables): Rotated {
 
 type Build = ReturnType<typeof compiledFor<Rotation>>
 
-/** PostgreSQL's and SQLite's name of the smaller of two values. */
+/** The function for the smaller of two values has a different name in PostgreSQL and SQLite. */
 const updateOf: Readonly<Record<'least' | 'min', Build>> = { least: updateBy('least'), min: updateBy('min') }
 
 function updateBy(least: 'least' | 'min'): Build {
@@ -59,7 +59,9 @@ function updateBy(least: 'least' | 'min'): Build {
   })
 }
 
-/** MariaDB's UPDATE returns no rows, so a SELECT reads what the answer needs first. The guarded UPDATE decides. */
+/**
+ * Rotates in MariaDB, whose UPDATE returns no rows. A SELECT first reads the data for the response, and then the guarded UPDATE decides.
+ */
 async function readThenRotate(connection: Connection, tables: Tables, rotation: Rotation): Promise<Rotated | null> {
   const { sessions, users } = tables
   const [row] = await connection.statement<Row[]>('sessions.rotate', (db) =>

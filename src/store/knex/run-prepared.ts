@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import type { Queryable, Row, Statement } from './queryable'
 
-/** Of a host's knex, by its client. */
+/** The prepared statements for the client of a host's knex. */
 interface Preparing {
   /** True when this client must not use named prepared statements: the host turned them off, or a pooler lost one. */
   isOff: boolean
@@ -10,17 +10,20 @@ interface Preparing {
 
 const preparing = new WeakMap<object, Preparing>()
 
-/** A connection keeps each to its end. A store has some ten; a host with a store for each tenant may have any number of them. */
+/**
+ * A connection keeps its prepared statements until it closes. A store has about ten of them, but a host with a store for each tenant may
+ * have very many.
+ */
 const mostNames = 200
 
-/** For a host whose pooler gives each statement another connection, and who says so. */
+/** Turns prepared statements off, for a host whose pooler gives each statement another connection. */
 export function neverPrepare(knex: Knex): void {
   preparingOf(knex).isOff = true
 }
 
 /**
- * Sends a statement under its name, so that PostgreSQL parses and plans it once per connection; else that takes it as long as running
- * it. A transaction sends it without: what is refused there costs the host the transaction, and cannot be sent again.
+ * Sends a statement under its name, so that PostgreSQL parses and plans it once per connection. Parsing and planning take as long as
+ * running it. In a transaction it is sent without a name, because a refused statement would end the host's transaction.
  */
 export async function runPrepared(db: Queryable, { name, sql, bindings }: Statement): Promise<Row[]> {
   const plainly = async () => rowsOf(await db.raw(sql, bindings))
@@ -31,7 +34,7 @@ export async function runPrepared(db: Queryable, { name, sql, bindings }: Statem
     const reason = reasons.get(codeOf(error))
     if (!reason) throw error
     const rows = await plainly()
-    stopPreparing(db, reason) // only now is it known that the name was to blame
+    stopPreparing(db, reason) // only this success shows that the name caused the error
     return rows
   }
 }
@@ -49,12 +52,12 @@ function mayPrepare(db: Queryable, name: string): boolean {
   return names.has(name)
 }
 
-/** A host's postProcessResponse may have taken the rows out already. */
+/** Returns the rows of an answer. A host's `postProcessResponse` may already have extracted them. */
 export function rowsOf(answer: Row[] | { rows: Row[] }): Row[] {
   return Array.isArray(answer) ? answer : answer.rows
 }
 
-/** Said once, however many requests were under way. */
+/** Logs the reason once, even if several requests failed at the same time. */
 function stopPreparing(db: Queryable, reason: string): void {
   const known = preparingOf(db)
   if (known.isOff) return
@@ -65,10 +68,10 @@ function stopPreparing(db: Queryable, reason: string): void {
 const lost =
   'a prepared statement was lost on its way to PostgreSQL (a pooler in transaction mode?); if it is one, set `preparedStatements: false` of createKnexStore().'
 
-/** What PostgreSQL says when nothing of a statement was done because of its name (its manual, appendix A). */
+/** The codes by which PostgreSQL says that it did not run a statement because of its name (PostgreSQL manual, appendix A). */
 const reasons: ReadonlyMap<unknown, string> = new Map([
-  ['26000', lost], // the connection does not know it
-  ['42P05', lost], // the connection knows another by it
+  ['26000', lost], // the connection does not know the name
+  ['42P05', lost], // the connection has another statement of this name
   ['0A000', 'a column of a prepared statement has changed its type.'],
 ])
 

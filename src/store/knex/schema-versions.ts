@@ -89,7 +89,7 @@ export const VERSIONS: readonly Version[] = [
         constraints: (users) => [ofUser(users)],
         indexes: [
           { name: 'auth_refresh_tokens_user', columns: 'user_id' },
-          // A token and its successor in one place: each row costs a write to every index.
+          // One index for a token and its successor, because each row costs a write to every index.
           { name: 'auth_refresh_tokens_family', columns: 'family_id, parent_id' },
           { name: 'auth_refresh_tokens_expiry', columns: 'family_expires_at' },
         ],
@@ -134,7 +134,7 @@ export const VERSIONS: readonly Version[] = [
       {
         name: 'auth_counters',
         record: null,
-        // Milliseconds since 1970 by the application's clock on every database: compared with nothing else.
+        // Milliseconds since 1970 by the application's clock, on every database, because they are compared only with that clock.
         columns: () => ['counter_key varchar(255) not null primary key', 'count integer not null', 'ends_at bigint not null'],
         constraints: () => [],
         indexes: [{ name: 'auth_counters_end', columns: 'ends_at' }],
@@ -144,7 +144,7 @@ export const VERSIONS: readonly Version[] = [
   {
     name: 'doorward_0003_users_by_age',
     tables: [],
-    // What lists of users go along, page by page.
+    // Serves the lists of users, page by page.
     indexes: [{ table: 'auth_users', record: 'users', name: 'auth_users_created', columns: 'created_at, id' }],
   },
   {
@@ -153,7 +153,7 @@ export const VERSIONS: readonly Version[] = [
       {
         name: 'auth_audit_log',
         record: null,
-        // No foreign key: what happened to an account is still true once the account is gone.
+        // No foreign key, so that the log keeps the events of an account that was deleted.
         columns: ({ id, text, instant }) => [
           `id ${id} not null primary key`,
           'name varchar(64) not null',
@@ -208,19 +208,19 @@ export const VERSIONS: readonly Version[] = [
   {
     name: 'doorward_0006_user_filters',
     tables: [],
-    // Nobody can choose a name of more than 120 characters; a `longtext` has no place in an index.
+    // A name has at most 120 characters. A `longtext` cannot be part of an index.
     narrowed: [{ ...onUsers, column: 'name', from: 'longtext', characters: 255 }],
-    // What the filters of the admin list go along, among a million users.
+    // Serve the filters of the admin list with a million users.
     indexes: [
       { ...onUsers, name: 'auth_users_admins', columns: 'created_at, id', where: 'is_admin', on: ['postgresql'] },
       { ...onUsers, name: 'auth_users_admins', columns: 'is_admin, created_at, id', on: ['sqlite', 'mysql'] },
-      // Exactly the expression of `TextConditions`, so that the comparisons and `startswith` can use it.
+      // The same expression as in `TextConditions`, so that the comparisons and `startswith` can use it.
       { ...onUsers, name: 'auth_users_email_bytes', columns: '(cast(email as text) collate "C")', on: ['postgresql'] },
-      // Holds what can be asked about, so that no row is read that does not match. PostgreSQL reads the whole table as fast, and an index
-      // on a column that each login writes would cost it more at each login.
+      // Contains every column that a filter can use, so that only matching rows are read. PostgreSQL reads the whole table equally fast.
+      // There, an index on a column that each login writes would make every login slower.
       { ...onUsers, name: 'auth_users_list', columns: `${listed}, email, name`, on: ['sqlite'] },
-      // InnoDB keeps rows in the order of their random keys, so reading them one by one in the order of the list takes a minute. One index for
-      // each text, because one that held both would not fit into a buffer pool of 128 MiB.
+      // InnoDB stores rows in the order of their random keys, so reading them one by one in the order of the list takes a minute. There is
+      // one index for each text, because one with both would not fit into a buffer pool of 128 MiB.
       { ...onUsers, name: 'auth_users_list', columns: listed, on: ['mysql'] },
       { ...onUsers, name: 'auth_users_list_email', columns: 'created_at, id, email', on: ['mysql'] },
       { ...onUsers, name: 'auth_users_list_name', columns: 'created_at, id, name', on: ['mysql'] },
@@ -236,10 +236,10 @@ export const VERSIONS: readonly Version[] = [
           `id ${id} not null primary key`,
           `user_id ${usersKey} not null`,
           'user_handle varchar(64) not null',
-          // 512 bytes in base64url; MariaDB indexes no more than 768 characters.
+          // 512 bytes in base64url. MariaDB indexes at most 768 characters.
           'credential_id varchar(700) not null unique',
           `public_key ${text} not null`,
-          // A counter of 32 bits without a sign.
+          // The counter is an unsigned 32-bit integer.
           'sign_count bigint not null',
           'transports varchar(64) not null',
           `is_backup_eligible ${boolean} not null`,

@@ -12,18 +12,18 @@ import { VERSIONS } from './schema-versions'
 import type { AddedIndex, NarrowedColumn, TableSchema, UsersKey, Version } from './version'
 
 /**
- * Makes the default tables where they are missing, and brings those of an earlier version up to date. Idempotent, and safe when several
- * processes start at once. On PostgreSQL, an index on a table that has rows is built CONCURRENTLY unless `knex` is a transaction.
+ * Makes the default tables that are missing, and updates those of an earlier version. It is idempotent, and safe when several processes
+ * start at once. On PostgreSQL, an index on a table that has rows is built CONCURRENTLY unless `knex` is a transaction.
  *
- * @param hostTables the table options of `createKnexStore`: a table that is named there is yours and is left alone, and
- * the others refer to your users' key, whatever its type. Your users table must be there already.
+ * @param hostTables the table options of `createKnexStore`. A table that is named there is yours and is not changed. The other tables refer
+ * to the key of your users table, whatever its type. Your users table must exist already.
  * @throws ConfigurationError for a knex client other than `pg`, `mysql2` and `better-sqlite3`
  */
 export async function createAuthTables(knex: Knex, hostTables: HostTables = {}): Promise<void> {
   const dialect = dialectOf(knex)
-  bindTables(knex, dialect, hostTables) // refuses options that cannot be meant
+  bindTables(knex, dialect, hostTables) // rejects options that are unknown or wrong
   const connection = knex.isTransaction
-    ? transactionConnection(knex as Knex.Transaction, dialect) // as it says
+    ? transactionConnection(knex as Knex.Transaction, dialect) // `isTransaction` says so
     : poolConnection(knex, dialect)
   for (const version of VERSIONS) {
     await perform(connection, version, (db) => makeTables(db, dialect, withoutReplaced(version), hostTables))
@@ -32,14 +32,17 @@ export async function createAuthTables(knex: Knex, hostTables: HostTables = {}):
   }
 }
 
-/** SQLite has no lock for it, and needs a transaction for a move alone: its other statements can be repeated. */
+/**
+ * Runs the work of a version. SQLite has no schema lock and needs a transaction only for a move, because its other statements can be
+ * repeated.
+ */
 function perform(connection: Connection, version: Version, work: (db: Queryable) => Promise<void>): Promise<void> {
   const { withSchemaLock } = connection.dialect
   if (withSchemaLock) return connection.together('createAuthTables', (db) => withSchemaLock(db, () => work(db)))
   return version.move ? connection.together('createAuthTables', work) : connection.statement('createAuthTables', work)
 }
 
-/** Tables that a later version replaces need not be made first. */
+/** Returns the version without tables that a later version replaces, because they need not be made first. */
 export function withoutReplaced(version: Version): Version {
   const later = VERSIONS.slice(VERSIONS.indexOf(version) + 1)
   const replaced = new Set(later.flatMap(({ move }) => move?.replaces ?? []))
@@ -47,14 +50,14 @@ export function withoutReplaced(version: Version): Version {
 }
 
 /**
- * The same tables as versioned knex migrations, for a host that maps some of them: `migrationSourceFor({ users: … })` takes the table
- * options of `createKnexStore`. Give them a bookkeeping table of their own, since knex expects to find every migration it once ran:
+ * Returns the same tables as versioned knex migrations, for a host that maps some of them. `migrationSourceFor({ users: … })` takes the
+ * table options of `createKnexStore`. Use a migrations table of its own, because knex expects to find every migration that it once ran:
  * `knex.migrate.latest({ migrationSource, tableName: 'auth_migrations' })`.
  */
 export function migrationSourceFor(hostTables: HostTables = {}): Knex.MigrationSource<unknown> {
   return {
     getMigrations: async () => [...VERSIONS],
-    getMigrationName: (version) => (version as Version).name, // knex hands back what getMigrations returned
+    getMigrationName: (version) => (version as Version).name, // knex passes back what getMigrations returned
     getMigration: async (migration) => {
       const version = migration as Version // as above
       return {
@@ -67,7 +70,7 @@ export function migrationSourceFor(hostTables: HostTables = {}): Knex.MigrationS
   }
 }
 
-/** `migrationSourceFor` all default tables. */
+/** `migrationSourceFor` with all default tables. */
 export const migrationSource: Knex.MigrationSource<unknown> = migrationSourceFor()
 
 async function up(knex: Knex, version: Version, hostTables: HostTables): Promise<void> {
@@ -77,7 +80,7 @@ async function up(knex: Knex, version: Version, hostTables: HostTables): Promise
   for (const index of addedIndexes(version, hostTables, dialect)) await buildIndex(knex, dialect, index)
 }
 
-/** What a move replaced comes back empty: its sessions have ended. */
+/** Undoes a version. Tables that a move replaced are made again, but empty, so their sessions have ended. */
 async function down(knex: Knex, version: Version, hostTables: HostTables): Promise<void> {
   const dialect = dialectOf(knex)
   for (const index of addedIndexes(version, hostTables, dialect)) await dropIndex(knex, dialect, index)
@@ -122,7 +125,7 @@ async function narrow(db: Queryable, dialect: Dialect, { table, column, from, ch
   await db.raw(`alter table ${table} modify ${column} varchar(${characters})`)
 }
 
-/** What the other tables refer to. */
+/** Returns the key of the users table, to which the other tables refer. */
 export async function usersOf(db: Queryable, dialect: Dialect, { users }: HostTables): Promise<UsersKey> {
   if (!users) return { table: 'auth_users', key: 'id', type: dialect.types.id }
   const { name, key } = hostUsers(db, dialect, users)
@@ -157,7 +160,7 @@ export function statements(
   ]
 }
 
-/** A table with rows is built an index for while others write to it, where the database can and no transaction is in the way. */
+/** Builds the index while others write to a table with rows, if the database can do that and no transaction is open. */
 async function addIndex(connection: Connection, index: AddedIndex, { isInTransaction }: { isInTransaction: boolean }): Promise<void> {
   const { dialect } = connection
   const isConcurrent = await connection.statement('createAuthTables', (db) => canBuildConcurrently(db, dialect, index, isInTransaction))
@@ -175,17 +178,20 @@ async function buildIndex(db: Queryable, dialect: Dialect, index: AddedIndex): P
   const { name, table, columns, where } = index
   if (await dialect.hasIndex(db, table, name)) return
   if (await canBuildConcurrently(db, dialect, index, db.isTransaction === true)) return buildConcurrently(db, dialect, index)
-  const ifMissing = dialect.indexesInTable ? '' : 'if not exists ' // MySQL does not know it, and has a lock
+  const ifMissing = dialect.indexesInTable ? '' : 'if not exists ' // MySQL does not support it, and has a lock
   await db.raw(`create index ${ifMissing}${name} on ${table} (${columns})${conditionOf(where)}`)
 }
 
 const mostBuilds = 5
 
-/** Two processes that build one index at once keep each other from it, so the database ends one of them. That one looks again a moment later. */
+/**
+ * Builds the index CONCURRENTLY. If two processes build one index at once, they block each other, and the database ends one of them. That
+ * one checks again a moment later.
+ */
 async function buildConcurrently(db: Queryable, dialect: Dialect, { name, table, columns, where }: AddedIndex): Promise<void> {
   for (let builds = 1; !(await dialect.hasIndex(db, table, name)); builds++) {
     try {
-      // A build that was interrupted leaves an index that is not used.
+      // An interrupted build leaves an unusable index.
       await db.raw(`drop index concurrently if exists ${name}`)
       return await db.raw(`create index concurrently if not exists ${name} on ${table} (${columns})${conditionOf(where)}`)
     } catch (error) {

@@ -14,10 +14,13 @@ export function sessionsStore(connection: Connection, tables: Tables): SessionSt
   const { users, sessions } = tables
   const { dialect } = connection
 
-  /** Expired ones too: by the clock of another server, or of a request that began earlier, a session may still be alive. */
+  /**
+   * Revokes sessions, also expired ones. By the clock of another server, or of a request that began earlier, such a session may still be
+   * live.
+   */
   const revoke = (verb: string, condition: (query: Knex.QueryBuilder) => Knex.QueryBuilder, at: Date) =>
     connection.statement<number>(verb, (db) =>
-      // The purge finds ended sessions by `expiresAt` too.
+      // Sets `expiresAt` too, because the purge finds ended sessions by it.
       condition(db(sessions.name).where(sessions.where({ revokedAt: null }))).update(sessions.toRow({ revokedAt: at, expiresAt: at })),
     )
 
@@ -34,7 +37,7 @@ export function sessionsStore(connection: Connection, tables: Tables): SessionSt
       if (!row) return null
       const found: SessionWithUser = { session: sessions.toRecord(row), user: users.toRecord(row) }
       const { session, user } = found
-      const isWanted = Object.entries(wanted).every(([field, value]) => session[field as keyof SessionRecord] === value) // fields of it
+      const isWanted = Object.entries(wanted).every(([field, value]) => session[field as keyof SessionRecord] === value) // each field is one of the session
       return isWanted && session.userId === user.id ? found : null
     },
 
@@ -44,7 +47,7 @@ export function sessionsStore(connection: Connection, tables: Tables): SessionSt
       const [row] = await connection.statement<Row[]>('sessions.lock', (db) => {
         const query = alive(db(sessions.name).where(where), tables, at)
         if (dialect.rowLocks) return query.select([...sessions.selection]).forUpdate()
-        // Without row locks, a write that changes nothing holds the row.
+        // Without row locks, a write that changes nothing locks the row.
         const column = sessions.bareColumn('generation')
         return query.update({ [column]: db.ref(column) }).returning([...sessions.selection])
       })
@@ -82,7 +85,7 @@ export function sessionsStore(connection: Connection, tables: Tables): SessionSt
           .select([...sessions.selection])
           .orderBy([sessions.column('createdAt'), sessions.column('id')]),
       )
-      return rows.map(sessions.toRecord).filter((session) => session.userId === userId) // a host's collation may call two keys equal
+      return rows.map(sessions.toRecord).filter((session) => session.userId === userId) // a host's collation may treat two keys as equal
     },
 
     async revoke(wanted, at) {

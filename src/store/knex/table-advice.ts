@@ -8,12 +8,12 @@ import type { MappedColumn } from './table'
 interface NamedTable {
   readonly record: keyof HostTables
   readonly name: string
-  /** The host described it. */
+  /** True if the host's options map the table. */
   readonly isMapped: boolean
   readonly columns: ReadonlyMap<string, MappedColumn>
 }
 
-/** What an error of the store says: which table and column it was, and the option that maps it where the table is the host's. */
+/** Returns the advice for errors of the store: which table and column failed, and for a host's table the option that maps it. */
 export function adviceOn(knex: Queryable, tables: Tables, hostTables: HostTables): Advise {
   const all = Object.entries(tables).map(
     ([record, table]): NamedTable => ({
@@ -31,19 +31,19 @@ export function adviceOn(knex: Queryable, tables: Tables, hostTables: HostTables
   }
 }
 
-/** MariaDB puts the database in front, PostgreSQL leaves the schema out. */
+/** MariaDB adds the name of the database; PostgreSQL leaves the schema out. */
 function isNamed(name: string, told: string | null): boolean {
   return told !== null && (told === name || told.endsWith(`.${name}`) || name.endsWith(`.${told}`))
 }
 
 interface NamedColumn {
   readonly name: string
-  /** Undefined: a column of the host's own. */
+  /** Undefined: a column of the host. */
   readonly field: string | undefined
 }
 
 function columnIn(knex: Queryable, { record, columns }: NamedTable, verb: string, { problem, column }: Place): NamedColumn | null {
-  // PostgreSQL does not say which value was too long; a login writes one text.
+  // PostgreSQL does not say which value was too long, but a login writes only one text.
   const only =
     verb === 'users.recordLogin' && record === 'users' && problem === 'too long' ? columns.get('hashedPassword')?.name : undefined
   const name = column ?? (only === undefined ? null : databaseName(knex, only))

@@ -1,40 +1,45 @@
 import { ConfigurationError } from '../../errors'
 import { seeTroubleshooting } from '../../troubleshooting'
 
-/** Which of your columns holds which of our fields. `false`: you have none, for the fields that docs/store.md lists as optional. */
+/**
+ * Which of your columns holds which field of doorward. `false`: you have no such column, for the fields that docs/store.md lists as
+ * optional.
+ */
 export type ColumnMap<R> = { readonly [Field in keyof R]?: string | false }
 
-/** A table of the host's own. What is not given is as in the default table. */
+/** A table of your own. Options that are not given are as in the default table. */
 export interface TableOptions<R> {
-  /** May name its schema: `app.people`. */
+  /** The table's name, optionally with its schema: `app.people`. */
   table?: string
-  /** Our field -> your column; `false`: you have none, for the fields docs/store.md lists as optional. */
+  /** Field of doorward -> your column. `false`: you have no such column, for the fields that docs/store.md lists as optional. */
   columns?: ColumnMap<R>
-  /** The key's type, 'uuid' by default. Integer keys are made by the database, the others by us, as UUID v4. */
+  /** The type of the key, 'uuid' by default. The database makes integer keys. doorward makes the others, as UUID v4. */
   ids?: 'uuid' | 'integer' | 'text'
-  /** Columns of your own that need a value in a new row; a key given here is used instead of a UUID. */
+  /** Columns of your own that need a value in a new row. A key that it returns is used instead of a UUID. */
   insertDefaults?: () => Record<string, unknown>
   /**
-   * How instants are stored: 'native' (the default: `timestamptz` on PostgreSQL, DATETIME in UTC on MariaDB, milliseconds
-   * on SQLite), milliseconds since 1970 as an integer, or ISO 8601 text in UTC with milliseconds.
+   * How instants are stored. 'native' is the default: `timestamptz` on PostgreSQL, DATETIME in UTC on MariaDB, milliseconds on SQLite. The
+   * others are milliseconds since 1970 as an integer, and ISO 8601 text in UTC with milliseconds.
    */
   instants?: 'native' | 'epoch_ms' | 'iso'
 }
 
 const KEYS: ReadonlySet<string> = new Set(['table', 'columns', 'ids', 'insertDefaults', 'instants'])
 
-/** What must be known of a table to judge its options. */
+/** The facts about a table that its options are checked against. */
 export interface MappableTable {
   readonly fields: object
-  /** The fields a host may lack. */
+  /** The fields for which a host may have no column. */
   readonly optional: object
-  /** The caller brings the key, so the database cannot make it. */
+  /** True: the caller makes the key, so the database cannot make it. */
   readonly keyIsGiven?: boolean
 }
 
 /**
+ * Checks the options of a table.
+ *
  * @param more other options of this table, which are checked elsewhere
- * @throws ConfigurationError in a sentence that names the option
+ * @throws ConfigurationError with a message that names the option
  */
 export function checkTableOptions(name: string, options: unknown, definition: MappableTable, more: readonly string[] = []): void {
   if (typeof options !== 'object' || options === null || Array.isArray(options)) throw refusal(name, ' must be an object of table options.')
@@ -75,7 +80,7 @@ function checkColumn(path: string, field: string, column: unknown, { fields }: M
   if (column !== false && (!isName(column) || column.includes('.'))) throw refusal(path, ` must be the name of a column, or false.`)
 }
 
-// knex reads more into a name: an alias, every column, or a place for a value.
+// knex gives these a meaning in a name: an alias, every column, or a placeholder.
 export function isName(value: unknown): value is string {
   return typeof value === 'string' && value.trim() !== '' && !/\sas\s|[*?]|\0/i.test(value)
 }

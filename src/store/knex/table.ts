@@ -6,89 +6,92 @@ import type { Dialect } from './dialect'
 import type { Queryable, Row } from './queryable'
 import type { TableOptions } from './table-options'
 
-/** What a field is to us. */
+/** The meaning of a field in our records. */
 export type FieldKind = 'id' | 'userId' | 'text' | 'integer' | 'boolean' | 'instant'
 
 export interface Field {
   readonly column: string
   readonly kind: FieldKind
-  /** Of a text, in characters; SQLite would take any length. */
+  /** For texts, in characters. SQLite itself accepts every length. */
   readonly maxLength?: number
 }
 
 export interface TableDefinition<R> {
   readonly table: string
-  /** Begins the names under which SELECT returns the fields, so that those of two tables never collide. */
+  /** Prefix of the aliases by which SELECT returns the fields, so that the aliases of two tables never collide. */
   readonly prefix: string
   readonly fields: { readonly [F in keyof R]: Field }
-  /** The fields a host may lack, and what they are then. */
+  /** The fields for which a host may have no column, with the values they then have. */
   readonly optional: { readonly [F in keyof R]?: (record: Partial<R>) => R[F] }
   readonly keyIsGiven?: boolean
 }
 
 export type { Row } from './queryable'
 export type Values = Record<string, Knex.Value | null>
-/** What SELECT and RETURNING take. */
+/** The items that SELECT and RETURNING accept. */
 export type Selected = string | Knex.Raw
 
-/** A record's table: the only place where fields become columns and values change their form. */
+/** The table of a record: the only place that turns fields into columns and converts values. */
 export interface Table<R> {
   readonly name: string
-  /** Those with a column. */
+  /** The fields that have a column. */
   readonly fields: ReadonlySet<keyof R>
   readonly ids: NonNullable<TableOptions<R>['ids']>
-  /** Where each field lives. */
+  /** The column of each field. */
   readonly columns: ReadonlyMap<keyof R, MappedColumn>
-  /** The key of a new row is made by the database. */
+  /** True if the database makes the key of a new row. */
   readonly databaseMakesKeys: boolean
-  /** New rows have columns of the host's own, which may be others for each. */
+  /** True if new rows have columns of the host, which may differ from row to row. */
   readonly hostFillsColumns: boolean
-  /** Every field under its alias, for SELECT and RETURNING; the aliases of two tables never collide. */
+  /** Every field under its alias, for SELECT and RETURNING. */
   readonly selection: readonly Selected[]
-  /** The qualified column. */
+  /** Returns the column with the name of its table. */
   column(field: keyof R): string
-  /** The column alone, for SET and column lists. */
+  /** Returns the column without its table, for SET and lists of columns. */
   bareColumn(field: keyof R): string
-  /** The name under which `selection` returns the field. */
+  /** Returns the name under which `selection` returns the field. */
   alias(field: keyof R): string
   value<F extends keyof R>(field: F, value: R[F]): Knex.Value | null
-  /** Conditions for WHERE; null when no row can hold such a value, so that the database need not be asked. */
+  /** Returns conditions for WHERE. Null if no row can hold such a value, so that no statement is needed. */
   match(wanted: Partial<R>): Values | null
-  /** The same for values known to fit. Never null: a forgotten condition would mean every row. */
+  /** Like `match`, for values that the columns can hold. Never returns null, because a missing condition would match every row. */
   where(wanted: Partial<R>): Values
-  /** Adds the same conditions to a query, byte for byte also where a host's collation is loose (`Dialect.exactText`). */
+  /** Adds the same conditions to a query, byte for byte even if a host's collation is not (`Dialect.exactText`). */
   whereExactly(query: Knex.QueryBuilder, wanted: Partial<R>): Knex.QueryBuilder
-  /** Columns for INSERT and SET; what has no column is left out. @throws ValidationError for a value it cannot hold */
+  /**
+   * Returns the columns for INSERT and SET, without fields that have no column. @throws ValidationError for a value that a column cannot
+   * hold
+   */
   toRow(values: Partial<R>): Values
-  /** A whole row for INSERT: the host's own columns too, and the key unless the database makes it. */
+  /** Returns a whole row for INSERT, with the host's own columns, and with the key unless the database makes it. */
   newRow(values: Partial<R>): Values
-  /** The same of columns that are there already. What is `given` wins over `own`, which are the host's. */
+  /** Returns a whole row from columns. A column in `given` overrides one in `own`, which are the host's columns. */
   completeRow(given: Values, own: Record<string, unknown> | undefined, id?: unknown): Values
-  /** Like `selection`, of a few fields. */
+  /** Like `selection`, for some fields. */
   select(fields: readonly (keyof R)[]): readonly Selected[]
-  /** An instant under `alias`, as exact as the column has it, in a form that WHERE takes again. */
+  /** Selects an instant under `alias`, as exactly as the column stores it, in a form that WHERE accepts. */
   selectExactly(field: keyof R, alias: string): Selected
   read<F extends keyof R>(row: Row, field: F): R[F]
   toRecord(row: Row): R
-  /** The values as `selection` would return them. */
+  /** Returns the values in the form of a row of `selection`. */
   asRow(values: Partial<R>): Row
-  /** The record as it would be read back: without what has no column, and cut to the width of the columns. */
+  /** Returns the record as a later read would return it: without fields that have no column, and cut to the width of the columns. */
   asStored(record: R): R
-  /** Remembers that the database's column is narrower than ours: longer values are cut, or refused by `toRow`. */
+  /** Records that the database's column is narrower than ours. Longer values are then cut, or rejected by `toRow`. */
   narrow(field: keyof R, width: Width): void
-  /** The values, cut where `narrow` said so. */
+  /** Returns the values, cut to the widths that `narrow` recorded. */
   fit<Values extends Partial<R>>(values: Values): Values
 }
 
 export interface Width {
-  /** In characters. */
+  /** The width in characters. */
   readonly length: number
   readonly isCut: boolean
 }
 
 export interface MappedColumn {
   readonly name: string
-  /** What it is called in the default table. */
+  /** The column's name in the default table. */
   readonly defaultName: string
   readonly kind: ColumnKind
   readonly maxLength?: number
@@ -97,7 +100,7 @@ export interface MappedColumn {
 export interface Binding {
   readonly knex: Queryable
   readonly dialect: Dialect
-  /** The type of the users' keys, which other tables refer to. */
+  /** The type of the users' keys, to which other tables refer. */
   readonly userIds: NonNullable<TableOptions<unknown>['ids']>
 }
 
@@ -112,7 +115,7 @@ export function bindTable<R extends { id: string }>(
   const columns: ReadonlyMap<keyof R, MappedColumn> = columnsOf(definition, options, userIds)
   const selected = new Map([...columns].map(([field, column]) => [field, selectedColumn(column, name, alias(prefix, String(field)))]))
 
-  // Every record of every request comes this way: what is the same for all rows is made once.
+  // Every record of every request is read here, so values that are the same for all rows are computed once.
   const readers = [...columns].map(([field, { kind }]) => ({ field: String(field), as: alias(prefix, String(field)), kind }))
   const missing = names.filter((field) => !columns.has(field))
   const widths = new Map<keyof R, Width>()
@@ -144,7 +147,7 @@ export function bindTable<R extends { id: string }>(
       const conditions: Values = {}
       let count = 0
       for (const [field, value] of Object.entries(wanted)) {
-        // A condition left undefined, as a JavaScript host may, is not one condition less: it would mean every row.
+        // An undefined value, which a JavaScript host may pass, must not drop the condition, because then every row would match.
         if (value === undefined) return null
         const { name: column, kind, maxLength } = columnOf(field as keyof R) // Object.entries widens the keys
         if (!canHold(kind, value, maxLength)) return null
@@ -159,7 +162,7 @@ export function bindTable<R extends { id: string }>(
       return conditions
     },
     whereExactly(query, wanted) {
-      query.where(table.where(wanted)) // what an index can serve
+      query.where(table.where(wanted)) // an index serves this condition
       for (const [field, value] of entries(wanted)) {
         const { name: column, kind } = columnOf(field)
         const isText = kind === 'text' || kind === 'text key'
@@ -185,8 +188,8 @@ export function bindTable<R extends { id: string }>(
     },
     newRow: ({ id, ...values }) => table.completeRow(table.toRow(values as unknown as Partial<R>), options.insertDefaults?.(), id), // all of R but the key
     completeRow(given, own, id) {
-      // Not by spread, after which V8 takes each row for an object of another shape, and a million of them for minutes of work.
-      const rest: Values = Object.assign({}, own && withoutOurs(own as Values, given), given) // the host's words, which knex judges
+      // Object.assign, because V8 makes a new hidden class for every row of an object spread, which is slow for a million rows.
+      const rest: Values = Object.assign({}, own && withoutOurs(own as Values, given), given) // the host's values, which knex checks
       if (table.databaseMakesKeys) return rest
       const key = id ?? own?.[table.bareColumn('id')] ?? randomUUID()
       const { name: column, kind } = columnOf('id')
@@ -217,7 +220,10 @@ export function bindTable<R extends { id: string }>(
   }
   return table
 
-  /** What we write wins in any spelling: to a database EMAIL and email are one column, and SQLite takes the first. */
+  /**
+   * Removes the host's values for columns that we write, in every spelling. EMAIL and email are one column to a database, and SQLite uses
+   * the first value.
+   */
   function withoutOurs(own: Values, given: Values): Values {
     const mapped = [...columns].flatMap(([field, column]) => (field === 'id' ? [] : [column.name]))
     const ours = new Set([...mapped, ...Object.keys(given)].map((column) => column.toLowerCase()))
@@ -231,7 +237,7 @@ export function bindTable<R extends { id: string }>(
   }
 }
 
-/** The columns there are, by field. @throws ConfigurationError when two fields share one */
+/** Returns the existing columns, by field. @throws ConfigurationError when two fields share one */
 function columnsOf<R>(
   { fields }: TableDefinition<R>,
   options: TableOptions<R>,
@@ -274,7 +280,7 @@ function keyKind(ids: Binding['userIds']): ColumnKind {
   return ids === 'integer' ? 'integer key' : 'text key'
 }
 
-// One lower-case word: it survives the name mappers a host may have put on its knex (snake_case <-> camelCase).
+// Lower-case letters only, because the name mappers of a host (snake_case <-> camelCase) keep such a name unchanged.
 function alias(prefix: string, field: string): string {
   return `${prefix}${field}`.toLowerCase()
 }

@@ -2,14 +2,14 @@ import type { Knex } from 'knex'
 import type { Dialect } from './dialect'
 import { translateDriverError } from './driver-errors'
 
-/** How long a connection may leave us without an answer before it is closed. */
+/** How long a connection may stay silent before it is closed. */
 const answerMs = 1_000
 
 /**
- * Runs `work` in a transaction of its own, on a connection of the host's pool: commits what it did, rolls back where it failed.
+ * Runs `work` in a new transaction on a connection of the host's pool. Commits if it succeeds, and rolls back if it fails.
  *
- * @param isWaiting asked where `work` failed: may the connection be without an answer?
- * @throws what `work` threw; a translated driver error where the database refused to begin or to commit
+ * @param isWaiting called when `work` failed: returns true if the connection may still wait for the database
+ * @throws the error of `work`; a translated driver error if the database refused to begin or to commit
  */
 export async function inTransaction<T>(
   knex: Knex,
@@ -17,7 +17,7 @@ export async function inTransaction<T>(
   work: (trx: Knex.Transaction) => Promise<T>,
   isWaiting: () => boolean,
 ): Promise<T> {
-  const failures: unknown[] = [] // Knex rejects with the error of its ROLLBACK, if there is one
+  const failures: unknown[] = [] // if ROLLBACK fails, Knex rejects with that error instead
   const send = async (trx: Knex.Transaction, statements: readonly string[]) => {
     for (const statement of statements)
       await trx.raw(statement).catch((error: unknown) => {
@@ -37,17 +37,17 @@ export async function inTransaction<T>(
     return result
   }
   try {
-    // Else Knex takes a rejection without a reason for a success.
+    // Otherwise Knex treats a rejection without a reason as a success.
     return await knex.transaction(container, { ...dialect.transaction, doNotRejectOnRollback: false })
   } catch (error) {
     throw failures.length > 0 ? failures[0] : translateDriverError('transaction', error)
   }
 }
 
-/** Behind a statement that hangs, ROLLBACK would hang too. Knex closes a connection on which a statement ran out of time. */
+/** Closes a connection that does not answer, because ROLLBACK would hang too. Knex closes a connection on which a statement timed out. */
 async function dropUnlessAnswering(trx: Knex.Transaction): Promise<void> {
   await trx
     .raw('select 1')
     .timeout(answerMs)
-    .catch(() => undefined) // also where PostgreSQL refuses every statement of a failed transaction
+    .catch(() => undefined) // PostgreSQL refuses every statement in a failed transaction, which is an answer too
 }

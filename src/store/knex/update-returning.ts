@@ -4,8 +4,8 @@ import type { Queryable } from './queryable'
 import type { Row, Selected, Table } from './table'
 
 /**
- * Changes the rows that meet `condition` and returns them as they are now, so that of any number of racers exactly one
- * gets a row whose condition the change ends. One statement; without RETURNING two, for `Connection.guarded`.
+ * Changes the rows that match `condition` and returns their new values. If the change ends the condition, exactly one of several
+ * simultaneous callers gets a row. Takes one statement, or two without RETURNING, for `Connection.guarded`.
  */
 export async function updateReturning<R extends { id: string }>(
   db: Queryable,
@@ -22,8 +22,8 @@ export async function updateReturning<R extends { id: string }>(
 }
 
 /**
- * A locking read looks at a row as it is once its holder is gone (InnoDB, at every isolation level), and what it found
- * stays as it is until the transaction ends.
+ * Does the same without RETURNING. A locking read waits for the row's lock and sees the new values (InnoDB, at every isolation level). The
+ * row then stays unchanged until the transaction ends.
  */
 async function lockThenUpdate<R extends { id: string }>(
   db: Queryable,

@@ -11,7 +11,7 @@ const abandonedAfterMs = 7 * 86_400_000
 const centuryMs = 36_525 * 86_400_000
 
 export function userTokensStore(connection: Connection, { users, userTokens }: Tables): UserTokenStore {
-  /** Of a redeemed activation where nothing else tells that the account was active once: out of the way of `deleteExpired`. */
+  /** Keeps a used activation token away from `deleteExpired`, if no column shows that the account was once active. */
   const kept = (purpose: UserTokenPurpose, at: Date) =>
     purpose === 'ACTIVATION' && !users.fields.has('activatedAt') ? { expiresAt: new Date(at.getTime() + centuryMs) } : {}
 
@@ -43,7 +43,7 @@ export function userTokensStore(connection: Connection, { users, userTokens }: T
       return token?.tokenHash === tokenHash && token.purpose === purpose ? token : null
     },
 
-    // Expired ones too: to a process whose clock is behind they are still open.
+    // Includes expired tokens, because they are still open to a process whose clock is behind.
     async consumeAllForUser(userId, at, purpose) {
       const open = userTokens.match({ userId, usedAt: null })
       if (!open) return 0
@@ -68,7 +68,7 @@ export function userTokensStore(connection: Connection, { users, userTokens }: T
           .orderBy([userTokens.column('createdAt'), userTokens.column('id')])
           .select([...userTokens.selection]),
       )
-      // Compared again: a host's collation may have called two keys equal.
+      // Compared again, because a host's collation may treat two keys as equal.
       return rows.map(userTokens.toRecord).filter((token) => token.userId === userId && token.purpose === purpose)
     },
 
@@ -82,7 +82,7 @@ export function userTokensStore(connection: Connection, { users, userTokens }: T
           .where(usedAt, '<', db.ref(expiresAt))
           .select([...userTokens.select(['userId', 'purpose'])]),
       )
-      // Compared again: a host's collation may have called two keys equal.
+      // Compared again, because a host's collation may treat two keys as equal.
       return rows.some((row) => userTokens.read(row, 'userId') === userId && userTokens.read(row, 'purpose') === purpose)
     },
 
@@ -92,7 +92,7 @@ export function userTokensStore(connection: Connection, { users, userTokens }: T
       ),
   }
 
-  /** Tells for a while when a pending account was abandoned (`users.deleteAbandoned`). */
+  /** Matches activation tokens that `users.deleteAbandoned` still needs, to see when a pending account was abandoned. */
   function recentActivation(before: Date): (query: Knex.QueryBuilder) => void {
     const since = new Date(before.getTime() - abandonedAfterMs)
     return (query) =>
@@ -102,7 +102,7 @@ export function userTokensStore(connection: Connection, { users, userTokens }: T
         .where(userTokens.column('expiresAt'), '>', userTokens.value('expiresAt', since))
   }
 
-  /** Tells, where no column does, that the account was active once. */
+  /** Matches used activation tokens, which show that the account was once active if no column does. */
   function redeemedActivation(query: Knex.QueryBuilder): void {
     query
       .where(userTokens.where({ purpose: 'ACTIVATION' }))

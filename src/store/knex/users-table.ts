@@ -4,46 +4,47 @@ import { bindRoleColumn, checkRoleColumn, type RoleColumn, type RoleColumnOption
 import { type Binding, bindTable, type Row, type Table, type TableDefinition, type Values } from './table'
 import { type ColumnMap, checkTableOptions, type TableOptions } from './table-options'
 
-/** The fields of a user that are ours. */
+/** The fields of a user that belong to doorward. */
 export type OwnUserFields = Omit<UserRecord, 'fields'>
 
-/** For whom a row is inserted, as `insertDefaults` of the users table is told. */
+/** The account that is inserted, as `insertDefaults` of the users table gets it. */
 export interface InsertedUser {
-  /** `command`: by `store.users.insert()` of your own, or by a command line. */
+  /** `command`: by your own call of `store.users.insert()`, or by a command line. */
   readonly by: UserOrigin['by']
   /** Lower-cased. */
   readonly email: string
   readonly name: string | null
-  /** What the provider says of the person, where `by` is `provider`. */
+  /** The provider's profile of the person, if `by` is `provider`. */
   readonly profile?: OAuthUser
 }
 
 /**
- * Which of your columns holds which of our fields of a user. `false`: you have none, for the fields that docs/store.md lists as
- * optional.
+ * Which of your columns holds which field of a user. `false`: you have no such column, for the fields that docs/store.md lists as optional.
  */
 export interface UserColumnMap extends Omit<ColumnMap<OwnUserFields>, 'isAdmin'> {
   /** A column of booleans, a text column of roles, or `false`: there are no administrators. */
   readonly isAdmin?: string | false | RoleColumnOptions
 }
 
-/** A users table of your own. What is not given is as in the default table. */
+/** A users table of your own. Options that are not given are as in the default table. */
 export interface UsersTableOptions extends Omit<TableOptions<OwnUserFields>, 'columns' | 'insertDefaults'> {
-  /** Our field -> your column; `false`: you have none, for the fields docs/store.md lists as optional. */
+  /** Field of doorward -> your column. `false`: you have no such column, for the fields that docs/store.md lists as optional. */
   columns?: UserColumnMap
-  /** Fields of your own, which signup and `PATCH /me` write and every user record holds under `fields`. */
+  /** Fields of your own. Sign-up and `PATCH /me` write them, and every user record has them under `fields`. */
   fields?: HostFieldMap
-  /** Columns of your own that need a value in a new row; a key given here is used instead of a UUID. What the person gave wins. */
+  /**
+   * Columns of your own that need a value in a new row. A key that it returns is used instead of a UUID. Values that the person entered
+   * override these.
+   */
   insertDefaults?: (user: InsertedUser) => Record<string, unknown>
 }
 
-/** The users table, with what a host may have made of it. */
+/** The users table, with the host's own columns. */
 export interface UsersTable extends Table<UserRecord> {
-  /** Null: `isAdmin` is a boolean of its own, or has no column. */
+  /** Null: `isAdmin` has a boolean column, or none. */
   readonly role: RoleColumn | null
-  /** Null: no field of the host's. */
+  /** Null: the host has no own fields. */
   readonly hostFields: BoundHostFields | null
-  /** A whole row for INSERT. */
   newUserRow(user: NewUser, origin: UserOrigin): Values
 }
 
@@ -63,7 +64,7 @@ export function bindUsersTable(definition: TableDefinition<OwnUserFields>, optio
     )
   }
   return {
-    ...(base as Table<UserRecord>), // of `fields`, which has no single column, nobody asks it
+    ...(base as Table<UserRecord>), // nothing asks it for the column of `fields`, which has no single one
     role,
     hostFields: host,
     hostFillsColumns: insertDefaults !== undefined,
@@ -97,12 +98,12 @@ function withRoleColumn(columns: NonNullable<UsersTableOptions['columns']>): Non
   return { ...others, isAdmin: isRole(isAdmin) ? isAdmin.column : isAdmin }
 }
 
-/** Our columns in lower case, which to a database are the same, and whose they are. */
+/** Returns the fields by their columns in lower case, because a database ignores the case of column names. */
 function columnOwners(table: Table<OwnUserFields>): Map<string, string> {
   return new Map([...table.fields].map((field) => [table.bareColumn(field).toLowerCase(), field]))
 }
 
-/** @throws ConfigurationError in a sentence that names the option */
+/** Checks the options of the users table. @throws ConfigurationError with a message that names the option */
 export function checkUsersOptions(options: unknown, definition: TableDefinition<OwnUserFields>): void {
   const { fields, ...rest } = Object(options) as UsersTableOptions // whatever was passed
   const isAdmin: unknown = rest.columns?.isAdmin

@@ -16,7 +16,7 @@ import { updateFound } from './update-found'
 
 export function usersStore(connection: Connection, tables: Tables, hostTables: HostTables): UserStore {
   const { users } = tables
-  // What came back is compared again: a host's collation may have called two strings equal.
+  // Compares the rows again, because a host's collation may treat two strings as equal.
   const only = (rows: Row[], wanted: Partial<UserRecord>): UserRecord | null => {
     const exact = (user: UserRecord) => user.id === (wanted.id ?? user.id) && user.email === (wanted.email ?? user.email)
     return rows.map(users.toRecord).find(exact) ?? null
@@ -40,7 +40,7 @@ export function usersStore(connection: Connection, tables: Tables, hostTables: H
 
     findByEmail: (email) =>
       read('users.findByEmail', { email }).catch((error: unknown) => {
-        if (isUnwritableText(error)) return null // people type any text into a login
+        if (isUnwritableText(error)) return null // people enter any text into a login form
         throw error
       }),
 

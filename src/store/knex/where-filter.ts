@@ -4,7 +4,7 @@ import type { Dialect } from './dialect'
 import type { Table } from './table'
 import type { UsersTable } from './users-table'
 
-/** Adds a filter to a query. Fields become columns by the table alone; values are always bound. */
+/** Adds a filter to a query. Column names come only from the table, and values are always bound. */
 export function whereFilter(query: Knex.QueryBuilder, users: UsersTable, dialect: Dialect, filter: UserFilter): void {
   const { field } = filter
   if (users.role && field === 'isAdmin') {
@@ -25,7 +25,7 @@ export function whereFilter(query: Knex.QueryBuilder, users: UsersTable, dialect
       break
     case 'not_in':
       query.whereNotNull(users.column(field))
-      // A group of its own: SQLite counts how deep conditions stand in each other, and several long lists would stand in one.
+      // Grouped, because SQLite limits the depth of nested conditions, and several long lists would otherwise be nested in each other.
       query.where((none) => {
         for (const value of filter.value) compare(none, 'ne', value)
       })
@@ -59,10 +59,10 @@ function whereCompared(query: Knex.QueryBuilder, users: Table<UserRecord>, diale
   if (!canBe(users, field, value)) {
     query[operator === 'ne' ? 'whereNotNull' : 'whereNull'](operator === 'ne' ? column : users.column('id'))
   } else if (isText(field)) {
-    if (operator === 'eq') query.where(column, String(value)) // what an index can serve
+    if (operator === 'eq') query.where(column, String(value)) // an index serves this condition
     query.whereRaw(`${dialect.text.column} ${SIGNS[operator]} ${dialect.text.value}`, { column, value: String(value) })
   } else {
-    query.where(column, SIGNS[operator], users.value(field, value as UserRecord[typeof field])) // `canBe` it
+    query.where(column, SIGNS[operator], users.value(field, value as UserRecord[typeof field])) // `canBe` checked the value
   }
 }
 
@@ -81,7 +81,7 @@ function whereFound(query: Knex.QueryBuilder, users: Table<UserRecord>, dialect:
   }
 }
 
-/** The first text behind all those that begin with this one, by code points; null: there is none that is simple to say. */
+/** Returns the first text after all texts that begin with this one, by code points. Null: there is no simple one. */
 function textAfter(text: string): string | null {
   const characters = [...text]
   const last = characters.pop()?.codePointAt(0)
@@ -90,7 +90,10 @@ function textAfter(text: string): string | null {
   return characters.join('') + String.fromCodePoint(next >= 0xd800 && next <= 0xdfff ? 0xe000 : next)
 }
 
-/** PostgreSQL fails at what a column cannot hold (a key of another form, NUL) where others just find nothing. */
+/**
+ * Returns false if the column cannot hold the value (a key of another form, NUL). PostgreSQL would fail at such a value, while others find
+ * no row.
+ */
 function canBe(users: Table<UserRecord>, field: FilterableUserField, value: UserFilterValue): boolean {
   return users.match({ [field]: value }) !== null
 }

@@ -24,14 +24,14 @@ export interface CheckedTables {
 }
 
 /**
- * Compares the tables with what the store writes: one query of the catalogue for each, and two probes. `tables` keep to the widths that
- * were found.
+ * Compares the tables with what the store writes, by one query of the catalogue for each table and two probes. Afterwards `tables` keeps
+ * values within the widths that were found.
  */
 export async function checkStoreTables(checked: CheckedTables, needs: TableNeeds): Promise<TableFinding[]> {
   try {
     const subjects: Subject[] = []
     for (const record of recordsIn(checked.hostTables, needs)) subjects.push(await lookAt(checked, record))
-    const users = subjects[0] // recordsIn begins with it
+    const users = subjects[0] // recordsIn returns users first
     if (!users) return []
     for (const subject of subjects) keepWidths(checked.tables, subject, needs)
     const found = subjects.flatMap((subject) => findingsOf(checked, subject, users, needs))
@@ -55,14 +55,14 @@ function recordsIn(hostTables: HostTables, { recoveryCodes, passkeys, emailLogin
 }
 
 async function lookAt({ knex, dialect, tables, hostTables }: CheckedTables, record: keyof HostTables): Promise<Subject> {
-  const table = tables[record] as unknown as AnyTable // of each record the same is asked
+  const table = tables[record] as unknown as AnyTable // all records are checked in the same way
   const facts = await readTable(knex, dialect, databaseName(knex, table.name))
   const isRole = record === 'users' && tables.users.role !== null
   return subjectOf(knex, dialect, record, { table, isMapped: hostTables[record] !== undefined, isRole, facts })
 }
 
 function keepWidths(tables: Tables, subject: Subject, needs: TableNeeds): void {
-  const table = tables[subject.record] as unknown as { narrow(field: string, width: { length: number; isCut: boolean }): void } // as above
+  const table = tables[subject.record] as unknown as { narrow(field: string, width: { length: number; isCut: boolean }): void } // as above: all records are checked in the same way
   for (const { field, ...width } of boundedColumns(subject, needs)) table.narrow(field, width)
 }
 

@@ -3,10 +3,10 @@ import type { ColumnTypes } from '../dialect'
 import { VERSIONS } from '../schema-versions'
 import type { TableSchema } from '../version'
 
-/** What `createAuthTables` makes of a table, by the names of its own columns. */
+/** A table as `createAuthTables` makes it, with its own column names. */
 export interface ExpectedTable {
   readonly columns: ReadonlyMap<string, ExpectedColumn>
-  /** Unique rules, keys included. */
+  /** Unique rules, with the keys. */
   readonly unique: readonly (readonly string[])[]
   readonly indexes: readonly (readonly string[])[]
   readonly refersToUsers: boolean
@@ -17,12 +17,12 @@ export interface ExpectedColumn {
   readonly isNotNull: boolean
 }
 
-/** Reads it off the statements themselves, so that the two can never differ. */
+/** Reads the expected table from the CREATE TABLE statements, so that the two can never differ. */
 export function expectedTable(record: keyof HostTables, types: ColumnTypes): ExpectedTable {
   const schema = lastSchema(record)
   const lines = schema.columns(types, types.id).map(readLine)
   const constraints = schema.constraints('users')
-  // An index of some databases makes filters quick; a users table of the host works without it, and docs/admin.md names it.
+  // Indexes for only some databases make filters faster. A host's users table works without them, and docs/admin.md lists them.
   const added = VERSIONS.flatMap(({ indexes = [] }) => indexes).filter(({ table, on }) => table === schema.name && on === undefined)
   return {
     columns: new Map(lines.map(({ name, type, isNotNull }) => [name, { type, isNotNull }])),
@@ -35,7 +35,7 @@ export function expectedTable(record: keyof HostTables, types: ColumnTypes): Exp
   }
 }
 
-/** A later version may have replaced a table. */
+/** Returns the newest version of a table, because a later version may have replaced it. */
 function lastSchema(record: keyof HostTables): TableSchema {
   const schema = VERSIONS.flatMap(({ tables }) => tables).findLast((table) => table.record === record)
   if (!schema) throw new Error(`No version of the schema makes a table for ${record}`)

@@ -5,9 +5,9 @@ import type { HostTables } from '../default-tables'
 import type { Queryable } from '../queryable'
 import { finding, type Subject, spelling } from './subject'
 
-/** What the host's options say of columns of its own. Names are those of the database. */
+/** The host's own columns, as its options name them. Names are those of the database. */
 export interface HostColumns {
-  /** Filled by `insertDefaults`; null: nobody knows. */
+  /** Columns that `insertDefaults` fills. Null: unknown. */
   readonly defaults: readonly string[] | null
   readonly fields: readonly HostColumn[]
 }
@@ -15,11 +15,11 @@ export interface HostColumns {
 interface HostColumn {
   readonly field: string
   readonly column: string
-  /** Filled by a signup. */
+  /** True if a sign-up fills it. */
   readonly isWritable: boolean
 }
 
-/** `insertDefaults` is called once for it. */
+/** Reads the host's options, and calls `insertDefaults` once. */
 export function hostColumnsOf(knex: Queryable, hostTables: HostTables, { record }: Subject): HostColumns {
   const fields = Object.entries((record === 'users' && hostTables.users?.fields) || {}).map(([field, option]): HostColumn => {
     const { column, readOnly = false } = typeof option === 'string' ? { column: option } : option
@@ -29,7 +29,7 @@ export function hostColumnsOf(knex: Queryable, hostTables: HostTables, { record 
     const made: unknown = defaultsOf(hostTables, record)
     return { defaults: Object.keys(Object(made)).map((column) => databaseName(knex, column)), fields }
   } catch {
-    return { defaults: null, fields } // it may need what only a request has
+    return { defaults: null, fields } // the function may need data that only a request has
   }
 }
 
@@ -39,10 +39,10 @@ function defaultsOf(hostTables: HostTables, record: Subject['record']): unknown 
   return options === false ? undefined : options?.insertDefaults?.()
 }
 
-/** Columns that the options name, and that are not there. */
+/** Finds columns that the options name, but the table lacks. */
 export function missingHostColumns(subject: Subject, { defaults, fields }: HostColumns): TableFinding[] {
   const known = new Set(subject.facts.columns.map(({ name }) => spelling(subject.dialect, name)))
-  // What `insertDefaults` says of a column of ours, in any spelling, is never sent.
+  // Values of `insertDefaults` for a column of ours, in any spelling, are never sent.
   const ours = new Set(subject.columns.map(({ name }) => name.toLowerCase()))
   const named = [
     ...fields.map(({ field, column }) => ({ column, option: `users.fields.${field}` })),

@@ -18,12 +18,14 @@ const IDENTIFIERS: { readonly [T in keyof HostTables]-?: readonly string[] } = {
   emailLogins: ['id', 'email', 'tokenHash'],
 }
 
-/** Columns whose collation takes different texts for equal. What is read is compared again in code, so nobody signs in as another. */
+/**
+ * Finds columns whose collation treats different texts as equal. Rows are compared again in code, so nobody can sign in as another person.
+ */
 export function looseColumns(subject: Subject, needs: TableNeeds): TableFinding[] {
   return subject.columns.flatMap((column) => {
     const { field, facts } = column
     if (!facts || facts.looseness === 'none' || !IDENTIFIERS[subject.record].includes(field)) return []
-    // Addresses are lower-cased already.
+    // Addresses are already in lower case.
     return field === 'email' && facts.looseness === 'case' ? [] : [loose(subject, column, facts, needs)]
   })
 }
@@ -31,11 +33,11 @@ export function looseColumns(subject: Subject, needs: TableNeeds): TableFinding[
 function loose(subject: Subject, column: CheckedColumn, facts: ColumnFacts, needs: TableNeeds): TableFinding {
   const { field, name } = column
   const message = `The collation of ${subject.table}.${name} may take different texts for equal (letter case, accents or trailing blanks). Rows are compared again byte for byte, but give the column a binary collation. ${seeTroubleshooting('a-collation-is-not-byte-exact')}`
-  const isKey = field === 'id' || field === 'userId' // both ends of a foreign key change together, by hand
+  const isKey = field === 'id' || field === 'userId' // the two columns of a foreign key must change together, by hand
   return finding(subject, name, { what: 'collation', level: 'warning', message, sql: isKey ? null : exact(subject, column, facts, needs) })
 }
 
-/** Repeats the width that the column should have: the statement about the width comes first, and would be undone. */
+/** Repeats the wanted width, because this statement runs after the one about the width and would undo it. */
 function exact(subject: Subject, column: CheckedColumn, facts: ColumnFacts, needs: TableNeeds): string | null {
   const wide = textTypeOf(subject, column, facts, needs)
   if (subject.dialect.name === 'mysql') return changeType(subject, facts, `${wide} ${nopad(facts)}`)
@@ -43,7 +45,7 @@ function exact(subject: Subject, column: CheckedColumn, facts: ColumnFacts, need
   return changeType(subject, facts, `${type} collate "C"`)
 }
 
-/** MySQL calls it otherwise (utf8mb4_0900_bin). */
+/** The collation has another name in MySQL (utf8mb4_0900_bin). */
 function nopad({ charset }: ColumnFacts): string {
   return /0900/.test(charset) ? 'character set utf8mb4 collate utf8mb4_0900_bin' : 'character set utf8mb4 collate utf8mb4_nopad_bin'
 }

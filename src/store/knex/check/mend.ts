@@ -3,12 +3,12 @@ import { quoted, quotedPath } from './quote'
 import type { Subject } from './subject'
 import type { ColumnFacts } from './table-facts'
 
-/** Statements that mend a table, as a person runs them. Null: this database has no statement for it. */
+/** The functions of this file return statements for a person to run. Null: the database has no such statement. */
 export function addColumn(subject: Subject, column: string, definition: string): string {
   return `alter table ${table(subject)} add column ${name(subject, column)} ${definition}`
 }
 
-/** Gives a column another type. `using` makes the new value of the old one on PostgreSQL. */
+/** Returns the statement that gives a column another type. On PostgreSQL, `using` computes the new value from the old one. */
 export function changeType(subject: Subject, column: ColumnFacts, type: string, using?: (value: string) => string): string | null {
   switch (subject.dialect.name) {
     case 'postgresql':
@@ -39,7 +39,7 @@ export function addIndex(subject: Subject, columns: readonly string[], unique: '
   const list = columns.map((column) => name(subject, column)).join(', ')
   const kind = unique ? 'unique index' : 'index'
   switch (subject.dialect.name) {
-    case 'postgresql': // finds a name by itself, and lets others write meanwhile
+    case 'postgresql': // PostgreSQL chooses a name, and allows writes meanwhile
       return `create ${kind} concurrently on ${table(subject)} (${list})`
     case 'mysql':
       return `alter table ${table(subject)} add ${kind} (${list})`
@@ -66,7 +66,7 @@ function mark({ name }: Dialect): '"' | '`' {
   return name === 'mysql' ? '`' : '"'
 }
 
-/** A default is of the old type: it goes first, and comes back. */
+/** A default has the old type, so it is dropped first and set again afterwards. */
 function alterType(
   subject: Subject,
   { name: column, fallback, isFilled }: ColumnFacts,
@@ -80,7 +80,7 @@ function alterType(
   return `alter table ${table(subject)} ${steps.join(', ')}`
 }
 
-/** MODIFY forgets what it does not repeat. */
+/** MODIFY drops every attribute of the column that it does not repeat. */
 function modify(
   subject: Subject,
   { name: column, family, charset, fallback, extra }: ColumnFacts,
@@ -97,7 +97,7 @@ function modify(
   return `alter table ${table(subject)} modify column ${name(subject, column)} ${[type, ...parts].join(' ')}`
 }
 
-/** SQLite takes the schema in front of the index, not of the table. */
+/** SQLite expects the schema before the index's name, not before the table's. */
 function indexName({ table, dialect }: Subject, columns: readonly string[], unique: string): string {
   const [last = '', schema] = table.split('.').reverse()
   const index = [last, ...columns, unique ? 'unique' : 'index'].join('_')

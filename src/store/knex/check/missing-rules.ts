@@ -4,7 +4,7 @@ import { addForeignKey, addIndex, addUniqueRule } from './mend'
 import { type CheckedColumn, columnsNamed, finding, type Subject, spelling } from './subject'
 import type { IndexFacts } from './table-facts'
 
-/** Unique rules that decide races, and that the table lacks. */
+/** Finds unique rules that the table lacks. They decide between simultaneous requests. */
 export function missingUniqueRules(subject: Subject): TableFinding[] {
   return subject.expected.unique.flatMap((rule) => {
     const columns = columnsNamed(subject, rule)
@@ -12,7 +12,7 @@ export function missingUniqueRules(subject: Subject): TableFinding[] {
   })
 }
 
-/** Without these two accounts have one address, or one token, identity or session is two people's. */
+/** Without these rules, two accounts could have one address, or a token, identity or session could belong to two people. */
 const VITAL: ReadonlySet<string> = new Set(['email', 'provider,subject', 'token_hash'])
 
 function missingUniqueRule(subject: Subject, rule: string, columns: readonly CheckedColumn[]): TableFinding[] {
@@ -29,7 +29,7 @@ function missingUniqueRule(subject: Subject, rule: string, columns: readonly Che
   return [finding(subject, names, { what: 'unique', level, message, sql: addUniqueRule(subject, names) })]
 }
 
-/** Over fewer of the columns it is a stronger rule. */
+/** A unique index over fewer of the columns is a stricter rule. */
 function isRuleOf(subject: Subject, { keys }: IndexFacts, columns: readonly CheckedColumn[]): boolean {
   return keys.length > 0 && keys.every((key) => columns.some((column) => isKey(subject, key, column)))
 }
@@ -42,7 +42,7 @@ function isKey({ dialect, facts }: Subject, key: IndexFacts['keys'][number], col
   return (!isLowered || column.field === 'email') && same(generated ?? key.column)
 }
 
-/** Indexes along which rows are looked up, listed and purged. */
+/** Finds missing indexes, by which rows are looked up, listed and purged. */
 export function missingIndexes(subject: Subject): TableFinding[] {
   const { facts, record, columns } = subject
   const isListed = record !== 'users' || columns.some(({ field }) => field === 'isAdmin') // only administrators see a list
@@ -58,7 +58,7 @@ export function missingIndexes(subject: Subject): TableFinding[] {
   })
 }
 
-/** Rows of an account that is deleted would stay. */
+/** Finds a missing foreign key to the users table, without which the rows of a deleted account stay. */
 export function missingForeignKeys(subject: Subject, users: Subject): TableFinding[] {
   const userId = subject.columns.find(({ field }) => field === 'userId')
   const key = users.columns.find(({ field }) => field === 'id')

@@ -6,19 +6,19 @@ import { type CheckedColumn, finding, type Subject } from './subject'
 import type { ColumnFacts } from './table-facts'
 import type { TableNeeds } from './table-needs'
 
-/** A column that is narrower than the longest value we may write, and that is no fault: a value is cut or refused. */
+/** A column that is narrower than the longest value we may write. Such a value is cut or refused, so it is no fault. */
 export interface NarrowColumn {
   readonly field: string
   readonly length: number
   readonly isCut: boolean
 }
 
-/** Columns that are too narrow for what we write. */
+/** Finds columns that are too narrow for the values we write. */
 export function narrowColumns(subject: Subject, needs: TableNeeds): TableFinding[] {
   return subject.columns.flatMap((column) => narrow(subject, column, needs) ?? [])
 }
 
-/** The columns to whose width the store keeps. */
+/** Returns the columns whose width limits the values that the store writes. */
 export function boundedColumns(subject: Subject, needs: TableNeeds): NarrowColumn[] {
   return subject.columns.flatMap((column) => {
     const length = column.facts?.length ?? null
@@ -47,7 +47,7 @@ function narrow(subject: Subject, column: CheckedColumn, needs: TableNeeds): Tab
   })
 }
 
-/** The type that a column of text should have: a wider one, where it is too narrow. */
+/** Returns the type that a text column should have. It is wider if the column is too narrow. */
 export function textTypeOf(subject: Subject, column: CheckedColumn, facts: ColumnFacts, needs: TableNeeds): string {
   const length = lackedLength(subject, column, needs)
   return length === null ? facts.type : wideType(column, length)
@@ -58,7 +58,7 @@ function wideType({ kind, type }: CheckedColumn, length: number): string {
   return kind === 'iso' ? 'varchar(24)' : type
 }
 
-/** The length in characters that a column must have and has not; null: it is wide enough. */
+/** Returns the length in characters that the column needs. Null: it is wide enough. */
 function lackedLength(subject: Subject, column: CheckedColumn, needs: TableNeeds): number | null {
   const length = lengthOf(subject, column, needs)
   const isNarrow = length !== null && typeof column.facts?.length === 'number' && column.facts.length < length
@@ -81,7 +81,7 @@ function bytesOf({ kind }: CheckedColumn): number | null {
   return kind === 'integer' ? 4 : null
 }
 
-/** What becomes of a value that does not fit; null: writing it is an error of the database. */
+/** Returns how a value that does not fit is handled. Null: writing it is an error of the database. */
 function useOf(record: keyof HostTables, field: string): 'cut' | 'refused with 422' | null {
   if (field === 'email' || field === 'payload') return 'refused with 422'
   const isCut = (record === 'users' && field === 'name') || ['name', 'picture', 'ip', 'userAgent'].includes(field)
@@ -90,16 +90,16 @@ function useOf(record: keyof HostTables, field: string): 'cut' | 'refused with 4
 
 const longestPurpose = 'EMAIL_VERIFICATION' satisfies UserTokenPurpose
 const longestKind = 'session' satisfies SessionKind
-/** Of a provider's key, by the rule for keys at boot. */
+/** The longest registration key of a provider, by the check at boot. */
 const longestProvider = 50
 
-/** By the rule for `return_to`. */
+/** The longest `return_to`, by the check of that parameter. */
 const longestReturnTo = 1_024
 
-/** In characters; null: not known, or no limit. */
+/** Returns the length in characters. Null: unknown, or no limit. */
 function lengthOf({ record }: Subject, { field, kind, maxLength }: CheckedColumn, needs: TableNeeds): number | null {
   if (kind === 'uuid') return 36
-  if (kind === 'text key') return (record === 'sessions' || record === 'emailLogins') && field === 'id' ? 36 : null // a key of the host's may be of any length
+  if (kind === 'text key') return (record === 'sessions' || record === 'emailLogins') && field === 'id' ? 36 : null // a key of the host may have any length
   if (kind === 'iso') return 24
   if (kind !== 'text') return null
   switch (field) {

@@ -9,12 +9,12 @@ import { columnOf, finding, type Subject } from './subject'
 import type { TableNeeds } from './table-needs'
 
 const probeMs = 2_000
-/** Counting stops here. */
+/** The count stops at this number. */
 const most = 1_000
-/** SQLite has no timeout for a statement, and stops the process while one runs: it looks at so many rows. */
+/** SQLite has no timeout for a statement and blocks the process while one runs, so at most this many rows are read. */
 const sqliteRows = 100_000
 
-/** What rows alone can tell. A probe that fails, or takes too long, says nothing. */
+/** Finds faults that only the rows show. A probe that fails or takes too long finds nothing. */
 export async function probeUsers(knex: Knex, users: Subject, needs: TableNeeds): Promise<TableFinding[]> {
   const found = [await quietly(() => upperCaseAddresses(knex, users))]
   if (needs.linksByVerifiedEmail) found.push(await quietly(() => unverifiedAddresses(knex, users)))
@@ -25,11 +25,11 @@ async function quietly(probe: () => Promise<TableFinding | null>): Promise<Table
   try {
     return await inTime(probe(), probeMs + 500, () => new Error('The probe is late'))
   } catch {
-    return null // dropped in silence, by design: the tables are right, and a look at their rows is a service
+    return null // silent by design: the tables work, and a look at the rows is only an extra
   }
 }
 
-/** Addresses are looked up in lower case, so their owners cannot sign in. */
+/** Finds addresses with upper-case letters. We look addresses up in lower case, so their owners cannot sign in. */
 async function upperCaseAddresses(knex: Knex, users: Subject): Promise<TableFinding | null> {
   const email = columnOf(users, 'email')
   if (!email?.facts) return null
@@ -48,20 +48,23 @@ async function upperCaseAddresses(knex: Knex, users: Subject): Promise<TableFind
   return finding(users, email.name, { what: 'lower-case', level: 'warning', message, sql })
 }
 
-/** Byte for byte, whatever the collation. */
+/** Compares byte for byte, in every collation. */
 function differs({ dialect }: Subject, column: string): string {
   if (dialect.name === 'postgresql') return `cast(${column} as text) collate "C" ~ '[A-Z]'`
   if (dialect.name === 'sqlite') return `${column} collate binary <> lower(${column})`
   return `cast(${column} as binary) <> cast(lower(${column}) as binary)`
 }
 
-/** A to Z alone, as we do: lower() of PostgreSQL may turn another letter into one of these, and so one address into another. */
+/** Lowers only A to Z, as we do. lower() of PostgreSQL could turn another letter into one of these, and so one address into another. */
 function lowered({ dialect }: Subject, column: string): string {
   if (dialect.name !== 'postgresql') return `lower(${column})`
   return `translate(cast(${column} as text), 'ABCDEFGHIJKLMNOPQRSTUVWXYZ', 'abcdefghijklmnopqrstuvwxyz')`
 }
 
-/** Linking takes the password off an account whose address nobody verified: of an imported table, off every one. */
+/**
+ * Finds a users table without any verified address. Linking removes the password of an account whose address is unverified, so in an
+ * imported table of every account.
+ */
 async function unverifiedAddresses(knex: Knex, users: Subject): Promise<TableFinding | null> {
   const verified = columnOf(users, 'emailVerifiedAt')
   if (!verified?.facts) return null
@@ -78,7 +81,7 @@ async function unverifiedAddresses(knex: Knex, users: Subject): Promise<TableFin
   return finding(users, verified.name, { what: 'unverified', level: 'warning', message })
 }
 
-/** Sends a statement that has two seconds, and returns the number it finds. */
+/** Sends a statement with a timeout of two seconds, and returns the number it finds. */
 async function ask(knex: Knex, { dialect }: Subject, statement: string): Promise<number> {
   if (dialect.name === 'sqlite') return numberIn(await knex.raw(statement))
   if (dialect.name === 'mysql') return numberIn((await knex.raw(await limited(knex, statement)))[0])
@@ -88,7 +91,7 @@ async function ask(knex: Knex, { dialect }: Subject, statement: string): Promise
   })
 }
 
-/** MariaDB and MySQL have their own words for it. */
+/** Adds the timeout, for which MariaDB and MySQL have different syntax. */
 async function limited(knex: Knex, statement: string): Promise<string> {
   const [found] = await knex.queryBuilder().select({ version: knex.raw('version()') })
   const isMariadb = /mariadb/i.test(String(found?.version))

@@ -1,4 +1,4 @@
-/** `app.people`, each part in quotes. */
+/** Quotes each part of a path such as `app.people`. */
 export function quotedPath(path: string, quote: '"' | '`'): string {
   return path
     .split('.')

@@ -1,7 +1,7 @@
 import type { Queryable } from '../queryable'
 import { type ColumnFacts, type IndexFacts, noFacts, type TableFacts, type TypeFamily } from './table-facts'
 
-// One word in lower case each: such an alias survives the name mappers of a host.
+// Each alias has only lower-case letters, because the name mappers of a host keep such a name unchanged.
 const query = `
 select 'table' as part, table_type as name, @@sql_mode as a, '' as b, '' as c, '' as d, '' as e, '' as f, '' as g, '' as h
   from information_schema.tables where table_schema = :schema and table_name = :table
@@ -21,11 +21,11 @@ const fields = ['part', 'name', 'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'] as const
 
 type Found = Readonly<Record<(typeof fields)[number], string | null>>
 
-/** By information_schema, which shows what the role has a right to. */
+/** Reads information_schema, which shows only what the role may access. */
 export async function readMysqlTable(db: Queryable, path: string): Promise<TableFacts> {
   const [table = '', schema] = path.split('.').reverse()
   const found = db.raw(`(${query}) as facts`, { table, schema: schema ?? db.raw('database()') })
-  // Not as bare text: its answer is no list of rows, as which a host's postProcessResponse may take it.
+  // Built as a query, because the driver answers raw SQL with more than a list of rows. A host's `postProcessResponse` could misread that.
   const rows: Found[] = await db.queryBuilder().select(fields).from(found)
   const of = (part: string) => rows.filter((row) => row.part === part)
   const [kind] = of('table')
@@ -54,13 +54,13 @@ function columnFacts(
     family,
     length: family === 'text' && length !== null ? Number(length) : null,
     bytes: bytes.get(base ?? '') ?? null,
-    isPadded: false, // taken off again when a row is read
+    isPadded: false, // blanks are removed when a row is read
     isNotNull: nullable === 'NO',
-    isFilled: isFilled || !isStrict, // outside of strict mode the server makes up a value
+    isFilled: isFilled || !isStrict, // if strict mode is off, the server makes up a value
     fallback,
     isGenerated,
     lowerOf: /^(?:lower|lcase)\(`([^`]+)`\)$/i.exec(expression ?? '')?.[1] ?? null,
-    // Other binary collations still take a text and the same with trailing blanks for equal.
+    // Other binary collations still treat a text with trailing blanks as equal.
     looseness: charset === null || /_(nopad|0900)_bin$/.test(charset) ? 'none' : 'any',
     charset: charset ?? '',
     extra: (extra ?? '').replace(/DEFAULT_GENERATED/i, '').trim(),
@@ -85,7 +85,7 @@ const bytes: ReadonlyMap<string, number> = new Map([
   ['bigint', 8],
 ])
 
-/** The rows of each index, in its order. */
+/** Returns the rows of each index, in the index's order. */
 function grouped(rows: readonly Found[]): Found[][] {
   const groups = new Map<string, Found[]>()
   for (const row of rows) groups.set(row.a ?? '', [...(groups.get(row.a ?? '') ?? []), row])

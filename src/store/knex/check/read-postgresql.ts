@@ -3,7 +3,7 @@ import { rowsOf } from '../run-prepared'
 import { quotedPath } from './quote'
 import { type ColumnFacts, type IndexFacts, type IndexKey, noFacts, type TableFacts, type TypeFamily } from './table-facts'
 
-// As JSON text, because a host's driver may parse types in its own way and rename columns.
+// As JSON text, because a host's driver may parse types differently and rename columns.
 const query = `
 select json_build_object(
   'kind', c.relkind,
@@ -49,7 +49,7 @@ interface FoundColumn {
   loose: boolean | null
 }
 
-/** By the catalogue of PostgreSQL 12 and later. */
+/** Reads the catalogue of PostgreSQL 12 and later. */
 export async function readPostgresqlTable(db: Queryable, table: string): Promise<TableFacts> {
   const [row] = rowsOf(await db.raw(query, [quotedPath(table, '"')]))
   if (!row) return noFacts('missing')
@@ -70,7 +70,7 @@ function columnFacts({ name, type, base, modifier, notNull, filled, fallback, ge
     name,
     type,
     family: families.get(base) ?? 'other',
-    length: isLimited && modifier > 4 ? modifier - 4 : null, // with the four bytes of its own header
+    length: isLimited && modifier > 4 ? modifier - 4 : null, // the modifier includes four bytes of header
     bytes: bytes.get(base) ?? null,
     isPadded: base === 'bpchar',
     isNotNull: notNull,
@@ -121,7 +121,7 @@ function indexKey(text: string): IndexKey {
   return column === null ? { column: plainName(text), isLowered: false } : { column, isLowered: true }
 }
 
-/** The column of `lower(email)`, `lower((email)::text)` and similar expressions. */
+/** Returns the column in `lower(email)`, `lower((email)::text)` and similar expressions. */
 function lowered(text: string): string | null {
   const [, inside] = /^lower\((.*)\)$/.exec(text) ?? []
   return inside === undefined ? null : plainName(inside.replace(/::[a-z ]+$/, '').replace(/^\((.*)\)$/, '$1'))

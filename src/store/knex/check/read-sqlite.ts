@@ -28,7 +28,7 @@ select * from (
 union all
 select 'reference', "from", cast(id as text), seq, null, null, null from pragma_foreign_key_list(${args})`
 
-/** By the pragmas of SQLite 3.37 and later. */
+/** Reads the pragmas of SQLite 3.37 and later. */
 export async function readSqliteTable(db: Queryable, path: string): Promise<TableFacts> {
   const [table = '', schema] = path.split('.').reverse()
   const query = schema === undefined ? queryOf('', ':table') : queryOf(`${quoted(schema, '"')}.`, ':table, :schema')
@@ -54,10 +54,10 @@ function columnFacts({ name, a, b: notNull, c: place, d: hidden, e }: Found, tab
     name: name ?? '',
     type: type || 'no type',
     family: familyOf(type, table.b === 1),
-    length: null, // of VARCHAR(60) no more than the affinity counts
+    length: null, // for VARCHAR(60), only the affinity counts
     bytes: null,
     isPadded: false,
-    isNotNull: notNull === 1 || Number(place) > 0, // a key that is null finds nobody
+    isNotNull: notNull === 1 || Number(place) > 0, // a row with a null key is never found
     isFilled: isRowId || isGenerated || (e !== null && !/^null$/i.test(e)),
     fallback: e,
     isGenerated,
@@ -68,7 +68,7 @@ function columnFacts({ name, a, b: notNull, c: place, d: hidden, e }: Found, tab
   }
 }
 
-/** Affinity, by the rules in their order (SQLite, Datatypes, section 3.1). */
+/** Returns the affinity, by the rules in their order (SQLite, Datatypes, section 3.1). */
 function familyOf(type: string, isStrict: boolean): TypeFamily {
   if (/int/i.test(type)) return 'integer'
   if (/char|clob|text/i.test(type)) return 'text'
@@ -76,14 +76,14 @@ function familyOf(type: string, isStrict: boolean): TypeFamily {
   return type === '' || (isStrict && /^any$/i.test(type)) ? 'untyped' : 'number'
 }
 
-/** Only the text of CREATE TABLE says which collation a column has. */
+/** Reads the collation from the text of CREATE TABLE, because nothing else shows it. */
 function loosenessOf(column: string, sql: string): ColumnFacts['looseness'] {
   const name = `["\`[]?${column.replace(/\W/g, '\\$&')}["\`\\]]?`
   const [, collation] = new RegExp(`[(,\\s]${name}\\s[^,]*collate\\s+["\`]?(nocase|rtrim)`, 'i').exec(sql) ?? []
   return collation === undefined ? 'none' : 'any'
 }
 
-/** The key of the rows has no index of its own in the list. */
+/** Returns the primary key as an index, because SQLite lists no index for a row id. */
 function primaryKey(columns: readonly Found[]): IndexFacts[] {
   const keys = columns.filter(({ c }) => Number(c) > 0).sort((one, other) => Number(one.c) - Number(other.c))
   return keys.length === 0 ? [] : [{ isUnique: true, isPartial: false, keys: keys.map(({ name }) => ({ column: name, isLowered: false })) }]

@@ -5,16 +5,16 @@ import { quotedPath } from './quote'
 import { noFacts, type TableFacts } from './table-facts'
 
 /**
- * Asks the catalogue about a table, and the table itself where the catalogue knows nothing.
+ * Reads the facts about a table from the catalogue. If the catalogue does not know it, tries the table itself.
  *
- * @throws what the driver threw, where the database cannot be used at all
+ * @throws the driver's error if the database cannot be used at all
  */
 export async function readTable(knex: Knex, dialect: Dialect, table: string): Promise<TableFacts> {
   const facts = await orUnreadable(() => dialect.readTable(knex, table))
   return facts.kind === 'missing' ? orUnreadable(() => confirmMissing(knex, dialect, table)) : facts
 }
 
-/** A role may use a table of which the catalogue tells it nothing. */
+/** Checks whether the table exists, because a role may use a table that the catalogue hides from it. */
 async function confirmMissing(knex: Knex, dialect: Dialect, table: string): Promise<TableFacts> {
   await knex.raw(`select 1 from ${quotedPath(table, dialect.name === 'mysql' ? '`' : '"')} where 1 = 0`)
   return noFacts('unreadable')

@@ -8,12 +8,12 @@ import type { MappedColumn } from '../table'
 import { type ExpectedColumn, type ExpectedTable, expectedTable } from './expected-table'
 import type { ColumnFacts, TableFacts } from './table-facts'
 
-/** A table under check: what it should be, and what the database says it is. Names are those of the database. */
+/** A table under check: its expected state, and the facts from the database. Names are those of the database. */
 export interface Subject {
-  /** The name of its option. */
+  /** The name of the table's option. */
   readonly record: keyof HostTables
   readonly table: string
-  /** The host described it; else it is one of ours. */
+  /** True: the host's options map it. False: it is one of ours. */
   readonly isMapped: boolean
   readonly dialect: Dialect
   readonly columns: readonly CheckedColumn[]
@@ -28,11 +28,11 @@ export interface CheckedColumn extends ExpectedColumn {
   readonly defaultName: string
   readonly kind: ColumnKind
   readonly maxLength: number | null
-  /** Undefined: it is not there. */
+  /** Undefined: the column does not exist. */
   readonly facts: ColumnFacts | undefined
 }
 
-/** Of `Table`, what is asked here of every record alike. */
+/** The part of `Table` that these checks need, for every record. */
 export interface AnyTable {
   readonly name: string
   readonly columns: ReadonlyMap<string, MappedColumn>
@@ -57,7 +57,7 @@ export function subjectOf(
   return { record, table: databaseName(db, table.name), isMapped, dialect, columns, expected, facts }
 }
 
-/** PostgreSQL alone tells `Email` from `email` where a name is quoted, as Knex quotes each. */
+/** Only PostgreSQL distinguishes `Email` from `email` in quoted names, and Knex quotes every name. */
 export function spelling({ name }: Dialect, column: string): string {
   return name === 'postgresql' ? column : column.toLowerCase()
 }
@@ -66,7 +66,7 @@ export function columnOf({ columns }: Subject, field: string): CheckedColumn | u
   return columns.find((column) => column.field === field)
 }
 
-/** The columns under which ours are known there; null where the host has no such column, or the database lacks it. */
+/** Returns the table's columns for our default names. Null if one is not mapped or does not exist. */
 export function columnsNamed({ columns }: Subject, defaultNames: readonly string[]): CheckedColumn[] | null {
   const found = defaultNames.flatMap((name) => columns.find(({ defaultName, facts }) => defaultName === name && facts) ?? [])
   return found.length === defaultNames.length ? found : null
@@ -74,7 +74,7 @@ export function columnsNamed({ columns }: Subject, defaultNames: readonly string
 
 type Told = Pick<TableFinding, 'level' | 'message'> & { what?: string; sql?: string | null }
 
-/** A finding about a column of the table, or, as null, about the table. */
+/** Makes a finding about one or more columns, or about the table if `column` is null. */
 export function finding(
   { record, table }: Subject,
   column: string | readonly string[] | null,

@@ -1,6 +1,6 @@
-/** What the database's catalogue says of one table. */
+/** The facts in the database's catalogue about one table. */
 export interface TableFacts {
-  /** `unreadable`: the catalogue does not tell, or no table stands behind the name. */
+  /** `unreadable`: the catalogue has no information, or the name does not belong to a table. */
   readonly kind: 'table' | 'view' | 'missing' | 'unreadable'
   readonly columns: readonly ColumnFacts[]
   readonly indexes: readonly IndexFacts[]
@@ -8,7 +8,10 @@ export interface TableFacts {
   readonly references: readonly (readonly string[])[]
 }
 
-/** A type by what it can hold. `zoneless`: date and time without a zone, where another type has one. `other`: not judged. */
+/**
+ * A type by the values it can hold. `zoneless`: date and time without a zone, in a database that also has a type with a zone. `other`: not
+ * checked.
+ */
 export type TypeFamily =
   | 'text'
   | 'integer'
@@ -24,45 +27,45 @@ export type TypeFamily =
 
 export interface ColumnFacts {
   readonly name: string
-  /** As CREATE TABLE has it. */
+  /** The type as in CREATE TABLE. */
   readonly type: string
   readonly family: TypeFamily
-  /** Of a text, in characters; null: no limit. */
+  /** For texts, in characters. Null: no limit. */
   readonly length: number | null
-  /** Of an integer. */
+  /** The size of an integer. */
   readonly bytes: number | null
-  /** The database adds blanks up to `length`. */
+  /** True if the database pads the text with blanks up to `length`. */
   readonly isPadded: boolean
   readonly isNotNull: boolean
-  /** The database has a value where an INSERT names none. */
+  /** True if the database has a value when an INSERT names none. */
   readonly isFilled: boolean
-  /** An expression of the default; null: none. */
+  /** The expression of the default. Null: none. */
   readonly fallback: string | null
-  /** Computed from other columns: nobody can write it. */
+  /** True if it is computed from other columns, so it cannot be written. */
   readonly isGenerated: boolean
-  /** `lower(x)` is generated: the name of x. */
+  /** The name of x, if the column is generated as `lower(x)`. */
   readonly lowerOf: string | null
-  /** Compares otherwise than byte for byte; `case`: takes upper and lower case for equal, and nothing else. */
+  /** Whether it compares byte for byte. `case`: only upper and lower case are equal. `any`: other texts may be equal too. */
   readonly looseness: 'none' | 'case' | 'any'
-  /** MySQL: character set, collation and extras, which a change of the column has to repeat. */
+  /** MySQL: the character set with its collation, and extras. A change of the column must repeat both. */
   readonly charset: string
   readonly extra: string
 }
 
 export interface IndexFacts {
   readonly isUnique: boolean
-  /** Rows are left out of it. */
+  /** True if the index leaves some rows out. */
   readonly isPartial: boolean
   readonly keys: readonly IndexKey[]
 }
 
-/** `column` null: an expression that is not looked into. */
+/** A key of an index. `column` is null for an expression that is not analysed. */
 export interface IndexKey {
   readonly column: string | null
   readonly isLowered: boolean
 }
 
-/** Nothing is there, or nothing can be said of it. */
+/** Returns the facts for a table that is missing or cannot be read. */
 export function noFacts(kind: TableFacts['kind']): TableFacts {
   return { kind, columns: [], indexes: [], references: [] }
 }

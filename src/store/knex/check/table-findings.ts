@@ -12,7 +12,7 @@ export function missingTable(subject: Subject): TableFinding {
   return finding(subject, null, { level: 'error', message })
 }
 
-/** A view has no rules of its own; what stands behind it is the host's to know. */
+/** Reports a view, which has no unique rules. Only the host knows the tables behind it. */
 export function viewInstead(subject: Subject): TableFinding {
   const message = `${subject.table} is no table but a view or the like, so nobody looked at its columns and rules. ${seeTroubleshooting('a-table-cannot-be-looked-at')}`
   return finding(subject, null, { what: 'view', level: 'warning', message })
@@ -23,7 +23,7 @@ export function unreadable(subject: Subject): TableFinding {
   return finding(subject, null, { what: 'unreadable', level: 'warning', message })
 }
 
-/** About the database as a whole. Its message holds the driver's code, never an address or a name. */
+/** Makes a finding about the whole database. Its message contains the driver's code, never an address or a name. */
 export function unusableDatabase(error: unknown): TableFinding {
   const { kind, code } = troubleOf(error)
   const what = {

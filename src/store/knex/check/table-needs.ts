@@ -1,19 +1,19 @@
-/** What the features that are on write into the tables. */
+/** The needs of the enabled features: what they write into the tables. */
 export interface TableNeeds {
-  /** Characters of a password hash; null: nobody knows. */
+  /** The number of characters of a password hash. Null: unknown. */
   readonly hashLength: number | null
-  /** Characters of a TOTP secret as it is stored; null: there is no second factor. */
+  /** The number of characters of a stored TOTP secret. Null: there is no second factor. */
   readonly secretLength: number | null
-  /** Keys of the registered providers; null: nobody knows. */
+  /** The keys of the registered providers. Null: unknown. */
   readonly providers: readonly string[] | null
-  /** Accounts are also made without a signup, so nobody was asked for fields of the host. */
+  /** True if accounts are also made without a sign-up, so nobody entered the host's fields. */
   readonly makesAccountsOtherwise: boolean
   readonly recoveryCodes: boolean
   readonly passkeys: boolean
-  /** People sign in, or confirm a session, by mailed links and codes. */
+  /** True if people sign in, or confirm a session, by mailed links and codes. */
   readonly emailLogins: boolean
-  /** Characters of the longest payload of a one-shot token. */
+  /** The number of characters of the longest payload of a one-time token. */
   readonly payloadLength: number
-  /** Linking by verified email is on, and goes by `email_verified_at`. */
+  /** True if linking by verified email is on and uses `email_verified_at`. */
   readonly linksByVerifiedEmail: boolean
 }

@@ -6,7 +6,7 @@ import { type CheckedColumn, finding, type Subject, spelling } from './subject'
 import type { ColumnFacts } from './table-facts'
 import type { TableNeeds } from './table-needs'
 
-/** NOT NULL columns that an INSERT of ours leaves empty. */
+/** Finds NOT NULL columns that our INSERT leaves empty. */
 export function unfilledColumns(subject: Subject, host: HostColumns, needs: TableNeeds): TableFinding[] {
   return [...columnsOfTheHost(subject, host, needs), ...nulledColumns(subject), ...keyWithoutValue(subject, host)]
 }
@@ -41,7 +41,7 @@ function unknownDefaults(subject: Subject): TableFinding {
   return finding(subject, null, { what: 'insertDefaults', level: 'warning', message })
 }
 
-/** Fields that only some rows lack. */
+/** Fields that are null in only some rows. */
 const SOMETIMES_NULL: ReadonlySet<string> = new Set([
   'name',
   'passwordSetAt',
@@ -54,7 +54,7 @@ const SOMETIMES_NULL: ReadonlySet<string> = new Set([
   'picture',
 ])
 
-/** Columns of ours that are null in a new row. */
+/** Finds columns of ours that are NOT NULL, although a new row may have null there. */
 function nulledColumns(subject: Subject): TableFinding[] {
   return subject.columns.flatMap((column) => {
     const { facts, isNotNull } = column
@@ -68,7 +68,7 @@ function nulled(subject: Subject, { field, name }: CheckedColumn, facts: ColumnF
   return finding(subject, name, { what: 'not-null', level: isAlways ? 'error' : 'warning', message, sql: dropNotNull(subject, facts) })
 }
 
-/** An integer key that the database does not make. */
+/** Finds an integer key that the database does not make. */
 function keyWithoutValue(subject: Subject, { defaults }: HostColumns): TableFinding[] {
   const id = subject.columns.find(({ field }) => field === 'id')
   if (id?.kind !== 'integer key' || !id.facts?.isNotNull || id.facts.isFilled || defaults === null) return []

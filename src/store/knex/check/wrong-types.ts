@@ -6,7 +6,7 @@ import { changeType } from './mend'
 import { type CheckedColumn, finding, type Subject } from './subject'
 import type { ColumnFacts, TypeFamily } from './table-facts'
 
-/** Columns of a type that cannot hold what we write, or does not compare as we ask. */
+/** Finds columns whose type cannot hold our values, or compares them differently. */
 export function wrongTypes(subject: Subject): TableFinding[] {
   return subject.columns.flatMap((column) => {
     if (!column.facts) return []
@@ -40,7 +40,7 @@ const ACCEPTED: Readonly<Record<Dialect['name'], Readonly<Record<ColumnKind, rea
     epoch_ms: ['integer', 'number', 'other'],
     iso: ['text', 'other'],
   },
-  // A column keeps what its affinity does not convert.
+  // A column keeps every value that its affinity does not convert.
   sqlite: {
     uuid: ['text', 'untyped', 'number', 'bytes'],
     'integer key': ['integer', 'number'],
@@ -54,7 +54,7 @@ const ACCEPTED: Readonly<Record<Dialect['name'], Readonly<Record<ColumnKind, rea
   },
 }
 
-/** MariaDB's BOOLEAN is TINYINT. */
+/** MariaDB's BOOLEAN is a TINYINT. */
 function accepts({ name }: Dialect, kind: ColumnKind, { family, bytes }: ColumnFacts): boolean {
   if (name === 'mysql' && kind === 'boolean' && family === 'integer') return bytes === 1
   return ACCEPTED[name][kind].includes(family)
@@ -116,14 +116,14 @@ function generated(subject: Subject, column: CheckedColumn, _facts: ColumnFacts)
   return finding(subject, column.name, { what: 'generated', level: 'error', message })
 }
 
-/** Values that are all of one length need no blanks. */
+/** Returns the length of values that all have the same length, so they need no blanks. */
 function fixedLength({ field, kind }: CheckedColumn): number | null {
   if (kind === 'uuid') return 36
   if (kind === 'iso') return 24
   return field === 'tokenHash' || field === 'codeHash' ? 64 : null
 }
 
-/** PostgreSQL returns `char(n)` with its blanks, and what we read is compared byte for byte. */
+/** Reports a padded column. PostgreSQL returns `char(n)` with its blanks, and we compare values byte for byte. */
 function padded(subject: Subject, column: CheckedColumn, facts: ColumnFacts): TableFinding {
   const message = `${subject.table}.${column.name} is ${facts.type}, which adds blanks to shorter values, so what is read is not what was written. Change the column. ${seeTroubleshooting('a-column-has-the-wrong-type')}`
   const sql = changeType(subject, facts, column.type, (value) => `rtrim(${value})`)
