@@ -95,6 +95,8 @@ export interface TemplateMail {
   isFinal?: boolean
   /** True: a recovery code confirmed the change. No other mail reports the use of that code. */
   usedRecoveryCode?: boolean
+  /** In `mfa_disabled`, true: an administrator removed the passkeys as well. No other mail reports their removal. */
+  removedPasskeys?: boolean
   /** In `email_login` and `confirmation_code`: eight digits, shown in two groups of four. */
   code?: string
   /** In `no_account`: true if people may sign up with the address. */

@@ -32,12 +32,11 @@ export async function resetMfa(
     return { user, hadFactor, removed }
   })
   await forgetWrongCodes(ctx, userId)
-  if (hadFactor) {
-    ctx.events.emit('mfa.disabled', { userId })
-    mailNotice(ctx, user, 'mfa_disabled')
-  }
+  if (hadFactor) ctx.events.emit('mfa.disabled', { userId })
   for (const passkeyId of removed) ctx.events.emit('passkey.removed', { userId, passkeyId })
-  if (removed.length > 0) mailNotice(ctx, user, 'passkey_removed')
+  const removedPasskeys = removed.length > 0
+  if (hadFactor) mailNotice(ctx, user, 'mfa_disabled', undefined, { removedPasskeys })
+  else if (removedPasskeys) mailNotice(ctx, user, 'passkey_removed')
 }
 
 /** Removes all passkeys and returns their ids. Does nothing if passkeys are off. */

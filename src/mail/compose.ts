@@ -66,8 +66,9 @@ function thingOf({ url, code }: MailParts): ValidThing {
 }
 
 /** Returns the lines about a second effect of the same request, because a person gets one mail for both. */
-function alsoHappened({ topic, provider, usedRecoveryCode, canSignUp }: MailParts): TopicText['lines'] {
+function alsoHappened({ topic, provider, usedRecoveryCode, removedPasskeys, canSignUp }: MailParts): TopicText['lines'] {
   if (usedRecoveryCode) return ['mail.recovery_code']
+  if (removedPasskeys) return ['mail.passkeys_removed']
   if (canSignUp) return ['mail.can_sign_up']
   return topic === 'account_taken_over' && provider !== undefined ? ['mail.identity_linked.lead'] : []
 }

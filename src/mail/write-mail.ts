@@ -29,6 +29,8 @@ export interface MailContent {
   isFinal?: boolean
   /** True if a recovery code confirmed the change. */
   usedRecoveryCode?: boolean
+  /** True if the passkeys were removed as well. */
+  removedPasskeys?: boolean
   /** The sign-up that an activation belongs to. */
   signup?: TemplateMail['signup']
   /** The login that `new_device` is about. */
@@ -47,7 +49,7 @@ interface Writer {
  * mail.
  */
 export function writeMail({ settings, texts, templates, logger }: Writer, content: MailContent): AuthMail {
-  const { topic, to, locale, link, provider, items, isFinal, usedRecoveryCode, signup, login, code, canSignUp } = content
+  const { topic, to, locale, link, provider, items, isFinal, usedRecoveryCode, removedPasskeys, signup, login, code, canSignUp } = content
   const takesPasswords = settings === undefined || hasPasswords(settings)
   const name = content.name === null ? null : sayableName(content.name)
   const url = link?.url ?? null
@@ -57,6 +59,7 @@ export function writeMail({ settings, texts, templates, logger }: Writer, conten
     ...(items && { items }),
     ...(isFinal && { isFinal }),
     ...(usedRecoveryCode && { usedRecoveryCode }),
+    ...(removedPasskeys && { removedPasskeys }),
     ...(signup && { signup }),
     ...(login && { login }),
     ...(code && { code: code.digits }),

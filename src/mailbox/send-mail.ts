@@ -197,7 +197,7 @@ export function mailNotice(
   recipient: Recipient,
   topic: NoticeTopic | 'account_restored',
   locale: Locale = ctx.settings.defaultLocale,
-  about: Pick<MailContent, 'provider' | 'items' | 'canSignUp' | 'login'> = {},
+  about: Pick<MailContent, 'provider' | 'items' | 'canSignUp' | 'login' | 'removedPasskeys'> = {},
 ): void {
   if (!ctx.postman) return
   const mail = writeMail(ctx, { ...addressed(recipient), topic, locale, ...about })

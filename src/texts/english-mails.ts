@@ -16,6 +16,7 @@ export const englishMails = {
   'mail.login.browser': 'Browser: {browser}',
   'mail.login.ip': 'IP address: {ip}',
   'mail.recovery_code': 'A recovery code confirmed this change. Each code works only once.',
+  'mail.passkeys_removed': 'Every passkey was removed from your account, too.',
   'mail.can_sign_up': 'If you want an account, you can sign up with this address.',
   'mail.undo.why':
     'If it was not you, undo the change with the link below. Your account goes back to how it was, every session ends, and you choose a new password.',

@@ -15,6 +15,7 @@ export const portugueseMails: Readonly<Record<keyof typeof englishMails, string>
   'mail.login.browser': 'Navegador: {browser}',
   'mail.login.ip': 'Endereço IP: {ip}',
   'mail.recovery_code': 'Um código de recuperação confirmou esta alteração. Cada código vale uma única vez.',
+  'mail.passkeys_removed': 'Todas as chaves de acesso também foram removidas da sua conta.',
   'mail.can_sign_up': 'Se quiser uma conta, você pode se cadastrar com este endereço.',
   'mail.undo.why':
     'Se não foi você, desfaça a alteração com o link abaixo. Sua conta volta a ser como era, todas as sessões são encerradas e você escolhe uma nova senha.',

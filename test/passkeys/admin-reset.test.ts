@@ -29,6 +29,18 @@ describe.each(await databases())('an administrator resets the factors of an acco
     expect(mailsTo(host, owner.email).length - mails).toBe(1)
   })
 
+  test('24.3: factor and passkeys at once are one mail, which names both', async () => {
+    const host = await start({ settings: withFactors })
+    const [admin, owner] = [await enrolled(host, { isAdmin: true }), await ownerWithFactor(host)]
+    await settled(host)
+    const before = host.mails.mails.length
+    expect((await post(host, `/admin/users/${owner.userId}/reset-mfa`, { passkeys: true }, bearerOf(admin))).status).toBe(204)
+    await settled(host)
+    const mails = host.mails.mails.slice(before).filter(({ to }) => to === owner.email)
+    expect(mails.map(({ subject }) => subject)).toEqual(['Two-step verification is off'])
+    expect(mails[0]?.text).toContain('Every passkey was removed from your account, too.')
+  })
+
   test('the host does the same by its service; without the setting there is nothing to remove', async () => {
     const host = await start()
     const owner = await passkeyOwner(host)
