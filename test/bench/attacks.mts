@@ -72,16 +72,15 @@ function windows(seconds: number): number {
 
 /** Ends logins that it began, from so many addresses that no limit refuses it. A code would only cost the attacker time. */
 async function useState(ask: Ask, turn: number): Promise<void> {
-  const client = from(`10.${addressOf(Math.floor(turn / 50))}`)
-  await endLogin(ask, client, {})
+  for (const request of await begunCallback(ask, from(`10.${threeBytes(Math.floor(turn / 50))}`))) await ask(request)
 }
 
-/** Begins a login, and calls back with its `state`, and with the rest of what the provider would have sent. */
-async function endLogin(ask: Ask, client: Record<string, string>, rest: Record<string, string>): Promise<void> {
+/** Begins a login. Returns the callback that belongs to it; none where the login was refused. */
+async function begunCallback(ask: Ask, client: Record<string, string>, rest: Record<string, string> = {}): Promise<string[]> {
   const begun = await ask(beginLogin(client))
-  if (begun.status !== 302) return
+  if (begun.status !== 302) return []
   const state = new URL(locationOf(begun)).searchParams.get('state') ?? ''
-  await ask(callback({ state, ...rest }, { ...client, ...cookieHeader(takeCookies(begun)) }))
+  return [callback({ state, ...rest }, { ...client, ...cookieHeader(takeCookies(begun)) })]
 }
 
 async function guess(ask: Ask, turn: number): Promise<void> {
@@ -89,11 +88,20 @@ async function guess(ask: Ask, turn: number): Promise<void> {
   await ask(requestText('/auth/login', { json, headers: from(`192.0.2.${turn % 10}`) }))
 }
 
-/** Made-up tokens and callbacks from forty clients, and codes of one more, who has begun the logins they belong to. */
+/** Callbacks of logins that one client has begun, and holds back until they are as many as its rate limit allows. */
+const heldBack: string[] = []
+let isSending = false
+
+/** Made-up tokens and callbacks from forty clients, and from one more sixty made-up codes at once, each minute. */
 async function sendJunk(ask: Ask, turn: number): Promise<void> {
   const headers = from(`192.0.2.${turn % 40}`)
-  if (turn % 4 === 0) await endLogin(ask, from('192.0.2.40'), { code: randomUUID() })
-  else if (turn % 4 === 1) await ask(callback({ state: randomUUID(), code: randomUUID() }, headers))
+  if (isSending) {
+    await ask(heldBack.pop() ?? beginLogin(headers))
+    isSending = heldBack.length > 0
+  } else if (turn % 4 === 0) {
+    heldBack.push(...(await begunCallback(ask, from('192.0.2.40'), { code: randomUUID() })))
+    isSending = heldBack.length >= 60
+  } else if (turn % 4 === 1) await ask(callback({ state: randomUUID(), code: randomUUID() }, headers))
   else await ask(requestText('/auth/oauth/corp/token', { json: { access_token: randomUUID() }, headers }))
 }
 
@@ -130,7 +138,7 @@ async function fillCounters(ask: Ask, turn: number): Promise<void> {
 }
 
 /** Three bytes of an IPv4 address. */
-function addressOf(number: number): string {
+function threeBytes(number: number): string {
   return [number >> 16, (number >> 8) & 255, number & 255].join('.')
 }
 
