@@ -34,7 +34,7 @@ interface Attack extends Pick<Flood, 'attack' | 'perSecond' | 'connections'> {
 }
 
 const attacks: Readonly<Record<string, Attack>> = {
-  'used `state` values': { attack: useState, perSecond: 1_000, connections: 16 },
+  'used `state` values': { attack: useState, perSecond: 1_100, connections: 16 },
   "guesses at the owner's password": {
     attack: guess,
     perSecond: 200,
@@ -50,14 +50,14 @@ const attacks: Readonly<Record<string, Attack>> = {
   },
   'refused requests': {
     attack: beRefused,
-    perSecond: 500,
+    perSecond: 300,
     connections: 16,
     // Within the limits two routes tell of 60 failures a minute, and logins of 100; past them each of five has a refusal, and one at the end.
     mostRows: windows(60) * (2 * 60 + 3) + windows(900) * (100 + 2) + 5,
   },
   'counters of ever new clients': {
     attack: fillCounters,
-    perSecond: 1_000,
+    perSecond: 800,
     connections: 16,
     mostRows: 10_000 + windows(60), // so many counters are remembered, and the others written once a minute
   },
@@ -88,19 +88,18 @@ async function guess(ask: Ask, turn: number): Promise<void> {
   await ask(requestText('/auth/login', { json, headers: from(`192.0.2.${turn % 10}`) }))
 }
 
-/** Callbacks of logins that one client has begun, and holds back until they are as many as its rate limit allows. */
+/** Callbacks of logins that one client has begun, held back until they are as many as its rate limit allows, and then sent at once. */
 const heldBack: string[] = []
-let isSending = false
+const toSend: string[] = []
 
 /** Made-up tokens and callbacks from forty clients, and from one more sixty made-up codes at once, each minute. */
 async function sendJunk(ask: Ask, turn: number): Promise<void> {
   const headers = from(`192.0.2.${turn % 40}`)
-  if (isSending) {
-    await ask(heldBack.pop() ?? beginLogin(headers))
-    isSending = heldBack.length > 0
-  } else if (turn % 4 === 0) {
+  const next = toSend.pop()
+  if (next) await ask(next)
+  else if (turn % 4 === 0) {
     heldBack.push(...(await begunCallback(ask, from('192.0.2.40'), { code: randomUUID() })))
-    isSending = heldBack.length >= 60
+    if (heldBack.length >= 60) toSend.push(...heldBack.splice(0))
   } else if (turn % 4 === 1) await ask(callback({ state: randomUUID(), code: randomUUID() }, headers))
   else await ask(requestText('/auth/oauth/corp/token', { json: { access_token: randomUUID() }, headers }))
 }
