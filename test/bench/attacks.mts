@@ -2,7 +2,7 @@
  * The attacks of docs/reliability.md, each on a server process of its own with production's defaults and 192 MiB for its heap, while honest
  * people come once a second: one by a provider, the owner of an account on a known device, and an app with a token for an API. Fails where
  * one of them was refused, where memory or the audit log grew past its bound, or where an answer was 500.
- * `npm run bench -- attacks [--minutes 10] [--only text] [--together] [--write]`
+ * `npm run bench -- attacks [--minutes 10] [--only text] [--together 3] [--write]`
  */
 import { randomBytes, randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -16,9 +16,9 @@ import { slowLine } from './lib/slow-line.mjs'
 import { type Server, startServer } from './lib/start-server.mjs'
 
 const { values } = parseArgs({
-  options: { minutes: { type: 'string' }, only: { type: 'string' }, together: { type: 'boolean' }, write: { type: 'boolean' } },
+  options: { minutes: { type: 'string' }, only: { type: 'string' }, together: { type: 'string' }, write: { type: 'boolean' } },
 })
-const { minutes: given = '10', only = null, together = false, write = false } = values
+const { minutes: given = '10', only = null, together = '1', write = false } = values
 const minutes = Number(given)
 
 const mebibyte = 2 ** 20
@@ -218,8 +218,10 @@ async function refusalRows(server: Server): Promise<number> {
 async function main(): Promise<number> {
   const chosen = Object.entries(attacks).filter(([name]) => only === null || name.includes(only))
   const played: Played[] = []
-  if (together) played.push(...(await Promise.all(chosen.map((entry) => play(...entry)))))
-  else for (const entry of chosen) played.push(await play(...entry))
+  for (const waiting = [...chosen]; waiting.length > 0; ) {
+    const some = waiting.splice(0, Number(together)).map((entry) => play(...entry))
+    played.push(...(await Promise.all(some)))
+  }
   return report({
     name: 'attacks',
     columns: ['Attack', 'minutes', 'requests', 'honest tries', 'let in', 'slowest ms', 'heap MiB', 'after gc', 'RSS', 'audit rows', 'held'],
@@ -227,7 +229,7 @@ async function main(): Promise<number> {
     goals: played.flatMap(goalsOf).filter((goal) => goal.shown > goal.wanted),
     packages: ['express', 'knex', 'better-sqlite3'],
     options: { rounds: 1, quick: false, write, only },
-    command: `npm run bench -- attacks --minutes ${minutes}${together ? ' --together' : ''}`,
+    command: `npm run bench -- attacks --minutes ${minutes}${together === '1' ? '' : ` --together ${together}`}`,
   })
 }
 
