@@ -35,7 +35,7 @@ export function createClientShare(): ClientShare {
     async run(provider, client, logIn) {
       const clients = clientsOf(provider)
       const own = clients.get(client) ?? 0
-      if (own > 0 && sum(clients.values()) >= mostForOneClient) throw new OAuthProviderUnavailableError({ details: { provider } })
+      if (own > 0 && sum(clients.values()) >= mostForOneClient) throw refusal(provider)
       clients.set(client, own + 1)
       try {
         return await logIn()
@@ -44,6 +44,10 @@ export function createClientShare(): ClientShare {
       }
     },
   }
+}
+
+function refusal(provider: string): OAuthProviderUnavailableError {
+  return new OAuthProviderUnavailableError({ details: { provider, status: null, body: null } })
 }
 
 function sum(counts: Iterable<number>): number {
