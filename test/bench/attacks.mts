@@ -34,7 +34,7 @@ interface Attack extends Pick<Flood, 'attack' | 'perSecond' | 'connections'> {
 }
 
 const attacks: Readonly<Record<string, Attack>> = {
-  'used `state` values': { attack: useState, perSecond: 1_100, connections: 16 },
+  'used `state` values': { attack: useState, perSecond: 1_300, connections: 16 },
   "guesses at the owner's password": {
     attack: guess,
     perSecond: 200,
@@ -57,7 +57,7 @@ const attacks: Readonly<Record<string, Attack>> = {
   },
   'counters of ever new clients': {
     attack: fillCounters,
-    perSecond: 800,
+    perSecond: 850,
     connections: 16,
     mostRows: 10_000 + windows(60), // so many counters are remembered, and the others written once a minute
   },
