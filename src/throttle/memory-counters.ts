@@ -5,8 +5,9 @@ import { createOverflowBuckets } from './overflow-buckets'
 
 /**
  * Counters of this process, bounded. When `maxKeys` are held, the one with the fewest units makes room. Keys at their limit never do,
- * so that a flood of other keys buys no fresh attempts. When there are only such keys, new ones count in 65,536 buckets of 20 times
- * their limit, so that a flood does not shut everybody else out either. Expired keys go as calls come in; there is no timer.
+ * so that a flood of other keys buys no fresh attempts. A key that begins while `maxKeys` are held also counts in one of 65,536 buckets
+ * of 20 times its limit. So it has a limit also where it must make room at once, and a flood does not shut everybody else out either.
+ * Expired keys go as calls come in; there is no timer.
  *
  * `now` is in milliseconds and should not jump; the default is the monotonic clock.
  *
@@ -56,13 +57,24 @@ export function localCounters(options: { maxKeys?: number; now?: () => number } 
     return window
   }
 
+  const shown = ({ count, endsAt }: { count: number; endsAt: number }, time: number) => ({
+    count,
+    resetSeconds: Math.ceil((endsAt - time) / 1000),
+  })
+
   const store: LocalCounters = {
     async increment(key, windowSeconds, limit = Number.POSITIVE_INFINITY) {
       const time = now()
       held.sweep(time)
-      const window = find(key, time) ?? open(key, windowSeconds, time)
-      const { count, endsAt } = window ? countIn(window, limit) : overflow.increment(key, windowSeconds, limit, time)
-      return { count, resetSeconds: Math.ceil((endsAt - time) / 1000) }
+      const known = find(key, time)
+      if (known) return shown(countIn(known, limit), time)
+      const isFull = held.size() >= maxKeys
+      const opened = open(key, windowSeconds, time)
+      const own = opened && countIn(opened, limit)
+      if (own && !isFull) return shown(own, time)
+      // Among keys that are used more than once, a new one is the next to make room: its units have to stay somewhere.
+      const shared = overflow.increment(key, windowSeconds, limit, time)
+      return shown(own && own.count >= shared.count ? own : shared, time)
     },
 
     async decrement(key) {
