@@ -40,6 +40,7 @@ import { freshSession, sessionOf } from '../step-up/fresh-session'
 import { clientKey } from '../throttle/client-key'
 import { beginAttempt, takeAttempt } from './attempts'
 import { callbackAnswer } from './callback-answer'
+import { createClientShare } from './client-share'
 import { describesCallback } from './describes-callback'
 import { redirectErrors, redirectThrottled } from './error-redirect'
 import { exchangeRoutes } from './exchange-route'
@@ -62,6 +63,7 @@ import { tokenRoutes } from './token-routes'
 
 export function socialRoutes(ctx: AuthContext, guards: Guards): Route[] {
   const flow = createRedirectFlow(ctx)
+  const share = createClientShare()
   return [
     {
       method: 'GET',
@@ -98,8 +100,9 @@ export function socialRoutes(ctx: AuthContext, guards: Guards): Route[] {
       refusesHead: true,
       before: [routeBudget(ctx, 'oauth_callback')],
       handle: (req, res) => {
-        const attempt = newLoginAttempt(clientKey(req.ip))
-        return tellingFailures(ctx, String(req.params['provider']), attempt, () => callback(ctx, flow, req, res, attempt))
+        const [provider, client] = [String(req.params['provider']), clientKey(req.ip)]
+        const attempt = newLoginAttempt(client)
+        return share.run(provider, client, () => tellingFailures(ctx, provider, attempt, () => callback(ctx, flow, req, res, attempt)))
       },
       onError: redirectErrors(ctx),
     },

@@ -11,6 +11,7 @@ import { newLoginAttempt } from '../session/announce-failed-login'
 import { loginAnswer } from '../session/delivery'
 import { clearEndedCookies } from '../session/ended-cookies'
 import { clientKey } from '../throttle/client-key'
+import { createClientShare } from './client-share'
 import { idTokenPattern, noncePattern } from './id-token-in-hand'
 import { accountRefusals, tokenRefusals } from './refusals'
 import { accessTokenPattern, logInWithToken } from './token-in-hand'
@@ -27,6 +28,7 @@ interface TokenBody {
 export function tokenRoutes(ctx: AuthContext): Route[] {
   const { tokenDelivery } = ctx.settings
   const setsCookies = tokenDelivery !== 'bearer'
+  const share = createClientShare()
   return [
     withBody({
       method: 'POST',
@@ -49,11 +51,10 @@ export function tokenRoutes(ctx: AuthContext): Route[] {
         const provider = String(req.params['provider'])
         const locale = localeOf(ctx, req)
         const given = idToken === undefined ? { provider, accessToken } : { provider, idToken, nonce }
-        const result = await logInWithToken(ctx, given, openFor(ctx, req), {
-          locale,
-          evidence: () => evidenceOf(ctx, req),
-          attempt: newLoginAttempt(clientKey(req.ip)),
-        })
+        const client = clientKey(req.ip)
+        const attempt = newLoginAttempt(client)
+        const options = { locale, evidence: () => evidenceOf(ctx, req), attempt }
+        const result = await share.run(provider, client, () => logInWithToken(ctx, given, openFor(ctx, req), options))
         await clearEndedCookies(ctx, req, res)
         sendLogin(ctx, res, result, tokenDelivery)
       },

@@ -5,9 +5,9 @@ import { createOverflowBuckets } from './overflow-buckets'
 
 /**
  * Creates counters in the memory of this process, of limited size. With `maxKeys` keys, the key with the fewest attempts is dropped for a new
- * one. Keys at their limit are never dropped, so that a flood of other keys allows no new attempts. If all keys are at their limit, new keys
- * count in 65,536 buckets of 20 times their limit. So a flood does not lock everyone else out either. Expired keys are dropped by later
- * calls; there is no timer.
+ * one. Keys at their limit are never dropped, so that a flood of other keys allows no new attempts. A key that begins while `maxKeys` are held
+ * also counts in one of 65,536 buckets of 20 times its limit. So it has a limit even if it is dropped at once, and a flood does not lock
+ * everyone else out. Expired keys are dropped by later calls; there is no timer.
  *
  * `now` is in milliseconds and should not jump; the default is the monotonic clock.
  *
@@ -57,13 +57,24 @@ export function localCounters(options: { maxKeys?: number; now?: () => number } 
     return window
   }
 
+  const shown = ({ count, endsAt }: { count: number; endsAt: number }, time: number) => ({
+    count,
+    resetSeconds: Math.ceil((endsAt - time) / 1000),
+  })
+
   const store: LocalCounters = {
     async increment(key, windowSeconds, limit = Number.POSITIVE_INFINITY) {
       const time = now()
       held.sweep(time)
-      const window = find(key, time) ?? open(key, windowSeconds, time)
-      const { count, endsAt } = window ? countIn(window, limit) : overflow.increment(key, windowSeconds, limit, time)
-      return { count, resetSeconds: Math.ceil((endsAt - time) / 1000) }
+      const known = find(key, time)
+      if (known) return shown(countIn(known, limit), time)
+      const isFull = held.size() >= maxKeys
+      const opened = open(key, windowSeconds, time)
+      const own = opened && countIn(opened, limit)
+      if (own && !isFull) return shown(own, time)
+      // Among keys that are used more than once, a new one is the next to make room: its units have to stay somewhere.
+      const shared = overflow.increment(key, windowSeconds, limit, time)
+      return shown(own && own.count >= shared.count ? own : shared, time)
     },
 
     async decrement(key) {

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { startFakeProvider } from '../../src/testing'
 import { ensureBuilt } from '../package/built-package'
 import { mustBe, openConnection, requestText } from './lib/connection.mjs'
+import { meetPeople } from './lib/honest-people.mjs'
 import { createSchema, hasPostgres } from './lib/postgres-schema.mjs'
 import { byHand, doorward, newPerson } from './lib/products.mjs'
 import { checkSocial, first, ping, runProduct, signUpSomebody } from './lib/run-product.mjs'
@@ -29,6 +31,20 @@ describe('the servers of the benches', () => {
     },
     60_000,
   )
+
+  test('the one of the attacks lets three people in each second, until their provider is away', async () => {
+    const corp = await startFakeProvider()
+    const server = await startServer('attacked.mjs', { environment: { BENCH_PROVIDER: JSON.stringify(corp.oidcOptions()) } })
+    try {
+      const letCome = await meetPeople(server.origin, corp)
+      expect(await letCome(performance.now() + 1_500)).toMatchObject({ tries: 6, successes: 6, failures: [] })
+      corp.on('token', (_request, response) => void response.destroy())
+      expect(await letCome(performance.now() + 500)).toMatchObject({ tries: 3, successes: 2 })
+    } finally {
+      await server.stop()
+      await corp.close()
+    }
+  }, 60_000)
 
   test.each(['driver', 'knex'])(
     'the hand-written refresh through the %s rotates, and a token that comes again ends its session',

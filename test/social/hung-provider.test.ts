@@ -51,13 +51,22 @@ function hang(provider: FakeProvider, endpoint: 'introspect' | 'token' | 'jwks')
   }
 }
 
-const token = (host: Mounted, key: string) => supertest(host.app).post(`/auth/oauth/${key}/token`).send({ access_token: 'in-hand' })
+let addresses = 0
+
+/** Of a client that nobody has met. */
+function newClient(): Record<string, string> {
+  addresses += 1
+  return { 'X-Forwarded-For': `10.0.${addresses >> 8}.${addresses & 255}` }
+}
+
+const token = (host: Mounted, key: string, { client = newClient(), accessToken = 'in-hand' } = {}) =>
+  supertest(host.app).post(`/auth/oauth/${key}/token`).set(client).send({ access_token: accessToken })
 
 async function mountWith(providers: Record<string, ProviderClient | ((provider: FakeProvider) => ProviderClient)>): Promise<Mounted> {
   return start({
     providers,
     options: { throttle: { routes: false } },
-    host: (app) => app.get('/ping', (_req, res) => void res.send('pong')),
+    host: (app) => app.set('trust proxy', 'loopback').get('/ping', (_req, res) => void res.send('pong')),
   })
 }
 
@@ -110,7 +119,7 @@ describe('X13: a provider that hangs', () => {
     const hung = hang(host.provider, 'jwks')
     const unsigned = `${Buffer.from('{"alg":"RS256","kid":"x"}').toString('base64url')}.e30.AAAA`
 
-    const tokens = flood(600, () => supertest(host.app).post('/auth/oauth/corp/token').send({ access_token: unsigned }))
+    const tokens = flood(600, () => token(host, 'corp', { accessToken: unsigned }))
     await tokens.until(100)
 
     expect(codes(tokens.answered)).toEqual(['502 OAUTH_PROVIDER_UNAVAILABLE'])
@@ -127,7 +136,7 @@ describe('X13: a provider that hangs', () => {
     for (let index = 0; index < 500; index += 1) attempts.push(await begin(host, { profile: newPerson() }))
     const hung = hang(host.provider, 'token')
 
-    const callbacks = flood(500, (index) => callBack(host, attempts[index]?.query ?? {}, { cookie: attempts[index]?.cookie ?? '' }))
+    const callbacks = flood(500, (index) => callBack(host, attempts[index]?.query ?? {}, { ...attempts[index], headers: newClient() }))
     await callbacks.until(500 - cap)
 
     expect(codes(callbacks.answered)).toEqual(['502 OAUTH_ERROR'])
@@ -279,7 +288,7 @@ describe('tokens that anybody can make up', () => {
     const attempts: Awaited<ReturnType<typeof begin>>[] = []
     for (let index = 0; index < 60; index += 1) attempts.push(await begin(host, { profile: newPerson() }))
     const hung = hang(host.provider, 'token')
-    const callbacks = flood(60, (index) => callBack(host, attempts[index]?.query ?? {}, { cookie: attempts[index]?.cookie ?? '' }))
+    const callbacks = flood(60, (index) => callBack(host, attempts[index]?.query ?? {}, { ...attempts[index], headers: newClient() }))
     await Promise.all([callbacks.until(60 - cap), hung.until(cap)])
 
     const accessToken = host.provider.issueAccessToken({ profile: newPerson() })
@@ -288,6 +297,60 @@ describe('tokens that anybody can make up', () => {
     expect([answered.status, answered.body.code]).toEqual([200, undefined])
     hung.letGo()
     await callbacks.end()
+  })
+})
+
+describe('one client, as fast as its rate limit allows', () => {
+  const [attacker, others] = [{ 'X-Forwarded-For': '192.0.2.1' }, 20]
+
+  test('leaves room for the callbacks of 20 others at a provider that hangs, and its own work when they are sent again', async () => {
+    const host = await mountWith({ corp: {} as ProviderClient })
+    const attempts: Awaited<ReturnType<typeof begin>>[] = []
+    for (let index = 0; index < 60 + others; index += 1) attempts.push(await begin(host, { profile: newPerson() }))
+    const hung = hang(host.provider, 'token')
+    const send = (index: number, headers: Record<string, string>) =>
+      callBack(host, attempts[index]?.query ?? {}, { ...attempts[index], headers })
+
+    const junk = flood(60, (index) => send(index, attacker))
+    await Promise.all([junk.until(60 - 30), hung.until(30)])
+    const people = flood(others, (index) => send(60 + index, newClient()))
+    await hung.until(30 + others)
+
+    expect([codes(junk.answered), people.answered]).toEqual([['502 OAUTH_PROVIDER_UNAVAILABLE'], []])
+    hung.letGo()
+    await Promise.all([junk.end(), people.end()])
+    host.provider.on('token', null)
+    const again = await Promise.all(attempts.slice(0, 60).map((_, index) => send(index, newClient())))
+    expect(again.filter(({ status }) => status === 200)).toHaveLength(30)
+  })
+
+  test('leaves room for the tokens in hand of 20 others', async () => {
+    const host = await mountWith({ corp: introspecting() })
+    const hung = hang(host.provider, 'introspect')
+
+    const junk = flood(60, () => token(host, 'corp', { client: attacker }))
+    await Promise.all([junk.until(60 - 30), hung.until(30)])
+    const people = flood(others, () => token(host, 'corp'))
+    await hung.until(30 + others)
+
+    expect([codes(junk.answered), people.answered]).toEqual([['502 OAUTH_PROVIDER_UNAVAILABLE'], []])
+    hung.letGo()
+    await Promise.all([junk.end(), people.end()])
+    host.provider.on('introspect', null)
+    expect((await token(host, 'corp', { client: attacker })).body.code).toBe('OAUTH_TOKEN_REJECTED')
+  })
+
+  test('has its share at each provider', async () => {
+    const host = await mountWith({ corp: introspecting(), corp2: introspecting() })
+    const hung = hang(host.provider, 'introspect')
+    const [one, two] = [
+      flood(30, () => token(host, 'corp', { client: attacker })),
+      flood(30, () => token(host, 'corp2', { client: attacker })),
+    ]
+    await hung.until(60)
+    expect([...one.answered, ...two.answered]).toEqual([])
+    hung.letGo()
+    await Promise.all([one.end(), two.end()])
   })
 })
 

@@ -190,6 +190,21 @@ describe('when it is full', () => {
     expect(await countOf(counters, 'newcomer', 5)).toBe(6)
   })
 
+  test('full of keys that are half used, a new key makes room at once, and still gets no more than 20 times its limit', async () => {
+    const { counters } = withClock({ maxKeys: 100 })
+    for (let key = 0; key < 100; key++) await take(counters, `half used ${key}`, 3, 5)
+
+    let granted = 0
+    for (let turn = 0; turn < 500; turn++) {
+      if ((await countOf(counters, 'guesses', 5)) <= 5) granted++
+      await countOf(counters, `another ${turn}`, 5) // makes the key above go
+    }
+
+    expect(granted).toBeGreaterThan(5)
+    expect(granted).toBeLessThanOrEqual(100)
+    expect(await countOf(counters, 'somebody else', 5)).toBe(1)
+  })
+
   test('a key that expired or was given back makes room again', async () => {
     const { counters, advance } = withClock({ maxKeys: 2 })
     await take(counters, 'short', 1, 1, 60)
