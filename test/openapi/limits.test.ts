@@ -48,7 +48,7 @@ processes with [counters](configuration.md#counters).
 | Limit | Counts | By default | Refusal |
 |---|---|---|---|
 | route limit (\`throttle.routes\`) | requests of one client to one route; a \`/cookie\` route shares the limit of its counterpart | 60 in 60 s | 429 \`TOO_MANY_REQUESTS\`, before any expensive work |
-| \`throttle.login\` | failed logins; a successful login is not counted. [Which](accounts.md#rate-limits) | see there | 429 \`LOGIN_THROTTLED\`, before the password is compared |
+| \`throttle.login\` | failed logins; a successful login is not counted. [More](accounts.md#rate-limits) | per 900 s: 5 of one client for one address, 50 for one address, 100 of one client | 429 \`LOGIN_THROTTLED\`, before the password is compared |
 | \`throttle.signup\` | sign-ups of one client | [accounts](accounts.md#rate-limits) | 429 \`SIGNUP_THROTTLED\`, before the password is hashed |
 | \`throttle.links\` | requests for links: per address, per client, and per client and address | [accounts](accounts.md#rate-limits) | 429 \`TOO_MANY_REQUESTS\` |
 | \`throttle.mfa\` | wrong TOTP codes of one account, over all routes that accept one. Counted separately: wrong recovery codes, and refused [passkeys](passkeys.md#what-is-checked) after one first step of a login | 5 of each in 900 s | 429 \`MFA_THROTTLED\`, before the code is compared |

@@ -35,7 +35,7 @@ Below the prefix, with every feature switched on (delivery \`both\`, \`backendLi
 from the table they are mounted from. In production it is off until \`openapiEnabled: true\`.
 
 Not repeated in the tables: 422 \`VALIDATION_ERROR\`, 413 \`PAYLOAD_TOO_LARGE\` and 415 \`UNSUPPORTED_MEDIA_TYPE\` wherever a body is read, 405
-\`METHOD_NOT_ALLOWED\` for a method a path does not have, 401 \`UNAUTHORIZED\`, \`INVALID_TOKEN\` and \`TOKEN_EXPIRED\` wherever a credential is asked
+\`METHOD_NOT_ALLOWED\` for a method a path does not have, 401 \`UNAUTHORIZED\`, \`INVALID_TOKEN\` and \`TOKEN_EXPIRED\` wherever a token or session cookie is asked
 for, 500 \`INTERNAL_ERROR\`, 503 \`SERVICE_UNAVAILABLE\`. All codes: [errors](errors.md). A field with \`?\` may be left out.
 
 - With delivery \`cookie\` or \`session\` no route begins with \`/cookie\`, and each refuses what its \`/cookie\` row says. So \`POST /login\` can also answer 403

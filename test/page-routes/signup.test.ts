@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { errors } from '../../src'
 import { newAddress, otherPassword, password, signedIn, userOf } from '../local/people'
 import { databases } from '../support/databases'
 import { tokenOf } from '../support/mailbox'
@@ -53,6 +54,25 @@ describe('the page /signup', () => {
     const foreign = await browser.post('/auth/signup').set('Origin', 'https://evil.example').type('form').send({ email, password })
     expect([foreign.status, problemOf(foreign.text)]).toEqual([403, 'This form was sent from another site. Please send it from here.'])
     expect(await host.knex('auth_users').where({ email })).toEqual([])
+  })
+
+  test('gives guardRequest every field of its form, so a page of the host can have a CAPTCHA', async () => {
+    const host = await start({
+      options: {
+        guardRequest: async ({ body }) => {
+          if (body.captcha !== 'solved') throw new errors.ForbiddenError()
+        },
+        templates: { pages: { signup: ({ body }) => body.replace('<button', '<input name="captcha"><button') } },
+      },
+    })
+    const browser = host.browser()
+    const email = newAddress()
+    expect((await browser.get('/auth/signup')).text).toContain('<input name="captcha">')
+
+    const refused = await sendForm(browser, '/auth/signup', { email, password })
+    expect([refused.status, problemOf(refused.text), fieldValue(refused.text, 'email')]).toEqual([400, 'This is not allowed.', email])
+    const sent = await sendForm(browser, '/auth/signup', { email, password, captcha: 'solved' })
+    expect([sent.status, sent.headers['location']]).toEqual([303, '/auth/check-mail'])
   })
 
   test('answers the same for a taken address, whose owner is mailed', async () => {
