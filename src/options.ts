@@ -109,8 +109,8 @@ export interface AuthRouterOptions<Host extends HostTypes = HostTypes> {
      */
     links?: SubjectBudgetsInput
     /**
-     * Mails to one address. Default: 5 links an hour and 20 a day, 20 notices a day, and 1 mail a day that another person causes. A single
-     * limit replaces that of the links.
+     * Mails to one address. Default: 5 links an hour and 20 a day, 20 notices a day, and 1 mail a day that another person causes. If you pass
+     * one limit instead of an object, it replaces the two limits of the links.
      */
     mail?: MailBudgetsInput
   }

@@ -16,8 +16,8 @@ export function requireMigrateVerb([verb = '', ...more]: readonly string[]): voi
 }
 
 /**
- * Shows, creates or prints the tables. Records migrations in `auth_migrations`, because knex rejects records that its own folder does not
- * contain.
+ * Shows the state of the migrations, runs them, or prints their SQL. Records them in `auth_migrations` and not in the host's own table of
+ * migrations, because knex expects a file in the host's folder for every migration in that table.
  */
 export async function migrate([verb]: readonly string[], { table = 'auth_migrations' }: MigrateFlags, loaded: LoadedAuth): Promise<Answer> {
   const { migrations } = loaded.operations

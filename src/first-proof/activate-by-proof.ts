@@ -9,7 +9,7 @@ import type { Clearing } from './take-over'
 
 /**
  * True if a login by a provider or by email may activate this pending account. An attacker's sign-up with the address must not keep its
- * owner out. Requires a valid activation link, because an app may have deactivated accounts that were never activated here. False if the
+ * owner out. Requires a valid activation link, because an inactive account without one may have been deactivated by the app. False if the
  * host refuses mailed links to the account.
  */
 export async function mayActivate(ctx: AuthContext, user: UserRecord): Promise<boolean> {
@@ -34,8 +34,8 @@ async function newestLink(ctx: AuthContext, { id }: Pick<UserRecord, 'id'>): Pro
 }
 
 /**
- * Returns the further changes of an activation, for every kind of verification. Call it inside the transaction, before the links are
- * revoked.
+ * Uses up the activation links of an account, and returns the options of `proveAddress` for its activation. Call it inside the transaction,
+ * before the links are revoked elsewhere.
  */
 export async function activating(ctx: AuthContext, user: UserRecord, clearing: Clearing): Promise<ProofOptions> {
   const now = ctx.now()

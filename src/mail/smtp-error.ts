@@ -52,8 +52,8 @@ interface Facts {
 
 /**
  * Returns the verdict on an error. If the server replied, the reply decides (RFC 5321 section 4.2.1): 4yz is temporary, 5yz is permanent,
- * and neither accepted the mail. Without a reply, only errors that must be earlier than the mail count as not sent. A connection lost at
- * any other time may have been lost after the server accepted the mail.
+ * and neither accepted the mail. Without a reply, the mail counts as not sent only if the error happens before the mail is transmitted.
+ * After any other error the server may have accepted the mail.
  */
 function verdictOn({ code, originalCode, responseCode, command, syscall, timeoutType, message }: Facts): Verdict {
   if (typeof responseCode === 'number' && responseCode >= 400) return responseCode < 500 ? 'later' : 'refused'

@@ -30,8 +30,8 @@ export async function leaveReceipt(ctx: AuthContext, code: string, result: Login
 }
 
 /**
- * Revokes what a code gave, because its second use shows that another client may have it. A store without sessions has no session to
- * revoke.
+ * Revokes the session or the challenge that a code was exchanged for, because a second use shows that another client may have the code. A
+ * store without sessions has no session to revoke.
  */
 export async function endWhatItGave(ctx: AuthContext, code: string): Promise<void> {
   const row = await ctx.store.userTokens.find(receiptHash(code))

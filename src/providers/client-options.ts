@@ -36,7 +36,7 @@ export interface KeySetClientOptions extends OAuthClientOptions {
   /** How long the last good key set is used if it cannot be read again, in seconds since it was read. Default 86400; 0: off. */
   staleIfErrorSeconds?: number
   /**
-   * How long ago the person may have signed in at the provider, in seconds. A login with an older or missing `auth_time` is refused (502).
+   * The maximum time since the person signed in at the provider, in seconds. A login with an older or missing `auth_time` is refused (502).
    */
   maxAgeSeconds?: number
   /** True: `GET /oauth/:provider/login?login_hint=…` passes the hint to the provider, 1 to 320 visible characters. Default false. */

@@ -103,7 +103,7 @@ export interface KeptSession {
   sessionToken?: string | undefined
 }
 
-/** Revoked together with the other sessions, because one of these may have started the request. */
+/** Unfinished requests. They are revoked together with the other sessions, because one of those sessions may have started them. */
 const openRequests = ['EMAIL_CHANGE', 'LINK_TICKET', 'REAUTH_TICKET', 'OAUTH_CODE'] as const
 
 /**

@@ -57,8 +57,8 @@ export interface TableFinding {
 export interface UnitOptions {
   /**
    * Milliseconds from the call. A transaction that takes longer, with its retries, is rolled back and rejects with a
-   * `ServiceUnavailableError`. Its connection is free again, and no later call of it reaches the database. A transaction that
-   * joined another has the deadline of that one.
+   * `ServiceUnavailableError`. Its connection returns to the pool, and later calls inside this transaction do not reach the
+   * database. A transaction that joined another has the deadline of that one.
    */
   readonly deadlineMs?: number
 }

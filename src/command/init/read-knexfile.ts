@@ -54,7 +54,7 @@ function sqliteFileOf({ connection }: Knex.Config, folder: string): string | nul
   return isAbsolute(filename) && !inFolder.startsWith('..') ? inFolder : filename
 }
 
-/** Returns the exported value, as knex itself does. `isPlain`: it is the default export, so that `import` and `require` return the same. */
+/** Returns what knex would take from the module. `isPlain`: it is the default export, so `import` and `require` return the same value. */
 async function exportOf(path: string, folder: string): Promise<{ exported: unknown; isPlain: boolean }> {
   try {
     const module = await loadModule(join(folder, path), folder)

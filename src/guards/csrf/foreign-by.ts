@@ -3,9 +3,9 @@ import { isOrigin } from '../../config/web-address'
 import { ConfigurationError } from '../../errors'
 
 /**
- * Returns which header shows that a page of another site sent the request. Null: the page is ours. Ours is the origin of the request's Host
- * header, which no page can choose, and every trusted origin. A client without these headers passes (curl, native apps), because no browser
- * attached its cookies.
+ * Returns which header shows that a page of another site sent the request. Null: the page is ours. Our origins are the origin of the
+ * request's Host header, which no page can choose, and the trusted origins. A client without these headers passes (curl, native apps),
+ * because no browser attached its cookies.
  */
 export function foreignBy(req: Request, trustedOrigins: readonly string[]): 'origin' | 'site' | null {
   const { origin } = req.headers
