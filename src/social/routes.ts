@@ -88,7 +88,7 @@ export function socialRoutes(ctx: AuthContext, guards: Guards): Route[] {
         const destination = destinationOfQuery(ctx, req)
         const loginHint = readLoginHint(client, req)
         const attempt = beginAttempt(ctx, req, res, key, { purpose: 'login', destination })
-        sendRedirect(res, await flow.authorizeUrl(attempt, { loginHint }))
+        sendRedirect(res, await share.run(key, clientKey(req.ip), () => flow.authorizeUrl(attempt, { loginHint }))) // may push the request
       },
       onError: redirectThrottled(ctx),
     },

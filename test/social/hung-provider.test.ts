@@ -36,7 +36,7 @@ function flood(count: number, send: (index: number) => Promise<HttpResponse>) {
 }
 
 /** An endpoint of the provider that keeps its callers waiting, until they are let go. */
-function hang(provider: FakeProvider, endpoint: 'introspect' | 'token' | 'jwks') {
+function hang(provider: FakeProvider, endpoint: 'introspect' | 'token' | 'jwks' | 'elsewhere') {
   const waiting: ServerResponse[] = []
   provider.on(endpoint, (_request, response) => void waiting.push(response))
   return {
@@ -338,6 +338,23 @@ describe('one client, as fast as its rate limit allows', () => {
     await Promise.all([junk.end(), people.end()])
     host.provider.on('introspect', null)
     expect((await token(host, 'corp', { client: attacker })).body.code).toBe('OAUTH_TOKEN_REJECTED')
+  })
+
+  test('leaves room for the pushed requests of 20 others', async () => {
+    const par = (provider: FakeProvider) =>
+      new OidcClient(provider.oidcOptions({ par: true, pushedAuthorizationUrl: `${provider.issuer}/par` }))
+    const host = await mountWith({ corp: par })
+    const hung = hang(host.provider, 'elsewhere')
+    const login = (client: Record<string, string>) => supertest(host.app).get('/auth/oauth/corp/login').set(client)
+
+    const junk = flood(60, async () => login(attacker))
+    await Promise.all([junk.until(60 - 30), hung.until(30)])
+    const people = flood(others, async () => login(newClient()))
+    await hung.until(30 + others)
+
+    expect([codes(junk.answered), people.answered]).toEqual([['502 OAUTH_PROVIDER_UNAVAILABLE'], []])
+    hung.letGo()
+    await Promise.all([junk.end(), people.end()])
   })
 
   test('has its share at each provider', async () => {
