@@ -1,9 +1,9 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { ErrorRequestHandler, RequestHandler } from 'express'
-import { type AuthRouterOptions, GitHubClient, type Guards, OidcClient, type SettingsInput } from '../../../src'
+import { type AuthMail, type AuthRouterOptions, GitHubClient, type Guards, OidcClient, type SettingsInput } from '../../../src'
 import type { Route } from '../../../src/http/routes'
-import { signedIn } from '../../local/people'
+import { bearerOf, credentialsOf, signedIn } from '../../local/people'
 import { authenticator } from '../../mfa/authenticator'
 import { challengeOf, type EnrolledMember, enrolled, mfaSettings } from '../../mfa/people'
 import { addIdentity, addUser } from '../../social/accounts-at-hand'
@@ -20,6 +20,16 @@ export type Persona = Partial<Record<LiveKind, string[]>> & {
   links: Record<string, string>
   /** Shows the code of this moment. */
   app?: { code(): string }
+}
+
+/** In the paths of a mail's link: what it is for. */
+export const segments: Readonly<Record<AuthMail['kind'], string>> = {
+  activation: 'activate',
+  password_reset: 'password-reset',
+  email_verification: 'email-verify',
+  email_change: 'email-change',
+  email_login: 'email-login',
+  notice: 'undo',
 }
 
 export interface FuzzHost {
@@ -104,6 +114,8 @@ export async function openFuzzHost(database: Database, { name, settings, options
       await atRest(host)
       await empty(host)
       fuzzHost.personas = await people(host, fuzzHost.origin)
+      await atRest(host)
+      mails.mails.length = 0 // or everybody who has a factor would lose it at once, by the link of that notice
     },
     async close() {
       await atRest(host)
@@ -157,9 +169,9 @@ async function people(host: FuzzHost['mounted'], origin: string): Promise<Person
   const others = [await enrolled(host), await enrolled(host)]
   const plain = [await signedIn(host), await signedIn(host)]
   const beforeLong = [administrator, ...others, ...plain]
-  const personas = await Promise.all(beforeLong.map((member) => personaOf(host, origin, member)))
-  const enrolling = await enrollingPersona(host, origin)
-  return [...personas, enrolling, ...personas, await pendingPersona(host), await deactivatedPersona(host)]
+  const withPassword = await Promise.all(beforeLong.map((member) => personaOf(host, origin, member)))
+  const personas = [...withPassword, await enrollingPersona(host, origin), await providerPersona(host)]
+  return [...personas, ...personas, await pendingPersona(host), await deactivatedPersona(host)]
 }
 
 type Member = Awaited<ReturnType<typeof signedIn>> & Partial<EnrolledMember>
@@ -177,7 +189,7 @@ async function personaOf(host: FuzzHost['mounted'], origin: string, member: Memb
     ? await service.verifyMfaToSession({ mfaToken: await challengeOf(host, member), code: member.recoveryCodes?.[0] ?? '', ...device })
     : await service.logInToSession({ email, password, ...device })
   const sessionToken = session.kind === 'session' ? session.sessionToken : ''
-  const social = member.app ? await beginLogin(host, origin, email) : {}
+  const social = member.app ? await beginLogin(host, origin, email) : { ticket: [await linkTicket(host, origin, member)] }
   return {
     email: [email],
     userId: [userId],
@@ -208,10 +220,34 @@ function tokenInHand(provider: FakeProvider): string {
 /** A redirect that waits for its callback. */
 async function beginLogin(host: FuzzHost['mounted'], origin: string, email: string): Promise<Partial<Persona>> {
   const response = await navigate(`${origin}/auth/oauth/corp/login`)
+  return { ...consent(host.provider, response.headers.get('location') ?? '', email), stateCookie: [stateCookieOf(response)] }
+}
+
+/** Somebody says yes at the provider. */
+export function consent(provider: FakeProvider, authorizeUrl: string, email: string): Pick<Persona, 'state' | 'providerCode'> {
   const profile = { sub: `subject-${email}`, email: `social-${email}`, email_verified: true }
-  const { code, state } = host.provider.authorize(response.headers.get('location') ?? '', { profile })
-  const cookie = /oauth_state=([^;]+)/.exec(response.headers.getSetCookie().join('\n'))?.[1] ?? ''
-  return { state: [state], providerCode: [code], stateCookie: [decodeURIComponent(cookie)] }
+  const { code, state } = provider.authorize(authorizeUrl, { profile })
+  return { state: [state], providerCode: [code] }
+}
+
+function stateCookieOf(response: Response): string {
+  return decodeURIComponent(/oauth_state=([^;]+)/.exec(response.headers.getSetCookie().join('\n'))?.[1] ?? '')
+}
+
+/** Of a link whose callback came without the session that began it. */
+async function linkTicket({ provider }: FuzzHost['mounted'], origin: string, member: Member): Promise<string> {
+  const headers = { ...bearerOf(member), 'Content-Type': 'application/json' }
+  const begun = await fetch(`${origin}/auth/oauth/corp/link`, { method: 'POST', headers, body: '{}' })
+  const { authorize_url: authorizeUrl } = (await begun.json()) as { authorize_url: string }
+  const { state = [], providerCode = [] } = consent(provider, authorizeUrl, member.email)
+  const query = new URLSearchParams({ state: state.join(), code: providerCode.join() })
+  const ended = await navigate(`${origin}/auth/oauth/corp/callback?${query}`, { Cookie: `oauth_state=${stateCookieOf(begun)}` })
+  return ticketIn(`${ended.headers.get('location')} ${await ended.text()}`) ?? ''
+}
+
+/** In a body, or in the fragment of a redirect. */
+export function ticketIn(text: string): string | undefined {
+  return /(?:link|reauthentication)_ticket(?:":"|=)([\w.-]+)/.exec(text)?.[1]
 }
 
 /** A secret that waits for its first code, and an identity linked. */
@@ -221,6 +257,16 @@ async function enrollingPersona(host: FuzzHost['mounted'], origin: string): Prom
   await addIdentity(host.knex, member.userId, { provider: 'corp' })
   const { secret } = await host.auth.service.enrollTotp(member.userId)
   return { ...persona, app: authenticator(secret, host.clock) }
+}
+
+/** An account without a password, in the session of its first login. */
+async function providerPersona({ auth }: FuzzHost['mounted']): Promise<Persona> {
+  const email = 'by-provider@example.test'
+  const profile = { provider: 'corp', subject: `subject-${email}`, email, emailVerified: true, name: null, picture: null, raw: {} }
+  const login = await auth.service.logInWithIdentity(profile, device)
+  if (login.kind !== 'session') throw new Error('a new account has no second factor')
+  const { token, refreshToken } = credentialsOf(login)
+  return { email: [email], userId: [login.userId], access: [token], refresh: [refreshToken], links: {} }
 }
 
 async function pendingPersona(host: FuzzHost['mounted']): Promise<Persona> {

@@ -1,13 +1,15 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
+import jwt from 'jsonwebtoken'
+import { openAs } from '../../local/people'
 import { authenticator } from '../../mfa/authenticator'
-import type { TestClock } from '../../support/clock'
 import { type FakeHandler, hostileAnswers } from '../../support/fake-provider'
-import type { FuzzHost, Persona } from './fuzz-host'
+import { tokenOf } from '../../support/mailbox'
+import { consent, type FuzzHost, type Persona, segments, ticketIn } from './fuzz-host'
 import { complaintAbout } from './judge'
 import { type Answered, type Asked, askedFor, poolTo, send } from './send'
-import type { Wish } from './wish'
+import type { LiveKind, Wish } from './wish'
 import { wishes } from './wishes'
 
 export interface FuzzReport {
@@ -74,7 +76,9 @@ async function runBatch(report: FuzzReport, { host, pool }: Lane, batch: Wish[],
   const ask = async () => {
     for (const wish of waiting) {
       await askOne(report, { host, pool }, wish, seed)
-      if (report.requests % requestsPerCode === 0) host.mounted.clock.advance(30)
+      if (report.requests % requestsPerCode > 0) continue
+      host.mounted.clock.advance(30)
+      await signInAgain(host)
     }
   }
   await Promise.all(Array.from({ length: atOnce }, ask))
@@ -85,6 +89,7 @@ async function runBatch(report: FuzzReport, { host, pool }: Lane, batch: Wish[],
 }
 
 async function askOne(report: FuzzReport, { host, pool }: Lane, wish: Wish, seed: number): Promise<void> {
+  readMails(host)
   const asked = askedFor(wish, host.personas)
   const name = `${wish.method} ${wish.path}`
   report.requests++
@@ -99,7 +104,7 @@ async function askOne(report: FuzzReport, { host, pool }: Lane, wish: Wish, seed
   const line = report.routes.get(name) ?? { asked: 0, done: 0 }
   report.routes.set(name, { asked: line.asked + 1, done: line.done + (answer && answer.status < 400 ? 1 : 0) })
   report.statuses.set(answer?.status ?? 0, (report.statuses.get(answer?.status ?? 0) ?? 0) + 1)
-  if (answer) learn(host.personas[wish.persona % host.personas.length], asked, answer, host.mounted.clock)
+  if (answer) learn(host.personas[wish.persona % host.personas.length], asked, answer, host.mounted)
   if (complaint === null) return
   const shown = JSON.stringify({ ...asked, body: asked.body?.toString('latin1').slice(0, 400) }).slice(0, 1_500)
   report.violations.push(
@@ -107,8 +112,35 @@ async function askOne(report: FuzzReport, { host, pool }: Lane, wish: Wish, seed
   )
 }
 
+/** Whoever lost the session comes back: so many requests end sessions that soon nobody would be signed in. */
+async function signInAgain({ mounted, personas }: FuzzHost): Promise<void> {
+  for (const persona of new Set(personas)) {
+    const [[userId], [token]] = [persona.userId ?? [], persona.access ?? []]
+    if (userId === undefined || token === undefined) continue
+    const sessions = await mounted.auth.service.listSessions(userId)
+    if (sessions.some(({ id }) => id === sessionOf(token))) continue
+    const login = await openAs(mounted, userId).catch(() => null) // a closed account stays out
+    if (login) Object.assign(persona, { access: [login.token], refresh: [login.refreshToken] } satisfies Partial<Persona>)
+  }
+}
+
+/** A link or a code is shown by whoever it was mailed to; one for a new address by the person who waits to be activated. */
+function readMails({ mounted: { mails }, personas }: FuzzHost): void {
+  for (const mail of mails.mails.splice(0)) {
+    const reader = personas.find(({ email }) => email?.includes(mail.to)) ?? personas.find(({ links }) => 'activate' in links)
+    if (!reader) continue
+    if (mail.url !== null) reader.links[segments[mail.kind]] = tokenOf(mail)
+    if (mail.code !== undefined) reader.mailedCode = [mail.code]
+  }
+}
+
 /** What an answer gives is what the next request shows. */
-function learn(persona: Persona | undefined, { body }: Asked, { status, headers, text }: Answered, clock: TestClock): void {
+function learn(
+  persona: Persona | undefined,
+  { body }: Asked,
+  { status, headers, text }: Answered,
+  { clock, provider }: FuzzHost['mounted'],
+): void {
   if (!persona) return
   const [, changed] = (status < 300 && /new_password(?:":"|=)([^"&]+)/.exec(body?.toString() ?? '')) || []
   if (changed !== undefined) persona.password = [changed.replaceAll('%20', ' ')]
@@ -116,10 +148,13 @@ function learn(persona: Persona | undefined, { body }: Asked, { status, headers,
   if (secret !== undefined) persona.app = authenticator(secret, clock)
   for (const line of [headers['set-cookie'] ?? []].flat()) {
     const [, name, value = ''] = /^(\w+)=([^;]*)/.exec(line) ?? []
-    if (value !== '' && (name === 'auth_session' || name === 'oauth_state')) {
-      persona[name === 'auth_session' ? 'session' : 'stateCookie'] = [decodeURIComponent(value)]
-    }
+    const kind = cookieKinds[name ?? '']
+    if (value !== '' && kind !== undefined) persona[kind] = [decodeURIComponent(value)]
   }
+  const ticket = ticketIn(`${headers['location']} ${text}`)
+  if (ticket !== undefined) persona.ticket = [ticket]
+  const [, authorizeUrl] = /"authorize_url":"([^"]+)"/.exec(text) ?? []
+  if (authorizeUrl !== undefined) Object.assign(persona, consent(provider, authorizeUrl, persona.email?.[0] ?? ''))
   for (const [field, kind] of [
     ['access_token', 'access'],
     ['refresh_token', 'refresh'],
@@ -129,6 +164,17 @@ function learn(persona: Persona | undefined, { body }: Asked, { status, headers,
     const found = new RegExp(`"${field}":"([^"]+)"`).exec(text)?.[1]
     if (found !== undefined) persona[kind] = [found]
   }
+}
+
+function sessionOf(accessToken: string): unknown {
+  return jwt.decode(accessToken, { json: true })?.['sid']
+}
+
+const cookieKinds: Readonly<Record<string, LiveKind>> = {
+  access_token: 'access',
+  refresh_token: 'refresh',
+  auth_session: 'session',
+  oauth_state: 'stateCookie',
 }
 
 const moods: readonly (readonly [endpoint: 'token' | 'userinfo' | 'introspect' | 'tokeninfo' | 'jwks', answer: string] | null)[] = [

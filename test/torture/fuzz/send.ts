@@ -1,6 +1,6 @@
 import { connect } from 'node:net'
 import { Pool } from 'undici'
-import type { FuzzHost, Persona } from './fuzz-host'
+import { type FuzzHost, type Persona, segments } from './fuzz-host'
 import { type Body, damaged, Live, type LiveKind, type Quirk, type Twist, type Wish } from './wish'
 
 export interface Asked {
@@ -46,10 +46,11 @@ function valueOfKind(what: LiveKind, path: string, who: Persona | undefined, per
   return what === 'recovery' ? values?.pop() : values?.at(-1)
 }
 
-/** The link a route is for, of whoever has one. */
+/** The link a route is for, of whoever has one; but an account that loses its last change loses its sessions, and few would be left. */
 function linkFor(path: string, who: Persona | undefined, personas: readonly Persona[]): string | undefined {
-  const purpose = path.split('/').find((segment) => segment === 'activate' || segment.includes('-')) ?? ''
-  return who?.links[purpose] || personas.find(({ links }) => links[purpose])?.links[purpose]
+  const purpose = path.split('/').find((segment) => Object.values(segments).includes(segment)) ?? ''
+  const others = purpose === segments.notice ? [] : personas
+  return who?.links[purpose] || others.find(({ links }) => links[purpose])?.links[purpose]
 }
 
 function credential(name: string, value: string): string {

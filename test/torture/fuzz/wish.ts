@@ -33,6 +33,8 @@ export const liveKinds = [
   'providerCode',
   'stateCookie',
   'providerToken',
+  'ticket',
+  'mailedCode',
   'cursor',
 ] as const
 export type LiveKind = (typeof liveKinds)[number]

@@ -74,8 +74,10 @@ const meaning: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   refresh_token: live('refresh'),
   mfa_token: live('challenge'),
   code: fc.oneof({ weight: 4, arbitrary: live('code') }, { weight: 1, arbitrary: live('recovery') }),
+  email_code: live('mailedCode'),
+  ticket: live('ticket'),
   access_token: live('providerToken'),
-  provider: fc.constantFrom('corp', 'introspecting', 'asking', 'hub'),
+  provider: fc.constantFrom('corp', 'corp', 'corp', 'hub'),
   name: fc.constantFrom('Ana', 'Zoë 🙂', null),
 }
 
@@ -99,7 +101,9 @@ function bodyFor({ method, path, body, when }: FuzzedRoute): fc.Arbitrary<Body> 
   const names = Object.keys(keys)
   const fields = Object.fromEntries(names.map((name) => [name, field(name, keys[name]?.type)]))
   const required = names.filter((name) => keys[name]?.flags?.presence !== 'optional')
-  const whole = mostly(fc.record(fields, { requiredKeys: required }), fc.record(fields, { requiredKeys: [] }), 12)
+  const optional = names.filter((name) => !required.includes(name))
+  const any = mostly(fc.record(fields, { requiredKeys: required }), fc.record(fields, { requiredKeys: [] }), 12)
+  const whole = fc.oneof({ weight: 2, arbitrary: plainBody(fields, required, optional) }, { weight: 1, arbitrary: any })
   const stranger = fc.record({ is_admin: fc.constant(true), hashed_password: anyText, id: anyText, refresh_token: live('refresh') })
   const value = fc.oneof(
     { weight: 14, arbitrary: whole as fc.Arbitrary<unknown> },
@@ -123,6 +127,13 @@ function bodyFor({ method, path, body, when }: FuzzedRoute): fc.Arbitrary<Body> 
     { weight: takesForms ? 30 : 1, arbitrary: form },
     { weight: 1, arbitrary: others },
   )
+}
+
+/** Of what may be left out, one thing or nothing: credentials often stand for one another, and each that is wrong is refused. */
+function plainBody(fields: Record<string, fc.Arbitrary<unknown>>, required: readonly string[], optional: readonly string[]) {
+  return fc
+    .constantFrom([], ...optional.map((name) => [name]))
+    .chain((more) => fc.record(Object.fromEntries([...required, ...more].map((name) => [name, fields[name] ?? anyText]))))
 }
 
 function formFields(path: string, names: readonly string[]): fc.Arbitrary<{ name: string; value: Text }[]> {
@@ -276,9 +287,14 @@ function credentialsOf(path: string, byCookie: boolean): fc.Arbitrary<{ bearer: 
   return fc.oneof(
     { weight: byCookie ? 1 : 14, arbitrary: fc.record({ ...nothing, bearer }) },
     { weight: byCookie ? 14 : 1, arbitrary: fc.record({ ...nothing, cookies: jar }) },
-    { weight: path.startsWith('/session') ? 20 : 1, arbitrary: fc.record(nothing) },
+    { weight: isWithoutTokens(path) ? 20 : 1, arbitrary: fc.record(nothing) },
     { weight: 1, arbitrary: fc.record({ bearer: fc.oneof(anyLive, anyText) as fc.Arbitrary<Text>, cookies: anyCookies() }) },
   )
+}
+
+/** Server-side sessions have a cookie of their own, and the provider may send a browser back that has no session any more. */
+function isWithoutTokens(path: string): boolean {
+  return path.startsWith('/session/') || path.endsWith('/callback')
 }
 
 function cookieJar(...jar: [name: string, what: LiveKind][]): fc.Arbitrary<Pair[]> {
@@ -291,7 +307,7 @@ function anyCookies(): fc.Arbitrary<Pair[]> {
 }
 
 function cookiesOf(path: string): fc.Arbitrary<Pair[]> {
-  if (path.startsWith('/session') || path === '/host/session') return cookieJar(['auth_session', 'session'])
+  if (path.startsWith('/session/') || path === '/host/session') return cookieJar(['auth_session', 'session'])
   return path.endsWith('/callback') ? cookieJar(['oauth_state', 'stateCookie']) : fc.constant([])
 }
 
