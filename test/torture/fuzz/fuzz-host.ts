@@ -168,15 +168,16 @@ async function people(host: FuzzHost['mounted'], origin: string): Promise<Person
   const administrator = await enrolled(host, { isAdmin: true })
   const others = [await enrolled(host), await enrolled(host)]
   const plain = [await signedIn(host), await signedIn(host)]
-  const beforeLong = [administrator, ...others, ...plain]
-  const withPassword = await Promise.all(beforeLong.map((member) => personaOf(host, origin, member)))
-  const personas = [...withPassword, await enrollingPersona(host, origin), await providerPersona(host)]
+  const linking = [administrator, ...plain].map(async (member) => personaOf(host, member, await beginLink(host, origin, member)))
+  const loggingIn = others.map(async (member) => personaOf(host, member, await beginLogin(host, origin, member.email)))
+  const withPassword = await Promise.all([...linking, ...loggingIn])
+  const personas = [...withPassword, await enrollingPersona(host), await providerPersona(host)]
   return [...personas, ...personas, await pendingPersona(host), await deactivatedPersona(host)]
 }
 
 type Member = Awaited<ReturnType<typeof signedIn>> & Partial<EnrolledMember>
 
-async function personaOf(host: FuzzHost['mounted'], origin: string, member: Member): Promise<Persona> {
+async function personaOf(host: FuzzHost['mounted'], member: Member, social: Partial<Persona> = {}): Promise<Persona> {
   const { service } = host.auth
   const { email, userId } = member
   const links = {
@@ -189,7 +190,6 @@ async function personaOf(host: FuzzHost['mounted'], origin: string, member: Memb
     ? await service.verifyMfaToSession({ mfaToken: await challengeOf(host, member), code: member.recoveryCodes?.[0] ?? '', ...device })
     : await service.logInToSession({ email, password, ...device })
   const sessionToken = session.kind === 'session' ? session.sessionToken : ''
-  const social = member.app ? await beginLogin(host, origin, email) : { ticket: [await linkTicket(host, origin, member)] }
   return {
     email: [email],
     userId: [userId],
@@ -234,15 +234,15 @@ function stateCookieOf(response: Response): string {
   return decodeURIComponent(/oauth_state=([^;]+)/.exec(response.headers.getSetCookie().join('\n'))?.[1] ?? '')
 }
 
-/** Of a link whose callback came without the session that began it. */
-async function linkTicket({ provider }: FuzzHost['mounted'], origin: string, member: Member): Promise<string> {
+/** A link whose callback came without the session that began it: there is a ticket. */
+async function beginLink({ provider }: FuzzHost['mounted'], origin: string, member: Member): Promise<Partial<Persona>> {
   const headers = { ...bearerOf(member), 'Content-Type': 'application/json' }
   const begun = await fetch(`${origin}/auth/oauth/corp/link`, { method: 'POST', headers, body: '{}' })
   const { authorize_url: authorizeUrl } = (await begun.json()) as { authorize_url: string }
   const { state = [], providerCode = [] } = consent(provider, authorizeUrl, member.email)
   const query = new URLSearchParams({ state: state.join(), code: providerCode.join() })
   const ended = await navigate(`${origin}/auth/oauth/corp/callback?${query}`, { Cookie: `oauth_state=${stateCookieOf(begun)}` })
-  return ticketIn(`${ended.headers.get('location')} ${await ended.text()}`) ?? ''
+  return { ticket: [ticketIn(`${ended.headers.get('location')} ${await ended.text()}`) ?? ''] }
 }
 
 /** In a body, or in the fragment of a redirect. */
@@ -251,9 +251,9 @@ export function ticketIn(text: string): string | undefined {
 }
 
 /** A secret that waits for its first code, and an identity linked. */
-async function enrollingPersona(host: FuzzHost['mounted'], origin: string): Promise<Persona> {
+async function enrollingPersona(host: FuzzHost['mounted']): Promise<Persona> {
   const member = await signedIn(host)
-  const persona = await personaOf(host, origin, member)
+  const persona = await personaOf(host, member)
   await addIdentity(host.knex, member.userId, { provider: 'corp' })
   const { secret } = await host.auth.service.enrollTotp(member.userId)
   return { ...persona, app: authenticator(secret, host.clock) }
