@@ -1,5 +1,5 @@
 /**
- * Asks every route anything at all, on both majors of Express: hosts of every delivery with everything switched on. No 5xx of
+ * Asks every route anything at all, on both majors of Express: hosts of every delivery, without passkeys, login by email and pages. No 5xx of
  * ours, the envelope for every refusal, never a hang, and a heap that does not grow. It is `test/torture/fuzz.test.ts` with more
  * requests: the suite runs a few thousand of them with a fixed seed.
  *

@@ -75,7 +75,7 @@ export const plans: readonly Plan[] = [
 const device = { ip: '192.0.2.1', userAgent: 'fuzz' }
 const password = 'a quiet harbour in winter' // of `signedIn`
 
-/** A host with everything switched on. `mounted`: the tables the router was made of, as observed. */
+/** A host with local accounts, providers, the second factor and administration. `mounted`: the tables the router was made of, as observed. */
 export async function openFuzzHost(database: Database, { name, settings, options = {} }: Plan, tables: Route[][]): Promise<FuzzHost> {
   const opened = await database.open({ memory: true })
   const mails = mailbox()
