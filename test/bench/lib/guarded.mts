@@ -105,7 +105,7 @@ async function checkThatItGuards(name: string, connection: Connection, headers: 
 
 /** Changes a character of every cookie's value, or of the token's claims. */
 function spoil(value: string): string {
-  return value.replace(/(Bearer [^.]+\.|=)(...)./g, (_, before, kept) => `${before}${kept}-`)
+  return value.replace(/(Bearer [^.]+\.|=)(...)(.)/g, (_, before, kept, changed) => `${before}${kept}${changed === '-' ? '_' : '-'}`)
 }
 
 export function ask(one: Running, work: Pick<Load, 'milliseconds' | 'operations'>): Promise<LoadFigures> {
