@@ -1,5 +1,6 @@
-import { type AuthContext, passkeysOf, unitOfWork } from '../context'
+import { type AuthContext, unitOfWork } from '../context'
 import { forgetWrongCodes } from '../factor/code-limits'
+import { removePasskeys } from '../first-proof/remove-passkeys'
 import { mailNotice } from '../mailbox/send-mail'
 import { endOtherSessions } from '../session/log-out'
 import { type ActingAdmin, lockTarget } from './lock-target'
@@ -37,12 +38,4 @@ export async function resetMfa(
   const removedPasskeys = removed.length > 0
   if (hadFactor) mailNotice(ctx, user, 'mfa_disabled', undefined, { removedPasskeys })
   else if (removedPasskeys) mailNotice(ctx, user, 'passkey_removed')
-}
-
-/** Removes all passkeys and returns their ids. Does nothing if passkeys are off. */
-async function removePasskeys(ctx: AuthContext, userId: string): Promise<string[]> {
-  const passkeys = passkeysOf(ctx)
-  const ids = ((await passkeys?.listForUser(userId)) ?? []).map(({ id }) => id)
-  if (ids.length > 0) await passkeys?.deleteForUser(userId)
-  return ids
 }

@@ -1,5 +1,5 @@
 import { hasPasswords } from '../config/has-passwords'
-import { type AuthContext, passkeysOf } from '../context'
+import type { AuthContext } from '../context'
 import type { Locale } from '../http/locale'
 import { writeMail } from '../mail/write-mail'
 import { endOneShots } from '../mailbox/email-logins-of'
@@ -8,6 +8,7 @@ import { writableFields } from '../profile/writable-fields'
 import { endOtherSessions } from '../session/log-out'
 import type { IdentityRecord, UserChanges, UserRecord } from '../store/auth-store'
 import { transactionOf } from '../store/knex/knex-store'
+import { removePasskeys } from './remove-passkeys'
 import { nameOfThing, type RemovedThing } from './removed-thing'
 
 /** The result of a take-over. */
@@ -112,12 +113,6 @@ async function removeIdentities(ctx: AuthContext, user: UserRecord): Promise<str
   // A user has at most one identity of each provider.
   for (const provider of providers) await ctx.store.identities?.deleteForUser(user.id, provider)
   return providers
-}
-
-async function removePasskeys(ctx: AuthContext, userId: string): Promise<string[]> {
-  const ids = ((await passkeysOf(ctx)?.listForUser(userId)) ?? []).map(({ id }) => id)
-  if (ids.length > 0) await passkeysOf(ctx)?.deleteForUser(userId)
-  return ids
 }
 
 /** True if the provider verified this address. Null means that the provider did not say so. */

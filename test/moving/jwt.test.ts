@@ -7,7 +7,18 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { type AuthRouter, errorHandler, type KnexStore } from '../../src'
 import { databases } from '../support/databases'
 import { readGuide } from './guide'
-import { appWith, browserOf, everyMove, expectOldPassword, type GivenOptions, type Move, oldSecret, onMove, rowsOf } from './moved-app'
+import {
+  appWith,
+  browserOf,
+  createUsersTable,
+  everyMove,
+  expectOldPassword,
+  type GivenOptions,
+  type Move,
+  oldSecret,
+  onMove,
+  rowsOf,
+} from './moved-app'
 
 const guide = readGuide<{
   prepare(knex: Knex): Promise<void>
@@ -38,14 +49,7 @@ describe('from JWTs of your own', () => {
   let token: string
 
   beforeAll(async () => {
-    await knex().schema.createTable('users', (table) => {
-      table.increments('id')
-      table.string('email', 255).notNullable().unique()
-      table.string('password_hash', 60)
-      table.string('name')
-      table.string('google_id').unique()
-      table.timestamp('created_at').notNullable().defaultTo(knex().fn.now())
-    })
+    await createUsersTable(knex())
     const password_hash = await bcrypt.hash(ada.password, 10)
     const created_at = '2025-03-01 12:00:00' // an identity as old as its account would be fresh
     await knex()('users').insert([

@@ -76,6 +76,18 @@ export function onMove(database: Database) {
   }
 }
 
+/** The users table of an app that was written by hand. */
+export function createUsersTable(knex: Knex): Promise<void> {
+  return knex.schema.createTable('users', (table) => {
+    table.increments('id')
+    table.string('email', 255).notNullable().unique()
+    table.string('password_hash', 60)
+    table.string('name')
+    table.string('google_id').unique()
+    table.timestamp('created_at').notNullable().defaultTo(knex.fn.now())
+  })
+}
+
 /** Statement by statement, because a driver takes one at a time. */
 export async function runSql(knex: Knex, sql: string): Promise<void> {
   for (const statement of sql.split(/;\s*$/m)) if (statement.trim() !== '') await knex.raw(statement.replaceAll('?', '\\?'))

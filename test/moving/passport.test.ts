@@ -12,6 +12,7 @@ import {
   appWith,
   type Browser,
   browserOf,
+  createUsersTable,
   everyMove,
   expectOldPassword,
   type GivenOptions,
@@ -65,14 +66,7 @@ describe('from Passport with express-session', () => {
   let auth: AuthRouter<{ delivery: 'session' }>
 
   beforeAll(async () => {
-    await knex().schema.createTable('users', (table) => {
-      table.increments('id')
-      table.string('email', 255).notNullable().unique()
-      table.string('password_hash', 60)
-      table.string('name')
-      table.string('google_id').unique()
-      table.timestamp('created_at').notNullable().defaultTo(knex().fn.now())
-    })
+    await createUsersTable(knex())
     const password_hash = await bcrypt.hash(ada.password, 10)
     await knex()('users').insert([
       { email: ada.email, password_hash, name: 'Ada', google_id: 'google-1' },

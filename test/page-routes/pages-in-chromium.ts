@@ -1,9 +1,7 @@
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, expect } from 'vitest'
-import { launchChromium } from '../demo/chromium'
+import type { BrowserContextOptions, Page } from 'playwright-core'
+import { afterEach, expect } from 'vitest'
 import type { LocalHost, LocalOptions } from '../local/people'
+import { chromiumHosts } from '../support/chromium-hosts'
 import type { Database } from '../support/databases'
 import { onPages } from './people'
 
@@ -17,39 +15,20 @@ export interface PagesHost {
 /** To be called in a `describe`: one Chromium for all of its tests. No page may break its policy or ask for anything elsewhere. */
 export function pagesInChromium(database: Database) {
   const { start } = onPages(database)
-  const servers: Server[] = []
-  const contexts: BrowserContext[] = []
+  const { listen, newContext } = chromiumHosts()
   const complaints: string[] = []
-  let chromium: Browser
-
-  beforeAll(async () => {
-    chromium = await launchChromium()
-  })
-  afterEach(async () => {
-    for (const context of contexts.splice(0)) await context.close()
-    for (const server of servers.splice(0)) {
-      server.closeAllConnections()
-      server.close()
-    }
-    expect(complaints.splice(0)).toEqual([])
-  })
-  afterAll(() => chromium?.close())
+  afterEach(() => expect(complaints.splice(0)).toEqual([]))
 
   return {
     async serve({ settings, ...options }: LocalOptions = {}, name = '127.0.0.1'): Promise<PagesHost> {
-      const server = createServer().listen(0, '127.0.0.1')
-      servers.push(server)
-      await new Promise((resolve) => server.once('listening', resolve))
-      const url = `http://${name}:${(server.address() as AddressInfo).port}`
+      const { server, url } = await listen(name)
       const host = await start({ ...options, settings: { oauthRedirectBaseUrl: url, ...settings } })
       server.on('request', host.app)
       return { host, url }
     },
     /** A person's browser, with cookies of its own. `expected`: what may stand on its console. */
     async browse({ url }: PagesHost, options: BrowserContextOptions = {}, expected: readonly RegExp[] = []): Promise<Page> {
-      const context = await chromium.newContext({ baseURL: url, ...options })
-      contexts.push(context)
-      context.setDefaultTimeout(15_000)
+      const context = await newContext({ baseURL: url, ...options })
       context.on('console', (message) => {
         // Chromium logs every answer from 400 up; that a form is refused is what some tests are about.
         const fine = [/the server responded with a status of 4\d\d/, ...expected]

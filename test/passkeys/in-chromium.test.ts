@@ -1,13 +1,12 @@
 import { readFileSync } from 'node:fs'
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import type { Browser, BrowserContext, CDPSession, Page } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { hasChromium, launchChromium } from '../demo/chromium'
+import type { BrowserContext, CDPSession, Page } from 'playwright-core'
+import { describe, expect, test } from 'vitest'
+import { hasChromium } from '../demo/chromium'
 import { type LocalHost, password, post } from '../local/people'
 import { authenticator as authenticatorApp } from '../mfa/authenticator'
 import { member } from '../server-session/devices'
+import { chromiumHosts } from '../support/chromium-hosts'
 import { databases } from '../support/databases'
 import { age, onPasskeys, rejected, withFactors } from './people'
 
@@ -28,41 +27,18 @@ describe.skipIf(!hasChromium).each([
   { tokenDelivery: 'session', cookie: 'auth_session' },
 ] as const)('passkeys in Chromium, in delivery $tokenDelivery', { timeout: 60_000 }, ({ tokenDelivery, cookie }) => {
   const { start } = onPasskeys(sqlite)
-  const servers: Server[] = []
-  const contexts: BrowserContext[] = []
-  let chromium: Browser
-
-  beforeAll(async () => {
-    chromium = await launchChromium()
-  })
-  afterEach(async () => {
-    for (const context of contexts.splice(0)) await context.close()
-    for (const server of servers.splice(0)) {
-      server.closeAllConnections()
-      server.close()
-    }
-  })
-  afterAll(() => chromium?.close())
-
-  async function listen(): Promise<{ server: Server; url: string }> {
-    const server = createServer().listen(0, '127.0.0.1')
-    servers.push(server)
-    await new Promise((resolve) => server.once('listening', resolve))
-    return { server, url: `http://localhost:${(server.address() as AddressInfo).port}` }
-  }
+  const { listen, newContext } = chromiumHosts()
 
   /** A host at a port of this machine, and a person who is signed in there in a browser with an authenticator. */
   async function scene() {
-    const { server, url } = await listen()
+    const { server, url } = await listen('localhost')
     const host = await start({
       settings: { ...withFactors, tokenDelivery, oauthRedirectBaseUrl: url },
       options: { throttle: { mail: false, login: false } },
       host: (app) => app.get('/page', (_req, res) => void res.type('html').send(html)),
     })
     server.on('request', host.app)
-    const context = await chromium.newContext({ baseURL: url })
-    context.setDefaultTimeout(15_000)
-    contexts.push(context)
+    const context = await newContext({ baseURL: url })
     const person = await member(host)
     const tab = await openTab(context)
     await run(tab.page, `post('/login', ${JSON.stringify({ email: person.email, password })})`)
@@ -161,9 +137,9 @@ describe.skipIf(!hasChromium).each([
     await cdp.send('WebAuthn.setUserVerified', { authenticatorId, isUserVerified: true })
 
     // The same RP id, at another port.
-    const elsewhere = await listen()
+    const elsewhere = await listen('localhost')
     elsewhere.server.on('request', host.app)
-    const foreign = await openTab(await contextAt(elsewhere.url))
+    const foreign = await openTab(await newContext({ baseURL: elsewhere.url }))
     for (const credential of await credentialsOf({ cdp, authenticatorId }))
       await foreign.cdp.send('WebAuthn.addCredential', { authenticatorId: foreign.authenticatorId, credential })
     const lured = await assertionOf(foreign.page, options)
@@ -176,12 +152,6 @@ describe.skipIf(!hasChromium).each([
     expect((await finish(host, again, options.challenge_token)).body.code).toBe(rejected[1])
     expect(context.pages()).toHaveLength(1)
   })
-
-  async function contextAt(baseURL: string): Promise<BrowserContext> {
-    const context = await chromium.newContext({ baseURL })
-    contexts.push(context)
-    return context
-  }
 
   test('two tabs: each finishes what it began, and of one challenge one does', async () => {
     const { host, context, person, ...first } = await scene()
