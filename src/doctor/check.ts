@@ -1,5 +1,6 @@
 import type { AuthContext } from '../context'
 import { AppError } from '../errors'
+import { inTime } from '../in-time'
 import { describeError, withOwnMessage } from '../logger'
 import type { AuthRouterOptions } from '../options'
 
@@ -84,6 +85,11 @@ export function sentenceOf(problem: unknown): string {
   if (problem instanceof AppError) return problem.message
   const { message, code, name } = describeError(problem)
   return message ?? code ?? name
+}
+
+/** Returns what another system answers. @throws Error after 4 seconds, which is before the whole check ends */
+export function answerOf<T>(question: Promise<T>): Promise<T> {
+  return inTime(question, 4_000, () => lateAfter(4))
 }
 
 export function lateAfter(seconds: number): Error {

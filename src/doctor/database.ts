@@ -1,5 +1,6 @@
+import type { TableFinding } from '../store/auth-store'
 import { databaseFacts } from '../store/knex/database-facts'
-import { type Check, error, type Patient, type Result, type Skip, warning } from './check'
+import { answerOf, type Check, error, type Fault, type Patient, type Result, type Skip, sentenceOf, warning } from './check'
 
 export const databaseChecks: readonly Check[] = [
   { name: 'tables', examine: tables },
@@ -17,7 +18,14 @@ const ofAdapter: Skip = { skipped: 'The store is an adapter of your own.' }
 /** Checks that the database responds and its tables are right, as `auth.ready()` does, with the same keys. */
 async function tables({ ctx }: Patient): Promise<Result> {
   if (!ctx.readiness) return { skipped: 'This store has no check of its tables.' }
-  const findings = await ctx.readiness.look()
+  try {
+    return faultsOf(await answerOf(ctx.readiness.look()))
+  } catch (problem) {
+    return silent(problem)
+  }
+}
+
+function faultsOf(findings: readonly TableFinding[]): Fault[] {
   return findings.map(({ level, key, message, sql }) => ({
     level,
     what: `${key}: ${message}`,
@@ -27,6 +35,14 @@ async function tables({ ctx }: Patient): Promise<Result> {
         ? 'The message above says how, or which option maps it. `npx --no-install doorward migrate up` creates our own tables.'
         : sql,
   }))
+}
+
+function silent(problem: unknown): Fault {
+  return error(
+    `The database does not answer: ${sentenceOf(problem)}`,
+    'Every request that needs it is 503.',
+    'Check that the database runs, and the connection of your knex.',
+  )
 }
 
 function uncheckedTables({ options }: Patient): Result {
@@ -41,7 +57,13 @@ function uncheckedTables({ options }: Patient): Result {
 async function databaseClock({ ctx, options }: Patient): Promise<Result> {
   const facts = databaseFacts(options.store)
   if (!facts) return ofAdapter
-  const skewSeconds = Math.round(Math.abs(ctx.now().getTime() - (await facts.now()).getTime()) / 1000)
+  let now: Date
+  try {
+    now = await answerOf(facts.now())
+  } catch (problem) {
+    return ctx.readiness ? { skipped: 'The database does not answer.' } : silent(problem)
+  }
+  const skewSeconds = Math.round(Math.abs(ctx.now().getTime() - now.getTime()) / 1000)
   if (skewSeconds <= 5) return null
   const report = skewSeconds > 60 ? error : warning
   return report(

@@ -1,6 +1,5 @@
-import { inTime } from '../in-time'
 import { leadsSomewhere } from '../mailbox/email-link'
-import { type Check, error, isLoopback, lateAfter, type Patient, type Result, sentenceOf, warning } from './check'
+import { answerOf, type Check, error, isLoopback, type Patient, type Result, sentenceOf, warning } from './check'
 
 export const mailChecks: readonly Check[] = [
   { name: 'mail-handshake', examine: handshake },
@@ -12,7 +11,7 @@ async function handshake({ options: { mailer } }: Patient): Promise<Result> {
   if (!mailer) return { skipped: 'There is no mailer.' }
   if (typeof mailer.verify !== 'function') return { skipped: 'The mailer has no verify().' }
   try {
-    await inTime(Promise.resolve(mailer.verify()), 4_000, () => lateAfter(4))
+    await answerOf(Promise.resolve(mailer.verify()))
     return null
   } catch (problem) {
     return error(

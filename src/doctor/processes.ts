@@ -1,6 +1,6 @@
 import cluster from 'node:cluster'
 import { randomUUID } from 'node:crypto'
-import { type Check, error, isLoopback, type Patient, type Result, sentenceOf, warning } from './check'
+import { answerOf, type Check, error, isLoopback, type Patient, type Result, sentenceOf, warning } from './check'
 
 export const processChecks: readonly Check[] = [
   { name: 'counters-shared', examine: ownCounters },
@@ -24,8 +24,8 @@ async function silentCounters({ options }: Patient): Promise<Result> {
   if (!counters) return { skipped: 'There is no shared store of counters.' }
   const key = `doorward:doctor:${randomUUID()}`
   try {
-    const { count } = await counters.increment(key, 60)
-    await counters.reset(key)
+    const { count } = await answerOf(counters.increment(key, 60))
+    await answerOf(counters.reset(key))
     if (count === 1) return null
     return error(`A new counter begins at ${count}.`, 'Rate limits refuse too early or too late.', 'Fix increment() of throttle.counters.')
   } catch (problem) {

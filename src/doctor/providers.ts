@@ -1,8 +1,7 @@
-import { inTime } from '../in-time'
 import { isPassportProvider } from '../providers/passport-provider'
 import type { ProviderClient } from '../providers/provider-client'
 import { redirectUriOf } from '../social/redirect-flow'
-import { type Check, error, type Fault, lateAfter, type Patient, type Result, sentenceOf, warning } from './check'
+import { answerOf, type Check, error, type Fault, type Patient, type Result, sentenceOf, warning } from './check'
 
 export const providerChecks: readonly Check[] = [
   { name: 'provider-discovery', examine: discovery },
@@ -21,7 +20,7 @@ async function discovery(patient: Patient): Promise<Result> {
   const found = await Promise.all(
     clientsOf(patient).map(async ([key, client]): Promise<Fault[]> => {
       try {
-        await inTime(Promise.resolve(client.prepare?.()), 4_000, () => lateAfter(4))
+        await answerOf(Promise.resolve(client.prepare?.()))
         return []
       } catch (problem) {
         return [

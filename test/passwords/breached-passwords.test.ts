@@ -78,10 +78,11 @@ describe('breachedPasswords', () => {
     expect(asked).toHaveLength(2)
 
     const calls: string[] = []
+    const body = rangeWith({}, '')
     const counting = breachedPasswords({
       async httpClient(url) {
         calls.push(url)
-        return { status: 200, headers: {}, body: rangeWith({}, '') }
+        return { status: 200, headers: {}, body }
       },
     })
     const texts = new Map(Array.from({ length: 1_200 }, (_, at) => [digestOf(String(at)).slice(0, 5), String(at)] as const))
