@@ -110,6 +110,16 @@ export function passkeysOf({
   return (settings.passkeysEnabled && store.passkeys) || null
 }
 
+/**
+ * Returns the passkeys that are stored, also while passkeys are off: an attacker's passkey could log in once they are on again. Null: there
+ * is no table.
+ */
+export async function storedPasskeys(ctx: AuthContext): Promise<PasskeyStore | null> {
+  const { passkeys } = ctx.store
+  if (!passkeys) return null
+  return ctx.settings.passkeysEnabled || (await passkeys.isPresent?.()) !== false ? passkeys : null
+}
+
 /** Wraps a host's adapter in our own check of the rows it returns. The store of `createKnexStore` checks them itself. */
 export function trustedStore(store: AuthStore, logger: Logger): AuthStore {
   if (isKnexStore(store)) return store

@@ -427,6 +427,8 @@ export interface PasskeyStore {
   rename(id: string, userId: string, name: string): Promise<boolean>
   /** Removes one passkey, or all of the account. Returns how many. */
   deleteForUser(userId: string, id?: string): Promise<number>
+  /** Returns false if the table does not exist. Called only while `passkeysEnabled` is off. Absent: the table exists. */
+  isPresent?(): Promise<boolean>
 }
 
 /** `tokens`: access and refresh tokens. `session`: a cookie of a server-side session. */

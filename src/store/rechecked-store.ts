@@ -141,6 +141,7 @@ function passkeysOf(passkeys: PasskeyStore, { only, inserted }: Recheck): Passke
       only('passkeys.recordLogin', await passkeys.recordLogin(use, spent), (user) => user.id === use.userId && user.isActive),
     rename: (id, userId, name) => passkeys.rename(id, userId, name),
     deleteForUser: (userId, id) => passkeys.deleteForUser(userId, id),
+    isPresent: async () => (await passkeys.isPresent?.()) ?? true,
   }
 }
 

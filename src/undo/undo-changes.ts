@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { hasPasswords } from '../config/has-passwords'
-import { type AuthContext, passkeysOf, unitOfWork } from '../context'
+import { type AuthContext, storedPasskeys, unitOfWork } from '../context'
 import { InvalidTokenError } from '../errors'
 import type { Locale } from '../http/locale'
 import { findLink, issueLink, type LinkToken, spendLink } from '../mailbox/email-link'
@@ -10,7 +10,7 @@ import { refusesEmailLink } from '../mailbox/refuses-email-link'
 import { mailLink, mailNotice } from '../mailbox/send-mail'
 import { unusablePassword } from '../passwords/unusable-password'
 import { endOtherSessions } from '../session/log-out'
-import { DuplicateRecordError, type PasskeyStore, type UserRecord, type UserTokenRecord } from '../store/auth-store'
+import { DuplicateRecordError, type UserRecord, type UserTokenRecord } from '../store/auth-store'
 import { planUndo, type UndoPlan } from './plan-undo'
 import { openPoints, type StoredUndoPoint } from './undo-point'
 import { type MailedWay, whatIsLeft } from './what-is-left'
@@ -91,17 +91,9 @@ async function findUndo(
 
 async function planFor(ctx: AuthContext, user: UserRecord, point: StoredUndoPoint, open: readonly StoredUndoPoint[]): Promise<UndoPlan> {
   const identities = (await ctx.store.identities?.listForUser(user.id)) ?? []
-  const passkeys = (await passkeysIn(ctx, open)?.listForUser(user.id)) ?? []
+  const passkeys = (await (await storedPasskeys(ctx))?.listForUser(user.id)) ?? []
   const plan = planUndo({ user, identities, passkeys }, point, open)
   return ctx.settings.passkeysEnabled ? plan : { ...plan, keptPasskeys: [] } // they cannot log in
-}
-
-/**
- * Returns the passkey store. Also while `passkeysEnabled` is off, if a change concerns a passkey, because an attacker's passkey could log
- * in once the setting is on again. Without such a change the table may be missing.
- */
-function passkeysIn(ctx: AuthContext, open: readonly StoredUndoPoint[]): PasskeyStore | null | undefined {
-  return open.some(({ passkey }) => passkey !== undefined) ? ctx.store.passkeys : passkeysOf(ctx)
 }
 
 /** Undoes the change, and tries again if the address was taken between our read and our write. */

@@ -2,6 +2,7 @@ import type { Knex } from 'knex'
 import type { PasskeyStore, PasskeyUse, PasskeyWithUser, UserRecord } from '../auth-store'
 import { compiledSelect } from './compiled-for'
 import type { Connection } from './connection'
+import { databaseName } from './database-name'
 import type { Tables } from './default-tables'
 import { holdUser } from './hold-user'
 import { insertRecord } from './insert-record'
@@ -61,6 +62,11 @@ export function passkeysStore(connection: Connection, tables: Tables): PasskeySt
       const where = passkeys.match(id === undefined ? { userId } : { userId, id })
       if (!where) return 0
       return connection.statement<number>('passkeys.deleteForUser', (db) => db(passkeys.name).where(where).delete())
+    },
+
+    async isPresent() {
+      const column = (db: Queryable) => dialect.columnType(db, databaseName(db, passkeys.name), databaseName(db, passkeys.bareColumn('id')))
+      return (await connection.statement('passkeys.isPresent', column)) !== null
     },
   }
 
