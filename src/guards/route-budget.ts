@@ -25,6 +25,10 @@ export async function isWithinRouteBudget(ctx: AuthContext, route: string, req: 
   }
 }
 
-async function takeRouteUnit(ctx: AuthContext, route: string, req: Request): Promise<void> {
+/**
+ * Counts a request of one client to one route.
+ * @throws TooManyRequestsError
+ */
+export async function takeRouteUnit(ctx: AuthContext, route: string, req: Request): Promise<void> {
   await takeClientUnit(ctx, ctx.budgets.routes, [`route:${route}`, clientKey(req.ip)])
 }

@@ -1,7 +1,7 @@
 import type { ErrorRequestHandler, Request, Response } from 'express'
 import type { AuthContext } from '../context'
 import { TooManyRequestsError, UnsupportedMediaTypeError, ValidationError } from '../errors'
-import { routeBudget } from '../guards/route-budget'
+import { routeBudget, takeRouteUnit } from '../guards/route-budget'
 import type { Answer } from '../http/description'
 import { readRefusal, setRefusalHeaders } from '../http/error-envelope'
 import { isForm } from '../http/json-body'
@@ -58,7 +58,7 @@ export function pageLines(site: PageSite, page: PageDefinition): Route[] {
     method: 'GET',
     path,
     describes: { summary, answers: [shown, goneOn], refusals: 'page' },
-    before: [routeBudget(site.ctx, `page${path.replaceAll(/[/-]/g, '_')}`)],
+    before: [routeBudget(site.ctx, viewsOf(page))],
     handle: leading(site, async (req, res) => {
       const visit = visitOf(site, req, res, queryValues(req, 'return_to'))
       answer(visit, await page.show(visit, emptyForm))
@@ -75,6 +75,11 @@ export function pageLines(site: PageSite, page: PageDefinition): Route[] {
     onError,
   }
   return sharesPath ? [get, sent] : [get, sent, { ...sent, when: (req) => !isForm(req), handle: refuseOtherContent }]
+}
+
+/** The limit that a view of the page counts for, also a form that is shown again. */
+function viewsOf({ path }: PageDefinition): string {
+  return `page${path.replaceAll(/[/-]/g, '_')}`
 }
 
 type Handle = (req: Request, res: Response) => Promise<void>
@@ -105,7 +110,10 @@ function refuseOtherContent(): void {
   throw new UnsupportedMediaTypeError()
 }
 
-/** Handles a form. An error shows the form again, with every value except secrets. */
+/**
+ * Handles a form. An error shows the form again, with every value except secrets.
+ * @throws TooManyRequestsError if the client viewed the page too often
+ */
 async function takeForm(site: PageSite, page: PageWithForm, req: Request, res: Response): Promise<void> {
   let visit = visitOf(site, req, res, [])
   let fields: Fields = {}
@@ -115,6 +123,7 @@ async function takeForm(site: PageSite, page: PageWithForm, req: Request, res: R
     fields = sent.fields
     const { return_to: back = '' } = fields
     visit = visitOf(site, req, res, back === '' ? [] : [back])
+    await takeRouteUnit(site.ctx, `form_of_${viewsOf(page)}`, req)
     if (sent.unreadable.length > 0) return await showAgain(page, visit, unreadableForm(visit.reader, fields, sent.unreadable), 400)
     answer(visit, await page.post(visit, fields))
   } catch (thrown) {
@@ -134,6 +143,7 @@ async function showRefusal(page: PageDefinition, visit: Visit, thrown: unknown, 
 }
 
 async function showAgain(page: PageDefinition, visit: Visit, state: FormState, status: number): Promise<void> {
+  await takeRouteUnit(visit.ctx, viewsOf(page), visit.req)
   const outcome = await page.show(visit, state)
   answer(visit, 'to' in outcome ? outcome : { ...outcome, status, isRefused: true })
 }

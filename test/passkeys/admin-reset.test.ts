@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { bearerOf, isAlive, mailsTo, post, settled } from '../local/people'
+import { createKnexStore } from '../../src'
+import { bearerOf, isAlive, mailsTo, otherPassword, post, resetLink, settled, signedIn } from '../local/people'
 import { enrolled } from '../mfa/people'
 import { databases } from '../support/databases'
-import { codeOf, logIn, onPasskeys, ownerWithFactor, passkeyOwner, passkeySettings, rejected, withFactors } from './people'
+import { codeOf, logIn, onPasskeys, ownerWithFactor, passkeyOwner, rejected, withFactors } from './people'
 
 describe.each(await databases())('an administrator resets the factors of an account, on $name', (database) => {
   const { start } = onPasskeys(database)
@@ -41,17 +42,43 @@ describe.each(await databases())('an administrator resets the factors of an acco
     expect(mails[0]?.text).toContain('Every passkey was removed from your account, too.')
   })
 
-  test('the host does the same by its service; without the setting there is nothing to remove', async () => {
+  test('the host does the same by its service', async () => {
     const host = await start()
     const owner = await passkeyOwner(host)
     await host.auth.service.resetMfa(owner.userId)
     expect((await logIn(host, owner.authenticator)).status).toBe(200)
     await host.auth.service.resetMfa(owner.userId, undefined, { passkeys: true })
     expect(await host.auth.service.listPasskeys(owner.userId)).toEqual([])
+  })
+})
 
-    const off = await start({ settings: { ...passkeySettings, passkeysEnabled: false } })
-    const another = await passkeyOwner(host)
-    await off.auth.service.resetMfa(another.userId, undefined, { passkeys: true })
-    expect(await host.auth.service.listPasskeys(another.userId)).toHaveLength(1)
+describe.each(await databases())('while passkeys are off, on $name', (database) => {
+  const { start } = onPasskeys(database)
+  const off = { passkeysEnabled: false }
+
+  test('a reset of the factors removes them, so that none logs in once they are on again', async () => {
+    const host = await start()
+    const { userId } = await passkeyOwner(host)
+    await (await start({ settings: off })).auth.service.resetMfa(userId, undefined, { passkeys: true })
+    expect(await host.auth.service.listPasskeys(userId)).toEqual([])
+  })
+
+  test('a first proof of the address removes those of who came before the owner', async () => {
+    const host = await start()
+    const { userId, email } = await passkeyOwner(host, { changes: { emailVerifiedAt: null } })
+    const later = await start({ settings: off })
+    const form = { token: await resetLink(later, email), new_password: otherPassword }
+    expect((await post(later, '/password-reset/confirm', form)).status).toBe(200)
+    expect(await host.auth.service.listPasskeys(userId)).toEqual([])
+  })
+
+  test('a host without their table resets and proves as before', async () => {
+    const { knex } = await start()
+    const store = createKnexStore({ knex, passkeys: { name: 'no_such_passkeys' } })
+    const host = await start({ settings: off, options: { store } })
+    const { userId, email } = await signedIn(host, { emailVerifiedAt: null })
+    await host.auth.service.resetMfa(userId, undefined, { passkeys: true })
+    const form = { token: await resetLink(host, email), new_password: otherPassword }
+    expect((await post(host, '/password-reset/confirm', form)).status).toBe(200)
   })
 })
