@@ -7,7 +7,7 @@ import { describe, expect, test } from 'vitest'
 /** Rooms by floor (docs/architecture.md). A file imports its own room or a lower floor; never up, never sideways. */
 const floors: readonly (readonly string[])[] = [
   ['texts'],
-  ['errors', 'amr', 'mailer', 'logger', 'keys', 'in-time', 'opaque-token', 'sealing', 'troubleshooting'],
+  ['errors', 'amr', 'mailer', 'logger', 'keys', 'in-time', 'opaque-token', 'sealing', 'troubleshooting', 'same-text', 'ascii-lower-case'],
   ['config', 'store', 'events', 'http-client', 'background', 'page-templates', 'sealer', 'setup-notices', 'theme'],
   ['http', 'providers', 'passwords', 'throttle', 'claims', 'webauthn'],
   ['mail', 'options', 'observers', 'readiness'],

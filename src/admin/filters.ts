@@ -1,6 +1,6 @@
+import { asciiLowerCase } from '../ascii-lower-case'
 import { InvalidFilterValueError, UnknownFilterKeyError } from '../errors'
 import type { FilterableUserField, UserFilter, UserFilterValue } from '../store/auth-store'
-import { asciiLowerCase } from '../store/meets-filter'
 
 /**
  * Reads list filters of the form `field__op=value`, or `field=value` for equality. Only the keys in the table below exist, so no filter can

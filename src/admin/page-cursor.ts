@@ -1,6 +1,7 @@
-import { createHmac, type KeyObject, timingSafeEqual } from 'node:crypto'
+import { createHmac, type KeyObject } from 'node:crypto'
 import { ValidationError } from '../errors'
 import { isUnderAny, type KeyList } from '../keys'
+import { sameText } from '../same-text'
 import type { UserFilter } from '../store/auth-store'
 
 /** Returns the cursor of the next page: the store's position, signed together with the filters of the list. */
@@ -18,13 +19,8 @@ export function sealCursor(key: KeyObject, filters: readonly UserFilter[], posit
 export function openCursor(keys: KeyList, filters: readonly UserFilter[], cursor: string): string {
   const position = Buffer.from(cursor.split('.', 1)[0] ?? '', 'base64url').toString()
   // Seals the position again and compares the whole text, so that each cursor has only one spelling.
-  if (isUnderAny(keys, (key) => isSameText(sealCursor(key, filters, position), cursor))) return position
+  if (isUnderAny(keys, (key) => sameText(sealCursor(key, filters, position), cursor))) return position
   throw new ValidationError({ details: { errors: [{ path: 'cursor', rule: 'any.invalid' }] } })
-}
-
-function isSameText(real: string, shown: string): boolean {
-  const [one, other] = [Buffer.from(real), Buffer.from(shown)]
-  return one.length === other.length && timingSafeEqual(one, other)
 }
 
 /** Sorts the filters, because their order does not change the list. */

@@ -1,4 +1,5 @@
 import Joi from 'joi'
+import { asciiLowerCase } from '../ascii-lower-case'
 import { ValidationError } from '../errors'
 
 /** The rule for every address, from a person, a provider or an administrator. */
@@ -12,10 +13,6 @@ const required = emailAddress.required()
 export function normalizeEmail(value: unknown): string | null {
   const { error } = required.validate(value, { convert: false })
   return error ? null : asciiLowerCase(value as string) // the rule accepts only strings
-}
-
-function asciiLowerCase(value: string): string {
-  return value.replace(/[A-Z]/g, (letter) => letter.toLowerCase())
 }
 
 /**

@@ -1,6 +1,7 @@
-import { createHmac, type KeyObject, randomInt, timingSafeEqual } from 'node:crypto'
+import { createHmac, type KeyObject, randomInt } from 'node:crypto'
 import type { AuthContext } from '../context'
 import { isUnderAny } from '../keys'
+import { sameText } from '../same-text'
 import type { EmailLoginRecord } from '../store/auth-store'
 
 /** How many tries one code has. */
@@ -20,16 +21,11 @@ export function hashCode({ keys }: Pick<AuthContext, 'keys'>, id: string, code: 
 export function isCodeOf({ keys }: Pick<AuthContext, 'keys'>, { id, codeHash }: EmailLoginRecord, typed: string): boolean {
   const code = typed.replace(/[\s-]/g, '')
   if (codeHash === null || !/^\d{8}$/.test(code)) return false
-  return isUnderAny(keys['email-login-code'], (key) => isSame(macOf(key, id, code), codeHash))
+  return isUnderAny(keys['email-login-code'], (key) => sameText(macOf(key, id, code), codeHash))
 }
 
 function macOf(key: KeyObject, id: string, code: string): string {
   return createHmac('sha256', key)
     .update(JSON.stringify([id, code]))
     .digest('hex')
-}
-
-function isSame(expected: string, given: string): boolean {
-  const [one, other] = [Buffer.from(expected), Buffer.from(given)]
-  return one.length === other.length && timingSafeEqual(one, other)
 }

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
 import { isSafeMethod } from '../http/safe-method'
-import { signInLocation } from '../http/sign-in-page'
 import { hidden, type Part } from '../pages/elements'
 import { leaveNotice } from '../session/notice-cookie'
 import type { SessionOfRequest } from '../step-up/fresh-session'
@@ -35,10 +34,9 @@ export async function enterAs(visit: Visit, back: string): Promise<AccountVisit>
 
 /** Redirects to the login page. A form that was sent without a login is lost, and a notice says so. */
 export function toSignIn({ ctx, req, res, reader }: Visit, back: string): Elsewhere {
-  const page = signInAddress(ctx, reader)
-  if (isSafeMethod(req.method)) return new Elsewhere({ to: signInLocation(ctx.settings, page, req.originalUrl), status: 302 })
+  if (isSafeMethod(req.method)) return new Elsewhere({ to: signInAddress(ctx, reader, req.originalUrl), status: 302 })
   leaveNotice(ctx, res, 'not_saved')
-  return new Elsewhere({ to: signInLocation(ctx.settings, page, back) })
+  return new Elsewhere({ to: signInAddress(ctx, reader, back) })
 }
 
 /**

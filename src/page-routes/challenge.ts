@@ -21,8 +21,10 @@ export function challengeRoutes(site: PageSite): Route[] {
     summary: 'The page of the second factor',
     sentences: { PASSKEY_REJECTED: 'passkey.rejected', MFA_CODE_INVALID: 'mfa.wrong', MFA_THROTTLED: 'mfa.throttled' },
     show: async (visit, state) => {
-      const passkey = await passkeyOf(visit, requireChallenge(visit))
-      return { page: 'mfa', title: visit.reader.text('mfa.title'), body: challengePage(visit.reader, state, passkey) }
+      const challenge = requireChallenge(visit)
+      const passkey = await passkeyOf(visit, challenge)
+      const signInAgain = signInAddress(visit.ctx, visit.reader, challenge.returnTo)
+      return { page: 'mfa', title: visit.reader.text('mfa.title'), body: challengePage(visit.reader, state, { passkey, signInAgain }) }
     },
     post: finish,
   })
@@ -40,7 +42,7 @@ async function finish(visit: Visit, fields: Fields): Promise<GoOn> {
     if (!(error instanceof MfaTokenInvalidError)) throw error
     clearChallenge(visit.ctx, visit.res)
     leaveNotice(visit.ctx, visit.res, 'challenge_over')
-    throw new Elsewhere({ to: visit.reader.href('/login', { return_to: returnTo }) })
+    throw new Elsewhere({ to: signInAddress(visit.ctx, visit.reader, returnTo) })
   }
 }
 

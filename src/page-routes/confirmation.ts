@@ -18,6 +18,7 @@ import { requireFields } from './form-fault'
 import { type GoOn, pageLines } from './page-lines'
 import type { Fields, PageSite, Visit } from './page-site'
 import { shownPasskey } from './shown-passkey'
+import { signInAgainAddress } from './sign-in-address'
 
 /** Routes of the page that asks for a credential again before a page that needs a fresh session. */
 export function confirmationRoutes(site: PageSite): Route[] {
@@ -56,7 +57,7 @@ async function show(visit: AccountVisit, state: FormState): Promise<Page> {
     formOf,
     returnTo,
     cancel: reader.href('/account'),
-    signInAgain: reader.href('/login', { switch: '1', return_to: returnTo }),
+    signInAgain: signInAgainAddress(ctx, reader, returnTo),
   })
   const word = state === emptyForm ? takeNotice(ctx, req, res) : null
   return {

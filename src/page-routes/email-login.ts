@@ -4,6 +4,7 @@ import { requireFields } from './form-fault'
 import { showLogin } from './login'
 import { pageLines } from './page-lines'
 import type { PageSite } from './page-site'
+import { signInAddress } from './sign-in-address'
 
 /**
  * Route of the form that requests a login mail. The login page contains the form, and shows its errors. A reload by GET redirects to the
@@ -16,7 +17,7 @@ export function emailLoginRoutes(site: PageSite): Route[] {
     summary: 'The form that asks for a mail to sign in with',
     sharesPath: true,
     show: (visit, state) =>
-      visit.req.method === 'POST' ? showLogin(visit, state, 'email') : { to: visit.reader.href('/login', { return_to: visit.returnTo }) },
+      visit.req.method === 'POST' ? showLogin(visit, state, 'email') : { to: signInAddress(visit.ctx, visit.reader, visit.returnTo) },
     async post(visit, fields) {
       requireFields(fields, 'email')
       const { email = '' } = fields

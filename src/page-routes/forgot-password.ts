@@ -5,6 +5,7 @@ import { awaitMail } from './check-mail'
 import { requireFields } from './form-fault'
 import { pageLines } from './page-lines'
 import type { PageSite } from './page-site'
+import { signInAddress } from './sign-in-address'
 
 /** Route of the page that requests a link to reset the password. */
 export function forgotPasswordRoutes(site: PageSite): Route[] {
@@ -12,8 +13,8 @@ export function forgotPasswordRoutes(site: PageSite): Route[] {
   return pageLines(site, {
     path: '/forgot-password',
     summary: 'The page that asks for a link to a new password',
-    show: ({ reader, returnTo }, state) => {
-      const body = forgotPasswordPage(reader, state, { returnTo, signIn: reader.href('/login', { return_to: returnTo }) })
+    show: ({ ctx, reader, returnTo }, state) => {
+      const body = forgotPasswordPage(reader, state, { returnTo, signIn: signInAddress(ctx, reader, returnTo) })
       return { page: 'forgotPassword', title: reader.text('forgot.title'), body }
     },
     async post(visit, fields) {

@@ -17,6 +17,7 @@ import { type Page, showPage } from '../pages/show-page'
 import { type Explaining, FormFault, refusedForm, statusOf, tooManySentence, unreadableForm } from './form-fault'
 import type { Fields, PageSite, Visit } from './page-site'
 import { readSent } from './read-fields'
+import { signInAddress } from './sign-in-address'
 import { withoutBearer } from './signed-in'
 
 /** The redirect target; the browser loads it with GET. */
@@ -171,7 +172,7 @@ function readBack({ ctx }: PageSite, values: readonly string[]): string | null {
 
 function showBadReturnTo(ctx: AuthContext, res: Response, reader: Reader): void {
   const title = reader.text('bad_return.title')
-  const go = { href: reader.href('/login'), label: reader.text('bad_return.button') }
+  const go = { href: signInAddress(ctx, reader), label: reader.text('bad_return.button') }
   showPage(ctx, res, reader, {
     page: 'trouble',
     title,

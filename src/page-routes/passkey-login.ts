@@ -4,6 +4,7 @@ import { showLogin } from './login'
 import { pageLines } from './page-lines'
 import type { PageSite } from './page-site'
 import { shownPasskey } from './shown-passkey'
+import { signInAddress } from './sign-in-address'
 
 /** Route of the form that the page's script fills with a passkey. The login page contains the form, and shows its errors. */
 export function passkeyLoginRoutes(site: PageSite): Route[] {
@@ -14,7 +15,7 @@ export function passkeyLoginRoutes(site: PageSite): Route[] {
     sharesPath: true,
     sentences: { PASSKEY_REJECTED: 'passkey.rejected' },
     show: (visit, state) =>
-      visit.req.method === 'POST' ? showLogin(visit, state, 'passkey') : { to: visit.reader.href('/login', { return_to: visit.returnTo }) },
+      visit.req.method === 'POST' ? showLogin(visit, state, 'passkey') : { to: signInAddress(visit.ctx, visit.reader, visit.returnTo) },
     async post(visit, fields) {
       return afterLogin(visit, await visit.ask.logInWithPasskey(shownPasskey(fields)))
     },

@@ -31,7 +31,7 @@ async function show(visit: Visit, state: FormState): Promise<Page | GoOn> {
   const { ctx, site, req, res, reader, returnTo } = visit
   const home = returnTo === null ? reader.href('/account') : locationOf(returnTo)
   if (req.method !== 'POST' && (await findSignedIn(site, req, res))) return { to: home }
-  const signIn = ctx.settings.loginUrl === null ? reader.href('/login', { return_to: returnTo }) : signInAddress(ctx, reader)
+  const signIn = signInAddress(ctx, reader, returnTo)
   return {
     page: 'signup',
     title: reader.text('signup.title'),

@@ -4,7 +4,7 @@ import type { FormState } from './form-state'
 import type { Reader } from './reader'
 
 /** Asks for a code of the authenticator app, a recovery code, or a passkey if the account has one. */
-export function challengePage(reader: Reader, state: FormState, passkey: Part): Html {
+export function challengePage(reader: Reader, state: FormState, { passkey, signInAgain }: { passkey: Part; signInAgain: string }): Html {
   return card(
     html`<h1>${reader.text('mfa.title')}</h1>
 <p class="lead">${reader.text('mfa.lead')}</p>
@@ -24,7 +24,7 @@ export function challengePage(reader: Reader, state: FormState, passkey: Part): 
       button: reader.text('mfa.button'),
     }),
     passkey && html`${or(reader)}${passkey}`,
-    html`<p class="below"><a href="${reader.href('/login')}">${reader.text('mfa.again')}</a></p>
+    html`<p class="below"><a href="${signInAgain}">${reader.text('mfa.again')}</a></p>
 `,
   )
 }

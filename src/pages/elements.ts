@@ -119,9 +119,9 @@ export function notice(text: string | null): Part {
 `
 }
 
-/** Returns a link that looks like a button. */
+/** Returns a link that looks like a button. It sends no referrer, because the page's URL may contain a token. */
 export function linkButton(href: string, label: string, look: 'first' | 'second' = 'first'): Html {
-  return html`<a class="button${look === 'second' ? ' second' : ''}" href="${href}">${label}</a>
+  return html`<a class="button${look === 'second' ? ' second' : ''}" href="${href}" referrerpolicy="no-referrer">${label}</a>
 `
 }
 

@@ -1,8 +1,9 @@
-import { createHmac, type KeyObject, timingSafeEqual } from 'node:crypto'
+import { createHmac, type KeyObject } from 'node:crypto'
 import type { Request, Response } from 'express'
 import type { AuthContext } from '../context'
 import { clearCookie, readCookie, setCookie } from '../http/cookies'
 import { findKey, type Keys } from '../keys'
+import { sameText } from '../same-text'
 
 /**
  * Context of signed cookies, which show for example which browser signed up. Another subdomain can set a cookie for the whole site. So each
@@ -39,7 +40,7 @@ export function readProofCookie(ctx: ProofCookieContext, req: Request, name: str
   const { fullName } = placeOf(ctx, name)
   const [encoded, end, mac, ...rest] = (readCookie(ctx, req, fullName) ?? '').split('.')
   if (encoded === undefined || end === undefined || mac === undefined || rest.length > 0) return null
-  const isOurs = findKey(ctx.keys['proof-cookie'], (key) => isSame(macOf(key, fullName, encoded, end), mac)) !== -1
+  const isOurs = findKey(ctx.keys['proof-cookie'], (key) => sameText(macOf(key, fullName, encoded, end), mac)) !== -1
   return isOurs && Number(end) * 1000 > ctx.now().getTime() ? Buffer.from(encoded, 'base64url').toString('utf8') : null
 }
 
@@ -61,9 +62,4 @@ function macOf(key: KeyObject, fullName: string, encoded: string, end: string): 
   return createHmac('sha256', key)
     .update(JSON.stringify([fullName, encoded, end]))
     .digest('base64url')
-}
-
-function isSame(expected: string, given: string): boolean {
-  const [one, other] = [Buffer.from(expected), Buffer.from(given)]
-  return one.length === other.length && timingSafeEqual(one, other)
 }

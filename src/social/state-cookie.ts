@@ -5,10 +5,10 @@ import { clearCookie, readCookie, setCookie } from '../http/cookies'
 import { setCookieLines } from '../http/doubled-cookies'
 import type { Locale } from '../http/locale'
 import { findKey, type KeyList } from '../keys'
+import { sameText } from '../same-text'
 import type { Destination } from '../session/destination'
 import { type Finality, readFinality, writeFinality } from '../step-up/finality'
 import { writePostStates } from './post-states'
-import { sameText } from './same-text'
 
 /** One browser tab that was sent to a provider and has not come back yet. */
 export type Attempt = LoginAttempt | BoundAttempt

@@ -1,3 +1,4 @@
+import { asciiLowerCase } from '../ascii-lower-case'
 import type { UserFilter, UserFilterValue, UserRecord } from './auth-store'
 
 /** Returns true if the record matches the filter. Used to check what a database returned. */
@@ -50,9 +51,4 @@ function finds(held: string, operator: 'contains' | 'icontains' | 'startswith' |
 function compare(one: UserFilterValue, other: UserFilterValue): number {
   if (typeof one === 'string' && typeof other === 'string') return Buffer.compare(Buffer.from(one), Buffer.from(other))
   return Number(one) - Number(other)
-}
-
-/** Changes A to Z only, as lower() does in SQLite, and in PostgreSQL under the collation "C". */
-export function asciiLowerCase(text: string): string {
-  return text.replace(/[A-Z]/g, (letter) => letter.toLowerCase())
 }

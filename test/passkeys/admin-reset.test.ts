@@ -74,7 +74,7 @@ describe.each(await databases())('while passkeys are off, on $name', (database) 
 
   test('a host without their table resets and proves as before', async () => {
     const { knex } = await start()
-    const store = createKnexStore({ knex, passkeys: { name: 'no_such_passkeys' } })
+    const store = createKnexStore({ knex, passkeys: { table: 'no_such_passkeys' } })
     const host = await start({ settings: off, options: { store } })
     const { userId, email } = await signedIn(host, { emailVerifiedAt: null })
     await host.auth.service.resetMfa(userId, undefined, { passkeys: true })

@@ -1,4 +1,4 @@
-import { asciiLowerCase } from '../meets-filter'
+import { asciiLowerCase } from '../../ascii-lower-case'
 import { readSqliteTable } from './check/read-sqlite'
 import type { Dialect } from './dialect'
 
