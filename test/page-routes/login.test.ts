@@ -174,7 +174,9 @@ describe('the sign-in page', () => {
   test('a provider is a link that keeps the way back, and its refusal is told in words of ours', async () => {
     const host = await start()
     const page = await host.browser().get('/auth/login').query({ return_to: '/orders' })
-    expect(page.text).toContain('<a class="button second" href="/auth/oauth/corp/login?return_to=%2Forders">Continue with Corp</a>')
+    expect(page.text).toContain(
+      '<a class="button second" href="/auth/oauth/corp/login?return_to=%2Forders" referrerpolicy="no-referrer">Continue with Corp</a>',
+    )
     const denied = await host.browser().get('/auth/login').query({ error: 'OAUTH_PROVIDER_DENIED' })
     expect(problemOf(denied.text)).toContain('cancelled')
     const madeUp = await host.browser().get('/auth/login').query({ error: '<b>call 555-1234' })

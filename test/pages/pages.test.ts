@@ -121,7 +121,7 @@ describe('the pages behind mailed links', () => {
     await mounted.knex('auth_users').update({ hashed_password: `!${'x'.repeat(43)}` })
     const { text } = await mounted.browser().get(changing)
     expect(text).toContain('Sign in to your account in this browser first')
-    expect(text).toContain('<a class="button second" href="https://app.example/login">')
+    expect(text).toContain('<a class="button second" href="https://app.example/login" referrerpolicy="no-referrer">')
     expect(text).not.toContain('type="password"')
   })
 
