@@ -32,6 +32,13 @@ describe('the pages', () => {
   })
 })
 
+test('CONTRIBUTING.md names only files that are there', () => {
+  const named = [...read('CONTRIBUTING.md').matchAll(/`((?:src|test|docs)\/[^`<]+)`/g)].map(([, path = '']) => path)
+  expect(named.filter((path) => !existsSync(join(root, path)) && path !== builtSite)).toEqual([])
+  expect(named.length).toBeGreaterThan(10)
+})
+const builtSite = 'docs/.vitepress/dist'
+
 describe('README.md', () => {
   test('begins with an app of at most 20 lines, without a provider', () => {
     const [, app = ''] = /```js\n([\s\S]*?)```/.exec(read('README.md')) ?? []
