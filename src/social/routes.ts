@@ -40,7 +40,7 @@ import { freshSession, sessionOf } from '../step-up/fresh-session'
 import { clientKey } from '../throttle/client-key'
 import { beginAttempt, takeAttempt } from './attempts'
 import { callbackAnswer } from './callback-answer'
-import { createClientShare } from './client-share'
+import { type ClientShare, createClientShare } from './client-share'
 import { describesCallback } from './describes-callback'
 import { redirectErrors, redirectThrottled } from './error-redirect'
 import { exchangeRoutes } from './exchange-route'
@@ -65,88 +65,104 @@ export function socialRoutes(ctx: AuthContext, guards: Guards): Route[] {
   const flow = createRedirectFlow(ctx)
   const share = createClientShare()
   return [
-    {
-      method: 'GET',
-      path: '/oauth/:provider/login',
-      describes: {
-        summary: 'Send the browser to the provider',
-        query: [...destinationQuery(ctx.settings), ...loginHintQuery(ctx)],
-        answers: [
-          {
-            status: 302,
-            description: 'To the provider, with the attempt in a cookie. Past the rate limit: to `oauthErrorRedirect`, if set.',
-          },
-        ],
-        refuses: [OAuthProviderNotConfiguredError, ValidationError, OAuthError, OAuthProviderUnavailableError],
-      },
-      refusesHead: true,
-      before: [navigationOnly(ctx), routeBudget(ctx, 'oauth_login')],
-      handle: async (req, res) => {
-        const { key, client } = registeredProvider(ctx, req)
-        const notice = otherHost(req, redirectUriOf(ctx, key, client))
-        if (notice) ctx.notices.tell(notice)
-        const destination = destinationOfQuery(ctx, req)
-        const loginHint = readLoginHint(client, req)
-        const attempt = beginAttempt(ctx, req, res, key, { purpose: 'login', destination })
-        sendRedirect(res, await share.run(key, clientKey(req.ip), () => flow.authorizeUrl(attempt, { loginHint }))) // may push the request
-      },
-      onError: redirectThrottled(ctx),
-    },
-    {
-      method: 'GET',
-      path: '/oauth/:provider/callback',
-      describes: describesCallback(ctx.settings),
-      loginShaped: true,
-      refusesHead: true,
-      before: [routeBudget(ctx, 'oauth_callback')],
-      handle: (req, res) => {
-        const [provider, client] = [String(req.params['provider']), clientKey(req.ip)]
-        const attempt = newLoginAttempt(client)
-        return share.run(provider, client, () => tellingFailures(ctx, provider, attempt, () => callback(ctx, flow, req, res, attempt)))
-      },
-      onError: redirectErrors(ctx),
-    },
+    loginRoute(ctx, flow, share),
+    callbackRoute(ctx, flow, share),
     ...formPostRoutes(ctx, navigationOnly(ctx)),
-    {
-      method: 'GET',
-      path: '/oauth/accounts',
-      describes: {
-        summary: 'The linked identities of the account',
-        answers: [{ status: 200, description: 'The oldest first.', schema: { type: 'array', items: identitySchema } }],
-      },
-      before: [guards.requireAuth()],
-      handle: async (req, res) => {
-        const identities = await listIdentities(ctx, getAuth(req).sub)
-        noteOutcome(res, identities)
-        sendJson(res, 200, identities.map(identityBody))
-      },
-    },
-    withBody({
-      method: 'POST',
-      path: '/oauth/accounts/unlink',
-      describes: {
-        summary: 'Unlink a provider from the account',
-        answers: [done],
-        refuses: [UnauthorizedError, AccountInactiveError, OAuthAccountNotLinkedError, LastLoginMethodError, ...finalRefusals(ctx)],
-      },
-      before: [routeBudget(ctx, 'oauth_unlink'), guards.requireAuth(), sameSiteWhenByCookie(ctx), freshSession(ctx)],
-      body: finalBody<FinalFields & { provider: string; refresh_token?: string }>(ctx, {
-        provider: text(64),
-        refresh_token: text(4096).optional(),
-      }),
-      handle: async (req, res, body) => {
-        const locale = localeOf(ctx, req)
-        const [{ sub: userId }, session] = [getAuth(req), sessionOf(req)]
-        const isFinal = await acceptFinal(ctx, { userId, session }, body)
-        await unlinkIdentity(ctx, userId, body.provider, { locale, session, isFinal })
-        sendEmpty(res)
-      },
-    }),
+    identitiesRoute(ctx, guards),
+    unlinkRoute(ctx, guards),
     ...tokenRoutes(ctx),
     ...exchangeRoutes(ctx),
     ...linkRoutes(ctx, guards, flow),
     reauthenticationRoute(ctx, guards, flow),
   ]
+}
+
+function loginRoute(ctx: AuthContext, flow: RedirectFlow, share: ClientShare): Route {
+  return {
+    method: 'GET',
+    path: '/oauth/:provider/login',
+    describes: {
+      summary: 'Send the browser to the provider',
+      query: [...destinationQuery(ctx.settings), ...loginHintQuery(ctx)],
+      answers: [
+        {
+          status: 302,
+          description: 'To the provider, with the attempt in a cookie. Past the rate limit: to `oauthErrorRedirect`, if set.',
+        },
+      ],
+      refuses: [OAuthProviderNotConfiguredError, ValidationError, OAuthError, OAuthProviderUnavailableError],
+    },
+    refusesHead: true,
+    before: [navigationOnly(ctx), routeBudget(ctx, 'oauth_login')],
+    handle: async (req, res) => {
+      const { key, client } = registeredProvider(ctx, req)
+      const notice = otherHost(req, redirectUriOf(ctx, key, client))
+      if (notice) ctx.notices.tell(notice)
+      const destination = destinationOfQuery(ctx, req)
+      const loginHint = readLoginHint(client, req)
+      const attempt = beginAttempt(ctx, req, res, key, { purpose: 'login', destination })
+      sendRedirect(res, await share.run(key, clientKey(req.ip), () => flow.authorizeUrl(attempt, { loginHint }))) // may push the request
+    },
+    onError: redirectThrottled(ctx),
+  }
+}
+
+function callbackRoute(ctx: AuthContext, flow: RedirectFlow, share: ClientShare): Route {
+  return {
+    method: 'GET',
+    path: '/oauth/:provider/callback',
+    describes: describesCallback(ctx.settings),
+    loginShaped: true,
+    refusesHead: true,
+    before: [routeBudget(ctx, 'oauth_callback')],
+    handle: (req, res) => {
+      const [provider, client] = [String(req.params['provider']), clientKey(req.ip)]
+      const attempt = newLoginAttempt(client)
+      return share.run(provider, client, () => tellingFailures(ctx, provider, attempt, () => callback(ctx, flow, req, res, attempt)))
+    },
+    onError: redirectErrors(ctx),
+  }
+}
+
+function identitiesRoute(ctx: AuthContext, guards: Guards): Route {
+  return {
+    method: 'GET',
+    path: '/oauth/accounts',
+    describes: {
+      summary: 'The linked identities of the account',
+      answers: [{ status: 200, description: 'The oldest first.', schema: { type: 'array', items: identitySchema } }],
+    },
+    before: [guards.requireAuth()],
+    handle: async (req, res) => {
+      const identities = await listIdentities(ctx, getAuth(req).sub)
+      noteOutcome(res, identities)
+      sendJson(res, 200, identities.map(identityBody))
+    },
+  }
+}
+
+function unlinkRoute(ctx: AuthContext, guards: Guards): Route {
+  return withBody({
+    method: 'POST',
+    path: '/oauth/accounts/unlink',
+    describes: {
+      summary: 'Unlink a provider from the account',
+      answers: [done],
+      refuses: [UnauthorizedError, AccountInactiveError, OAuthAccountNotLinkedError, LastLoginMethodError, ...finalRefusals(ctx)],
+    },
+    before: [routeBudget(ctx, 'oauth_unlink'), guards.requireAuth(), sameSiteWhenByCookie(ctx), freshSession(ctx)],
+    body: finalBody<FinalFields & { provider: string; refresh_token?: string }>(ctx, {
+      provider: text(64),
+      refresh_token: text(4096).optional(),
+    }),
+    handle: async (req, res, body) => {
+      const locale = localeOf(ctx, req)
+      const [{ sub: userId }, session] = [getAuth(req), sessionOf(req)]
+      const isFinal = await acceptFinal(ctx, { userId, session }, body)
+      await unlinkIdentity(ctx, userId, body.provider, { locale, session, isFinal })
+      sendEmpty(res)
+    },
+  })
 }
 
 /**
