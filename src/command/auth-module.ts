@@ -5,12 +5,15 @@ import type { Operations } from '../operations/operations'
 import { OPERATIONS } from '../operations/operations-key'
 import { CommandRefusal, UsageError } from './answer'
 import { type EnvFileFlags, readEnvFile } from './env-file'
+import { told } from './failure'
 import { ownManifest } from './installed'
 import { loadModule } from './load-module'
 import type { Surroundings } from './surroundings'
 
 export interface AuthModuleFlags extends EnvFileFlags {
   readonly auth?: string | undefined
+  /** Shows errors in full. */
+  readonly verbose?: boolean | undefined
 }
 
 /** The parts of the app that the command uses. */
@@ -46,7 +49,7 @@ async function routerIn(path: string, folder: string): Promise<{ auth: unknown; 
     return { auth: await (isMaker(exported) ? exported() : exported), app: module['app'] ?? Object(module['default']).app }
   } catch (error) {
     if (error instanceof UsageError) throw error
-    throw new CommandRefusal('BOOT', error instanceof Error ? error.message : String(error), { cause: error })
+    throw new CommandRefusal('BOOT', told(error), { cause: error })
   }
 }
 

@@ -3,6 +3,7 @@ import { resolve } from 'node:path'
 import type { ImportOutcome, UserImporter } from '../operations/import-users'
 import { type Answer, CommandRefusal, UsageError } from './answer'
 import { type AuthModuleFlags, loadAuth } from './auth-module'
+import { described, wholeOf } from './failure'
 import { type FileRow, fileRows, formatOf } from './file-rows'
 import type { Surroundings } from './surroundings'
 
@@ -46,10 +47,11 @@ export async function importUsers(file: string, flags: ImportFlags, surroundings
   const read = namedBy(sources, knownNames(importer, flags), { isIgnoring: flags['ignore-unknown'] === true, isFixed: format === 'csv' })
   const tally: Tally = { imported: 0, skipped: 0, refused: 0, line: 0 }
   const list: Refused[] = []
-  const tell = async (refused: readonly Refused[]) => {
+  const tell = async (refused: readonly (Refused & { readonly cause?: unknown })[]) => {
     if (flags.json)
-      list.push(...refused) // one document, which comes at the end
+      list.push(...refused.map(({ line, rule, message }) => ({ line, rule, message }))) // one document, which comes at the end
     else if (refused.length > 0) await surroundings.out(refused.map(lineOf).join(''))
+    if (flags.verbose) for (const { line, cause } of refused) if (cause !== undefined) surroundings.err(`line ${line}  ${wholeOf(cause)}\n`)
   }
   try {
     await importAll(importer, fileRows(chunks, { format, isRaw: flags.raw === true }), { read, tally, tell, surroundings })
@@ -179,15 +181,15 @@ function refusedOf(tally: Tally, lines: readonly (number | Refused)[], outcomes:
     const outcome = typeof line === 'number' ? next.next().value : line
     tally.line = typeof line === 'number' ? line : line.line
     if (typeof outcome === 'string') tally[outcome] += 1
-    else if (outcome) refused.push({ line: tally.line, rule: outcome.rule, message: outcome.message })
+    else if (outcome) refused.push({ ...outcome, line: tally.line })
   }
   tally.refused += refused.length
   return refused
 }
 
 function stopped(error: unknown, { line, imported }: Tally): Error {
-  const { code, message } = Object(error) as { code?: unknown; message?: unknown } // whatever was thrown
+  const { code, message } = described(error)
   const rest =
     line === 0 ? '' : ` The last row that counts is line ${line}; ${imported} were imported. Run it again: what is there is skipped.`
-  return new CommandRefusal(typeof code === 'string' ? code : 'FAILED', `${typeof message === 'string' ? message : String(error)}${rest}`)
+  return new CommandRefusal(code, `${message}${rest}`, { cause: error })
 }

@@ -3,6 +3,7 @@ import { type Answer, CommandRefusal, UsageError } from './answer'
 import { type LoadedAuth, loadAuth } from './auth-module'
 import { exportUsers } from './export-users'
 import { type ImportFlags, importUsers } from './import-users'
+import { printable } from './printable'
 import type { Surroundings } from './surroundings'
 
 export interface UserFlags extends ImportFlags {
@@ -105,11 +106,6 @@ function lineOf(user: UserBody): string {
 function shown(user: UserBody): Answer {
   const rows = Object.entries(user).map(([key, value]) => `${key}  ${printable(typeof value === 'object' ? JSON.stringify(value) : value)}`)
   return { json: user, text: rows.join('\n') }
-}
-
-/** Escapes special characters, because a person may have signed up with a name that controls the terminal or imitates another row. */
-function printable(value: unknown): string {
-  return String(value).replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`)
 }
 
 async function found({ operations }: LoadedAuth, who: string): Promise<UserBody> {

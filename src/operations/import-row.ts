@@ -9,10 +9,12 @@ import { adviceOnHash } from './hash-names'
 /** A row of a file: a text, a number, a boolean or null under each name. What is null or absent is not given. */
 export type ImportRow = Readonly<Record<string, unknown>>
 
-/** Why a row is not imported. Holds no value of the row. */
+/** Why a row is not imported. `rule` and `message` contain no value of the row. */
 export interface Refusal {
   readonly rule: string
   readonly message: string
+  /** The store's error. Its text may contain values of the row. */
+  readonly cause?: unknown
 }
 
 export interface ImportRules {

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { AuthContext } from '../context'
+import { ownSentence, sentenceOf } from '../error-sentence'
 import { ConfigurationError, ServiceUnavailableError, ValidationError } from '../errors'
 import { type AuthStore, DuplicateRecordError, type NewUser } from '../store/auth-store'
 import { type UserImport, userImportOf } from '../store/knex/import-users'
@@ -120,7 +121,8 @@ async function inserted<Ready extends Account>(accounts: UserImport<Ready>, want
 function stopWhereNothingGoesIn(outcomes: readonly ImportOutcome[]): void {
   const [first] = outcomes
   const isStuck = outcomes.length >= 20 && outcomes.every((outcome) => typeof outcome === 'object' && outcome.rule === 'database')
-  if (isStuck && typeof first === 'object') throw new ConfigurationError(`The database refuses every row. ${first.message}`)
+  if (isStuck && typeof first === 'object')
+    throw new ConfigurationError(`The database refuses every row. ${first.message}`, { cause: first.cause })
 }
 
 async function refusedBy<Ready extends Account>(error: unknown, accounts: UserImport<Ready>, { email }: Ready): Promise<ImportOutcome> {
@@ -129,10 +131,13 @@ async function refusedBy<Ready extends Account>(error: unknown, accounts: UserIm
   return { rule: 'duplicate', message: 'A unique rule of the users table, other than that of the address, refuses the row.' }
 }
 
-/** Of an error of the database only our own sentence about it is passed on. @throws ConfigurationError as it is */
+/** Returns the refusal of a row. An error of a host's adapter or of its insertDefaults is only named. @throws ConfigurationError as it is */
 function refusalBy(error: unknown): Refusal {
   if (error instanceof ConfigurationError) throw error
-  if (!(error instanceof ValidationError)) return { rule: 'database', message: error instanceof Error ? error.message : String(error) }
+  if (!(error instanceof ValidationError)) {
+    const message = ownSentence(error) ?? `The store failed with ${sentenceOf(error)}; --verbose shows the whole error.`
+    return { rule: 'database', message, cause: error }
+  }
   const [path = 'value'] = (error.details as { errors: { path: string }[] }).errors.map(({ path }) => path.replace(/^fields\./, ''))
   return { rule: path, message: 'The column cannot hold this value.' }
 }
