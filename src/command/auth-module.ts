@@ -2,7 +2,7 @@ import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { AuthRouter } from '../create-auth-router'
 import type { Operations } from '../operations/operations'
-import { OPERATIONS } from '../operations/operations-key'
+import { type LoadOperations, OPERATIONS } from '../operations/operations-key'
 import { CommandRefusal, UsageError } from './answer'
 import { type EnvFileFlags, readEnvFile } from './env-file'
 import { told } from './failure'
@@ -35,8 +35,8 @@ export async function loadAuth(surroundings: Surroundings, flags: AuthModuleFlag
   readEnvFile(surroundings, flags)
   const path = findModule(surroundings.folder, flags.auth)
   const { auth, app } = await routerIn(path, surroundings.folder)
-  const operations = Object(auth)[OPERATIONS] as Operations | undefined // as createAuthRouter made it
-  if (operations) return { auth: auth as AuthRouter, operations, app } // only a router has operations
+  const operations = Object(auth)[OPERATIONS] as LoadOperations | undefined // as createAuthRouter made it
+  if (operations) return { auth: auth as AuthRouter, operations: await operations(), app } // only a router has operations
   throw new UsageError(
     `${path} exports no router of this version of doorward: export it as \`auth\`, by default, or from a function that returns it.`,
   )
