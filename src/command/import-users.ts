@@ -5,6 +5,7 @@ import { type Answer, CommandRefusal, UsageError } from './answer'
 import { type AuthModuleFlags, loadAuth } from './auth-module'
 import { described, wholeOf } from './failure'
 import { type FileRow, fileRows, formatOf } from './file-rows'
+import { printable } from './printable'
 import type { Surroundings } from './surroundings'
 
 export interface ImportFlags extends AuthModuleFlags {
@@ -123,7 +124,7 @@ function namedBy(
 const plainPassword = 'A plain password is never imported. Where the column `password` holds hashes, say --map password_hash=password.'
 
 function unknownNames(names: readonly string[]): string {
-  const shown = names.slice(0, 10).map((name) => JSON.stringify(name.slice(0, 64)))
+  const shown = names.slice(0, 10).map((name) => printable(JSON.stringify(name.slice(0, 64))))
   const flags = [names.includes('id') ? '--keep-ids takes ids.' : '', names.includes('is_admin') ? '--allow-admins takes is_admin.' : '']
   return ['Not a field of an account:', `${shown.join(', ')}. Name it by --map, or say --ignore-unknown.`, ...flags]
     .filter(Boolean)

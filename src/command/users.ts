@@ -57,7 +57,7 @@ async function create(email: string, flags: UserFlags, surroundings: Surrounding
   await auth.drain()
   const { user, set_password_url: url, is_mailed } = created
   const link = url === null ? '' : `\nA password is set at ${url}${is_mailed ? ' (mailed, too)' : ''}`
-  return { json: { user, set_password_url: url }, text: `${user.id}  ${user.email}${link}` }
+  return { json: { user, set_password_url: url }, text: `${lineOf(user)}${link}` }
 }
 
 /** Returns the new account's password, or null for none. It is never an argument, because the process list would show it. */
@@ -83,7 +83,7 @@ async function list({ operations }: LoadedAuth, { filter = [], limit, cursor }: 
   return {
     json: page,
     text: lines,
-    ...(page.next_cursor !== null && { note: `There are more: --cursor ${page.next_cursor}` }),
+    ...(page.next_cursor !== null && { note: `There are more: --cursor ${printable(page.next_cursor)}` }),
   }
 }
 
@@ -100,7 +100,7 @@ function pairOf(text: string): [string, string] {
 }
 
 function lineOf(user: UserBody): string {
-  return `${user.id}  ${user.email}`
+  return `${printable(user.id)}  ${printable(user.email)}`
 }
 
 function shown(user: UserBody): Answer {
@@ -143,7 +143,7 @@ async function change(verb: string, words: readonly string[], flags: UserFlags, 
   if (isAsked && !surroundings.terminal) throw new UsageError(`doorward users ${name} asks first; without a terminal add --yes.`)
   const loaded = await loadAuth(surroundings, flags)
   const { id, email } = await found(loaded, who)
-  if (isAsked && !/^y(es)?$/i.test((await surroundings.terminal?.ask(`${wanted.asks} ${email}? (y/N) `)) ?? ''))
+  if (isAsked && !/^y(es)?$/i.test((await surroundings.terminal?.ask(`${wanted.asks} ${printable(email)}? (y/N) `)) ?? ''))
     throw new CommandRefusal('NOT_CONFIRMED', 'Nothing was changed.')
   await wanted.apply(loaded.auth, id)
   await loaded.auth.drain()

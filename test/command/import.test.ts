@@ -144,6 +144,20 @@ describe.each(await databases())('doorward users import, on $name', ({ open }) =
     expect(await shown('=sum@example.com')).toMatchObject({ name: '=1+1' })
   })
 
+  test('the names of columns are printed without their control characters', async () => {
+    const name = 'shoe\u009b2J\u202e'
+    for (const [file, text] of [
+      ['strange.csv', `email,${name}\na@example.com,1\n`],
+      ['strange.jsonl', `{"email":"a@example.com","${name}":1}\n`],
+      ['strange2.csv', `email,${name},${name}\na@example.com,1,2\n`],
+    ] as const) {
+      writeFileSync(join(folder, file), text)
+      const { out, err } = await doorward(`users import ${file}`, { folder })
+      expect(out + err).toContain('"shoe\\u{9b}2J\\u{202e}"')
+      expect(out + err).not.toMatch(/[\u009b\u202e]/)
+    }
+  })
+
   test('a broken quote ends the import at its line, because nobody knows where the row ends; what came before is in', async () => {
     const answer = await imported('quotes.csv', 'email,name\nq1@example.com,fine\nq2@example.com,"a" b\nq3@example.com,fine\n')
 
