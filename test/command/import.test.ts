@@ -11,6 +11,7 @@ import {
   djangoPbkdf2Reader,
   errors,
   type HostTables,
+  type PasswordHasher,
   rehashingHasher,
 } from '../../src'
 import { type Mounted, mount, testSecret } from '../support/app'
@@ -283,6 +284,43 @@ describe.each(await databases())('doorward users import, on $name', ({ open }) =
     expect(JSON.parse((await doorward('users export --json', { folder })).out).users.length).toBeGreaterThan(1_200)
     expect((await doorward('users export --format xml', { folder })).exitCode).toBe(2)
     expect((await doorward('users export --filter shoe=1', { folder })).exitCode).toBe(1)
+  })
+})
+
+describe('a hasher of the host that does not say what it reads', () => {
+  const silent: PasswordHasher = { hash: async (text) => `own$${text}`, verify: async () => true, needsRehash: () => false }
+  const own = 'own-form:6f1a0a6a0f6d8e0c2b4f9a7d5e3c1b0a'
+  const bcrypt = '$2b$10$abcdefghijklmnopqrstuuBdIqEVyLLGVOVBGUIUSpVyDQyV3vYpK'
+  const cases: readonly (readonly [string, PasswordHasher, readonly string[], readonly string[]])[] = [
+    ['takes what names its algorithm', silent, [bcrypt, django], ['hunter2hunter2', '$ecret$and$more', own, 'a'.repeat(40)]],
+    [
+      'also as the current one of a rehashing hasher',
+      rehashingHasher({
+        current: silent,
+        legacy: [{ name: 'own', reads: (hash) => hash.startsWith('own-form:'), verify: async () => true }],
+      }),
+      [bcrypt, own],
+      ['hunter2hunter2'],
+    ],
+    ['and one with reads() decides alone', { ...silent, reads: (hash) => hash === own }, [own], [bcrypt, 'hunter2hunter2']],
+  ]
+
+  test.each(cases)('%s', async (_sentence, passwordHasher, taken, refused) => {
+    const [database] = await databases()
+    if (!database) throw new Error('no database')
+    const db = await database.open({ memory: true })
+    const mounted = await mount({ knex: db.knex, options: { passwordHasher } })
+    const folder = appFolder(mounted.auth)
+    const rows = [...taken, ...refused].map((hash, number) => ({ email: `hash${number}@example.com`, password_hash: hash }))
+    writeFileSync(join(folder, 'hashes.jsonl'), rows.map((row) => JSON.stringify(row)).join('\n'))
+
+    const { out } = await doorward('users import hashes.jsonl --json', { folder })
+    expect(JSON.parse(out).refused.map(({ line, rule }: { line: number; rule: string }) => [line, rule])).toEqual(
+      refused.map((_, number) => [taken.length + number + 1, 'password_hash']),
+    )
+    expect((await db.knex('auth_users').pluck('hashed_password')).sort()).toEqual([...taken].sort())
+    await mounted.close()
+    await db.close()
   })
 })
 
