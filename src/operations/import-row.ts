@@ -45,7 +45,7 @@ export function readImportRow(row: ImportRow, rules: ImportRules): ImportedUser 
   if (isAdmin === null) return refusal('is_admin', noFlag)
   const createdAt = instantOf(row['created_at'], rules.now)
   if (createdAt === null)
-    return refusal('created_at', 'Write an instant as ISO 8601, or as seconds or milliseconds since 1970; none in the future.')
+    return refusal('created_at', 'Write an instant as ISO 8601, or as seconds or milliseconds since 1970; none more than a day ahead.')
   const refused = hash === null || isMarker(hash) ? null : refusalOf(hash, rules.hasher)
   if (refused) return refused
   const hashedPassword = hash === null || isMarker(hash) ? null : String(hash)
@@ -106,7 +106,9 @@ function flagOf(value: unknown, fallback: boolean): boolean | null {
 const WITH_TIME = /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?/
 const ZONE = /(Z|[+-]\d\d(:?\d\d)?)$/
 
-/** Without a zone it is UTC. Null: it is no instant, or one that is still to come. */
+const dayMs = 86_400_000
+
+/** Without a zone it is UTC. Up to a day ahead is a clock or zone that differs, and counts as now. Null: it is no instant, or is later. */
 function instantOf(value: unknown, now: Date): Date | null {
   if (value === null || value === undefined) return now
   const text = textOf(value).trim()
@@ -115,7 +117,9 @@ function instantOf(value: unknown, now: Date): Date | null {
     : /^\d{11,14}$/.test(text)
       ? new Date(Number(text))
       : fromIso(text)
-  return Number.isNaN(instant.getTime()) || instant.getTime() > now.getTime() + 86_400_000 ? null : instant
+  const ahead = instant.getTime() - now.getTime()
+  if (Number.isNaN(ahead) || ahead > dayMs) return null
+  return ahead > 0 ? now : instant // an account from the future would look fresher than it is
 }
 
 function fromIso(text: string): Date {

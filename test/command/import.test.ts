@@ -145,6 +145,17 @@ describe.each(await databases())('doorward users import, on $name', ({ open }) =
     expect(await shown('=sum@example.com')).toMatchObject({ name: '=1+1' })
   })
 
+  test('a creation up to a day ahead counts as now, so that nothing of the account is dated in the future', async () => {
+    const now = mounted.clock.now()
+    const at = (hours: number) => new Date(now.getTime() + hours * 3_600_000).toISOString()
+    const rows = [0.5, 23.9, 24.1].map((hours) => ({ email: `ahead${hours}@example.com`, created_at: at(hours), email_verified: true }))
+
+    const answer = await imported('ahead.jsonl', rows.map((row) => JSON.stringify(row)).join('\n'))
+    expect(rules(answer)).toEqual([[3, 'created_at']])
+    for (const who of ['ahead0.5@example.com', 'ahead23.9@example.com'])
+      expect(await shown(who)).toMatchObject({ created_at: now.toISOString(), email_verified_at: now.toISOString() })
+  })
+
   test('the names of columns are printed without their control characters', async () => {
     const name = 'shoe\u009b2J\u202e'
     for (const [file, text] of [
