@@ -13,7 +13,8 @@ export interface ImportOptions {
   readonly keepsIds: boolean
 }
 
-export type ImportOutcome = 'imported' | 'skipped' | Refusal
+/** `admin`: imported, and an administrator from now on. */
+export type ImportOutcome = 'imported' | 'admin' | 'skipped' | Refusal
 
 /** One import, which takes rows batch by batch. */
 export interface UserImporter {
@@ -40,11 +41,12 @@ function importerOf<Ready extends Account>(ctx: AuthContext, accounts: UserImpor
   const hostFields = ctx.store.users.hostFields ?? new Map()
   const fields = [...importedFields, ...hostFields.keys()].filter((name) => name !== 'is_admin' || ctx.store.users.fields.has('isAdmin'))
   const wholeFile = isDryRun ? new Set<number>() : null // else the database tells it
-  let imported = 0
+  const admins = new WeakSet<Ready>()
+  const done = { count: 0, admins: 0 }
   let last: Promise<unknown> = Promise.resolve()
   const read = async (rows: readonly ImportRow[]) => {
     const rules = { hasher: ctx.hasher, hostFields, now: ctx.now() }
-    return rows.map((row) => readyOf(row, rules, accounts))
+    return rows.map((row) => readyOf(row, rules, accounts, admins))
   }
   const settle = async (rows: readonly (Ready | Refusal)[]) => {
     const addresses = new Set<string>()
@@ -53,9 +55,14 @@ function importerOf<Ready extends Account>(ctx: AuthContext, accounts: UserImpor
     const outcomes = isDryRun ? await expected(accounts, wanted) : await inserted(accounts, wanted)
     const unfit = rows.filter((row): row is Refusal => 'rule' in row && row.rule === 'database')
     stopWhereNothingGoesIn([...outcomes.values(), ...unfit])
-    const all = rows.map((row) => ('email' in row ? (outcomes.get(row) ?? 'skipped') : row))
-    imported += all.filter((outcome) => outcome === 'imported').length
-    return all
+    return rows.map((row): ImportOutcome => {
+      if ('rule' in row) return row
+      if (outcomes.get(row) !== 'imported') return outcomes.get(row) ?? 'skipped'
+      done.count += 1
+      if (!admins.has(row)) return 'imported'
+      done.admins += 1
+      return 'admin'
+    })
   }
   return {
     fields,
@@ -65,7 +72,7 @@ function importerOf<Ready extends Account>(ctx: AuthContext, accounts: UserImpor
       return outcomes
     },
     end() {
-      if (!isDryRun && imported > 0) ctx.events.emit('users.imported', { count: imported })
+      if (!isDryRun && done.count > 0) ctx.events.emit('users.imported', done)
     },
   }
 }
@@ -73,11 +80,18 @@ function importerOf<Ready extends Account>(ctx: AuthContext, accounts: UserImpor
 /** What a row becomes, as `UserImport` has it. */
 type Account = { readonly email: string }
 
-function readyOf<Ready extends Account>(row: ImportRow, rules: ImportRules, accounts: UserImport<Ready>): Ready | Refusal {
+function readyOf<Ready extends Account>(
+  row: ImportRow,
+  rules: ImportRules,
+  accounts: UserImport<Ready>,
+  admins: WeakSet<Ready>,
+): Ready | Refusal {
   const read = readImportRow(row, rules)
   if ('rule' in read) return read
   try {
-    return accounts.ready(read)
+    const ready = accounts.ready(read)
+    if (read.user.isAdmin) admins.add(ready)
+    return ready
   } catch (error) {
     return refusalBy(error)
   }

@@ -76,7 +76,7 @@ describe.each(await databases())('doorward users import, on $name', ({ open }) =
     expect(await mounted.auth.service.logIn({ email: 'ada@example.com', password })).toMatchObject({ userId: expect.any(String) })
     const [row] = await db.knex('auth_users').where({ email: 'ada@example.com' }).select('hashed_password')
     expect(row.hashed_password).toContain('$argon2id$')
-    expect(events).toEqual([['users.imported', { count: 2 }]])
+    expect(events).toEqual([['users.imported', { count: 2, admins: 0 }]])
   })
 
   test('an address that exists stays as it is, also one that is in the file twice; the same file again changes nothing', async () => {
@@ -201,7 +201,7 @@ describe.each(await databases())('doorward users import, on $name', ({ open }) =
     const text = `${JSON.stringify({ email: 'chief@example.com', id, is_admin: true })}\n${JSON.stringify({ email: 'same@example.com', id })}\n${JSON.stringify({ email: 'seven@example.com', id: 7 })}\n`
     const answer = await imported('ids.jsonl', text, '--keep-ids --allow-admins')
 
-    expect(answer.body).toMatchObject({ imported: 1 })
+    expect(answer.body).toMatchObject({ imported: 1, admins: [{ line: 1, id }] })
     expect(rules(answer)).toEqual([
       [2, 'duplicate'],
       [3, 'id'],
@@ -209,6 +209,21 @@ describe.each(await databases())('doorward users import, on $name', ({ open }) =
     expect(await shown('chief@example.com')).toMatchObject({ id, is_admin: true })
     expect(events.map(([name]) => name)).not.toContain('admin.granted')
     expect(events.map(([name]) => name)).not.toContain('signup')
+  })
+
+  test('--allow-admins names each administrator that came, counts them, and tells the observers how many', async () => {
+    const rows = ['chief1@example.com,yes', 'staff1@example.com,no', 'chief2@example.com,1', 'chief@example.com,true', 'nobody,true']
+    writeFileSync(join(folder, 'chiefs.csv'), `email,is_admin\n${rows.join('\n')}\n`)
+    const named = ['line 2  admin', 'line 4  admin', expect.stringMatching(/^line 6 {2}email/)]
+    const counts = ['imported  3', 'skipped  1', 'refused  1', 'admins  2', '']
+    const run = async (flags: string) => (await doorward(`users import chiefs.csv --allow-admins ${flags}`, { folder })).out
+
+    events.length = 0
+    expect((await run('--dry-run')).split('\n')).toEqual([...named, ...counts])
+    expect(events).toEqual([])
+    expect((await run('')).split('\n')).toEqual([...named, ...counts])
+    expect(events).toEqual([['users.imported', { count: 3, admins: 2 }]])
+    expect(JSON.parse(await run('--json'))).toMatchObject({ imported: 0, admins: [] }) // they are there already
   })
 
   test('more rows than one statement takes; the file that stopped is run again, and what is in is skipped', async () => {
