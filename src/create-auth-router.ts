@@ -24,8 +24,7 @@ import { localRoutes } from './local/routes'
 import { mfaRoutes } from './mfa/routes'
 import { withOpenApi } from './openapi/chapters'
 import type { Chapter } from './openapi/document'
-import { createOperations } from './operations/operations'
-import { OPERATIONS } from './operations/operations-key'
+import { type LoadOperations, OPERATIONS } from './operations/operations-key'
 import type { AuthRouterOptions } from './options'
 import { pageRoutes } from './page-routes/routes'
 import { wellKnownRoutes } from './page-routes/well-known'
@@ -114,7 +113,9 @@ function routerOf(options: AuthRouterOptions): AuthRouter {
     drain: drainer(ctx),
     doctor: async (about = {}) => (await import('./doctor/examine.js')).examine({ ctx, options, about }), // loaded only when it is called
   })
-  Object.defineProperty(auth, OPERATIONS, { value: createOperations(ctx, options.store) })
+  // Loaded only for the command.
+  const operations: LoadOperations = async () => (await import('./operations/operations.js')).createOperations(ctx, options.store)
+  Object.defineProperty(auth, OPERATIONS, { value: operations })
   if (!isProduction(options.environment)) testedContexts.set(auth, ctx)
   return auth
 }

@@ -48,7 +48,7 @@ export interface AuthEventPayloads {
   'admin.granted': { userId: string; actorId: string | null }
   'admin.revoked': { userId: string; actorId: string | null }
   /** Emitted by the command `users import`. There is no event per account. */
-  'users.imported': { count: number }
+  'users.imported': { count: number; admins: number }
   'undo.used': { userId: string; addressRestored: boolean }
   'undo.conflict': { userId: string }
   'account.taken_over': { userId: string }
@@ -93,7 +93,7 @@ export const eventFields: { readonly [Name in AuthEventName]: readonly (keyof Au
   'account.deactivated': ['userId'],
   'admin.granted': ['userId', 'actorId'],
   'admin.revoked': ['userId', 'actorId'],
-  'users.imported': ['count'],
+  'users.imported': ['count', 'admins'],
   'undo.used': ['userId', 'addressRestored'],
   'undo.conflict': ['userId'],
   'account.taken_over': ['userId'],

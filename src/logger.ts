@@ -42,7 +42,7 @@ export interface DescribedError {
  */
 export function describeError(error: unknown): DescribedError {
   if (!(error instanceof Error)) return { name: typeof error, code: null, at: [] }
-  const message = ownMessage in error ? { message: error.message.slice(0, 1_000) } : {}
+  const message = hasOwnMessage(error) ? { message: error.message.slice(0, 1_000) } : {}
   return { name: word(error.name) ?? 'Error', code: word((error as { code?: unknown }).code), ...message, at: framesOf(error) }
 }
 
@@ -55,6 +55,10 @@ const ownMessage = Symbol.for('doorward.own-message.v1')
  */
 export function withOwnMessage<Marked extends Error>(error: Marked): Marked {
   return Object.defineProperty(error, ownMessage, { value: true }) // not enumerable, so that printing or copying the error leaves it out
+}
+
+export function hasOwnMessage(error: unknown): error is Error {
+  return error instanceof Error && ownMessage in error
 }
 
 /** Returns the value if it looks like an identifier. Errors of other code may have any value in these fields. */

@@ -8,7 +8,7 @@ import { describe, expect, test } from 'vitest'
 const floors: readonly (readonly string[])[] = [
   ['texts'],
   ['errors', 'amr', 'mailer', 'logger', 'keys', 'in-time', 'opaque-token', 'sealing', 'troubleshooting', 'same-text', 'ascii-lower-case'],
-  ['config', 'store', 'events', 'http-client', 'background', 'page-templates', 'sealer', 'setup-notices', 'theme'],
+  ['config', 'store', 'events', 'error-sentence', 'http-client', 'background', 'page-templates', 'sealer', 'setup-notices', 'theme'],
   ['http', 'providers', 'passwords', 'throttle', 'claims', 'webauthn'],
   ['mail', 'options', 'observers', 'readiness'],
   ['context'],

@@ -8,6 +8,8 @@ interface Result {
   readonly note?: string
   /** True if there is a result that means failure: exit 1. */
   readonly isNo?: boolean
+  /** The error behind the result, for `--verbose`. */
+  readonly cause?: unknown
 }
 
 /** The subcommand wrote its result itself, because it is too long for memory. */
@@ -15,6 +17,7 @@ interface Written {
   readonly isWritten: true
   readonly note: string
   readonly isNo?: boolean
+  readonly cause?: unknown
 }
 
 /** The command line is wrong: exit 2. */
@@ -32,4 +35,9 @@ export class CommandRefusal extends Error {
     super(message, options)
     this.code = code
   }
+}
+
+/** True for an error of the command itself. */
+export function isOwn(error: unknown): error is UsageError | CommandRefusal {
+  return error instanceof UsageError || error instanceof CommandRefusal
 }

@@ -2,15 +2,18 @@ import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { AuthRouter } from '../create-auth-router'
 import type { Operations } from '../operations/operations'
-import { OPERATIONS } from '../operations/operations-key'
+import { type LoadOperations, OPERATIONS } from '../operations/operations-key'
 import { CommandRefusal, UsageError } from './answer'
 import { type EnvFileFlags, readEnvFile } from './env-file'
+import { told } from './failure'
 import { ownManifest } from './installed'
 import { loadModule } from './load-module'
 import type { Surroundings } from './surroundings'
 
 export interface AuthModuleFlags extends EnvFileFlags {
   readonly auth?: string | undefined
+  /** Shows errors in full. */
+  readonly verbose?: boolean | undefined
 }
 
 /** The parts of the app that the command uses. */
@@ -32,8 +35,8 @@ export async function loadAuth(surroundings: Surroundings, flags: AuthModuleFlag
   readEnvFile(surroundings, flags)
   const path = findModule(surroundings.folder, flags.auth)
   const { auth, app } = await routerIn(path, surroundings.folder)
-  const operations = Object(auth)[OPERATIONS] as Operations | undefined // as createAuthRouter made it
-  if (operations) return { auth: auth as AuthRouter, operations, app } // only a router has operations
+  const operations = Object(auth)[OPERATIONS] as LoadOperations | undefined // as createAuthRouter made it
+  if (operations) return { auth: auth as AuthRouter, operations: await operations(), app } // only a router has operations
   throw new UsageError(
     `${path} exports no router of this version of doorward: export it as \`auth\`, by default, or from a function that returns it.`,
   )
@@ -46,7 +49,7 @@ async function routerIn(path: string, folder: string): Promise<{ auth: unknown; 
     return { auth: await (isMaker(exported) ? exported() : exported), app: module['app'] ?? Object(module['default']).app }
   } catch (error) {
     if (error instanceof UsageError) throw error
-    throw new CommandRefusal('BOOT', error instanceof Error ? error.message : String(error), { cause: error })
+    throw new CommandRefusal('BOOT', told(error), { cause: error })
   }
 }
 

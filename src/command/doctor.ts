@@ -7,7 +7,6 @@ import type { Surroundings } from './surroundings'
 
 export interface DoctorFlags extends AuthModuleFlags {
   readonly strict?: boolean | undefined
-  readonly verbose?: boolean | undefined
 }
 
 /** How long the app may take to start; the checks take at most 5 seconds. */
@@ -20,11 +19,12 @@ export async function doctor(flags: DoctorFlags, surroundings: Surroundings): Pr
   const findings = [...ofApp.findings, ...inFolder.flatMap(({ finding }) => finding ?? [])]
   const skipped = [...ofApp.skipped, ...inFolder.flatMap(skippedOf)]
   const ok = findings.every(({ level }) => level !== 'error')
-  const notes = [...skipped.map(({ check, why }) => `skipped  ${check}  ${why}`), ...(cause instanceof Error ? [String(cause.stack)] : [])]
+  const notes = skipped.map(({ check, why }) => `skipped  ${check}  ${why}`)
   return {
     json: { ok, findings, skipped },
     text: findings.map(paragraph).join('\n\n'),
     ...(flags.verbose && notes.length > 0 && { note: notes.join('\n') }),
+    ...(cause !== undefined && { cause }),
     isNo: !ok || (flags.strict === true && findings.length > 0),
   }
 }

@@ -33,7 +33,7 @@ export async function exportUsers(accounts: UserExport, form: ExportForm, { out 
     if (!form.isJson) throw error
     const { code, message } = described(error)
     await out(`],"error":${JSON.stringify({ code, message })}}\n`) // completes the JSON document that was begun
-    return { isWritten: true, note: message, isNo: true }
+    return { isWritten: true, note: message, isNo: true, cause: error }
   }
   await out(writer.end)
   return { isWritten: true, note: `${count} accounts` }

@@ -1,4 +1,8 @@
+import { inspect } from 'node:util'
+import { ownSentence, sentenceOf } from '../error-sentence'
+import { AppError } from '../errors'
 import { CommandRefusal, UsageError } from './answer'
+import { printable } from './printable'
 
 export interface Failure {
   readonly code: string
@@ -6,13 +10,34 @@ export interface Failure {
   readonly exitCode: 1 | 2
 }
 
-/** Describes an error. An error of the library is from the app's copy, so it is recognized by its shape. */
+/** Describes an error. An error of the library may be from the app's copy of it. */
 export function described(error: unknown): Failure {
   if (error instanceof UsageError) return { code: 'USAGE', message: error.message, exitCode: 2 }
-  const { code, details, message } = Object(error) as Record<string, unknown>
-  const shown = typeof message === 'string' ? message : String(error)
-  if (typeof code !== 'string' || (!(error instanceof CommandRefusal) && typeof details !== 'object'))
-    return { code: 'FAILED', message: shown, exitCode: 1 }
-  const about = details && Object.keys(details).length > 0 ? ` ${JSON.stringify(details)}` : ''
-  return { code, message: `${shown}${about}`, exitCode: 1 }
+  if (error instanceof CommandRefusal) return { code: error.code, message: error.message, exitCode: 1 }
+  if (!(error instanceof AppError)) return { code: 'FAILED', message: told(error), exitCode: 1 }
+  const about = Object.keys(error.details).length > 0 ? ` ${JSON.stringify(error.details)}` : ''
+  return { code: error.code, message: `${error.message}${about}`, exitCode: 1 }
+}
+
+/** Returns the message of an error of ours. Of any other error only the code or the name, because its message may contain personal data. */
+export function told(error: unknown): string {
+  return ownSentence(error) ?? `Failed with ${sentenceOf(error)}. --verbose shows the whole error, which may contain personal data.`
+}
+
+/** Returns the messages and stacks of an error and of its causes, for `--verbose` only. */
+export function wholeOf(error: unknown): string {
+  return causesOf(error)
+    .map((cause) => (cause instanceof Error ? String(cause.stack) : inspect(cause)))
+    .join('\nCause: ')
+    .split('\n')
+    .map(printable)
+    .join('\n')
+}
+
+/** Returns the error and its causes, outermost first. At most 10, because an error may be its own cause. */
+function causesOf(error: unknown): unknown[] {
+  const causes = [error]
+  while (causes.length < 10 && causes.at(-1) instanceof Error && (causes.at(-1) as Error).cause !== undefined)
+    causes.push((causes.at(-1) as Error).cause)
+  return causes
 }

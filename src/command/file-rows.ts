@@ -1,4 +1,5 @@
 import { CommandRefusal, UsageError } from './answer'
+import { printable } from './printable'
 
 export type FileFormat = 'csv' | 'jsonl'
 
@@ -124,7 +125,7 @@ function lineEndsIn(record: readonly string[]): number {
 function namesOf(record: readonly string[]): readonly string[] {
   const twice = record.find((name, place) => record.indexOf(name) !== place)
   if (twice === undefined) return record
-  throw new CommandRefusal('COLUMN_TWICE', `The first row names the column ${JSON.stringify(twice.slice(0, 64))} twice.`)
+  throw new CommandRefusal('COLUMN_TWICE', `The first row names the column ${printable(JSON.stringify(twice.slice(0, 64)))} twice.`)
 }
 
 function valuesOf(names: readonly string[], record: readonly string[], isRaw: boolean): Record<string, unknown> {

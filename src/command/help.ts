@@ -3,7 +3,7 @@ import { type Answer, UsageError } from './answer'
 export const help = `Usage: doorward <command>
 
   init              writes the auth module of an app, and what else it needs to start (--delivery --client --providers --pages --print)
-  doctor            looks at the app and says what is wrong, why it matters and how to mend it (--strict --verbose)
+  doctor            looks at the app and says what is wrong, why it matters and how to mend it (--strict)
   secret            prints a secret for AUTH_JWT_SECRET
   secret mfa        prints a key for AUTH_MFA_SECRET_KEY
   keys new          prints a signing key, an entry of AUTH_JWT_KEYS (--alg ES256, RS256 or PS256)
@@ -28,6 +28,7 @@ export const help = `Usage: doorward <command>
   --env-file <file> read in the place of .env (--no-env-file: none is)
   --yes             does not ask (of init: takes the defaults)
   --json            prints one JSON document
+  --verbose         shows errors in full, which may contain personal data (of doctor: what was not checked, too)
   --help            prints this`
 
 /** Each example works in an app that has the named accounts and files. */

@@ -3,7 +3,9 @@ import { resolve } from 'node:path'
 import type { ImportOutcome, UserImporter } from '../operations/import-users'
 import { type Answer, CommandRefusal, UsageError } from './answer'
 import { type AuthModuleFlags, loadAuth } from './auth-module'
+import { described, wholeOf } from './failure'
 import { type FileRow, fileRows, formatOf } from './file-rows'
+import { printable } from './printable'
 import type { Surroundings } from './surroundings'
 
 export interface ImportFlags extends AuthModuleFlags {
@@ -23,11 +25,18 @@ interface Refused {
   readonly message: string
 }
 
+/** An account that became an administrator. `id`: that of the file. */
+interface Admin {
+  readonly line: number
+  readonly id: unknown
+}
+
 /** What became of the rows so far. */
 interface Tally {
   imported: number
   skipped: number
   refused: number
+  admins: number
   /** The last row that is settled. */
   line: number
 }
@@ -44,12 +53,16 @@ export async function importUsers(file: string, flags: ImportFlags, surroundings
   const isDryRun = flags['dry-run'] === true
   const importer = await operations.importUsers({ isDryRun, keepsIds: flags['keep-ids'] === true })
   const read = namedBy(sources, knownNames(importer, flags), { isIgnoring: flags['ignore-unknown'] === true, isFixed: format === 'csv' })
-  const tally: Tally = { imported: 0, skipped: 0, refused: 0, line: 0 }
-  const list: Refused[] = []
-  const tell = async (refused: readonly Refused[]) => {
-    if (flags.json)
-      list.push(...refused) // one document, which comes at the end
-    else if (refused.length > 0) await surroundings.out(refused.map(lineOf).join(''))
+  const tally: Tally = { imported: 0, skipped: 0, refused: 0, admins: 0, line: 0 }
+  const list: { readonly refused: Refused[]; readonly admins: Admin[] } = { refused: [], admins: [] } // one document, which comes at the end
+  const tell = async (news: readonly News[]) => {
+    if (!flags.json && news.length > 0) await surroundings.out(news.map(lineOf).join(''))
+    for (const one of news) {
+      if (flags.verbose && 'cause' in one) surroundings.err(`line ${one.line}  ${wholeOf(one.cause)}\n`)
+      if (!flags.json) continue
+      if ('rule' in one) list.refused.push({ line: one.line, rule: one.rule, message: one.message })
+      else list.admins.push(one)
+    }
   }
   try {
     await importAll(importer, fileRows(chunks, { format, isRaw: flags.raw === true }), { read, tally, tell, surroundings })
@@ -59,17 +72,22 @@ export async function importUsers(file: string, flags: ImportFlags, surroundings
     importer.end()
     await auth.drain()
   }
-  const { imported, skipped, refused } = tally
+  const { imported, skipped, refused, admins } = tally
+  const takesAdmins = flags['allow-admins'] === true
   return {
-    json: { imported, skipped, refused: list },
-    text: `imported  ${imported}\nskipped  ${skipped}\nrefused  ${refused}`,
+    json: { imported, skipped, refused: list.refused, ...(takesAdmins && { admins: list.admins }) },
+    text: `imported  ${imported}\nskipped  ${skipped}\nrefused  ${refused}${takesAdmins ? `\nadmins  ${admins}` : ''}`,
     ...(isDryRun && { note: 'Nothing was written: this is what an import would do.' }),
     isNo: refused > 0,
   }
 }
 
-function lineOf({ line, rule, message }: Refused): string {
-  return `line ${line}  ${rule}  ${message}\n`
+/** What is told of a row: why it was refused, or that its account is an administrator. */
+type News = (Refused & { readonly cause?: unknown }) | Admin
+
+function lineOf(news: News): string {
+  if ('rule' in news) return `line ${news.line}  ${news.rule}  ${news.message}\n`
+  return `line ${news.line}  admin${news.id === null ? '' : `  ${printable(news.id)}`}\n`
 }
 
 function contentsOf(path: string, named: string): AsyncIterable<Buffer | string> {
@@ -121,7 +139,7 @@ function namedBy(
 const plainPassword = 'A plain password is never imported. Where the column `password` holds hashes, say --map password_hash=password.'
 
 function unknownNames(names: readonly string[]): string {
-  const shown = names.slice(0, 10).map((name) => JSON.stringify(name.slice(0, 64)))
+  const shown = names.slice(0, 10).map((name) => printable(JSON.stringify(name.slice(0, 64))))
   const flags = [names.includes('id') ? '--keep-ids takes ids.' : '', names.includes('is_admin') ? '--allow-admins takes is_admin.' : '']
   return ['Not a field of an account:', `${shown.join(', ')}. Name it by --map, or say --ignore-unknown.`, ...flags]
     .filter(Boolean)
@@ -131,7 +149,7 @@ function unknownNames(names: readonly string[]): string {
 interface Run {
   readonly read: ReadRow
   readonly tally: Tally
-  readonly tell: (refused: readonly Refused[]) => Promise<void>
+  readonly tell: (news: readonly News[]) => Promise<void>
   readonly surroundings: Surroundings
 }
 
@@ -144,9 +162,12 @@ async function importAll(
   let batch: ReturnType<ReadRow>[] = []
   let underWay: Promise<void> = Promise.resolve()
   const add = (rows: typeof batch): Promise<void> => {
-    const lines = rows.map((row) => ('values' in row ? row.line : row)) // what is waited for holds no values
+    // What is waited for holds no values, but the id of an administrator.
+    const lines = rows.map((row) =>
+      'values' in row ? { line: row.line, id: row.values['is_admin'] ? (row.values['id'] ?? null) : null } : row,
+    )
     const outcomes = importer.add(rows.flatMap((row) => ('values' in row ? [row.values] : [])))
-    return outcomes.then((all) => tell(refusedOf(tally, lines, all)))
+    return outcomes.then((all) => tell(newsOf(tally, lines, all)))
   }
   const send = async () => {
     const next = add(batch)
@@ -171,23 +192,32 @@ async function importAll(
   }
 }
 
-/** Counts rows. `lines`: where a row ends, or why it was refused before it could have an outcome. */
-function refusedOf(tally: Tally, lines: readonly (number | Refused)[], outcomes: readonly ImportOutcome[]): Refused[] {
+/** Counts rows, and returns what is told of them. `lines`: where a row ends, or why it was refused before it could have an outcome. */
+function newsOf(tally: Tally, lines: readonly (Admin | Refused)[], outcomes: readonly ImportOutcome[]): News[] {
   const next = outcomes.values()
-  const refused: Refused[] = []
-  for (const line of lines) {
-    const outcome = typeof line === 'number' ? next.next().value : line
-    tally.line = typeof line === 'number' ? line : line.line
-    if (typeof outcome === 'string') tally[outcome] += 1
-    else if (outcome) refused.push({ line: tally.line, rule: outcome.rule, message: outcome.message })
+  const news: News[] = []
+  for (const row of lines) {
+    const outcome = 'rule' in row ? row : next.next().value
+    tally.line = row.line
+    if (outcome === 'skipped') tally.skipped += 1
+    else if (typeof outcome === 'object') {
+      tally.refused += 1
+      news.push({ ...outcome, line: row.line })
+    } else if (outcome) {
+      tally.imported += 1
+      if (outcome === 'imported' || 'rule' in row) continue
+      tally.admins += 1
+      news.push(row)
+    }
   }
-  tally.refused += refused.length
-  return refused
+  return news
 }
 
-function stopped(error: unknown, { line, imported }: Tally): Error {
-  const { code, message } = Object(error) as { code?: unknown; message?: unknown } // whatever was thrown
+function stopped(error: unknown, { line, imported, admins }: Tally): Error {
+  const { code, message } = described(error)
   const rest =
-    line === 0 ? '' : ` The last row that counts is line ${line}; ${imported} were imported. Run it again: what is there is skipped.`
-  return new CommandRefusal(typeof code === 'string' ? code : 'FAILED', `${typeof message === 'string' ? message : String(error)}${rest}`)
+    line === 0
+      ? ''
+      : ` The last row that counts is line ${line}; ${imported} were imported${admins === 0 ? '' : `, ${admins} of them administrators`}. Run it again: what is there is skipped.`
+  return new CommandRefusal(code, `${message}${rest}`, { cause: error })
 }

@@ -19,7 +19,7 @@ export async function loadModule(path: string, folder: string): Promise<Record<s
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error
     // For example `import` in a CommonJS package, or an enum.
-    throw new UsageError(`Node does not read this TypeScript by itself (${error.message}). Run \`npm install --save-dev tsx\`.`)
+    throw new UsageError('Node does not read this TypeScript by itself. Run `npm install --save-dev tsx`.', { cause: error })
   }
 }
 

@@ -1,9 +1,9 @@
 import { parseArgs } from 'node:util'
-import { type Answer, UsageError } from './answer'
+import { type Answer, isOwn, UsageError } from './answer'
 import { loadAuth } from './auth-module'
 import { doctor } from './doctor'
 import { readEnvFile } from './env-file'
-import { described } from './failure'
+import { described, wholeOf } from './failure'
 import { help, helpFor } from './help'
 import { init } from './init/init'
 import { keys } from './keys'
@@ -53,15 +53,15 @@ const options = {
 
 type Flag = keyof typeof options
 
-const ofModule: readonly Flag[] = ['auth', 'env-file', 'no-env-file']
+const ofModule: readonly Flag[] = ['auth', 'env-file', 'no-env-file', 'verbose']
 
 /** The flags of each command, found by its longest prefix. `--json` and `--help` belong to all. */
 const known: Readonly<Record<string, readonly Flag[]>> = {
-  init: ['delivery', 'client', 'providers', 'pages', 'print', 'yes', 'env-file', 'no-env-file'],
+  init: ['delivery', 'client', 'providers', 'pages', 'print', 'yes', 'env-file', 'no-env-file', 'verbose'],
   secret: [],
   keys: ['alg', 'step', 'env-file', 'no-env-file'],
   purge: ofModule,
-  doctor: [...ofModule, 'strict', 'verbose'],
+  doctor: [...ofModule, 'strict'],
   migrate: ofModule,
   'migrate up': [...ofModule, 'table'],
   users: [...ofModule, 'yes'],
@@ -80,16 +80,19 @@ const known: Readonly<Record<string, readonly Flag[]>> = {
  */
 export async function run(args: readonly string[], surroundings: Surroundings): Promise<0 | 1 | 2> {
   const { out, err } = surroundings
-  const isJson = args.includes('--json')
+  const [isJson, isVerbose] = [args.includes('--json'), args.includes('--verbose')]
   try {
     const answer = await answerTo(args, surroundings)
     if (answer.note !== undefined) err(`${answer.note}\n`)
+    if (isVerbose && 'cause' in answer) err(`${wholeOf(answer.cause)}\n`)
     if (!('isWritten' in answer)) await out(isJson ? `${JSON.stringify(answer.json)}\n` : withLineEnd(answer.text))
     return answer.isNo ? 1 : 0
   } catch (error) {
     const { code, message, exitCode } = described(error)
     if (isJson) out(`${JSON.stringify({ error: { code, message } })}\n`)
     else err(`${message}\n`)
+    const cause = isOwn(error) ? error.cause : error // our own stack says nothing to a host
+    if (isVerbose && cause !== undefined) err(`${wholeOf(cause)}\n`)
     return exitCode
   }
 }

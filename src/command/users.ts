@@ -3,6 +3,7 @@ import { type Answer, CommandRefusal, UsageError } from './answer'
 import { type LoadedAuth, loadAuth } from './auth-module'
 import { exportUsers } from './export-users'
 import { type ImportFlags, importUsers } from './import-users'
+import { printable } from './printable'
 import type { Surroundings } from './surroundings'
 
 export interface UserFlags extends ImportFlags {
@@ -56,7 +57,7 @@ async function create(email: string, flags: UserFlags, surroundings: Surrounding
   await auth.drain()
   const { user, set_password_url: url, is_mailed } = created
   const link = url === null ? '' : `\nA password is set at ${url}${is_mailed ? ' (mailed, too)' : ''}`
-  return { json: { user, set_password_url: url }, text: `${user.id}  ${user.email}${link}` }
+  return { json: { user, set_password_url: url }, text: `${lineOf(user)}${link}` }
 }
 
 /** Returns the new account's password, or null for none. It is never an argument, because the process list would show it. */
@@ -82,7 +83,7 @@ async function list({ operations }: LoadedAuth, { filter = [], limit, cursor }: 
   return {
     json: page,
     text: lines,
-    ...(page.next_cursor !== null && { note: `There are more: --cursor ${page.next_cursor}` }),
+    ...(page.next_cursor !== null && { note: `There are more: --cursor ${printable(page.next_cursor)}` }),
   }
 }
 
@@ -99,17 +100,12 @@ function pairOf(text: string): [string, string] {
 }
 
 function lineOf(user: UserBody): string {
-  return `${user.id}  ${user.email}`
+  return `${printable(user.id)}  ${printable(user.email)}`
 }
 
 function shown(user: UserBody): Answer {
   const rows = Object.entries(user).map(([key, value]) => `${key}  ${printable(typeof value === 'object' ? JSON.stringify(value) : value)}`)
   return { json: user, text: rows.join('\n') }
-}
-
-/** Escapes special characters, because a person may have signed up with a name that controls the terminal or imitates another row. */
-function printable(value: unknown): string {
-  return String(value).replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`)
 }
 
 async function found({ operations }: LoadedAuth, who: string): Promise<UserBody> {
@@ -147,7 +143,7 @@ async function change(verb: string, words: readonly string[], flags: UserFlags, 
   if (isAsked && !surroundings.terminal) throw new UsageError(`doorward users ${name} asks first; without a terminal add --yes.`)
   const loaded = await loadAuth(surroundings, flags)
   const { id, email } = await found(loaded, who)
-  if (isAsked && !/^y(es)?$/i.test((await surroundings.terminal?.ask(`${wanted.asks} ${email}? (y/N) `)) ?? ''))
+  if (isAsked && !/^y(es)?$/i.test((await surroundings.terminal?.ask(`${wanted.asks} ${printable(email)}? (y/N) `)) ?? ''))
     throw new CommandRefusal('NOT_CONFIRMED', 'Nothing was changed.')
   await wanted.apply(loaded.auth, id)
   await loaded.auth.drain()

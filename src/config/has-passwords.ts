@@ -1,3 +1,4 @@
+import { withOwnMessage } from '../logger'
 import type { Settings } from './every-setting'
 
 /** Returns true if people have passwords: local accounts are on, and `passwordLogin` is not off. */
@@ -11,5 +12,7 @@ export function hasPasswords({ localAccountsEnabled, passwordLogin }: Pick<Setti
  */
 export function requirePasswords({ passwordLogin }: Pick<Settings, 'passwordLogin'>): void {
   if (!passwordLogin)
-    throw new Error('Passwords are off: passwordLogin (AUTH_PASSWORD_LOGIN) is false, so no password is set, changed or asked for.')
+    throw withOwnMessage(
+      new Error('Passwords are off: passwordLogin (AUTH_PASSWORD_LOGIN) is false, so no password is set, changed or asked for.'),
+    )
 }

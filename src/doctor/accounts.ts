@@ -11,12 +11,13 @@ export const accountChecks: readonly Check[] = [
   { name: 'options-without-effect', examine: optionsWithoutEffect },
 ]
 
+/** Boot refuses email login without local accounts, and local accounts without a way in. */
 function noLogin({ ctx: { settings } }: Patient): Result {
-  if (settings.localAccountsEnabled || settings.oauthEnabled) return null
+  if (settings.localAccountsEnabled || settings.oauthEnabled || settings.passkeysEnabled) return null
   return error(
-    'localAccountsEnabled and oauthEnabled are both false.',
+    'localAccountsEnabled, oauthEnabled and passkeysEnabled are all false.',
     'Nobody can sign in.',
-    'Switch one of them on (AUTH_LOCAL_ACCOUNTS_ENABLED, AUTH_OAUTH_ENABLED).',
+    'Switch one of them on (AUTH_LOCAL_ACCOUNTS_ENABLED, AUTH_OAUTH_ENABLED, AUTH_PASSKEYS_ENABLED).',
   )
 }
 

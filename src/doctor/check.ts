@@ -1,7 +1,6 @@
 import type { AuthContext } from '../context'
-import { AppError } from '../errors'
 import { inTime } from '../in-time'
-import { describeError, withOwnMessage } from '../logger'
+import { withOwnMessage } from '../logger'
 import type { AuthRouterOptions } from '../options'
 
 /** `error`: people cannot log in, or there is a security hole. `warning`: everything else. */
@@ -75,16 +74,6 @@ export function isLoopback(address: string): boolean {
   if (!URL.canParse(address)) return false
   const { hostname } = new URL(address)
   return hostname === 'localhost' || hostname.endsWith('.localhost') || hostname === '[::1]' || /^127\./.test(hostname)
-}
-
-/**
- * Returns the text of an error for a finding. For errors that are not ours, only the code or the name, because a message may contain a
- * password or a value.
- */
-export function sentenceOf(problem: unknown): string {
-  if (problem instanceof AppError) return problem.message
-  const { message, code, name } = describeError(problem)
-  return message ?? code ?? name
 }
 
 /** Returns what another system answers. @throws Error after 4 seconds, which is before the whole check ends */

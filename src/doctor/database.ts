@@ -1,6 +1,7 @@
+import { sentenceOf } from '../error-sentence'
 import type { TableFinding } from '../store/auth-store'
 import { databaseFacts } from '../store/knex/database-facts'
-import { answerOf, type Check, error, type Fault, type Patient, type Result, type Skip, sentenceOf, warning } from './check'
+import { answerOf, type Check, error, type Fault, type Patient, type Result, type Skip, warning } from './check'
 
 export const databaseChecks: readonly Check[] = [
   { name: 'tables', examine: tables },

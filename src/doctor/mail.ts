@@ -1,5 +1,6 @@
+import { sentenceOf } from '../error-sentence'
 import { leadsSomewhere } from '../mailbox/email-link'
-import { answerOf, type Check, error, isLoopback, type Patient, type Result, sentenceOf, warning } from './check'
+import { answerOf, type Check, error, isLoopback, type Patient, type Result, warning } from './check'
 
 export const mailChecks: readonly Check[] = [
   { name: 'mail-handshake', examine: handshake },

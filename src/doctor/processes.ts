@@ -1,6 +1,7 @@
 import cluster from 'node:cluster'
 import { randomUUID } from 'node:crypto'
-import { answerOf, type Check, error, isLoopback, type Patient, type Result, sentenceOf, warning } from './check'
+import { sentenceOf } from '../error-sentence'
+import { answerOf, type Check, error, isLoopback, type Patient, type Result, warning } from './check'
 
 export const processChecks: readonly Check[] = [
   { name: 'counters-shared', examine: ownCounters },

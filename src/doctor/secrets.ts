@@ -14,9 +14,12 @@ function secretsOf({ ctx }: Patient): readonly string[] {
   return [ctx.settings.jwtSecret].flat()
 }
 
-/** Boot checks only the length. A long text of plain words, or of few different characters, can still be guessed. */
+/**
+ * Boot checks only the length. A long text of plain words, or of few different characters, can still be guessed. A random one in hexadecimal
+ * digits has at most 16 different characters, and often fewer than 12 of them.
+ */
 function guessableSecret(patient: Patient): Result {
-  const isGuessable = secretsOf(patient).some((secret) => new Set(secret).size < 12 || /^[A-Z]?[a-z' .,-]+$/.test(secret))
+  const isGuessable = secretsOf(patient).some((secret) => new Set(secret).size < 8 || /^[A-Z]?[a-z' .,-]+$/.test(secret))
   if (!isGuessable) return null
   return error(
     'jwtSecret (AUTH_JWT_SECRET) has only a few different characters, or consists of plain words.',

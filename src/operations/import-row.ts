@@ -1,4 +1,5 @@
 import { normalizeEmail } from '../http/email-address'
+import { namesAlgorithm } from '../passwords/names-algorithm'
 import type { PasswordHasher } from '../passwords/password-hasher'
 import { unusablePassword } from '../passwords/unusable-password'
 import type { HostFieldRules } from '../store/auth-store'
@@ -9,10 +10,12 @@ import { adviceOnHash } from './hash-names'
 /** A row of a file: a text, a number, a boolean or null under each name. What is null or absent is not given. */
 export type ImportRow = Readonly<Record<string, unknown>>
 
-/** Why a row is not imported. Holds no value of the row. */
+/** Why a row is not imported. `rule` and `message` contain no value of the row. */
 export interface Refusal {
   readonly rule: string
   readonly message: string
+  /** The store's error. Its text may contain values of the row. */
+  readonly cause?: unknown
 }
 
 export interface ImportRules {
@@ -42,7 +45,7 @@ export function readImportRow(row: ImportRow, rules: ImportRules): ImportedUser 
   if (isAdmin === null) return refusal('is_admin', noFlag)
   const createdAt = instantOf(row['created_at'], rules.now)
   if (createdAt === null)
-    return refusal('created_at', 'Write an instant as ISO 8601, or as seconds or milliseconds since 1970; none in the future.')
+    return refusal('created_at', 'Write an instant as ISO 8601, or as seconds or milliseconds since 1970; none more than a day ahead.')
   const refused = hash === null || isMarker(hash) ? null : refusalOf(hash, rules.hasher)
   if (refused) return refused
   const hashedPassword = hash === null || isMarker(hash) ? null : String(hash)
@@ -74,10 +77,15 @@ function isMarker(hash: unknown): boolean {
   return typeof hash === 'string' && /^[!*]/.test(hash)
 }
 
+/** A hasher without `reads` cannot tell a hash from a plain password, which must not get into the table. */
 function refusalOf(hash: unknown, hasher: PasswordHasher): Refusal | null {
   if (typeof hash !== 'string' || hash.length > 1024) return refusal('password_hash', adviceOnHash(''))
-  return hasher.reads && !hasher.reads(hash) ? refusal('password_hash', adviceOnHash(hash)) : null
+  if (hasher.reads) return hasher.reads(hash) ? null : refusal('password_hash', adviceOnHash(hash))
+  return namesAlgorithm(hash) ? null : refusal('password_hash', noAlgorithm)
 }
+
+const noAlgorithm =
+  'This does not begin with the name of a hash algorithm, so it may be a plain password, which is never imported. If it is a hash, give the hasher of your app reads(hash) (docs/passwords.md).'
 
 /** An object of a JSON file is no text, and may not even become one. */
 function textOf(value: unknown): string {
@@ -98,7 +106,9 @@ function flagOf(value: unknown, fallback: boolean): boolean | null {
 const WITH_TIME = /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?/
 const ZONE = /(Z|[+-]\d\d(:?\d\d)?)$/
 
-/** Without a zone it is UTC. Null: it is no instant, or one that is still to come. */
+const dayMs = 86_400_000
+
+/** Without a zone it is UTC. Up to a day ahead is a clock or zone that differs, and counts as now. Null: it is no instant, or is later. */
 function instantOf(value: unknown, now: Date): Date | null {
   if (value === null || value === undefined) return now
   const text = textOf(value).trim()
@@ -107,7 +117,9 @@ function instantOf(value: unknown, now: Date): Date | null {
     : /^\d{11,14}$/.test(text)
       ? new Date(Number(text))
       : fromIso(text)
-  return Number.isNaN(instant.getTime()) || instant.getTime() > now.getTime() + 86_400_000 ? null : instant
+  const ahead = instant.getTime() - now.getTime()
+  if (Number.isNaN(ahead) || ahead > dayMs) return null
+  return ahead > 0 ? now : instant // an account from the future would look fresher than it is
 }
 
 function fromIso(text: string): Date {

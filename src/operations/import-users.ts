@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { AuthContext } from '../context'
+import { ownSentence, sentenceOf } from '../error-sentence'
 import { ConfigurationError, ServiceUnavailableError, ValidationError } from '../errors'
 import { type AuthStore, DuplicateRecordError, type NewUser } from '../store/auth-store'
 import { type UserImport, userImportOf } from '../store/knex/import-users'
@@ -12,7 +13,8 @@ export interface ImportOptions {
   readonly keepsIds: boolean
 }
 
-export type ImportOutcome = 'imported' | 'skipped' | Refusal
+/** `admin`: imported, and an administrator from now on. */
+export type ImportOutcome = 'imported' | 'admin' | 'skipped' | Refusal
 
 /** One import, which takes rows batch by batch. */
 export interface UserImporter {
@@ -39,11 +41,12 @@ function importerOf<Ready extends Account>(ctx: AuthContext, accounts: UserImpor
   const hostFields = ctx.store.users.hostFields ?? new Map()
   const fields = [...importedFields, ...hostFields.keys()].filter((name) => name !== 'is_admin' || ctx.store.users.fields.has('isAdmin'))
   const wholeFile = isDryRun ? new Set<number>() : null // else the database tells it
-  let imported = 0
+  const admins = new WeakSet<Ready>()
+  const done = { count: 0, admins: 0 }
   let last: Promise<unknown> = Promise.resolve()
   const read = async (rows: readonly ImportRow[]) => {
     const rules = { hasher: ctx.hasher, hostFields, now: ctx.now() }
-    return rows.map((row) => readyOf(row, rules, accounts))
+    return rows.map((row) => readyOf(row, rules, accounts, admins))
   }
   const settle = async (rows: readonly (Ready | Refusal)[]) => {
     const addresses = new Set<string>()
@@ -52,9 +55,14 @@ function importerOf<Ready extends Account>(ctx: AuthContext, accounts: UserImpor
     const outcomes = isDryRun ? await expected(accounts, wanted) : await inserted(accounts, wanted)
     const unfit = rows.filter((row): row is Refusal => 'rule' in row && row.rule === 'database')
     stopWhereNothingGoesIn([...outcomes.values(), ...unfit])
-    const all = rows.map((row) => ('email' in row ? (outcomes.get(row) ?? 'skipped') : row))
-    imported += all.filter((outcome) => outcome === 'imported').length
-    return all
+    return rows.map((row): ImportOutcome => {
+      if ('rule' in row) return row
+      if (outcomes.get(row) !== 'imported') return outcomes.get(row) ?? 'skipped'
+      done.count += 1
+      if (!admins.has(row)) return 'imported'
+      done.admins += 1
+      return 'admin'
+    })
   }
   return {
     fields,
@@ -64,7 +72,7 @@ function importerOf<Ready extends Account>(ctx: AuthContext, accounts: UserImpor
       return outcomes
     },
     end() {
-      if (!isDryRun && imported > 0) ctx.events.emit('users.imported', { count: imported })
+      if (!isDryRun && done.count > 0) ctx.events.emit('users.imported', done)
     },
   }
 }
@@ -72,11 +80,18 @@ function importerOf<Ready extends Account>(ctx: AuthContext, accounts: UserImpor
 /** What a row becomes, as `UserImport` has it. */
 type Account = { readonly email: string }
 
-function readyOf<Ready extends Account>(row: ImportRow, rules: ImportRules, accounts: UserImport<Ready>): Ready | Refusal {
+function readyOf<Ready extends Account>(
+  row: ImportRow,
+  rules: ImportRules,
+  accounts: UserImport<Ready>,
+  admins: WeakSet<Ready>,
+): Ready | Refusal {
   const read = readImportRow(row, rules)
   if ('rule' in read) return read
   try {
-    return accounts.ready(read)
+    const ready = accounts.ready(read)
+    if (read.user.isAdmin) admins.add(ready)
+    return ready
   } catch (error) {
     return refusalBy(error)
   }
@@ -120,7 +135,8 @@ async function inserted<Ready extends Account>(accounts: UserImport<Ready>, want
 function stopWhereNothingGoesIn(outcomes: readonly ImportOutcome[]): void {
   const [first] = outcomes
   const isStuck = outcomes.length >= 20 && outcomes.every((outcome) => typeof outcome === 'object' && outcome.rule === 'database')
-  if (isStuck && typeof first === 'object') throw new ConfigurationError(`The database refuses every row. ${first.message}`)
+  if (isStuck && typeof first === 'object')
+    throw new ConfigurationError(`The database refuses every row. ${first.message}`, { cause: first.cause })
 }
 
 async function refusedBy<Ready extends Account>(error: unknown, accounts: UserImport<Ready>, { email }: Ready): Promise<ImportOutcome> {
@@ -129,10 +145,13 @@ async function refusedBy<Ready extends Account>(error: unknown, accounts: UserIm
   return { rule: 'duplicate', message: 'A unique rule of the users table, other than that of the address, refuses the row.' }
 }
 
-/** Of an error of the database only our own sentence about it is passed on. @throws ConfigurationError as it is */
+/** Returns the refusal of a row. An error of a host's adapter or of its insertDefaults is only named. @throws ConfigurationError as it is */
 function refusalBy(error: unknown): Refusal {
   if (error instanceof ConfigurationError) throw error
-  if (!(error instanceof ValidationError)) return { rule: 'database', message: error instanceof Error ? error.message : String(error) }
+  if (!(error instanceof ValidationError)) {
+    const message = ownSentence(error) ?? `The store failed with ${sentenceOf(error)}; --verbose shows the whole error.`
+    return { rule: 'database', message, cause: error }
+  }
   const [path = 'value'] = (error.details as { errors: { path: string }[] }).errors.map(({ path }) => path.replace(/^fields\./, ''))
   return { rule: path, message: 'The column cannot hold this value.' }
 }

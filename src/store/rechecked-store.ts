@@ -1,3 +1,4 @@
+import { withOwnMessage } from '../logger'
 import type {
   AuthStore,
   EmailLoginStore,
@@ -51,7 +52,7 @@ function recheckWith(report: ReportMismatch): Recheck {
     inserted(verb, row, isAsked) {
       if (isAsked(row)) return row
       report(verb)
-      throw new Error(`The store's ${verb} returned another row than the one to insert.`)
+      throw withOwnMessage(new Error(`The store's ${verb} returned another row than the one to insert.`))
     },
   }
 }

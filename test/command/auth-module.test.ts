@@ -1,6 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { ConfigurationError } from '../../src'
 import { type Mounted, mount } from '../support/app'
 import { databases, type OpenDatabase } from '../support/databases'
 import { appFolder, doorward, emptyFolder } from './run-command'
@@ -65,7 +66,7 @@ test('.env is read before it, and what is set already stays', async () => {
 
 test('a module that throws is exit 1 with its sentence, and one without a router is exit 2', async () => {
   const broken = appFolder(() => {
-    throw new Error('createAuthRouter(): jwtSecret is missing.')
+    throw new ConfigurationError('createAuthRouter(): jwtSecret is missing.')
   })
   expect(await doorward('purge', { folder: broken })).toEqual({ exitCode: 1, out: '', err: 'createAuthRouter(): jwtSecret is missing.\n' })
   expect(JSON.parse((await doorward('purge --json', { folder: broken })).out)).toMatchObject({ error: { code: 'BOOT' } })

@@ -11,6 +11,7 @@ import {
   djangoPbkdf2Reader,
   errors,
   type HostTables,
+  type PasswordHasher,
   rehashingHasher,
 } from '../../src'
 import { type Mounted, mount, testSecret } from '../support/app'
@@ -75,7 +76,7 @@ describe.each(await databases())('doorward users import, on $name', ({ open }) =
     expect(await mounted.auth.service.logIn({ email: 'ada@example.com', password })).toMatchObject({ userId: expect.any(String) })
     const [row] = await db.knex('auth_users').where({ email: 'ada@example.com' }).select('hashed_password')
     expect(row.hashed_password).toContain('$argon2id$')
-    expect(events).toEqual([['users.imported', { count: 2 }]])
+    expect(events).toEqual([['users.imported', { count: 2, admins: 0 }]])
   })
 
   test('an address that exists stays as it is, also one that is in the file twice; the same file again changes nothing', async () => {
@@ -144,6 +145,31 @@ describe.each(await databases())('doorward users import, on $name', ({ open }) =
     expect(await shown('=sum@example.com')).toMatchObject({ name: '=1+1' })
   })
 
+  test('a creation up to a day ahead counts as now, so that nothing of the account is dated in the future', async () => {
+    const now = mounted.clock.now()
+    const at = (hours: number) => new Date(now.getTime() + hours * 3_600_000).toISOString()
+    const rows = [0.5, 23.9, 24.1].map((hours) => ({ email: `ahead${hours}@example.com`, created_at: at(hours), email_verified: true }))
+
+    const answer = await imported('ahead.jsonl', rows.map((row) => JSON.stringify(row)).join('\n'))
+    expect(rules(answer)).toEqual([[3, 'created_at']])
+    for (const who of ['ahead0.5@example.com', 'ahead23.9@example.com'])
+      expect(await shown(who)).toMatchObject({ created_at: now.toISOString(), email_verified_at: now.toISOString() })
+  })
+
+  test('the names of columns are printed without their control characters', async () => {
+    const name = 'shoe\u009b2J\u202e'
+    for (const [file, text] of [
+      ['strange.csv', `email,${name}\na@example.com,1\n`],
+      ['strange.jsonl', `{"email":"a@example.com","${name}":1}\n`],
+      ['strange2.csv', `email,${name},${name}\na@example.com,1,2\n`],
+    ] as const) {
+      writeFileSync(join(folder, file), text)
+      const { out, err } = await doorward(`users import ${file}`, { folder })
+      expect(out + err).toContain('"shoe\\u{9b}2J\\u{202e}"')
+      expect(out + err).not.toMatch(/[\u009b\u202e]/)
+    }
+  })
+
   test('a broken quote ends the import at its line, because nobody knows where the row ends; what came before is in', async () => {
     const answer = await imported('quotes.csv', 'email,name\nq1@example.com,fine\nq2@example.com,"a" b\nq3@example.com,fine\n')
 
@@ -175,7 +201,7 @@ describe.each(await databases())('doorward users import, on $name', ({ open }) =
     const text = `${JSON.stringify({ email: 'chief@example.com', id, is_admin: true })}\n${JSON.stringify({ email: 'same@example.com', id })}\n${JSON.stringify({ email: 'seven@example.com', id: 7 })}\n`
     const answer = await imported('ids.jsonl', text, '--keep-ids --allow-admins')
 
-    expect(answer.body).toMatchObject({ imported: 1 })
+    expect(answer.body).toMatchObject({ imported: 1, admins: [{ line: 1, id }] })
     expect(rules(answer)).toEqual([
       [2, 'duplicate'],
       [3, 'id'],
@@ -183,6 +209,21 @@ describe.each(await databases())('doorward users import, on $name', ({ open }) =
     expect(await shown('chief@example.com')).toMatchObject({ id, is_admin: true })
     expect(events.map(([name]) => name)).not.toContain('admin.granted')
     expect(events.map(([name]) => name)).not.toContain('signup')
+  })
+
+  test('--allow-admins names each administrator that came, counts them, and tells the observers how many', async () => {
+    const rows = ['chief1@example.com,yes', 'staff1@example.com,no', 'chief2@example.com,1', 'chief@example.com,true', 'nobody,true']
+    writeFileSync(join(folder, 'chiefs.csv'), `email,is_admin\n${rows.join('\n')}\n`)
+    const named = ['line 2  admin', 'line 4  admin', expect.stringMatching(/^line 6 {2}email/)]
+    const counts = ['imported  3', 'skipped  1', 'refused  1', 'admins  2', '']
+    const run = async (flags: string) => (await doorward(`users import chiefs.csv --allow-admins ${flags}`, { folder })).out
+
+    events.length = 0
+    expect((await run('--dry-run')).split('\n')).toEqual([...named, ...counts])
+    expect(events).toEqual([])
+    expect((await run('')).split('\n')).toEqual([...named, ...counts])
+    expect(events).toEqual([['users.imported', { count: 3, admins: 2 }]])
+    expect(JSON.parse(await run('--json'))).toMatchObject({ imported: 0, admins: [] }) // they are there already
   })
 
   test('more rows than one statement takes; the file that stopped is run again, and what is in is skipped', async () => {
@@ -269,6 +310,43 @@ describe.each(await databases())('doorward users import, on $name', ({ open }) =
     expect(JSON.parse((await doorward('users export --json', { folder })).out).users.length).toBeGreaterThan(1_200)
     expect((await doorward('users export --format xml', { folder })).exitCode).toBe(2)
     expect((await doorward('users export --filter shoe=1', { folder })).exitCode).toBe(1)
+  })
+})
+
+describe('a hasher of the host that does not say what it reads', () => {
+  const silent: PasswordHasher = { hash: async (text) => `own$${text}`, verify: async () => true, needsRehash: () => false }
+  const own = 'own-form:6f1a0a6a0f6d8e0c2b4f9a7d5e3c1b0a'
+  const bcrypt = '$2b$10$abcdefghijklmnopqrstuuBdIqEVyLLGVOVBGUIUSpVyDQyV3vYpK'
+  const cases: readonly (readonly [string, PasswordHasher, readonly string[], readonly string[]])[] = [
+    ['takes what names its algorithm', silent, [bcrypt, django], ['hunter2hunter2', '$ecret$and$more', own, 'a'.repeat(40)]],
+    [
+      'also as the current one of a rehashing hasher',
+      rehashingHasher({
+        current: silent,
+        legacy: [{ name: 'own', reads: (hash) => hash.startsWith('own-form:'), verify: async () => true }],
+      }),
+      [bcrypt, own],
+      ['hunter2hunter2'],
+    ],
+    ['and one with reads() decides alone', { ...silent, reads: (hash) => hash === own }, [own], [bcrypt, 'hunter2hunter2']],
+  ]
+
+  test.each(cases)('%s', async (_sentence, passwordHasher, taken, refused) => {
+    const [database] = await databases()
+    if (!database) throw new Error('no database')
+    const db = await database.open({ memory: true })
+    const mounted = await mount({ knex: db.knex, options: { passwordHasher } })
+    const folder = appFolder(mounted.auth)
+    const rows = [...taken, ...refused].map((hash, number) => ({ email: `hash${number}@example.com`, password_hash: hash }))
+    writeFileSync(join(folder, 'hashes.jsonl'), rows.map((row) => JSON.stringify(row)).join('\n'))
+
+    const { out } = await doorward('users import hashes.jsonl --json', { folder })
+    expect(JSON.parse(out).refused.map(({ line, rule }: { line: number; rule: string }) => [line, rule])).toEqual(
+      refused.map((_, number) => [taken.length + number + 1, 'password_hash']),
+    )
+    expect((await db.knex('auth_users').pluck('hashed_password')).sort()).toEqual([...taken].sort())
+    await mounted.close()
+    await db.close()
   })
 })
 

@@ -92,6 +92,17 @@ describe.each(await databases())('doorward users, on $name', ({ open }) => {
     expect((await here('users show sly@example.com')).out).toContain('name  Sly\\u{1b}[2J\\u{a}is_admin  true\n')
   })
 
+  test('list and the question before a change write control characters of an address out, too', async () => {
+    const { id } = (await json('users create tricky@example.com')).body.user
+    await db.knex('auth_users').where({ id }).update({ email: 'tricky\u009b2K\u202e@example.com' }) // as an import of the host's own may
+    const person = personWho('n')
+
+    expect((await here('users list --limit 100')).out).toContain(`${id}  tricky\\u{9b}2K\\u{202e}@example.com\n`)
+    await here(`users deactivate ${id}`, { terminal: person })
+    expect(person.questions).toEqual(['Deactivate tricky\\u{9b}2K\\u{202e}@example.com? (y/N) '])
+    await db.knex('auth_users').where({ id }).delete()
+  })
+
   test('show and list find accounts by id, by address however it is written, and by filters, without a hash', async () => {
     const byAddress = await json('users show ADA@example.com')
     const byId = await json(`users show ${byAddress.body.id}`)

@@ -149,6 +149,20 @@ describe('each check finds what it is there for, and nothing else does', () => {
 
 const together: Readonly<Record<string, readonly string[]>> = { 'mail-undo': ['public-url'] }
 
+test('secret-guessable: random hexadecimal digits are no weak secret, and few different characters are one', async () => {
+  const found = async (jwtSecret: string) =>
+    (await examined({ environment: 'test', settings: { jwtSecret } })).findings.map(({ check }) => check)
+
+  expect(await found('4a9f04b1c4a90f1b4cfa90b14c4f9a0b14ca9f0b')).toEqual([]) // 8 different ones
+  expect(await found('4a9f04b1149a90f1b4fa90b1414f9a0b149a9f0b')).toEqual(['secret-guessable']) // 7
+})
+
+test('no-login: passkeys alone are a way to sign in', async () => {
+  const settings = { localAccountsEnabled: false, passkeysEnabled: true, webauthnRpName: 'App' }
+
+  expect((await examined({ environment: 'test', settings })).findings).toEqual([])
+})
+
 describe('checks of the store', () => {
   const store = (options: object) => createKnexStore({ knex: db.knex, ...options })
   const found = async (changes: Changes) => (await examined({ environment: 'test', ...changes })).findings.map(({ check }) => check)

@@ -3,12 +3,13 @@ import { expect, test, vi } from 'vitest'
 
 // A file of its own: no other test may have loaded the checks.
 
-test('the code of the doctor is loaded when auth.doctor() is called, and not before', async () => {
-  let loads = 0
-  vi.doMock('../../src/doctor/examine', (original) => {
-    loads += 1
-    return original()
-  })
+test('the code of the doctor is loaded by auth.doctor(), that of the operations by the command, and not before', async () => {
+  const loaded: string[] = []
+  for (const file of ['doctor/examine', 'operations/operations', 'operations/import-users', 'store/knex/import-users'])
+    vi.doMock(`../../src/${file}`, (original) => {
+      loaded.push(file)
+      return original()
+    })
   const { createAuthRouter, createAuthTables, createKnexStore } = await import('../../src')
   const database = knex({ client: 'better-sqlite3', connection: { filename: ':memory:' }, useNullAsDefault: true })
   await createAuthTables(database)
@@ -19,9 +20,14 @@ test('the code of the doctor is loaded when auth.doctor() is called, and not bef
     logger: { info() {}, warn() {}, error() {} },
   })
   await auth.ready()
-  expect(loads).toBe(0)
+  expect(loaded).toEqual([])
 
   expect(await auth.doctor()).toMatchObject({ ok: true })
-  expect(loads).toBe(1)
+  expect(loaded).toEqual(['doctor/examine'])
+
+  const { appFolder, doorward } = await import('../command/run-command')
+  expect(loaded).toEqual(['doctor/examine'])
+  expect(await doorward('purge', { folder: appFolder(auth) })).toMatchObject({ exitCode: 0 })
+  expect(loaded.sort()).toEqual(['doctor/examine', 'operations/import-users', 'operations/operations', 'store/knex/import-users'])
   await database.destroy()
 }, 60_000)

@@ -104,3 +104,9 @@ test('what only the command needs is in its own file: no app installs it, and th
     expect(library).not.toContain(name)
   }
 })
+
+test('the library has the code of doctor and command in it, and runs it only when one of them is called', () => {
+  const library = readFileSync(join(root, 'dist/bundle.js'), 'utf8')
+  for (const file of ['doctor/examine', 'operations/operations', 'operations/import-users', 'store/knex/import-users'])
+    expect(library).toContain(`"src/${file}.ts"() {`) // so esbuild writes a module that waits for its import()
+})

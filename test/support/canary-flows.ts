@@ -1,6 +1,6 @@
 import type { AuthMail, Mailer } from '../../src'
 import type { Operations } from '../../src/operations/operations'
-import { OPERATIONS } from '../../src/operations/operations-key'
+import { type LoadOperations, OPERATIONS } from '../../src/operations/operations-key'
 import { virtualAuthenticator } from '../../src/testing'
 import { authenticator } from '../mfa/authenticator'
 import { baseUrl, type Mounted, startLogin } from './app'
@@ -219,14 +219,14 @@ async function administration(
   await ask('oneself deactivated', `/admin/users/${userId}/deactivate`, {}, { token })
   const imported = 'canary-imported@example.test'
   run.personal.push(imported)
-  const importer = await operationsOf(auth).importUsers({ isDryRun: false, keepsIds: false })
+  const importer = await (await operationsOf(auth)).importUsers({ isDryRun: false, keepsIds: false })
   await importer.add([{ email: imported, name: 'Canary Imported' }])
   importer.end()
 }
 
 /** What the command does, which no route does. */
-function operationsOf(auth: object): Operations {
-  return (auth as { [OPERATIONS]: Operations })[OPERATIONS]
+function operationsOf(auth: object): Promise<Operations> {
+  return (auth as { [OPERATIONS]: LoadOperations })[OPERATIONS]()
 }
 
 /** Who owns an account: administrators come and go, a first proof takes over, and links of notices undo changes. */

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { dirname, isAbsolute, join, posix, relative } from 'node:path'
 import type { Knex } from 'knex'
 import { CommandRefusal, UsageError } from '../answer'
+import { told } from '../failure'
 import { loadModule } from '../load-module'
 import type { Surroundings } from '../surroundings'
 import { type Client, clientOf } from './clients'
@@ -63,7 +64,7 @@ async function exportOf(path: string, folder: string): Promise<{ exported: unkno
     return { exported: inner, isPlain: inner === module['default'] }
   } catch (error) {
     if (error instanceof UsageError) throw error
-    throw new CommandRefusal('KNEXFILE', `${path} cannot be loaded: ${(error as Error).message}`, { cause: error })
+    throw new CommandRefusal('KNEXFILE', `${path} cannot be loaded: ${told(error)}`, { cause: error })
   }
 }
 

@@ -1,7 +1,9 @@
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { Knex } from 'knex'
+import { sentenceOf } from '../../error-sentence'
 import { inTime } from '../../in-time'
+import { withOwnMessage } from '../../logger'
 import type { TableFinding } from '../../store/auth-store'
 import type { ColumnFacts, TableFacts } from '../../store/knex/check/table-facts'
 import { databaseName } from '../../store/knex/database-name'
@@ -68,10 +70,10 @@ export async function findUsersTable(app: App, knexfile: Knexfile, hasProviders:
   let knex: Knex | null = null
   try {
     knex = makeKnex({ ...knexfile.config, pool: { min: 0, max: 1 } })
-    const late = () => new Error(`it did not answer within ${longestLookMs / 1_000} seconds`)
+    const late = () => withOwnMessage(new Error(`it did not answer within ${longestLookMs / 1_000} seconds`))
     return await inTime(look(knex, hasProviders), longestLookMs, late)
   } catch (error) {
-    return { why: (error as Error).message.split('\n', 1)[0] ?? '' }
+    return { why: sentenceOf(error) }
   } finally {
     void knex?.destroy().catch(() => {}) // the command ends without it
   }

@@ -1,5 +1,6 @@
 import { closeSync, mkdirSync, openSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { sentenceOf } from '../../error-sentence'
 import { CommandRefusal } from '../answer'
 
 export interface NewFile {
@@ -24,7 +25,7 @@ export function writeFiles(folder: string, files: readonly NewFile[]): void {
       closeSync(file)
     } catch (error) {
       for (const written of made.toReversed()) rmSync(written, { recursive: true, force: true })
-      throw new CommandRefusal('NOT_WRITTEN', `${path} cannot be written, so nothing was: ${(error as Error).message}`, { cause: error })
+      throw new CommandRefusal('NOT_WRITTEN', `${path} cannot be written, so nothing was: ${sentenceOf(error)}`, { cause: error })
     }
   }
 }

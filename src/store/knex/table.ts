@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Knex } from 'knex'
 import { ConfigurationError, ValidationError } from '../../errors'
+import { withOwnMessage } from '../../logger'
 import { type ColumnKind, canHold, expressionOf, fromColumn, toColumn } from './column-values'
 import type { Dialect } from './dialect'
 import type { Queryable, Row } from './queryable'
@@ -193,7 +194,8 @@ export function bindTable<R extends { id: string }>(
       if (table.databaseMakesKeys) return rest
       const key = id ?? own?.[table.bareColumn('id')] ?? randomUUID()
       const { name: column, kind } = columnOf('id')
-      if (!canHold(kind, key)) throw new TypeError(`The key of a new row of ${name} is no ${options.ids ?? 'uuid'}; look at insertDefaults`)
+      if (!canHold(kind, key))
+        throw withOwnMessage(new TypeError(`The key of a new row of ${name} is no ${options.ids ?? 'uuid'}; look at insertDefaults`))
       return Object.assign(rest, { [column]: toColumn(kind, key, knex, dialect) })
     },
     select: (some) => some.flatMap((field) => selected.get(field) ?? []),
