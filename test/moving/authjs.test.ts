@@ -76,7 +76,7 @@ for (const database of (await databases()).filter(({ name }) => name === 'postgr
       await everyMove.addIdentities(moved.store, await rowsOf(knex(), identities))
       const move = { ...moved, knex: knex(), movedAt: new Date(), findOldSession: guide.code.findOldSession }
       app = appWith(auth, (app) => app.use(everyMove.keepSignedIn(move)))
-    })
+    }, 60_000) // another process starts
 
     test('the Google accounts sign in to the accounts that they were linked to, also one without an address', async () => {
       for (const [sub, id] of Object.entries({ 'google-1': '1', 'google-2': '2', 'google-3': '3' }))

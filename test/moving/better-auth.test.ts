@@ -62,7 +62,7 @@ describe('from better-auth', () => {
     await everyMove.addIdentities(moved.store, await rowsOf(knex(), guide.sql[0] ?? ''))
     const move = { ...moved, knex: knex(), movedAt: new Date(), findOldSession: guide.code.findOldSession }
     app = appWith(auth, (app) => app.use(everyMove.keepSignedIn(move)))
-  })
+  }, 60_000) // another process starts
 
   test('the old password signs in, and its hash is replaced; better-auth keeps the old one for a way back', async () => {
     await expectOldPassword(app, ana, async () => (await knex()('user').where({ id: ana.id }).first()).passwordHash)
