@@ -120,6 +120,7 @@ const startsProcesses = [
   'test/email-login/guesses.test.ts',
   'test/guards/key-rotation.test.ts',
   'test/guards/two-copies.test.ts',
+  'test/moving/better-auth.test.ts',
   'test/package/**',
   'test/social/foreign-providers.test.ts',
   'test/store/time-zones.test.ts',

@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import express from 'express'
 import { SMTPServer } from 'smtp-server'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { type AuthRouter, createAuthRouter, createAuthTables, createKnexStore, smtpMailer } from '../../src'
 import { databases, type OpenDatabase } from '../support/databases'
 import { logTap } from '../support/log-tap'
@@ -76,6 +76,34 @@ test('a module that throws is the finding boot with its sentence, and its stack 
   })
   expect(out + err).not.toContain('    at ')
   expect((await doorward('doctor --verbose', { folder })).err).toContain('    at ')
+})
+
+test('an auth module that does not end is the finding boot after nine seconds, so the command ends within fifteen', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  try {
+    let hasBegun = false
+    let hasEnded = false
+    const folder = appFolder(() => {
+      hasBegun = true
+      return new Promise(() => {})
+    })
+    const ended = doorward('doctor --json', { folder }).finally(() => {
+      hasEnded = true
+    })
+    while (!hasBegun) await new Promise(setImmediate)
+    await vi.advanceTimersByTimeAsync(8_999)
+    expect(hasEnded).toBe(false)
+    await vi.advanceTimersByTimeAsync(1)
+
+    const { exitCode, out } = await ended
+    expect(exitCode).toBe(1)
+    expect(JSON.parse(out)).toMatchObject({
+      ok: false,
+      findings: [{ check: 'boot', level: 'error', what: expect.stringContaining('9 seconds') }],
+    })
+  } finally {
+    vi.useRealTimers()
+  }
 })
 
 test('no auth module, words and strange flags are exit 2', async () => {

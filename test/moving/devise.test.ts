@@ -1,8 +1,10 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import type { Express } from 'express'
 import type { Knex } from 'knex'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { AuthRouter, KnexStore } from '../../src'
-import { legacyHashes, legacyPassword, pepper } from '../passwords/legacy-hashes'
+import { legacyPassword, pepper } from '../passwords/legacy-hashes'
 import { databases } from '../support/databases'
 import { readGuide } from './guide'
 import { appWith, browserOf, everyMove, expectOldPassword, type GivenOptions, onMove, rowsOf, runSql } from './moved-app'
@@ -11,16 +13,8 @@ const guide = readGuide<{
   createAuth(knex: Knex, options: GivenOptions): Promise<{ auth: AuthRouter; store: KnexStore }>
 }>('moving/devise')
 
-/**
- * What Rails makes on PostgreSQL of Devise 5.0.3's lib/generators/active_record (devise_generator.rb, templates/migration.rb) with the lines
- * of :confirmable, and the columns of OmniAuth that Devise's wiki adds.
- */
-const schema = `
-create table users (id bigserial primary key, email character varying not null default '', encrypted_password character varying not null default '', reset_password_token character varying, reset_password_sent_at timestamp(6), remember_created_at timestamp(6), confirmation_token character varying, confirmed_at timestamp(6), confirmation_sent_at timestamp(6), unconfirmed_email character varying, provider character varying, uid character varying, created_at timestamp(6) not null, updated_at timestamp(6) not null);
-create unique index index_users_on_email on users (email);
-create unique index index_users_on_reset_password_token on users (reset_password_token);
-create unique index index_users_on_confirmation_token on users (confirmation_token);
-`
+/** What devise/app.rb, a small app of Devise 4.8.1 and Rails 6.1.7, wrote. */
+const dump = readFileSync(join(import.meta.dirname, 'devise/rows.sql'), 'utf8')
 const ada = { id: '1', email: 'ada@example.com', password: legacyPassword }
 
 for (const database of (await databases()).filter(({ name }) => name === 'postgres'))
@@ -31,14 +25,11 @@ for (const database of (await databases()).filter(({ name }) => name === 'postgr
 
     beforeAll(async () => {
       process.env['DEVISE_PEPPER'] = pepper
-      await runSql(knex(), schema)
-      const at = "'2026-03-29 01:30:00.987654'"
+      await runSql(knex(), dump)
+      // A time that a zone with summer time skips.
       await runSql(
         knex(),
-        `insert into users (email, encrypted_password, confirmed_at, provider, uid, created_at, updated_at) values
-          ('ada@example.com', '${legacyHashes.peppered}', ${at}, 'google_oauth2', 'google-1', ${at}, ${at}),
-          ('waits@example.com', '${legacyHashes.peppered}', null, null, null, ${at}, ${at}),
-          ('grace@example.com', '', ${at}, 'google_oauth2', 'google-2', ${at}, ${at})`,
+        `update users set created_at = '2026-03-29 01:30:00.987654', confirmed_at = '2026-03-29 01:30:00.987654' where id = 1`,
       )
       const [prepare = '', identities = ''] = guide.sql
       await runSql(knex(), prepare)

@@ -1,5 +1,4 @@
-import { mkdtempSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Express } from 'express'
 import type { Knex } from 'knex'
@@ -23,30 +22,12 @@ const [sqlite] = await databases()
 if (!sqlite) throw new Error('no database answers')
 const { knex, google, options, signInWithGoogle } = onMove(sqlite)
 
-const ada = { id: 'Vb1GvL3Vh1Zz0kq8oJ2kz9yNfZs1', email: 'ada@example.com', password: firebase.password }
-const closed = 'Vb1GvL3Vh1Zz0kq8oJ2kz9yNfZs2'
-const [, , salt, passwordHash] = firebase.hash.split('$')
-
-/** As `auth:export --format=json` of firebase-tools writes it (src/accountExporter.ts); salt and hash of the example of Firebase's scrypt program. */
-const exported = {
-  users: [
-    {
-      localId: ada.id,
-      email: 'Ada@example.com',
-      emailVerified: true,
-      passwordHash,
-      salt,
-      displayName: 'Ada',
-      lastSignedInAt: '1767323045678',
-      createdAt: '1767323045678',
-      disabled: false,
-      providerUserInfo: [{ providerId: 'google.com', rawId: 'google-1', email: 'ada@gmail.com', displayName: 'Ada' }],
-    },
-    { localId: closed, email: 'closed@example.com', emailVerified: false, passwordHash, salt, createdAt: '1767323045678', disabled: true },
-    { localId: 'googleAlone', email: 'g@example.com', providerUserInfo: [{ providerId: 'google.com', rawId: 'google-2' }] },
-    { localId: 'phoneAlone', phoneNumber: '+15555550100', createdAt: '1767323045678', providerUserInfo: [] },
-  ],
-}
+/** What firebase/export.cjs wrote with firebase-tools 15.34.2: accounts of Firebase's own emulator, as `auth:export --format=json` writes them. */
+const accounts = join(import.meta.dirname, 'firebase/accounts.json')
+const { users } = JSON.parse(readFileSync(accounts, 'utf8')) as { users: { localId: string; email?: string; createdAt: string }[] }
+const uidOf = (address?: string) => users.find(({ email }) => email === address)?.localId ?? ''
+const ada = { id: uidOf('ada@example.com'), email: 'ada@example.com', password: firebase.password }
+const [closed, googleAlone, phoneAlone] = [uidOf('closed@example.com'), uidOf('g@example.com'), uidOf()]
 
 describe('from Firebase Auth', () => {
   const answers: unknown[] = []
@@ -58,9 +39,7 @@ describe('from Firebase Auth', () => {
     await guide.code.prepare(knex())
     const moved = await guide.code.createAuth(knex(), options())
     const folder = appFolder(moved.auth)
-    const from = join(mkdtempSync(join(tmpdir(), 'doorward-firebase-')), 'accounts.json')
-    writeFileSync(from, JSON.stringify(exported))
-    const identities = guide.code.convert(from, join(folder, 'accounts.jsonl'))
+    const identities = guide.code.convert(accounts, join(folder, 'accounts.jsonl'))
     for (const command of guide.commands) answers.push(JSON.parse((await doorward(`${command} --json`, { folder })).out))
     await everyMove.addIdentities(moved.store, identities)
     // The fake provider in the place of Firebase's servers.
@@ -90,16 +69,17 @@ describe('from Firebase Auth', () => {
     expect(rows.map(({ id, email, is_active }) => [id, email, Boolean(is_active)])).toEqual([
       [ada.id, ada.email, true],
       [closed, 'closed@example.com', false],
-      ['googleAlone', 'g@example.com', true],
+      [googleAlone, 'g@example.com', true],
     ])
-    expect([rows[0].email_verified_at, rows[1].email_verified_at]).toEqual([1_767_323_045_678, null])
+    const createdAt = users.find(({ localId }) => localId === ada.id)?.createdAt
+    expect([rows[0].email_verified_at, rows[1].email_verified_at]).toEqual([Number(createdAt), null])
   })
 
   test('the old password signs in to the account with the old uid, and its hash is replaced', () =>
     expectOldPassword(app, ada, async () => (await knex()('people').where({ id: ada.id }).first()).hashed_password))
 
   test('the Google accounts sign in to the accounts that they were linked to, also one without a password', async () => {
-    for (const [sub, id] of Object.entries({ 'google-1': ada.id, 'google-2': 'googleAlone' }))
+    for (const [sub, id] of Object.entries({ 'google-1': ada.id, 'google-2': googleAlone }))
       expect((await signInWithGoogle(browserOf(app), sub)).body).toMatchObject({ user_id: id })
   })
 
@@ -123,7 +103,7 @@ describe('from Firebase Auth', () => {
       tokenOf({ sub: ada.id }, { exp: now - 120 }),
       tokenOf({ sub: ada.id }, { iss: 'https://securetoken.google.com/another-project' }),
       tokenOf({ sub: closed }),
-      tokenOf({ sub: 'phoneAlone' }),
+      tokenOf({ sub: phoneAlone }),
       'junk',
     ]
     const answered = []

@@ -39,7 +39,7 @@ export const { code: everyMove } = readGuide<{
 export type GivenOptions = Required<Pick<AuthRouterOptions, 'mailer' | 'providers' | 'logger'>>
 
 /** A database, the settings of a production, and Google as doorward/testing plays it, for a file's tests. */
-export function onMove(database: Database) {
+export function onMove(database: Database, { memory = true } = {}) {
   const saved = new Map<string, string | undefined>()
   let db: OpenDatabase
   let google: FakeProvider
@@ -49,7 +49,7 @@ export function onMove(database: Database) {
       process.env[name] = value
     }
     google = await startFakeProvider()
-    db = await database.open({ memory: true })
+    db = await database.open({ memory })
   })
   afterAll(async () => {
     for (const [name, value] of saved) {
@@ -61,6 +61,8 @@ export function onMove(database: Database) {
   })
   return {
     knex: () => db.knex,
+    /** For an app in another process. */
+    config: () => db.config ?? {},
     google: () => google,
     options: (): GivenOptions => ({
       mailer: mailbox(),
@@ -110,8 +112,8 @@ export function appWith(auth: Auth, before: (app: Express) => void = () => undef
 
 export type Browser = ReturnType<typeof browserOf>
 
-/** Keeps every cookie, also those for https alone, and follows no redirect. */
-export function browserOf(app: Express, cookies: Record<string, string> = {}) {
+/** Keeps every cookie, also those for https alone, and follows no redirect. `app`: also the origin of one in another process. */
+export function browserOf(app: Express | string, cookies: Record<string, string> = {}) {
   const jar = new Map(Object.entries(cookies))
   return {
     jar,

@@ -16,7 +16,11 @@ const guide = readGuide<{
   createAuth(knex: Knex, options: GivenOptions): Promise<{ auth: AuthRouter; store: KnexStore }>
 }>('moving/supertokens')
 
-/** From the queries of supertokens-postgresql-plugin 9.5.5 (GeneralQueries, EmailPasswordQueries, ThirdPartyQueries, EmailVerificationQueries). */
+/**
+ * The core itself, a Java server, is not run here. The tables are those that supertokens-postgresql-plugin 9.5.5 (commit a906b10) creates in
+ * GeneralQueries, EmailPasswordQueries, ThirdPartyQueries and EmailVerificationQueries, without their indexes and names of constraints. The rows are
+ * written by this file, as those queries insert them.
+ */
 const schema = `
 create table apps (app_id varchar(64) not null default 'public' primary key, created_at_time bigint);
 create table app_id_to_user_id (app_id varchar(64) not null default 'public', user_id char(36) not null, recipe_id varchar(128) not null, primary_or_recipe_user_id char(36) not null, is_linked_or_is_a_primary_user boolean not null default false, time_joined bigint not null default 0, primary_or_recipe_user_time_joined bigint not null default 0, primary key (app_id, user_id), foreign key (app_id, primary_or_recipe_user_id) references app_id_to_user_id (app_id, user_id) on delete cascade, foreign key (app_id) references apps (app_id) on delete cascade);

@@ -13,29 +13,36 @@ import {
 import { newAddress, onLocal, post } from '../local/people'
 import { addUser } from '../social/accounts-at-hand'
 import { databases } from '../support/databases'
-import { firebase, legacyHashes, legacyPassword, pepper } from './legacy-hashes'
+import { firebase, legacyHashes, legacyPassword, microsoft, pepper } from './legacy-hashes'
 
 const [sqlite] = await databases()
 if (!sqlite) throw new Error('no database answers')
 const { start } = onLocal(sqlite)
 
-const readers: Readonly<Record<string, { reader: PasswordReader; hashes: readonly string[]; password: string }>> = {
-  django: { reader: djangoPbkdf2Reader(), hashes: [legacyHashes.django, legacyHashes.djangoSha1], password: legacyPassword },
-  bcrypt: { reader: bcryptReader(), hashes: [legacyHashes.php, legacyHashes.php.replace('$2y$', '$2a$')], password: legacyPassword },
-  peppered: { reader: pepperedReader(bcryptReader(), { pepper }), hashes: [legacyHashes.peppered], password: legacyPassword },
-  firebase: { reader: firebaseScryptReader(firebase.parameters), hashes: [firebase.hash], password: firebase.password },
+const of = (...hashes: string[]) => hashes.map((hash) => [hash, legacyPassword] as const)
+
+const readers: Readonly<Record<string, { reader: PasswordReader; accounts: readonly (readonly [hash: string, password: string])[] }>> = {
+  django: { reader: djangoPbkdf2Reader(), accounts: of(legacyHashes.django, legacyHashes.djangoSha1) },
+  bcrypt: { reader: bcryptReader(), accounts: of(legacyHashes.php, legacyHashes.php.replace('$2y$', '$2a$')) },
+  peppered: { reader: pepperedReader(bcryptReader(), { pepper }), accounts: of(legacyHashes.peppered) },
+  firebase: {
+    reader: firebaseScryptReader(firebase.parameters),
+    accounts: [[firebase.hash, firebase.password], ...of(legacyHashes.firebase)],
+  },
   'ASP.NET': {
     reader: aspNetIdentityReader(),
-    hashes: [legacyHashes.aspNet, legacyHashes.aspNetSha512, legacyHashes.aspNetSha1],
-    password: legacyPassword,
+    accounts: [
+      ...microsoft.hashes.map((hash) => [hash, microsoft.password] as const),
+      ...of(legacyHashes.aspNet, legacyHashes.aspNetSha512, legacyHashes.aspNetSha1),
+    ],
   },
 }
 
 const flipped = (hash: string, at: number) => `${hash.slice(0, at)}${hash[at] === 'A' ? 'B' : 'A'}${hash.slice(at + 1)}`
 
-describe.each(Object.entries(readers))('the reader of %s', (_name, { reader, hashes, password }) => {
+describe.each(Object.entries(readers))('the reader of %s', (_name, { reader, accounts }) => {
   test('20.3 takes the right password of a hash that the other system made, and no other', async () => {
-    for (const hash of hashes) {
+    for (const [hash, password] of accounts) {
       expect([reader.reads(hash), await reader.verify(hash, password)]).toEqual([true, true])
       for (const wrong of [`${password} `, password.slice(1), '', `${password}\0`]) expect(await reader.verify(hash, wrong)).toBe(false)
       expect(await reader.verify(flipped(hash, hash.length - 10), password)).toBe(false)
@@ -43,11 +50,11 @@ describe.each(Object.entries(readers))('the reader of %s', (_name, { reader, has
   })
 
   test('20.3 reads nothing else, and is false for it without a throw', async () => {
+    const [[first, password] = ['', '']] = accounts
     const own = await argon2idHasher().hash(password)
-    const others = Object.entries(readers).flatMap(([, other]) =>
-      other.reader.name.endsWith(reader.name.replace('peppered ', '')) ? [] : other.hashes,
+    const others = Object.values(readers).flatMap((other) =>
+      other.reader.name.endsWith(reader.name.replace('peppered ', '')) ? [] : other.accounts.map(([hash]) => hash),
     )
-    const [first = ''] = hashes
     const damaged = [
       first.slice(0, -12),
       `${first}A`.repeat(5),
@@ -60,6 +67,12 @@ describe.each(Object.entries(readers))('the reader of %s', (_name, { reader, has
     for (const hash of [own, ...others, ...damaged])
       expect([hash, reader.reads(hash), await reader.verify(hash, password)]).toEqual([hash, false, false])
   })
+})
+
+test("20.3 ASP.NET: a key that is not 32 bytes long is refused, also with the right password, and so are the failure cases of .NET's tests", async () => {
+  const reader = aspNetIdentityReader()
+  for (const hash of [...microsoft.otherKeyLengths, ...microsoft.failures])
+    expect([hash, reader.reads(hash), await reader.verify(hash, microsoft.password)]).toEqual([hash, false, false])
 })
 
 test('47 absurd costs are no match: a row of the table stops no process', async () => {
@@ -104,8 +117,7 @@ describe('rehashingHasher', () => {
       aspNetIdentityReader(),
     ]
     const host = await start({ options: { passwordHasher: rehashingHasher({ current: argon2idHasher(), legacy }) } })
-    const all = [...Object.values(legacyHashes).map((hash) => [hash, legacyPassword] as const), [firebase.hash, firebase.password] as const]
-    for (const [hashedPassword, password] of all) {
+    for (const [hashedPassword, password] of Object.values(readers).flatMap(({ accounts }) => accounts)) {
       const { id, email } = await addUser(host.knex, { email: newAddress(), hashedPassword })
       expect((await post(host, '/login', { email, password: 'a wrong one entirely' })).status).toBe(401)
       expect((await host.knex('auth_users').where({ id }).first()).hashed_password).toBe(hashedPassword)
