@@ -107,7 +107,7 @@ function warnOfPlainSecrets({ settings, logger }: Boot): void {
 }
 
 function warnOfNoLogin({ settings, logger }: Boot): void {
-  if (settings.localAccountsEnabled || settings.oauthEnabled) return
+  if (settings.localAccountsEnabled || settings.oauthEnabled || settings.passkeysEnabled) return
   logger.warn(
     {},
     `doorward: nobody can sign in: localAccountsEnabled (AUTH_LOCAL_ACCOUNTS_ENABLED) is false, and so is oauthEnabled (AUTH_OAUTH_ENABLED). Switch one of them on. ${seeTroubleshooting('nobody-can-sign-in')}`,

@@ -53,6 +53,7 @@ export async function importUsers(file: string, flags: ImportFlags, surroundings
   const isDryRun = flags['dry-run'] === true
   const importer = await operations.importUsers({ isDryRun, keepsIds: flags['keep-ids'] === true })
   const read = namedBy(sources, knownNames(importer, flags), { isIgnoring: flags['ignore-unknown'] === true, isFixed: format === 'csv' })
+  if (!importer.checksHashes) surroundings.err(uncheckedHashes)
   const tally: Tally = { imported: 0, skipped: 0, refused: 0, admins: 0, line: 0 }
   const list: { readonly refused: Refused[]; readonly admins: Admin[] } = { refused: [], admins: [] } // one document, which comes at the end
   const tell = async (news: readonly News[]) => {
@@ -81,6 +82,9 @@ export async function importUsers(file: string, flags: ImportFlags, surroundings
     isNo: refused > 0,
   }
 }
+
+const uncheckedHashes =
+  'The hasher of this app has no reads(hash), so nothing tells a hash from a plain password. Make sure that the file has hashes only (docs/passwords.md).\n'
 
 /** What is told of a row: why it was refused, or that its account is an administrator. */
 type News = (Refused & { readonly cause?: unknown }) | Admin

@@ -1,5 +1,4 @@
 import { normalizeEmail } from '../http/email-address'
-import { namesAlgorithm } from '../passwords/names-algorithm'
 import type { PasswordHasher } from '../passwords/password-hasher'
 import { unusablePassword } from '../passwords/unusable-password'
 import type { HostFieldRules } from '../store/auth-store'
@@ -77,15 +76,10 @@ function isMarker(hash: unknown): boolean {
   return typeof hash === 'string' && /^[!*]/.test(hash)
 }
 
-/** A hasher without `reads` cannot tell a hash from a plain password, which must not get into the table. */
 function refusalOf(hash: unknown, hasher: PasswordHasher): Refusal | null {
   if (typeof hash !== 'string' || hash.length > 1024) return refusal('password_hash', adviceOnHash(''))
-  if (hasher.reads) return hasher.reads(hash) ? null : refusal('password_hash', adviceOnHash(hash))
-  return namesAlgorithm(hash) ? null : refusal('password_hash', noAlgorithm)
+  return hasher.reads && !hasher.reads(hash) ? refusal('password_hash', adviceOnHash(hash)) : null
 }
-
-const noAlgorithm =
-  'This does not begin with the name of a hash algorithm, so it may be a plain password, which is never imported. If it is a hash, give the hasher of your app reads(hash) (docs/passwords.md).'
 
 /** An object of a JSON file is no text, and may not even become one. */
 function textOf(value: unknown): string {

@@ -20,6 +20,8 @@ export type ImportOutcome = 'imported' | 'admin' | 'skipped' | Refusal
 export interface UserImporter {
   /** The names that a row may have. */
   readonly fields: readonly string[]
+  /** False: the hasher has no `reads`, so any text counts as a hash, also a plain password. */
+  readonly checksHashes: boolean
   /**
    * What became of each row, in their order. An address that an account has is left as it is, and skipped. The next batch may be given
    * before: its rows are read at once, but reach the database only after all of this one, and never where this one failed.
@@ -66,6 +68,7 @@ function importerOf<Ready extends Account>(ctx: AuthContext, accounts: UserImpor
   }
   return {
     fields,
+    checksHashes: ctx.hasher.reads !== undefined,
     add(rows) {
       const outcomes = Promise.all([read(rows), last]).then(([read]) => settle(read))
       last = outcomes

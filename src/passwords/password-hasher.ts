@@ -14,10 +14,7 @@ export interface PasswordHasher {
    * row takes as long as any other. Absent: every hash counts as readable.
    */
   unreadable?(hash: string): UnreadableHash | null
-  /**
-   * Returns true if `verify` can read this hash, and false for a plain password. `users import` stores no other hash. Absent: it stores what
-   * begins with the name of a hash algorithm, such as `$2b$` or `pbkdf2_sha256$`.
-   */
+  /** Returns true if `verify` can read this hash. Absent: every hash counts as readable. */
   reads?(hash: string): boolean
 }
 

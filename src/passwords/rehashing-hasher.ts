@@ -1,6 +1,5 @@
 import { ConfigurationError } from '../errors'
 import { createHashQueue } from './hash-queue'
-import { namesAlgorithm } from './names-algorithm'
 import type { PasswordHasher } from './password-hasher'
 import type { PasswordReader } from './password-reader'
 
@@ -39,7 +38,7 @@ export function rehashingHasher(options: RehashingHasherOptions): PasswordHasher
 
     unreadable: (hash) => (readersOf(hash).length > 0 ? null : (current.unreadable?.(hash) ?? null)),
 
-    reads: (hash) => readersOf(hash).length > 0 || (isRead(hash) && (current.reads !== undefined || namesAlgorithm(hash))),
+    reads: (hash) => readersOf(hash).length > 0 || isRead(hash),
   }
 }
 
