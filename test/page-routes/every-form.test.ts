@@ -102,7 +102,7 @@ function routeOf(action: string): string {
   return everyPage.map(({ route }) => route).find((route) => new RegExp(`^${route.replace(':token', '[\\w-]{20,}')}$`).test(path)) ?? path
 }
 
-test('these are all pages and all forms: the ones that are mounted', async () => {
+test('these are all pages and all forms: the ones that are mounted', { timeout: 120_000 }, async () => {
   const host = await startEvery()
   const mounted = mountedRoutes.flat()
   // The callback shows a page only where there are no pages of the account area.
@@ -117,7 +117,7 @@ test('these are all pages and all forms: the ones that are mounted', async () =>
   expect(unique([...everyPage.map(({ route }) => route), ...actions])).toEqual(unique(paths))
 })
 
-describe.each(formPages.map((page) => [nameOf(page), page] as const))('every form of %s', (_name, page) => {
+describe.each(formPages.map((page) => [nameOf(page), page] as const))('every form of %s', { timeout: 60_000 }, (_name, page) => {
   test('whatever is missing, wrong or too much: a page says so and keeps what was typed, but no secret', async () => {
     const host = await startEvery()
     const { browser, forms, arrival } = await open(host, page)

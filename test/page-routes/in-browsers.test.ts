@@ -35,7 +35,7 @@ interface Sent {
 }
 
 for (const { name, isThere, launch } of browsers) {
-  describe.skipIf(!isThere)(`the pages in ${name}`, { timeout: 120_000 }, () => {
+  describe.skipIf(!isThere)(`the pages in ${name}`, { timeout: 300_000 }, () => {
     let driven: Driven
     const servers: Server[] = []
     const closing: (() => Promise<void>)[] = []

@@ -44,7 +44,7 @@ const inject = (page: Page) =>
     document.querySelector('main').insertAdjacentHTML('beforeend', '<img src="data:," onerror="window.ran = true">')
   })`)
 
-describe.skipIf(!hasChromium)('in Chromium', { timeout: 60_000 }, () => {
+describe.skipIf(!hasChromium)('in Chromium', { timeout: 120_000 }, () => {
   const { serve, browse } = pagesInChromium(database)
 
   test.each(everyPage.map((page) => [nameOf(page), page] as const))(
