@@ -13,9 +13,9 @@ export function signOutRoutes(site: PageSite): Route[] {
       path: '/logout',
       summary: 'The sign-out page',
       sharesPath: true,
-      show: async ({ site, req, res, reader, returnTo }) => {
+      show: async ({ site, req, res, reader, returnTo }, state) => {
         const current = await findSignedIn(site, req, res)
-        const body = signOutPage(reader, current?.user.email ?? null, returnTo)
+        const body = signOutPage(reader, state, { email: current?.user.email ?? null, returnTo })
         return { page: 'signOut', title: reader.text('sign_out.title'), body }
       },
       post: async ({ ask, reader, returnTo }) => {

@@ -1,14 +1,20 @@
 import { type Html, html } from '../http/html'
-import { card, form, hidden, linkButton } from './elements'
+import { card, form, hidden, linkButton, problem } from './elements'
+import type { FormState } from './form-state'
 import type { Reader } from './reader'
 
 /** Shows one button. A program could follow a link to this page, so opening it does not log out. */
-export function signOutPage(reader: Reader, email: string | null, returnTo: string | null): Html {
+export function signOutPage(
+  reader: Reader,
+  state: FormState,
+  { email, returnTo }: { email: string | null; returnTo: string | null },
+): Html {
   const lead = email === null ? reader.text('sign_out.lead') : reader.text('sign_out.lead_person', { email })
   return card(
     html`<h1>${reader.text('sign_out.title')}</h1>
 <p class="lead">${lead}</p>
 `,
+    problem(state),
     form({ action: reader.href('/logout'), fields: [hidden('return_to', returnTo)], button: reader.text('sign_out.button') }),
     html`<p class="below"><a href="${reader.href('/account')}">${reader.text('sign_out.stay')}</a></p>
 `,

@@ -3,11 +3,12 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { startDemo } from '../../examples/demo/start-demo'
-import { type LocalHost, otherPassword, password, signedIn } from '../local/people'
-import { mfaSettings } from '../mfa/people'
+import { type LocalHost, password, signedIn } from '../local/people'
 import { databases } from '../support/databases'
 import type { Driven, Tab } from '../support/firefox'
+import { tokenOf } from '../support/mailbox'
 import { browsers } from './browsers'
+import { everySetting, formPages, nameOf, typedInto } from './every-page'
 import { onPages } from './people'
 
 const [database] = await databases()
@@ -33,23 +34,8 @@ interface Sent {
   readonly status: number
 }
 
-/** Addresses whose forms are sent, one after the other; whether somebody is signed in. */
-const pages: readonly (readonly [path: string, isSignedIn: boolean])[] = [
-  ['/login', false],
-  ['/signup', false],
-  ['/forgot-password', false],
-  ['/check-mail', false],
-  ['/reauthenticate', true],
-  ['/account/profile', true],
-  ['/account/email', true],
-  ['/account/security/authenticator', true],
-  ['/account/devices', true],
-  ['/account/password', true],
-  ['/logout', true],
-]
-
 for (const { name, isThere, launch } of browsers) {
-  describe.skipIf(!isThere)(`the pages in ${name}`, { timeout: 120_000 }, () => {
+  describe.skipIf(!isThere)(`the pages in ${name}`, { timeout: 300_000 }, () => {
     let driven: Driven
     const servers: Server[] = []
     const closing: (() => Promise<void>)[] = []
@@ -73,8 +59,8 @@ for (const { name, isThere, launch } of browsers) {
       return { server, url: `http://${name}:${(server.address() as AddressInfo).port}` } // a TCP server has this kind of address
     }
 
-    async function serve(settings: object = {}): Promise<{ host: LocalHost; url: string; sent: Sent[] }> {
-      const { server, url } = await listening('127.0.0.1')
+    async function serve(settings: object = {}, name = '127.0.0.1'): Promise<{ host: LocalHost; url: string; sent: Sent[] }> {
+      const { server, url } = await listening(name)
       const host = await start({ settings: { oauthRedirectBaseUrl: url, ...settings } })
       const sent: Sent[] = []
       server.on('request', (req, res) => {
@@ -93,43 +79,84 @@ for (const { name, isThere, launch } of browsers) {
     }
 
     test('every form really posts, and says that it comes from here', async () => {
-      const { host, url, sent } = await serve({ ...mfaSettings, emailLogin: 'code' })
-      for (const [path, isSignedIn] of pages) {
-        const tab = await (await driven.person()).tab()
-        const { email } = await signedIn(host)
-        if (isSignedIn) await logIn(tab, url, email)
-        if (path === '/check-mail') {
-          await tab.goto(`${url}/auth/forgot-password`)
-          await fill(tab, 'main form', { email })
-          await tab.click('main form button[type="submit"]')
+      const { host, url, sent } = await serve(everySetting, 'localhost') // passkeys need a name
+      const tab = await (await driven.person()).tab()
+      await tab.goto(`${url}/auth/signed-out`)
+      const visitor = { url, send: (path: string, fields: object) => sendHidden(tab, path, fields) }
+      for (const page of formPages) {
+        await visitor.send('/auth/logout', {})
+        const arrival = await page.arrive(host, visitor)
+        const open = async () => {
+          await tab.goto(url + arrival.address)
+          if (page.isAfterForm) await tab.click('main form button[type="submit"]')
         }
-        await tab.goto(`${url}/auth${path}`)
+        await open()
         const forms = await tab.evaluate<number>('document.querySelectorAll("main form").length')
-        expect([path, forms > 0]).toEqual([path, true])
+        expect([nameOf(page), forms > 0]).toEqual([nameOf(page), true])
         for (let index = 0; index < forms; index += 1) {
-          await tab.goto(`${url}/auth${path}`)
-          // Each form by a name of its own: a page may hold several.
-          const isThere = await tab.evaluate<boolean>(
-            `((form) => { if (form) { form.id = 'sent'; form.noValidate = true } return Boolean(form) })(document.querySelectorAll('main form')[${index}])`,
-          )
-          if (!isThere) continue // the one before has changed the page
-          await fill(tab, '#sent', {
-            email,
-            password,
-            new_password: otherPassword,
-            confirm_password: otherPassword,
-            current_password: password,
-          })
+          if (index > 0) await open()
+          const names = await tab.evaluate<string[]>(plainForm(index))
+          if (names.length === 0) continue // the one before has changed the page
+          await fill(tab, '#sent', Object.fromEntries(names.map((name) => [name, typedInto(name, arrival)])))
           sent.length = 0
           await tab.click('#sent button[type="submit"]')
-          const [post, ...more] = sent
-          expect([path, post, more]).toEqual([
-            path,
-            { path: expect.any(String), origin: url, site: 'same-origin', status: expect.any(Number) },
-            [],
+          expect([nameOf(page), sent]).toEqual([
+            nameOf(page),
+            [{ path: expect.any(String), origin: url, site: 'same-origin', status: expect.any(Number) }],
           ])
-          expect([path, [200, 303, 400].includes(post?.status ?? 0) ? 'fine' : post?.status]).toEqual([path, 'fine'])
+          const [{ status } = { status: 0 }] = sent
+          expect([nameOf(page), [200, 303, 400].includes(status) ? 'fine' : status]).toEqual([nameOf(page), 'fine'])
         }
+      }
+    })
+
+    test('the form of a page with `no-referrer` has the origin null, and is taken; that of another site has it too, and is not', async () => {
+      const settings = { pagesEnabled: false, backendLinks: true, tokenDelivery: 'cookie', emailLogin: 'link' }
+      const { host, url, sent } = await serve({ ...everySetting, ...settings }, 'localhost')
+      const { email, userId } = await signedIn(host)
+      const sessions = () => host.knex('auth_sessions').where({ user_id: userId })
+      const before = (await sessions()).length
+      const tab = await (await driven.person()).tab()
+
+      const foreign = await listening('127.0.0.1')
+      foreign.server.on('request', (_req, res) => {
+        res.setHeader('Content-Type', 'text/html').setHeader('Referrer-Policy', 'no-referrer')
+        res.end(`<form method="post" action="${url}/auth/email-login/${link}"><button>Win</button></form>`)
+      })
+      await host.browser().post('/auth/email-login/request').send({ email })
+      const link = tokenOf(await host.mails.next({ kind: 'email_login', to: email }))
+      await tab.goto(foreign.url)
+      await tab.click('button')
+      expect(sent.splice(0)).toEqual([{ path: `/auth/email-login/${link}`, origin: 'null', site: 'cross-site', status: 403 }])
+      expect(await sessions()).toHaveLength(before)
+
+      await tab.goto(`${url}/auth/email-login/${link}`)
+      await tab.click('main form button[type="submit"]')
+      expect(sent).toEqual([{ path: `/auth/email-login/${link}`, origin: 'null', site: 'same-origin', status: 303 }])
+      expect(await sessions()).toHaveLength(before + 1)
+    })
+
+    test('`form-action` stops a form that would go elsewhere', async () => {
+      const elsewhere = await listening('127.0.0.1')
+      const stolen: unknown[] = []
+      elsewhere.server.on('request', (req, res) => {
+        stolen.push(req.url)
+        res.end()
+      })
+      const { host, url } = await serve(everySetting, 'localhost')
+      const tab = await (await driven.person()).tab()
+      const { address } = await pageOf('/password-reset/:token').arrive(host, { url, send: async () => undefined })
+      for (const path of ['/auth/login', address]) {
+        await tab.goto(url + path)
+        await tab.evaluate(`(() => {
+          document.addEventListener('securitypolicyviolation', ({ effectiveDirective }) => { window.stopped = effectiveDirective })
+          const form = document.querySelector('main form')
+          form.action = '${elsewhere.url}/'
+          setTimeout(() => form.submit()) // Firefox throws
+          return true
+        })()`)
+        await expect.poll(() => tab.evaluate('window.stopped ?? null')).toBe('form-action')
+        expect([await tab.evaluate('location.href'), stolen]).toEqual([url + path, []])
       }
     })
 
@@ -179,9 +206,38 @@ for (const { name, isThere, launch } of browsers) {
   })
 }
 
+function pageOf(route: string) {
+  const page = formPages.find((one) => one.route === route)
+  if (!page) throw new Error(`no page has the route ${route}`)
+  return page
+}
+
+/** Sends a form from the tab without leaving its page. */
+function sendHidden(tab: Tab, path: string, fields: object): Promise<unknown> {
+  return tab.evaluate(`(() => {
+    const request = new XMLHttpRequest()
+    request.open('POST', ${JSON.stringify(path)}, false)
+    request.send(new URLSearchParams(${JSON.stringify(fields)}))
+    return request.status
+  })()`)
+}
+
+/** Makes a form of the page one that the page's script does not know, so that also a passkey's form can be sent, and gives it the id `sent`. */
+function plainForm(index: number): string {
+  return `((form) => {
+    if (!form) return []
+    const plain = form.cloneNode(true)
+    plain.id = 'sent'
+    plain.noValidate = true
+    plain.hidden = false
+    form.replaceWith(plain)
+    return ['', ...[...plain.elements].map(({ name }) => name)]
+  })(document.querySelectorAll('main form')[${index}])`
+}
+
 /** Types into those of the fields that the form has. */
-async function fill(tab: Tab, form: string, fields: Readonly<Record<string, string>>): Promise<void> {
+async function fill(tab: Tab, form: string, fields: Readonly<Record<string, string | null>>): Promise<void> {
   await tab.evaluate(
-    `Object.entries(${JSON.stringify(fields)}).map(([name, value]) => { const field = document.querySelector(${JSON.stringify(form)}).elements[name]; if (field) field.value = value; return name })`,
+    `Object.entries(${JSON.stringify(fields)}).map(([name, value]) => { const field = document.querySelector(${JSON.stringify(form)}).elements[name]; if (field && value !== null) field.value = value; return name })`,
   )
 }

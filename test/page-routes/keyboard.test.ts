@@ -1,33 +1,51 @@
 import type { Page } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
 import { hasChromium } from '../demo/chromium'
-import { password, signedIn } from '../local/people'
+import { newAddress, password, signedIn } from '../local/people'
+import { enrolled, mfaSettings } from '../mfa/people'
 import { databases } from '../support/databases'
 import { pagesInChromium, sendInPage } from './pages-in-chromium'
 
 const [database] = await databases()
 if (!database) throw new Error('no database')
 
-/** What has the focus, as a person calls it, and whether it is seen to have it. */
+interface Focus {
+  readonly id: string
+  readonly text: string
+  /** False if a person does not see where the focus is. */
+  readonly isSeen: boolean
+}
+
+/** What has the focus, as a person calls it. */
 const focused = (page: Page) =>
   page.evaluate(`(() => {
-    const { id, textContent, labels } = document.activeElement
-    return { id, text: labels?.[0]?.textContent ?? textContent.trim() }
-  })()`) as Promise<{ id: string; text: string }>
+    const element = document.activeElement
+    const { outlineStyle, outlineWidth } = getComputedStyle(element)
+    return {
+      id: element.id,
+      text: element.labels?.[0]?.textContent ?? element.textContent.trim(),
+      isSeen: outlineStyle === 'solid' && parseFloat(outlineWidth) >= 2,
+    }
+  })()`) as Promise<Focus>
 
-/** Presses Tab until it is reached. */
+/** Presses Tab until it is reached. What is passed shows that it has the focus. */
 async function reach(page: Page, name: string): Promise<void> {
   const passed: string[] = []
   for (let count = 0; count < 40; count += 1) {
-    const { text } = await focused(page)
-    if (text === name) {
-      expect([name, await page.evaluate('getComputedStyle(document.activeElement).outlineStyle')]).toEqual([name, 'solid'])
-      return
-    }
+    const { text, isSeen } = await focused(page)
+    const isElement = await page.evaluate('document.activeElement !== document.body && document.activeElement.id !== "content"')
+    if (isElement) expect([text, isSeen]).toEqual([text, true])
+    if (text === name) return
     passed.push(text)
     await page.keyboard.press('Tab')
   }
   throw new Error(`Tab does not reach ${name}; it passed ${passed.join(', ')}`)
+}
+
+/** Types into the field of that label. */
+async function type(page: Page, name: string, text: string): Promise<void> {
+  await reach(page, name)
+  await page.keyboard.type(text)
 }
 
 async function pressEnter(page: Page): Promise<void> {
@@ -64,6 +82,75 @@ describe.skipIf(!hasChromium)('the pages by keyboard alone, in Chromium', { time
     await pressEnter(page)
     await page.getByRole('heading', { name: 'You are signed out' }).waitFor()
     expect((await served.host.knex('auth_users').where({ email }))[0].name).toBe('Augusta Ada King')
+  })
+
+  test('a person signs up, and shows a recovery code as the second step', async () => {
+    const served = await serve({ settings: mfaSettings })
+    const { host } = served
+    const page = await browse(served)
+    await page.goto('/auth/login')
+    await reach(page, 'Create an account')
+    await pressEnter(page)
+    const email = newAddress()
+    expect((await focused(page)).id).toBe('email')
+    await page.keyboard.press('Shift+Tab')
+    expect((await focused(page)).text).toBe('Name (optional)')
+    await page.keyboard.type('Ada')
+    await type(page, 'Email address', email)
+    await type(page, 'Password', password)
+    await reach(page, 'Show')
+    await page.keyboard.press('Space')
+    expect(await page.getByLabel('Password', { exact: true }).getAttribute('type')).toBe('text')
+    await reach(page, 'Create the account')
+    await pressEnter(page)
+    await page.getByText(email).waitFor()
+    expect((await host.knex('auth_users').where({ email }))[0].name).toBe('Ada')
+
+    const { email: owner, recoveryCodes } = await enrolled(host)
+    await page.goto('/auth/login')
+    await type(page, 'Email address', owner)
+    await type(page, 'Password', password)
+    await reach(page, 'Keep me signed in on this device')
+    await page.keyboard.press('Space')
+    await pressEnter(page)
+    await page.waitForURL('**/auth/mfa')
+    expect((await focused(page)).id).toBe('code')
+    await page.keyboard.type(recoveryCodes[0] ?? '')
+    await pressEnter(page)
+    await page.waitForURL('**/auth/account')
+  })
+
+  test('a person goes through the menu of the account, ends a device and is told so, and turns the factor off after a page that asks', async () => {
+    const served = await serve({ settings: mfaSettings })
+    const { host } = served
+    const { email, app, userId } = await enrolled(host)
+    const page = await browse(served)
+    await page.request.post('/auth/login', { form: { email, password }, headers: { Origin: served.url } })
+    await page.request.post('/auth/mfa', { form: { code: app.nextCode() }, headers: { Origin: served.url } })
+    await page.goto('/auth/account')
+    for (const name of ['Profile', 'Email', 'Password', 'Security', 'Connections', 'Devices']) {
+      await reach(page, name)
+      await pressEnter(page)
+      expect(await page.locator('nav [aria-current="page"]').textContent()).toBe(name)
+    }
+    const alive = () => host.knex('auth_sessions').where({ user_id: userId, revoked_at: null })
+    const before = (await alive()).length
+    expect(before).toBeGreaterThan(1)
+    await reach(page, 'Sign out of Unknown device')
+    await pressEnter(page)
+    await page.getByText('That device was signed out.').waitFor()
+    expect(await alive()).toHaveLength(before - 1)
+
+    await reach(page, 'Security')
+    await pressEnter(page)
+    await reach(page, 'Turn it off')
+    await pressEnter(page)
+    await page.waitForURL('**/turn-off')
+    await page.keyboard.type(password)
+    await type(page, 'Code of your app, or a recovery code', app.nextCode())
+    await pressEnter(page)
+    await page.waitForURL('**/auth/account/security')
+    expect((await host.knex('auth_users').where({ email }))[0].totp_enabled_at).toBeNull()
   })
 
   test('the focus moves to the first field that is wrong, and to the sentence where the whole form is', async () => {

@@ -26,8 +26,8 @@ export function pagesInChromium(database: Database) {
       server.on('request', host.app)
       return { host, url }
     },
-    /** A person's browser, with cookies of its own. `expected`: what may stand on its console. */
-    async browse({ url }: PagesHost, options: BrowserContextOptions = {}, expected: readonly RegExp[] = []): Promise<Page> {
+    /** A person's browser, with cookies of its own. `expected`: what may stand on its console. It may also go to the host's fake provider. */
+    async browse({ host, url }: PagesHost, options: BrowserContextOptions = {}, expected: readonly RegExp[] = []): Promise<Page> {
       const context = await newContext({ baseURL: url, ...options })
       context.on('console', (message) => {
         // Chromium logs every answer from 400 up; that a form is refused is what some tests are about.
@@ -36,7 +36,8 @@ export function pagesInChromium(database: Database) {
       })
       context.on('request', (request) => {
         const address = new URL(request.url())
-        if (address.origin !== url && address.protocol !== 'data:') complaints.push(`a request to ${address.origin}`)
+        if (![url, host.provider.issuer].includes(address.origin) && address.protocol !== 'data:')
+          complaints.push(`a request to ${address.origin}`)
       })
       return context.newPage()
     },

@@ -7,8 +7,8 @@ export interface FaultyStore {
   store: AuthStore
   /** Every verb called, for example `users.find`; inside a unit of work too. */
   calls: string[]
-  /** From now on this verb fails; null: none does. */
-  break(verb: string | null, fault?: Fault): void
+  /** From now on this verb fails, or every verb; null: none does. */
+  break(verb: string | 'every verb' | null, fault?: Fault): void
 }
 
 /** A real store whose verbs can be made to throw, reject or answer nonsense, on the pool and inside units of work alike. */
@@ -18,7 +18,7 @@ export function faultyStore(real: AuthStore): FaultyStore {
 
   function called(verb: string, work: () => unknown): unknown {
     calls.push(verb)
-    return broken.verb === verb ? broken.fault() : work()
+    return broken.verb === verb || broken.verb === 'every verb' ? broken.fault() : work()
   }
 
   function wrapTable(table: string, verbs: object): object {
