@@ -1,57 +1,128 @@
 import axe, { type AxeResults, type RunOptions } from 'axe-core'
-import type { Page } from 'playwright-core'
+import type { Page, Response } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
+import { areaPageNames, linkPageNames } from '../../src/page-templates'
+import { englishPages } from '../../src/texts/english-pages'
 import { hasChromium } from '../demo/chromium'
 import { databases } from '../support/databases'
+import { mountedRoutes } from '../support/mounted-routes'
+import { misplaced } from './misplaced'
 import { pageStates, stateSettings } from './page-states'
 import { pagesInChromium } from './pages-in-chromium'
 
 const [database] = await databases()
 if (!database) throw new Error('no database')
-/** Each with the width at which every rule is asked. */
-const languages = [
-  ['en-US', /^en/, 320],
-  ['pt-BR', /^pt/, 1440],
-] as const
-const widths = [320, 768, 1440]
+
+type Look = readonly [width: number, colorScheme: 'light' | 'dark', rules: RunOptions]
 const options: RunOptions = { resultTypes: ['violations'], preload: false }
 // 24 px for what is pressed is of WCAG 2.2, and off unless asked for.
 const everything: RunOptions = { ...options, rules: { 'target-size': { enabled: true } } }
-const layout: RunOptions = { ...options, runOnly: ['color-contrast', 'link-in-text-block', 'target-size', 'scrollable-region-focusable'] }
-const colours: RunOptions = { ...options, runOnly: ['color-contrast', 'link-in-text-block'] }
+/** What a width alone can change: colours are the same at each. */
+const layout: RunOptions = { ...options, runOnly: ['target-size', 'scrollable-region-focusable'] }
+/** Every rule in both themes and both languages, on a phone and on a desk. */
+const languages: readonly (readonly [locale: string, lang: RegExp, looks: readonly Look[]])[] = [
+  [
+    'en-US',
+    /^en/,
+    [
+      [320, 'light', everything],
+      [768, 'light', layout],
+      [1440, 'dark', everything],
+    ],
+  ],
+  [
+    'pt-BR',
+    /^pt/,
+    [
+      [320, 'dark', everything],
+      [768, 'dark', layout],
+      [1440, 'light', everything],
+    ],
+  ],
+]
 const largestPage = 30_000
+
+/** What the states below have shown. */
+const seen = { pages: new Set<string>(), addresses: new Set<string>(), throttled: new Set<string>(), texts: '' }
 
 describe.skipIf(!hasChromium)('every page, in Chromium', { timeout: 60_000 }, () => {
   const { serve, browse } = pagesInChromium(database)
 
-  test.each(pageStates)('$name: axe finds nothing, nothing is wider than the window, and it is small', async ({ name, open }) => {
-    const served = await serve({ settings: stateSettings }, 'localhost') // passkeys need a name
-    for (const [locale, lang, whole] of languages) {
-      const page = await browse(served, { locale })
+  const states = pageStates.map((state) => [state.name, state] as const)
+  test.each(states)('%s: axe finds nothing, everything has its place, and it is small', async (name, { open, ...given }) => {
+    const findings = []
+    for (const [locale, lang, looks] of languages) {
+      let shown = ''
+      // A layout that fails hears the page's name, and the page is shown as without one.
+      const layout = ({ page }: { page: string }) => {
+        shown = page
+        throw new Error('ours is to be shown')
+      }
+      const settings = { ...stateSettings, ...given.settings }
+      const served = await serve({ settings, options: { ...given.options, templates: { layout } } }, 'localhost') // passkeys need a name
+      const page = await browse(served, { locale }, [/the server responded with a status of 50[03]/])
+      let last: Response | null = null
+      page.on('response', (response) => {
+        if (response.request().isNavigationRequest()) last = response
+      })
       await open(page, served)
+      note(page, shown, last)
       expect([name, (await page.content()).length < largestPage]).toEqual([name, true])
       expect(await page.evaluate('document.documentElement.lang')).toMatch(lang)
-      await page.evaluate(axe.source)
-      expect(await findingsOn(page, whole)).toEqual([])
+      if (locale === 'en-US') seen.texts += `\n${await page.textContent('body')}`
+      findings.push(findingsOn(page, looks)) // while the next one is opened
     }
+    expect((await Promise.all(findings)).flat()).toEqual([])
+  })
+
+  test('these are all: each page, each address, each form that is sent too often, each title and each notice is among them', () => {
+    expect([...linkPageNames, ...areaPageNames].filter((name) => !seen.pages.has(name))).toEqual([])
+    const pages = mountedRoutes.flat().filter(({ describes }) => describes.answers.some((answer) => 'isPage' in answer))
+    const gets = [...new Set(pages.filter(({ method }) => method === 'GET').map(({ path }) => path))]
+    expect(gets.filter((path) => ![...seen.addresses].some((address) => patternOf(path).test(address)))).toEqual([])
+    const forms = mountedRoutes.flat().filter(({ method, path, when }) => method === 'POST' && when !== undefined && gets.includes(path))
+    const areaForms = [...new Set(forms.map(({ path }) => path))].filter((path) => !path.includes(':'))
+    expect(areaForms.filter((path) => !seen.throttled.has(`/auth${path}`))).toEqual([])
+    const shown = Object.entries(englishPages).filter(([key]) => /^notice\.|\.title$/.test(key))
+    expect(shown.filter(([, text]) => !sentenceOf(text).test(seen.texts)).map(([key]) => key)).toEqual([])
   })
 })
 
-/** What each width and each theme may change; every rule at one width. */
-async function findingsOn(page: Page, whole: number): Promise<string[]> {
+function note(page: Page, name: string, last: Response | null): void {
+  const { pathname } = new URL(page.url())
+  seen.pages.add(name)
+  seen.addresses.add(pathname)
+  if (last?.status() === 429 && last.request().method() === 'POST') seen.throttled.add(pathname)
+}
+
+function patternOf(path: string): RegExp {
+  return new RegExp(`^/auth${path.replaceAll(/:\w+/g, '[^/]+')}$`)
+}
+
+/** A text of ours, whatever stands in its places. */
+function sentenceOf(text: string): RegExp {
+  return new RegExp(text.replaceAll(/[.?+()]/g, '\\$&').replaceAll(/\{\w+\}/g, '.+'))
+}
+
+/** What each width and each theme may change. */
+async function findingsOn(page: Page, looks: readonly Look[]): Promise<string[]> {
   const found: string[] = []
-  for (const width of widths) {
+  await page.evaluate(axe.source)
+  for (const [width, colorScheme, rules] of looks) {
+    await page.emulateMedia({ colorScheme })
     await page.setViewportSize({ width, height: 900 })
-    const over = await page.evaluate('document.documentElement.scrollWidth - innerWidth')
-    if (over !== 0) found.push(`${width}: wider by ${over}`)
-    for (const [colorScheme, rules] of [
-      ['light', width === whole ? everything : layout],
-      ['dark', colours],
-    ] as const) {
-      await page.emulateMedia({ colorScheme })
-      const { violations } = (await page.evaluate(`axe.run(${JSON.stringify(rules)})`)) as Pick<AxeResults, 'violations'>
-      for (const { id, nodes } of violations) found.push(`${width} ${colorScheme} ${id}: ${nodes.map(({ html }) => html).join(' ')}`)
-    }
+    const { violations } = (await page.evaluate(`axe.run(${JSON.stringify(rules)})`)) as Pick<AxeResults, 'violations'>
+    for (const { id, nodes } of violations) found.push(`${width} ${colorScheme} ${id}: ${nodes.map(({ html }) => html).join(' ')}`)
+    const places = width === 320 ? ['100%', '200%'] : ['100%']
+    for (const size of places) found.push(...(await misplacedAt(page, size)).map((what) => `${width} ${size} ${what}`))
   }
+  return found
+}
+
+/** `size` of the text: a person's own size of letters, which every length of ours but the window's follows (WCAG 2.2, 1.4.4). */
+async function misplacedAt(page: Page, size: string): Promise<string[]> {
+  await page.evaluate(`document.documentElement.style.fontSize = '${size}'`)
+  const found = (await page.evaluate(misplaced)) as string[]
+  await page.evaluate(`document.documentElement.style.fontSize = ''`)
   return found
 }
