@@ -73,6 +73,8 @@ button+button,.button+.button,button+.button,.button+button{margin-top:.7rem}
 .after{margin:1.4rem 0 0;padding-top:1.2rem;border-top:1px solid var(--line);color:var(--soft)}
 h2:not(:first-child){margin-top:2rem}
 .card>.hint+.button{margin-top:.6rem}
+.field+.hint{margin:-.4rem 0 1rem}
+.rows+.button,.rows+form{margin-top:1.25rem}
 .below{margin:1.1rem 0 0}
 .card>:last-child,form>:last-child,main>:last-child{margin-bottom:0}
 nav.pages ul{list-style:none;margin:0;padding:0;display:flex;flex-wrap:wrap;gap:.3rem}
@@ -95,6 +97,7 @@ ul.rows{list-style:none;margin:1rem 0 0;padding:0}
 .tag.open{color:var(--bad);background:var(--badground)}
 .codes{list-style:none;margin:1rem 0;padding:1rem 1.1rem;background:var(--ground);border:1px solid var(--line);border-radius:.6rem;display:grid;grid-template-columns:repeat(auto-fill,minmax(min(10rem,100%),1fr));gap:.45rem 1.25rem;font:.875rem/1.6 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace}
 .card>ul:not([class]){list-style:none;margin:1rem 0;padding:.75rem .95rem;background:var(--ground);border:1px solid var(--line);border-radius:.6rem}
+.card>.list+ul:not([class]){margin-top:0}
 h1+.notice{margin-top:1rem}
 .key{font:1rem/1.6 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;user-select:all}
 .qr{display:block;width:13rem;max-width:100%;height:auto;margin:1rem 0;padding:.75rem;background:#fff;border:1px solid var(--line);border-radius:.6rem}

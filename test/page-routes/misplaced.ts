@@ -15,6 +15,8 @@ export const misplaced = `(() => {
   for (let text = texts.nextNode(); text; text = texts.nextNode()) {
     const element = text.parentElement
     if (text.data.trim() === '' || !isShown(element)) continue
+    // An address that is too long for the top of the page ends in an ellipsis, and stands in full below.
+    if (getComputedStyle(element).textOverflow === 'ellipsis') continue
     const range = document.createRange()
     range.selectNodeContents(text)
     for (const rectangle of range.getClientRects()) boxes.push(boxOf(element, text.data.trim(), rectangle))
