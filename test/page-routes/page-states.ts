@@ -2,7 +2,7 @@ import type { Page } from 'playwright-core'
 import { loginTemplate } from '../email-login/people'
 import { type LocalHost, type LocalOptions, newAddress, otherPassword, password, pending, resetLink, signedIn } from '../local/people'
 import { type EnrolledMember, enrolled, mfaSettings } from '../mfa/people'
-import { ownerWithFactor, passkeyOwner, passkeySettings } from '../passkeys/people'
+import { newAuthenticator, ownerWithFactor, passkeyOwner, passkeySettings } from '../passkeys/people'
 import { addIdentity } from '../social/accounts-at-hand'
 import { tokenOf } from '../support/mailbox'
 import { undoTokenOf } from '../undo/people'
@@ -240,6 +240,11 @@ const accountArea: PageState[] = [
     await arrive(page, served, { emailVerifiedAt: null })
     await page.goto(`${account}/email`)
   }),
+  state('the address, not verified, and its link sent', async (page, served) => {
+    await arrive(page, served, { emailVerifiedAt: null })
+    await page.goto(`${account}/email`)
+    await sendInPage(page)
+  }),
   state('the address, changed', async (page, served) => {
     await arrive(page, served)
     await page.goto(`${account}/email`)
@@ -262,6 +267,11 @@ const accountArea: PageState[] = [
     await arriveByProvider(page, served)
     await page.goto(`${account}/password`)
   }),
+  state('the first password, set', async (page, served) => {
+    await arriveByProvider(page, served)
+    await page.goto(`${account}/password`)
+    await sendInPage(page, { new_password: otherPassword, confirm_password: otherPassword })
+  }),
   shown('/connections', 'the connections'),
   shown('/connections?error=OAUTH_PROVIDER_DENIED', 'the connections, when the provider said no'),
   state('the connections, with one', async (page, served) => {
@@ -272,6 +282,12 @@ const accountArea: PageState[] = [
     await arriveByProvider(page, served)
     await page.goto(`${account}/connections/remove?provider=corp`)
   }),
+  state('the connections, one of them disconnected', async (page, served) => {
+    const { userId } = await arrive(page, served)
+    await addIdentity(served.host.knex, userId)
+    await page.goto(`${account}/connections/remove?provider=corp`)
+    await sendInPage(page)
+  }),
   state('to disconnect the only way in', async (page, served) => {
     await arriveByProvider(page, served)
     await page.goto(`${account}/connections/remove?provider=corp`)
@@ -280,6 +296,11 @@ const accountArea: PageState[] = [
   state('the devices', async (page, served) => {
     await otherDevices(served, await arrive(page, served), 3)
     await page.goto(`${account}/devices`)
+  }),
+  state('the devices, all others signed out', async (page, served) => {
+    await otherDevices(served, await arrive(page, served), 2)
+    await page.goto(`${account}/devices`)
+    await sendInPage(page, {}, 'form:has([value="others"])')
   }),
   state('the devices, one of them signed out', async (page, served) => {
     await otherDevices(served, await arrive(page, served), 1)
@@ -305,6 +326,7 @@ const factor: PageState[] = [
   withFactor('/authenticator', 'another phone'),
   withFactor('/turn-off', 'to turn the factor off'),
   withFactor('/turn-off', 'to turn the factor off, with nothing filled in', () => ({})),
+  withFactor('/turn-off', 'the factor, turned off', ({ app }) => ({ password, code: app.nextCode() })),
 ]
 
 /** Somebody with a passkey, at a page of it. */
@@ -326,7 +348,19 @@ const passkeys: PageState[] = [
   withPasskey('', 'a passkey on the security page'),
   withPasskey('rename', 'to rename a passkey'),
   withPasskey('rename', 'to rename a passkey, without a name', { name: '' }),
+  withPasskey('rename', 'a passkey, renamed', { name: 'Laptop' }),
   withPasskey('remove', 'to remove a passkey'),
+  withPasskey('remove', 'a passkey, removed', {}),
+  state('a passkey, added', async (page, served) => {
+    await arrive(page, served)
+    await page.goto(`${account}/security/passkeys/add`)
+    const asked = await page.request.post('/auth/passkeys/register/options', { data: {}, headers: { Origin: served.url } })
+    const { challenge_token, ...options } = await asked.json()
+    const credential = JSON.stringify(newAuthenticator({ origin: served.url }).create(options))
+    const made = JSON.stringify({ credential, challenge_token })
+    await page.evaluate(`for (const [name, value] of Object.entries(${made})) document.querySelector('[name=' + name + ']').value = value`)
+    await submit(page, '[data-passkey]')
+  }),
   state('a passkey in place of the password, which was refused', async (page) => {
     await page.goto('/auth/login')
     await submit(page, '[data-passkey]')
@@ -442,6 +476,17 @@ const linkPages: PageState[] = [
       await sendInPage(page, { code: '000000' })
     },
     { settings: linksAlone },
+  ),
+  state(
+    'the code after a provider',
+    async (page, { host }) => {
+      const { userId } = await enrolled(host)
+      const { subject } = await addIdentity(host.knex, userId, { createdAt: new Date(host.clock.now().getTime() - 172_800_000) })
+      const begun = await page.request.get('/auth/oauth/corp/login', { maxRedirects: 0 })
+      const { callbackQuery } = host.provider.authorize(String(begun.headers()['location']), { profile: { sub: subject } })
+      await page.goto(`/auth/oauth/corp/callback?${new URLSearchParams(callbackQuery)}`)
+    },
+    { settings: { ...linksAlone, oauthSuccessRedirect: 'https://app.example.test/home' } },
   ),
   state('a link that is over', (page) => page.goto(`/auth/activate/${'x'.repeat(43)}`)),
   state(
@@ -560,6 +605,16 @@ const tooOften: PageState[] = [
     await sendInPage(page, { email: newAddress() })
   }),
   throttled('/mfa', async (page, { host }) => logIn(page, await enrolled(host))),
+  throttled('/account/devices', async (page, served) => {
+    await otherDevices(served, await arrive(page, served), 1)
+    await page.goto(`${account}/devices`)
+  }),
+  ...['/recovery-codes', '/turn-off'].map((path) =>
+    throttled(`/account/security${path}`, async (page, served) => {
+      await arriveWithFactor(page, served)
+      await page.goto(`${security}${path}`)
+    }),
+  ),
   ...[
     '/reauthenticate',
     '/account/profile',
