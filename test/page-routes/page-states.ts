@@ -107,10 +107,11 @@ const signedOut: PageState[] = [
     await page.context().clearCookies()
     await sendInPage(page, { name: 'Ada' })
   }),
-  state('the sign-in page, after a challenge that took too long', async (page, { host }) => {
-    await logIn(page, await enrolled(host))
-    host.clock.advance(3_600)
-    await sendInPage(page, { code: '000000' })
+  state('the sign-in page, after a challenge that is over', async (page, { host }) => {
+    const { email, userId, app } = await enrolled(host)
+    await logIn(page, { email })
+    await host.knex('auth_users').where({ id: userId }).update({ is_active: false })
+    await sendInPage(page, { code: app.nextCode() })
   }),
   state('the sign-in page, when a provider said no', (page) => page.goto('/auth/login?error=OAUTH_PROVIDER_DENIED')),
   state('the sign-in page, to change the person', async (page, served) => {
@@ -556,10 +557,14 @@ async function withoutTable({ knex }: LocalHost, table: string, see: () => Promi
 }
 
 const broken: PageState[] = [
-  state('a page of the account while the database does not answer', async (page, served) => {
-    await arrive(page, served)
-    await withoutTable(served.host, 'auth_sessions', () => page.goto(account))
-  }),
+  state(
+    'a page of the account while the database does not answer',
+    async (page, served) => {
+      await arrive(page, served)
+      await withoutTable(served.host, 'auth_sessions', () => page.goto(account))
+    },
+    { settings: { tokenDelivery: 'session' } },
+  ),
   state('a page that fails', async (page, served) => {
     await arrive(page, served)
     await withoutTable(served.host, 'auth_passkeys', () => page.goto(security))
