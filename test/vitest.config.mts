@@ -31,6 +31,7 @@ const watching = [
   'test/local/answer-grid.test.ts',
   'test/mfa/doors.test.ts',
   'test/openapi/limits.test.ts',
+  'test/page-routes/accessibility.test.ts',
   'test/page-routes/every-form.test.ts',
   'test/page-routes/without-passwords.test.ts',
   'test/passkeys/limits.test.ts',

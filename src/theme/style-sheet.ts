@@ -12,16 +12,16 @@ html{-webkit-text-size-adjust:100%;text-size-adjust:100%}
 body{margin:0;min-height:100vh;min-height:100dvh;display:flex;flex-direction:column;background:var(--ground);color:var(--ink);font:1rem/1.5 system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif;overflow-wrap:anywhere}
 .skip{position:absolute;left:-200rem}
 .skip:focus{left:1rem;top:1rem;padding:.5rem 1rem;background:var(--paper);border-radius:.5rem;z-index:1}
-.top{display:flex;align-items:center;justify-content:space-between;gap:1rem;padding:1rem 1.25rem;max-width:64rem;width:100%;margin:0 auto}
+.top{display:flex;align-items:center;justify-content:space-between;gap:1rem;padding:1rem min(1.25rem,6.25vw);max-width:64rem;width:100%;margin:0 auto}
 .brand{display:inline-flex;align-items:center;gap:.65rem;min-height:2.75rem;font-weight:650;font-size:1.0625rem;letter-spacing:-.01em;color:var(--ink);text-decoration:none}
 .brand img{height:2rem;width:auto;max-width:10rem;display:block}
 .who{display:flex;align-items:center;gap:1rem;min-width:0;color:var(--soft);font-size:.9375rem}
 .who span{overflow:hidden;text-overflow:ellipsis;white-space:nowrap}
 main{width:100%;margin:0 auto;flex:1 0 auto}
 main:focus{outline:none}
-.single{max-width:28rem;padding:1rem 1rem 2.5rem;display:flex;flex-direction:column;justify-content:center}
-.card{background:var(--paper);border:1px solid var(--line);border-radius:1rem;padding:1.75rem 1.5rem}
-.area{max-width:64rem;padding:.5rem 1.25rem 3rem;display:grid;align-content:start;gap:1.25rem}
+.single{max-width:28rem;padding:1rem min(1rem,5vw) 2.5rem;display:flex;flex-direction:column;justify-content:center}
+.card{background:var(--paper);border:1px solid var(--line);border-radius:1rem;padding:1.75rem min(1.5rem,7.5vw)}
+.area{max-width:64rem;padding:.5rem min(1.25rem,6.25vw) 3rem;display:grid;align-content:start;gap:1.25rem}
 .area>div>.card+.card{margin-top:1.25rem}
 h1{font-size:1.625rem;line-height:1.2;letter-spacing:-.015em;font-weight:680;margin:0 0 .5rem;text-wrap:balance}
 h2{font-size:1.125rem;line-height:1.3;letter-spacing:-.005em;font-weight:650;margin:0 0 .35rem}
@@ -36,12 +36,16 @@ form{margin:1.25rem 0 0}
 .field{margin:0 0 1.1rem}
 label,legend{display:block;font-weight:600;font-size:.9375rem;margin:0 0 .35rem;padding:0}
 label small{font-weight:400;color:var(--soft);font-size:.875rem}
-input:not([type=checkbox]):not([type=radio]):not([type=hidden]),select{display:block;width:100%;min-height:2.875rem;font:inherit;padding:.55rem .8rem;color:var(--ink);background:var(--paper);border:1px solid var(--edge);border-radius:.55rem}
+input:where(:not([type=checkbox],[type=radio],[type=hidden])),select{display:block;width:100%;min-height:2.875rem;font:inherit;padding:.55rem .8rem;color:var(--ink);background:var(--paper);border:1px solid var(--edge);border-radius:.55rem}
 input[readonly]{background:var(--ground);color:var(--soft)}
 input[aria-invalid=true]{border-color:var(--bad);box-shadow:0 0 0 1px var(--bad)}
-.secret{position:relative}
-.secret input{padding-right:5.5rem!important}
-.reveal{position:absolute;right:.3rem;top:50%;transform:translateY(-50%);width:auto;min-height:2.25rem;padding:0 .7rem;background:none;border:0;border-radius:.4rem;color:var(--accent);font:inherit;font-size:.9rem;font-weight:600;cursor:pointer}
+.secret{display:flex;flex-wrap:wrap;align-items:center;background:var(--paper);border:1px solid var(--edge);border-radius:.55rem}
+.secret:focus-within{outline:3px solid var(--accent);outline-offset:2px}
+.secret input{flex:1 1 8rem;min-width:0;border:0;border-radius:inherit;background:none}
+.secret input:focus-visible{outline:none}
+.secret:has([aria-invalid=true]){border-color:var(--bad);box-shadow:0 0 0 1px var(--bad)}
+.secret input[aria-invalid=true]{box-shadow:none}
+.reveal{flex:none;width:auto;min-height:2.25rem;margin:.25rem .3rem .25rem auto;padding:0 .7rem;background:none;border:0;border-radius:.4rem;color:var(--accent);font:inherit;font-size:.9rem;font-weight:600;cursor:pointer}
 .reveal[aria-pressed=true]{text-decoration:line-through}
 .code input{font-variant-numeric:tabular-nums;letter-spacing:.12em}
 .check{display:flex;align-items:flex-start;gap:.6rem;margin:0 0 1.1rem}
@@ -69,6 +73,8 @@ button+button,.button+.button,button+.button,.button+button{margin-top:.7rem}
 .after{margin:1.4rem 0 0;padding-top:1.2rem;border-top:1px solid var(--line);color:var(--soft)}
 h2:not(:first-child){margin-top:2rem}
 .card>.hint+.button{margin-top:.6rem}
+.field+.hint{margin:-.4rem 0 1rem}
+.rows+.button,.rows+form{margin-top:1.25rem}
 .below{margin:1.1rem 0 0}
 .card>:last-child,form>:last-child,main>:last-child{margin-bottom:0}
 nav.pages ul{list-style:none;margin:0;padding:0;display:flex;flex-wrap:wrap;gap:.3rem}
@@ -89,8 +95,9 @@ ul.rows{list-style:none;margin:1rem 0 0;padding:0}
 .row p{margin:0}
 .tag{display:inline-block;font-size:.8125rem;font-weight:600;color:var(--good);background:var(--goodground);border-radius:1rem;padding:.1rem .6rem}
 .tag.open{color:var(--bad);background:var(--badground)}
-.codes{list-style:none;margin:1rem 0;padding:1rem 1.1rem;background:var(--ground);border:1px solid var(--line);border-radius:.6rem;display:grid;grid-template-columns:repeat(auto-fill,minmax(10rem,1fr));gap:.45rem 1.25rem;font:.875rem/1.6 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace}
+.codes{list-style:none;margin:1rem 0;padding:1rem 1.1rem;background:var(--ground);border:1px solid var(--line);border-radius:.6rem;display:grid;grid-template-columns:repeat(auto-fill,minmax(min(10rem,100%),1fr));gap:.45rem 1.25rem;font:.875rem/1.6 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace}
 .card>ul:not([class]){list-style:none;margin:1rem 0;padding:.75rem .95rem;background:var(--ground);border:1px solid var(--line);border-radius:.6rem}
+.card>.list+ul:not([class]){margin-top:0}
 h1+.notice{margin-top:1rem}
 .key{font:1rem/1.6 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;user-select:all}
 .qr{display:block;width:13rem;max-width:100%;height:auto;margin:1rem 0;padding:.75rem;background:#fff;border:1px solid var(--line);border-radius:.6rem}

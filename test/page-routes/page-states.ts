@@ -1,16 +1,20 @@
 import type { Page } from 'playwright-core'
 import { loginTemplate } from '../email-login/people'
-import { newAddress, otherPassword, password, pending, resetLink, signedIn } from '../local/people'
+import { type LocalHost, type LocalOptions, newAddress, otherPassword, password, pending, resetLink, signedIn } from '../local/people'
 import { type EnrolledMember, enrolled, mfaSettings } from '../mfa/people'
-import { ownerWithFactor, passkeyOwner, passkeySettings } from '../passkeys/people'
+import { newAuthenticator, ownerWithFactor, passkeyOwner, passkeySettings } from '../passkeys/people'
 import { addIdentity } from '../social/accounts-at-hand'
 import { tokenOf } from '../support/mailbox'
+import { undoTokenOf } from '../undo/people'
 import { type PagesHost, sendInPage } from './pages-in-chromium'
 
 /** A page in one state, and how a person comes to see it. */
 export interface PageState {
   readonly name: string
   readonly open: (page: Page, served: PagesHost) => Promise<unknown>
+  /** Of the host, over `stateSettings`. */
+  readonly settings?: LocalOptions['settings']
+  readonly options?: LocalOptions['options']
 }
 
 const account = '/auth/account'
@@ -21,17 +25,22 @@ async function logIn(page: Page, { email }: { email: string }): Promise<void> {
   await sendInPage(page, { email, password })
 }
 
+/** In the page's browser, without its pages: that takes a fifth of the time. */
+async function enter({ request }: Page, { email }: { email: string }) {
+  return (await request.post('/auth/login', { data: { email, password } })).json()
+}
+
 /** Somebody new, signed in here. */
 async function arrive(page: Page, { host }: PagesHost, changes: Parameters<typeof signedIn>[1] = { name: 'Ada Lovelace' }) {
   const member = await signedIn(host, changes)
-  await logIn(page, member)
+  await enter(page, member)
   return member
 }
 
 async function arriveWithFactor(page: Page, { host }: PagesHost): Promise<EnrolledMember> {
   const member = await enrolled(host)
-  await logIn(page, member)
-  await sendInPage(page, { code: member.app.nextCode() })
+  const { mfa_token } = await enter(page, member)
+  await page.request.post('/auth/mfa/verify', { data: { mfa_token, code: member.app.nextCode() } })
   return member
 }
 
@@ -55,7 +64,12 @@ async function otherDevices({ host }: PagesHost, { email }: { email: string }, c
 }
 const longAgent = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0'
 
-const state = (name: string, open: PageState['open']): PageState => ({ name, open })
+/** As a script does, whatever the page's own script makes of the button. */
+async function submit(page: Page, form: string): Promise<void> {
+  await Promise.all([page.waitForEvent('domcontentloaded'), page.evaluate(`document.querySelector(${JSON.stringify(form)}).submit()`)])
+}
+
+const state = (name: string, open: PageState['open'], host: Omit<PageState, 'name' | 'open'> = {}): PageState => ({ name, open, ...host })
 /** What a signed-in person sees at an address. */
 const shown = (path: string, name = path) =>
   state(name, async (page, served) => {
@@ -86,6 +100,18 @@ const signedOut: PageState[] = [
     const { email } = await signedIn(host)
     for (let count = 0; count < 12; count += 1) await page.request.post('/auth/login', { data: { email, password: 'not this one' } })
     await logIn(page, { email })
+  }),
+  state('the sign-in page, after a form that was not saved', async (page, served) => {
+    await arrive(page, served)
+    await page.goto(`${account}/profile`)
+    await page.context().clearCookies()
+    await sendInPage(page, { name: 'Ada' })
+  }),
+  state('the sign-in page, after a challenge that is over', async (page, { host }) => {
+    const { email, userId, app } = await enrolled(host)
+    await logIn(page, { email })
+    await host.knex('auth_users').where({ id: userId }).update({ is_active: false })
+    await sendInPage(page, { code: app.nextCode() })
   }),
   state('the sign-in page, when a provider said no', (page) => page.goto('/auth/login?error=OAUTH_PROVIDER_DENIED')),
   state('the sign-in page, to change the person', async (page, served) => {
@@ -203,9 +229,10 @@ const emailForm = 'form[action*="email-login"]'
 
 const accountArea: PageState[] = [
   shown('', 'the overview'),
-  state('the overview of somebody without a name, with a long address', (page, served) =>
-    arrive(page, served, { name: null, email: `${'somebody-with-a-long-address-'.repeat(2)}${newAddress()}` }),
-  ),
+  state('the overview of somebody without a name, with a long address', async (page, served) => {
+    await arrive(page, served, { name: null, email: `${'somebody-with-a-long-address-'.repeat(2)}${newAddress()}` })
+    await page.goto(account)
+  }),
   shown('/profile', 'the name'),
   filled('/profile', 'the name, saved', { name: 'Augusta Ada King, Countess of Lovelace' }),
   filled('/profile', 'the name, too long', { name: 'x'.repeat(121) }),
@@ -213,6 +240,11 @@ const accountArea: PageState[] = [
   state('the address, not verified', async (page, served) => {
     await arrive(page, served, { emailVerifiedAt: null })
     await page.goto(`${account}/email`)
+  }),
+  state('the address, not verified, and its link sent', async (page, served) => {
+    await arrive(page, served, { emailVerifiedAt: null })
+    await page.goto(`${account}/email`)
+    await sendInPage(page)
   }),
   state('the address, changed', async (page, served) => {
     await arrive(page, served)
@@ -236,6 +268,11 @@ const accountArea: PageState[] = [
     await arriveByProvider(page, served)
     await page.goto(`${account}/password`)
   }),
+  state('the first password, set', async (page, served) => {
+    await arriveByProvider(page, served)
+    await page.goto(`${account}/password`)
+    await sendInPage(page, { new_password: otherPassword, confirm_password: otherPassword })
+  }),
   shown('/connections', 'the connections'),
   shown('/connections?error=OAUTH_PROVIDER_DENIED', 'the connections, when the provider said no'),
   state('the connections, with one', async (page, served) => {
@@ -246,6 +283,12 @@ const accountArea: PageState[] = [
     await arriveByProvider(page, served)
     await page.goto(`${account}/connections/remove?provider=corp`)
   }),
+  state('the connections, one of them disconnected', async (page, served) => {
+    const { userId } = await arrive(page, served)
+    await addIdentity(served.host.knex, userId)
+    await page.goto(`${account}/connections/remove?provider=corp`)
+    await sendInPage(page)
+  }),
   state('to disconnect the only way in', async (page, served) => {
     await arriveByProvider(page, served)
     await page.goto(`${account}/connections/remove?provider=corp`)
@@ -254,6 +297,11 @@ const accountArea: PageState[] = [
   state('the devices', async (page, served) => {
     await otherDevices(served, await arrive(page, served), 3)
     await page.goto(`${account}/devices`)
+  }),
+  state('the devices, all others signed out', async (page, served) => {
+    await otherDevices(served, await arrive(page, served), 2)
+    await page.goto(`${account}/devices`)
+    await sendInPage(page, {}, 'form:has([value="others"])')
   }),
   state('the devices, one of them signed out', async (page, served) => {
     await otherDevices(served, await arrive(page, served), 1)
@@ -279,14 +327,14 @@ const factor: PageState[] = [
   withFactor('/authenticator', 'another phone'),
   withFactor('/turn-off', 'to turn the factor off'),
   withFactor('/turn-off', 'to turn the factor off, with nothing filled in', () => ({})),
+  withFactor('/turn-off', 'the factor, turned off', ({ app }) => ({ password, code: app.nextCode() })),
 ]
 
 /** Somebody with a passkey, at a page of it. */
 const withPasskey = (path: string, name: string, fields?: Readonly<Record<string, string>>) =>
   state(name, async (page, served) => {
-    const { email } = await passkeyOwner(served.host, { origin: served.url })
-    await logIn(page, { email })
-    await page.goto('/auth/account/security')
+    await enter(page, await passkeyOwner(served.host, { origin: served.url }))
+    await page.goto(security)
     if (path !== '') await page.goto(String(await page.locator(`a[href*="passkeys/${path}"]`).first().getAttribute('href')))
     if (fields) await sendInPage(page, fields)
   })
@@ -296,25 +344,48 @@ const passkeys: PageState[] = [
   state('to add a passkey, of which nothing came', async (page, served) => {
     await arrive(page, served)
     await page.goto(`${account}/security/passkeys/add`)
-    await Promise.all([page.waitForEvent('domcontentloaded'), page.evaluate('document.querySelector("form[data-passkey]").submit()')])
+    await submit(page, '[data-passkey]')
   }),
   withPasskey('', 'a passkey on the security page'),
   withPasskey('rename', 'to rename a passkey'),
   withPasskey('rename', 'to rename a passkey, without a name', { name: '' }),
+  withPasskey('rename', 'a passkey, renamed', { name: 'Laptop' }),
   withPasskey('remove', 'to remove a passkey'),
+  withPasskey('remove', 'a passkey, removed', {}),
+  state('a passkey, added', async (page, served) => {
+    await arrive(page, served)
+    await page.goto(`${account}/security/passkeys/add`)
+    const asked = await page.request.post('/auth/passkeys/register/options', { data: {}, headers: { Origin: served.url } })
+    const { challenge_token, ...options } = await asked.json()
+    const credential = JSON.stringify(newAuthenticator({ origin: served.url }).create(options))
+    const made = JSON.stringify({ credential, challenge_token })
+    await page.evaluate(`for (const [name, value] of Object.entries(${made})) document.querySelector('[name=' + name + ']').value = value`)
+    await submit(page, '[data-passkey]')
+  }),
   state('a passkey in place of the password, which was refused', async (page) => {
     await page.goto('/auth/login')
-    await Promise.all([page.waitForEvent('domcontentloaded'), page.evaluate('document.querySelector("form[data-passkey]").submit()')])
+    await submit(page, '[data-passkey]')
   }),
   state('a passkey as the second step', async (page, { host, url }) => logIn(page, await ownerWithFactor(host, { origin: url }))),
   state('to confirm by a passkey', async (page, served) => {
-    await logIn(page, await passkeyOwner(served.host, { origin: served.url }))
+    await enter(page, await passkeyOwner(served.host, { origin: served.url }))
     await page.goto('/auth/reauthenticate')
   }),
 ]
 
+/** Hosts that have pages of their own, but for the links in mails. */
+const linksAlone = { pagesEnabled: false, backendLinks: true } as const
+
+const takesNoLinks = 'Takes no links'
+
 const linkPages: PageState[] = [
   state('the link of a sign-up', async (page, { host }) => page.goto(`/auth/activate/${(await pending(host)).link}`)),
+  state('the link of a sign-up, in the browser that signed up', async (page, { host }) => {
+    const email = newAddress()
+    await page.goto('/auth/signup')
+    await sendInPage(page, { email, password })
+    await page.goto(`/auth/activate/${tokenOf(await host.mails.next({ kind: 'activation', to: email }))}`)
+  }),
   state('the link of a sign-up, used', async (page, { host }) => {
     await page.goto(`/auth/activate/${(await pending(host)).link}`)
     await sendInPage(page)
@@ -325,30 +396,255 @@ const linkPages: PageState[] = [
     await page.goto(`/auth/activate/${tokenOf(await host.mails.next({ kind: 'activation', to: email }))}`)
     await sendInPage(page, { password: 'not this one' })
   }),
-  state('the link to another password', async (page, { host }) => {
-    const { email } = await signedIn(host)
-    await page.goto(`/auth/password-reset/${await resetLink(host, email)}`)
-  }),
-  state('the link to another password, which is too short', async (page, { host }) => {
-    const { email } = await signedIn(host)
-    await page.goto(`/auth/password-reset/${await resetLink(host, email)}`)
+  state('the link to another password', openReset),
+  state('the link to another password, which is too short', async (page, served) => {
+    await openReset(page, served)
     await sendInPage(page, { new_password: 'short', confirm_password: 'short' })
   }),
-  state('the link to another password, used', async (page, { host }) => {
-    const { email } = await signedIn(host)
-    await page.goto(`/auth/password-reset/${await resetLink(host, email)}`)
+  state('the link to another password, used', async (page, served) => {
+    await openReset(page, served)
     await sendInPage(page, { new_password: otherPassword, confirm_password: otherPassword })
   }),
+  state(
+    'the link to another password, used where only the pages behind links are on',
+    async (page, served) => {
+      await openReset(page, served)
+      await sendInPage(page, { new_password: otherPassword, confirm_password: otherPassword })
+    },
+    { settings: linksAlone },
+  ),
+  state('the link that verifies an address', openVerification),
+  state('the link that verifies an address, used', async (page, served) => {
+    await openVerification(page, served)
+    await sendInPage(page)
+  }),
+  state('the link that verifies an address, in another browser', async (page, served) => {
+    await openVerification(page, served, { isElsewhere: true })
+  }),
+  state('the link to another address', async (page, served) => {
+    await arrive(page, served)
+    await openChange(page, served)
+  }),
+  state('the link to another address, used', async (page, served) => {
+    await arrive(page, served)
+    await openChange(page, served)
+    await sendInPage(page)
+  }),
+  state('the link to another address, in another browser, with a wrong password', async (page, served) => {
+    await arrive(page, served)
+    await openChange(page, served, { isElsewhere: true })
+    await sendInPage(page, { password: 'not this one' })
+  }),
+  state('the link to another address of an account without a password, in another browser', async (page, served) => {
+    await arriveByProvider(page, served)
+    await openChange(page, served, { isElsewhere: true })
+    await sendInPage(page)
+  }),
+  state('the link to another address, which belongs to another account by now', async (page, served) => {
+    await arrive(page, served)
+    const email = await openChange(page, served)
+    await signedIn(served.host, { email })
+    await sendInPage(page)
+  }),
+  state('the link that undoes a change', openUndo),
+  state('the link that undoes a change, used', async (page, served) => {
+    await openUndo(page, served)
+    await sendInPage(page)
+  }),
+  state('the link that undoes a change, whose address belongs to another account by now', async (page, served) => {
+    const member = await arrive(page, served)
+    await openChange(page, served)
+    await sendInPage(page)
+    const link = await undoTokenOf(served.host, member.email)
+    await signedIn(served.host, { email: member.email })
+    await page.goto(`/auth/security/undo/${link}`)
+    await sendInPage(page)
+  }),
+  state('the code after a mailed link', openSecondFactor, { settings: linksAlone }),
+  state(
+    'the code after a mailed link, which is wrong',
+    async (page, served) => {
+      await openSecondFactor(page, served)
+      await sendInPage(page, { code: '000000' })
+    },
+    { settings: linksAlone },
+  ),
+  state(
+    'the code after a mailed link, too late',
+    async (page, served) => {
+      await openSecondFactor(page, served)
+      served.host.clock.advance(3_600)
+      await sendInPage(page, { code: '000000' })
+    },
+    { settings: linksAlone },
+  ),
+  state(
+    'the code after a provider',
+    async (page, { host }) => {
+      const { userId } = await enrolled(host)
+      const { subject } = await addIdentity(host.knex, userId, { createdAt: new Date(host.clock.now().getTime() - 172_800_000) })
+      const begun = await page.request.get('/auth/oauth/corp/login', { maxRedirects: 0 })
+      const { callbackQuery } = host.provider.authorize(String(begun.headers()['location']), { profile: { sub: subject } })
+      await page.goto(`/auth/oauth/corp/callback?${new URLSearchParams(callbackQuery)}`)
+    },
+    { settings: { ...linksAlone, oauthSuccessRedirect: 'https://app.example.test/home' } },
+  ),
   state('a link that is over', (page) => page.goto(`/auth/activate/${'x'.repeat(43)}`)),
+  state(
+    'a link of an account that takes none',
+    async (page, served) => {
+      const { email } = await signedIn(served.host)
+      const link = await resetLink(served.host, email)
+      await served.host.knex('auth_users').where({ email }).update({ name: takesNoLinks })
+      await page.goto(`/auth/password-reset/${link}`)
+    },
+    { options: { refusesEmailLink: ({ name }) => name === takesNoLinks } },
+  ),
+  state('a link that was opened too often', async (page, { host }) => {
+    const { link } = await pending(host)
+    for (let count = 0; count < 60; count += 1) await page.request.get(`/auth/activate/${link}`)
+    await page.goto(`/auth/activate/${link}`)
+  }),
+  state('a link while the database does not answer', async (page, { host }) => {
+    await withoutTable(host, 'auth_user_tokens', () => page.goto(`/auth/activate/${'x'.repeat(43)}`))
+  }),
+]
+async function openReset(page: Page, { host }: PagesHost): Promise<void> {
+  const { email } = await signedIn(host)
+  await page.goto(`/auth/password-reset/${await resetLink(host, email)}`)
+}
+
+async function openVerification(page: Page, served: PagesHost, { isElsewhere = false } = {}): Promise<void> {
+  const { email } = await arrive(page, served, { emailVerifiedAt: null })
+  await page.goto(`${account}/email`)
+  await sendInPage(page)
+  if (isElsewhere) await page.context().clearCookies()
+  await page.goto(`/auth/email-verify/${tokenOf(await served.host.mails.next({ kind: 'email_verification', to: email }))}`)
+}
+
+/** Returns the new address. */
+async function openChange(page: Page, { host }: PagesHost, { isElsewhere = false } = {}): Promise<string> {
+  const newEmail = newAddress()
+  await page.goto(`${account}/email`)
+  await sendInPage(page, { new_email: newEmail }, 'form:has([name="new_email"])')
+  if (isElsewhere) await page.context().clearCookies()
+  await page.goto(`/auth/email-change/${tokenOf(await host.mails.next({ kind: 'email_change', to: newEmail }))}`)
+  return newEmail
+}
+
+async function openUndo(page: Page, served: PagesHost): Promise<void> {
+  const { email } = await arrive(page, served)
+  await page.goto(`${account}/password`)
+  await sendInPage(page, { current_password: password, new_password: otherPassword, confirm_password: otherPassword })
+  await page.goto(`/auth/security/undo/${await undoTokenOf(served.host, email)}`)
+}
+
+async function openSecondFactor(page: Page, { host }: PagesHost): Promise<void> {
+  const { email } = await enrolled(host)
+  await page.request.post('/auth/email-login/request', { data: { email } })
+  await page.goto(`/auth/email-login/${tokenOf(await host.mails.next({ kind: 'email_login', to: email }))}`)
+  await sendInPage(page)
+}
+
+/** What a person sees while a table cannot be read. */
+async function withoutTable({ knex }: LocalHost, table: string, see: () => Promise<unknown>): Promise<void> {
+  await knex.schema.renameTable(table, `${table}_away`)
+  try {
+    await see()
+  } finally {
+    await knex.schema.renameTable(`${table}_away`, table)
+  }
+}
+
+const broken: PageState[] = [
+  state(
+    'a page of the account while the database does not answer',
+    async (page, served) => {
+      await arrive(page, served)
+      await withoutTable(served.host, 'auth_sessions', () => page.goto(account))
+    },
+    { settings: { tokenDelivery: 'session' } },
+  ),
+  state('a page that fails', async (page, served) => {
+    await arrive(page, served)
+    await withoutTable(served.host, 'auth_passkeys', () => page.goto(security))
+  }),
+]
+
+/** So few that a form is soon sent too often. */
+const few = { attempts: 3, windowSeconds: 60 }
+/** A form that was sent too often: its page says when to try again. */
+const throttled = (path: string, open: PageState['open'], form = 'main form') =>
+  state(
+    `${path}, sent too often`,
+    async (page, served) => {
+      await open(page, served)
+      const { action, fields } = (await page.evaluate(filledIn(form))) as { action: string; fields: Record<string, string> }
+      for (let count = 0; count < 20; count += 1) {
+        const answer = await page.request.post(action, { form: fields, headers: { Origin: served.url }, maxRedirects: 0 })
+        if (answer.status() === 429) break
+      }
+      await submit(page, form)
+    },
+    { options: { throttle: { routes: few, signup: few, links: few, login: few } } },
+  )
+/** Fills a form with what has the right shape, and returns it. */
+const filledIn = (form: string) => `(() => {
+  const { action, elements } = document.querySelector(${JSON.stringify(form)})
+  const named = [...elements].filter(({ name }) => name)
+  for (const field of named) {
+    if (field.type === 'email') field.value = 'somebody@example.test'
+    else if (field.type !== 'hidden' && field.value === '') field.value = '12345678'
+  }
+  return { action, fields: Object.fromEntries(named.map(({ name, value }) => [name, value])) }
+})()`
+
+const tooOften: PageState[] = [
+  throttled('/login', (page) => page.goto('/auth/login')),
+  throttled('/email-login/request', (page) => page.goto('/auth/login'), emailForm),
+  throttled('/passkeys/login', (page) => page.goto('/auth/login'), '[data-passkey]'),
+  throttled('/signup', (page) => page.goto('/auth/signup')),
+  throttled('/forgot-password', (page) => page.goto('/auth/forgot-password')),
+  throttled('/check-mail', async (page) => {
+    await page.goto('/auth/forgot-password')
+    await sendInPage(page, { email: newAddress() })
+  }),
+  throttled('/mfa', async (page, { host }) => logIn(page, await enrolled(host))),
+  throttled('/account/devices', async (page, served) => {
+    await otherDevices(served, await arrive(page, served), 1)
+    await page.goto(`${account}/devices`)
+  }),
+  ...['/recovery-codes', '/turn-off'].map((path) =>
+    throttled(`/account/security${path}`, async (page, served) => {
+      await arriveWithFactor(page, served)
+      await page.goto(`${security}${path}`)
+    }),
+  ),
+  ...[
+    '/reauthenticate',
+    '/account/profile',
+    '/account/email',
+    '/account/password',
+    '/account/connections',
+    '/account/security/authenticator',
+    '/account/security/passkeys/add',
+  ].map((path) =>
+    throttled(path, async (page, served) => {
+      await arrive(page, served)
+      await page.goto(`/auth${path}`)
+    }),
+  ),
 ]
 
 export const stateSettings = { ...mfaSettings, ...passkeySettings, ...loginTemplate, emailLogin: 'both' } as const
-export const pageStates: readonly PageState[] = [
-  ...signedOut,
-  ...byEmail,
-  ...confirmations,
-  ...accountArea,
-  ...factor,
-  ...passkeys,
-  ...linkPages,
-]
+export const pageStates: Readonly<Record<string, readonly PageState[]>> = {
+  'signed out': signedOut,
+  'by email': byEmail,
+  confirming: confirmations,
+  'the account': accountArea,
+  'the second factor': factor,
+  passkeys,
+  'links of mails': linkPages,
+  'what fails': broken,
+  'sent too often': tooOften,
+}

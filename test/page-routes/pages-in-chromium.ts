@@ -1,3 +1,4 @@
+import type { Server } from 'node:http'
 import type { BrowserContextOptions, Page } from 'playwright-core'
 import { afterEach, expect } from 'vitest'
 import type { LocalHost, LocalOptions } from '../local/people'
@@ -10,6 +11,7 @@ export interface PagesHost {
   readonly host: LocalHost
   /** Without a slash at its end. */
   readonly url: string
+  readonly server: Server
 }
 
 /** To be called in a `describe`: one Chromium for all of its tests. No page may break its policy or ask for anything elsewhere. */
@@ -19,13 +21,16 @@ export function pagesInChromium(database: Database) {
   const complaints: string[] = []
   afterEach(() => expect(complaints.splice(0)).toEqual([]))
 
+  async function replace({ server, url }: Pick<PagesHost, 'server' | 'url'>, { settings, ...options }: LocalOptions): Promise<PagesHost> {
+    const host = await start({ ...options, settings: { oauthRedirectBaseUrl: url, ...settings } })
+    server.removeAllListeners('request').on('request', host.app)
+    return { host, url, server }
+  }
+
   return {
-    async serve({ settings, ...options }: LocalOptions = {}, name = '127.0.0.1'): Promise<PagesHost> {
-      const { server, url } = await listen(name)
-      const host = await start({ ...options, settings: { oauthRedirectBaseUrl: url, ...settings } })
-      server.on('request', host.app)
-      return { host, url }
-    },
+    serve: async (options: LocalOptions = {}, name = '127.0.0.1'): Promise<PagesHost> => replace(await listen(name), options),
+    /** Puts another host at the same address, so that a browser's window can stay. */
+    replace,
     /** A person's browser, with cookies of its own. `expected`: what may stand on its console. It may also go to the host's fake provider. */
     async browse({ host, url }: PagesHost, options: BrowserContextOptions = {}, expected: readonly RegExp[] = []): Promise<Page> {
       const context = await newContext({ baseURL: url, ...options })

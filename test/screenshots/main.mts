@@ -10,7 +10,7 @@ import express from 'express'
 import knex from 'knex'
 import { Secret, TOTP } from 'otpauth'
 import type { Page } from 'playwright-core'
-import { createAuthRouter, createAuthTables, createKnexStore, GitHubClient, GoogleClient } from '../../src/index'
+import { type AuthMail, createAuthRouter, createAuthTables, createKnexStore, GitHubClient, GoogleClient } from '../../src/index'
 import { mailbox } from '../../src/testing'
 import { launchChromium } from '../demo/chromium'
 
@@ -23,7 +23,7 @@ const userAgent = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Fire
 const desk = { width: 1100, height: 720 }
 
 const mails = mailbox()
-const { url, close } = await serve()
+const { url, auth, database, close } = await serve()
 const chromium = await launchChromium()
 const context = await chromium.newContext({ baseURL: url, locale: 'en-US', timezoneId: 'Europe/Lisbon', viewport: phone, userAgent })
 const page = await context.newPage()
@@ -36,6 +36,13 @@ const press = async (name: string) => {
   await Promise.all([page.waitForEvent('domcontentloaded'), page.getByRole('button', { name, exact: true }).click()])
 }
 const fill = (label: string, text: string) => page.getByLabel(label, { exact: true }).first().fill(text)
+/** Opens the link of the next mail to an address. */
+const openLink = async (kind: AuthMail['kind'], to = email) => {
+  for (;;) {
+    const mail = await mails.next({ kind, to })
+    if (mail.url !== null) return page.goto(mail.url)
+  }
+}
 
 await open('/login')
 await shoot('login')
@@ -50,15 +57,31 @@ await fill('Email address', email)
 await fill('Password', password)
 await press('Create the account')
 await shoot('check-mail')
-await page.goto(String((await mails.next({ kind: 'activation', to: email })).url))
+await openLink('activation')
 await shoot('activate')
 await press('Activate account')
 await page.waitForURL('**/auth/account')
 await shoot('account', { onDesk: true })
-for (const name of ['profile', 'email', 'password', 'connections']) {
+for (const name of ['profile', 'email', 'password']) {
   await open(`/account/${name}`)
   await shoot(name)
 }
+const { id } = await database('auth_users').first('id')
+await auth.service.linkIdentity(id, {
+  provider: 'google',
+  subject: '1',
+  email,
+  emailVerified: true,
+  name: 'Ada Lovelace',
+  picture: null,
+  raw: {},
+})
+await open('/account/connections')
+await shoot('connections')
+await open('/account/connections/remove?provider=google')
+await shoot('disconnect')
+await open('/reauthenticate?return_to=/auth/account/security')
+await shoot('reauthenticate')
 const unplug = await plugIn()
 await open('/account/security/passkeys/add')
 await fill('Name of the passkey (optional)', 'Laptop')
@@ -66,6 +89,12 @@ await shoot('passkey')
 await press('Add the passkey')
 await page.getByText('The passkey was added.').waitFor()
 await unplug() // it would take every offer of the sign-in page
+for (const action of ['rename', 'remove']) {
+  await open('/account/security')
+  await page.locator(`a[href*="passkeys/${action}"]`).click()
+  await page.waitForURL(`**/passkeys/${action}*`)
+  await shoot(`${action}-passkey`)
+}
 await open('/account/security/authenticator')
 await press('Show the QR code')
 await shoot('authenticator')
@@ -75,11 +104,26 @@ await press('Turn it on')
 await shoot('recovery-codes')
 await open('/account/security')
 await shoot('security')
+await open('/account/security/recovery-codes')
+await shoot('new-recovery-codes')
 await open('/account/security/turn-off')
 await shoot('turn-off')
 await signInElsewhere()
 await open('/account/devices')
 await shoot('devices')
+await database('auth_users').update({ email_verified_at: null })
+await open('/account/email')
+await press('Send the link')
+await openLink('email_verification')
+await shoot('email-verify')
+await press('Confirm address')
+await open('/account/email')
+await fill('New email address', 'ada@harbour.example')
+await press('Send the link to the new address')
+await openLink('email_change', 'ada@harbour.example')
+await shoot('email-change')
+await openLink('notice') // of the provider that was connected
+await shoot('undo')
 await open('/logout')
 await shoot('sign-out')
 await press('Sign out')
@@ -89,14 +133,17 @@ await open('/forgot-password')
 await shoot('forgot-password')
 await fill('Email address', email)
 await press('Send the link')
-await page.goto(String((await mails.next({ kind: 'password_reset', to: email })).url))
+await openLink('password_reset')
 await shoot('password-reset')
 await open('/login')
 await page.locator('#email-login').fill(email)
 await press('Email me a link')
 await shoot('check-mail-code')
-const code = String((await mails.next({ kind: 'email_login', to: email })).code)
-await fill('Code', code.replace(/^(\d{4})/, '$1 '))
+const mail = await mails.next({ kind: 'email_login', to: email })
+await page.goto(String(mail.url))
+await shoot('email-login')
+await open('/check-mail')
+await fill('Code', String(mail.code).replace(/^(\d{4})/, '$1 '))
 await press('Sign in')
 await shoot('mfa')
 
@@ -141,7 +188,7 @@ async function serve() {
     await auth.drain()
     await database.destroy()
   }
-  return { url: publicUrl, close }
+  return { url: publicUrl, auth, database, close }
 }
 
 /** What an authenticator app shows. */

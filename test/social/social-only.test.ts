@@ -150,5 +150,7 @@ describe('at boot', () => {
   test('without providers one warning says that nobody can sign in', () => {
     const { logs } = create()
     expect(logs.entries.map(({ message }) => message)).toEqual([expect.stringContaining('nobody can sign in: localAccountsEnabled')])
+    const byPasskey = create({}, { passkeysEnabled: true, webauthnRpName: 'Example', publicUrl: baseUrl })
+    expect(byPasskey.logs.entries.filter(({ message }) => message.includes('nobody can sign in'))).toEqual([])
   })
 })
