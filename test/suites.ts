@@ -65,7 +65,7 @@ const expressless = [
   'test/throttle/redis-counters.test.ts',
   'test/throttle/shared-counters.test.ts',
 ]
-/** Floods, long tables and boot: what they are about is met on Express 4 by the other files of their folders. */
+/** Floods, long tables, boot and what pages look like: what they are about is met on Express 4 by the other files of their folders. */
 const aboutRules = [
   'test/boot.test.ts',
   'test/command/**',
@@ -76,6 +76,10 @@ const aboutRules = [
   'test/local/login-throttle.test.ts',
   'test/local/mail-budgets.test.ts',
   'test/observers/**',
+  'test/page-routes/accessibility.test.ts',
+  'test/page-routes/in-browsers.test.ts',
+  'test/page-routes/injection.test.ts',
+  'test/page-routes/keyboard.test.ts',
   'test/passwords/**',
   'test/readiness/**',
   'test/social/hostile-provider.test.ts',
@@ -145,6 +149,7 @@ const needsServers = [
 const takesLong = [
   'test/docs-code.test.ts',
   'test/http/faults.test.ts',
+  'test/page-routes/every-form.test.ts',
   'test/session/secret-rotation.test.ts',
   'test/social/hung-provider.test.ts',
   'test/social/state-races.test.ts',
@@ -158,7 +163,7 @@ export const leftOutOfQuick = `This was the quick suite: SQLite, Express 5, one 
   Express 4,
   the other time zones,
   races between processes, the built package, the code in the docs, fuzzing,
-  and what takes ten seconds or more: faults of the store, a provider that hangs, changed secrets, mutants of the store.
+  and what takes ten seconds or more: faults of the store, a provider that hangs, every form of the pages, changed secrets, mutants of the store.
 To run everything: npm run test:all
 To install the package beside older and newer peers: DOORWARD_PACK=registry npx vitest run --config test/vitest.config.mts test/package/registry`
 

@@ -3,7 +3,6 @@ import Joi from 'joi'
 import { hasPasswords } from '../config/has-passwords'
 import type { AuthContext } from '../context'
 import { openFor, setLoginCookies } from '../device/send-login'
-import { CsrfValidationFailedError } from '../errors'
 import { type Evidence, evidenceOf } from '../first-proof/evidence'
 import { evidenceOfForm, oldPassword } from '../first-proof/evidence-of-form'
 import { readSignupReturn } from '../first-proof/signup-binding'
@@ -11,7 +10,6 @@ import { whomItSignsIn } from '../first-proof/whom-it-signs-in'
 import { routeBudget } from '../guards/route-budget'
 import { isReturnTo, locationOf } from '../http/return-to'
 import type { Route } from '../http/routes'
-import { refuseForeignForm } from '../http/same-site'
 import { sendSeeOther } from '../http/send'
 import { passwordText, validate } from '../http/validate'
 import { type LinkClick, linkPage, type PageAfter } from '../pages/link-page'
@@ -46,7 +44,7 @@ export function activationPage(ctx: AuthContext): Route[] {
     form: 'activate',
     done: 'activated',
     ...(hasPasswords(ctx.settings) && { fields: oldPassword }),
-    ...(pagesEnabled && { refuses: [CsrfValidationFailedError], seeOther: signsIn }),
+    ...(pagesEnabled && { seeOther: signsIn }),
     look: async (token, { req, locale }) => {
       const evidence = await evidenceOf(ctx, req)
       const asksPassword = await lookAtActivation(ctx, token, evidence)
@@ -56,7 +54,6 @@ export function activationPage(ctx: AuthContext): Route[] {
     },
     redeem: async (click) => {
       const { token, fields, locale, req, res } = click
-      if (pagesEnabled) refuseForeignForm(ctx, req)
       const evidence = await evidenceOfForm(ctx, req, fields, (evidence) => lookAtActivation(ctx, token, evidence))
       if (pagesEnabled && (await isOfOwner(ctx, token, evidence))) return activateAndEnter(ctx, click, evidence)
       const resetLink = await activateOnly(ctx, token, { evidence, locale })
@@ -83,13 +80,12 @@ export function resetPage(ctx: AuthContext): Route[] {
     before: [routeBudget(ctx, 'password_reset_confirm')],
     form: 'password_reset',
     done: 'password_changed',
-    ...(pagesEnabled && { refuses: [CsrfValidationFailedError], seeOther: signsIn }),
+    ...(pagesEnabled && { seeOther: signsIn }),
     look: async (token, { req, locale }) => {
       const { email } = await lookAtReset(ctx, token)
       return pagesEnabled ? { items: await whomItSignsIn(ctx, req, email, locale) } : {}
     },
     redeem: async ({ token, fields, locale, req, res }) => {
-      if (pagesEnabled) refuseForeignForm(ctx, req)
       const input = { token, newPassword: readPassword(fields), locale, evidence: await evidenceOf(ctx, req) }
       if (!pagesEnabled) {
         await resetOnly(ctx, input)

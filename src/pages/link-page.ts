@@ -17,6 +17,7 @@ import { readRefusal, setRefusalHeaders } from '../http/error-envelope'
 import { isForm, readForm } from '../http/json-body'
 import { type Locale, localeOf } from '../http/locale'
 import type { Route } from '../http/routes'
+import { refuseForeignForm, refusingCrossSite } from '../http/same-site'
 import { sendSeeOther } from '../http/send'
 import type { LinkPageName, PageInput } from '../page-templates'
 import { anyRefusal } from '../passwords/password-refusal'
@@ -120,7 +121,7 @@ export function linkPage(
         ],
         ...pageRefusals,
       },
-      before,
+      before: ctx.settings.pagesEnabled ? [...before, refusingCrossSite((req) => refuseForeignForm(ctx, req))] : before,
       ...(sharesPath && { when: isForm }),
       handle: async (req, res) => {
         const sent = await readForm(req, res)

@@ -20,7 +20,8 @@ interface Focus {
 const focused = (page: Page) =>
   page.evaluate(`(() => {
     const element = document.activeElement
-    const { outlineStyle, outlineWidth } = getComputedStyle(element)
+    // A password field and its button have one ring.
+    const { outlineStyle, outlineWidth } = getComputedStyle(element.matches('.secret input') ? element.closest('.secret') : element)
     return {
       id: element.id,
       text: element.labels?.[0]?.textContent ?? element.textContent.trim(),
