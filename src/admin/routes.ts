@@ -96,8 +96,8 @@ interface Action {
   readonly fields?: Joi.PartialSchemaMap<MfaReset>
 }
 
-function actionsOf({ settings }: AuthContext): Readonly<Record<string, Action>> {
-  const passkeys = settings.passkeysEnabled ? { fields: { passkeys: Joi.boolean().optional() } } : {}
+function actionsOf({ store }: AuthContext): Readonly<Record<string, Action>> {
+  const passkeys = store.passkeys ? { fields: { passkeys: Joi.boolean().optional() } } : {}
   return {
     deactivate: { summary: 'Close an account, and end all it has', act: deactivate },
     activate: { summary: 'Open an account', act: activateUser },

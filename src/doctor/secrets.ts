@@ -14,13 +14,14 @@ function secretsOf({ ctx }: Patient): readonly string[] {
   return [ctx.settings.jwtSecret].flat()
 }
 
-/**
- * Boot checks only the length. A long text of plain words, or of few different characters, can still be guessed. A random one in hexadecimal
- * digits has at most 16 different characters, and often fewer than 12 of them.
- */
+/** Boot checks only the length. A long text of plain words, of few different characters, or of one word again and again can still be guessed. */
+function isGuessable(secret: string): boolean {
+  const fewest = /^[\da-f]+$/i.test(secret) ? 8 : 12 // of the 16 hexadecimal digits, a random secret often has fewer than 12
+  return new Set(secret).size < fewest || /^[A-Z]?[a-z' .,-]+$/.test(secret) || /^(.{1,16})\1+$/.test(secret)
+}
+
 function guessableSecret(patient: Patient): Result {
-  const isGuessable = secretsOf(patient).some((secret) => new Set(secret).size < 8 || /^[A-Z]?[a-z' .,-]+$/.test(secret))
-  if (!isGuessable) return null
+  if (!secretsOf(patient).some(isGuessable)) return null
   return error(
     'jwtSecret (AUTH_JWT_SECRET) has only a few different characters, or consists of plain words.',
     'An attacker who guesses it can create tokens for every account. One token is enough to test guesses, without a request to this server.',

@@ -35,9 +35,10 @@ export function sendHtml(
   res: Response,
   status: number,
   page: string,
-  { styleNonce, formTargets = [] }: { styleNonce: string; formTargets?: readonly string[] },
+  { styleNonce, formTargets = [], referrerPolicy }: { styleNonce: string; formTargets?: readonly string[]; referrerPolicy: string },
 ): void {
   res.statusCode = status
+  res.setHeader('Referrer-Policy', referrerPolicy)
   res.setHeader('Content-Type', 'text/html; charset=utf-8')
   res.setHeader(
     'Content-Security-Policy',

@@ -7,7 +7,7 @@ import { type PublicUser, toPublicUser } from '../store/public-user'
 import { FormFault } from './form-fault'
 import { Elsewhere } from './page-lines'
 import type { Fields, Visit } from './page-site'
-import { signInAddress } from './sign-in-address'
+import { isOurSignIn, signInAddress } from './sign-in-address'
 import { findSignedIn } from './signed-in'
 
 /** A person who is logged in opens a page of the account area, or sends its form. */
@@ -35,7 +35,7 @@ export async function enterAs(visit: Visit, back: string): Promise<AccountVisit>
 /** Redirects to the login page. A form that was sent without a login is lost, and a notice says so. */
 export function toSignIn({ ctx, req, res, reader }: Visit, back: string): Elsewhere {
   if (isSafeMethod(req.method)) return new Elsewhere({ to: signInAddress(ctx, reader, req.originalUrl), status: 302 })
-  leaveNotice(ctx, res, 'not_saved')
+  if (isOurSignIn(ctx)) leaveNotice(ctx, res, 'not_saved')
   return new Elsewhere({ to: signInAddress(ctx, reader, back) })
 }
 

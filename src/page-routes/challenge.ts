@@ -11,7 +11,7 @@ import { requireFields } from './form-fault'
 import { Elsewhere, type GoOn, pageLines } from './page-lines'
 import type { Fields, PageSite, Visit } from './page-site'
 import { shownPasskey } from './shown-passkey'
-import { signInAddress } from './sign-in-address'
+import { isOurSignIn, signInAddress } from './sign-in-address'
 
 /** The second step of a login from the login page. */
 export function challengeRoutes(site: PageSite): Route[] {
@@ -41,7 +41,7 @@ async function finish(visit: Visit, fields: Fields): Promise<GoOn> {
   } catch (error) {
     if (!(error instanceof MfaTokenInvalidError)) throw error
     clearChallenge(visit.ctx, visit.res)
-    leaveNotice(visit.ctx, visit.res, 'challenge_over')
+    if (isOurSignIn(visit.ctx)) leaveNotice(visit.ctx, visit.res, 'challenge_over')
     throw new Elsewhere({ to: signInAddress(visit.ctx, visit.reader, returnTo) })
   }
 }

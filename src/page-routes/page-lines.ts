@@ -36,6 +36,8 @@ export interface PageDefinition extends Explaining {
   post?(visit: Visit, fields: Fields): Promise<Page | GoOn>
   /** True if another route handles requests to this path that are no form. */
   readonly sharesPath?: boolean
+  /** True if the form works beyond the rate limit of page forms too. */
+  readonly isUnlimited?: boolean
 }
 
 const shown: Answer = { status: 200, description: 'The page.', isPage: true }
@@ -124,7 +126,7 @@ async function takeForm(site: PageSite, page: PageWithForm, req: Request, res: R
     fields = sent.fields
     const { return_to: back = '' } = fields
     visit = visitOf(site, req, res, back === '' ? [] : [back])
-    await takeRouteUnit(site.ctx, `form_of_${viewsOf(page)}`, req)
+    if (!page.isUnlimited) await takeRouteUnit(site.ctx, `form_of_${viewsOf(page)}`, req)
     if (sent.unreadable.length > 0) return await showAgain(page, visit, unreadableForm(visit.reader, fields, sent.unreadable), 400)
     answer(visit, await page.post(visit, fields))
   } catch (thrown) {

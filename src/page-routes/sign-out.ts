@@ -13,6 +13,7 @@ export function signOutRoutes(site: PageSite): Route[] {
       path: '/logout',
       summary: 'The sign-out page',
       sharesPath: true,
+      isUnlimited: true, // a person must be able to sign out of a shared computer (contract 24.7)
       show: async ({ site, req, res, reader, returnTo }, state) => {
         const current = await findSignedIn(site, req, res)
         const body = signOutPage(reader, state, { email: current?.user.email ?? null, returnTo })

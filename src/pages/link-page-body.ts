@@ -8,11 +8,11 @@ import type { Reader } from './reader'
 
 /** Returns the page of a mailed link or after a provider: its text, and its form or the link to the login page. */
 export function linkPageBody(reader: Reader, input: PageInput): Html {
-  const { page, items, loginUrl } = input
+  const { page, items, loginUrl, problem } = input
   const button = textOf(reader, page, 'button')
   return card(
     html`<h1>${reader.text(`link.${page}.title`)}</h1>
-<p class="lead">${reader.text(`link.${page}.lead`)}</p>
+<p class="lead">${(button === null && problem) || reader.text(`link.${page}.lead`)}</p>
 `,
     list(textOf(reader, page, 'list'), items),
     button === null ? loginLink(reader, loginUrl) : linkForm(reader, input, button),

@@ -3,6 +3,7 @@ import Joi from 'joi'
 import { hasPasswords } from '../config/has-passwords'
 import type { AuthContext } from '../context'
 import {
+  CsrfValidationFailedError,
   EmailLinkForbiddenError,
   EmailLoginInvalidError,
   EmailTakenError,
@@ -22,6 +23,7 @@ import { sendSeeOther } from '../http/send'
 import type { LinkPageName, PageInput } from '../page-templates'
 import { anyRefusal } from '../passwords/password-refusal'
 import type { TextKey } from '../texts/texts'
+import { readerOf } from './reader'
 import { sendPage } from './send-page'
 
 /** The page of a mailed link: a form at the link's own URL, and the page after it. */
@@ -175,6 +177,8 @@ function pageErrors(ctx: AuthContext): ErrorRequestHandler {
     if (res.headersSent || (req.method === 'POST' && !isForm(req))) return next(thrown)
     const error = readRefusal(ctx.logger, req, thrown)
     if (error.status !== 401) setRefusalHeaders(res, error)
+    if (error instanceof CsrfValidationFailedError)
+      return sendPage(ctx, req, res, 403, 'trouble', { problem: readerOf(ctx, req).text('problem.other_site') })
     if (error instanceof InvalidTokenError || error instanceof EmailLoginInvalidError) sendPage(ctx, req, res, 400, 'link_invalid')
     else if (error instanceof EmailLinkForbiddenError) sendPage(ctx, req, res, 403, 'link_refused')
     else if (error instanceof EmailTakenError) sendPage(ctx, req, res, error.status, 'address_taken')

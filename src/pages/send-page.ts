@@ -5,7 +5,7 @@ import { sendHtml } from '../http/send'
 import type { LinkPageName, PageInput } from '../page-templates'
 import { linkPageBody } from './link-page-body'
 import { readerOf } from './reader'
-import { showPage, written } from './show-page'
+import { referrerPolicyOf, showPage, written } from './show-page'
 
 export interface PageExtras {
   /** Why the form is shown again. */
@@ -31,7 +31,7 @@ export function sendPage(
   const { loginUrl } = ctx.settings
   const input: PageInput = { page, locale: reader.lang, problem, items, loginUrl, challenge, password, styleNonce }
   const own = ownPage(ctx, input)
-  if (own !== null) return void sendHtml(res, status, own, { styleNonce, formTargets })
+  if (own !== null) return void sendHtml(res, status, own, { styleNonce, formTargets, referrerPolicy: referrerPolicyOf(ctx) })
   const title = reader.text(`link.${page}.title`)
   const isRefused = input.problem !== null
   // A page has links to its other languages if it can be requested again by GET.

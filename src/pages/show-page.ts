@@ -73,12 +73,16 @@ export function written(ctx: AuthContext, page: PageName, write: () => unknown):
   }
 }
 
+/** Returns the policy of a page. With `pagesEnabled` a form must send its origin; with no-referrer a browser sends `Origin: null`. */
+export function referrerPolicyOf({ settings }: AuthContext): string {
+  return settings.pagesEnabled ? 'same-origin' : 'no-referrer'
+}
+
 /** Sets the headers by `setHeader`, so that they override those of the host's middleware. */
 function setPageHeaders(ctx: AuthContext, res: Response, { formTargets = [] }: Page, nonce: string): void {
   const { settings, templates, theme } = ctx
   res.setHeader('Content-Type', 'text/html; charset=utf-8')
-  // A form of ours must send its origin; with no-referrer a browser sends `Origin: null`.
-  res.setHeader('Referrer-Policy', settings.pagesEnabled ? 'same-origin' : 'no-referrer')
+  res.setHeader('Referrer-Policy', referrerPolicyOf(ctx))
   const isOwn = templates.layout !== undefined || templates.pages !== undefined
   const nonces = isOwn || !settings.pagesEnabled ? [`'nonce-${nonce}'`] : []
   const sources = settings.pagesEnabled ? loading(theme.sources, nonces) : loadingNothing(theme.logoUrl !== null, nonces)
@@ -108,7 +112,7 @@ function loadingNothing(hasLogo: boolean, nonces: readonly string[]): string[] {
 }
 
 /** Returns the allowed targets of every form. Browsers apply `form-action` also to the redirect after a form. */
-function everyTarget({ settings }: AuthContext): string[] {
-  const { oauthSuccessRedirect: success, trustedOrigins } = settings
-  return [...trustedOrigins, ...(success !== null && URL.canParse(success) ? [new URL(success).origin] : [])]
+function everyTarget({ settings: { oauthSuccessRedirect, loginUrl, trustedOrigins } }: AuthContext): string[] {
+  const redirects = [oauthSuccessRedirect, loginUrl].filter((url): url is string => url !== null && URL.canParse(url))
+  return [...trustedOrigins, ...redirects.map((url) => new URL(url).origin)]
 }

@@ -427,7 +427,7 @@ export interface PasskeyStore {
   rename(id: string, userId: string, name: string): Promise<boolean>
   /** Removes one passkey, or all of the account. Returns how many. */
   deleteForUser(userId: string, id?: string): Promise<number>
-  /** Returns false if the table does not exist. Called only while `passkeysEnabled` is off. Absent: the table exists. */
+  /** Returns false if the table does not exist, or if its rows cannot be read and deleted. Called only while `passkeysEnabled` is off. Absent: true. */
   isPresent?(): Promise<boolean>
 }
 

@@ -40,6 +40,10 @@ export const PASSKEY_CASES: Cases = [
     },
   ],
   [
+    'isPresent, if the store has it, is true while the table can be used: passkeys',
+    async ({ passkeys }) => assert.equal((await passkeys.isPresent?.()) ?? true, true),
+  ],
+  [
     'a credential is one passkey, whosever it is; another case of its letters is another credential',
     async (store) => {
       const [mine, other] = [await withUser(store), await withUser(store)]

@@ -155,6 +155,8 @@ test('secret-guessable: random hexadecimal digits are no weak secret, and few di
 
   expect(await found('4a9f04b1c4a90f1b4cfa90b14c4f9a0b14ca9f0b')).toEqual([]) // 8 different ones
   expect(await found('4a9f04b1149a90f1b4fa90b1414f9a0b149a9f0b')).toEqual(['secret-guessable']) // 7
+  for (const word of ['secret123', 'changeme1', 'Password1', 'admin2024', '12345678', 'abcdefgh1'])
+    expect([word, await found(word.repeat(4))]).toEqual([word, ['secret-guessable']])
 })
 
 test('no-login: passkeys alone are a way to sign in', async () => {

@@ -26,8 +26,15 @@ test('with a sign-in page of the host’s, every link and redirect leads there, 
   }
   for (const path of ['/mfa', '/check-mail', '/account', '/reauthenticate', '/email-login/request', '/passkeys/login']) {
     const { headers } = await host.browser().get(`/auth${path}`)
-    expect([path, headers['location']]).toEqual([path, expect.stringMatching(/^\/sign-in\?from=auth(&|$)/)])
+    const wayBack = path === '/account' || path === '/reauthenticate' ? `&return_to=${encodeURIComponent(`/auth${path}`)}` : ''
+    expect([path, headers['location']]).toEqual([path, `/sign-in?from=auth${wayBack}`])
   }
+})
+
+test('a sign-in page of another origin may be where a form leads to', async () => {
+  const host = await start({ settings: { ...settings, loginUrl: 'https://www.example.com/sign-in' } })
+  const { headers } = await host.browser().get('/auth/forgot-password')
+  expect(headers['content-security-policy']).toMatch(/form-action 'self'[^;]* https:\/\/www\.example\.com[ ;]/)
 })
 
 test('so do the second step, when it begins anew and when it took too long, and a confirmation that nothing confirms', async () => {
@@ -38,12 +45,14 @@ test('so do the second step, when it begins anew and when it took too long, and 
   expect((await browser.get('/auth/mfa')).text).toContain('href="/sign-in?from=auth&amp;return_to=%2Forders"')
   host.clock.advance(3_600)
   const late = await sendForm(browser, '/auth/mfa', { code: member.app.nextCode() })
-  expect([late.status, late.headers['location']]).toEqual([303, expect.stringMatching(/^\/sign-in\?from=auth/)])
+  expect([late.status, late.headers['location']]).toEqual([303, '/sign-in?from=auth&return_to=%2Forders'])
 
   const person = await signedIn(host)
   const other = host.browser()
   await signInByPage(other, { email: person.email, password })
   const change = { hashed_password: `!${'x'.repeat(43)}`, email_verified_at: null }
   await host.knex('auth_users').where({ id: person.userId }).update(change)
-  expect((await other.get('/auth/reauthenticate?return_to=/orders')).text).toContain('href="/sign-in?from=auth&amp;return_to=%2Forders"')
+  expect((await other.get('/auth/reauthenticate?return_to=/orders')).text).toContain(
+    'href="/sign-in?from=auth&amp;switch=1&amp;return_to=%2Forders"',
+  )
 })

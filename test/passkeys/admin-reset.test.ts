@@ -53,13 +53,15 @@ describe.each(await databases())('an administrator resets the factors of an acco
 })
 
 describe.each(await databases())('while passkeys are off, on $name', (database) => {
-  const { start } = onPasskeys(database)
+  const { start, opened } = onPasskeys(database)
   const off = { passkeysEnabled: false }
 
   test('a reset of the factors removes them, so that none logs in once they are on again', async () => {
     const host = await start()
     const { userId } = await passkeyOwner(host)
-    await (await start({ settings: off })).auth.service.resetMfa(userId, undefined, { passkeys: true })
+    const later = await start({ settings: { ...withFactors, ...off } })
+    const admin = await enrolled(later, { isAdmin: true })
+    expect((await post(later, `/admin/users/${userId}/reset-mfa`, { passkeys: true }, bearerOf(admin))).status).toBe(204)
     expect(await host.auth.service.listPasskeys(userId)).toEqual([])
   })
 
@@ -80,5 +82,31 @@ describe.each(await databases())('while passkeys are off, on $name', (database) 
     await host.auth.service.resetMfa(userId, undefined, { passkeys: true })
     const form = { token: await resetLink(host, email), new_password: otherPassword }
     expect((await post(host, '/password-reset/confirm', form)).status).toBe(200)
+  })
+
+  test.runIf(database.name === 'postgres')('so does a host whose role may use every table but theirs', async () => {
+    const { knex } = await start()
+    const [{ name: schema }] = (await knex.raw('select current_schema() as name')).rows
+    const role = `${schema}_without_passkeys`
+    await knex.raw(`create role ${role}`)
+    await knex.raw(`grant usage on schema ${schema} to ${role}`)
+    await knex.raw(`grant select, insert, update, delete on all tables in schema ${schema} to ${role}`)
+    await knex.raw(`revoke all on ${schema}.auth_passkeys from ${role}`)
+    const guest = opened().connect({
+      min: 0,
+      max: 4,
+      afterCreate: (connection: { query(sql: string, done: () => void): void }, done: () => void) =>
+        connection.query(`set role ${role}`, done),
+    })
+    try {
+      const host = await start({ settings: off, options: { store: createKnexStore({ knex: guest }) } })
+      const { userId, email } = await signedIn(host, { emailVerifiedAt: null })
+      await host.auth.service.resetMfa(userId, undefined, { passkeys: true })
+      const form = { token: await resetLink(host, email), new_password: otherPassword }
+      expect((await post(host, '/password-reset/confirm', form)).status).toBe(200)
+    } finally {
+      await guest.destroy()
+      await knex.raw(`drop owned by ${role}; drop role ${role}`)
+    }
   })
 })

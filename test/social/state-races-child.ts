@@ -27,6 +27,9 @@ export type Answer = { attempt: Attempt | null; outcomes: number[] }
 
 const nobody = { attempt: null, outcomes: [] }
 
+/** The same for every copy of a token, as in a real one. */
+const exp = Math.ceil(Date.now() / 1000) + 3_600
+
 /** Answers at once, and takes any code and any id_token: only their single use decides. */
 const provider: ProviderClient = {
   providerName: 'corp',
@@ -51,7 +54,7 @@ const provider: ProviderClient = {
     expiresIn: null,
     scope: null,
     raw: {},
-    proof: { claims: { exp: Math.ceil(Date.now() / 1000) + 300 } },
+    proof: { claims: { exp } },
   }),
   fetchUser: async () => ({
     provider: 'corp',

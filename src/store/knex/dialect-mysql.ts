@@ -35,6 +35,7 @@ export const mysql: Dialect = {
   withSchemaLock,
   tableOptions,
   columnType,
+  mayUse: async (db, table) => (await readMysqlTable(db, table)).kind !== 'missing', // the catalogue hides what the connection may not use
   readTable: readMysqlTable,
   indexesInTable: true,
   buildsIndexesConcurrently: false,

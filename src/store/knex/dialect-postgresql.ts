@@ -42,6 +42,16 @@ export const postgresql: Dialect = {
     const [found] = rowsOf(answer)
     return found ? String(found['type']) : null
   },
+  async mayUse(db, table) {
+    const [name = '', schema = null] = table.split('.').reverse()
+    const answer = await db.raw(
+      `select 1 from pg_class c join pg_namespace n on n.oid = c.relnamespace
+       where c.relname = ? and (n.nspname = ? or (cast(? as text) is null and pg_table_is_visible(c.oid)))
+         and has_schema_privilege(n.oid, 'usage') and has_table_privilege(c.oid, 'select') and has_table_privilege(c.oid, 'delete')`,
+      [name, schema, schema],
+    )
+    return rowsOf(answer).length > 0
+  },
   readTable: readPostgresqlTable,
   indexesInTable: false,
   buildsIndexesConcurrently: true,

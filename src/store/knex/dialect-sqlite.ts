@@ -30,6 +30,7 @@ export const sqlite: Dialect = {
     const [found] = await db.raw('select type from pragma_table_info(?) where name = ?', [table, column])
     return found ? found.type || 'blob' : null
   },
+  mayUse: async (db, table) => (await readSqliteTable(db, table)).kind !== 'missing',
   readTable: readSqliteTable,
   indexesInTable: false,
   buildsIndexesConcurrently: false,

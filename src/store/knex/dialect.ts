@@ -49,6 +49,8 @@ export interface Dialect {
   tableOptions(db: Queryable): Promise<string>
   /** Returns the column's type in the form that CREATE TABLE needs for a foreign key to it. Null: there is no such column. */
   columnType(db: Queryable, table: string, column: string): Promise<string | null>
+  /** Returns true if the table exists, and this connection may read its rows and delete them. Nothing of it ends a transaction. */
+  mayUse(db: Queryable, table: string): Promise<boolean>
   /** Reads the catalogue's facts about a table, in one query. `table` is the name as the database has it. */
   readTable(db: Queryable, table: string): Promise<TableFacts>
   /** True if secondary indexes are part of CREATE TABLE, because only CREATE TABLE has IF NOT EXISTS in every version. */

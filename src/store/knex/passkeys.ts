@@ -64,10 +64,7 @@ export function passkeysStore(connection: Connection, tables: Tables): PasskeySt
       return connection.statement<number>('passkeys.deleteForUser', (db) => db(passkeys.name).where(where).delete())
     },
 
-    async isPresent() {
-      const column = (db: Queryable) => dialect.columnType(db, databaseName(db, passkeys.name), databaseName(db, passkeys.bareColumn('id')))
-      return (await connection.statement('passkeys.isPresent', column)) !== null
-    },
+    isPresent: () => connection.statement('passkeys.isPresent', (db) => dialect.mayUse(db, databaseName(db, passkeys.name))),
   }
 
   function joinedUser(row: Row): UserRecord | null {
