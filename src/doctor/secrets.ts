@@ -14,10 +14,10 @@ function secretsOf({ ctx }: Patient): readonly string[] {
   return [ctx.settings.jwtSecret].flat()
 }
 
-/** Boot checks only the length. A long text of plain words, of few different characters, or of one word again and again can still be guessed. */
+/** Boot refuses short secrets and placeholders. A long text of plain words, or of few different characters, can still be guessed. */
 function isGuessable(secret: string): boolean {
   const fewest = /^[\da-f]+$/i.test(secret) ? 8 : 12 // of the 16 hexadecimal digits, a random secret often has fewer than 12
-  return new Set(secret).size < fewest || /^[A-Z]?[a-z' .,-]+$/.test(secret) || /^(.{1,16})\1+$/.test(secret)
+  return new Set(secret).size < fewest || /^[A-Z]?[a-z' .,-]+$/.test(secret)
 }
 
 function guessableSecret(patient: Patient): Result {
