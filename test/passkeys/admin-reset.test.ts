@@ -84,7 +84,8 @@ describe.each(await databases())('while passkeys are off, on $name', (database) 
     expect((await post(host, '/password-reset/confirm', form)).status).toBe(200)
   })
 
-  test.runIf(database.name === 'postgres')('so does a host whose role may use every table but theirs', async () => {
+  if (database.name !== 'postgres') return // its catalogue alone shows tables that a role may not use
+  test('so does a host whose role may use every table but theirs', async () => {
     const { knex } = await start()
     const [{ name: schema }] = (await knex.raw('select current_schema() as name')).rows
     const role = `${schema}_without_passkeys`
