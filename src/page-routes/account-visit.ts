@@ -32,7 +32,7 @@ export async function enterAs(visit: Visit, back: string): Promise<AccountVisit>
   return { ...visit, session, person, formOf: hidden('form_of', digestOf(person)) }
 }
 
-/** Redirects to the login page. A form that was sent without a login is lost, and a notice says so. */
+/** Redirects to the login page. A form that was sent without a login is lost, and a notice on our login page says so. */
 export function toSignIn({ ctx, req, res, reader }: Visit, back: string): Elsewhere {
   if (isSafeMethod(req.method)) return new Elsewhere({ to: signInAddress(ctx, reader, req.originalUrl), status: 302 })
   if (isOurSignIn(ctx)) leaveNotice(ctx, res, 'not_saved')

@@ -14,35 +14,11 @@ import { type PagesHost, pagesInChromium } from './pages-in-chromium'
 const [database] = await databases()
 if (!database) throw new Error('no database')
 
-type Look = readonly [width: number, colorScheme: 'light' | 'dark', rules: RunOptions]
-interface Language {
-  readonly locale: string
-  readonly looks: readonly Look[]
-}
-const options: RunOptions = { resultTypes: ['violations'], preload: false }
 // 24 px for what is pressed is of WCAG 2.2, and off unless asked for.
-const everything: RunOptions = { ...options, rules: { 'target-size': { enabled: true } } }
-/** What a width alone can change: colours are the same at each. */
-const layout: RunOptions = { ...options, runOnly: ['target-size', 'scrollable-region-focusable'] }
-/** Every rule in both themes and both languages, on a phone and on a desk. */
-const languages: readonly Language[] = [
-  {
-    locale: 'en-US',
-    looks: [
-      [320, 'light', everything],
-      [768, 'light', layout],
-      [1440, 'dark', everything],
-    ],
-  },
-  {
-    locale: 'pt-BR',
-    looks: [
-      [320, 'dark', everything],
-      [768, 'dark', layout],
-      [1440, 'light', everything],
-    ],
-  },
-]
+const everyRule: RunOptions = { resultTypes: ['violations'], preload: false, rules: { 'target-size': { enabled: true } } }
+const locales = ['en-US', 'pt-BR'] as const
+const widths = [320, 768, 1440]
+const themes = ['light', 'dark'] as const
 const largestPage = 30_000
 
 /** What the states below have shown. */
@@ -54,17 +30,15 @@ describe.skipIf(!hasChromium)('every page, in Chromium', { timeout: 600_000 }, (
   // One window for many pages: to open one takes Chromium longer than to look at a page.
   test.each(Object.entries(pageStates))('%s: axe finds nothing, everything has its place, and it is small', async (_name, states) => {
     const site = await serve({}, 'localhost') // passkeys need a name
-    const windows = await Promise.all(
-      languages.map(({ locale }) => browse(site, { locale }, [/the server responded with a status of 50[03]/])),
-    )
+    const windows = await Promise.all(locales.map((locale) => browse(site, { locale }, [/the server responded with a status of 50[03]/])))
     const found: string[] = []
     for (const state of states) {
       const looks = []
-      for (const [index, language] of languages.entries()) {
+      for (const [index, locale] of locales.entries()) {
         const page = windows[index] as Page
         await page.context().clearCookies()
-        await show(page, state, (options) => replace(site, options), language)
-        looks.push(findingsOn(page, language)) // while the next one is opened
+        await show(page, state, (options) => replace(site, options), locale)
+        looks.push(findingsOn(page)) // while the next one is opened
       }
       found.push(...(await Promise.all(looks)).flat().map((finding) => `${state.name}: ${finding}`))
     }
@@ -91,7 +65,7 @@ describe.skipIf(!hasChromium)('every page, in Chromium', { timeout: 600_000 }, (
 const sentOnce = ['/logout', '/account/connections/remove', '/account/security/passkeys/remove', '/account/security/passkeys/rename']
 
 /** Opens the page in this state, and notes what there was to see. */
-async function show(page: Page, { name, open, settings, options }: PageState, serve: Serve, { locale }: Language): Promise<void> {
+async function show(page: Page, { name, open, settings, options }: PageState, serve: Serve, locale: string): Promise<void> {
   let [shown, last]: [string, Response | null] = ['', null]
   // A layout that fails hears the page's name, and the page is shown as without one.
   const layout: LayoutTemplate = ({ page }) => {
@@ -132,15 +106,17 @@ function sentenceOf(text: string): RegExp {
   return new RegExp(text.replaceAll(/[.?+()]/g, '\\$&').replaceAll(/\{\w+\}/g, '.+'))
 }
 
-/** What each width and each theme may change. */
-async function findingsOn(page: Page, { looks }: Language): Promise<string[]> {
+/** Every rule at each width, in each theme. */
+async function findingsOn(page: Page): Promise<string[]> {
   const found: string[] = []
   await page.evaluate(axe.source)
-  for (const [width, colorScheme, rules] of looks) {
-    await page.emulateMedia({ colorScheme })
+  for (const width of widths) {
     await page.setViewportSize({ width, height: 900 })
-    const { violations } = (await page.evaluate(`axe.run(${JSON.stringify(rules)})`)) as Pick<AxeResults, 'violations'>
-    for (const { id, nodes } of violations) found.push(`${width} ${colorScheme} ${id}: ${nodes.map(({ html }) => html).join(' ')}`)
+    for (const colorScheme of themes) {
+      await page.emulateMedia({ colorScheme })
+      const { violations } = (await page.evaluate(`axe.run(${JSON.stringify(everyRule)})`)) as Pick<AxeResults, 'violations'>
+      for (const { id, nodes } of violations) found.push(`${width} ${colorScheme} ${id}: ${nodes.map(({ html }) => html).join(' ')}`)
+    }
     const places = width === 320 ? ['100%', '200%'] : ['100%']
     for (const size of places) found.push(...(await misplacedAt(page, size)).map((what) => `${width} ${size} ${what}`))
   }
