@@ -20,10 +20,7 @@ export function compiledFor<Input>(
   }
 }
 
-/**
- * Runs a SELECT that is compiled once. Returns no rows if a value of the input is null. For MySQL the query is built each time, because its
- * driver answers raw SQL with more than a list of rows. A host's `postProcessResponse` could misread that.
- */
+/** Runs a SELECT that is compiled once. Returns no rows if a value of the input is null. */
 export function compiledSelect<Input extends object>(
   fields: readonly (keyof Input)[],
   build: (db: Queryable, tables: Tables, input: Input) => Knex.QueryBuilder,
@@ -31,8 +28,30 @@ export function compiledSelect<Input extends object>(
   const statement = compiledFor<Input>((db, tables) => build(db, tables, slotsOf(fields)))
   return async (db, dialect, tables, input) => {
     if (fields.some((field) => input[field] === null)) return []
-    return dialect.returning ? dialect.run(db, statement(db, tables, input)) : build(db, tables, input)
+    return answersTexts(db, dialect) ? dialect.run(db, statement(db, tables, input)) : build(db, tables, input)
   }
+}
+
+/** Runs an UPDATE that is compiled once, on MySQL. Returns the number of rows. */
+export function compiledUpdate<Input extends object>(
+  fields: readonly (keyof Input)[],
+  build: (db: Queryable, tables: Tables, input: Input) => Knex.QueryBuilder,
+): (db: Queryable, dialect: Dialect, tables: Tables, input: Input) => Promise<number> {
+  const statement = compiledFor<Input>((db, tables) => build(db, tables, slotsOf(fields)))
+  return async (db, dialect, tables, input) => {
+    if (!answersTexts(db, dialect)) return build(db, tables, input)
+    const { sql, bindings } = statement(db, tables, input)
+    const [{ affectedRows }] = await db.raw(sql, bindings)
+    return affectedRows
+  }
+}
+
+/**
+ * Returns true if the answer to a text can be read. The driver of MySQL answers a text with more than a list of rows, and the host's
+ * `postProcessResponse` could change that.
+ */
+function answersTexts({ client }: Queryable, { name }: Dialect): boolean {
+  return name !== 'mysql' || !client.config.postProcessResponse
 }
 
 /** Returns a slot for each field, for one statement. Tables accept a slot wherever they accept a value. */

@@ -101,12 +101,16 @@ const commitMs = 5_000
  * lost, and the person could not repeat a sign-up.
  */
 async function untilDeadline<T>(result: Promise<T>, deadlineMs: number, progress: Progress, abandon: () => void): Promise<T> {
-  const late = new ServiceUnavailableError()
+  let isLate = false
+  const late = () => {
+    isLate = true
+    return new ServiceUnavailableError()
+  }
   try {
-    return await inTime(result, deadlineMs, () => late)
+    return await inTime(result, deadlineMs, late)
   } catch (error) {
-    if (error === late && progress.isCommitting) return inTime(result, commitMs, () => late)
-    if (error === late) abandon()
+    if (isLate && progress.isCommitting) return inTime(result, commitMs, late)
+    if (isLate) abandon()
     throw error
   }
 }

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import type { Rotated, Rotation, SessionRecord } from '../auth-store'
-import { compiledFor, slotsOf } from './compiled-for'
+import { compiledFor, compiledSelect, compiledUpdate, slotsOf } from './compiled-for'
 import type { Connection } from './connection'
 import type { Tables } from './default-tables'
 import type { Queryable } from './queryable'
@@ -60,27 +60,46 @@ function updateBy(least: 'least' | 'min'): Build {
 }
 
 /**
- * Rotates in MariaDB, whose UPDATE returns no rows. A SELECT first reads the data for the response, and then the guarded UPDATE decides.
+ * Rotates in MariaDB, whose UPDATE returns no rows. A SELECT first reads the data for the response, and then the guarded UPDATE decides. The
+ * UPDATE finds the row by its key. Found by the token, two rotations at once could deadlock on a gap in the index of the tokens.
  */
 async function readThenRotate(connection: Connection, tables: Tables, rotation: Rotation): Promise<Rotated | null> {
-  const { sessions, users } = tables
-  const [row] = await connection.statement<Row[]>('sessions.rotate', (db) =>
-    rotatable(db(sessions.name), tables, rotation)
-      .join(users.name, users.column('id'), sessions.column('userId'))
-      .where(users.where({ isActive: true }))
-      .select([...sessions.select([...answered, 'endsAt']), ...users.select(['email'])])
-      .limit(1),
-  )
+  const { sessions } = tables
+  const { dialect } = connection
+  const { tokenHash, at } = rotation
+  const [row] = await connection.statement('sessions.rotate', (db) => selectRotatable(db, dialect, tables, { tokenHash, at }))
   if (!row) return null
+  const id = sessions.read(row, 'id')
   const expiresAt = new Date(Math.min(rotation.expiresAt.getTime(), sessions.read(row, 'endsAt').getTime()))
-  const changes = { ...changesOf(tables, rotation), ...sessions.toRow({ expiresAt }) }
-  const count = await connection.statement<number>('sessions.rotate', (db) =>
-    rotatable(db(sessions.name), tables, rotation).update(changes),
-  )
+  const count = await connection.statement('sessions.rotate', (db) => updateRotatable(db, dialect, tables, { ...rotation, id, expiresAt }))
   return count === 1 ? rotatedFrom({ ...row, ...sessions.asRow({ expiresAt }) }, tables) : null
 }
 
-function rotatable(query: Knex.QueryBuilder, { sessions }: Tables, { tokenHash, at }: Rotation): Knex.QueryBuilder {
+const selectRotatable = compiledSelect<Pick<Rotation, 'tokenHash' | 'at'>>(['tokenHash', 'at'], (db, tables, wanted) => {
+  const { sessions, users } = tables
+  return rotatable(db(sessions.name), tables, wanted)
+    .join(users.name, users.column('id'), sessions.column('userId'))
+    .where(users.where({ isActive: true }))
+    .select([...sessions.select([...answered, 'endsAt']), ...users.select(['email'])])
+    .limit(1)
+})
+
+const updateRotatable = compiledUpdate<Rotation & { id: string }>(
+  ['id', 'tokenHash', 'successorHash', 'generation', 'expiresAt', 'at'],
+  (db, tables, rotation) => {
+    const { sessions } = tables
+    const { id, expiresAt } = rotation
+    return rotatable(db(sessions.name), tables, rotation)
+      .where(sessions.where({ id }))
+      .update({ ...changesOf(tables, rotation), ...sessions.toRow({ expiresAt }) })
+  },
+)
+
+function rotatable(
+  query: Knex.QueryBuilder,
+  { sessions }: Tables,
+  { tokenHash, at }: Pick<Rotation, 'tokenHash' | 'at'>,
+): Knex.QueryBuilder {
   return query
     .where(sessions.where({ tokenHash, kind: 'tokens', revokedAt: null }))
     .where(sessions.column('expiresAt'), '>', sessions.value('expiresAt', at))

@@ -1,7 +1,8 @@
 /**
  * A refresh route as an expert would write it, with nothing but Express, node:crypto and a database: one row a session, one guarded
  * UPDATE a refresh, the user must be active, and a token that was used before ends its session. BENCH_THROUGH=driver: prepared
- * statements on the driver itself; knex: through Knex. MariaDB's UPDATE returns no rows, so there a SELECT comes before it.
+ * statements on the driver itself; knex: through Knex. MariaDB's UPDATE returns no rows, so there a SELECT comes before
+ * it, and it finds the row by its key: found by the token, two refreshes at once deadlock on a gap in that index.
  */
 import { createHash, createHmac, createSecretKey, randomBytes, randomUUID, timingSafeEqual } from 'node:crypto'
 import express from 'express'
@@ -27,7 +28,7 @@ const rotation = `update sessions set token_hash = :next, rotated_at = :now, exp
 const findRotatable = `select user_id as id, amr, email from sessions join users on users.id = sessions.user_id
   where token_hash = :hash and revoked_at is null and expires_at > :now and is_active`
 const rotationOfFound = `update sessions set token_hash = :next, rotated_at = :now, expires_at = :end
-  where token_hash = :hash and revoked_at is null and expires_at > :now`
+  where id = :session and token_hash = :hash and revoked_at is null and expires_at > :now`
 const revocation = 'update sessions set revoked_at = :now where id = :session and revoked_at is null'
 
 /** Runs a statement; the rows that it returns, or how many it changed (MariaDB). */
@@ -129,7 +130,7 @@ await serve(async () => {
 
   async function rotate(token, session) {
     const [next, now] = [newToken(session), Date.now()]
-    const user = await rotateRow({ hash: hashOf(token), next: hashOf(next), now, end: now + lifetime })
+    const user = await rotateRow({ session, hash: hashOf(token), next: hashOf(next), now, end: now + lifetime })
     if (!user) await run(revocation, { session, now })
     return user && answer(user, user.amr.split(' '), next)
   }
