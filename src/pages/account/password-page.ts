@@ -6,7 +6,7 @@ import type { Reader } from '../reader'
 export interface PasswordView {
   /** False if the account has no password yet. */
   readonly hasPassword: boolean
-  /** For password managers, which need the account of a password. */
+  /** Password managers need the account of a password. */
   readonly email: string
   readonly formOf: Part
 }
