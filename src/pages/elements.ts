@@ -13,7 +13,7 @@ export interface FieldInput {
   readonly type?: 'text' | 'email' | 'password'
   /** A value of the HTML standard, such as `current-password`. */
   readonly autocomplete: string
-  /** Below the label. */
+  /** The text below the label. */
   readonly hint?: string
   /** The initial value of the field. */
   readonly value?: string
