@@ -43,8 +43,8 @@ export function refuseForeignForm(ctx: SiteContext, req: Request): void {
 }
 
 /**
- * Rejects a GET from a frame or an image of another site, because the requests could secretly use up the person's rate limit. With
- * `cookieSamesite: 'none'` such a GET is allowed, because the host wants cookies in frames of other sites.
+ * Rejects a GET from a frame or an image of another site. Such requests could secretly use up the person's rate limit. With
+ * `cookieSamesite: 'none'`, the function allows the GET, because the host wants cookies in frames of other sites.
  */
 export function refuseEmbedding({ cookieSamesite }: Pick<Settings, 'cookieSamesite'>, { headers }: Request): void {
   const isEmbedded = (headers['sec-fetch-dest'] ?? 'document') !== 'document' && headers['sec-fetch-site'] === 'cross-site'

@@ -43,8 +43,8 @@ export async function activate<Session extends OpenedSession>(
 }
 
 /**
- * Activates the account without a session, for a page that sets no session cookies. If the owner of the address took the account over from
- * another sign-up, and passwords are on, the function returns a link to choose a password.
+ * Activates the account without a session, for a page that sets no session cookies. If the activation removed the password of another
+ * person's sign-up, and passwords are on, the function returns a link. With the link, the owner chooses a new password.
  */
 export async function activateOnly(ctx: AuthContext, token: string, options: ActivationOptions = {}): Promise<LinkToken | null> {
   const { ended } = await activateAnd(ctx, token, options, async (ctx, user, takenOver) =>

@@ -85,7 +85,7 @@ async function checkPasswordAndLogIn<Session extends OpenedSession>(
 /** Finishes the login of a user. The transaction has locked the user's row. */
 type Finish<Session> = (ctx: AuthContext, user: UserRecord) => Promise<Session | LoginChallenge>
 
-/** Logs in. Returns null if the account was deactivated, or its password changed, after the function `findByAddress` read it. */
+/** Logs in. Returns null if the account was deactivated, or its password changed, after `seen` was read. */
 function logInAsSeen<Session>(
   ctx: AuthContext,
   seen: UserRecord,

@@ -76,8 +76,8 @@ async function resetAnd<T>(ctx: AuthContext, input: ResetInput, end: Ending<T>):
   const { user, ended, takenOver } = await redeem(ctx, link, { hashedPassword, revokeSessions, evidence: weighed }, end)
   await forgetWrongCodes(ctx, user.id)
   ctx.events.emit('password.changed', { userId: user.id, by: 'reset' })
-  // The person gets one mail. Usually the mail is the notice of a new password. If the owner took the account over from another person, and
-  // the library removed more than password and sessions, the mail lists what was removed.
+  // The person gets one mail, usually the notice of a new password. The library may also have removed another person's access, such as a
+  // passkey. In that case, the mail lists what was removed.
   const more = takenOver?.removed.filter(({ kind }) => kind !== 'password' && kind !== 'sessions') ?? []
   if (takenOver) announceTakeOver(ctx, user, { ...takenOver, removed: more.length > 0 ? takenOver.removed : [] }, { locale })
   if (more.length === 0) mailNotice(ctx, user, 'password_changed', locale)
