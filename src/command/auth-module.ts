@@ -35,7 +35,7 @@ export async function loadAuth(surroundings: Surroundings, flags: AuthModuleFlag
   readEnvFile(surroundings, flags)
   const path = findModule(surroundings.folder, flags.auth)
   const { auth, app } = await routerIn(path, surroundings.folder)
-  const operations = Object(auth)[OPERATIONS] as LoadOperations | undefined // createAuthRouter sets it
+  const operations = Object(auth)[OPERATIONS] as LoadOperations | undefined // set by createAuthRouter
   if (operations) return { auth: auth as AuthRouter, operations: await operations(), app } // only a router has operations
   throw new UsageError(
     `${path} exports no router of this version of doorward: export it as \`auth\`, by default, or from a function that returns it.`,
@@ -53,7 +53,10 @@ async function routerIn(path: string, folder: string): Promise<{ auth: unknown; 
   }
 }
 
-/** Returns the exported router. A CommonJS module is the default export of its namespace. That module may have its own default export. */
+/**
+ * Returns the exported router. A CommonJS module is the default export of its namespace. A CommonJS module may also have its own export
+ * `default`.
+ */
 function routerOf(module: Record<string, unknown>): unknown {
   const inner = Object(module['default']) as Record<string, unknown>
   return module['auth'] ?? inner['auth'] ?? inner['default'] ?? module['default']

@@ -9,7 +9,7 @@ export interface DoctorFlags extends AuthModuleFlags {
   readonly strict?: boolean | undefined
 }
 
-/** How long the app may take to start, in milliseconds. The checks take at most 5 seconds more. */
+/** How long the app may take to start, in milliseconds. After the start, the checks take at most 5 seconds. */
 const longestStartMs = 9_000
 
 /**

@@ -15,7 +15,9 @@ export interface ReadOptions {
   readonly isRaw: boolean
 }
 
-/** The maximum length of a row. A longer row is not from a file of accounts, and the reader would have to keep the row in memory. */
+/**
+ * The maximum length of a row, in characters. A longer row is not from a file of accounts. The reader would have to keep the row in memory.
+ */
 const mostCharacters = 1_048_576
 
 /**

@@ -124,13 +124,14 @@ export interface Settings {
    */
   readonly localAccountsEnabled: boolean
   /**
-   * Sends a mail to the owner when somebody logs in with a browser that has no device cookie of the account. The setting needs a
-   * `tokenDelivery` with cookies or sessions. Default false. `AUTH_NEW_DEVICE_NOTICE`.
+   * Sends a mail to the owner after a login from a browser without a device cookie of the account. A device cookie shows that the browser
+   * logged in before. The setting needs a `tokenDelivery` with cookies or sessions. Default false. `AUTH_NEW_DEVICE_NOTICE`.
    */
   readonly newDeviceNotice: boolean
   /**
-   * Whether people log in with a password. False removes every route that sets, changes or requires a password. With false, people log in
-   * by email (`emailLogin`), with a provider or with a passkey. Default true. `AUTH_PASSWORD_LOGIN`.
+   * Whether people log in with a password. False removes every route that sets, changes or requires a password. An account then needs only
+   * an email address. With false, people log in by email (`emailLogin`), with a provider or with a passkey. Default true.
+   * `AUTH_PASSWORD_LOGIN`.
    */
   readonly passwordLogin: boolean
   /** Whether people may create accounts. Default true. `AUTH_SIGNUP_ENABLED`. */
@@ -171,8 +172,8 @@ export interface Settings {
   /** The URL of your page for email-change links. The URL contains `{token}` once. Default null. `AUTH_EMAIL_CHANGE_URL_TEMPLATE`. */
   readonly emailChangeUrlTemplate: string | null
   /**
-   * A notice is a mail about a change of the account. Its link can undo the change for this many seconds: 0 to 2592000. With 0, notices
-   * contain no link. Default 604800 (7 days). `AUTH_UNDO_SECONDS`.
+   * A notice is a mail about a change of the account. The link in a notice can undo the change for this many seconds: 0 to 2592000. With 0,
+   * notices contain no link. Default 604800 (7 days). `AUTH_UNDO_SECONDS`.
    */
   readonly undoSeconds: number
   /**
@@ -219,8 +220,8 @@ export interface Settings {
    */
   readonly passwordRequireComplexity: boolean
   /**
-   * Whether a sign-up with an address of an existing account gets status 409. Default false: the response is the same as for a new address,
-   * and the owner of the account gets a mail. `AUTH_REVEAL_TAKEN_EMAIL`.
+   * Whether a sign-up with an address of an existing account gets status 409. Default false: the response is the same as for a new address.
+   * The owner of the account then gets a mail. `AUTH_REVEAL_TAKEN_EMAIL`.
    */
   readonly revealTakenEmail: boolean
   /**
@@ -279,8 +280,8 @@ export interface Settings {
   readonly accessTokenSessionClaims: boolean
   /**
    * The issuer of access tokens, for verifiers of other vendors. Use an https URL (http on localhost) without query and fragment, such as
-   * `https://app.example.com/auth`. The setting needs `accessTokenAudience`. Both settings turn on the JWT profile of RFC 9068. Default
-   * null. `AUTH_ACCESS_TOKEN_ISSUER`.
+   * `https://app.example.com/auth`. The setting needs `accessTokenAudience`. The two settings together turn on the JWT profile of RFC 9068.
+   * Default null. `AUTH_ACCESS_TOKEN_ISSUER`.
    */
   readonly accessTokenIssuer: string | null
   /**
@@ -308,7 +309,7 @@ export interface Settings {
    */
   readonly loginUrl: string | null
   /**
-   * The language of pages and mails if the request names no known language with `?lang` or `Accept-Language`. Use `en-US`, `pt-BR` or a tag
+   * The language of pages, mails and errors if the request names no known language with `?lang` or `Accept-Language`. Use `en-US`, `pt-BR` or a tag
    * of option `languages`. Default `en-US`. `AUTH_DEFAULT_LOCALE`.
    */
   readonly defaultLocale: 'en-US' | 'pt-BR' | (string & {})
@@ -384,7 +385,8 @@ type Given<Shape> = { readonly [Name in keyof Shape]?: Shape[Name] | undefined }
 declare const origin: unique symbol
 
 /**
- * The text of an environment variable. Only `settingsFromEnv()` creates values of this type. At boot, the library converts and checks them.
+ * The text of an environment variable. Only `settingsFromEnv()` creates values of this type. At boot, the library converts and checks the
+ * values.
  */
 export type EnvText = string & { readonly [origin]: 'environment' }
 

@@ -16,8 +16,8 @@ type KeySetting = 'jwtSecret' | 'jwtKeys'
  * Pass exactly one source of keys: `jwtSecret`, `jwtKeys` or `jwksUri`. If you pass `accessTokenIssuer`, you need no source, because the
  * guards read the keys from the issuer's metadata. With `tokenDelivery: 'session'` you also need no source.
  *
- * `tokenDelivery` and the names and flags of the cookies must be the same as in the router that issues the tokens. You may pass all
- * settings of that router. The guards check the other settings but do not use them.
+ * `tokenDelivery` and the names and flags of the cookies must match the router that issues the tokens. You may pass all settings of that
+ * router. The guards check the other settings but do not use them.
  */
 export interface GuardSettingsInput extends Partial<RouterSettings> {
   /** The URL of the router's key set, such as `https://…/auth/.well-known/jwks.json`. http is allowed only on the loopback. */

@@ -1,7 +1,7 @@
 /**
- * Returns true if a person seems to have written the secret. The function detects a repeated pattern, a sequence of the alphabet or of
- * digits, few different characters, and the words of sample files. The function accepts a random secret of 32 bytes in hex, base64 or
- * another usual encoding. The error rate is below one in a million.
+ * Returns true if a person seems to have written the secret. The function detects a repeated pattern, and a sequence of the alphabet or of
+ * digits. The function also detects few different characters, and the words of sample files. The function accepts a random secret of 32
+ * bytes in hex, base64 or another usual encoding. The error rate is below one in a million.
  */
 export function isPlaceholderSecret(secret: string): boolean {
   return hasFewCharacters(secret) || isRepetition(secret) || isSequence(secret) || isSampleText(secret)

@@ -19,7 +19,7 @@ export function isAtOrBelow(hostname: string, domain: string): boolean {
   return hostname === domain || hostname.endsWith(`.${domain}`)
 }
 
-/** Returns true for a target of redirects: an absolute https URL (http only on the loopback), or a path of the same site. */
+/** Returns true for a target of redirects. The target is an absolute https URL (http only on the loopback), or a path of the same site. */
 export function isRedirectTarget(text: string): boolean {
   return isPlainText(text) && (isPath(text) || isAbsoluteAddress(text))
 }
@@ -41,7 +41,7 @@ export function isAbsoluteAddress(text: string): boolean {
 
 /**
  * Returns true for the redirect URI of an app that stores its own tokens. The URI must have the form of the URL parser, because the library
- * compares URIs byte for byte. A custom scheme must contain a dot, because it is a reversed domain of the app's vendor (RFC 8252 section
+ * compares URIs byte for byte. A custom scheme is a reversed domain of the vendor, so a custom scheme must contain a dot (RFC 8252 section
  * 7.1). Browsers give no meaning to a scheme with a dot.
  */
 export function isAppRedirect(text: string): boolean {

@@ -17,12 +17,12 @@ type Answering = Promise<HeldAnswer | undefined> | Promise<void>
 type GridRoute<Handle> = Omit<Route, 'handle' | 'isOnGrid'> & { readonly handle: Handle }
 
 /**
- * Makes a route that hides by its response time whether an account exists. The handler returns a function that sends the response. The
+ * Makes a route with a response time that reveals nothing about an account. The handler returns a function that sends the response. The
  * route calls that function, or sends an error, at the next multiple of `timingGridMilliseconds`. The time starts when the request arrives.
- * The wait in the hash queue does not count. If the handler sends a response itself, the route does not delay the response, because a
- * successful login needs no delay.
+ * The wait in the hash queue does not count. A handler may also send a response itself, for example after a successful login. The route
+ * does not delay such a response.
  *
- * Use the handler's `ctx`. Its hasher reports when the hash of the request started.
+ * Use the `ctx` that the handler gets. The hasher of that `ctx` reports when the hash of the request started.
  */
 export function onGrid(ctx: AuthContext, route: GridRoute<(ctx: AuthContext, req: Request, res: Response) => Answering>): Route {
   return {
@@ -104,7 +104,7 @@ function requestClock(signal: AbortSignal): RequestClock {
   }
 }
 
-/** Returns true for errors that do not depend on the account: rate limits, overload, and an invalid body before any hash. */
+/** Returns true for errors that do not depend on the account: rate limits, overload, and invalid bodies before any hash. */
 function comesAtOnce(error: unknown, clock: RequestClock): boolean {
   if (error instanceof TooManyRequestsError || error instanceof ServiceUnavailableError) return true
   return error instanceof AppError && atOnce.has(error.status) && !clock.hasHashed()

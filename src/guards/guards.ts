@@ -40,14 +40,15 @@ export interface Guards<Host extends HostTypes = HostTypes> {
    */
   requireAuth(): RequestHandler
   /**
-   * Like requireAuth, for pages with cookies. If the login is missing and `Accept` contains `text/html`, the guard redirects a GET or HEAD
-   * to `loginUrl` with `return_to` and sends no 401. If the refresh cookie is still valid, the person does not need to log in again.
+   * Like requireAuth, for pages with cookies. If a GET or HEAD without a valid login accepts `text/html`, the guard redirects to `loginUrl`
+   * with `return_to`. Any other request without a valid login gets the 401. If the refresh cookie is still valid, the person does not need
+   * to log in again.
    * @throws ConfigurationError with `tokenDelivery: 'bearer'`, and without `loginUrl`
    */
   requireLogin(): RequestHandler
   /** Like requireAuth, but a request without a token passes as anonymous. The guard rejects an invalid token. */
   optionalAuth(): RequestHandler
-  /** Like requireAuth. The session must also have a second factor. Otherwise the guard sends 403 MFA_REQUIRED. */
+  /** Like requireAuth. The login of the session must also have used a second factor. Otherwise the guard sends 403 MFA_REQUIRED. */
   requireMfa(): RequestHandler
   /**
    * Like requireAuth. The guard also loads the current user row. For a deleted user the guard sends 401, and for an inactive user 403
@@ -76,8 +77,8 @@ export interface Guards<Host extends HostTypes = HostTypes> {
   requireLiveSession(): RequestHandler
   /**
    * Like requireLiveSession. The person must also have entered a credential within the last `maxAgeSeconds` (default: the setting
-   * `freshSessionSeconds`). Otherwise the guard sends 403 REAUTHENTICATION_REQUIRED. Its `details.methods` lists the credentials that `POST
-   * /reauthenticate` accepts.
+   * `freshSessionSeconds`). Otherwise the guard sends 403 REAUTHENTICATION_REQUIRED. `details.methods` of the error lists the credentials
+   * that `POST /reauthenticate` accepts.
    * @throws ConfigurationError if `maxAgeSeconds` is not a whole number of at least 1
    */
   requireFresh(options?: { maxAgeSeconds?: number }): RequestHandler

@@ -12,9 +12,9 @@ export interface RememberedTokens<T> {
 const longest = 2048
 
 /**
- * Remembers at most `limit` tokens by their whole text. There are two generations. If the new generation is full, it becomes the old
- * generation, and the map drops the previous old generation at once. So no request waits while the map removes many tokens. If a guard
- * finds a token in the old generation, the token moves to the new generation.
+ * Remembers at most `limit` tokens by their whole text. There are two generations. If the new generation is full, the new generation
+ * replaces the old generation. The map drops the whole old generation at once, so no request waits while the map removes many tokens. If a
+ * guard finds a token in the old generation, the token moves to the new generation.
  */
 export function rememberedTokens<T>(limit: number): RememberedTokens<T> {
   const perGeneration = Math.max(1, Math.floor(limit / 2))

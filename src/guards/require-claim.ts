@@ -30,7 +30,7 @@ export type ClaimCheck = (claims: object) => void
 
 /**
  * Returns the check of one claim. The check rejects a missing claim without a call of the function.
- * @throws ConfigurationError if the name is not a text, or if the expected value is not a scalar or a function
+ * @throws ConfigurationError if the name is not a text, or the expected value is not a scalar or a function
  */
 export function claimCheck(name: unknown, expected: unknown, logger: Logger): ClaimCheck {
   if (typeof name !== 'string' || name === '')

@@ -9,8 +9,8 @@ import { rememberAuth } from './current-auth'
 import type { GuardContext } from './guards'
 
 /**
- * Requires a live session by its cookie, and loads the user of the session. Both need one query. Once a minute, the guard extends the
- * session and sends the cookie again. Every failure is the same 401, also for an inactive account.
+ * Requires a live session by its cookie, and loads the user of the session. The guard needs one query for the session and the user. Once a
+ * minute, the guard extends the session and sends the cookie again. Every failure is the same 401, also for an inactive account.
  */
 export function requireSession(ctx: GuardContext): (req: Request, res: Response) => Promise<void> {
   const sessions = sessionsFor(ctx, 'requireSession()')

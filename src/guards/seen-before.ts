@@ -15,8 +15,8 @@ export function seenBefore(limit: number): (token: string) => boolean {
 }
 
 /**
- * Returns a hash of the end of the signature: FNV-1a over the last 12 characters. The end of a signature is practically random. It has at
- * most 72 bits.
+ * Returns a hash of the end of the signature: FNV-1a over the last 12 characters (at most 72 bits). The end of a signature is practically
+ * random.
  */
 function fingerprint(token: string): number {
   let print = 0x811c9dc5

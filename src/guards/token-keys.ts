@@ -65,7 +65,7 @@ export function publishedKeys(keySet: KeySet, algorithms: readonly JwtAlgorithm[
 
   return {
     find(header) {
-      // Rejects a token before any fetch if the token is signed with a shared secret, or uses an algorithm that is not in the list.
+      // Rejects two kinds of tokens before any fetch: tokens signed with a shared secret, and tokens with an unlisted algorithm.
       if (header.kid === null || !algorithms.includes(header.alg)) throw new InvalidTokenError({ reason: 'unknown_key' })
       const read = keySet.known(header)
       return read ? published(header, read) : ask(header)

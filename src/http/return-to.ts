@@ -9,8 +9,8 @@ export const longestReturnTo = 1024
 
 /**
  * Returns the `return_to` of a request, unchanged. Returns null if the request has no `return_to`. The value must be a path of this site,
- * or an absolute URL of the public origin or of a trusted origin. With `tokenDelivery: 'bearer'`, no value is allowed, because a redirect
- * would lose the tokens.
+ * or an absolute URL with an allowed origin. Allowed are the public origin and the trusted origins. With `tokenDelivery: 'bearer'`, no
+ * value is allowed, because a redirect would lose the tokens.
  * @param values every value of the parameter
  * @throws ValidationError for any other value, and for two values
  * @see RFC 9700 section 4.11, open redirectors
@@ -38,7 +38,7 @@ export function isReturnTo(settings: ReturnToSettings, value: string): boolean {
 
 /**
  * Returns true for a path with one leading slash, because '//host' is another site. The function also rejects a percent-encoded slash,
- * backslash or control character after the slash, because a proxy may decode the character.
+ * backslash or control character after the slash. A proxy may decode the character.
  */
 function isPath(value: string): boolean {
   if (/^\/(?:\/|%(?:[01][\da-f]|20|2f|5c|7f))/i.test(value)) return false
@@ -51,7 +51,7 @@ function isPath(value: string): boolean {
 
 /**
  * Returns true for a URL of an allowed origin. The URL parser corrects 'https:host' and removes an empty user name. So the function rejects
- * both before it parses the URL.
+ * both forms before it parses the URL.
  */
 function isKnownUrl({ publicUrl, trustedOrigins }: ReturnToSettings, value: string): boolean {
   const [authority] = /^https?:\/\/[^/?#]+/i.exec(value) ?? []

@@ -12,8 +12,8 @@ export interface SiteContext {
 }
 
 /**
- * Rejects a request that another site made a browser send, if the request could set or use our cookies. A client without these headers
- * passes, such as curl or a native app. Such a client has no browser that attaches cookies.
+ * Rejects a request that another site made a browser send. Routes that set or use our cookies need this check. A client without these
+ * headers passes, such as curl or a native app. Such a client has no browser that attaches cookies.
  */
 export function refuseCrossSite({ settings, notices }: SiteContext, req: Request): void {
   if (isTrusted(settings, req)) return
@@ -43,7 +43,7 @@ export function refuseForeignForm(ctx: SiteContext, req: Request): void {
 }
 
 /**
- * Rejects a GET from a frame or an image of another site. Such requests could secretly use up the person's rate limit. With
+ * Rejects a GET from a frame or an image of another site. Such requests could secretly count against the person's rate limit. With
  * `cookieSamesite: 'none'`, the function allows the GET, because the host wants cookies in frames of other sites.
  */
 export function refuseEmbedding({ cookieSamesite }: Pick<Settings, 'cookieSamesite'>, { headers }: Request): void {

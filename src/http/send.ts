@@ -1,8 +1,8 @@
 import type { Response } from 'express'
 
 /**
- * Sets headers for every response of the library. No cache may store the response. No page may frame it. Browsers must not guess its type
- * or send its URL to another site as the referrer (RFC 6749 section 5.1; RFC 9700 section 4.2.4).
+ * Sets headers for every response of the library. No cache may store the response, and no page may show it in a frame. Browsers must not
+ * guess the type of the response, or send its URL to another site as the referrer (RFC 6749 section 5.1; RFC 9700 section 4.2.4).
  */
 export function setSecurityHeaders(res: Response): void {
   res.setHeader('Cache-Control', 'no-store')

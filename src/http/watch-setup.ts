@@ -10,8 +10,8 @@ interface Watched {
 }
 
 /**
- * Makes a handler that logs signs of a wrong configuration. The handler passes every request on. It checks the mount path only for the
- * first request.
+ * Makes a handler that logs signs of a wrong configuration. The handler passes every request on. The handler checks the mount path only for
+ * the first request.
  */
 export function watchSetup({ settings, prefix, notices }: Watched): RequestHandler {
   let isFirst = true

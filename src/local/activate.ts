@@ -16,7 +16,7 @@ import { finishOrPostpone, openPostponed } from '../session/claims-of-login'
 import type { LoginChallenge, OpenedSession, OpenSession } from '../session/finish-login'
 import type { UserRecord, UserTokenRecord } from '../store/auth-store'
 
-/** What shows that the person who uses the link also signed up, and the language of a mail. */
+/** Options of an activation: evidence that the person signed up, and the language of a mail. */
 export interface ActivationOptions {
   evidence?: Evidence | undefined
   /** Default: `defaultLocale`. */
@@ -25,8 +25,8 @@ export interface ActivationOptions {
 
 /**
  * Uses an activation link. The account becomes active, and its address is verified. A deactivated account stays deactivated.
- * @throws InvalidTokenError; InvalidCredentialsError for a wrong password; EmailLinkForbiddenError if the host forbids the link, which is
- * then used up
+ * @throws InvalidTokenError; InvalidCredentialsError for a wrong password; EmailLinkForbiddenError if the host forbids the link, which also
+ * invalidates the link
  */
 export async function activate<Session extends OpenedSession>(
   ctx: AuthContext,
@@ -54,7 +54,7 @@ export async function activateOnly(ctx: AuthContext, token: string, options: Act
 }
 
 /**
- * Returns true if the page of a link must ask for the password. The function does not use the link up.
+ * Returns true if the page of a link must ask for the password. The link stays valid.
  * @throws the same errors as `activate`
  */
 export async function lookAtActivation(ctx: AuthContext, token: string, evidence: Evidence = {}): Promise<boolean> {

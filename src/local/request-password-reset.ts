@@ -8,9 +8,9 @@ import type { UserRecord } from '../store/auth-store'
 import { sendActivation } from './request-activation'
 
 /**
- * Mails a reset link to an active account. A pending account gets an activation link, and a click on that link does not keep the password
- * of the sign-up. Deactivated accounts and unknown addresses get no mail. If the host forbids mailed links for an account, the account gets
- * no mail.
+ * Mails a reset link to an active account. A pending account gets an activation link. A click on that link does not keep the password of
+ * the sign-up. Deactivated accounts and unknown addresses get no mail. If the host forbids mailed links for an account, the account gets no
+ * mail.
  */
 export async function sendPasswordReset(
   ctx: AuthContext,

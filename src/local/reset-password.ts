@@ -29,9 +29,9 @@ export interface ResetInput {
 
 /**
  * Uses a reset link. The function sets the new password, verifies the address, and revokes sessions and links. The function checks the
- * password policy first, so a rejected password does not use the link up.
+ * password policy first. If the policy rejects the password, the link stays valid.
  * @throws InvalidTokenError, ValidationError for the new password, InvalidCredentialsError for a wrong old password;
- * EmailLinkForbiddenError if the host forbids the link, which is then used up
+ * EmailLinkForbiddenError if the host forbids the link, which also invalidates the link
  */
 export async function resetPassword<Session extends OpenedSession>(
   ctx: AuthContext,
@@ -51,7 +51,7 @@ export async function resetOnly(ctx: AuthContext, input: ResetInput): Promise<vo
 }
 
 /**
- * Returns the data that the page of a link shows before the person decides. The function does not use the link up.
+ * Returns the data that the page of a link shows before the person decides. The link stays valid.
  * @throws the same errors as `resetPassword`
  */
 export async function lookAtReset(ctx: AuthContext, token: string): Promise<{ email: string }> {
@@ -112,9 +112,9 @@ function redeem<T>(
     const locked = await ctx.store.users.lock(link.userId)
     if (!locked?.isActive) throw new InvalidTokenError()
     await spendLink(ctx, link, 'PASSWORD_RESET')
-    // The address is verified before the sessions are revoked, because a session may be the evidence.
+    // The function verifies the address before it revokes the sessions. A session may be the evidence that the person created the account.
     const { user, takenOver } = await proveAddress(ctx, locked, evidence, { changes: { hashedPassword, passwordSetAt: now } })
-    // The reset revokes links of every kind, because an attacker's pending change of address must not stay valid after the owner's reset.
+    // The reset revokes links of every kind. Otherwise, an attacker's pending change of address would stay valid after the owner's reset.
     await endOneShots(ctx, locked)
     if (revokeSessions) await endOtherSessions(ctx, locked.id)
     return { user, ended: await end(ctx, user), takenOver }

@@ -207,9 +207,9 @@ async function complete(ctx: AuthContext, inserted: UserRecord, { body, open, ma
 
 /**
  * Returns the host's fields for the new row. Without fields, returns an empty object, because an adapter may not support host fields. Only
- * the sign-up of a new address reaches the store. So this function rejects every value that the store would reject, and the response does
+ * the sign-up of a new address reaches the store. So this function rejects every value that the store would reject. Then the response does
  * not reveal whether the address is new. A column must not get the plain password.
- * @throws ValidationError for an unknown field, a value that equals the password, and a value that no column can store
+ * @throws ValidationError for an unknown field, a value equal to the password, and a value that no column can store
  */
 function requireFields(ctx: AuthContext, { fields = {}, password }: SignUpInput): Pick<NewUser, 'fields'> {
   const names = Object.keys(fields)

@@ -13,7 +13,7 @@ export type ImportRow = Readonly<Record<string, unknown>>
 export interface Refusal {
   readonly rule: string
   readonly message: string
-  /** The store's error. Its text may contain values of the row. */
+  /** The store's error. The text of the error may contain values of the row. */
   readonly cause?: unknown
 }
 
@@ -104,8 +104,8 @@ const ZONE = /(Z|[+-]\d\d(:?\d\d)?)$/
 const dayMs = 86_400_000
 
 /**
- * Returns the time of a value. A time without a zone is UTC. If the time is at most one day in the future, the function returns the current
- * time, because clocks and time zones differ. Returns null for a later time, and for a value that is not a time.
+ * Returns the time of a value. A time without a zone is UTC. If the time is at most one day ahead, the function returns the current time,
+ * because clocks and time zones differ. Returns null for a later time, and for a value that is not a time.
  */
 function instantOf(value: unknown, now: Date): Date | null {
   if (value === null || value === undefined) return now

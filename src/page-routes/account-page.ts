@@ -46,8 +46,8 @@ export interface AccountPage extends Explaining {
   /** Returns the cards of the page. */
   show(visit: AccountVisit, state: FormState): Html | Promise<Html>
   /**
-   * Handles the form. The form shows the errors. If the page must show content only once, the function returns cards instead of `Done`, and
-   * the response has status 200.
+   * Handles the form. The form shows the errors. For content that appears only once, the function returns cards instead of `Done`. The
+   * response then has status 200.
    */
   post?(visit: AccountVisit, fields: Fields): Promise<Done | Html>
 }

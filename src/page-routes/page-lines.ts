@@ -36,7 +36,7 @@ export interface PageDefinition extends Explaining {
   post?(visit: Visit, fields: Fields): Promise<Page | GoOn>
   /** True if another route handles requests to this path that do not send a form. */
   readonly sharesPath?: boolean
-  /** True if the form has no rate limit. */
+  /** True if the form ignores the rate limit of page forms. */
   readonly isUnlimited?: boolean
 }
 

@@ -19,7 +19,7 @@ export interface Visit {
   readonly req: Request
   readonly res: Response
   readonly reader: Reader
-  /** The service for this request. Its methods apply the rate limits and guards of the routes. */
+  /** The service for this request. The methods of the service apply the rate limits and guards of the routes. */
   readonly ask: BoundService
   /** The checked redirect target after the form; null if there is none. */
   readonly returnTo: string | null

@@ -18,8 +18,8 @@ import type { PageSite } from './page-site'
 
 /**
  * Returns the live session of this browser; null if there is none. With token cookies, the refresh cookie identifies the session. The
- * function does not use up the refresh token, so two tabs that open at the same time both stay logged in. The response sets a new access
- * cookie. An access cookie without a refresh cookie does not count.
+ * refresh token stays valid, so two tabs that open at the same time both stay logged in. The response sets a new access cookie. An access
+ * cookie without a refresh cookie does not count.
  */
 export async function findSignedIn(site: PageSite, req: Request, res: Response): Promise<SessionOfRequest | null> {
   if (!(await hasLogin(site, req, res))) return null

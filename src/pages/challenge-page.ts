@@ -10,7 +10,10 @@ export interface ChallengePage {
   isWrong?: boolean
 }
 
-/** Sends the page that asks for the code. The page works without scripts. Its form finishes the login and redirects to the target. */
+/**
+ * Sends the page that asks for the code. The page works without scripts. The form of the page finishes the login and redirects to the
+ * target.
+ */
 export function sendChallengePage(
   ctx: AuthContext,
   req: Request,

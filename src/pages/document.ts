@@ -12,7 +12,7 @@ export interface NamedUser {
 
 export interface DocumentParts {
   readonly title: string
-  /** The cards. */
+  /** The cards of the page. */
   readonly body: Html
   /** The list of the account pages, beside the body. */
   readonly navigation: Part

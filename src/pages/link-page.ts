@@ -39,8 +39,7 @@ export interface LinkPage {
   form: LinkPageName
   done: LinkPageName
   /**
-   * Returns the data for the form. The function throws the same errors as `redeem`. The function does not use the link up, because mail
-   * scanners open links.
+   * Returns the data for the form. The function throws the same errors as `redeem`. The link stays valid, because mail scanners open links.
    */
   look(token: string, visit: LinkVisit): Promise<FormNeeds>
   /** Redeems the link. Returns the page after the form, or null for the page `done`. */
@@ -138,7 +137,7 @@ export function linkPage(
           sendPage(ctx, req, res, 200, after.page, { items: after.items ?? [] })
         } catch (error) {
           if (!(error instanceof ValidationError) && !isWrongPassword(error)) throw error
-          // The link is still valid, because the service checks the password policy and the old password before it uses the link up.
+          // The link is still valid. The service checks the password policy and the old password before it invalidates the link.
           const { password = null, items = [], problem } = await look(click.token, click)
           const why = whyOf(ctx, click.locale, error, problem)
           sendPage(ctx, req, res, 400, form, { password, items, problem: why, formTargets })
@@ -166,8 +165,8 @@ function tokenOf(req: Request): string {
 }
 
 /**
- * Returns why the form failed: first a problem that the person cannot fix, then a broken rule of the new password, then the wrong old
- * password.
+ * Returns why the form failed. A problem that the person cannot fix comes first. A broken rule of the new password comes second. A wrong
+ * old password comes third.
  */
 function whyOf(ctx: AuthContext, locale: Locale, error: ValidationError | UnauthorizedError, problem?: TextKey): string {
   if (problem === undefined && error instanceof ValidationError) return ctx.texts.read(locale, error.explains ?? anyRefusal)

@@ -4,8 +4,8 @@ import type { Readiness } from './readiness'
 type Verb = (...given: never[]) => unknown
 
 /**
- * Returns a store that checks its tables before each call. A call waits for the check. While there is an `error`, the store rejects the
- * call. If the tables are correct, a call only reads a flag.
+ * Returns a store that waits for the check of its tables before each call. While there is an `error`, the store rejects the call. If the
+ * tables are correct, a call only reads a flag.
  */
 export function guardedStore(store: AuthStore, readiness: Readiness): AuthStore {
   return guarded(store, (verb) => (readiness.isOpen ? verb() : readiness.pass().then(verb)))

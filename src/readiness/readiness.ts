@@ -51,8 +51,8 @@ const mostCheckMs = 30_000
 const longestPauseSeconds = 60
 
 /**
- * Starts the first check immediately. While there is an `error`, `ready()` starts a new check. Calls of the store also start a new check,
- * but wait 1, 2, 4 … 60 s between two checks.
+ * Starts the first check immediately. While there is an `error`, `ready()` starts a new check. A call of the store also starts a new check,
+ * if enough time has passed since the last check: 1, 2, 4 … 60 s.
  */
 export function createReadiness({ check, logger, now }: Options): Readiness {
   const log = findingsLog(logger, now)

@@ -22,8 +22,8 @@ const secretLengths = { plain: 32, sealed: 86 }
 const undoLength = 1_000
 
 /**
- * Returns the length of the stored data while a person replaces the second factor. The data contains the id of a session, the secret, the
- * digest of a passkey, and the hash of each recovery code in base64url.
+ * Returns the length of the stored data while a person replaces the second factor. The data contains a session id, the secret, the digest
+ * of a passkey, and the hash of each recovery code. The hashes are base64url.
  */
 function replacementLength(recoveryCodes: unknown): number {
   return 180 + 46 * (typeof recoveryCodes === 'number' ? recoveryCodes : 10)

@@ -36,7 +36,7 @@ export async function lookAtApp({ folder, env }: Pick<Surroundings, 'folder' | '
     entry,
     authFile: existsSync(join(folder, 'src')) ? `src/auth.${ending}` : `auth.${ending}`,
     knexfile: await readKnexfile({ folder, env }, isModule),
-    installed: (name) => (manifestOf(folder, name)?.['version'] as string | undefined) ?? null, // npm writes it as text
+    installed: (name) => (manifestOf(folder, name)?.['version'] as string | undefined) ?? null, // npm writes a text
   }
 }
 

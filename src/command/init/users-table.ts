@@ -64,7 +64,7 @@ const required: readonly Field[] = ['id', 'email', 'hashedPassword', 'isActive',
 
 /** Reads the database of the knexfile and changes nothing. Returns null if the database has no users table. */
 export async function findUsersTable(app: App, knexfile: Knexfile, hasProviders: boolean): Promise<UsersTable | NotLooked | null> {
-  const makeKnex = (await loadPackage('knex', app.folder))?.['default'] as typeof import('knex').knex | undefined // knex exports it
+  const makeKnex = (await loadPackage('knex', app.folder))?.['default'] as typeof import('knex').knex | undefined // an export of knex
   if (!makeKnex) return { why: 'knex is not installed' }
   if (isMissingFile(app.folder, knexfile)) return null
   let knex: Knex | null = null
@@ -75,7 +75,7 @@ export async function findUsersTable(app: App, knexfile: Knexfile, hasProviders:
   } catch (error) {
     return { why: sentenceOf(error) }
   } finally {
-    void knex?.destroy().catch(() => {}) // the command does not wait for it
+    void knex?.destroy().catch(() => {}) // the command does not wait
   }
 }
 

@@ -19,7 +19,7 @@ export interface CsrfGuardOptions extends SignerOptions {
   exclude?: readonly string[]
   /** The secret of csrfToken(). The guard rejects a token with a wrong signature, and a token for another session. */
   secret?: string | readonly string[]
-  /** Other origins whose pages may send requests. The origin in the request's Host header is always allowed. */
+  /** Other origins with pages that may send requests. The origin in the request's Host header is always allowed. */
   trustedOrigins?: readonly string[]
 }
 

@@ -17,7 +17,8 @@ export interface CsrfTokenOptions extends SignerOptions {
 
 /**
  * Sets the cookie `csrf_token`, which scripts may read (Path=/, SameSite=Lax). The middleware also sets `res.locals.csrfToken` to the same
- * value. Send the value back as `X-CSRF-Token`. The middleware keeps a valid cookie. After a login, it replaces a signed cookie.
+ * value. Send the value back as `X-CSRF-Token`. The middleware keeps a valid cookie. After a login, the middleware replaces a signed
+ * cookie.
  * @throws ConfigurationError for a wrong option
  */
 export function csrfToken(options: CsrfTokenOptions = {}): RequestHandler {

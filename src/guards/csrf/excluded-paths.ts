@@ -4,7 +4,7 @@ import { ConfigurationError } from '../../errors'
 /**
  * Returns a function that checks whether the path of a request is excluded. The function compares whole segments from the app's root, with
  * the app's setting of letter case. The function reads the path that Express uses for its routes. The function never excludes a path that a
- * later handler could read differently (`..`, `%2e`, `//`, `\`, and slashes that are encoded once or twice).
+ * later handler could read differently. Such a path contains `..`, `%2e`, `//`, `\`, or slashes that are encoded once or twice.
  * @throws ConfigurationError for an invalid path
  */
 export function excludedPaths(exclude: readonly string[] = []): (req: Request) => boolean {

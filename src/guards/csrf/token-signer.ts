@@ -24,12 +24,9 @@ export interface SignerOptions {
 export interface TokenSigner {
   /** Returns a new token. If the browser has no cookie that identifies the browser, the function sets one. */
   mint(req: Request, res: Response): string
-  /** Returns true if the token has a valid signature, and is for the session of the request or for this browser. */
+  /** Returns true if the token has a valid signature for the session of the request, or for this browser. */
   accepts(token: string, req: Request): boolean
-  /**
-   * Returns true if the token is valid, and is bound to the session of the request if there is a session. Such a token needs no
-   * replacement.
-   */
+  /** Returns true if the token is valid and needs no replacement. If the request has a session, the token must be bound to a session. */
   isUpToDate(token: string, req: Request): boolean
 }
 

@@ -34,8 +34,8 @@ export function captureAnswer(req: Request, res: Response, done: (answer: Answer
   const body = collectBody()
   let sent: Head | null = null
 
-  // Node calls `writeHead` for every response. At that time, later middleware has already set its headers. Earlier middleware has not,
-  // because it replaces `writeHead` too, as the package on-headers does.
+  // Node calls `writeHead` for every response. At that time, later middleware has already set its headers. Earlier middleware sets its
+  // headers after this call, because earlier middleware also replaces `writeHead` (package on-headers).
   const { writeHead } = res
   res.writeHead = function (this: Response, ...given: unknown[]) {
     sent ??= readHead(res, Number(given[0]), given.find(isHeaders))
@@ -116,7 +116,10 @@ function readHead(res: Response, status = res.statusCode, given: object = {}): H
   return { status, headers }
 }
 
-/** Returns the headers from each form that `writeHead` accepts: an object, a list of pairs, or a flat list of names and values. */
+/**
+ * Returns the headers from each form that `writeHead` accepts. The forms are an object, a list of pairs, and a flat list of names and
+ * values.
+ */
 function pairsOf(given: object): [string, unknown][] {
   if (!Array.isArray(given)) return Object.entries(given as OutgoingHttpHeaders)
   if (Array.isArray(given[0])) return given as [string, unknown][]

@@ -16,8 +16,10 @@ export interface Claim {
 }
 
 /**
- * Manages the claim of a running request. The claim ends once: when the response is complete, one minute after the client disconnected
- * without a response, or when the claim expires.
+ * Manages the claim of a running request. The claim ends once, at the first of these events:
+ * - The response is complete.
+ * - One minute has passed after the client disconnected, and there is no response.
+ * - The claim expires.
  */
 export function holdClaim(
   res: Response,

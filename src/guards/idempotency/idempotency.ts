@@ -35,15 +35,15 @@ const unknownCaller: Notice = {
 const claimSeconds = 600
 
 /**
- * Runs a request with an `Idempotency-Key` only once. If the same caller repeats the request with the same body, the caller gets the first
- * response again, with `Idempotency-Replayed: true` (draft-ietf-httpapi-idempotency-key-header-06). While the first request runs, a
- * repetition gets 409 CONFLICT with `Retry-After`. A repetition with another body gets 422. Requests without the header pass. GET, HEAD and
- * OPTIONS also pass.
+ * Runs a request with an `Idempotency-Key` only once. A repetition by the same caller with the same body gets the first response again,
+ * with `Idempotency-Replayed: true` (draft-ietf-httpapi-idempotency-key-header-06). While the first request runs, a repetition gets 409
+ * CONFLICT with `Retry-After`. A repetition with another body gets 422. The middleware ignores requests without the header, and GET, HEAD
+ * and OPTIONS.
  *
  * The caller is the result of `caller(req)`, or the user that an earlier guard verified, or the `Authorization` header. If the caller is
  * unknown, the request runs every time, and the response has `Idempotency-Stored: false`. The middleware does not store a response with
- * status 5xx, 408, 425 or 429, with `Retry-After`, or with more than 1 MiB. A repetition of such a request runs again. The middleware never
- * stores cookies. Do not use it for the routes of doorward.
+ * status 5xx, 408, 425 or 429. The middleware also does not store a response with `Retry-After`, or with more than 1 MiB. If the response
+ * was not stored, a repetition runs again. The middleware never stores cookies. Do not use the middleware for the routes of doorward.
  * @throws ConfigurationError for a wrong option
  */
 export function idempotency(options: IdempotencyOptions = {}): RequestHandler {

@@ -19,8 +19,8 @@ export interface ResponseCache {
 const deadlineMs = 2_000
 
 /**
- * Returns the result of the cache. If the cache fails or responds too late, the function throws a 503 error, because nobody knows whether
- * the request ran before. `tooLate` gets a result that arrives too late.
+ * Returns the result of the cache. If the cache fails or responds too late, the function throws a 503 error. In that case, the library
+ * cannot know whether the request ran before. `tooLate` gets a result that arrives too late.
  */
 export async function asked<T>(question: () => Promise<T>, tooLate: (answer: T) => unknown): Promise<T> {
   let isLate = false

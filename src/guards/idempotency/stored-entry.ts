@@ -13,7 +13,7 @@ export function entryOf({ fingerprint, answer }: Entry): string {
 
 /**
  * Reads a stored entry.
- * @throws ServiceUnavailableError for a value that the library did not write, because nobody knows whether the request ran before
+ * @throws ServiceUnavailableError for a value that the library did not write. The library cannot know whether the request ran before.
  */
 export function readEntry(text: unknown): Entry {
   try {

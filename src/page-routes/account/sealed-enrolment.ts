@@ -17,11 +17,11 @@ export function sealEnrolment(ctx: AuthContext, session: SessionOfRequest, { sec
   return sealText(keysOf(ctx), purposeOf(session), JSON.stringify([ctx.now().getTime() + lifeSeconds * 1000, secret, recoveryCodes]))
 }
 
-/** Returns null if this server did not encrypt the text, if the text is for another session, or if the text is too old. */
+/** Returns null for a text that this server did not encrypt, a text for another session, and an expired text. */
 export function openEnrolment(ctx: AuthContext, session: SessionOfRequest, sealed: string): PageEnrolment | null {
   const text = openText(keysOf(ctx), purposeOf(session), sealed)
   if (text === null) return null
-  const [end, secret, recoveryCodes] = JSON.parse(text) as [number, string, string[]] // `sealEnrolment` wrote it
+  const [end, secret, recoveryCodes] = JSON.parse(text) as [number, string, string[]] // `sealEnrolment` wrote the JSON
   return end > ctx.now().getTime() ? { secret, recoveryCodes } : null
 }
 

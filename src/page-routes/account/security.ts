@@ -53,7 +53,7 @@ export const authenticator: AccountPage = {
   title: 'security.app',
   sentences,
   isThere,
-  // A person who began in a fresh session can finish in the same session, even if the session is no longer fresh.
+  // If a person began in a fresh session, the person can finish after the session is no longer fresh.
   needsFresh: (visit, fields) => begunIn(visit, fields) === null,
   show(visit, state) {
     const begun = begunIn(visit, state.values)
