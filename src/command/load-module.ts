@@ -6,7 +6,7 @@ import { UsageError } from './answer'
 /**
  * Returns the exports of a module of the app. The app's own tsx loads TypeScript. Without tsx, Node loads TypeScript if Node can strip
  * types.
- * @throws UsageError if neither tsx nor Node can load the module. An error of the module passes through.
+ * @throws UsageError if tsx is missing and Node cannot load the module. An error of the module passes through.
  */
 export async function loadModule(path: string, folder: string): Promise<Record<string, unknown>> {
   const url = pathToFileURL(path).href

@@ -6,8 +6,7 @@ const environments: readonly unknown[] = ['production', 'development', 'test'] s
 
 /**
  * Returns true if the rules of production apply. If the option is missing, the variable NODE_ENV decides. The library reads no other
- * variable without a call of the host. Every value except `development` and `test` counts as production, so a missing variable cannot
- * weaken the rules.
+ * variable on its own. Every value except `development` and `test` counts as production, so a missing variable cannot weaken the rules.
  *
  * @throws ConfigurationError if the option has another value than `production`, `development` or `test`
  */
@@ -17,7 +16,7 @@ export function isProduction(environment?: Environment): boolean {
 }
 
 /**
- * Returns true if the rules for tests apply. In tests, the library waits for no timer.
+ * Returns true if the rules for tests apply. In tests, the library does not wait for timers.
  * @throws ConfigurationError if the option has another value than `production`, `development` or `test`
  */
 export function isTest(environment?: Environment): boolean {

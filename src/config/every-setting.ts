@@ -201,12 +201,12 @@ export interface Settings {
    */
   readonly emailLoginUrlTemplate: string | null
   /**
-   * Whether the library sends no mail if a person requests a login by email for an address without an account. Default false: a mail says
-   * that the address has no account. `AUTH_EMAIL_LOGIN_SILENT`.
+   * Whether an address without an account gets no mail after a request for a login by email. Default false: a mail says that the address
+   * has no account. `AUTH_EMAIL_LOGIN_SILENT`.
    */
   readonly emailLoginSilent: boolean
   /**
-   * Whether a login by email creates an account if the address has none. True needs `signupEnabled`. Default false.
+   * Whether a login by email creates an account if the address has no account. True needs `signupEnabled`. Default false.
    * `AUTH_EMAIL_LOGIN_SIGNUP`.
    */
   readonly emailLoginSignup: boolean
@@ -225,10 +225,10 @@ export interface Settings {
    */
   readonly revealTakenEmail: boolean
   /**
-   * When an activation link keeps the password of the sign-up.
-   * - `strict` (recommended): the activation comes from the browser that signed up, or the person enters the password. Only the owner of
-   *   the sign-up can pass this check.
-   * - `lenient`: the link is enough. If more than one sign-up used the address, `lenient` has the rule of `strict`.
+   * Sets when an activation keeps the password of the sign-up.
+   * - `strict` (recommended): the activation must come from the browser that signed up, or the person must enter the password. Both ways
+   *   show that the owner of the address signed up.
+   * - `lenient`: the link is enough. If more than one sign-up used the address, the rule of `strict` applies.
    *
    * Default `lenient`. `AUTH_ACTIVATION_BINDING`.
    */
@@ -309,8 +309,8 @@ export interface Settings {
    */
   readonly loginUrl: string | null
   /**
-   * The language of pages, mails and errors if the request names no known language with `?lang` or `Accept-Language`. Use `en-US`, `pt-BR` or a tag
-   * of option `languages`. Default `en-US`. `AUTH_DEFAULT_LOCALE`.
+   * The language of pages, mails and errors. The setting applies if the request names no known language with `?lang` or `Accept-Language`.
+   * Use `en-US`, `pt-BR` or a tag of option `languages`. Default `en-US`. `AUTH_DEFAULT_LOCALE`.
    */
   readonly defaultLocale: 'en-US' | 'pt-BR' | (string & {})
   /**

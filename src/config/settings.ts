@@ -66,7 +66,7 @@ function refuseUnknown(names: readonly string[]): void {
 
 /** Rejects `true`, because a host that sets `true` expects a protection. The setting has no effect, and the protection is always on. */
 function refuseReauthenticate({ reauthenticate }: Partial<RouterSettings>): void {
-  const isOff = [undefined, null, false, 'false', '0', ''].some((off) => off === (reauthenticate as unknown)) // the environment has texts
+  const isOff = [undefined, null, false, 'false', '0', ''].some((off) => off === (reauthenticate as unknown)) // text in the environment
   if (isOff) return
   throw new ConfigurationError(
     `Setting reauthenticate (AUTH_REAUTHENTICATE) was removed, because every route that changes how an account signs in needs a fresh session now. Remove it; freshSessionSeconds (AUTH_FRESH_SESSION_SECONDS) sets how long a session stays fresh. ${seeTroubleshooting('a-wrong-setting')}`,
@@ -159,7 +159,7 @@ function entries({ details }: Joi.ValidationError, name: keyof Settings): string
 }
 
 function refusal(name: keyof Settings): string {
-  const flags = settingsSchema.extract(name).describe().flags as { description?: string } | undefined // an object, says Joi
+  const flags = settingsSchema.extract(name).describe().flags as { description?: string } | undefined // Joi documents an object
   const named = name === 'publicUrl' ? publicUrlNames : `${name} (${environmentVariable(name)})`
   return `Setting ${named} must be ${flags?.description}.`
 }

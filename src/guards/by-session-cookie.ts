@@ -17,7 +17,7 @@ import { keepSessionRow, sessionRowOf } from './session-row'
  * Returns a function for `tokenDelivery: 'session'`. The function finds the live session of the cookie and its user with one query. The
  * user may be inactive. Returns null if there is no such session. The function then clears the cookie, unless the cookie has an older value
  * of a live session.
- * @throws InvalidTokenError for a Bearer header, because a Bearer header is never valid for this delivery
+ * @throws InvalidTokenError for a Bearer header, because `tokenDelivery: 'session'` accepts no Bearer header
  */
 export function sessionFinder(ctx: GuardContext): (req: Request, res: Response) => Promise<SessionAuth | null> | null {
   const sessions = sessionsFor(ctx, "tokenDelivery 'session'")

@@ -18,8 +18,8 @@ type DeliverySite = CookieSite & { readonly settings: Pick<Settings, 'tokenDeliv
  * Returns the access token of a request. The function reads the header first, and then the cookie if `tokenDelivery` includes cookies. The
  * function never reads the query or the body (RFC 6750 section 2.3). With `tokenDelivery: 'session'`, the function returns the value of the
  * session cookie. Returns null if the request has no credential.
- * @throws InvalidTokenError for a Bearer header without a token, and for a request with two Authorization headers. With `tokenDelivery:
- * 'session'`, also for every Bearer header.
+ * @throws InvalidTokenError for a Bearer header without a token, and for a request with two Authorization headers
+ * @throws InvalidTokenError for every Bearer header with `tokenDelivery: 'session'`
  */
 export function readCredential(site: DeliverySite, req: Request): Credential | null {
   const { tokenDelivery, accessCookieName, sessionCookieName } = site.settings

@@ -36,7 +36,7 @@ import { verifyOnce } from './verify-once'
 export interface Guards<Host extends HostTypes = HostTypes> {
   /**
    * Requires a valid access token from the header. If `tokenDelivery` includes cookies, the guard also accepts the access cookie. The guard
-   * reads no database.
+   * reads no database, except with `tokenDelivery: 'session'`.
    */
   requireAuth(): RequestHandler
   /**

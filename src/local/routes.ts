@@ -23,7 +23,7 @@ export function localRoutes(ctx: AuthContext): Route[] {
     ]),
     ...(takesPasswords ? sessionLoginRoute(ctx) : []),
     ...linkRequestRoutes(ctx),
-    // This path has a token parameter, so it comes after `/password-reset/request` and `/confirm`.
+    // The path of this page has a token parameter. So the page comes after `/password-reset/request` and `/confirm`.
     ...(takesPasswords && backendLinks ? resetPage(ctx) : []),
   ]
 }

@@ -34,7 +34,8 @@ export interface UserImporter {
 
 /**
  * Starts an import.
- * @throws ConfigurationError if the store cannot write the tables. Also if `keepsIds` is true and the store is an adapter of the host.
+ * @throws ConfigurationError if the store cannot write the tables
+ * @throws ConfigurationError if `keepsIds` is true and the store is an adapter of the host
  */
 export async function importUsers(ctx: AuthContext, hostStore: AuthStore, { isDryRun, keepsIds }: ImportOptions): Promise<UserImporter> {
   await ctx.readiness?.ready()

@@ -28,7 +28,7 @@ const asking = {
 interface AwaitedMail {
   readonly email: string
   readonly from: keyof typeof asking
-  /** Already checked. */
+  /** The redirect target after the login, already checked. */
   readonly returnTo: string | null
 }
 

@@ -5,7 +5,10 @@ import type { Fields } from './page-site'
 /** The fields of a form. */
 export interface Sent {
   readonly fields: Fields
-  /** The names of fields that were sent twice. Also the names of fields that a parser of the host converted from text to another type. */
+  /**
+   * The names of fields that the page cannot read. A field was sent twice, or a parser of the host converted the field from text to another
+   * type.
+   */
   readonly unreadable: readonly string[]
 }
 

@@ -32,7 +32,7 @@ export interface LinkPage {
   path: string
   summary: string
   before: readonly RequestHandler[]
-  /** Other errors than the errors of an invalid link. */
+  /** Other errors of the page. The list does not contain the errors of an invalid link. */
   refuses?: readonly Refusal[]
   /** The fields of the form. Default: no fields. */
   fields?: Joi.ObjectSchema
@@ -52,7 +52,7 @@ export interface LinkPage {
   formTargets?: readonly string[]
 }
 
-/** The page after a form, with its list of texts. Or the token for the page where the person chooses a new password. */
+/** The page after a form, with its list of texts. Otherwise the token for the page where the person chooses a new password. */
 export type PageAfter =
   | { readonly page: LinkPageName; readonly items?: readonly string[] }
   | { readonly resetToken: string }
@@ -148,7 +148,10 @@ export function linkPage(
   ]
 }
 
-/** Returns true if the account's password in the form is wrong. Also returns true if the form needs the password and has none. */
+/**
+ * Returns true if the account's password in the form is wrong. Also returns true if the form needs the password and the password is
+ * missing.
+ */
 function isWrongPassword(error: unknown): error is UnauthorizedError {
   return error instanceof InvalidCredentialsError || (error instanceof UnauthorizedError && error.code === UnauthorizedError.code)
 }

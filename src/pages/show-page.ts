@@ -27,7 +27,10 @@ export interface Page {
   readonly formTargets?: readonly string[]
 }
 
-/** Responds with a page. The host's layout and body are used if the host has them. Otherwise the page has the built-in design. */
+/**
+ * Responds with a page. If the host has templates for the layout and the body, the page uses these templates. Otherwise the page has the
+ * built-in design.
+ */
 export function showPage(ctx: AuthContext, res: Response, reader: Reader, page: Page): void {
   const { title, navigation = null, user = null, status = 200, isRefused = false, hasLanguages = true } = page
   const nonce = randomBytes(16).toString('base64')

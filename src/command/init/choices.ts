@@ -34,7 +34,7 @@ interface Question<Value> {
 
 /**
  * Reads each answer from its flag, or from the app, or asks a person, in this order.
- * @throws UsageError for an invalid answer. Without a terminal, also for a missing answer.
+ * @throws UsageError for an invalid answer, and for a missing answer without a terminal
  */
 export async function choose(app: App, flags: InitFlags, terminal: Terminal | null): Promise<Choices> {
   const seen = app.knexfile?.client ?? soleDriver(app)

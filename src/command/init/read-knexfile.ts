@@ -31,7 +31,8 @@ const places = ['', 'src/'].flatMap((place) => ['js', 'ts', 'cjs', 'mjs', 'cts',
 
 /**
  * Reads the knexfile in the folder or in `src`. Returns null if there is no knexfile.
- * @throws CommandRefusal if the knexfile throws, or names an unsupported database; UsageError if neither tsx nor Node can load TypeScript
+ * @throws CommandRefusal if the knexfile throws, or names an unsupported database
+ * @throws UsageError if the knexfile is TypeScript, tsx is missing, and Node cannot load the file
  */
 export async function readKnexfile({ folder, env }: Place, isPackageOfModules: boolean): Promise<Knexfile | null> {
   const path = places.find((candidate) => existsSync(join(folder, candidate)))

@@ -29,7 +29,7 @@ const sentences: Readonly<Record<string, TextKey>> = {
 }
 const isThere = ({ settings }: AuthContext) => settings.mfaEnabled
 
-/** Shows the second factor and the passkeys. A request for the page shows no secret and creates none. */
+/** Shows the second factor and the passkeys. A request for the page shows no secret and creates no secret. */
 export const security: AccountPage = {
   page: 'security',
   path,
