@@ -1,18 +1,21 @@
-/** The output of a subcommand: `json` with `--json`, else `text`. `note` goes to stderr and is not part of the result. */
+/**
+ * The output of a subcommand. `--json` prints `json`. Otherwise the command prints `text`. `note` goes to stderr and is not part of the
+ * result.
+ */
 export type Answer = Result | Written
 
 interface Result {
   readonly json: object
-  /** Without the last line end. */
+  /** The text without its last line break. */
   readonly text: string
   readonly note?: string
-  /** True if there is a result that means failure: exit 1. */
+  /** True if the result means failure. The command then exits with 1. */
   readonly isNo?: boolean
-  /** The error behind the result, for `--verbose`. */
+  /** The error that caused the result, for `--verbose`. */
   readonly cause?: unknown
 }
 
-/** The subcommand wrote its result itself, because it is too long for memory. */
+/** The subcommand wrote its result itself, because the result is too long for memory. */
 interface Written {
   readonly isWritten: true
   readonly note: string
@@ -20,15 +23,15 @@ interface Written {
   readonly cause?: unknown
 }
 
-/** The command line is wrong: exit 2. */
+/** The command line is wrong. The command exits with 2. */
 export class UsageError extends Error {
   override readonly name = 'UsageError'
 }
 
-/** The command failed: exit 1. */
+/** The command failed. The command exits with 1. */
 export class CommandRefusal extends Error {
   override readonly name = 'CommandRefusal'
-  /** Stable, for programs. */
+  /** A stable code, for programs. */
   readonly code: string
 
   constructor(code: string, message: string, options?: ErrorOptions) {
@@ -37,7 +40,7 @@ export class CommandRefusal extends Error {
   }
 }
 
-/** True for an error of the command itself. */
+/** Returns true for an error of the command itself. */
 export function isOwn(error: unknown): error is UsageError | CommandRefusal {
   return error instanceof UsageError || error instanceof CommandRefusal
 }

@@ -12,7 +12,7 @@ import type { Surroundings } from './surroundings'
 
 export interface AuthModuleFlags extends EnvFileFlags {
   readonly auth?: string | undefined
-  /** Shows errors in full. */
+  /** Shows errors with their messages and stacks. */
   readonly verbose?: boolean | undefined
 }
 
@@ -20,7 +20,7 @@ export interface AuthModuleFlags extends EnvFileFlags {
 export interface LoadedAuth {
   readonly auth: AuthRouter
   readonly operations: Operations
-  /** The module's export `app`, if there is one. */
+  /** The module's export `app`, if the module has one. */
   readonly app: unknown
 }
 
@@ -29,13 +29,13 @@ const endings = ['ts', 'mts', 'cts', 'js', 'mjs', 'cjs']
 
 /**
  * Reads the app's `.env`, loads the module that makes the router, and returns the router.
- * @throws UsageError if there is no such module; CommandRefusal `BOOT` if it throws
+ * @throws UsageError if there is no such module; CommandRefusal `BOOT` if the module throws
  */
 export async function loadAuth(surroundings: Surroundings, flags: AuthModuleFlags): Promise<LoadedAuth> {
   readEnvFile(surroundings, flags)
   const path = findModule(surroundings.folder, flags.auth)
   const { auth, app } = await routerIn(path, surroundings.folder)
-  const operations = Object(auth)[OPERATIONS] as LoadOperations | undefined // as createAuthRouter made it
+  const operations = Object(auth)[OPERATIONS] as LoadOperations | undefined // set by createAuthRouter
   if (operations) return { auth: auth as AuthRouter, operations: await operations(), app } // only a router has operations
   throw new UsageError(
     `${path} exports no router of this version of doorward: export it as \`auth\`, by default, or from a function that returns it.`,
@@ -53,18 +53,21 @@ async function routerIn(path: string, folder: string): Promise<{ auth: unknown; 
   }
 }
 
-/** Returns the exported router. A CommonJS module is the default export of its namespace, and may have a default export of its own. */
+/**
+ * Returns the exported router. A CommonJS module is the default export of its namespace. A CommonJS module may also have its own export
+ * `default`.
+ */
 function routerOf(module: Record<string, unknown>): unknown {
   const inner = Object(module['default']) as Record<string, unknown>
   return module['auth'] ?? inner['auth'] ?? inner['default'] ?? module['default']
 }
 
-/** True for a function that makes the router; the router itself is a function, too. */
+/** Returns true for a function that makes the router. The router itself is also a function. */
 function isMaker(exported: unknown): exported is () => unknown {
   return typeof exported === 'function' && !(OPERATIONS in exported) && !('handle' in exported)
 }
 
-/** Returns the auth module of a folder, relative to it, or null if there is none. */
+/** Returns the auth module of a folder, relative to the folder. Returns null if there is none. */
 export function authModuleIn(folder: string, named = namedInPackage(folder)): string | null {
   const candidates = named === undefined ? places.flatMap((place) => endings.map((ending) => `${place}.${ending}`)) : [named]
   return candidates.find((candidate) => isFile(resolve(folder, candidate))) ?? null

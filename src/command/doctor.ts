@@ -9,10 +9,13 @@ export interface DoctorFlags extends AuthModuleFlags {
   readonly strict?: boolean | undefined
 }
 
-/** How long the app may take to start; the checks take at most 5 seconds. */
+/** How long the app may take to start, in milliseconds. After the start, the checks take at most 5 seconds. */
 const longestStartMs = 9_000
 
-/** Checks the app. The output is empty if there is no finding. A module that throws is a finding, because that is the most common fault. */
+/**
+ * Checks the app. If there is no finding, the output is empty. If the app's module throws, the error is a finding, because this fault is
+ * the most common.
+ */
 export async function doctor(flags: DoctorFlags, surroundings: Surroundings): Promise<Answer> {
   const { ofApp, cause } = await examined(flags, surroundings)
   const inFolder = folderChecks(surroundings.folder)

@@ -10,8 +10,8 @@ export interface EnvFileFlags {
 }
 
 /**
- * Reads the folder's `.env`, or the named file. Variables that are already set stay.
- * @throws UsageError for a named file that cannot be read
+ * Reads the folder's `.env`, or the named file. A variable that is already set keeps its value.
+ * @throws UsageError if the named file cannot be read
  */
 export function readEnvFile({ env, folder }: Surroundings, flags: EnvFileFlags): void {
   if (flags['no-env-file']) return

@@ -15,11 +15,11 @@ interface Writer {
 export interface ExportForm {
   readonly format: string | undefined
   readonly isJson: boolean
-  /** CSV: True leaves out the ' before = + - @, without which a spreadsheet reads a formula. */
+  /** For CSV: true writes no `'` before `=`, `+`, `-` and `@`. A spreadsheet then reads such a value as a formula. */
   readonly isRaw: boolean
 }
 
-/** Writes the accounts page by page, and waits for a slow reader. */
+/** Writes the accounts page by page. If the reader is slow, the function waits. */
 export async function exportUsers(accounts: UserExport, form: ExportForm, { out }: Surroundings): Promise<Answer> {
   const writer = await writerOf(accounts, form)
   let count = 0
@@ -32,7 +32,7 @@ export async function exportUsers(accounts: UserExport, form: ExportForm, { out 
   } catch (error) {
     if (!form.isJson) throw error
     const { code, message } = described(error)
-    await out(`],"error":${JSON.stringify({ code, message })}}\n`) // completes the JSON document that was begun
+    await out(`],"error":${JSON.stringify({ code, message })}}\n`) // completes the JSON document
     return { isWritten: true, note: message, isNo: true, cause: error }
   }
   await out(writer.end)
@@ -43,7 +43,7 @@ async function writerOf({ fields }: UserExport, { format = 'jsonl', isJson, isRa
   if (isJson) return documentWriter()
   if (format === 'jsonl') return { begin: '', rows: (rows) => rows.map((row) => `${JSON.stringify(row)}\n`).join(''), end: '' }
   if (format !== 'csv') throw new UsageError('--format must be csv or jsonl.')
-  const { stringify } = await import('csv-stringify/sync') // loaded for this format only
+  const { stringify } = await import('csv-stringify/sync') // loaded only for CSV
   const cells = { cast: { boolean: String, ...(!isRaw && { string: asText }) } }
   return {
     begin: stringify([fields], cells),
@@ -56,12 +56,12 @@ async function writerOf({ fields }: UserExport, { format = 'jsonl', isJson, isRa
   }
 }
 
-/** Puts ' before a value, so that a spreadsheet reads it as text. `users import` removes the ' again. */
+/** Puts a `'` before a value, so that a spreadsheet reads the value as text. `users import` removes the `'`. */
 function asText(value: string): string {
   return /^'*[=+\-@\t\r\uFF1D\uFF0B\uFF0D\uFF20]/.test(value) ? `'${value}` : value
 }
 
-/** Writes one JSON document, for any number of accounts. */
+/** Writes one JSON document for any number of accounts. */
 function documentWriter(): Writer {
   let isFirst = true
   return {

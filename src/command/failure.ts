@@ -10,7 +10,7 @@ export interface Failure {
   readonly exitCode: 1 | 2
 }
 
-/** Describes an error. An error of the library may be from the app's copy of it. */
+/** Describes an error. The error may belong to the app's own copy of the library. */
 export function described(error: unknown): Failure {
   if (error instanceof UsageError) return { code: 'USAGE', message: error.message, exitCode: 2 }
   if (error instanceof CommandRefusal) return { code: error.code, message: error.message, exitCode: 1 }
@@ -19,12 +19,15 @@ export function described(error: unknown): Failure {
   return { code: error.code, message: `${error.message}${about}`, exitCode: 1 }
 }
 
-/** Returns the message of an error of ours. Of any other error only the code or the name, because its message may contain personal data. */
+/**
+ * Returns the message of an error of this library. For any other error, returns only the code or the name. The message of a foreign error
+ * may contain personal data.
+ */
 export function told(error: unknown): string {
   return ownSentence(error) ?? `Failed with ${sentenceOf(error)}. --verbose shows the whole error, which may contain personal data.`
 }
 
-/** Returns the messages and stacks of an error and of its causes, for `--verbose` only. */
+/** Returns the messages and stacks of an error and its causes. Only `--verbose` shows this text. */
 export function wholeOf(error: unknown): string {
   return causesOf(error)
     .map((cause) => (cause instanceof Error ? String(cause.stack) : inspect(cause)))
@@ -34,7 +37,7 @@ export function wholeOf(error: unknown): string {
     .join('\n')
 }
 
-/** Returns the error and its causes, outermost first. At most 10, because an error may be its own cause. */
+/** Returns the error and its causes, outermost first. The list has at most 10 entries, because an error may be its own cause. */
 function causesOf(error: unknown): unknown[] {
   const causes = [error]
   while (causes.length < 10 && causes.at(-1) instanceof Error && (causes.at(-1) as Error).cause !== undefined)

@@ -3,7 +3,7 @@ import { printable } from './printable'
 
 export type FileFormat = 'csv' | 'jsonl'
 
-/** One row of a file. `values` null: it cannot be read. `line`: where it ends. */
+/** One row of a file. `values` is null if the row cannot be read. `line` is the last line of the row. */
 export interface FileRow {
   readonly line: number
   readonly values: Readonly<Record<string, unknown>> | null
@@ -11,26 +11,34 @@ export interface FileRow {
 
 export interface ReadOptions {
   readonly format: FileFormat
-  /** CSV: a ' before = + - @ stays. */
+  /** For CSV: true keeps the `'` before `=`, `+`, `-` and `@`. */
   readonly isRaw: boolean
 }
 
-/** Of one row or line: what is longer is no such file, and would have to be held in memory. */
+/**
+ * The maximum length of a row, in characters. A longer row is not from a file of accounts. The reader would have to keep the row in memory.
+ */
 const mostCharacters = 1_048_576
 
-/** The format by the ending of the file, or by `--format`. @throws UsageError */
+/**
+ * Returns the format that `--format` names, or the format of the file's extension.
+ * @throws UsageError if the format is unknown
+ */
 export function formatOf(file: string, flag: string | undefined): FileFormat {
   const named = flag ?? (file.endsWith('.csv') ? 'csv' : /\.(jsonl|ndjson)$/.test(file) ? 'jsonl' : '')
   if (named === 'csv' || named === 'jsonl') return named
   throw new UsageError('Say --format csv or --format jsonl: the file ends in neither .csv nor .jsonl nor .ndjson.')
 }
 
-/** A few rows at a time, never the whole file. @throws CommandRefusal for what is no UTF-8, and for a row without an end */
+/**
+ * Reads a few rows at a time, never the whole file.
+ * @throws CommandRefusal if the file is not UTF-8, if CSV is broken, or if a row is too long
+ */
 export function fileRows(chunks: AsyncIterable<Buffer | string>, { format, isRaw }: ReadOptions): AsyncIterable<readonly FileRow[]> {
   return format === 'csv' ? csvRows(decoded(chunks), isRaw) : jsonRows(decoded(chunks))
 }
 
-/** Without the byte order mark. */
+/** Decodes UTF-8 and removes the byte order mark. */
 async function* decoded(chunks: AsyncIterable<Buffer | string>): AsyncIterable<string> {
   const decoder = new TextDecoder('utf-8', { fatal: true })
   try {
@@ -76,9 +84,9 @@ function objectIn(text: string, line: number): FileRow['values'] {
   }
 }
 
-/** RFC 4180, LF too. The first row has the names; an empty cell is no value. */
+/** Reads CSV (RFC 4180), with CRLF or LF. The first row contains the names. An empty cell has no value. */
 async function* csvRows(texts: AsyncIterable<string>, isRaw: boolean): AsyncIterable<readonly FileRow[]> {
-  const { parse } = await import('csv-parse') // half of the command's runs read no file
+  const { parse } = await import('csv-parse') // loaded here, because most commands read no file
   const rows: FileRow[] = []
   let names: readonly string[] | null = null
   let [line, twice] = [0, 0]
@@ -86,7 +94,7 @@ async function* csvRows(texts: AsyncIterable<string>, isRaw: boolean): AsyncIter
     relax_column_count: true,
     skip_empty_lines: true,
     max_record_size: mostCharacters,
-    // Taken here rather than from the stream, which drops the rows before an error.
+    // The rows come from this callback, because the parser's stream drops the rows before an error.
     on_record(record: readonly string[], { lines }) {
       twice += lineEndsIn(record)
       line = lines - twice
@@ -95,7 +103,7 @@ async function* csvRows(texts: AsyncIterable<string>, isRaw: boolean): AsyncIter
       return null
     },
   })
-  parser.on('error', () => {}).resume() // each write is told of it
+  parser.on('error', () => {}).resume() // `parser.write` also reports the error to its callback
   const settled = (write: (done: (error?: Error | null) => void) => unknown) =>
     new Promise<unknown>((resolve) => write((error) => resolve(error ?? null)))
   let error: unknown = null
@@ -109,15 +117,15 @@ async function* csvRows(texts: AsyncIterable<string>, isRaw: boolean): AsyncIter
   if (error !== null) throw ofParser(error, line + 1)
 }
 
-/** Its message would quote the row. */
+/** Replaces a parser error, because its message would quote the row. */
 function ofParser(error: unknown, line: number): unknown {
-  const { code } = Object(error) as { code?: unknown } // whatever was thrown
+  const { code } = Object(error) as { code?: unknown } // any value can be thrown
   if (code === 'CSV_MAX_RECORD_SIZE') return tooLong(line)
   if (typeof code !== 'string' || !code.startsWith('CSV_')) return error
   return new CommandRefusal('BROKEN_CSV', `The row at line ${line} has a quote where none can be (RFC 4180), so its end is not known.`)
 }
 
-/** A CRLF inside quotes, which the parser counts as two lines. */
+/** Counts the CRLF inside quotes, because the parser counts a CRLF as two lines. */
 function lineEndsIn(record: readonly string[]): number {
   return record.reduce((count, cell) => (cell.includes('\r\n') ? count + cell.split('\r\n').length - 1 : count), 0)
 }
@@ -132,7 +140,7 @@ function valuesOf(names: readonly string[], record: readonly string[], isRaw: bo
   const values: Record<string, unknown> = {}
   names.forEach((name, place) => {
     const cell = record[place]
-    if (cell) values[name] = isRaw ? cell : cell.replace(/^'(?='*[=+\-@\t\r\uFF1D\uFF0B\uFF0D\uFF20])/, '') // which users export puts there
+    if (cell) values[name] = isRaw ? cell : cell.replace(/^'(?='*[=+\-@\t\r\uFF1D\uFF0B\uFF0D\uFF20])/, '') // users export adds the '
   })
   return values
 }

@@ -10,12 +10,12 @@ export interface FolderResult {
   readonly skipped?: string
 }
 
-/** Checks what the app itself cannot see: its packages, and the files beside it. */
+/** Checks what the app itself cannot see: its packages, and the files in its folder. */
 export function folderChecks(folder: string): FolderResult[] {
   return [peers(folder), trackedEnvFile(folder)]
 }
 
-/** Checks the versions of peer dependencies. npm warns about them only once, at the installation. */
+/** Checks the versions of peer dependencies. npm prints a warning only once, during the installation. */
 function peers(folder: string): FolderResult {
   const check = 'peers'
   const own = manifestOf(folder, 'doorward')
@@ -37,7 +37,7 @@ function peers(folder: string): FolderResult {
   return { check, finding: found }
 }
 
-/** True if the version is in the range. Our ranges are `*`, or `^1.2.3` joined by `||`. */
+/** Returns true if the version is in the range. The library's ranges are `*`, or several `^1.2.3` joined by `||`. */
 function isWithin(version: string, range: string): boolean {
   const [major = 0, minor = 0, patch = 0] = version.split(/[.+-]/).map(Number)
   return range.split('||').some((part) => {
@@ -47,7 +47,7 @@ function isWithin(version: string, range: string): boolean {
   })
 }
 
-/** Warns if `.env` is not in .gitignore, because then every reader of the repository gets its secrets. */
+/** Warns if .gitignore does not contain `.env`. Otherwise every reader of the repository could read the secrets. */
 function trackedEnvFile(folder: string): FolderResult {
   const check = 'env-file-tracked'
   const root = repositoryOf(folder)

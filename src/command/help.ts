@@ -31,7 +31,7 @@ export const help = `Usage: doorward <command>
   --verbose         shows errors in full, which may contain personal data (of doctor: what was not checked, too)
   --help            prints this`
 
-/** Each example works in an app that has the named accounts and files. */
+/** Examples of each command. An example works in an app that has the named accounts and files. */
 export const examples: Readonly<Record<string, readonly string[]>> = {
   init: [
     'doorward init --yes',
@@ -55,7 +55,7 @@ export const examples: Readonly<Record<string, readonly string[]>> = {
 }
 
 /**
- * Returns the lines of one command, with examples.
+ * Returns the help of one command, with examples.
  * @throws UsageError for an unknown command
  */
 export function helpFor(command: string, verb: string | undefined): Answer {
@@ -75,7 +75,7 @@ export function helpFor(command: string, verb: string | undefined): Answer {
   return { json: { help: text, examples: shown }, text }
 }
 
-/** Escapes text for a regular expression, because the user typed it. */
+/** Escapes text that the user typed, for use in a regular expression. */
 function escaped(words: string): string {
   return words.replace(/[^\w -]/g, '\\$&')
 }

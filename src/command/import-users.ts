@@ -25,26 +25,26 @@ interface Refused {
   readonly message: string
 }
 
-/** An account that became an administrator. `id`: that of the file. */
+/** An account that became an administrator. `id` is the id in the file. */
 interface Admin {
   readonly line: number
   readonly id: unknown
 }
 
-/** What became of the rows so far. */
+/** The results of the rows that were read until now. */
 interface Tally {
   imported: number
   skipped: number
   refused: number
   admins: number
-  /** The last row that is settled. */
+  /** The last line of the last finished row. */
   line: number
 }
 
-/** So many rows are one statement. 500 take 8 MiB more and are hardly faster. */
+/** The number of rows in one INSERT statement. A batch of 500 rows needs 8 MiB more and is hardly faster. */
 const batchSize = 200
 
-/** Accounts of a file. What is there already stays as it is, so a run that was cut short is simply run again. */
+/** Imports the accounts of a file. An existing account stays unchanged. So after an interruption, the host can run the command again. */
 export async function importUsers(file: string, flags: ImportFlags, surroundings: Surroundings): Promise<Answer> {
   const format = formatOf(file, flags.format)
   const sources = sourcesOf(flags.map)
@@ -55,7 +55,7 @@ export async function importUsers(file: string, flags: ImportFlags, surroundings
   const read = namedBy(sources, knownNames(importer, flags), { isIgnoring: flags['ignore-unknown'] === true, isFixed: format === 'csv' })
   if (!importer.checksHashes) surroundings.err(uncheckedHashes)
   const tally: Tally = { imported: 0, skipped: 0, refused: 0, admins: 0, line: 0 }
-  const list: { readonly refused: Refused[]; readonly admins: Admin[] } = { refused: [], admins: [] } // one document, which comes at the end
+  const list: { readonly refused: Refused[]; readonly admins: Admin[] } = { refused: [], admins: [] } // printed as one document
   const tell = async (news: readonly News[]) => {
     if (!flags.json && news.length > 0) await surroundings.out(news.map(lineOf).join(''))
     for (const one of news) {
@@ -86,7 +86,7 @@ export async function importUsers(file: string, flags: ImportFlags, surroundings
 const uncheckedHashes =
   'The hasher of this app has no reads(hash), so nothing tells a hash from a plain password. Make sure that the file has hashes only (docs/passwords.md).\n'
 
-/** What is told of a row: why it was refused, or that its account is an administrator. */
+/** The report about a row: why the command rejected the row, or that its account is an administrator. */
 type News = (Refused & { readonly cause?: unknown }) | Admin
 
 function lineOf(news: News): string {
@@ -99,7 +99,7 @@ function contentsOf(path: string, named: string): AsyncIterable<Buffer | string>
   return createReadStream(path)
 }
 
-/** `email=Mail,password_hash=encrypted_password`: our name -> theirs. */
+/** Reads `email=Mail,password_hash=encrypted_password`. Each pair maps our name to the name in the file. */
 function sourcesOf(maps: readonly string[] = []): ReadonlyMap<string, string> {
   const pairs = maps.flatMap((text) => text.split(',')).map((pair) => pair.split('='))
   if (!pairs.every((pair): pair is [string, string] => pair.length === 2 && pair.every((word) => word !== '')))
@@ -115,7 +115,10 @@ function knownNames({ fields }: UserImporter, flags: ImportFlags): ReadonlySet<s
 type Values = Readonly<Record<string, unknown>>
 type ReadRow = (row: FileRow) => { readonly line: number; readonly values: Values } | Refused
 
-/** Our names in the place of theirs. @param isFixed every row has the same names, so that one that is unknown refuses the whole file */
+/**
+ * Replaces the names in the file by our names.
+ * @param isFixed true if every row has the same names. One unknown name then rejects the whole file.
+ */
 function namedBy(
   sources: ReadonlyMap<string, string>,
   known: ReadonlySet<string>,
@@ -157,7 +160,10 @@ interface Run {
   readonly surroundings: Surroundings
 }
 
-/** While the database inserts one batch, the next is read and waits, and no third. */
+/**
+ * Imports the rows in batches. While the database inserts one batch, the function reads the next batch. The function never reads a third
+ * batch.
+ */
 async function importAll(
   importer: UserImporter,
   groups: AsyncIterable<readonly FileRow[]>,
@@ -166,7 +172,7 @@ async function importAll(
   let batch: ReturnType<ReadRow>[] = []
   let underWay: Promise<void> = Promise.resolve()
   const add = (rows: typeof batch): Promise<void> => {
-    // What is waited for holds no values, but the id of an administrator.
+    // A waiting line contains no values of the row, except the id of an administrator.
     const lines = rows.map((row) =>
       'values' in row ? { line: row.line, id: row.values['is_admin'] ? (row.values['id'] ?? null) : null } : row,
     )
@@ -175,7 +181,7 @@ async function importAll(
   }
   const send = async () => {
     const next = add(batch)
-    next.catch(() => {}) // whoever waits for it next is told
+    next.catch(() => {}) // the next caller of `await underWay` gets the error
     batch = []
     await underWay
     underWay = next
@@ -191,12 +197,15 @@ async function importAll(
         if (batch.length === batchSize) await send()
       }
   } finally {
-    await send() // where the file is broken from here on, what came before is not
+    await send() // inserts the rows before a broken row
     await underWay
   }
 }
 
-/** Counts rows, and returns what is told of them. `lines`: where a row ends, or why it was refused before it could have an outcome. */
+/**
+ * Counts rows and returns the reports about the rows. `lines` contains the last line of each row, or why the command rejected the row
+ * before the insertion.
+ */
 function newsOf(tally: Tally, lines: readonly (Admin | Refused)[], outcomes: readonly ImportOutcome[]): News[] {
   const next = outcomes.values()
   const news: News[] = []

@@ -3,7 +3,7 @@ import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { UsageError } from './answer'
 
-/** Returns the package.json of a package that modules of this folder can load; null if there is none. */
+/** Returns the package.json of a package that modules of this folder can load; null if there is no such package. */
 export function manifestOf(folder: string, name: string): Record<string, unknown> | null {
   const places = createRequire(join(folder, 'package.json')).resolve.paths(name) ?? []
   const path = places.map((place) => join(place, name, 'package.json')).find((candidate) => existsSync(candidate))
@@ -11,8 +11,8 @@ export function manifestOf(folder: string, name: string): Record<string, unknown
 }
 
 /**
- * Returns the folder's own package.json, or an empty object if there is none.
- * @throws UsageError if it is not valid JSON
+ * Returns the folder's own package.json, or an empty object if the file does not exist.
+ * @throws UsageError if package.json is not valid JSON
  */
 export function ownManifest(folder: string): Record<string, unknown> {
   const path = join(folder, 'package.json')

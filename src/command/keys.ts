@@ -16,10 +16,10 @@ export interface KeyFlags {
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-/** How long verifiers may cache the key set: `max-age` of the route. */
+/** How long verifiers may cache the key set, in seconds. The key-set route sends the same value as `max-age`. */
 const keySetSeconds = 300
 
-/** Makes and lists keys, and prints the next value of `AUTH_JWT_KEYS`. Writes no file. */
+/** Makes and lists keys, and prints the next value of `AUTH_JWT_KEYS`. The command writes no file. */
 export function keys(words: readonly string[], flags: KeyFlags, env: Environment): Answer {
   const [verb, ...more] = words
   if (more.length > 0) throw new UsageError(`doorward keys ${verb} takes no more words.`)
@@ -69,7 +69,7 @@ function entriesIn({ AUTH_JWT_KEYS: text }: Environment): readonly KeyEntry[] {
   throw new CommandRefusal('UNREADABLE_KEYS', 'AUTH_JWT_KEYS is no JSON list of keys: [{ "kid", "alg", "privateKey" }].')
 }
 
-/** Returns null for malformed JSON, because the parser's message would quote the value. */
+/** Returns null for malformed JSON. The function hides the parser's error, because its message would quote the value. */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text)
@@ -120,7 +120,7 @@ function signingAlone(entries: readonly KeyEntry[]): readonly KeyEntry[] {
   return entries.slice(0, 1)
 }
 
-/** Returns how long access tokens of the old key stay valid. A lifetime that is set in code is unknown here. */
+/** Returns how long access tokens of the old key stay valid, in seconds. The command does not know a lifetime that the app's code sets. */
 function lifetimeIn({ AUTH_ACCESS_TOKEN_TTL_SECONDS: text }: Environment): number {
   const seconds = Number(text || 900)
   if (Number.isInteger(seconds) && seconds > 0) return seconds

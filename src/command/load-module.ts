@@ -4,8 +4,9 @@ import { pathToFileURL } from 'node:url'
 import { UsageError } from './answer'
 
 /**
- * Returns the exports of a module of the app's. TypeScript is loaded by the app's own tsx, or by Node if it can strip types.
- * @throws UsageError if neither can load it, and what the module throws
+ * Returns the exports of a module of the app. The app's own tsx loads TypeScript. Without tsx, Node loads TypeScript if Node can strip
+ * types.
+ * @throws UsageError if tsx is missing and Node cannot load the module. An error of the module passes through.
  */
 export async function loadModule(path: string, folder: string): Promise<Record<string, unknown>> {
   const url = pathToFileURL(path).href
@@ -18,18 +19,18 @@ export async function loadModule(path: string, folder: string): Promise<Record<s
     return await import(url)
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error
-    // For example `import` in a CommonJS package, or an enum.
+    // For example, Node rejects `import` in a CommonJS package, and an enum.
     throw new UsageError('Node does not read this TypeScript by itself. Run `npm install --save-dev tsx`.', { cause: error })
   }
 }
 
-/** Returns the exports of a package that the folder's modules can load; null if they cannot. */
+/** Returns the exports of a package that the folder's modules can load; null if the modules cannot load the package. */
 export async function loadPackage(name: string, folder: string): Promise<Record<string, unknown> | null> {
   const path = resolved(createRequire(join(folder, 'package.json')), name)
   return path === null ? null : import(pathToFileURL(path).href)
 }
 
-/** Registers tsx for both module systems, as `node --import tsx` does. Returns false if the app does not have it. */
+/** Registers tsx for both module systems, as `node --import tsx` does. Returns false if the app does not have tsx. */
 async function registerTsx(folder: string): Promise<boolean> {
   const tsx = resolved(createRequire(join(folder, 'package.json')), 'tsx')
   if (tsx !== null) await import(pathToFileURL(tsx).href)

@@ -8,16 +8,16 @@ export interface MigrateFlags {
 const usage = 'Write `doorward migrate status`, `doorward migrate up` or `doorward migrate sql`.'
 
 /**
- * Checks the subcommand before the app is loaded.
- * @throws UsageError for an unknown one
+ * Checks the subcommand before the command loads the app.
+ * @throws UsageError for an unknown subcommand
  */
 export function requireMigrateVerb([verb = '', ...more]: readonly string[]): void {
   if (!['status', 'up', 'sql'].includes(verb) || more.length > 0) throw new UsageError(usage)
 }
 
 /**
- * Shows the state of the migrations, runs them, or prints their SQL. Records them in `auth_migrations` and not in the host's own table of
- * migrations, because knex expects a file in the host's folder for every migration in that table.
+ * Shows the state of the migrations, runs them, or prints their SQL. The command records the migrations in `auth_migrations` and not in the
+ * host's own table of migrations. knex expects a file in the host's folder for every row of the host's table.
  */
 export async function migrate([verb]: readonly string[], { table = 'auth_migrations' }: MigrateFlags, loaded: LoadedAuth): Promise<Answer> {
   const { migrations } = loaded.operations

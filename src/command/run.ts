@@ -55,7 +55,7 @@ type Flag = keyof typeof options
 
 const ofModule: readonly Flag[] = ['auth', 'env-file', 'no-env-file', 'verbose']
 
-/** The flags of each command, found by its longest prefix. `--json` and `--help` belong to all. */
+/** The flags of each command. The longest prefix of the command decides. All commands accept `--json` and `--help`. */
 const known: Readonly<Record<string, readonly Flag[]>> = {
   init: ['delivery', 'client', 'providers', 'pages', 'print', 'yes', 'env-file', 'no-env-file', 'verbose'],
   secret: [],
@@ -91,13 +91,13 @@ export async function run(args: readonly string[], surroundings: Surroundings): 
     const { code, message, exitCode } = described(error)
     if (isJson) out(`${JSON.stringify({ error: { code, message } })}\n`)
     else err(`${message}\n`)
-    const cause = isOwn(error) ? error.cause : error // our own stack says nothing to a host
+    const cause = isOwn(error) ? error.cause : error // a host does not need our own stack
     if (isVerbose && cause !== undefined) err(`${wholeOf(cause)}\n`)
     return exitCode
   }
 }
 
-/** Ends the text with a line end; an empty text gets none. */
+/** Ends the text with a line break. An empty text stays empty. */
 function withLineEnd(text: string): string {
   return text === '' ? '' : `${text}\n`
 }
@@ -132,7 +132,7 @@ async function answerTo(args: readonly string[], surroundings: Surroundings): Pr
 
 /**
  * Rejects unknown commands and flags.
- * @throws UsageError
+ * @throws UsageError for an unknown command or flag
  */
 function refuseStrangers(command: string, verb: string, values: object): void {
   const name = [`${command} ${verb}`, command].find((beginning) => Object.hasOwn(known, beginning))
@@ -145,6 +145,6 @@ function parsed(args: readonly string[]) {
   try {
     return parseArgs({ args: [...args], options, allowPositionals: true, strict: true })
   } catch (error) {
-    throw new UsageError((error as Error).message) // a TypeError of parseArgs
+    throw new UsageError((error as Error).message) // parseArgs throws a TypeError
   }
 }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { type Answer, UsageError } from './answer'
 
-/** Returns 32 random bytes: for `AUTH_JWT_SECRET` in base64url, for `AUTH_MFA_SECRET_KEY` in base64. */
+/** Returns 32 random bytes. The secret for `AUTH_JWT_SECRET` is base64url. The secret for `AUTH_MFA_SECRET_KEY` is base64. */
 export function newSecret(words: readonly string[]): Answer {
   const [kind, ...more] = words
   if (more.length > 0 || (kind !== undefined && kind !== 'mfa')) throw new UsageError('Write `doorward secret` or `doorward secret mfa`.')

@@ -4,11 +4,11 @@ import { Writable } from 'node:stream'
 /** Asks a person questions. */
 export interface Terminal {
   ask(question: string): Promise<string>
-  /** Hides the typed text. */
+  /** Asks a question and hides the typed text. */
   askUnseen(question: string): Promise<string>
 }
 
-/** Returns a terminal, or null without one. Questions go to standard error, because standard output is for results. */
+/** Returns the terminal; null if there is none. Questions go to standard error, because standard output is for results. */
 export function terminalOf(input: NodeJS.ReadStream, output: NodeJS.WriteStream): Terminal | null {
   if (!input.isTTY || !output.isTTY) return null
   return { ask: (question) => read(question, output), askUnseen: (question) => read(question, nowhere()) }

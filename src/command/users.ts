@@ -21,7 +21,7 @@ export interface UserFlags extends ImportFlags {
   readonly 'with-hashes'?: boolean | undefined
 }
 
-/** Administers accounts. Each change is the operation of the admin routes, without an administrator. */
+/** Administers accounts. Each change calls the same operation as the admin routes, but no administrator is logged in. */
 export async function users([verb, ...words]: readonly string[], flags: UserFlags, surroundings: Surroundings): Promise<Answer> {
   switch (verb) {
     case 'create':
@@ -60,7 +60,10 @@ async function create(email: string, flags: UserFlags, surroundings: Surrounding
   return { json: { user, set_password_url: url }, text: `${lineOf(user)}${link}` }
 }
 
-/** Returns the new account's password, or null for none. It is never an argument, because the process list would show it. */
+/**
+ * Returns the password of the new account; null for an account without a password. The password is never an argument, because the process
+ * list shows arguments.
+ */
 async function passwordFrom(flags: UserFlags, { terminal, stdin }: Surroundings): Promise<string | null> {
   if (flags['password-stdin']) {
     let text = ''
@@ -115,7 +118,7 @@ async function found({ operations }: LoadedAuth, who: string): Promise<UserBody>
 }
 
 interface Change {
-  /** The question before the change; null if it removes nothing and needs no question. */
+  /** The question before the change; null if the change removes nothing and needs no question. */
   readonly asks: string | null
   readonly apply: (auth: LoadedAuth['auth'], id: string) => Promise<unknown>
 }

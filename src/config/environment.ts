@@ -5,10 +5,10 @@ export type Environment = 'production' | 'development' | 'test'
 const environments: readonly unknown[] = ['production', 'development', 'test'] satisfies Environment[]
 
 /**
- * Returns true if the rules of production apply. The option decides; without it NODE_ENV does, the only variable that the library reads by
- * itself. Every value except `development` and `test` is production, so that a forgotten variable weakens nothing.
+ * Returns true if the rules of production apply. If the option is missing, the variable NODE_ENV decides. The library reads no other
+ * variable on its own. Every value except `development` and `test` counts as production, so a missing variable cannot weaken the rules.
  *
- * @throws ConfigurationError when the option is none of the three.
+ * @throws ConfigurationError if the option has another value than `production`, `development` or `test`
  */
 export function isProduction(environment?: Environment): boolean {
   const current = environmentOf(environment)
@@ -16,8 +16,8 @@ export function isProduction(environment?: Environment): boolean {
 }
 
 /**
- * Returns true if the rules for tests apply, where nothing waits for a clock.
- * @throws ConfigurationError as `isProduction` does
+ * Returns true if the rules for tests apply. In tests, the library does not wait for timers.
+ * @throws ConfigurationError if the option has another value than `production`, `development` or `test`
  */
 export function isTest(environment?: Environment): boolean {
   return environmentOf(environment) === 'test'

@@ -1,129 +1,154 @@
 import type { JwtAlgorithm } from '../keys'
 
-/** All settings of the router, complete. docs/configuration.md says more about each. */
+/** All settings of the router, complete. docs/configuration.md says more about each setting. */
 export interface Settings {
   /**
-   * The secret that every key is derived from: at least 32 random bytes, such as the output of `openssl rand -base64 48`. To replace it, pass
-   * a list of 1 to 10: the first signs, all of them verify. Required. `AUTH_JWT_SECRET`.
+   * The secret from which the library derives every key. Use at least 32 random bytes, such as the output of `openssl rand -base64 48`. To
+   * replace the secret, pass a list of 1 to 10 secrets. The first secret signs, and all secrets verify. Required. `AUTH_JWT_SECRET`.
    */
   readonly jwtSecret: string | readonly string[]
   /**
-   * Key pairs that access tokens are signed with: up to 20. The first signs, all of them verify, and their public keys are published. Default
-   * null: HS256 with a key of `jwtSecret`. `AUTH_JWT_KEYS`.
+   * A list of 1 to 20 key pairs for access tokens. The first key signs, and all keys verify. The router publishes the public keys. Default
+   * null: tokens are signed with HS256 and a key derived from `jwtSecret`. `AUTH_JWT_KEYS`.
    */
   readonly jwtKeys: readonly JwtKey[] | null
   /** Lifetime of an access token in seconds: 1 to 86400. Default 900 (15 minutes). `AUTH_ACCESS_TOKEN_TTL_SECONDS`. */
   readonly accessTokenTtlSeconds: number
   /**
-   * Lifetime of a refresh token in seconds: 1 to 31536000. Each refresh starts it again. Default 604800 (7 days).
+   * Lifetime of a refresh token in seconds: 1 to 31536000. Each refresh returns a new token with a full lifetime. Default 604800 (7 days).
    * `AUTH_REFRESH_TOKEN_TTL_SECONDS`.
    */
   readonly refreshTokenTtlSeconds: number
   /**
-   * Maximum duration of a login in seconds, however often it is refreshed: 1 to 315360000. Default 2592000 (30 days).
+   * Maximum duration of a login in seconds: 1 to 315360000. A refresh does not extend the maximum. Default 2592000 (30 days).
    * `AUTH_REFRESH_FAMILY_TTL_SECONDS`.
    */
   readonly refreshFamilyTtlSeconds: number
   /**
-   * For this many seconds, a refresh token that was already used returns the same new token again: 0 to 60, and below
-   * `accessTokenTtlSeconds`. Default 0: using a token twice revokes its session. `AUTH_REFRESH_REUSE_GRACE_SECONDS`.
+   * Grace period of a used refresh token in seconds: 0 to 60, and less than `accessTokenTtlSeconds`. If a client sends a used token within
+   * the grace period, the router returns the same new token again. After the grace period, a second use revokes the session. Default 0: any
+   * second use revokes the session. `AUTH_REFRESH_REUSE_GRACE_SECONDS`.
    */
   readonly refreshReuseGraceSeconds: number
   /**
-   * How a login sends its tokens to the client. `bearer`: tokens in the JSON body. `cookie`: tokens in cookies. `both`: `/login` returns
-   * tokens, `/cookie/login` sets cookies. `session`: no tokens, but a session in the database and its cookie. Default `bearer`.
-   * `AUTH_TOKEN_DELIVERY`.
+   * How a login sends its tokens to the client.
+   * - `bearer`: the JSON body contains the tokens.
+   * - `cookie`: cookies contain the tokens.
+   * - `both`: `/login` returns tokens in the body, and `/cookie/login` sets cookies.
+   * - `session`: there are no tokens. The database stores the session, and a cookie identifies the session.
+   *
+   * Default `bearer`. `AUTH_TOKEN_DELIVERY`.
    */
   readonly tokenDelivery: 'bearer' | 'cookie' | 'both' | 'session'
-  /** Whether cookies are sent over https only. False only to develop over plain http. Default true. `AUTH_COOKIE_SECURE`. */
+  /**
+   * Whether browsers send the cookies over https only. Use false only for development over plain http. Default true. `AUTH_COOKIE_SECURE`.
+   */
   readonly cookieSecure: boolean
   /** The `SameSite` attribute of cookies. `none` needs `cookieSecure`. Default `lax`. `AUTH_COOKIE_SAMESITE`. */
   readonly cookieSamesite: 'lax' | 'strict' | 'none'
   /**
-   * The `Domain` attribute of cookies: a host name without scheme, port or leading dot. Default null: cookies stay with the host
-   * that set them. `AUTH_COOKIE_DOMAIN`.
+   * The `Domain` attribute of cookies: a host name without scheme, port or leading dot. Default null: a browser sends the cookies only to
+   * the host that set the cookies. `AUTH_COOKIE_DOMAIN`.
    */
   readonly cookieDomain: string | null
-  /** Name of the cookie that holds the access token. Default `access_token`. `AUTH_ACCESS_COOKIE_NAME`. */
+  /** Name of the cookie that contains the access token. Default `access_token`. `AUTH_ACCESS_COOKIE_NAME`. */
   readonly accessCookieName: string
-  /** Name of the cookie that holds the refresh token; never `__Host-…`. Default `refresh_token`. `AUTH_REFRESH_COOKIE_NAME`. */
+  /**
+   * Name of the cookie that contains the refresh token. The name must not start with `__Host-`. Default `refresh_token`.
+   * `AUTH_REFRESH_COOKIE_NAME`.
+   */
   readonly refreshCookieName: string
   /**
-   * Up to 100 other origins whose pages may use the routes with cookies, such as `https://app.example.com`. Default `[]`.
+   * Up to 100 other origins, such as `https://app.example.com`. Pages of these origins may use the cookie routes. Default `[]`.
    * `AUTH_TRUSTED_ORIGINS`.
    */
   readonly trustedOrigins: readonly string[]
   /** Turns social login on. Default false. `AUTH_OAUTH_ENABLED`. */
   readonly oauthEnabled: boolean
   /**
-   * The public address of your app, such as `https://app.example.com`: no path, no trailing slash. Social login, links in mails
-   * and the cross-site check use it. Default empty. `AUTH_PUBLIC_URL`.
+   * The public address of your app, such as `https://app.example.com`, without path and trailing slash. Social login, links in mails and
+   * the cross-site check use the address. Default empty. `AUTH_PUBLIC_URL`.
    */
   readonly publicUrl: string
-  /** Whether a social login of an unknown person creates an account. Default: as `signupEnabled`. `AUTH_OAUTH_ALLOW_ACCOUNT_CREATION`. */
+  /** Whether a first social login creates an account. Default: as `signupEnabled`. `AUTH_OAUTH_ALLOW_ACCOUNT_CREATION`. */
   readonly oauthAllowAccountCreation: boolean
   /**
-   * Whether a social login is linked to the account with the same address, if the provider has verified the address. Default false.
-   * `AUTH_OAUTH_LINK_BY_VERIFIED_EMAIL`.
+   * Whether a first social login is linked to the existing account with the same email address. The provider must have verified the
+   * address. Default false. `AUTH_OAUTH_LINK_BY_VERIFIED_EMAIL`.
    */
   readonly oauthLinkByVerifiedEmail: boolean
   /**
-   * Only for a users table without `email_verified_at`: you verify every address in it in another way. Default false.
-   * `AUTH_ASSUME_EMAILS_PROVEN`.
+   * Use true only if the users table has no column `email_verified_at`, and your service verifies every address in another way. Default
+   * false. `AUTH_ASSUME_EMAILS_PROVEN`.
    */
   readonly assumeEmailsProven: boolean
-  /** Name of the cookie that protects a social login until its callback; never `__Host-…`. Default `oauth_state`. `AUTH_OAUTH_STATE_COOKIE_NAME`. */
+  /**
+   * Name of the cookie that protects a social login until its callback. The name must not start with `__Host-`. Default `oauth_state`.
+   * `AUTH_OAUTH_STATE_COOKIE_NAME`.
+   */
   readonly oauthStateCookieName: string
-  /** How long a person may stay at the provider, in seconds: 30 to 3600. Default 600 (10 minutes). `AUTH_OAUTH_STATE_TTL_SECONDS`. */
+  /**
+   * How many seconds a person may stay at the provider during a social login: 30 to 3600. Default 600 (10 minutes).
+   * `AUTH_OAUTH_STATE_TTL_SECONDS`.
+   */
   readonly oauthStateTtlSeconds: number
-  /** Rejects a request to unlink the last provider of an account that has no password. Default false. `AUTH_OAUTH_KEEP_LAST_LOGIN_METHOD`. */
+  /**
+   * Rejects a request that would remove the last way to log in: a linked provider or a passkey. Default false.
+   * `AUTH_OAUTH_KEEP_LAST_LOGIN_METHOD`.
+   */
   readonly oauthKeepLastLoginMethod: boolean
   /**
-   * The page that the callback redirects to after a login: an absolute URL, or a path that starts with one `/`. Not with
-   * `tokenDelivery: 'bearer'`. Default null: the callback sends JSON. `AUTH_OAUTH_SUCCESS_REDIRECT`.
+   * The page to which the callback redirects after a social login. Use an absolute URL, or a path that starts with one `/`. The setting
+   * cannot be combined with `tokenDelivery: 'bearer'`. Default null: the callback sends JSON. `AUTH_OAUTH_SUCCESS_REDIRECT`.
    */
   readonly oauthSuccessRedirect: string | null
   /**
-   * The page that the callback redirects to after a failure, with `?error=CODE`: an absolute URL, or a path. Default null: the callback sends
-   * JSON. `AUTH_OAUTH_ERROR_REDIRECT`.
+   * The page to which the callback redirects after a failed social login, with `?error=CODE`. Use an absolute URL, or a path that starts
+   * with one `/`. Default null: the callback sends JSON. `AUTH_OAUTH_ERROR_REDIRECT`.
    */
   readonly oauthErrorRedirect: string | null
   /**
-   * The page that a provider redirects to after a logout there (`POST /logout` with `provider_logout`): an absolute URL, or a path of
-   * `publicUrl`. Register it at the provider. Default null: the provider shows its own page. `AUTH_LOGOUT_REDIRECT`.
+   * The page to which a provider redirects after a logout at the provider (`POST /logout` with `provider_logout`). Use an absolute URL, or
+   * a path below `publicUrl`. Register the URL at the provider. Default null: the provider shows its own page. `AUTH_LOGOUT_REDIRECT`.
    */
   readonly logoutRedirect: string | null
   /**
-   * The exact URIs of apps that keep their own tokens, which a social login may redirect to. They belong to native apps
-   * (`com.example.app:/signed-in`) and to single-page apps on other sites (`https://spa.example.com/signed-in`). Not with
-   * `tokenDelivery: 'cookie'`. Default `[]`. `AUTH_APP_REDIRECTS`: a JSON list.
+   * Up to 20 exact redirect URIs of apps that store their own tokens. A social login may redirect to these URIs. Examples are
+   * `com.example.app:/signed-in` for a native app and `https://spa.example.com/signed-in` for a single-page app on another site. The
+   * setting cannot be combined with `tokenDelivery: 'cookie'`. Default `[]`. `AUTH_APP_REDIRECTS` is a JSON list.
    */
   readonly appRedirects: readonly string[]
   /**
-   * Whether there are accounts with an email address and a password. False removes every route for sign-up, password and activation; then
-   * neither a mailer nor link templates are needed. Default true. `AUTH_LOCAL_ACCOUNTS_ENABLED`.
+   * Whether accounts have an email address and a password. False removes every route for sign-up, passwords and activation. With false, the
+   * router needs no mailer and no link templates. Default true. `AUTH_LOCAL_ACCOUNTS_ENABLED`.
    */
   readonly localAccountsEnabled: boolean
   /**
-   * Mails a person about a login in a browser without a device cookie of the account. Needs a `tokenDelivery` with cookies or sessions.
-   * Default false. `AUTH_NEW_DEVICE_NOTICE`.
+   * Sends a mail to the owner after a login from a browser without a device cookie of the account. A device cookie shows that the browser
+   * logged in before. The setting needs a `tokenDelivery` with cookies or sessions. Default false. `AUTH_NEW_DEVICE_NOTICE`.
    */
   readonly newDeviceNotice: boolean
   /**
-   * Whether people log in by password. False removes every route that sets, changes or requires a password; an account only needs an email
-   * address. People then log in by email (`emailLogin`), by a provider or by a passkey. Default true. `AUTH_PASSWORD_LOGIN`.
+   * Whether people log in with a password. False removes every route that sets, changes or requires a password. An account then needs only
+   * an email address. With false, people log in by email (`emailLogin`), with a provider or with a passkey. Default true.
+   * `AUTH_PASSWORD_LOGIN`.
    */
   readonly passwordLogin: boolean
   /** Whether people may create accounts. Default true. `AUTH_SIGNUP_ENABLED`. */
   readonly signupEnabled: boolean
-  /** Whether a new account can log in at once, without the mailed link. Its address counts as unverified. Default false. `AUTH_AUTO_ACTIVATE`. */
+  /**
+   * Whether a new account can log in immediately, without the mailed link. The address counts as unverified. Default false.
+   * `AUTH_AUTO_ACTIVATE`.
+   */
   readonly autoActivate: boolean
   /**
-   * Adds activation and reset links to response bodies, for development. In production it needs `linksInProduction`. Default false.
+   * Adds activation links and reset links to response bodies, for development. In production, also set `linksInProduction`. Default false.
    * `AUTH_RETURN_TOKEN_IN_RESPONSE`.
    */
   readonly returnTokenInResponse: boolean
-  /** Allows links in response bodies in production, where any client could then take over any account. Default false. `AUTH_LINKS_IN_PRODUCTION`. */
+  /**
+   * Allows links in response bodies in production. Any client can then take over any account. Default false. `AUTH_LINKS_IN_PRODUCTION`.
+   */
   readonly linksInProduction: boolean
   /** Lifetime of an activation link in seconds: 1 to 2592000. Default 604800 (7 days). `AUTH_ACTIVATION_TTL_SECONDS`. */
   readonly activationTtlSeconds: number
@@ -135,198 +160,221 @@ export interface Settings {
   readonly emailVerificationTtlSeconds: number
   /** Lifetime of an email-change link in seconds: 1 to 604800. Default 3600 (1 hour). `AUTH_EMAIL_CHANGE_TTL_SECONDS`. */
   readonly emailChangeTtlSeconds: number
-  /** Your page for activation links: a URL that contains `{token}` once. Default null. `AUTH_ACTIVATION_URL_TEMPLATE`. */
+  /** The URL of your page for activation links. The URL contains `{token}` once. Default null. `AUTH_ACTIVATION_URL_TEMPLATE`. */
   readonly activationUrlTemplate: string | null
-  /** Your page for password-reset links: a URL that contains `{token}` once. Default null. `AUTH_PASSWORD_RESET_URL_TEMPLATE`. */
+  /** The URL of your page for password-reset links. The URL contains `{token}` once. Default null. `AUTH_PASSWORD_RESET_URL_TEMPLATE`. */
   readonly passwordResetUrlTemplate: string | null
-  /** Your page for email-verification links: a URL that contains `{token}` once. Default null. `AUTH_EMAIL_VERIFICATION_URL_TEMPLATE`. */
+  /**
+   * The URL of your page for email-verification links. The URL contains `{token}` once. Default null.
+   * `AUTH_EMAIL_VERIFICATION_URL_TEMPLATE`.
+   */
   readonly emailVerificationUrlTemplate: string | null
-  /** Your page for email-change links: a URL that contains `{token}` once. Default null. `AUTH_EMAIL_CHANGE_URL_TEMPLATE`. */
+  /** The URL of your page for email-change links. The URL contains `{token}` once. Default null. `AUTH_EMAIL_CHANGE_URL_TEMPLATE`. */
   readonly emailChangeUrlTemplate: string | null
   /**
-   * How long the link in a notice can undo a change of the account, in seconds: 0 to 2592000. 0: notices have no such link. Default 604800 (7
-   * days). `AUTH_UNDO_SECONDS`.
+   * A notice is a mail about a change of the account. The link in a notice can undo the change for this many seconds: 0 to 2592000. With 0,
+   * notices contain no link. Default 604800 (7 days). `AUTH_UNDO_SECONDS`.
    */
   readonly undoSeconds: number
-  /** Your page for undo links, with `{token}`. It posts the token to `/security/undo`. Default null: our own page. `AUTH_UNDO_URL_TEMPLATE`. */
+  /**
+   * The URL of your page for undo links. The URL contains `{token}` once. Your page posts the token to `/security/undo`. Default null: the
+   * built-in page. `AUTH_UNDO_URL_TEMPLATE`.
+   */
   readonly undoUrlTemplate: string | null
   /** Whether a new link invalidates older links of the same kind. Default true. `AUTH_SINGLE_ACTIVE_TOKEN`. */
   readonly singleActiveToken: boolean
   /**
-   * Login by email. `link`: a mailed link. `code`: a mailed code of eight digits. `both`: both in one mail. `off`: no login by email. Default
-   * `off`. `AUTH_EMAIL_LOGIN`.
+   * Whether people log in with a mailed link or code.
+   * - `link`: the mail contains a link.
+   * - `code`: the mail contains a code of eight digits.
+   * - `both`: the mail contains a link and a code.
+   * - `off`: there is no login by email.
+   *
+   * Default `off`. `AUTH_EMAIL_LOGIN`.
    */
   readonly emailLogin: 'off' | 'link' | 'code' | 'both'
-  /** Lifetime of the link or code of a login by email in seconds: 60 to 3600. Default 600 (10 minutes). `AUTH_EMAIL_LOGIN_TTL_SECONDS`. */
+  /** Lifetime of the mailed link or code of a login in seconds: 60 to 3600. Default 600 (10 minutes). `AUTH_EMAIL_LOGIN_TTL_SECONDS`. */
   readonly emailLoginTtlSeconds: number
   /**
-   * Your page for login links: a URL that contains `{token}` once. Default null: our own page, with `backendLinks` and a delivery with
-   * cookies or sessions. `AUTH_EMAIL_LOGIN_URL_TEMPLATE`.
+   * The URL of your page for login links. The URL contains `{token}` once. Default null: the built-in page. The built-in page needs
+   * `backendLinks` and a `tokenDelivery` with cookies or sessions. `AUTH_EMAIL_LOGIN_URL_TEMPLATE`.
    */
   readonly emailLoginUrlTemplate: string | null
   /**
-   * Whether an address without an account gets no mail after a request for a login by email. Default false: a mail says that there is no
-   * account. `AUTH_EMAIL_LOGIN_SILENT`.
+   * Whether an address without an account gets no mail after a request for a login by email. Default false: a mail says that the address
+   * has no account. `AUTH_EMAIL_LOGIN_SILENT`.
    */
   readonly emailLoginSilent: boolean
-  /** Whether a login by email creates an account if the address has none. Needs `signupEnabled`. Default false. `AUTH_EMAIL_LOGIN_SIGNUP`. */
+  /**
+   * Whether a login by email creates an account if the address has no account. True needs `signupEnabled`. Default false.
+   * `AUTH_EMAIL_LOGIN_SIGNUP`.
+   */
   readonly emailLoginSignup: boolean
   /** Minimum length of a password in characters: 8 to 64. Default 12. `AUTH_PASSWORD_MIN_LENGTH`. */
   readonly passwordMinLength: number
   /** Maximum length of a password in bytes of UTF-8: 64 to 4096. Default 1024. `AUTH_PASSWORD_MAX_BYTES`. */
   readonly passwordMaxBytes: number
   /**
-   * Whether a password needs a lower-case letter, an upper-case letter, a digit and a special character. Default false.
+   * Whether a password must contain a lower-case letter, an upper-case letter, a digit and a special character. Default false.
    * `AUTH_PASSWORD_REQUIRE_COMPLEXITY`.
    */
   readonly passwordRequireComplexity: boolean
   /**
-   * Whether a sign-up with a taken address gets 409. Default false: it gets the same response as any other sign-up, and the owner gets a
-   * mail. `AUTH_REVEAL_TAKEN_EMAIL`.
+   * Whether a sign-up with an address of an existing account gets status 409. Default false: the response is the same as for a new address.
+   * The owner of the account then gets a mail. `AUTH_REVEAL_TAKEN_EMAIL`.
    */
   readonly revealTakenEmail: boolean
   /**
-   * `strict` (recommended): an activation keeps the password of the sign-up only if the same browser signed up, or the password is entered.
-   * Both show that the owner signed up. `lenient`: the activation link alone is enough, unless the address had more than one sign-up. Default
-   * `lenient`. `AUTH_ACTIVATION_BINDING`.
+   * Sets when an activation keeps the password of the sign-up.
+   * - `strict` (recommended): the activation must come from the browser that signed up, or the person must enter the password. Both ways
+   *   show that the owner of the address signed up.
+   * - `lenient`: the link is enough. If more than one sign-up used the address, the rule of `strict` applies.
+   *
+   * Default `lenient`. `AUTH_ACTIVATION_BINDING`.
    */
   readonly activationBinding: 'lenient' | 'strict'
   /** Turns the second factor (TOTP) on. Default false. `AUTH_MFA_ENABLED`. */
   readonly mfaEnabled: boolean
   /**
-   * The name that authenticator apps show: up to 64 characters, no colon. Required with `mfaEnabled`. Default null.
-   * `AUTH_MFA_ISSUER`.
+   * The name that authenticator apps show: up to 64 characters, no colon. `mfaEnabled` requires the name. Default null. `AUTH_MFA_ISSUER`.
    */
   readonly mfaIssuer: string | null
   /** How many recovery codes a person gets: 2 to 50. Default 10. `AUTH_MFA_RECOVERY_CODES_COUNT`. */
   readonly mfaRecoveryCodesCount: number
-  /**
-   * How long the second step of a login may take, in seconds: 30 to 900. Default 300 (5 minutes). `AUTH_MFA_TOKEN_TTL_SECONDS`.
-   */
+  /** How many seconds the second step of a login may take: 30 to 900. Default 300 (5 minutes). `AUTH_MFA_TOKEN_TTL_SECONDS`. */
   readonly mfaTokenTtlSeconds: number
   /** How many steps of 30 seconds a TOTP code may be early or late: 0 to 2. Default 1. `AUTH_MFA_VERIFY_WINDOW`. */
   readonly mfaVerifyWindow: number
   /**
-   * Encrypts TOTP secrets in the database: 32 random bytes in base64. Several, separated by commas: the first encrypts, all of them decrypt.
-   * Default null: not encrypted. `AUTH_MFA_SECRET_KEY`.
+   * The key that encrypts TOTP secrets in the database: 32 random bytes in base64. You can pass several keys, separated by commas. The
+   * first key encrypts, and all keys decrypt. Default null: the secrets are not encrypted. `AUTH_MFA_SECRET_KEY`.
    */
   readonly mfaSecretKey: string | null
-  /** Turns passkeys on; needs the package `@simplewebauthn/server`. Default false. `AUTH_PASSKEYS_ENABLED`. */
+  /** Turns passkeys on. Passkeys need the package `@simplewebauthn/server`. Default false. `AUTH_PASSKEYS_ENABLED`. */
   readonly passkeysEnabled: boolean
   /**
-   * The domain of passkeys: the host of `publicUrl`, or a domain above it. If you change it later, every passkey is lost. Default null: the
-   * host of `publicUrl`. `AUTH_WEBAUTHN_RP_ID`.
+   * The domain of passkeys: the host of `publicUrl`, or a parent domain of that host. If you change the domain later, no existing passkey
+   * works. Default null: the host of `publicUrl`. `AUTH_WEBAUTHN_RP_ID`.
    */
   readonly webauthnRpId: string | null
-  /** The name that browsers show when a passkey is added: up to 64 characters, no colon. Default null: `mfaIssuer`. `AUTH_WEBAUTHN_RP_NAME`. */
+  /**
+   * The name that a browser shows when a person adds a passkey: up to 64 characters, no colon. Default null: `mfaIssuer`.
+   * `AUTH_WEBAUTHN_RP_NAME`.
+   */
   readonly webauthnRpName: string | null
   /**
-   * Up to 100 other origins that use passkeys: native apps, such as `android:apk-key-hash:…`, and https origins below `webauthnRpId`. Do not
-   * list those of `publicUrl` and `trustedOrigins`. Default `[]`. `AUTH_WEBAUTHN_ORIGINS`.
+   * Up to 100 other origins that use passkeys. Examples are native apps (`android:apk-key-hash:…`) and https origins at or below
+   * `webauthnRpId`. The origins of `publicUrl` and `trustedOrigins` are always allowed. Default `[]`. `AUTH_WEBAUTHN_ORIGINS`.
    */
   readonly webauthnOrigins: readonly string[]
   /**
-   * How long a session is fresh after the person showed a credential, in seconds: 60 to 86400. Only a fresh session may change how the
-   * account logs in; `POST /reauthenticate` makes it fresh again. Default 900 (15 minutes). `AUTH_FRESH_SESSION_SECONDS`.
+   * How many seconds a session is fresh after the person entered a credential: 60 to 86400. Only a fresh session may change how the account
+   * logs in. `POST /reauthenticate` makes a session fresh again. Default 900 (15 minutes). `AUTH_FRESH_SESSION_SECONDS`.
    */
   readonly freshSessionSeconds: number
   /**
-   * Whether access tokens contain `sid` and `auth_time`. With false they contain exactly the six claims of 0.1.0. Then routes that need the
-   * session need the refresh cookie, or `refresh_token` in the body. Default true. `AUTH_ACCESS_TOKEN_SESSION_CLAIMS`.
+   * Whether access tokens contain the claims `sid` and `auth_time`. With false, access tokens contain exactly the six claims of 0.1.0.
+   * Routes that need the session then require the refresh cookie, or `refresh_token` in the body. Default true.
+   * `AUTH_ACCESS_TOKEN_SESSION_CLAIMS`.
    */
   readonly accessTokenSessionClaims: boolean
   /**
-   * The issuer of access tokens, for verifiers of other vendors: an https URL (http on localhost) without query and fragment, such as
-   * `https://app.example.com/auth`. With `accessTokenAudience` it turns on the JWT profile of RFC 9068. Default null.
-   * `AUTH_ACCESS_TOKEN_ISSUER`.
+   * The issuer of access tokens, for verifiers of other vendors. Use an https URL (http on localhost) without query and fragment, such as
+   * `https://app.example.com/auth`. The setting needs `accessTokenAudience`. The two settings together turn on the JWT profile of RFC 9068.
+   * Default null. `AUTH_ACCESS_TOKEN_ISSUER`.
    */
   readonly accessTokenIssuer: string | null
-  /** The audience of access tokens: one name or a list of up to 20. Guards require one of their own. Default null. `AUTH_ACCESS_TOKEN_AUDIENCE`. */
+  /**
+   * The audience of access tokens: one name, or a list of up to 20 names. A guard accepts a token if the token has one of the guard's own
+   * audiences. Default null. `AUTH_ACCESS_TOKEN_AUDIENCE`.
+   */
   readonly accessTokenAudience: string | readonly string[] | null
   /** The claim `client_id` of access tokens. Default null: the first audience. `AUTH_ACCESS_TOKEN_CLIENT_ID`. */
   readonly accessTokenClientId: string | null
   /**
-   * Whether access tokens from before `accessTokenIssuer` was set are accepted until they expire. Default false.
+   * Whether the guards accept access tokens from before `accessTokenIssuer` was set, until the tokens expire. Default false.
    * `AUTH_ACCEPT_LEGACY_ACCESS_TOKENS`.
    */
   readonly acceptLegacyAccessTokens: boolean
-  /** Serves the built-in pages of mailed links. Default false. `AUTH_BACKEND_LINKS`. */
+  /** Serves the built-in pages for mailed links. Default false. `AUTH_BACKEND_LINKS`. */
   readonly backendLinks: boolean
   /**
-   * Serves the pages of the account area: sign-in, sign-up, and the pages for people who are signed in. Implies `backendLinks`. Not with
-   * `tokenDelivery: 'bearer'`. Default false. `AUTH_PAGES_ENABLED`.
+   * Serves the pages of the account area: sign-in, sign-up, and the pages for people who are logged in. True also turns on `backendLinks`.
+   * The setting cannot be combined with `tokenDelivery: 'bearer'`. Default false. `AUTH_PAGES_ENABLED`.
    */
   readonly pagesEnabled: boolean
   /**
-   * The sign-in page: an absolute URL, or a path. The built-in pages link to it, and `guards.requireLogin()` redirects to it. Default null.
-   * `AUTH_LOGIN_URL`.
+   * The sign-in page: an absolute URL, or a path. The built-in pages link to the sign-in page. `guards.requireLogin()` redirects to the
+   * sign-in page. Default null. `AUTH_LOGIN_URL`.
    */
   readonly loginUrl: string | null
   /**
-   * The language if neither `?lang` nor `Accept-Language` names a known one: `en-US`, `pt-BR` or a tag of option `languages`. Default
-   * `en-US`. `AUTH_DEFAULT_LOCALE`.
+   * The language of pages, mails and errors. The setting applies if the request names no known language with `?lang` or `Accept-Language`.
+   * Use `en-US`, `pt-BR` or a tag of option `languages`. Default `en-US`. `AUTH_DEFAULT_LOCALE`.
    */
   readonly defaultLocale: 'en-US' | 'pt-BR' | (string & {})
   /**
-   * Lifetime of a server-side session in seconds, counted from its last use: 1 to 31536000. Default 86400 (1 day).
+   * Lifetime of a server-side session in seconds: 1 to 31536000. Each use of the session starts the lifetime again. Default 86400 (1 day).
    * `AUTH_SESSION_TTL_SECONDS`.
    */
   readonly sessionTtlSeconds: number
   /**
-   * Maximum duration of a server-side session in seconds, however often it is used: 1 to 315360000, and at least `sessionTtlSeconds`. Default
-   * 2592000 (30 days), or `sessionTtlSeconds` if that is more. `AUTH_SESSION_MAX_SECONDS`.
+   * Maximum duration of a server-side session in seconds: 1 to 315360000, and at least `sessionTtlSeconds`. Use of the session does not
+   * extend the maximum. Default 2592000 (30 days), or `sessionTtlSeconds` if that is more. `AUTH_SESSION_MAX_SECONDS`.
    */
   readonly sessionMaxSeconds: number
   /**
-   * Maximum number of sessions of an account, of both kinds: 0 to 10000; 0: no limit. A login beyond it revokes the session that was unused
-   * longest. Default 100. `AUTH_MAX_SESSIONS_PER_USER`.
+   * Maximum number of sessions of an account: 0 to 10000. With 0, there is no limit. Server-side sessions and sessions of refresh tokens
+   * count. If a login exceeds the limit, the library revokes the session that was unused longest. Default 100.
+   * `AUTH_MAX_SESSIONS_PER_USER`.
    */
   readonly maxSessionsPerUser: number
-  /** Name of the cookie of a server-side session. Default `auth_session`. `AUTH_SESSION_COOKIE_NAME`. */
+  /** Name of the cookie of server-side sessions. Default `auth_session`. `AUTH_SESSION_COOKIE_NAME`. */
   readonly sessionCookieName: string
-  /** Serves `/openapi.json`. Default false in production, else true. `AUTH_OPENAPI_ENABLED`. */
+  /** Serves `/openapi.json`. Default false in production, otherwise true. `AUTH_OPENAPI_ENABLED`. */
   readonly openapiEnabled: boolean
   /**
-   * How many verified access tokens a guard remembers, so that it need not verify them again: 0 to 100000, about 1 KiB each. Default 10000.
-   * `AUTH_REMEMBERED_TOKENS`.
+   * How many verified access tokens a guard remembers: 0 to 100000. The guard does not verify a remembered token again. A token needs about
+   * 1 KiB of memory. Default 10000. `AUTH_REMEMBERED_TOKENS`.
    */
   readonly rememberedTokens: number
   /**
-   * The deadline of a database transaction of the library in seconds: 1 to 300. After it the transaction is rolled back and the response is
-   * 503. Default 30. `AUTH_UNIT_TIMEOUT_SECONDS`.
+   * The time limit of a database transaction of the library in seconds: 1 to 300. After this time, the library rolls the transaction back
+   * and sends status 503. Default 30. `AUTH_UNIT_TIMEOUT_SECONDS`.
    */
   readonly unitTimeoutSeconds: number
   /**
-   * The time grid in milliseconds: 0 to 5000; 0: none. Responses to sign-ups, failed logins and failed second-factor steps are sent at its
-   * next multiple, so that their time reveals nothing about an account. Default 500. `AUTH_TIMING_GRID_MILLISECONDS`.
+   * The interval of response times in milliseconds: 0 to 5000. The router delays some responses to the next multiple of the interval:
+   * sign-ups, failed logins and failed second-factor steps. The response time then reveals nothing about an account. With 0, there is no
+   * delay. Default 500. `AUTH_TIMING_GRID_MILLISECONDS`.
    */
   readonly timingGridMilliseconds: number
 }
 
-/** A key pair for access tokens. Keys are PEM: PKCS#8 for the private one, SPKI for the public one, as openssl writes them. */
+/** A key pair for access tokens, in PEM. The private key is PKCS#8, and the public key is SPKI. openssl writes these formats. */
 export interface JwtKey {
-  /** The name of the key in tokens and in the key set: unique, 1 to 128 visible ASCII characters. */
+  /** The name of the key in tokens and in the key set: 1 to 128 visible ASCII characters. Each key needs a different name. */
   readonly kid: string
-  /** The one algorithm of this key. ES256 needs an EC key on P-256; RS256 and PS256 need an RSA key of 2048 to 8192 bits. */
+  /** The only algorithm of this key. ES256 needs an EC key on P-256. RS256 and PS256 need an RSA key of 2048 to 8192 bits. */
   readonly alg: JwtAlgorithm
-  /** PKCS#8 in PEM. Required in the first key, which signs. */
+  /** The private key: PKCS#8 in PEM. Required in the first key, because the first key signs. */
   readonly privateKey?: string | undefined
-  /** SPKI in PEM. Enough for a retired key. Together with a private key it must belong to that key. */
+  /** The public key: SPKI in PEM. A retired key needs only the public key. If the entry also has a private key, the two keys must match. */
   readonly publicKey?: string | undefined
 }
 
 /**
- * Settings in code. Only `jwtSecret` is required; a setting that is missing or `undefined` has its default. Only `settingsFromEnv()` returns
- * numbers, booleans and lists as text; you may spread its result into these settings.
+ * Settings in code. Only `jwtSecret` is required. If another setting is missing or `undefined`, the default applies. The result of
+ * `settingsFromEnv()` contains numbers, booleans and lists as text. You may spread that result into these settings.
  */
 export interface SettingsInput extends Given<Omit<Settings, 'jwtSecret'>> {
-  /** See `Settings.jwtSecret`. Boot rejects `undefined`, which is the value of an unset variable. `AUTH_JWT_SECRET`. */
+  /** See `Settings.jwtSecret`. At boot, the library rejects `undefined`, which is the value of an unset variable. `AUTH_JWT_SECRET`. */
   readonly jwtSecret: Settings['jwtSecret'] | undefined
-  /** The name of `publicUrl` before 0.2.0. Use only one of the two. Default empty. `OAUTH_REDIRECT_BASE_URL`. */
+  /** The name of `publicUrl` before 0.2.0. Use only one of the two names. Default empty. `OAUTH_REDIRECT_BASE_URL`. */
   readonly oauthRedirectBaseUrl?: string | undefined
   /**
-   * Has no effect since 0.2.0: every route that changes how an account logs in requires a fresh session. Boot rejects `true`. Default
-   * undefined. `AUTH_REAUTHENTICATE`.
+   * Has no effect since 0.2.0. Every route that changes how an account logs in requires a fresh session. At boot, the library rejects
+   * `true`. Default undefined. `AUTH_REAUTHENTICATE`.
    * @deprecated Remove it.
    */
   readonly reauthenticate?: boolean | undefined
@@ -336,10 +384,13 @@ type Given<Shape> = { readonly [Name in keyof Shape]?: Shape[Name] | undefined }
 
 declare const origin: unique symbol
 
-/** Text of an environment variable. Only `settingsFromEnv()` makes it; boot converts and checks it. */
+/**
+ * The text of an environment variable. Only `settingsFromEnv()` creates values of this type. At boot, the library converts and checks the
+ * values.
+ */
 export type EnvText = string & { readonly [origin]: 'environment' }
 
-/** The result of `settingsFromEnv()`: the variables that are set, as text. `createAuthRouter` and `createGuards` accept it. */
+/** The result of `settingsFromEnv()`: the set variables as text. `createAuthRouter` and `createGuards` accept the result. */
 export type EnvSettings = { readonly [Name in keyof SettingsInput]: EnvText | undefined }
 
 /** Settings in code, settings from the environment, or both in one object. */

@@ -7,21 +7,25 @@ import { convertText, explained, frozen, inputNames, parseJson, refusals } from 
 import { settingsConflicts } from './settings-conflicts'
 import { settingsSchema } from './settings-schema'
 
-/** The settings that a guard reads: all except the secrets, which were converted to keys. */
+/** The settings that a guard reads: all settings except the secrets. Boot converts the secrets to keys. */
 export type GuardSettings = Omit<Settings, KeySetting>
 
 type KeySetting = 'jwtSecret' | 'jwtKeys'
 
 /**
- * Pass exactly one of `jwtSecret`, `jwtKeys` and `jwksUri`. Pass none of them with `accessTokenIssuer`, whose metadata is read, or with
- * `tokenDelivery: 'session'`.
- * `tokenDelivery` and the names and flags of the cookies must be the same as in the router that issues the tokens. Its other settings are
- * checked and not used, so that both can get the same object.
+ * Pass exactly one source of keys: `jwtSecret`, `jwtKeys` or `jwksUri`. If you pass `accessTokenIssuer`, you need no source, because the
+ * guards read the keys from the issuer's metadata. With `tokenDelivery: 'session'` you also need no source.
+ *
+ * `tokenDelivery` and the names and flags of the cookies must match the router that issues the tokens. You may pass all settings of that
+ * router. The guards check the other settings but do not use them.
  */
 export interface GuardSettingsInput extends Partial<RouterSettings> {
-  /** The key set of the router that issues the tokens: `https://…/auth/.well-known/jwks.json`; http on the loopback only. */
+  /** The URL of the router's key set, such as `https://…/auth/.well-known/jwks.json`. http is allowed only on the loopback. */
   readonly jwksUri?: string | undefined
-  /** The algorithms that a published key may have, with `jwksUri` or with `accessTokenIssuer` alone. Default ES256, RS256 and PS256. */
+  /**
+   * The algorithms that a published key may have. Only for `jwksUri`, or for `accessTokenIssuer` without another source. Default ES256,
+   * RS256 and PS256.
+   */
   readonly algorithms?: readonly JwtAlgorithm[] | string | undefined
 }
 
@@ -32,7 +36,7 @@ export type KeySource =
   | { readonly jwksUri: string; readonly algorithms: readonly JwtAlgorithm[] }
   /** The issuer's metadata contains the URL of the keys. */
   | { readonly issuer: string; readonly algorithms: readonly JwtAlgorithm[] }
-  /** Delivery `session` has no tokens to verify. */
+  /** With `tokenDelivery: 'session'` there are no tokens to verify. */
   | { readonly none: true }
 
 const sources = ['jwtSecret', 'jwtKeys', 'jwksUri'] as const
@@ -40,8 +44,8 @@ export const guardSettingNames: readonly string[] = [...inputNames, 'jwksUri', '
 const everyAlgorithm: readonly JwtAlgorithm[] = ['ES256', 'RS256', 'PS256']
 
 /**
- * Validates the settings of guards without a router. Shared settings have the router's rules, but `jwtSecret` is optional.
- * @throws ConfigurationError naming each wrong setting and what it must be, never its value
+ * Validates the settings of guards that have no router. The rules of shared settings are the router's rules, but `jwtSecret` is optional.
+ * @throws ConfigurationError with the name and the rule of each wrong setting. The error never contains a value.
  */
 export function resolveGuardSettings(input: GuardSettingsInput): { settings: GuardSettings; source: KeySource } {
   if (typeof input !== 'object' || input === null || Array.isArray(input)) throw new ConfigurationError('settings must be an object.')
@@ -49,7 +53,7 @@ export function resolveGuardSettings(input: GuardSettingsInput): { settings: Gua
   const given = sources.filter((name) => input[name] !== undefined && input[name] !== null && input[name] !== '')
   const needsNone = input.accessTokenIssuer || input.tokenDelivery === 'session'
   if (given.length !== 1 && !(given.length === 0 && needsNone)) throw new ConfigurationError(oneSource(given))
-  // No guard setting has a default that depends on production.
+  // The defaults of the guard settings do not depend on production.
   const { value, error } = settingsSchema
     .fork('jwtSecret', (rule) => rule.optional())
     .validate(convertText(sourcesBut(given, input)), { abortEarly: false, context: { production: true } })

@@ -1,14 +1,14 @@
 import { withOwnMessage } from '../logger'
 import type { Settings } from './every-setting'
 
-/** Returns true if people have passwords: local accounts are on, and `passwordLogin` is not off. */
+/** Returns true if people have passwords: `localAccountsEnabled` and `passwordLogin` are true. */
 export function hasPasswords({ localAccountsEnabled, passwordLogin }: Pick<Settings, 'localAccountsEnabled' | 'passwordLogin'>): boolean {
   return localAccountsEnabled && passwordLogin
 }
 
 /**
- * Rejects a call of `auth.service` that needs a password. Over HTTP the route does not exist.
- * @throws Error when `passwordLogin` is off
+ * Rejects a call of `auth.service` that needs a password. The HTTP routes for passwords do not exist with `passwordLogin: false`.
+ * @throws Error if `passwordLogin` is false
  */
 export function requirePasswords({ passwordLogin }: Pick<Settings, 'passwordLogin'>): void {
   if (!passwordLogin)

@@ -3,7 +3,7 @@ import { seeTroubleshooting } from '../troubleshooting'
 
 /**
  * Rejects a setting among the options, and an option among the settings.
- * @throws ConfigurationError
+ * @throws ConfigurationError for a misplaced name
  */
 export function refuseMisplaced(
   where: string,

@@ -1,4 +1,4 @@
-/** Returns the known name that needs the fewest edits to become this one. Letter case and separators do not count. */
+/** Returns the known name that needs the fewest edits to become the given name. The comparison ignores letter case and separators. */
 export function nearestName(name: string, known: readonly string[]): string | undefined {
   const wanted = plain(name)
   let best: { name: string; distance: number } | undefined
@@ -18,8 +18,8 @@ function plain(name: string): string {
 }
 
 /**
- * Returns the Levenshtein distance, computed row by row. A missing character counts half as much as a wrong one, for names such as
- * `accessTokenTtl`.
+ * Returns the Levenshtein distance of two names, computed row by row. A missing character counts half as much as a wrong character. A host
+ * may shorten a name, such as `accessTokenTtl`.
  */
 function editDistance(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, index) => index / 2)

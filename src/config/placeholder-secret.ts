@@ -1,7 +1,7 @@
 /**
- * Returns true if a secret seems to be written by a person and not generated. It detects a repeated pattern, a sequence of the alphabet or of
- * digits, few different characters, and the words of sample files.
- * A random secret of 32 bytes in hex, base64 or another usual encoding is not detected (less than one in a million).
+ * Returns true if a person seems to have written the secret. The function detects a repeated pattern, and a sequence of the alphabet or of
+ * digits. The function also detects few different characters, and the words of sample files. The function accepts a random secret of 32
+ * bytes in hex, base64 or another usual encoding. The error rate is below one in a million.
  */
 export function isPlaceholderSecret(secret: string): boolean {
   return hasFewCharacters(secret) || isRepetition(secret) || isSequence(secret) || isSampleText(secret)
@@ -11,7 +11,7 @@ function hasFewCharacters(secret: string): boolean {
   return new Set(secret).size < 6
 }
 
-/** Returns true if the text repeats with a period below the minimum length, such as 'changemechangemechangemechangeme'. */
+/** Returns true if the text repeats a pattern shorter than 32 characters, such as 'changemechangemechangemechangeme'. */
 function isRepetition(secret: string): boolean {
   for (let period = 1; period < 32 && period * 2 <= secret.length; period++) {
     if (secret.startsWith(secret.slice(period))) return true
@@ -19,7 +19,7 @@ function isRepetition(secret: string): boolean {
   return false
 }
 
-/** Returns true if three of four characters follow their neighbour, such as 'abcdefghijklmnopqrstuvwxyz012345'. */
+/** Returns true if three of four characters are the successor of the character before, as in 'abcdefghijklmnopqrstuvwxyz012345'. */
 function isSequence(secret: string): boolean {
   let steps = 0
   for (let index = 1; index < secret.length; index++) {
@@ -58,7 +58,7 @@ const sampleWords = new RegExp(
   'g',
 )
 
-/** Returns true if little is left without the words of sample files, such as 'your-secret-key-please-change-it-in-production'. */
+/** Returns true if the text consists mostly of the words of sample files, such as 'your-secret-key-please-change-it-in-production'. */
 function isSampleText(secret: string): boolean {
   const left = secret
     .toLowerCase()

@@ -1,7 +1,7 @@
 import type { Settings } from './every-setting'
 import { isAtOrBelow } from './web-address'
 
-/** Returns one sentence for each conflict between settings; empty if there is none. */
+/** Returns one sentence for each conflict between settings. The list is empty if there is no conflict. */
 export function settingsConflicts(settings: Settings): string[] {
   return [
     ...samesiteNone(settings),
@@ -25,7 +25,7 @@ function samesiteNone({ cookieSamesite, cookieSecure }: Settings): string[] {
   return ["cookieSamesite 'none' needs cookieSecure true: browsers drop such a cookie otherwise."]
 }
 
-/** Checks the prefixes of cookie names (RFC 6265bis section 4.1.3). Browsers ignore their letter case. */
+/** Checks the prefixes of cookie names (RFC 6265bis section 4.1.3). The check ignores letter case, because browsers ignore letter case. */
 function cookieNames(settings: Settings): string[] {
   const conflicts: string[] = []
   const names = ['accessCookieName', 'refreshCookieName', 'oauthStateCookieName', 'sessionCookieName'] as const
@@ -45,7 +45,7 @@ function cookieNames(settings: Settings): string[] {
   return conflicts
 }
 
-/** Rejects redirects in delivery `bearer`. A redirect has no body, so it would lose the tokens. */
+/** Rejects redirects with `tokenDelivery: 'bearer'`. A redirect has no body, so the client would not get the tokens. */
 function redirects({ tokenDelivery, oauthSuccessRedirect, oauthErrorRedirect }: Settings): string[] {
   if (tokenDelivery !== 'bearer') return []
   const given = Object.entries({ oauthSuccessRedirect, oauthErrorRedirect }).filter(([, target]) => target !== null)
@@ -65,7 +65,7 @@ function secondFactor({ mfaEnabled, mfaIssuer }: Settings): string[] {
   return mfaEnabled && mfaIssuer === null ? ['mfaEnabled needs mfaIssuer (AUTH_MFA_ISSUER), the name that authenticator apps show.'] : []
 }
 
-/** Checks the RP id of passkeys, which must be the host of the page or a domain above it (Web Authentication Level 3, section 5.1.3). */
+/** Checks the RP id of passkeys. The RP id must be the host of the page or a parent domain (Web Authentication Level 3, section 5.1.3). */
 function passkeys({ passkeysEnabled, publicUrl, webauthnRpId, webauthnRpName, mfaIssuer, webauthnOrigins }: Settings): string[] {
   if (!passkeysEnabled) return []
   const nameless = webauthnRpName === null && mfaIssuer === null
@@ -97,7 +97,10 @@ function isAddress(hostname: string): boolean {
   return hostname.startsWith('[') || /(?:^|\.)\d+$/.test(hostname)
 }
 
-/** Limits the grace period. With a longer one, the use of a stolen refresh token would stay undetected. */
+/**
+ * Limits the grace period to less than the lifetime of an access token. With a longer grace period, the library could miss the use of a
+ * stolen refresh token.
+ */
 function grace({ refreshReuseGraceSeconds, accessTokenTtlSeconds }: Settings): string[] {
   if (refreshReuseGraceSeconds === 0 || refreshReuseGraceSeconds < accessTokenTtlSeconds) return []
   return [
@@ -122,7 +125,7 @@ function tokenProfile({ accessTokenIssuer, accessTokenAudience }: Settings): str
   ]
 }
 
-/** Rejects an issuer in delivery `session`, which issues no access tokens. */
+/** Rejects an issuer with `tokenDelivery: 'session'`, because a session has no access tokens. */
 function sessionDelivery({ tokenDelivery, accessTokenIssuer }: Settings): string[] {
   if (tokenDelivery !== 'session' || accessTokenIssuer === null) return []
   return [
@@ -135,7 +138,7 @@ function emailLoginSignup({ emailLoginSignup, emailLogin, signupEnabled }: Setti
   return ['emailLoginSignup (AUTH_EMAIL_LOGIN_SIGNUP) needs emailLogin (AUTH_EMAIL_LOGIN) and signupEnabled (AUTH_SIGNUP_ENABLED).']
 }
 
-/** Requires cookies, because a cookie identifies a known device. */
+/** Requires cookies, because the library recognizes a device by a cookie. */
 function newDeviceNotice({ newDeviceNotice, tokenDelivery }: Settings): string[] {
   if (!newDeviceNotice || tokenDelivery !== 'bearer') return []
   return [
@@ -143,7 +146,7 @@ function newDeviceNotice({ newDeviceNotice, tokenDelivery }: Settings): string[]
   ]
 }
 
-/** Requires cookies, because a page keeps no token. */
+/** Requires cookies, because the built-in pages store no token. */
 function pages({ pagesEnabled, tokenDelivery }: Settings): string[] {
   if (!pagesEnabled || tokenDelivery !== 'bearer') return []
   return [

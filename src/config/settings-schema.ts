@@ -5,7 +5,7 @@ import type { JwtKey, Settings } from './every-setting'
 import { isPlaceholderSecret } from './placeholder-secret'
 import { isAbsoluteAddress, isAppRedirect, isLinkTemplate, isOrigin, isPasskeyOrigin, isRedirectTarget } from './web-address'
 
-/** Joi's types have no readonly list. */
+/** `Settings` with mutable lists, because Joi's types have no readonly list. */
 type Checked = Omit<Settings, 'jwtSecret' | 'trustedOrigins' | 'webauthnOrigins' | 'appRedirects' | 'jwtKeys' | 'accessTokenAudience'> & {
   accessTokenAudience: string | string[] | null
   jwtSecret: string | string[]
@@ -16,8 +16,9 @@ type Checked = Omit<Settings, 'jwtSecret' | 'trustedOrigins' | 'webauthnOrigins'
 }
 
 /**
- * Every setting with its default and its rule. The description completes the sentence "… must be". An error contains nothing else, because
- * Joi's own messages contain the value. A default that depends on the environment reads it from the validation context.
+ * The default and the rule of every setting. The description completes the sentence "… must be". An error contains only the name and the
+ * description, because Joi's own messages contain the value. If a default depends on the environment, the rule reads the validation
+ * context.
  */
 const rules: Joi.StrictSchemaMap<Checked> = {
   jwtSecret: Joi.alternatives()
@@ -171,7 +172,7 @@ export const settingsSchema = Joi.object<Checked, true>(rules)
 /** All names of settings. */
 export const settingNames = Object.keys(rules) as readonly (keyof Checked)[] // a strict map has exactly these keys
 
-/** Checks the shape of a key only. Its text is checked where it becomes a KeyObject. */
+/** Checks only the shape of a key. `KeyObject` later checks the PEM text. */
 function jwtKey() {
   const pem = Joi.string().strict().max(16_384)
   return Joi.object<JwtKey>({
@@ -193,7 +194,7 @@ function flag(fallback: boolean) {
   return Joi.boolean().strict().default(fallback).description('true or false')
 }
 
-/** Allows one of these values. The first is the default. */
+/** Allows one of the given values. The first value is the default. */
 function oneOf(first: string, ...others: string[]) {
   const quoted = [first, ...others].map((value) => `'${value}'`)
   return Joi.string()
@@ -234,12 +235,15 @@ function isStrongSecret(secret: string): boolean {
   return Buffer.byteLength(secret, 'utf8') >= 32 && !isPlaceholderSecret(secret)
 }
 
-/** Returns true for a list whose quotes a shell removed. It would otherwise become one new secret, and log everyone out. */
+/**
+ * Returns true for a list that lost its quotes in a shell. Without this check, the text would be one new secret, and every person would be
+ * logged out.
+ */
 function isBrokenList(secret: string): boolean {
   return /^\s*\[.*\]\s*$/s.test(secret)
 }
 
-/** Returns true for a URL without query and fragment (RFC 8414 section 2). The URL of the metadata could not contain them. */
+/** Returns true for a URL without query and fragment (RFC 8414 section 2). */
 function isIssuer(issuer: string): boolean {
   return issuer.length <= 200 && !/[?#]/.test(issuer) && isRedirectTarget(issuer) && isAbsoluteAddress(issuer)
 }
@@ -253,7 +257,7 @@ function isHostName(domain: string): boolean {
 }
 
 /**
- * Returns true for a domain of passkeys, in the form that browsers use. If the last label is digits, the name is an IP address (WHATWG URL,
+ * Returns true for a domain of passkeys, in the form that browsers use. A name with digits as its last label is an IP address (WHATWG URL,
  * host parsing).
  */
 function isDomain(domain: string): boolean {

@@ -6,13 +6,15 @@ import { nearestName } from './nearest-name'
 import { settingsConflicts } from './settings-conflicts'
 import { settingNames, settingsSchema } from './settings-schema'
 
-/** Every name that a host may use. */
+/** Every name of a setting that a host may use. */
 export const inputNames: readonly (keyof SettingsInput)[] = [...settingNames, 'oauthRedirectBaseUrl', 'reauthenticate']
 
-/** The name of `publicUrl` in errors, together with its older name, because a host may only know that. */
+/** The name of `publicUrl` in errors. The text contains the older name, because a host may know only the older name. */
 export const publicUrlNames = 'publicUrl (AUTH_PUBLIC_URL; older name oauthRedirectBaseUrl, OAUTH_REDIRECT_BASE_URL)'
 
-/** Returns the variable of a setting: `oauthStateTtlSeconds` -> `AUTH_OAUTH_STATE_TTL_SECONDS`. The older name of `publicUrl` has no prefix. */
+/**
+ * Returns the name of a setting's variable: `oauthStateTtlSeconds` -> `AUTH_OAUTH_STATE_TTL_SECONDS`. `oauthRedirectBaseUrl` has no prefix.
+ */
 export function environmentVariable(setting: keyof SettingsInput): string {
   const upper = setting.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()
   return setting === 'oauthRedirectBaseUrl' ? upper : `AUTH_${upper}`
@@ -21,7 +23,7 @@ export function environmentVariable(setting: keyof SettingsInput): string {
 /**
  * Checks all settings, adds the defaults and freezes the result. Some defaults depend on `production`.
  *
- * @throws ConfigurationError naming each wrong setting and what it must be, never its value.
+ * @throws ConfigurationError with the name and the rule of each wrong setting. The error never contains a value.
  */
 export function resolveSettings(input: RouterSettings, environment: { production: boolean }): Settings {
   if (typeof input !== 'object' || input === null || Array.isArray(input)) throw new ConfigurationError('settings must be an object.')
@@ -34,7 +36,7 @@ export function resolveSettings(input: RouterSettings, environment: { production
   return frozen(value)
 }
 
-/** Returns a frozen copy, which is independent of the host's own lists. */
+/** Returns a frozen copy. A later change of the host's own lists does not change the copy. */
 export function frozen(settings: Settings): Settings {
   return Object.freeze({
     ...settings,
@@ -62,9 +64,9 @@ function refuseUnknown(names: readonly string[]): void {
   }
 }
 
-/** Rejects `true`, because the host expects a protection from it. The setting has no effect, and the protection is always on. */
+/** Rejects `true`, because a host that sets `true` expects a protection. The setting has no effect, and the protection is always on. */
 function refuseReauthenticate({ reauthenticate }: Partial<RouterSettings>): void {
-  const isOff = [undefined, null, false, 'false', '0', ''].some((off) => off === (reauthenticate as unknown)) // also as text of the environment
+  const isOff = [undefined, null, false, 'false', '0', ''].some((off) => off === (reauthenticate as unknown)) // text in the environment
   if (isOff) return
   throw new ConfigurationError(
     `Setting reauthenticate (AUTH_REAUTHENTICATE) was removed, because every route that changes how an account signs in needs a fresh session now. Remove it; freshSessionSeconds (AUTH_FRESH_SESSION_SECONDS) sets how long a session stays fresh. ${seeTroubleshooting('a-wrong-setting')}`,
@@ -72,8 +74,8 @@ function refuseReauthenticate({ reauthenticate }: Partial<RouterSettings>): void
 }
 
 /**
- * Converts text and removes unset values. Renames the older name of `publicUrl`.
- * @throws ConfigurationError when both names are given and differ
+ * Converts text to values, removes unset settings, and renames the older name of `publicUrl`.
+ * @throws ConfigurationError if both names of `publicUrl` have values, and the values differ
  */
 export function convertText(input: Partial<RouterSettings>): Record<string, unknown> {
   const { oauthRedirectBaseUrl, ...settings } = input
@@ -98,7 +100,7 @@ const booleans: ReadonlyMap<string, boolean> = new Map([
   ['0', false],
 ])
 
-/** Converts a text only if it clearly is a number, a boolean or a list. Any other text stays, and the schema rejects it. */
+/** Converts a text only if the text is clearly a number, a boolean or a list. The schema rejects any other text. */
 function fromText(type: string | undefined, value: unknown): unknown {
   if (typeof value !== 'string') return value
   if (type === 'number') return /^(0|[1-9]\d{0,14})$/.test(value) ? Number(value) : value
@@ -108,7 +110,7 @@ function fromText(type: string | undefined, value: unknown): unknown {
   return value
 }
 
-/** Returns the list in a text, or the text. */
+/** Returns the list if the text is a JSON list. Otherwise returns the text. */
 function listOr(text: string): unknown {
   const parsed = parseJson(text)
   return Array.isArray(parsed) ? parsed : text
@@ -118,17 +120,17 @@ export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    return text // not JSON, so the schema rejects it and names the setting
+    return text // The text is not JSON. The schema rejects the text and names the setting.
   }
 }
 
-/** Returns one line per wrong setting. It contains only names and descriptions, because Joi's messages and contexts contain the values. */
+/** Returns one line for each wrong setting. A line contains only names and descriptions, because Joi's messages contain the values. */
 export function refusals(error: Joi.ValidationError): string[] {
   const names = new Set(error.details.map(({ path }) => settingNames.find((name) => name === path[0])))
   return [...names].flatMap((name) => (name ? [`${refusal(name)}${whatIsWrong(error, name)} ${helpWith(name)}`] : []))
 }
 
-/** Returns the lines with the reference to the troubleshooting entry. */
+/** Returns the lines with a link to the troubleshooting entry. */
 export function explained(conflicts: readonly string[]): string {
   return conflicts.map((conflict) => `${conflict} ${seeTroubleshooting('a-wrong-setting')}`).join('\n')
 }
@@ -142,7 +144,7 @@ function whatIsWrong(error: Joi.ValidationError, name: keyof Settings): string {
   return entries(error, name) || (name === 'jwtSecret' ? secretFault(error) : '')
 }
 
-/** Returns the fault of the secret, because a missing secret needs another fix than a short one. */
+/** Returns what is wrong with the secret. A missing secret needs another fix than a short secret. */
 function secretFault({ details }: Joi.ValidationError): string {
   const value: unknown = details.find(({ path: [first] }) => first === 'jwtSecret')?.context?.value
   if (value === undefined || value === null) return ' It is missing: no value was passed, or the variable is unset or empty.'
@@ -150,7 +152,7 @@ function secretFault({ details }: Joi.ValidationError): string {
   return Buffer.byteLength(value, 'utf8') < 32 ? ' It is too short.' : ' It looks like a placeholder, or like a broken list.'
 }
 
-/** Returns the positions of the wrong entries of a list. */
+/** Names the positions of the wrong entries of a list. */
 function entries({ details }: Joi.ValidationError, name: keyof Settings): string {
   const places = new Set(details.flatMap(({ path: [first, place] }) => (first === name && typeof place === 'number' ? [place + 1] : [])))
   return places.size === 0 ? '' : ` Wrong: entry ${[...places].join(', entry ')}.`

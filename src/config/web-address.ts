@@ -1,59 +1,63 @@
-/** The rules for addresses in settings. Each function returns true if the text may be used unchanged. */
+/** The rules for addresses in settings. A function returns true if the library may use the text unchanged. */
 
 /**
- * Returns true for an origin exactly as a browser sends it, such as `https://app.example.com`; http only on the loopback. A `*` is rejected:
- * the URL parser accepts it in a host name, but no browser sends it, so a wildcard would never match.
+ * Returns true for an origin exactly as a browser sends it, such as `https://app.example.com`. http is allowed only on the loopback. The
+ * function rejects `*`. The URL parser accepts `*` in a host name, but no browser sends `*`, so a wildcard would never match.
  */
 export function isOrigin(text: string): boolean {
   const url = parse(text)
   return url !== null && isProtected(url) && url.origin === text && !text.includes('*')
 }
 
-/** Returns true for an origin of a passkey, as a browser or Android names it. */
+/** Returns true for an origin of a passkey: a web origin, or the key hash of an Android app. */
 export function isPasskeyOrigin(text: string): boolean {
   return /^android:apk-key-hash:[\w-]{43}$/.test(text) || isOrigin(text)
 }
 
-/** Returns true if a host is a domain or below it: `id.example.com` is below `example.com`. */
+/** Returns true if a host name is the domain or a subdomain: `id.example.com` is below `example.com`. */
 export function isAtOrBelow(hostname: string, domain: string): boolean {
   return hostname === domain || hostname.endsWith(`.${domain}`)
 }
 
-/** Returns true for a target of redirects: an absolute https URL (http only on the loopback), or a path of this site. */
+/** Returns true for a target of redirects. The target is an absolute https URL (http only on the loopback), or a path of the same site. */
 export function isRedirectTarget(text: string): boolean {
   return isPlainText(text) && (isPath(text) || isAbsoluteAddress(text))
 }
 
-/** Returns true for the URL of a mailed link: absolute, with `{token}` once, and not in the host. */
+/** Returns true for the URL of a mailed link. The URL is absolute and contains `{token}` once, after the host. */
 export function isLinkTemplate(text: string): boolean {
   if (!isPlainText(text) || text.split('{token}').length !== 2) return false
   const [one, other] = ['a', 'b'].map((token) => parse(text.replace('{token}', token)))
   return isAbsoluteAddress(text.replace('{token}', 'a')) && one?.origin === other?.origin
 }
 
-/** Returns true for an absolute https URL (http only on the loopback), without credentials. */
+/** Returns true for an absolute https URL (http only on the loopback) without credentials. */
 export function isAbsoluteAddress(text: string): boolean {
   const url = parse(text)
-  // The URL parser accepts 'https:\\host' and 'https:host', but browsers read them differently. So the text must begin with `http(s)://`.
+  // The URL parser accepts 'https:\\host' and 'https:host', but browsers read both texts differently. So the text must begin with
+  // `http(s)://`.
   return url !== null && isProtected(url) && url.username === '' && url.password === '' && /^https?:\/\/[^/\\]/i.test(text)
 }
 
 /**
- * Returns true for the redirect URI of an app that keeps its own tokens. It must be in the form of the URL parser, because it is compared
- * byte for byte. A custom scheme is a reversed domain of the app's vendor. So it has a dot and no meaning for browsers (RFC 8252
- * section 7.1).
+ * Returns true for the redirect URI of an app that stores its own tokens. The URI must have the form of the URL parser, because the library
+ * compares URIs byte for byte. A custom scheme is a reversed domain of the vendor, so a custom scheme must contain a dot (RFC 8252 section
+ * 7.1). Browsers give no meaning to a scheme with a dot.
  */
 export function isAppRedirect(text: string): boolean {
   if (!isPlainText(text) || text.length > 512 || text.includes('#') || parse(text)?.href !== text) return false
   return isAbsoluteAddress(text) || /^[a-z][a-z\d+-]*(?:\.[a-z\d+-]+)+:\/./.test(text)
 }
 
-/** Returns true for a path with exactly one leading slash, because browsers read '//host' as another site. */
+/** Returns true for a path with exactly one leading slash. Browsers read '//host' as another site. */
 function isPath(text: string): boolean {
   return /^\/(?!\/)/.test(text)
 }
 
-/** Returns true for visible ASCII, which a header can contain, without the backslash. Browsers read '/\t/host' and '/\host' as '//host'. */
+/**
+ * Returns true for visible ASCII without the backslash, because a header may contain such text. Browsers read '/\t/host' and '/\host' as
+ * '//host'.
+ */
 function isPlainText(text: string): boolean {
   return text.length <= 2048 && /^[\x21-\x5b\x5d-\x7e]+$/.test(text)
 }
@@ -62,7 +66,9 @@ function isProtected(url: URL): boolean {
   return url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(url.hostname))
 }
 
-/** Returns true for a loopback host (RFC 6761 section 6.3 and RFC 8252 section 7.3). The URL parser has already normalized the address. */
+/**
+ * Returns true for a loopback host (RFC 6761 section 6.3 and RFC 8252 section 7.3). The URL parser has already normalized the host name.
+ */
 function isLoopback(hostname: string): boolean {
   return hostname === 'localhost' || hostname.endsWith('.localhost') || hostname === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(hostname)
 }

@@ -1,6 +1,9 @@
 import type { Settings } from './every-setting'
 
-/** With `pagesEnabled`, sets mailed links, the sign-in page and the redirects to our pages, unless the host has set its own. */
+/**
+ * Completes the settings for `pagesEnabled`: mailed links, the sign-in page and the redirects to the built-in pages. Values of the host
+ * stay.
+ */
 export function withPages(settings: Settings, prefix: string): Settings {
   if (!settings.pagesEnabled) return settings
   return Object.freeze({

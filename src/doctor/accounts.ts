@@ -11,7 +11,10 @@ export const accountChecks: readonly Check[] = [
   { name: 'options-without-effect', examine: optionsWithoutEffect },
 ]
 
-/** Boot refuses email login without local accounts, and local accounts without a way in. */
+/**
+ * Finds an app without any login. At boot, the library already rejects email login without local accounts, and local accounts without a way
+ * to log in.
+ */
 function noLogin({ ctx: { settings } }: Patient): Result {
   if (settings.localAccountsEnabled || settings.oauthEnabled || settings.passkeysEnabled) return null
   return error(

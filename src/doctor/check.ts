@@ -3,10 +3,10 @@ import { inTime } from '../in-time'
 import { withOwnMessage } from '../logger'
 import type { AuthRouterOptions } from '../options'
 
-/** `error`: people cannot log in, or there is a security hole. `warning`: everything else. */
+/** `error`: people cannot log in, or there is a security hole. `warning`: any other finding. */
 export type FindingLevel = 'error' | 'warning'
 
-/** A finding of a check. It contains no secret and no value of a row. */
+/** A finding of a check. The finding contains no secret and no value of a row. */
 export interface DoctorFinding {
   /** The stable name of the check (docs/doctor.md). */
   readonly check: string
@@ -15,7 +15,7 @@ export interface DoctorFinding {
   readonly what: string
   /** The consequence. */
   readonly why: string
-  /** How to fix it. */
+  /** How to fix the fault. */
   readonly fix: string
 }
 
@@ -23,23 +23,23 @@ export interface DoctorFinding {
 export interface DoctorReport {
   /** False if there is a finding of level `error`. */
   readonly ok: boolean
-  /** Errors first. Empty if there is none. */
+  /** The errors come first. The list is empty if there is no finding. */
   readonly findings: readonly DoctorFinding[]
   readonly skipped: readonly { readonly check: string; readonly why: string }[]
 }
 
-/** Facts about your app that only you know. */
+/** Facts about your app that the library cannot know. */
 export interface DoctorOptions {
-  /** Your Express app: its `trust proxy` is checked. */
+  /** Your Express app. The doctor checks its setting `trust proxy`. */
   readonly app?: {
-    /** Returns a setting of the app, as Express does. */
+    /** Returns a setting of the app, as in Express. */
     get(name: string): unknown
   }
-  /** How many processes serve the app. Default: more than one in a worker of `node:cluster`, else one. */
+  /** How many processes serve the app. Default: 1. In a worker of `node:cluster`, the default is more than 1. */
   readonly processes?: number
 }
 
-/** What the checks examine. */
+/** The data that the checks examine. */
 export interface Patient {
   readonly ctx: AuthContext
   readonly options: AuthRouterOptions
@@ -69,14 +69,17 @@ export function warning(what: string, why: string, fix: string): Fault {
   return { level: 'warning', what, why, fix }
 }
 
-/** True if the URL is on this machine, which no other machine can reach. */
+/** Returns true if the URL names this machine. Other machines cannot reach such a URL. */
 export function isLoopback(address: string): boolean {
   if (!URL.canParse(address)) return false
   const { hostname } = new URL(address)
   return hostname === 'localhost' || hostname.endsWith('.localhost') || hostname === '[::1]' || /^127\./.test(hostname)
 }
 
-/** Returns what another system answers. @throws Error after 4 seconds, which is before the whole check ends */
+/**
+ * Returns the answer of another system.
+ * @throws Error after 4 seconds, because a check has only 5 seconds
+ */
 export function answerOf<T>(question: Promise<T>): Promise<T> {
   return inTime(question, 4_000, () => lateAfter(4))
 }

@@ -16,7 +16,9 @@ export const databaseChecks: readonly Check[] = [
 
 const ofAdapter: Skip = { skipped: 'The store is an adapter of your own.' }
 
-/** Checks that the database responds and its tables are right, as `auth.ready()` does, with the same keys. */
+/**
+ * Checks that the database responds, and that its tables are correct. `auth.ready()` runs the same check. The findings have the same keys.
+ */
 async function tables({ ctx }: Patient): Promise<Result> {
   if (!ctx.readiness) return { skipped: 'This store has no check of its tables.' }
   try {

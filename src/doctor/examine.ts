@@ -10,7 +10,7 @@ import { providerChecks } from './providers'
 import { secretChecks } from './secrets'
 import { webChecks } from './web'
 
-/** In the order of the report. */
+/** All checks, in the order of the report. */
 export const checks: readonly Check[] = [
   ...secretChecks,
   ...databaseChecks,
@@ -23,7 +23,7 @@ export const checks: readonly Check[] = [
 
 const longestSeconds = 5
 
-/** Runs all checks at once; each has 5 seconds. */
+/** Runs all checks in parallel. Each check has 5 seconds. */
 export async function examine(patient: Omit<Patient, 'isProduction'>): Promise<DoctorReport> {
   const whole = { ...patient, isProduction: isProduction(patient.options.environment) }
   const results = await Promise.all(checks.map(async (check) => ({ check: check.name, result: await resultOf(check, whole) })))
@@ -35,7 +35,7 @@ export async function examine(patient: Omit<Patient, 'isProduction'>): Promise<D
   }
 }
 
-/** Runs one check. If it fails, it counts as skipped, and the others continue. */
+/** Runs one check. If the check fails, the check counts as skipped, and the other checks continue. */
 async function resultOf({ examine }: Check, patient: Patient): Promise<Result> {
   try {
     return await inTime(Promise.resolve(examine(patient)), longestSeconds * 1_000, () => lateAfter(longestSeconds))

@@ -37,7 +37,10 @@ async function discovery(patient: Patient): Promise<Result> {
   return found.flat()
 }
 
-/** Compares the client's redirect URI with our route. Only a warning, because a host may forward requests from another URL. */
+/**
+ * Compares the client's redirect URI with the router's route. A difference is only a warning, because a host may forward requests from
+ * another URL.
+ */
 function redirectUris(patient: Patient): Result {
   const { settings, prefix } = patient.ctx
   return clientsOf(patient).flatMap(([key, client]) => {

@@ -14,9 +14,13 @@ function secretsOf({ ctx }: Patient): readonly string[] {
   return [ctx.settings.jwtSecret].flat()
 }
 
-/** Boot refuses short secrets and placeholders. A long text of plain words, or of few different characters, can still be guessed. */
+/**
+ * Returns true if an attacker could guess the secret. At boot, the library already rejects short secrets and placeholders. An attacker can
+ * also guess a long text of plain words, or of few different characters.
+ */
 function isGuessable(secret: string): boolean {
-  const fewest = /^[\da-f]+$/i.test(secret) ? 8 : 12 // of the 16 hexadecimal digits, a random secret often has fewer than 12
+  // A random secret of hexadecimal digits often has fewer than 12 different characters.
+  const fewest = /^[\da-f]+$/i.test(secret) ? 8 : 12
   return new Set(secret).size < fewest || /^[A-Z]?[a-z' .,-]+$/.test(secret)
 }
 
@@ -44,7 +48,7 @@ function reusedSecret(patient: Patient): Result {
 
 function unfinishedRotation(patient: Patient): Result {
   const count = secretsOf(patient).length
-  if (count < 3) return null // a rotation has two secrets
+  if (count < 3) return null // during a replacement there are two secrets
   return warning(
     `jwtSecret (AUTH_JWT_SECRET) is a list of ${count} secrets.`,
     'Anybody who has a listed secret can still create valid tokens.',

@@ -8,20 +8,21 @@ import type { Route } from '../http/routes'
 import { validate } from '../http/validate'
 import type { PasswordHasher } from '../passwords/password-hasher'
 
-/** Sends a response that was held until the next multiple of the grid. */
+/** Sends the response that waited for the next multiple of the interval. */
 type HeldAnswer = () => void
 
-/** `undefined`: the response was sent. */
+/** `undefined` means that the response was already sent. */
 type Answering = Promise<HeldAnswer | undefined> | Promise<void>
 
 type GridRoute<Handle> = Omit<Route, 'handle' | 'isOnGrid'> & { readonly handle: Handle }
 
 /**
- * Makes a route whose response time reveals nothing about an account. An error, or a response that the handler returns as a function, is sent
- * at the next multiple of `timingGridMilliseconds`. The time counts from the arrival of the request, without the wait in the hash queue. A
- * response that the handler sends itself is not delayed, because a successful login needs no hiding.
+ * Makes a route with a response time that reveals nothing about an account. The handler returns a function that sends the response. The
+ * route calls that function, or sends an error, at the next multiple of `timingGridMilliseconds`. The time starts when the request arrives.
+ * The wait in the hash queue does not count. A handler may also send a response itself, for example after a successful login. The route
+ * does not delay such a response.
  *
- * Use the handler's `ctx`: its hasher reports when the hash of the request started.
+ * Use the `ctx` that the handler gets. The hasher of that `ctx` reports when the hash of the request started.
  */
 export function onGrid(ctx: AuthContext, route: GridRoute<(ctx: AuthContext, req: Request, res: Response) => Answering>): Route {
   return {
@@ -44,7 +45,10 @@ export function onGrid(ctx: AuthContext, route: GridRoute<(ctx: AuthContext, req
   }
 }
 
-/** Like `onGrid`, for a route with a JSON body. The body is validated before the handler runs; a validation error is sent at once. */
+/**
+ * Like `onGrid`, for a route with a JSON body. The route validates the body before the handler runs. The route sends a validation error
+ * without a delay.
+ */
 export function bodyOnGrid<T>(
   ctx: AuthContext,
   route: GridRoute<(ctx: AuthContext, req: Request, res: Response, body: T) => Answering> & { body: Joi.ObjectSchema<T> },
@@ -55,7 +59,7 @@ export function bodyOnGrid<T>(
   })
 }
 
-/** Aborts when the client disconnects, so that no hash is computed for it. */
+/** Aborts when the client disconnects, so that the server computes no hash for that client. */
 function hangUp(res: Response): { signal: AbortSignal; forget: () => void } {
   const gone = new AbortController()
   const abort = () => gone.abort()
@@ -64,11 +68,11 @@ function hangUp(res: Response): { signal: AbortSignal; forget: () => void } {
   return { signal: gone.signal, forget: () => void res.off('close', abort) }
 }
 
-/** Measures by the real clock, because the clock of a test may stand still. */
+/** Measures with the real clock, because a test may stop its own clock. */
 interface RequestClock {
-  /** Returns true if a hash was requested, so that an account may have been read. */
+  /** Returns true if a hash was requested. The handler may then have read an account. */
   hasHashed(): boolean
-  /** Returns when the grid starts. */
+  /** Returns the time from which the route counts the interval. */
   start(): number
   watch(hasher: PasswordHasher): PasswordHasher
 }
@@ -86,10 +90,10 @@ function requestClock(signal: AbortSignal): RequestClock {
   }
   return {
     hasHashed: () => askedAt !== null,
-    // Only the wait in the hash queue moves the grid. The time of queries before the hash stays part of the first step.
+    // Only the wait in the hash queue moves the start. The time of queries before the hash still counts.
     start: () => arrivedAt + (askedAt === null || begunAt === null ? 0 : begunAt - askedAt),
     watch: (hasher) => ({
-      // Each method is wrapped, because the hasher may be an object of a class.
+      // The hasher may be an instance of a class, so an object spread would lose its methods.
       ...(hasher.hashLength !== undefined && { hashLength: hasher.hashLength }),
       ...(hasher.maxPasswordBytes !== undefined && { maxPasswordBytes: hasher.maxPasswordBytes }),
       ...(hasher.unreadable && { unreadable: (hash: string) => hasher.unreadable?.(hash) ?? null }),
@@ -100,22 +104,22 @@ function requestClock(signal: AbortSignal): RequestClock {
   }
 }
 
-/** Returns true for errors that are the same for every account: rate limits, overload, and an invalid body before any hash. */
+/** Returns true for errors that do not depend on the account: rate limits, overload, and invalid bodies before any hash. */
 function comesAtOnce(error: unknown, clock: RequestClock): boolean {
   if (error instanceof TooManyRequestsError || error instanceof ServiceUnavailableError) return true
   return error instanceof AppError && atOnce.has(error.status) && !clock.hasHashed()
 }
 
-/** Statuses of an invalid body. */
+/** The statuses of an invalid body. */
 const atOnce: ReadonlySet<number> = new Set([400, 413, 415, 422])
 
-/** Resolves at the next multiple of the grid, or when the client disconnects. */
+/** Resolves at the next multiple of the interval, or when the client disconnects. */
 async function nextMultiple(res: Response, clock: RequestClock, gridMs: number): Promise<void> {
   if (gridMs === 0) return
   const start = clock.start()
   const end = start + gridMs * Math.ceil((performance.now() - start) / gridMs)
   await untilTimeOrClose(res, end)
-  // A timer may fire a fraction early, by an amount that depends on the work before it.
+  // A timer may fire slightly early, and the difference depends on the work before the timer.
   while (performance.now() < end && !res.closed) await immediate()
 }
 

@@ -14,9 +14,10 @@ import type { GuardContext } from './guards'
 import { keepSessionRow, sessionRowOf } from './session-row'
 
 /**
- * Returns the function that finds the live session of the cookie and its user, by one query, in delivery `session`. The user may be inactive.
- * Null: there is no such session. Then the cookie is cleared, unless it is an older value of a live session.
- * @throws InvalidTokenError for a Bearer header, which is never ignored
+ * Returns a function for `tokenDelivery: 'session'`. The function finds the live session of the cookie and its user with one query. The
+ * user may be inactive. Returns null if there is no such session. The function then clears the cookie, unless the cookie has an older value
+ * of a live session.
+ * @throws InvalidTokenError for a Bearer header, because `tokenDelivery: 'session'` accepts no Bearer header
  */
 export function sessionFinder(ctx: GuardContext): (req: Request, res: Response) => Promise<SessionAuth | null> | null {
   const sessions = sessionsFor(ctx, "tokenDelivery 'session'")
@@ -27,8 +28,9 @@ export function sessionFinder(ctx: GuardContext): (req: Request, res: Response) 
 }
 
 /**
- * Adds the host's own claims to those of a session. The host is asked once per request, and only by a guard that checks claims.
- * @throws ServiceUnavailableError when the host's function fails
+ * Adds the host's own claims to the claims of a session. The function calls the host's function once for each request, and only for a guard
+ * that checks claims.
+ * @throws ServiceUnavailableError if the host's function fails
  */
 export function hostClaimsOfSession(ctx: GuardContext): (req: Request, auth: KnownAuth) => Promise<KnownAuth> {
   const asked = new WeakMap<Request, Promise<HostClaims>>()
@@ -44,7 +46,7 @@ export function hostClaimsOfSession(ctx: GuardContext): (req: Request, auth: Kno
 
 /**
  * Returns the session table for a guard.
- * @throws ConfigurationError when the store has none
+ * @throws ConfigurationError if the store has no session table
  */
 export function sessionsFor({ store }: GuardContext, who: string): SessionContext['sessions'] {
   if (store?.sessions) return store.sessions
@@ -62,7 +64,7 @@ async function readLive(ctx: GuardContext & SessionContext, req: Request, res: R
   const live = await closed(() => findAliveSession(ctx, token))
   if (live) keepSessionRow(req, ctx.sessions, live)
   const isOver = !live && !(await closed(() => hasNewerToken(ctx, token)))
-  if (res.headersSent) return live // the host has sent the response meanwhile
+  if (res.headersSent) return live // the host has already sent a response
   if (isOver) {
     clearSessionCookie(ctx, res)
     res.setHeader('Cache-Control', 'no-store')
@@ -70,7 +72,7 @@ async function readLive(ctx: GuardContext & SessionContext, req: Request, res: R
   return live
 }
 
-/** Rejects the request with 503 if the adapter fails, because the session is unknown then. */
+/** Calls the adapter. If the adapter fails, the function rejects the request with 503, because the session is unknown. */
 export async function closed<T>(ask: () => Promise<T>): Promise<T> {
   try {
     return await ask()
@@ -80,16 +82,16 @@ export async function closed<T>(ask: () => Promise<T>): Promise<T> {
 }
 
 /**
- * Sends the cookie again on a response of the host. No shared cache may store a Set-Cookie, because it would give one person's session to
- * another.
+ * Sends the cookie again on a response of the host. `Cache-Control` forbids shared caches to store the response. A shared cache could give
+ * one person's session to another person.
  */
 export function sendAgain(ctx: GuardContext, res: Response, sessionToken: string, { session }: LiveSession): void {
-  if (res.headersSent) return // the host has sent the response meanwhile
+  if (res.headersSent) return // the host has already sent a response
   setSessionCookie(ctx, res, { sessionToken, expiresAt: session.expiresAt, isPersistent: session.isPersistent })
   res.setHeader('Cache-Control', 'no-store')
 }
 
-/** Returns the claims of an access token, from the current rows. */
+/** Makes the claims of an access token from the current rows. */
 function claimsOf({ session, user }: SessionWithUser): AccessTokenClaims {
   const { id, amr, authenticatedAt, createdAt, expiresAt } = session
   return Object.freeze({

@@ -4,10 +4,10 @@ import { InvalidTokenError } from '../errors'
 import { readCookie } from '../http/cookies'
 import type { CookieSite } from '../http/doubled-cookies'
 
-// RFC 6750 section 2.1: the scheme in any case, blanks, and a text. Whether that text is a token is checked by the verifier, which accepts
-// only three parts of base64url.
+// RFC 6750 section 2.1: the scheme in any letter case, then spaces, then a text. The verifier later checks the text: a token has exactly
+// three parts of base64url.
 const bearer = /^Bearer +([^ ].*)$/i
-// RFC 9110 section 5.6.2: the end of the scheme's name, whatever follows.
+// RFC 9110 section 5.6.2: the name of the scheme ends before a character that a token cannot contain.
 const bearerScheme = /^Bearer(?![\w!#$%&'*+.^`|~-])/i
 
 export type Credential = { token: string; from: 'header' | 'cookie' }
@@ -15,10 +15,11 @@ export type Credential = { token: string; from: 'header' | 'cookie' }
 type DeliverySite = CookieSite & { readonly settings: Pick<Settings, 'tokenDelivery' | 'accessCookieName' | 'sessionCookieName'> }
 
 /**
- * Returns the access token of a request: from the header, or else from the cookie if the delivery includes cookies. It never reads the query
- * or the body (RFC 6750 section 2.3). In delivery `session` it returns the value of the session cookie. Null: none was sent.
- * @throws InvalidTokenError for a Bearer header without a token, for an Authorization header sent twice, and in delivery `session` for every
- * Bearer header
+ * Returns the access token of a request. The function reads the header first, and then the cookie if `tokenDelivery` includes cookies. The
+ * function never reads the query or the body (RFC 6750 section 2.3). With `tokenDelivery: 'session'`, the function returns the value of the
+ * session cookie. Returns null if the request has no credential.
+ * @throws InvalidTokenError for a Bearer header without a token, and for a request with two Authorization headers
+ * @throws InvalidTokenError for every Bearer header with `tokenDelivery: 'session'`
  */
 export function readCredential(site: DeliverySite, req: Request): Credential | null {
   const { tokenDelivery, accessCookieName, sessionCookieName } = site.settings
@@ -30,7 +31,9 @@ export function readCredential(site: DeliverySite, req: Request): Credential | n
   return cookie === null ? null : { token: copyOf(cookie), from: 'cookie' }
 }
 
-/** Copies a text. A token may be kept longer than its request, and a part of a long header would keep the whole header in memory. */
+/**
+ * Copies a text. The library may keep a token longer than its request. A substring of a long header would keep the whole header in memory.
+ */
 function copyOf(text: string): string {
   return Buffer.from(text, 'utf8').toString('utf8')
 }
@@ -39,7 +42,7 @@ function bearerToken(req: Request): string | null {
   const header = req.headers.authorization
   if (header === undefined) return null
   if (isSentTwice(req.rawHeaders ?? [])) throw new InvalidTokenError({ reason: 'header_sent_twice' })
-  // The usual form, which needs no regular expression.
+  // The usual form needs no regular expression.
   if (header.startsWith('Bearer ') && header.length > 7 && header[7] !== ' ') return header.slice(7)
   if (!bearerScheme.test(header)) return null
   const token = bearer.exec(header)?.[1]
@@ -47,7 +50,10 @@ function bearerToken(req: Request): string | null {
   return copyOf(token)
 }
 
-/** Returns true if Authorization was sent twice. Node keeps only the first, but a proxy in front of us may have read another. */
+/**
+ * Returns true if the request has two Authorization headers. Node keeps only the first header, but a proxy before the app may have read the
+ * second header.
+ */
 function isSentTwice(rawHeaders: readonly string[]): boolean {
   let times = 0
   for (let index = 0; index < rawHeaders.length; index += 2) {

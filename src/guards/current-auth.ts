@@ -7,63 +7,67 @@ import { seeTroubleshooting } from '../troubleshooting'
 
 /** The result of a guard for one request. */
 export interface CurrentAuth {
-  /** Null after requireSession. In delivery `session` these are the claims of the session. */
+  /** Null after requireSession. With `tokenDelivery: 'session'`, the guard makes the claims from the session. */
   readonly claims: AccessTokenClaims | null
   readonly user: PublicUser | null
   readonly session?: PublicSession
 }
 
-/** The result for an access token, or for the session cookie in delivery `session`. */
+/** The result for an access token. With `tokenDelivery: 'session'`, the result for the session cookie. */
 export interface KnownAuth extends CurrentAuth {
   readonly claims: AccessTokenClaims
 }
 
-/** The result for a session cookie, with the rows of the session and its user. */
+/** The result for a session cookie. The result contains the session and its user. */
 export interface SessionAuth extends KnownAuth {
   readonly user: PublicUser
   readonly session: PublicSession
 }
 
-// On globalThis under a registered symbol, so that two copies of the package in one process share it. A WeakMap, so that the host's request
-// stays unchanged.
+// Two copies of the package in one process share the map, because its symbol is registered on globalThis. A WeakMap keeps the host's
+// request unchanged.
 const key = Symbol.for('doorward.auth.v1')
 const shared = globalThis as { [key]?: WeakMap<object, CurrentAuth> }
 shared[key] ??= new WeakMap()
 const remembered = shared[key]
 
-/** Stores the result of a guard. A user that an earlier guard of this request loaded is kept, if the token is of the same user. */
+/** Stores the result of a guard. If an earlier guard of the request loaded the same user, the stored result keeps that user. */
 export function rememberAuth(req: Request, auth: CurrentAuth): void {
   const user = auth.user ?? remembered.get(req)?.user ?? null
   const isSame = user !== null && user.id === (auth.claims?.sub ?? user.id)
   remembered.set(req, isSame ? { ...auth, user } : auth)
 }
 
-/** Returns the result of the guards of this request. Null: no guard ran. */
+/** Returns the result of the guards of this request; null if no guard ran. */
 export function findRequestAuth(req: Request): CurrentAuth | null {
   return remembered.get(req) ?? null
 }
 
-/** Returns the user's id, from any guard. Null: no guard found a user. */
+/** Returns the id of the user that a guard found; null if no guard found a user. */
 export function findSubject(req: Request): string | null {
   const auth = remembered.get(req)
   return auth?.claims?.sub ?? auth?.user?.id ?? null
 }
 
-/** Returns the name of the session that a guard found, or of its user if the token names no session. Null: no guard found a session or user. */
+/**
+ * Returns a name of the session that a guard found. If the token names no session, the function returns a name of the user. Returns null if
+ * no guard found a session or a user.
+ */
 export function findSessionName(req: Request): string | null {
   const { claims, session } = remembered.get(req) ?? { claims: null }
   if (claims) return JSON.stringify(claims.sid === undefined ? ['user', claims.sub] : ['session', claims.sid])
   return session ? JSON.stringify(['session', session.id]) : null
 }
 
-/** Returns the claims of the access token. Null: the request is anonymous, or no guard ran. */
+/** Returns the claims of the access token; null if the request is anonymous, or if no guard ran. */
 export function findAuth<Claims extends object = object>(req: Request): (AccessTokenClaims & Readonly<Claims>) | null {
-  return (remembered.get(req)?.claims ?? null) as (AccessTokenClaims & Readonly<Claims>) | null // the host declares the types of its own claims
+  // The host declares the types of its own claims.
+  return (remembered.get(req)?.claims ?? null) as (AccessTokenClaims & Readonly<Claims>) | null
 }
 
 /**
  * Returns the claims of the access token. `getAuth<{ roles: string[] }>(req)` declares your own claims.
- * @throws Error when no guard ran before; that is a programming error, not a rejected request
+ * @throws Error if no guard ran before. This error is a fault in the host's code, not a rejected request.
  */
 export function getAuth<Claims extends object = object>(req: Request): AccessTokenClaims & Readonly<Claims> {
   const claims = findAuth<Claims>(req)
@@ -75,8 +79,8 @@ export function getAuth<Claims extends object = object>(req: Request): AccessTok
 }
 
 /**
- * Returns the signed-in user, as the database has it now.
- * @throws Error when none of requireUser, requireAdmin and requireSession ran before
+ * Returns the user of the request, as the guard read it from the database.
+ * @throws Error if none of requireUser, requireAdmin and requireSession ran before
  */
 export function getUser<Host extends HostTypes = HostTypes>(req: Request): WithFields<PublicUser, Host> {
   const user = remembered.get(req)?.user
@@ -89,7 +93,7 @@ export function getUser<Host extends HostTypes = HostTypes>(req: Request): WithF
 
 /**
  * Returns the server-side session of the request.
- * @throws Error when requireSession did not run before; that is a programming error, not a rejected request
+ * @throws Error if requireSession did not run before. This error is a fault in the host's code, not a rejected request.
  */
 export function getSession(req: Request): PublicSession {
   const session = remembered.get(req)?.session

@@ -11,12 +11,15 @@ interface DiscoveredKeysOptions {
   readonly staleIfErrorSeconds?: number
 }
 
-/** How long no request is sent after a failure. Otherwise each invalid token would cause a request to the issuer. */
+/**
+ * How many seconds the guard waits after a failure before the next request. Without the wait, each invalid token would cause a request to
+ * the issuer.
+ */
 const restSeconds = 10
 
 /**
- * Returns the keys of an issuer, from the metadata at its well-known addresses (RFC 8414 section 3, then OpenID Discovery 1.0 section 4).
- * Nothing is fetched before the first token arrives. Parallel calls share one discovery.
+ * Returns the keys of an issuer. The function reads the metadata at the well-known addresses (RFC 8414 section 3, then OpenID Discovery 1.0
+ * section 4). The first token starts the first fetch. Parallel calls share one discovery.
  */
 export function discoveredKeys({ issuer, ...options }: DiscoveredKeysOptions): KeySet {
   let keys: KeySet | null = null
@@ -53,7 +56,7 @@ export function discoveredKeys({ issuer, ...options }: DiscoveredKeysOptions): K
 async function findKeySetAddress(issuer: string, httpClient: HttpClient): Promise<string> {
   for (const url of metadataAddresses(issuer)) {
     const document = await fetchDocument(url, httpClient)
-    // The metadata must name this issuer. Otherwise one issuer could publish keys for another (RFC 8414 section 3.3).
+    // The metadata must name the same issuer (RFC 8414 section 3.3). Otherwise, one issuer could publish keys for another issuer.
     const { issuer: named, jwks_uri: address } = document ?? {}
     if (named === issuer && typeof address === 'string' && isAbsoluteAddress(address)) return address
   }

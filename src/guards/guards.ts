@@ -32,77 +32,89 @@ import { requireSession } from './require-session'
 import type { TokenKeys } from './token-keys'
 import { verifyOnce } from './verify-once'
 
-/** Guards for the host's own routes. A guard responds to a rejected request itself, with the JSON error envelope, and the route does not run. */
+/** Guards for the host's own routes. If a guard rejects a request, the guard sends the JSON error envelope, and the route does not run. */
 export interface Guards<Host extends HostTypes = HostTypes> {
-  /** Requires a valid access token from the header or, if the delivery includes cookies, from the cookie. It reads no database. */
+  /**
+   * Requires a valid access token from the header. If `tokenDelivery` includes cookies, the guard also accepts the access cookie. The guard
+   * reads no database, except with `tokenDelivery: 'session'`.
+   */
   requireAuth(): RequestHandler
   /**
-   * Like requireAuth, for pages, in deliveries with cookies. A GET or HEAD whose `Accept` contains `text/html` is redirected to `loginUrl`
-   * with `return_to`, instead of the 401. While the refresh cookie works, nobody has to sign in again.
-   * @throws ConfigurationError in delivery `bearer`, and without `loginUrl`
+   * Like requireAuth, for pages with cookies. If a GET or HEAD without a valid login accepts `text/html`, the guard redirects to `loginUrl`
+   * with `return_to`. Any other request without a valid login gets the 401. If the refresh cookie is still valid, the person does not need
+   * to log in again.
+   * @throws ConfigurationError with `tokenDelivery: 'bearer'`, and without `loginUrl`
    */
   requireLogin(): RequestHandler
-  /** Like requireAuth, but a request without a token passes as anonymous. An invalid token is rejected. */
+  /** Like requireAuth, but a request without a token passes as anonymous. The guard rejects an invalid token. */
   optionalAuth(): RequestHandler
-  /** Like requireAuth, and requires a second factor in this session; else 403 MFA_REQUIRED. */
+  /** Like requireAuth. The login of the session must also have used a second factor. Otherwise the guard sends 403 MFA_REQUIRED. */
   requireMfa(): RequestHandler
-  /** Like requireAuth, and loads the current user row. A deleted user is 401, an inactive one 403 ACCOUNT_INACTIVE. */
+  /**
+   * Like requireAuth. The guard also loads the current user row. For a deleted user the guard sends 401, and for an inactive user 403
+   * ACCOUNT_INACTIVE.
+   */
   requireUser(): RequestHandler
-  /** Like requireUser, and requires `isAdmin` in the current row; else 403 FORBIDDEN. */
+  /** Like requireUser. The current row must also have `isAdmin`. Otherwise the guard sends 403 FORBIDDEN. */
   requireAdmin(): RequestHandler
   /**
-   * Like requireAuth, and requires a claim: it must equal the value (`===`), or your function of its value must return true; else 403
-   * FORBIDDEN. A missing claim is rejected. If the function throws, the error is logged and the request rejected.
-   * @throws ConfigurationError for an expected value that is neither a scalar nor a function
+   * Like requireAuth. The token must also have the claim. The claim must equal the value (`===`), or your function must return true for the
+   * claim's value. Otherwise the guard sends 403 FORBIDDEN. The guard rejects a missing claim. If the function throws, the guard logs the
+   * error and rejects the request.
+   * @throws ConfigurationError if the expected value is not a scalar or a function
    */
   requireClaim<Name extends ClaimName<Host>>(name: Name, expected: ExpectedClaim<Host, Name>): RequestHandler
   /**
-   * Like requireAuth, and requires one of these texts in the list of the claim `roles`; else 403 FORBIDDEN.
+   * Like requireAuth. The list in the claim `roles` must also contain one of these texts. Otherwise the guard sends 403 FORBIDDEN.
    * @throws ConfigurationError without a role
    */
   requireRole(...roles: readonly [RoleOf<Host>, ...RoleOf<Host>[]]): RequestHandler
   /**
-   * Like requireUser, and requires that the session of the request has not ended; else 401 INVALID_TOKEN. Use it if the minutes that an
-   * access token outlives its session are too long. After `requireSession`, that session counts. One query.
+   * Like requireUser. The session of the request must also be live. Otherwise the guard sends 401 INVALID_TOKEN. An access token stays
+   * valid for minutes after its session ends. Use this guard if those minutes are too long. After `requireSession`, the guard checks the
+   * session that `requireSession` found. The guard needs one query.
    */
   requireLiveSession(): RequestHandler
   /**
-   * Like requireLiveSession, and requires that the person showed a credential within `maxAgeSeconds` (default: the setting
-   * `freshSessionSeconds`). Else 403 REAUTHENTICATION_REQUIRED; its `details.methods` list what `POST /reauthenticate` accepts.
-   * @throws ConfigurationError for a `maxAgeSeconds` that is not a whole number of at least 1
+   * Like requireLiveSession. The person must also have entered a credential within the last `maxAgeSeconds` (default: the setting
+   * `freshSessionSeconds`). Otherwise the guard sends 403 REAUTHENTICATION_REQUIRED. `details.methods` of the error lists the credentials
+   * that `POST /reauthenticate` accepts.
+   * @throws ConfigurationError if `maxAgeSeconds` is not a whole number of at least 1
    */
   requireFresh(options?: { maxAgeSeconds?: number }): RequestHandler
-  /** Requires a live server-side session, by its cookie, and loads its user; else 401 UNAUTHORIZED. One query. */
+  /** Requires a live server-side session by its cookie, and loads its user with one query. Otherwise the guard sends 401 UNAUTHORIZED. */
   requireSession(): RequestHandler
   /**
-   * Like `csrfGuard`, with the router's settings: it also trusts `publicUrl` and `trustedOrigins`, and knows the names of the cookies.
-   * Without the header it reads the token from the field `_csrf` of a parsed form. Pass the `secret` of `csrfToken()`.
+   * Like `csrfGuard`, with the router's settings. The guard also trusts `publicUrl` and `trustedOrigins`, and knows the names of the
+   * cookies. Without the header, the guard reads the token from the field `_csrf` of a parsed form. Pass the `secret` of `csrfToken()`.
    * @throws ConfigurationError for a wrong option
    */
   csrf(options?: CsrfGuardOptions): RequestHandler
   /**
    * Returns the user that `requireUser`, `requireAdmin` or `requireSession` loaded, with the types of your own fields.
-   * @throws Error when none of them ran before
+   * @throws Error if none of these guards ran before
    */
   getUser(req: Request): WithFields<PublicUser, Host>
 }
 
 export type GuardContext = Pick<AuthContext, 'now' | 'logger' | 'notices' | 'texts'> & {
-  /** The router's prefix. Guards without a router may not know one. */
+  /** The router's prefix. Undefined if the guards have no router. */
   readonly prefix?: string
   readonly settings: GuardSettings
-  /** Keys that verify access tokens. */
+  /** The keys that verify access tokens. */
   readonly tokenKeys: TokenKeys
   readonly store: Pick<AuthContext['store'], 'users' | 'sessions' | 'identities'> | null
-  /** Adds the host's claims in delivery `session`, where no token contains them. Left out: there are none. */
+  /**
+   * Returns the host's claims with `tokenDelivery: 'session'`, because no token contains the claims. If undefined, the host has no claims.
+   */
   readonly accessTokenClaims?: AuthContext['accessTokenClaims']
-  /** The router's clients by registration key. */
+  /** The router's providers by registration key. */
   readonly providers?: AuthContext['providers']
-  /** Null: guards without the secret, which query the database also for random values. */
+  /** Null if the guards do not know the secret. The guards then query the database also for a random cookie value. */
   readonly sessionTokenKeys: KeyList | null
 }
 
-/** All guards except those of step-up/session-guards.ts. */
+/** All guards except the guards of step-up/session-guards.ts. */
 export type BaseGuards = Omit<Guards, 'requireLiveSession' | 'requireFresh'>
 
 export function guardsFor(ctx: GuardContext): BaseGuards {
@@ -171,7 +183,10 @@ type AuthCheck = (req: Request, auth: KnownAuth) => Promise<void> | void
 
 type GuardMakers = Omit<BaseGuards, 'getUser'>
 
-/** Checks that each guard is called. If the host forgets the parentheses, the guard gets a request as its argument, and the request would hang. */
+/**
+ * Checks that the host called each guard. If the host forgets the parentheses, the guard gets the request as its argument, and the request
+ * would wait forever.
+ */
 function withParentheses(guards: GuardMakers): GuardMakers {
   const makers = Object.entries(guards) as [string, (...given: unknown[]) => RequestHandler][]
   const checked = makers.map(([name, make]) => [
@@ -186,12 +201,12 @@ function withParentheses(guards: GuardMakers): GuardMakers {
 
 const tokenRefusals: readonly Refusal[] = [UnauthorizedError, InvalidTokenError, TokenExpiredError]
 
-/** Finds the login of a request. Null: nobody is signed in. */
+/** Finds the login of a request; null if nobody is logged in. */
 type FindAuth = (req: Request, res: Response) => KnownAuth | null | Promise<KnownAuth | null>
 
 /**
- * Returns the function that finds the login of a request. For a token it returns a promise only if a key must be fetched, because a promise
- * is most of a guard's cost.
+ * Returns the function that finds the login of a request. For a token, the function returns a promise only if it must fetch a key. A
+ * promise would be most of the guard's cost.
  */
 function authFinder(ctx: GuardContext): FindAuth {
   if (ctx.settings.tokenDelivery === 'session') return sessionFinder(ctx)
@@ -203,8 +218,8 @@ function authFinder(ctx: GuardContext): FindAuth {
 }
 
 /**
- * Makes a guard of a check. If the check throws, the guard sends an error and the next handler does not run.
- * @param answer returns true if it responded to the error itself, instead of the envelope
+ * Makes a guard from a check. If the check throws, the guard sends an error and the next handler does not run.
+ * @param answer returns true if it has sent another response instead of the envelope
  */
 export function guarding(
   ctx: GuardContext,
@@ -221,8 +236,8 @@ export function guarding(
 }
 
 /**
- * Returns the `WWW-Authenticate` header of an error. It distinguishes a rejected token from a missing one (RFC 6750 section 3), and names a
- * missing factor (RFC 9470 section 3).
+ * Returns the `WWW-Authenticate` header of an error. The header distinguishes a rejected token from a missing token (RFC 6750 section 3).
+ * The header also names a missing second factor (RFC 9470 section 3).
  */
 function challengeOf(ctx: GuardContext, req: Request, error: unknown): string | null {
   if (error instanceof MfaRequiredError) return 'Bearer error="insufficient_user_authentication"'
@@ -236,7 +251,7 @@ function wasTokenSent(ctx: GuardContext, req: Request): boolean {
   try {
     return readCredential(ctx, req) !== null
   } catch {
-    return true // an unreadable token was sent
+    return true // the request has a token that the guard cannot read
   }
 }
 
@@ -262,17 +277,18 @@ async function loadUser(users: UserStore, { claims, user: known }: KnownAuth): P
   return user
 }
 
-/** Rejects a session whose user is inactive. A token does not contain that, so it passes without a query. */
+/** Rejects a session with an inactive user. A token does not contain the user's state, so a token passes without a query. */
 function requireActive(auth: KnownAuth): KnownAuth {
   if (auth.user?.isActive === false) throw new UnauthorizedError({ reason: 'account_inactive' })
   return auth
 }
 
-/** Finds a user. If the adapter fails, the request is rejected with 503, because the user is unknown then. */
+/** Finds a user. If the adapter fails, the guard rejects the request with 503, because the user is unknown. */
 async function findUser(users: UserStore, id: string): Promise<PublicUser | null> {
   try {
     const user = await users.find(id)
-    return user?.id === id ? toPublicUser(user) : null // a host's adapter may return another user's row
+    // A host's adapter may return the row of another user.
+    return user?.id === id ? toPublicUser(user) : null
   } catch (error) {
     throw error instanceof AppError ? error : new ServiceUnavailableError({ cause: error })
   }

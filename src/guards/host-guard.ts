@@ -8,9 +8,9 @@ import { step } from '../http/routes'
 import { routeBudget } from './route-budget'
 
 /**
- * Returns the host's own check before expensive work, such as a CAPTCHA, or nothing if the host has none. It runs after the rate limit of the
- * route, with the parsed body in `req.body`, and before any other rate limit, hash or query.
- * @param limit the name of the route's rate limit, which is only needed for the check
+ * Returns the host's own check before expensive work, such as a CAPTCHA. Returns an empty list if the host has no check. The check runs
+ * after the rate limit of the route. `req.body` then contains the parsed body. The check runs before any other rate limit, hash or query.
+ * @param limit the name of the route's rate limit; used only if the host has a check
  */
 export function hostGuard(ctx: AuthContext, action: GuardedAction, limit: string): RequestHandler[] {
   const { guardRequest } = ctx
@@ -22,7 +22,7 @@ export function hostGuard(ctx: AuthContext, action: GuardedAction, limit: string
   return [routeBudget(ctx, limit), describeStep(ask, { refuses: [ForbiddenError] })]
 }
 
-/** Returns the request with the parsed body, also if a parser before us set none. The host's own request stays unchanged. */
+/** Returns a copy of the request with the parsed body. The host's own request stays unchanged. */
 function withBody(req: Request, body: unknown): Request {
   const shown: Request = Object.create(req)
   return Object.defineProperty(shown, 'body', { value: body })

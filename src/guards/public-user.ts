@@ -26,7 +26,7 @@ export function userSchema(users: FieldRules, title = 'User', more: Readonly<Rec
   return shape(title, { ...userFields, ...more, ...(users.hostFields && { fields }) })
 }
 
-/** Returns the JSON body of a user. It never contains private fields. */
+/** Returns the JSON body of a user. The body never contains private fields. */
 export function userBody(users: FieldRules, user: PublicUser) {
   const { fields = {} } = user
   const own = users.hostFields && Object.fromEntries(shownFields(users).map((name) => [name, asJson(fields[name])]))
@@ -48,7 +48,7 @@ function shownFields({ hostFields = new Map() }: FieldRules): string[] {
   return [...hostFields].flatMap(([name, rules]) => (rules.private ? [] : [name]))
 }
 
-/** Converts a value for JSON. A bigint becomes text, because JSON numbers are not exact beyond 2^53. */
+/** Converts a value for JSON. A bigint becomes a text, because JSON numbers are not exact beyond 2^53. */
 function asJson(value: unknown): unknown {
   return typeof value === 'bigint' ? String(value) : (value ?? null)
 }

@@ -13,29 +13,29 @@ export interface RateLimitOptions {
   limit?: number
   /** Length of the window in seconds. Default 60. */
   windowSeconds?: number
-  /** Counters shared by several processes, or by several limits. Default: in the memory of this process, for this limit only. */
+  /** Counters that several processes or several limits share. Default: the memory of this process, for this limit only. */
   counters?: CounterStore
   /**
-   * Requests with the same key are counted together. Default: the client's address (`req.ip`, for IPv6 the /64 network and, with a ten times
-   * higher limit, the /48).
+   * Returns the key of a request. Requests with the same key count together. Default: the client's address (`req.ip`). For IPv6, the
+   * default is the /64 network. The /48 network has a limit ten times higher.
    */
   key?: (req: Request) => string
-  /** If it returns exactly true, the request is neither counted nor rejected. */
+  /** If the function returns exactly true, the request does not count and is not rejected. */
   exempt?: (req: Request) => boolean
-  /** Distinguishes limits of the same size that share `counters`. */
+  /** A name for the limit. Two limits of the same size that share `counters` need different names. */
   name?: string
 }
 
 /**
- * Allows a number of requests per window, then responds with 429 TOO_MANY_REQUESTS and `Retry-After`. Every counted request gets the headers
- * `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset` (seconds). If a shared store fails or is too slow, this process counts by
- * itself.
+ * Allows a number of requests in each window. Then the middleware sends 429 TOO_MANY_REQUESTS with `Retry-After`. Every counted request
+ * gets the headers `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset` (seconds). If a shared store fails or is too slow, this
+ * process counts in its own memory.
  * @throws ConfigurationError for a wrong option
  */
 export function rateLimit(options: RateLimitOptions = {}): RequestHandler {
   const { limit, windowSeconds, counters, key, exempt, name } = complete(options)
   const guarded = withLocalFallback(counters)
-  // The key contains the limit. So two limits in one store are counted separately, and each is shared by all processes.
+  // The key contains the limit, so two limits in one store count separately. All processes with the same limit share its counter.
   const budget = `rate-limit:${name}:${limit}/${windowSeconds}`
   return refusing(async (req, res) => {
     if (exempt(req) === true) return // an async function returns a promise, which is not true
@@ -67,7 +67,7 @@ function setHeaders(res: Response, { limit, remaining, seconds }: { limit: numbe
   res.setHeader('RateLimit-Reset', String(seconds))
 }
 
-/** Requests without a key share one rate limit, because unknown must never mean unlimited. */
+/** Returns the key of a counter. Requests without a key share one rate limit. Otherwise, a request without a key would have no limit. */
 function subjectOf(key: unknown): string {
   return typeof key === 'string' && key !== '' ? `key:${key}` : 'unknown'
 }

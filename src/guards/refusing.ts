@@ -7,25 +7,27 @@ import { consoleLogger, type Logger, safely } from '../logger'
 import { createPhraseBook } from '../texts/phrase-book'
 import { seeTroubleshooting } from '../troubleshooting'
 
-/** For guards without a router. */
+/** The default for guards without a router. */
 const alone: Speaking & { logger: Logger } = {
   logger: safely(consoleLogger),
   texts: createPhraseBook(),
   settings: { defaultLocale: 'en-US' },
 }
 
-/** Makes a guard for the host's own routes. If the check throws, the guard sends the JSON error envelope and the next handler does not run. */
+/**
+ * Makes a guard for the host's own routes. If the check throws, the guard sends the JSON error envelope and the next handler does not run.
+ */
 export function refusing(check: (req: Request, res: Response) => Promise<void> | void): RequestHandler {
   return step(check, (error, req, res, next) => refuse(req, res, next, error))
 }
 
 export function refuse(req: Request, res: Response, next: NextFunction, error: unknown, ctx: Speaking & { logger: Logger } = alone): void {
-  // The host has sent a response meanwhile, after a timeout of its own for example.
+  // The host may already have sent a response, for example after a timeout.
   if (res.headersSent) next(error)
   else sendError(ctx, req, res, error)
 }
 
-/** Logs why a guard rejected a request with 401 or 403. The log contains a word, and no value of the request. */
+/** Logs why a guard rejected a request with 401 or 403. The log contains only the reason, and no value of the request. */
 export function logRefusal(logger: Logger, error: unknown): void {
   if (!(error instanceof AppError) || (error.status !== 401 && error.status !== 403)) return
   const { code, reason = String(error.details['reason'] ?? code.toLowerCase()) } = error

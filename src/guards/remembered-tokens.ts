@@ -1,16 +1,20 @@
 export interface RememberedTokens<T> {
   find(token: string): T | undefined
   keep(token: string, value: T): void
-  /** The most tokens there can be. A token that was found again may be counted in both generations. */
+  /** The maximum number of remembered tokens. A token in both generations counts twice. */
   readonly size: number
 }
 
-/** Our own tokens have a few hundred characters. With this limit a remembered token takes at most about 4 KiB. */
+/**
+ * The maximum length of a remembered token. The library's own tokens have a few hundred characters. With this limit, one token needs at
+ * most about 4 KiB of memory.
+ */
 const longest = 2048
 
 /**
- * Remembers at most `limit` tokens by their whole text. There are two generations: a full one becomes the old one, and the old one is dropped
- * as a whole. So no request has to pay for the removal of many tokens. A token that is found again moves to the new generation.
+ * Remembers at most `limit` tokens by their whole text. There are two generations. If the new generation is full, the new generation
+ * replaces the old generation. The map drops the whole old generation at once, so no request waits while the map removes many tokens. If a
+ * guard finds a token in the old generation, the token moves to the new generation.
  */
 export function rememberedTokens<T>(limit: number): RememberedTokens<T> {
   const perGeneration = Math.max(1, Math.floor(limit / 2))

@@ -7,30 +7,30 @@ import { seeTroubleshooting } from '../troubleshooting'
 
 type Scalar = string | number | boolean | null
 
-/** All claims that a guard can check: ours, and those of the host. */
+/** All claims that a guard can check: the claims of the library and the claims of the host. */
 type AnyClaims<Host extends HostTypes> = Host extends { claims: object } ? AccessTokenClaims & ClaimsOf<Host> : Record<string, unknown>
 
 export type ClaimName<Host extends HostTypes> = keyof AnyClaims<Host> & string
 
 type ClaimValue<Host extends HostTypes, Name extends ClaimName<Host>> = Exclude<AnyClaims<Host>[Name], undefined>
 
-/** The value that the claim must have, or a function of its value that returns true. */
+/** The value that the claim must have, or a function that gets the value and returns true. */
 export type ExpectedClaim<Host extends HostTypes, Name extends ClaimName<Host>> =
   | (unknown extends ClaimValue<Host, Name> ? Scalar : Extract<ClaimValue<Host, Name>, Scalar>)
   | ((value: ClaimValue<Host, Name>) => boolean)
 
-/** The host's roles by name, if the host declared them. */
+/** The names of the host's roles, if the host declared the names. */
 export type RoleOf<Host extends HostTypes> = ClaimsOf<Host> extends { roles?: readonly (infer Role extends string)[] } ? Role : string
 
 /**
  * Checks the claims of a request.
- * @throws ForbiddenError
+ * @throws ForbiddenError if the claims fail the check
  */
 export type ClaimCheck = (claims: object) => void
 
 /**
- * Returns the check of one claim. A missing claim is rejected without calling the function.
- * @throws ConfigurationError for a name that is not text, and unless a scalar or a function is given
+ * Returns the check of one claim. The check rejects a missing claim without a call of the function.
+ * @throws ConfigurationError if the name is not a text, or the expected value is not a scalar or a function
  */
 export function claimCheck(name: unknown, expected: unknown, logger: Logger): ClaimCheck {
   if (typeof name !== 'string' || name === '')
@@ -50,7 +50,10 @@ function equals(name: string, expected: unknown): (value: unknown) => boolean {
   )
 }
 
-/** Calls the host's function. Only true accepts the claim. A promise is rejected, because it would accept every request. */
+/**
+ * Calls the host's function. The check accepts the claim only if the function returns exactly true. The check rejects a promise, because a
+ * promise is truthy and would accept every request.
+ */
 function askFunction(name: string, accepts: (value: unknown) => unknown, logger: Logger): (value: unknown) => boolean {
   const tell = (error: unknown) =>
     logger.error(
@@ -72,7 +75,7 @@ function askFunction(name: string, accepts: (value: unknown) => unknown, logger:
 
 /**
  * Returns the check that the claim `roles` contains one of these roles.
- * @throws ConfigurationError without a role, because that would reject every request
+ * @throws ConfigurationError without a role, because the check would reject every request
  */
 export function roleCheck(roles: readonly unknown[]): ClaimCheck {
   if (roles.length === 0 || !roles.every((role) => typeof role === 'string' && role !== ''))

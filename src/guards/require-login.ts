@@ -8,10 +8,11 @@ import { guardedSignInPage } from '../setup-notices/login-notices'
 import type { GuardContext } from './guards'
 
 /**
- * Returns the function that responds to a page request without a valid login. It redirects the browser to the sign-in page, which leads back.
- * If the delivery has access cookies, it redirects to `/continue`, which needs no sign-in while the refresh cookie works. It returns false if
- * the JSON envelope should be sent.
- * @throws ConfigurationError in delivery `bearer`, without a sign-in page, and when the router's prefix is needed but unknown
+ * Returns the function that responds to a page request without a valid login. The function redirects the browser to the sign-in page, which
+ * redirects back after the login. If `tokenDelivery` includes access cookies, the function redirects to `/continue`. While the refresh
+ * cookie is valid, `/continue` needs no new login. The function returns false if the guard should send the JSON envelope.
+ * @throws ConfigurationError with `tokenDelivery: 'bearer'`, without a sign-in page, and if the function needs the router's prefix but has
+ * none
  */
 export function redirectToLogin(ctx: GuardContext): (error: unknown, req: Request, res: Response) => boolean {
   const { settings, notices } = ctx
@@ -19,7 +20,7 @@ export function redirectToLogin(ctx: GuardContext): (error: unknown, req: Reques
   return (error, req, res) => {
     if (!(error instanceof UnauthorizedError) || !isPageRequest(req)) return false
     if (isSignInPage(settings, page, req)) {
-      notices.tell(guardedSignInPage(page)) // it would redirect to itself forever
+      notices.tell(guardedSignInPage(page)) // the page would redirect to itself forever
       return false
     }
     const asked = isReturnTo(settings, req.originalUrl) ? req.originalUrl : null
@@ -30,9 +31,8 @@ export function redirectToLogin(ctx: GuardContext): (error: unknown, req: Reques
 }
 
 interface Way {
-  /** The sign-in page. */
   readonly page: string
-  /** The URL of `/continue` up to the value of `return_to`. Null: redirect to the sign-in page directly. */
+  /** The URL of `/continue` up to the value of `return_to`. If null, the guard redirects to the sign-in page. */
   readonly passage: string | null
 }
 

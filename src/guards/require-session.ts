@@ -9,13 +9,13 @@ import { rememberAuth } from './current-auth'
 import type { GuardContext } from './guards'
 
 /**
- * Requires a live session by its cookie, and loads its user, in one query. Once a minute it extends the session and sends the cookie again.
- * Every failure is the same 401, also an inactive account.
+ * Requires a live session by its cookie, and loads the user of the session. The guard needs one query for the session and the user. Once a
+ * minute, the guard extends the session and sends the cookie again. Every failure is the same 401, also for an inactive account.
  */
 export function requireSession(ctx: GuardContext): (req: Request, res: Response) => Promise<void> {
   const sessions = sessionsFor(ctx, 'requireSession()')
   return async (req, res) => {
-    if (ctx.settings.tokenDelivery === 'session') readCredential(ctx, req) // in this delivery a Bearer header is rejected, not ignored
+    if (ctx.settings.tokenDelivery === 'session') readCredential(ctx, req) // rejects a Bearer header
     const token = readSessionCookie(ctx, req)
     const live = token === null ? null : await closed(() => findLiveSession({ ...ctx, sessions }, token))
     if (token === null || live === null) throw new UnauthorizedError({ reason: token === null ? 'nobody_signed_in' : 'session_over' })

@@ -6,7 +6,7 @@ import { step } from '../http/routes'
 import { takeClientUnit } from '../limits/take-client'
 import { clientKey } from '../throttle/client-key'
 
-/** Limits the requests of one client to one route and its cookie route: 60 per 60 s by default. */
+/** Limits the requests of one client to one route and its cookie route. The default limit is 60 requests in 60 seconds. */
 export function routeBudget(ctx: AuthContext, route: string): RequestHandler {
   return describeStep(
     step((req) => takeRouteUnit(ctx, route, req)),
@@ -14,7 +14,10 @@ export function routeBudget(ctx: AuthContext, route: string): RequestHandler {
   )
 }
 
-/** Counts the request like `routeBudget`, for a route that does less beyond the limit instead of rejecting the request. */
+/**
+ * Counts the request like `routeBudget`. Returns false if the client exceeded the limit. The caller then does less work and does not reject
+ * the request.
+ */
 export async function isWithinRouteBudget(ctx: AuthContext, route: string, req: Request): Promise<boolean> {
   try {
     await takeRouteUnit(ctx, route, req)
@@ -27,7 +30,7 @@ export async function isWithinRouteBudget(ctx: AuthContext, route: string, req: 
 
 /**
  * Counts a request of one client to one route.
- * @throws TooManyRequestsError
+ * @throws TooManyRequestsError if the client exceeded the limit
  */
 export async function takeRouteUnit(ctx: AuthContext, route: string, req: Request): Promise<void> {
   await takeClientUnit(ctx, ctx.budgets.routes, [`route:${route}`, clientKey(req.ip)])

@@ -3,7 +3,10 @@ import type { AuthContext } from '../context'
 import { refuseCrossSite, refusingCrossSite } from '../http/same-site'
 import { readCredential } from './credentials'
 
-/** Rejects a cross-site request that is authenticated by the access cookie, for our own routes that change something. */
+/**
+ * Protects routes of the library that change something. If the access cookie authenticates the request, the handler rejects cross-site
+ * requests.
+ */
 export function sameSiteWhenByCookie(ctx: AuthContext): RequestHandler {
   return refusingCrossSite((req) => {
     if (readCredential(ctx, req)?.from === 'cookie') refuseCrossSite(ctx, req)

@@ -1,6 +1,6 @@
 /**
- * Returns the function that checks whether a token was seen lately. It is a table of fingerprints with one slot each, so it never grows and
- * stores no token. If two tokens have the same fingerprint, one of them is only remembered too early.
+ * Returns a function that checks whether the guard saw a token recently. The function stores fingerprints in a table of fixed size, so the
+ * table never grows and stores no token. If two tokens have the same fingerprint, the guard only remembers one token too early.
  */
 export function seenBefore(limit: number): (token: string) => boolean {
   const places = 2 ** Math.ceil(Math.log2(Math.max(limit, 16)))
@@ -14,7 +14,10 @@ export function seenBefore(limit: number): (token: string) => boolean {
   }
 }
 
-/** Returns a hash of the end of a signature, which is practically random: FNV-1a over the last 12 characters, at most 72 bits. */
+/**
+ * Returns a hash of the end of the signature: FNV-1a over the last 12 characters (at most 72 bits). The end of a signature is practically
+ * random.
+ */
 function fingerprint(token: string): number {
   let print = 0x811c9dc5
   for (let at = Math.max(0, token.length - 12); at < token.length; at++) print = Math.imul(print ^ token.charCodeAt(at), 0x01000193)

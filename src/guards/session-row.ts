@@ -10,19 +10,19 @@ interface ReadRow {
 }
 
 /**
- * Handlers of a request usually follow one another at once. After this time the row is read again, because the session may have ended while a
- * slow body arrived.
+ * How long the guards reuse the row, in milliseconds. Handlers of a request usually run immediately after one another. A slow body can
+ * delay a handler, and the session may end during that time. So after this time, the guard reads the row again.
  */
 const believedMs = 1_000
 
 const read = new WeakMap<Request, ReadRow>()
 
-/** Keeps the row that a guard read, so that later handlers of the request do not read it again from the same store. */
+/** Stores the row that a guard read. Later handlers of the request do not read the row again from the same store. */
 export function keepSessionRow(req: Request, sessions: SessionStore, row: SessionWithUser): void {
   read.set(req, { sessions, row, at: performance.now() })
 }
 
-/** Returns the row that a guard of this request read, of the session with this id or cookie. Null: no guard read it. */
+/** Returns the row of the session with this id or cookie. Returns null if no guard of this request read the row. */
 export function sessionRowOf(req: Request, sessions: SessionStore, named: { id: string } | { token: string }): SessionWithUser | null {
   const known = read.get(req)
   if (known?.sessions !== sessions || performance.now() - known.at > believedMs) return null

@@ -4,7 +4,7 @@ import { ConfigurationError } from '../errors'
 
 /**
  * Returns the secret if it is long and random enough.
- * @throws ConfigurationError naming the option, never its value
+ * @throws ConfigurationError with the name of the option, never with its value
  */
 export function checkSecret(option: string, secret: unknown): string {
   if (typeof secret === 'string' && Buffer.byteLength(secret, 'utf8') >= 32 && !isPlaceholderSecret(secret)) return secret
@@ -14,8 +14,8 @@ export function checkSecret(option: string, secret: unknown): string {
 }
 
 /**
- * Checks one secret, or a list of different ones.
- * @throws ConfigurationError naming the position in the list
+ * Checks one secret, or a list of different secrets.
+ * @throws ConfigurationError with the position in the list
  */
 export function checkSecrets(option: string, secrets: unknown): readonly string[] {
   if (!Array.isArray(secrets)) return [checkSecret(option, secrets)]
@@ -24,7 +24,7 @@ export function checkSecrets(option: string, secrets: unknown): readonly string[
   throw new ConfigurationError(`${option} must be one secret, or a list of at least one, each different.`)
 }
 
-/** Compares two texts in constant time. It compares digests, because timingSafeEqual needs equal lengths. */
+/** Compares two texts in constant time. The function compares digests, because timingSafeEqual needs inputs of equal length. */
 export function isSameText(one: string, other: string): boolean {
   return timingSafeEqual(digestOf(one), digestOf(other))
 }

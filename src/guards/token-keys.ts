@@ -8,16 +8,16 @@ import type { VerifyingKey } from '../session/signature'
 /** The keys that a guard trusts. */
 export interface TokenKeys {
   /**
-   * Returns the key that may verify a token with this header, always the same object for one key. Returns a promise only if the key must be
-   * fetched.
-   * @throws InvalidTokenError when there is no such key; ServiceUnavailableError when the keys cannot be read now
+   * Returns the key that may verify a token with this header. For one key, the function always returns the same object. The function
+   * returns a promise only if it must fetch the key.
+   * @throws InvalidTokenError if there is no such key; ServiceUnavailableError if the key set cannot be fetched now
    */
   find(header: AccessTokenHeader): VerifyingKey | Promise<VerifyingKey>
   /** Returns true if `find` would return this key now, without a fetch. */
   isCurrent(key: VerifyingKey): boolean
 }
 
-/** Returns the keys of this process: `jwtKeys`, or the key derived from the secret. They never change. */
+/** Returns the keys of this process: `jwtKeys`, or the key derived from the secret. The keys never change. */
 export function ownKeys(keys: readonly AccessKey[]): TokenKeys {
   return {
     find(header) {
@@ -35,11 +35,14 @@ interface PublishedKey extends Pick<NamedAccessKey, 'algorithm' | 'key'> {
   readonly header: PublishedHeader
 }
 
-/** Returns the keys that another process publishes. Only `algorithms` may verify a token here. */
+/** Returns the keys that another process publishes. A token must use one of `algorithms`. */
 export function publishedKeys(keySet: KeySet, algorithms: readonly JwtAlgorithm[]): TokenKeys {
   const found = new WeakMap<VerificationKey, PublishedKey>()
 
-  /** Returns the key with its one algorithm: its own `alg`, or else the first of the list that fits it. */
+  /**
+   * Returns the key with its only algorithm. If the key set names no `alg`, the function chooses the first algorithm of the list that fits
+   * the key.
+   */
   function published(header: PublishedHeader, read: VerificationKey): PublishedKey {
     const known = found.get(read)
     const algorithm = known?.algorithm ?? algorithms.find((candidate) => read.algorithms.includes(candidate))
@@ -53,7 +56,7 @@ export function publishedKeys(keySet: KeySet, algorithms: readonly JwtAlgorithm[
     try {
       return published(header, await keySet.find(header))
     } catch (error) {
-      // Turns the errors of a provider's key set into those of a guard.
+      // Converts the errors of a provider's key set to the errors of a guard.
       if (error instanceof OAuthTokenRejectedError) throw new InvalidTokenError({ cause: error, reason: 'unknown_key' })
       if (!(error instanceof OAuthProviderUnavailableError)) throw error
       throw new ServiceUnavailableError({ cause: error, details: { retry_after_seconds: keySet.secondsUntilRetry() } })
@@ -62,13 +65,13 @@ export function publishedKeys(keySet: KeySet, algorithms: readonly JwtAlgorithm[
 
   return {
     find(header) {
-      // A token under a shared secret, or with an algorithm that is not listed, is rejected before anything is fetched.
+      // Rejects two kinds of tokens before any fetch: tokens signed with a shared secret, and tokens with an unlisted algorithm.
       if (header.kid === null || !algorithms.includes(header.alg)) throw new InvalidTokenError({ reason: 'unknown_key' })
       const read = keySet.known(header)
       return read ? published(header, read) : ask(header)
     },
     isCurrent(key) {
-      const { header } = key as PublishedKey // `find` above made it
+      const { header } = key as PublishedKey // only `find` makes keys
       const read = keySet.known(header)
       return read !== null && found.get(read) === key
     },

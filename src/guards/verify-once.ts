@@ -16,10 +16,10 @@ interface Verified {
 }
 
 /**
- * Returns the claims of a token. It verifies the signature only the first two times: a token that is seen again is remembered by its whole
- * text. It is then accepted while it has not expired and its key is still in use. A token that is used only once is not remembered. Returns a
- * promise only if a key must be fetched.
- * @throws InvalidTokenError, TokenExpiredError, UnauthorizedError; ServiceUnavailableError when keys cannot be fetched
+ * Returns a function that returns the claims of a token. The function verifies the signature of the first two requests with a token. Then
+ * the function remembers the whole text of the token. The function accepts a remembered token until the token expires, or until its key is
+ * no longer in use. The function returns a promise only if it must fetch a key.
+ * @throws InvalidTokenError, TokenExpiredError, UnauthorizedError; ServiceUnavailableError if the keys cannot be fetched
  */
 export function verifyOnce(
   {
@@ -44,7 +44,8 @@ export function verifyOnce(
 
   async function verifyUnderFetched(token: string, header: AccessTokenHeader, key: Promise<VerifyingKey>): Promise<KnownAuth> {
     const fetched = await key
-    const seen = remembered.find(token) // the key set was read again and still has its key
+    // The guard may have read the key set again, and the key set may still contain the same key.
+    const seen = remembered.find(token)
     return seen?.key === fetched ? living(seen) : verify(token, header, fetched)
   }
 

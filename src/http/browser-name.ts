@@ -16,15 +16,15 @@ const systems: readonly (readonly [pattern: RegExp, name: string])[] = [
   [/\bLinux\b/, 'Linux'],
 ]
 
-/** Returns the browser and the system of a User-Agent header, in our own words. Null: unknown. */
+/** Returns the library's names of the browser and the system in a User-Agent header; null for an unknown name. */
 export function readBrowser(userAgent: string): { browser: string | null; system: string | null } {
   const nameIn = (list: typeof browsers) => list.find(([pattern]) => pattern.test(userAgent))?.[1] ?? null
   return { browser: nameIn(browsers), system: nameIn(systems) }
 }
 
 /**
- * Returns browser and system, such as `Firefox, Windows`. Null: both are unknown. Mails never contain the header itself, because its sender
- * can write any text in it.
+ * Returns browser and system, such as `Firefox, Windows`; null if both are unknown. A mail never contains the header itself, because the
+ * sender can write any text in the header.
  */
 export function browserName(userAgent: string): string | null {
   const { browser, system } = readBrowser(userAgent)

@@ -4,8 +4,8 @@ import { createPhraseBook, type PhraseBook } from '../texts/phrase-book'
 import type { Languages } from '../texts/texts'
 
 /**
- * Returns all texts, including those of the host.
- * @throws ConfigurationError for a language or text that cannot be used, and for a default locale that has no texts
+ * Returns all texts, including the host's texts.
+ * @throws ConfigurationError for an invalid language or text, and for a default locale without texts
  */
 export function checkedLanguages(languages: Languages | undefined, defaultLocale = 'en-US'): PhraseBook {
   const fault = (languages === undefined ? null : languageFault(languages)) ?? defaultLocaleFault(defaultLocale, languages)

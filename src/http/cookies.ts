@@ -6,23 +6,24 @@ import { type CookieSite, expireEverywhere, isDoubled, isExpiry, setCookieLines 
 const parseCookies = cookieParser()
 
 /**
- * Returns the value of a cookie. Null: there is none, it is empty, or it was sent twice; then the response expires it.
+ * Returns the value of a cookie. Returns null if the cookie is missing, empty or sent twice. If the request has the cookie twice, the
+ * response expires both cookies.
  *
- * It parses the header itself and leaves the host's `req.cookies` unchanged, because the host may use another parser. Only a string counts,
- * because cookie-parser turns `j:{…}` into objects.
+ * The function parses the header itself and does not change the host's `req.cookies`, because the host may use another parser. Only a
+ * string counts, because cookie-parser converts `j:{…}` to an object.
  */
 export function readCookie(site: CookieSite, req: Request, name: string): string | null {
   if (isDoubled(req, name)) {
     if (req.res) expireEverywhere(site, req, req.res, name)
     return null
   }
-  const jar = { headers: { cookie: req.headers.cookie } } as unknown as Request // cookie-parser reads only this
-  parseCookies(jar, {} as Response, () => undefined) // it does not use the response
+  const jar = { headers: { cookie: req.headers.cookie } } as unknown as Request // cookie-parser reads only the header
+  parseCookies(jar, {} as Response, () => undefined) // cookie-parser does not use the response
   const value: unknown = jar.cookies?.[name]
   return typeof value === 'string' && value !== '' ? value : null
 }
 
-/** Returns the Cookie header that the browser would send after this response. Empty: no cookies. */
+/** Returns the Cookie header that the browser would send after this response. The result is empty if there are no cookies. */
 export function cookiesAfter(req: Request, res: Response): string {
   const changed = new Map(setCookieLines(res).map((line) => [line.split('=', 1)[0], line]))
   const kept = (req.headers.cookie ?? '').split(';').filter((pair) => pair !== '' && !changed.has(pair.split('=', 1)[0]?.trim()))
@@ -30,7 +31,7 @@ export function cookiesAfter(req: Request, res: Response): string {
   return [...kept.map((pair) => pair.trim()), ...set].join('; ')
 }
 
-/** Returns the names in a request's Cookie header, also repeated ones. */
+/** Returns all names in a request's Cookie header, including repeated names. */
 export function cookieNames(req: Request): string[] {
   return (req.headers.cookie ?? '').split(';').map((pair) => pair.split('=', 1)[0]?.trim() ?? '')
 }
@@ -42,13 +43,13 @@ export interface SettingSite extends CookieSite {
 export interface CookieScope {
   path: string
   sameSite: 'lax' | 'strict' | 'none'
-  /** True: sibling hosts never get the cookie, whatever `cookieDomain` is. */
+  /** If true, other subdomains never get the cookie, whatever `cookieDomain` is. */
   hostOnly?: true
 }
 
 /**
- * Sets a cookie, always HttpOnly. If the request has two cookies of this name, both are expired first.
- * @param maxAgeSeconds null: the cookie is deleted when the browser closes
+ * Sets a cookie, always HttpOnly. If the request has two cookies with this name, the function first expires both cookies.
+ * @param maxAgeSeconds null if the browser deletes the cookie when it closes
  */
 export function setCookie(
   site: SettingSite,
@@ -62,8 +63,8 @@ export function setCookie(
 }
 
 /**
- * Clears a cookie. The attributes must be the same, or the browser keeps it. It does not use `res.clearCookie`, because in Express 4 that
- * keeps a Max-Age.
+ * Clears a cookie. The attributes must be the same as in `setCookie`. Otherwise the browser keeps the cookie. The function does not use
+ * `res.clearCookie`, because in Express 4 `res.clearCookie` keeps a Max-Age.
  */
 export function clearCookie(site: SettingSite, res: Response, name: string, scope: CookieScope): void {
   dropEarlier(site, res, name)
@@ -71,8 +72,8 @@ export function clearCookie(site: SettingSite, res: Response, name: string, scop
 }
 
 /**
- * Removes an earlier Set-Cookie of this name, because a response must set a cookie only once (RFC 6265 section 4.1.1). A handler may so
- * override a guard. The expiries of a repeated name stay, because they are for other cookies.
+ * Removes an earlier Set-Cookie with this name, because a response must set a cookie only once (RFC 6265 section 4.1.1). So a handler can
+ * override the cookie of a guard. The expiries of a repeated name stay, because they are for other cookies.
  */
 function dropEarlier(site: CookieSite, res: Response, name: string): void {
   if (res.req && isDoubled(res.req, name)) expireEverywhere(site, res.req, res, name, { always: true })

@@ -3,24 +3,24 @@ import type Joi from 'joi'
 import type { LocalizedText } from '../errors'
 import type { SignupSchema } from './host-schema'
 
-/** The description of a route for the API document, apart from its body and the handlers before it. */
+/** The description of a route for the OpenAPI document. The description does not include the body and the handlers before the route. */
 export interface Description {
   readonly summary: string
   readonly answers: readonly Answer[]
-  /** Errors besides those of the handlers before it and of reading its body. */
+  /** The errors of the route. The errors of the body and of the handlers before the route are not in this list. */
   readonly refuses?: readonly Refusal[]
-  /** True: a hook of the host may send other errors, in the same envelope. */
+  /** True if a hook of the host may send other errors, in the same envelope. */
   readonly hostRefuses?: boolean
-  /** How an error is sent. Default: in the envelope. */
+  /** How the route sends an error. Default: in the JSON error envelope. */
   readonly refusals?: 'page' | 'redirect'
   readonly query?: readonly QueryParameter[]
   /** The host's additional fields in the JSON body. */
   readonly hostsBody?: SignupSchema | undefined
-  /** The fields of the body, if it is a form. */
+  /** The fields of the body, if the body is a form. */
   readonly form?: Joi.ObjectSchema
-  /** The credential that the route itself reads. A guard before it has its own description. */
+  /** The credential that the route itself reads. A guard before the route has its own description. */
   readonly credential?: Credential
-  /** The name of a rate limit beyond which the route does less. A limit that rejects the request is a handler before the route. */
+  /** The name of a rate limit. Beyond this limit, the route does less work and does not reject the request. */
   readonly limit?: string
 }
 
@@ -33,7 +33,7 @@ export interface Answer {
   readonly isPage?: true
 }
 
-/** An error class as clients see it. */
+/** An error class as clients see the error. */
 export interface Refusal {
   readonly status: number
   readonly code: string
@@ -49,7 +49,7 @@ export interface QueryParameter {
   readonly required?: true
 }
 
-/** JSON Schema, draft 2020-12, as OpenAPI 3.1 uses it. A schema with a `title` is written once, under that name. */
+/** JSON Schema, draft 2020-12, as OpenAPI 3.1 uses JSON Schema. The document contains a schema with a `title` once, under that name. */
 export interface JsonSchema {
   readonly [keyword: string]: unknown
 }
@@ -73,13 +73,13 @@ interface StepDescription {
   /** The requirement for the session of the request. */
   readonly needs?: 'alive_session' | 'fresh_session'
   readonly credential?: Credential
-  /** The name of the rate limit that it counts against. */
+  /** The name of the handler's rate limit. */
   readonly limit?: string
 }
 
 const steps = new WeakMap<RequestHandler, StepDescription>()
 
-/** Adds a description to a handler, for the API document. Returns the handler. */
+/** Adds a description to a handler, for the OpenAPI document. Returns the handler. */
 export function describeStep(step: RequestHandler, description: StepDescription): RequestHandler {
   steps.set(step, description)
   return step

@@ -2,15 +2,15 @@ import { randomInt } from 'node:crypto'
 import type { Request, Response } from 'express'
 import type { Settings } from '../config/every-setting'
 
-/** The settings that decide the scope of our cookies. Guards without a router have no prefix. */
+/** The settings that determine the scope of our cookies. Guards without a router have no prefix. */
 export interface CookieSite {
   readonly settings: Partial<Pick<Settings, 'cookieDomain' | 'publicUrl' | 'tokenDelivery'>>
   readonly prefix?: string
 }
 
 /**
- * Returns true if the request has two cookies of this name. Another subdomain can add its own cookie (RFC 6265 section 8.6), and the Cookie
- * header does not show which one is ours.
+ * Returns true if the request has two cookies with this name. Another subdomain can add its own cookie (RFC 6265 section 8.6). The Cookie
+ * header does not show which cookie is ours.
  */
 export function isDoubled(req: Request, name: string): boolean {
   const header = req.headers.cookie ?? ''
@@ -21,21 +21,21 @@ export function isDoubled(req: Request, name: string): boolean {
 
 const end = 'Expires=Thu, 01 Jan 1970 00:00:00 GMT'
 const mostPaths = 8
-/** With the lines of one name this stays below `mostLines`. */
+/** With this limit, the lines of one name and the nameless lines stay below `mostLines`. */
 const mostNamelessPaths = 5
 const mostParentDomains = 2
-/** Proxies limit the size of response headers, often to 4 KiB. Other names are expired in the next response. */
+/** Proxies limit the size of response headers, often to 4 KiB. If there are more names, the next response expires the other names. */
 const mostLines = 40
 
 /** The expiries of each response, by the name of the cookie. */
 const expiries = new WeakMap<Response, Map<string, readonly string[]>>()
 
 /**
- * Makes the response expire a cookie in every scope that the browser can have it in. These are all parent paths of the request's path, and
- * our own paths, each without a domain and with each parent domain. The expiries come before every other cookie of the response, so that a
- * cookie which the response sets is kept.
+ * Makes the response expire a cookie in every scope that the browser can use for the cookie. A scope has a path and a domain. The paths are
+ * our own paths and all parent paths of the request's path. The domains are no domain and each parent domain. The expiries come before all
+ * other cookies of the response, so a cookie that the response sets stays.
  *
- * @param options.always also beyond the limit of lines, because a login must not set its cookie besides another one
+ * @param options.always ignores the limit of lines. If a login sets a cookie, no other cookie with the same name may stay.
  */
 export function expireEverywhere(
   site: CookieSite,
@@ -52,7 +52,8 @@ export function expireEverywhere(
   if (nameless.length > 0) done.set('', nameless)
   expiries.set(res, done.set(name, lines))
   res.setHeader('Set-Cookie', [...nameless, ...lines, ...setCookieLines(res)])
-  res.setHeader('Cache-Control', 'no-store') // a shared cache would log other people out
+  // A shared cache would log other people out.
+  res.setHeader('Cache-Control', 'no-store')
 }
 
 /** Returns true if a Set-Cookie line is an expiry from `expireEverywhere`. */
@@ -72,9 +73,9 @@ function linesOf(site: CookieSite, req: Request, name: string): string[] {
 }
 
 /**
- * Returns expiries of cookies without a name. `Set-Cookie: =access_token=x` makes such a cookie, and the browser sends it as `access_token=x`
- * (RFC 6265bis section 5.8.3). An expiry of the name does not affect it, so the name would stay repeated while that cookie lives. Browsers
- * reject one that begins with `__Host-`.
+ * Returns expiries of cookies without a name. `Set-Cookie: =access_token=x` sets such a cookie, and the browser sends it as
+ * `access_token=x` (RFC 6265bis section 5.8.3). An expiry of `access_token` does not delete the nameless cookie, so the name would stay
+ * repeated. Browsers reject a nameless cookie with a value that begins with `__Host-`.
  */
 function namelessLines(site: CookieSite, req: Request): string[] {
   return everywhere(site, req, mostNamelessPaths, (domain, path) => `=none;${domain} Path=${path}; ${end}`)
@@ -86,8 +87,8 @@ function everywhere(site: CookieSite, req: Request, most: number, line: (domain:
 }
 
 /**
- * Returns at most `most` paths. The shortest come first, because they affect the most pages. The rest is a random choice of the longer ones,
- * so that the next responses reach the others.
+ * Returns at most `most` paths. The shortest paths come first, because they affect the most pages. The other paths are a random choice, so
+ * that the next responses reach the paths that are missing now.
  */
 function pathsOf({ prefix, settings }: CookieSite, req: Request, most: number): string[] {
   const { plain, slashed } = parentPaths(req)
@@ -98,7 +99,7 @@ function pathsOf({ prefix, settings }: CookieSite, req: Request, most: number): 
   return chosen
 }
 
-/** Returns the paths that match the request's (RFC 6265 section 5.1.4). `Path=/orders` and `Path=/orders/` are two cookies. */
+/** Returns the paths that match the path of the request (RFC 6265 section 5.1.4). `Path=/orders` and `Path=/orders/` are two cookies. */
 function parentPaths(req: Request): { plain: string[]; slashed: string[] } {
   const path = String(req.originalUrl ?? '').split('?', 1)[0] ?? ''
   const ends = [...path].flatMap((letter, index) => (letter === '/' && index > 0 ? [index] : []))
@@ -108,14 +109,14 @@ function parentPaths(req: Request): { plain: string[]; slashed: string[] } {
   }
 }
 
-/** Returns true for a path that Set-Cookie can contain. Long paths would fill the header. */
+/** Returns true for a path that Set-Cookie can contain. A long path would fill the header. */
 function isCookiePath(path: string): boolean {
   return /^\/[\x21-\x3a\x3c-\x7e]{0,254}$/.test(path)
 }
 
 /**
- * Returns `cookieDomain` and then the shortest parent domains. A registrable domain is among the two shortest, and browsers reject a public
- * suffix.
+ * Returns `cookieDomain` and then the shortest parent domains. A registrable domain is one of the two shortest domains. Browsers reject a
+ * public suffix.
  */
 function parentDomains({ settings }: CookieSite, req: Request): string[] {
   const labels = hostOf(settings, req).split('.')
@@ -123,7 +124,10 @@ function parentDomains({ settings }: CookieSite, req: Request): string[] {
   return [...new Set([...(settings.cookieDomain ? [settings.cookieDomain] : []), ...parents])].slice(0, mostParentDomains)
 }
 
-/** Returns the host name that the browser sees. A proxy may have set another name in the Host header; then it is the host of the public origin. */
+/**
+ * Returns the host name that the browser sees. A proxy may have set another name in the Host header. Then the function returns the host of
+ * `publicUrl`.
+ */
 function hostOf({ publicUrl = '' }: CookieSite['settings'], req: Request): string {
   const hosts = [req.hostname, publicUrl === '' ? '' : new URL(publicUrl).hostname]
   return hosts.find(isDomain)?.toLowerCase() ?? ''

@@ -2,28 +2,25 @@ import Joi from 'joi'
 import { asciiLowerCase } from '../ascii-lower-case'
 import { ValidationError } from '../errors'
 
-/** The rule for every address, from a person, a provider or an administrator. */
+/** The rule for every address from a person, a provider or an administrator. */
 export const emailAddress = Joi.string()
   .email({ tlds: { allow: false }, allowUnicode: false, minDomainSegments: 2, ignoreLength: true })
   .max(320)
 
 const required = emailAddress.required()
 
-/** Returns the address with ASCII letters in lower case, not trimmed. Null: the rule rejects it. */
+/** Returns the address with ASCII letters in lower case, not trimmed; null if the rule rejects the address. */
 export function normalizeEmail(value: unknown): string | null {
   const { error } = required.validate(value, { convert: false })
   return error ? null : asciiLowerCase(value as string) // the rule accepts only strings
 }
 
-/**
- * Any text that a person may type as the address of an account. A host's rows may have addresses that our rule rejects. A text that is not an
- * address has no account.
- */
+/** Any text that a person may type as the address of an account. A host's rows may have addresses that our rule rejects. */
 export const typedAddress = Joi.string().allow('').max(320)
 
 /**
  * Returns the text with ASCII letters in lower case, not trimmed.
- * @throws ValidationError unless it is a text of at most 320 characters
+ * @throws ValidationError if the value is not a text of at most 320 characters
  */
 export function readTypedAddress(value: unknown): string {
   const { error } = typedAddress.required().validate(value, { convert: false })
@@ -37,7 +34,7 @@ function invalidEmail(): ValidationError {
 
 /**
  * Returns the address in lower case.
- * @throws ValidationError when the rule rejects it
+ * @throws ValidationError if the rule rejects the address
  */
 export function requireEmail(value: unknown): string {
   const email = normalizeEmail(value)

@@ -19,7 +19,7 @@ import { localeOf, type Speaking } from './locale'
 import { noteOutcome } from './outcome'
 import { sendJson, setSecurityHeaders } from './send'
 
-/** Sends an error in the envelope, the only format of errors: `{ detail, code, details }`. */
+/** Sends an error in the JSON error envelope: `{ detail, code, details }`. The library has no other JSON format for errors. */
 export function sendError(ctx: Speaking & { logger: Logger }, req: Request, res: Response, thrown: unknown): void {
   const error = readRefusal(ctx.logger, req, thrown)
   noteOutcome(res, error)
@@ -30,7 +30,7 @@ export function sendError(ctx: Speaking & { logger: Logger }, req: Request, res:
   sendJson(res, error.status, { detail: ctx.texts.read(locale, error.detail), code: error.code, details })
 }
 
-/** Converts a thrown value to an AppError. Errors of the server are logged; errors of the client are not. */
+/** Converts a thrown value to an AppError. The function logs errors of the server and does not log errors of the client. */
 export function readRefusal(logger: Logger, req: Request, thrown: unknown): AppError {
   const error = toAppError(thrown)
   if ((error.status === 500 || error.status === 503) && !(error instanceof ServiceUnavailableError && error.isLogged))
@@ -38,7 +38,10 @@ export function readRefusal(logger: Logger, req: Request, thrown: unknown): AppE
   return error
 }
 
-/** Returns an AppError unchanged, maps errors of Express and its parsers by status, and turns any other value into a 500 without details. */
+/**
+ * Returns an AppError unchanged. Converts an error of Express or a body parser by its status. Any other value becomes a 500 without
+ * details.
+ */
 export function toAppError(thrown: unknown): AppError {
   if (thrown instanceof AppError) return thrown
   if (thrown instanceof URIError) return new ValidationError({ details: { errors: [{ path: 'url', rule: 'percent_encoding' }] } })
@@ -59,11 +62,11 @@ const byStatus: ReadonlyMap<number, new () => AppError> = new Map<number, new ()
   [429, TooManyRequestsError],
 ])
 
-/** Returns the 4xx `status` of an error that the client caused, as http-errors marks it (body-parser, Express, most middleware). */
+/** Returns the 4xx `status` of an error that the client caused. http-errors marks these errors (body-parser, Express, most middleware). */
 function clientErrorStatus(thrown: unknown): number | null {
   if (!(thrown instanceof Error)) return null
   const { status, expose } = thrown as { status?: unknown; expose?: unknown }
-  // An error of an HTTP client also has a status, but that is of another server's response.
+  // An error of an HTTP client also has a status, but the status belongs to another server's response.
   if (expose !== true) return null
   return typeof status === 'number' && status >= 400 && status < 500 ? status : null
 }

@@ -7,10 +7,10 @@ import { refuseRequest } from './forgotten-call'
 import type { Speaking } from './locale'
 
 /**
- * Makes an error handler that sends the envelope, for the host's own routes. Mount it last. Errors of this library keep their status and
- * code, and errors of body parsers are mapped in the same way as in our router. Any other error is 500 INTERNAL_ERROR with empty details.
- * `languages`: the same as the router's.
- * @throws ConfigurationError for a language or text that cannot be used
+ * Makes an error handler for the host's own routes that sends the JSON error envelope. Mount the handler last. Errors of the library keep
+ * their status and code. The handler converts errors of body parsers as the router does. Any other error becomes 500 INTERNAL_ERROR with
+ * empty details. Pass the same `languages` as to the router.
+ * @throws ConfigurationError for an invalid language or text
  */
 export function errorHandler(options: { logger?: Logger; languages?: Languages } = {}): ErrorRequestHandler {
   refuseRequest('errorHandler', [options])
@@ -18,7 +18,7 @@ export function errorHandler(options: { logger?: Logger; languages?: Languages }
   return answerErrors({ logger: safely(logger), texts: checkedLanguages(languages), settings: { defaultLocale: 'en-US' } })
 }
 
-/** Makes the error handler of our own routes, so that our errors never reach the host's error handler. */
+/** Makes the error handler of our own routes. The host's error handler never gets an error of our routes. */
 export function answerErrors(ctx: Speaking & { logger: Logger }): ErrorRequestHandler {
   return (error, req, res, next) => {
     // A started response cannot be replaced, so Express closes the connection.

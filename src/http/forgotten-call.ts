@@ -3,8 +3,8 @@ import { seeTroubleshooting } from '../troubleshooting'
 
 /**
  * Rejects a request among the options. `app.get('/x', guards.requireUser)` passes the request to the function that makes the guard. Nothing
- * would respond, and the request would hang forever.
- * @throws ConfigurationError when one of the arguments is a request
+ * would send a response, and the request would wait forever.
+ * @throws ConfigurationError if one of the arguments is a request
  */
 export function refuseRequest(maker: string, given: readonly unknown[]): void {
   if (!given.some(isRequest)) return

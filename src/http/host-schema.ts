@@ -21,7 +21,7 @@ export type StandardResult =
 /** The type of `signup.schema`. */
 export type SignupSchema = Joi.ObjectSchema | StandardSchema
 
-/** A validation error. It contains only the path and the name of the rule, because messages contain the submitted values. */
+/** A validation error. The error contains only the path and the name of the rule, because messages contain the submitted values. */
 export interface SchemaIssue {
   readonly path: readonly string[]
   readonly rule: string
@@ -29,13 +29,13 @@ export interface SchemaIssue {
 
 export interface SchemaAnswer {
   readonly issues: readonly SchemaIssue[]
-  /** The result of the schema. Null: the schema returned errors and no value. */
+  /** The result of the schema. Null if the schema returned errors and no value. */
   readonly value: Readonly<Record<string, unknown>> | null
 }
 
 /**
- * Validates a body by the host's schema.
- * @throws the error that the schema throws; Error when its result is not an object
+ * Validates a body with the host's schema.
+ * @throws the error that the schema throws; Error if the result is not an object
  */
 export async function askSchema(schema: SignupSchema, body: object): Promise<SchemaAnswer> {
   if (isJoiSchema(schema)) return askJoi(schema, body)
@@ -46,12 +46,12 @@ export async function askSchema(schema: SignupSchema, body: object): Promise<Sch
   throw new Error('signup.schema let something through that is no object.')
 }
 
-/** Returns true for a schema of our own copy of Joi, or of another copy of the same version. */
+/** Returns true for a schema of our own copy of Joi, or of another copy with the same version. */
 export function isJoiSchema(schema: SignupSchema): schema is Joi.ObjectSchema {
   return joiVersionOf(schema) === Joi.version
 }
 
-/** Returns the version of Joi that made a schema. Null: it is not a Joi schema. */
+/** Returns the version of Joi that made a schema; null if the schema is not a Joi schema. */
 export function joiVersionOf(schema: unknown): string | null {
   const { [Symbol.for('@hapi/joi/schema')]: mark } = Object(schema) as { [mark: symbol]: { version?: unknown } | undefined } // any value
   return mark ? String(mark.version) : null
@@ -63,15 +63,15 @@ export function isStandardSchema(schema: unknown): schema is StandardSchema {
   return version === 1 && typeof validate === 'function'
 }
 
-/** Returns the keys that a Joi object describes. */
+/** Returns the keys of a Joi object schema. */
 export function keysOf(schema: Joi.ObjectSchema): ReadonlySet<string> {
-  const { keys = {} } = schema.describe() as { keys?: object } // as Joi documents it
+  const { keys = {} } = schema.describe() as { keys?: object } // Joi documents this shape
   return new Set(Object.keys(keys))
 }
 
 /**
- * Returns the fields that a sign-up requires besides address and password. A schema that returns a promise cannot be checked, so the result
- * is empty.
+ * Returns the fields that a sign-up requires besides address and password. If the schema returns a promise, the function cannot check it
+ * and returns an empty list.
  */
 export function requiredFieldsOf(schema: SignupSchema): string[] {
   const issues = issuesOf(schema, { email: 'somebody@example.com', password: 'a quiet harbour in winter', name: null })

@@ -16,8 +16,8 @@ export class Html {
 type Part = Html | string | number | null | readonly (Html | string)[]
 
 /**
- * Returns markup that contains values. Each value is escaped for text and for quoted attributes, unless it is markup already. `null` becomes
- * an empty text. Always quote attributes.
+ * Returns markup that contains values. The function escapes each value for text and for quoted attributes. A value of type `Html` stays
+ * unchanged. `null` becomes an empty text. Always quote attributes.
  */
 export function html(literals: TemplateStringsArray, ...values: readonly Part[]): Html {
   let [markup = '', ...rest] = literals

@@ -5,12 +5,15 @@ import { toAppError } from './error-envelope'
 
 const limitBytes = 16 * 1024
 
-// Enough for a few KiB. If a client announces a body and does not send it, that is an error of the client, not of the server.
+// The deadline is enough for a few KiB. If a client announces a body and does not send it, the error is a client error.
 const deadlineMs = 10_000
 
 const parseJson = express.json({ limit: limitBytes, inflate: false, strict: true, type: () => true })
 
-/** Returns the request's JSON object; `{}` if it has no body. A body that the host parsed before us is accepted if it is a plain object. */
+/**
+ * Returns the request's JSON object, or `{}` if the request has no body. If the host has already parsed the body, the body must be a plain
+ * object.
+ */
 export async function readJsonBody(req: Request, res: Response): Promise<unknown> {
   const contentType = req.headers['content-type']
   if (contentType === undefined && !hasBody(req)) return {}
@@ -19,15 +22,15 @@ export async function readJsonBody(req: Request, res: Response): Promise<unknown
   return readBody(req, res, parseJson)
 }
 
-// Without `extended` every field is a string or a list of strings.
+// Without `extended`, every field is a string or a list of strings.
 const parseForm = express.urlencoded({ limit: limitBytes, inflate: false, extended: false, type: () => true })
 
-/** Returns true if the body is a form, as a page without script sends it. */
+/** Returns true if the body is a form, as a page without script sends a form. */
 export function isForm({ headers }: Request): boolean {
   return /^application\/x-www-form-urlencoded[\t ]*(?:;|$)/i.test(headers['content-type'] ?? '')
 }
 
-/** Returns the fields of a form; `{}` if it has none. */
+/** Returns the fields of a form, or `{}` if the form has no fields. */
 export async function readForm(req: Request, res: Response): Promise<unknown> {
   if (!isForm(req)) throw new UnsupportedMediaTypeError()
   if (Number(req.headers['content-length']) > limitBytes) throw new PayloadTooLargeError()
@@ -58,7 +61,10 @@ function parseBody(req: Request, res: Response, parse: RequestHandler): Promise<
   })
 }
 
-/** Returns a body that the host has parsed. Our own size limit still applies. A body in another form (text, a Buffer) is rejected. */
+/**
+ * Returns a body that the host has parsed. The library's size limit still applies. The function rejects a body in another form, such as a
+ * text or a Buffer.
+ */
 function alreadyParsed(req: Request): unknown {
   const body: unknown = req.body
   if (!isPlainObject(body)) throw new ValidationError({ details: { errors: [{ path: '', rule: 'object.base' }] } })
@@ -66,12 +72,12 @@ function alreadyParsed(req: Request): unknown {
   return body
 }
 
-/** Returns true if the declared length is the length of the JSON. It was checked before. */
+/** Returns true if the declared length is the length of the JSON. The caller has already checked the declared length. */
 function isMeasured({ headers }: Request): boolean {
   return headers['content-length'] !== undefined && headers['content-encoding'] === undefined
 }
 
-/** Returns the size as JSON. A body that is nested too deep to serialize has no size, so it exceeds the limit. */
+/** Returns the size as JSON. If a body is nested too deep to serialize, the function returns a size above the limit. */
 function sizeOf(body: object): number {
   try {
     return Buffer.byteLength(JSON.stringify(body))

@@ -2,21 +2,21 @@ import type { Request } from 'express'
 import type { PhraseBook } from '../texts/phrase-book'
 import { queryParameter } from './query-parameter'
 
-/** The tag of a language: one of ours, or one of the option `languages`. */
+/** The tag of a language: a language of the library, or a language of the option `languages`. */
 export type Locale = 'en-US' | 'pt-BR' | (string & {})
 
-/** The part of the context that the language of a request depends on. */
+/** The part of the context that determines the language of a request. */
 export interface Speaking {
   readonly texts: PhraseBook
   readonly settings: { readonly defaultLocale: Locale }
 }
 
-/** Returns the language of a request: of the query parameter `lang`, else of Accept-Language, else the default. */
+/** Returns the language of a request. The query parameter `lang` comes first, then Accept-Language, then the default. */
 export function localeOf(ctx: Speaking, req: Request): Locale {
   return askedLocale(ctx, req) ?? preferredLocale(ctx, req) ?? ctx.settings.defaultLocale
 }
 
-/** Returns the language of `?lang=`. Null: there is none, or it is unknown. */
+/** Returns the language of `?lang=`; null if the parameter is missing or names an unknown language. */
 export function askedLocale({ texts }: Pick<Speaking, 'texts'>, req: Request): Locale | null {
   const tag = queryParameter(req, 'lang', 35)
   return tag === null ? null : texts.find(tag)
@@ -24,7 +24,7 @@ export function askedLocale({ texts }: Pick<Speaking, 'texts'>, req: Request): L
 
 function preferredLocale({ texts }: Speaking, req: Request): Locale | null {
   for (const tag of req.acceptsLanguages()) {
-    if (tag === '*') return null // any language, so the default is used
+    if (tag === '*') return null // `*` means any language
     const found = texts.find(tag)
     if (found !== null) return found
   }

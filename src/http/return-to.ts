@@ -1,17 +1,18 @@
 import type { Settings } from '../config/every-setting'
 import { ValidationError } from '../errors'
 
-/** The settings that decide which targets are allowed. */
+/** The settings that determine the allowed targets. */
 export type ReturnToSettings = Pick<Settings, 'publicUrl' | 'trustedOrigins' | 'tokenDelivery'>
 
-/** The maximum length of a `return_to`. */
+/** The maximum length of a `return_to`, in characters. */
 export const longestReturnTo = 1024
 
 /**
- * Returns the `return_to` of a request, unchanged. Null: the request has none. It must be a path of this site, or an absolute URL of the
- * public origin or of a trusted one. Delivery `bearer` allows none, because a redirect would lose the tokens.
+ * Returns the `return_to` of a request, unchanged. Returns null if the request has no `return_to`. The value must be a path of this site,
+ * or an absolute URL with an allowed origin. Allowed are the public origin and the trusted origins. With `tokenDelivery: 'bearer'`, no
+ * value is allowed, because a redirect would lose the tokens.
  * @param values every value of the parameter
- * @throws ValidationError for any other value, and for two of them
+ * @throws ValidationError for any other value, and for two values
  * @see RFC 9700 section 4.11, open redirectors
  */
 export function readReturnTo(settings: ReturnToSettings, values: readonly string[]): string | null {
@@ -22,22 +23,22 @@ export function readReturnTo(settings: ReturnToSettings, values: readonly string
   return value
 }
 
-/** Returns the `Location` of a validated `return_to`: a path unchanged, a URL in the form of browsers. */
+/** Returns the `Location` of a validated `return_to`. A path stays unchanged. A URL gets the form that browsers use. */
 export function locationOf(returnTo: string): string {
   return returnTo.startsWith('/') ? returnTo : new URL(returnTo).href
 }
 
-/** Returns true if a text is an allowed `return_to`. */
+/** Returns true if the text is an allowed `return_to`. */
 export function isReturnTo(settings: ReturnToSettings, value: string): boolean {
   if (value.length > longestReturnTo || !/^[\x21-\x7e]+$/.test(value)) return false
-  // Browsers read a backslash before the query as a slash. Other software reads the text before it as the host.
+  // Browsers read a backslash before the query as a slash. Other software reads the text before the backslash as the host.
   if (/^[^?#]*\\/.test(value)) return false
   return value.startsWith('/') ? isPath(value) : isKnownUrl(settings, value)
 }
 
 /**
- * Returns true for a path with one leading slash, because '//host' is another site. After the slash, a percent-encoded slash, backslash or
- * control character is rejected too, because a proxy may decode it.
+ * Returns true for a path with one leading slash, because '//host' is another site. The function also rejects a percent-encoded slash,
+ * backslash or control character after the slash. A proxy may decode the character.
  */
 function isPath(value: string): boolean {
   if (/^\/(?:\/|%(?:[01][\da-f]|20|2f|5c|7f))/i.test(value)) return false
@@ -49,8 +50,8 @@ function isPath(value: string): boolean {
 }
 
 /**
- * Returns true for a URL of an allowed origin. The URL parser corrects 'https:host' and removes an empty user name, so both are rejected
- * before parsing.
+ * Returns true for a URL of an allowed origin. The URL parser corrects 'https:host' and removes an empty user name. So the function rejects
+ * both forms before it parses the URL.
  */
 function isKnownUrl({ publicUrl, trustedOrigins }: ReturnToSettings, value: string): boolean {
   const [authority] = /^https?:\/\/[^/?#]+/i.exec(value) ?? []

@@ -12,8 +12,8 @@ export interface SiteContext {
 }
 
 /**
- * Rejects a request that another site made a browser send, if it could set or use our cookies. A client that sends neither header passes
- * (curl, native apps), because no browser attached its cookies.
+ * Rejects a request that another site made a browser send. Routes that set or use our cookies need this check. A client without these
+ * headers passes, such as curl or a native app. Such a client has no browser that attaches cookies.
  */
 export function refuseCrossSite({ settings, notices }: SiteContext, req: Request): void {
   if (isTrusted(settings, req)) return
@@ -23,19 +23,19 @@ export function refuseCrossSite({ settings, notices }: SiteContext, req: Request
   throw new CsrfValidationFailedError({ details: { reason: origin === undefined ? 'site' : 'origin' } })
 }
 
-/** Makes a handler of `refuseCrossSite`, to put before a route. */
+/** Makes a handler from `refuseCrossSite`, for use before a route. */
 export function sameSite(ctx: SiteContext): RequestHandler {
   return refusingCrossSite((req) => refuseCrossSite(ctx, req))
 }
 
-/** Makes a handler with the description of its error, for any cross-site check. */
+/** Makes a handler from any cross-site check. The handler has the description of its error. */
 export function refusingCrossSite(check: (req: Request) => void): RequestHandler {
   return describeStep(step(check), { refuses: [CsrfValidationFailedError] })
 }
 
 /**
- * Rejects a foreign form, for our own pages without script. Their no-referrer policy makes browsers send `Origin: null` even with our own
- * form. Another site's sandboxed frame sends that too. `Sec-Fetch-Site` distinguishes them.
+ * Rejects a form of another site, for our own pages without script. These pages have the policy `no-referrer`, so a browser sends `Origin:
+ * null` even for our own form. A sandboxed frame of another site also sends `Origin: null`. `Sec-Fetch-Site` shows the difference.
  */
 export function refuseForeignForm(ctx: SiteContext, req: Request): void {
   const isOurs = req.headers.origin === 'null' && req.headers['sec-fetch-site'] === 'same-origin'
@@ -43,8 +43,8 @@ export function refuseForeignForm(ctx: SiteContext, req: Request): void {
 }
 
 /**
- * Rejects a GET from a frame or an image of another site, which could secretly use up the person's rate limit. With `cookieSamesite: 'none'`
- * it is allowed, because cookies are then meant for such frames.
+ * Rejects a GET from a frame or an image of another site. Such requests could secretly count against the person's rate limit. With
+ * `cookieSamesite: 'none'`, the function allows the GET, because the host wants cookies in frames of other sites.
  */
 export function refuseEmbedding({ cookieSamesite }: Pick<Settings, 'cookieSamesite'>, { headers }: Request): void {
   const isEmbedded = (headers['sec-fetch-dest'] ?? 'document') !== 'document' && headers['sec-fetch-site'] === 'cross-site'
@@ -58,7 +58,10 @@ function isTrusted(settings: SiteContext['settings'], req: Request): boolean {
   return site === undefined || site === 'same-origin' || site === 'none'
 }
 
-/** Returns true if the origin is ours. Without a public origin the Host header decides, because no page can choose it. */
+/**
+ * Returns true if the origin is ours. Without a public origin, the function compares the Host header, because no page can choose that
+ * header.
+ */
 function isOwn({ publicUrl }: Pick<Settings, 'publicUrl'>, { headers }: Request, origin: string): boolean {
   if (publicUrl !== '') return origin === publicUrl
   return URL.canParse(origin) && new URL(origin).host === headers.host

@@ -1,8 +1,8 @@
 import type { Response } from 'express'
 
 /**
- * Sets headers so that no response of ours is cached, framed, sniffed, or sent to another site as the referrer (RFC 6749 section 5.1;
- * RFC 9700 section 4.2.4).
+ * Sets headers for every response of the library. No cache may store the response, and no page may show it in a frame. Browsers must not
+ * guess the type of the response, or send its URL to another site as the referrer (RFC 6749 section 5.1; RFC 9700 section 4.2.4).
  */
 export function setSecurityHeaders(res: Response): void {
   res.setHeader('Cache-Control', 'no-store')
@@ -13,14 +13,14 @@ export function setSecurityHeaders(res: Response): void {
 }
 
 /**
- * Sends JSON without `res.json`, because the host's settings `json spaces`, `json replacer`, `etag` and `json escape` are for its own
+ * Sends JSON without `res.json`. The host's settings `json spaces`, `json replacer`, `etag` and `json escape` apply only to the host's own
  * responses. An ETag would allow a cache to answer a conditional request.
  */
 export function sendJson(res: Response, status: number, body: unknown): void {
   sendJsonText(res, status, JSON.stringify(body))
 }
 
-/** Sends a text that is JSON already. */
+/** Sends a text that is already JSON. */
 export function sendJsonText(res: Response, status: number, text: string): void {
   res.statusCode = status
   res.setHeader('Content-Type', 'application/json; charset=utf-8')
@@ -28,8 +28,8 @@ export function sendJsonText(res: Response, status: number, text: string): void 
 }
 
 /**
- * Sends a page of ours. It allows only its own style sheet, and its form may only post to us. Browsers apply this rule to a redirect after
- * the form too, so `formTargets` lists the origins of such redirects.
+ * Sends a built-in page. The page may load only its own style sheet, and its form may post only to this site. Browsers apply the form rule
+ * also to a redirect after the form. So `formTargets` lists the origins of such redirects.
  */
 export function sendHtml(
   res: Response,
@@ -59,7 +59,7 @@ export function sendSeeOther(res: Response, url: string): void {
   res.end()
 }
 
-/** Redirects without `res.redirect`, which writes the target into an HTML body. */
+/** Redirects without `res.redirect`, because `res.redirect` writes the target into an HTML body. */
 export function sendRedirect(res: Response, url: string): void {
   res.statusCode = 302
   res.setHeader('Location', url)

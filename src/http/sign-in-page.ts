@@ -4,8 +4,8 @@ import { isReturnTo, type ReturnToSettings } from './return-to'
 import { withParameter } from './with-parameter'
 
 /**
- * Returns the `Location` of the sign-in page, with the way back to `returnTo`. That is a path if the sign-in page is on the public origin,
- * else an absolute URL. It is left out if it is not a valid `return_to`.
+ * Returns the `Location` of the sign-in page, with `returnTo` as a parameter. If the sign-in page is on the public origin, the parameter is
+ * a path. Otherwise the parameter is an absolute URL. If `returnTo` is not a valid `return_to`, the `Location` does not contain it.
  */
 export function signInLocation(settings: ReturnToSettings, page: string, returnTo: string | null): string {
   const back = returnTo === null ? null : seenFrom(settings, page, returnTo)
@@ -18,7 +18,7 @@ function seenFrom({ publicUrl }: ReturnToSettings, page: string, returnTo: strin
   return publicUrl === '' ? null : `${publicUrl}${returnTo}`
 }
 
-/** Returns true if a request is for the sign-in page itself. Without a public origin the Host header decides which origin is ours. */
+/** Returns true if a request is for the sign-in page itself. Without a public origin, the Host header determines our origin. */
 export function isSignInPage({ publicUrl }: Pick<Settings, 'publicUrl'>, page: string, req: Request): boolean {
   const asked = req.originalUrl.split('?', 1)[0]
   if (page.startsWith('/')) return asked === page.split(/[?#]/, 1)[0]
@@ -27,13 +27,14 @@ export function isSignInPage({ publicUrl }: Pick<Settings, 'publicUrl'>, page: s
 }
 
 /**
- * Returns the path, below the prefix, of the route that renews the access cookie on the way back to a page. Null: the delivery has no access
- * cookie.
+ * Returns the path of the route that renews the access cookie and then redirects back to a page. The path is relative to the prefix.
+ * Returns null if `tokenDelivery` has no access cookie.
  */
 export function continuePath({
   tokenDelivery,
   pagesEnabled = false,
 }: Pick<Settings, 'tokenDelivery'> & Partial<Pick<Settings, 'pagesEnabled'>>): string | null {
   if (tokenDelivery === 'cookie' || (tokenDelivery === 'both' && pagesEnabled)) return '/continue'
-  return tokenDelivery === 'both' ? '/cookie/continue' : null // browsers send the refresh cookie only below `/cookie`
+  // Browsers send the refresh cookie only below `/cookie`.
+  return tokenDelivery === 'both' ? '/cookie/continue' : null
 }

@@ -2,13 +2,13 @@ import Joi from 'joi'
 import { ValidationError } from '../errors'
 
 interface ValidateOptions {
-  /** Applies to fields whose schema does not say. Our own fields are required. A host's schema keeps Joi's default. */
+  /** Applies to fields with no `presence` in their schema. The library's own fields are required. A host's schema keeps Joi's default. */
   presence?: 'required' | 'optional'
 }
 
 /**
- * Validates a value. The error contains only the path and the rule, because Joi's message and context contain the submitted value (a
- * password, for example).
+ * Validates a value. The error contains only the path and the rule. Joi's message and context contain the submitted value, such as a
+ * password.
  */
 export function validate<T>(schema: Joi.ObjectSchema<T>, value: unknown, { presence = 'required' }: ValidateOptions = {}): T {
   const result = schema.validate(value, {
@@ -23,7 +23,10 @@ export function validate<T>(schema: Joi.ObjectSchema<T>, value: unknown, { prese
   throw new ValidationError({ details: { errors: [{ path: first?.path.join('.') ?? '', rule: first?.type ?? 'invalid' }] } })
 }
 
-/** Allows text as it was sent: not trimmed, without NUL (PostgreSQL rejects it) and without lone surrogates (all of them have the same encoding). */
+/**
+ * Allows text and does not trim it. Rejects NUL, because PostgreSQL rejects NUL. Rejects lone surrogates, because all lone surrogates have
+ * the same encoding.
+ */
 export function text(maxLength: number): Joi.StringSchema {
   return Joi.string().max(maxLength).custom(wellFormed)
 }
@@ -33,8 +36,8 @@ function wellFormed(value: string, helpers: Joi.CustomHelpers): string | Joi.Err
 }
 
 /**
- * Allows a password exactly as it was sent: neither trimmed nor cut, and with NUL. Lone surrogates are rejected, because all of them have the
- * same encoding, so different passwords would be equal.
+ * Allows a password exactly as the client sent the password, not trimmed, not cut, and with NUL. The rule rejects lone surrogates. All lone
+ * surrogates have the same encoding, so different passwords would be equal.
  */
 export function passwordText(): Joi.StringSchema {
   return Joi.string().custom((value: string, helpers) => (value.isWellFormed() ? value : helpers.error('string.malformed')))

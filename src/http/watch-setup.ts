@@ -9,7 +9,10 @@ interface Watched {
   readonly notices: SetupNotices
 }
 
-/** Makes a handler that logs signs of a wrong set-up and lets every request pass. The mount path is checked at the first request only. */
+/**
+ * Makes a handler that logs signs of a wrong configuration. The handler passes every request on. The handler checks the mount path only for
+ * the first request.
+ */
 export function watchSetup({ settings, prefix, notices }: Watched): RequestHandler {
   let isFirst = true
   const tell = (notice: Notice | null) => notice && notices.tell(notice)

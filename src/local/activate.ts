@@ -16,7 +16,7 @@ import { finishOrPostpone, openPostponed } from '../session/claims-of-login'
 import type { LoginChallenge, OpenedSession, OpenSession } from '../session/finish-login'
 import type { UserRecord, UserTokenRecord } from '../store/auth-store'
 
-/** The evidence of the person who clicks, and the language of a mail. */
+/** Options of an activation: evidence that the person signed up, and the language of a mail. */
 export interface ActivationOptions {
   evidence?: Evidence | undefined
   /** Default: `defaultLocale`. */
@@ -24,8 +24,9 @@ export interface ActivationOptions {
 }
 
 /**
- * Uses an activation link: the account becomes active, and its address verified. A deactivated account stays deactivated.
- * @throws InvalidTokenError; InvalidCredentialsError for a wrong password; EmailLinkForbiddenError, with the link used
+ * Uses an activation link. The account becomes active, and its address is verified. A deactivated account stays deactivated.
+ * @throws InvalidTokenError; InvalidCredentialsError for a wrong password; EmailLinkForbiddenError if the host forbids the link, which also
+ * invalidates the link
  */
 export async function activate<Session extends OpenedSession>(
   ctx: AuthContext,
@@ -42,8 +43,8 @@ export async function activate<Session extends OpenedSession>(
 }
 
 /**
- * Activates without a session, for a page that sets no session cookies. Returns a link to choose a password if the account was taken over
- * and passwords are on.
+ * Activates the account without a session, for a page that sets no session cookies. If the activation removed the password of another
+ * person's sign-up, and passwords are on, the function returns a link. With the link, the owner chooses a new password.
  */
 export async function activateOnly(ctx: AuthContext, token: string, options: ActivationOptions = {}): Promise<LinkToken | null> {
   const { ended } = await activateAnd(ctx, token, options, async (ctx, user, takenOver) =>
@@ -53,8 +54,8 @@ export async function activateOnly(ctx: AuthContext, token: string, options: Act
 }
 
 /**
- * Returns true if the page of a link must ask for the password. Does not use the link.
- * @throws as `activate` does
+ * Returns true if the page of a link must ask for the password. The link stays valid.
+ * @throws the same errors as `activate`
  */
 export async function lookAtActivation(ctx: AuthContext, token: string, evidence: Evidence = {}): Promise<boolean> {
   const { link, user, isRefused } = await findLinkAndUser(ctx, token)
@@ -65,21 +66,21 @@ export async function lookAtActivation(ctx: AuthContext, token: string, evidence
   return wantsPassword(ctx, user, evidence, mark?.id)
 }
 
-/** True if the form of a link may log in: the browser that signed up sends it, or it has the password. */
+/** Returns true if the form of a link may log in. The browser must be the browser that signed up, or the form must contain the password. */
 export async function isOfOwner(ctx: AuthContext, token: string, evidence: Evidence): Promise<boolean> {
   const { link } = await findLinkAndUser(ctx, token)
   return Boolean(evidence.password) || belongsTo(evidence, signupMarkOf(link)?.id)
 }
 
 /**
- * Returns the address of the account behind a link.
- * @throws InvalidTokenError
+ * Returns the address of the account to which a link belongs.
+ * @throws InvalidTokenError if the link is invalid
  */
 export async function addressOfActivation(ctx: AuthContext, token: string): Promise<string> {
   return (await findLinkAndUser(ctx, token)).user.email
 }
 
-/** The last step, inside the transaction. */
+/** The last step of the activation, inside the transaction. */
 type Ending<T> = (ctx: AuthContext, user: UserRecord, takenOver: TakenOver | null) => Promise<T>
 
 interface Activated<T> {
@@ -137,8 +138,8 @@ function redeem<T>(
 }
 
 /**
- * True if the link alone identifies the person who signed up, as the specification says. That needs `lenient`, only one sign-up, and a link
- * that "I forgot my password" did not make.
+ * Returns true if the link is enough to identify the person who signed up. The function requires `activationBinding: 'lenient'` and only
+ * one sign-up. A link from "I forgot my password" is never enough.
  */
 function trustsLink({ settings }: AuthContext, mark: SignupMark | null, hasRivals: boolean): boolean {
   return settings.activationBinding === 'lenient' && !hasRivals && mark?.isLenient !== false

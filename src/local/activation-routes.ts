@@ -14,7 +14,7 @@ import { clearEndedCookies } from '../session/ended-cookies'
 import type { DeliveryLine } from '../session/per-delivery'
 import { activate } from './activate'
 
-/** Routes with the token in the path, as specified, or in the body, where no access log records it. */
+/** Routes for the activation. The token is in the path, or in the body. Access logs do not record the body. */
 export function activationRoutes(ctx: AuthContext, { base, delivery, before }: DeliveryLine): Route[] {
   const describes: Description = {
     summary: 'Activate an account by the mailed link, and log in',

@@ -31,8 +31,8 @@ const passwords = Joi.object<{ new_password: string; confirm_password: string }>
 const signsIn = 'Signed in by cookies, with `pagesEnabled`: to the account.'
 
 /**
- * Returns the page of an activation link. With `pagesEnabled` it logs in the person who signed up, in the same browser or with the
- * password. Other people log in afterwards.
+ * Returns the page of an activation link. With `pagesEnabled`, the page logs in the person who signed up. The person must use the same
+ * browser or enter the password. Any other person must log in after the activation.
  */
 export function activationPage(ctx: AuthContext): Route[] {
   const { pagesEnabled } = ctx.settings
@@ -70,7 +70,7 @@ async function activateAndEnter(ctx: AuthContext, { token, locale, req, res }: L
   return entering(ctx, req, res, result, returnTo !== null && isReturnTo(ctx.settings, returnTo) ? returnTo : null)
 }
 
-/** Returns the page of a reset link. With `pagesEnabled` it logs in as the route does. */
+/** Returns the page of a reset link. With `pagesEnabled`, the page logs the person in, as the API route does. */
 export function resetPage(ctx: AuthContext): Route[] {
   const { pagesEnabled } = ctx.settings
   return linkPage(ctx, {
@@ -100,7 +100,7 @@ export function resetPage(ctx: AuthContext): Route[] {
   })
 }
 
-/** Sets the login cookies and redirects; first to the second-factor page, if the account has a factor. */
+/** Sets the login cookies and redirects. If the account has a second factor, redirects to the second-factor page first. */
 function entering(ctx: AuthContext, req: Request, res: Response, result: AnySession | LoginChallenge, returnTo: string | null): PageAfter {
   const reader = readerOf(ctx, req)
   return {

@@ -18,7 +18,7 @@ import { clientKey } from '../throttle/client-key'
 import { sendActivation } from './request-activation'
 import { sendPasswordReset } from './request-password-reset'
 
-/** Makes and mails the link; returns null if none was made. */
+/** Makes and mails the link. Returns null if the function made no link. */
 type SendLink = (
   ctx: AuthContext,
   user: UserRecord | null,
@@ -32,11 +32,11 @@ interface LinkRequestBody {
 }
 
 interface LinkRequest {
-  /** Name of the rate limit. */
+  /** The name of the rate limit. */
   name: string
   path: string
   summary: string
-  /** The body field with the link, if responses contain links. */
+  /** The body field that contains the link, if responses contain links. */
   field: 'activation_url' | 'reset_url'
   send: SendLink
 }
@@ -72,8 +72,8 @@ export function linkRequestRoutes(ctx: AuthContext): Route[] {
 }
 
 /**
- * Looks up an address that no account has before the response. So a database that is down gives 503, and the response time does not depend
- * on whether a row exists. The requested address is looked up after the response.
+ * Before the response, the function looks up an address that no account has. If the database is down, the response is 503 for every
+ * address. The response time does not depend on whether a row exists. After the response, the function looks up the requested address.
  */
 async function answer(
   ctx: AuthContext,

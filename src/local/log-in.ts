@@ -17,24 +17,25 @@ export interface LoginInput {
   email: string
   password: string
   /**
-   * The client, for its rate limit: the IP address, an IPv6 address by its first 64 bits. Left out: only the rate limit of the address
-   * counts.
+   * The IP address of the client, for the client's rate limit. For IPv6, only the first 64 bits count. If undefined, only the rate limit of
+   * the email address applies.
    */
   client?: string | undefined
   /**
-   * A refresh token that the client had. If it belongs to this account and was not revoked, its attempts have a rate limit of their own.
+   * A refresh token that the client had. If the token belongs to this account and was not revoked, attempts with the token have a separate
+   * rate limit.
    */
   previousToken?: string | undefined
-  /** False: the cookies of the session end with the browser. Default true. */
+  /** If false, the browser deletes the session cookies when it closes. Default true. */
   isPersistent?: boolean | undefined
 }
 
 /**
- * Logs in with email and password. Returns a session, or a challenge for the second factor. A wrong password, an unknown address and an
- * inactive account get the same error, after the same work. The attempt counts before the password is verified, whatever kind of session
- * the login opens.
- * @param shown the device of the request; left out: only `previousToken` counts
- * @throws InvalidCredentialsError, LoginThrottledError, ServiceUnavailableError (too many waiting password checks)
+ * Logs in with email and password. Returns a session, or a challenge: the login then waits for its second factor. A wrong password, an
+ * unknown address and an inactive account cause the same error after the same work. The attempt counts before the password is verified. All
+ * kinds of sessions share this rate limit.
+ * @param shown the device of the request; if undefined, only `previousToken` counts
+ * @throws InvalidCredentialsError, LoginThrottledError; ServiceUnavailableError if too many password checks wait
  */
 export async function logIn<Session extends OpenedSession>(
   ctx: AuthContext,
@@ -58,8 +59,8 @@ export async function logIn<Session extends OpenedSession>(
 }
 
 /**
- * Verifies the password and logs in. Another login may store a better hash of the same password between our read and our write; then tries
- * once more.
+ * Verifies the password and logs in. Another login may store a better hash of the same password between the read and the write. In that
+ * case, the function tries once more.
  */
 async function checkPasswordAndLogIn<Session extends OpenedSession>(
   ctx: AuthContext,
@@ -81,10 +82,10 @@ async function checkPasswordAndLogIn<Session extends OpenedSession>(
   throw new InvalidCredentialsError()
 }
 
-/** Finishes the login of a user whose row is locked. */
+/** Finishes the login of a user. The transaction has locked the user's row. */
 type Finish<Session> = (ctx: AuthContext, user: UserRecord) => Promise<Session | LoginChallenge>
 
-/** Logs in. Returns null if the account was deactivated, or its password changed, since it was read. */
+/** Logs in. Returns null if the account was deactivated, or its password changed, after `seen` was read. */
 function logInAsSeen<Session>(
   ctx: AuthContext,
   seen: UserRecord,
@@ -97,7 +98,7 @@ function logInAsSeen<Session>(
   })
 }
 
-/** Logs in and stores the new hash. If a column is too narrow for it, the old hash stays. */
+/** Logs in and stores the new hash. If the column is too short for the new hash, the old hash stays. */
 async function logInAndRehash<Session>(
   ctx: AuthContext,
   seen: UserRecord,
@@ -107,7 +108,8 @@ async function logInAndRehash<Session>(
   try {
     return await logInAsSeen(ctx, seen, rehashed, finish)
   } catch (error) {
-    if (error instanceof AppError && !(error instanceof ValidationError)) throw error // busy, or refused for another reason
+    // The store was busy, or rejected the login for another reason.
+    if (error instanceof AppError && !(error instanceof ValidationError)) throw error
     const result = await logInAsSeen(ctx, seen, null, finish)
     warnOfLostRehash(ctx, error)
     return result
@@ -116,7 +118,7 @@ async function logInAndRehash<Session>(
 
 const warned = new WeakSet<Logger>()
 
-/** Logs the warning once for each router, because the cause is the same for every account. The store's error message names the column. */
+/** Logs the warning once for each router, because all accounts have the same cause. The store's error message names the column. */
 function warnOfLostRehash({ logger }: AuthContext, error: unknown): void {
   if (warned.has(logger)) return
   warned.add(logger)
@@ -127,7 +129,7 @@ function warnOfLostRehash({ logger }: AuthContext, error: unknown): void {
   )
 }
 
-/** Returns a better hash, or null if hashing fails: that must not make the login fail. */
+/** Returns a better hash. Returns null if hashing fails, because the login must not fail for this reason. */
 async function rehash(ctx: AuthContext, password: string): Promise<string | null> {
   try {
     return await ctx.hasher.hash(password)

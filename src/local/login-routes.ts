@@ -40,7 +40,7 @@ interface LoginBody {
 interface ResetBody {
   token: string
   new_password: string
-  /** The old password, as evidence of the owner at the first verification of the address. */
+  /** The old password. If nobody has verified the address before, the old password shows that the person created the account. */
   password?: string
   refresh_token?: string
 }
@@ -49,11 +49,11 @@ const credentials = Joi.object<LoginBody>({
   email: typedAddress,
   password: passwordText(),
   ...previousToken,
-  // Whether the cookies last as long as the session, or end with the browser.
+  // True: the cookies last as long as the session. False: the browser deletes the cookies when it closes.
   remember: Joi.boolean().optional().default(true),
 })
 
-/** Login with email and password, and the confirmation of a password reset. */
+/** Routes for a login with email and password, and for the confirmation of a password reset. */
 export function loginRoutes(ctx: AuthContext, { base, delivery, before }: DeliveryLine): Route[] {
   return [
     bodyOnGrid(ctx, {
@@ -96,7 +96,10 @@ export function loginRoutes(ctx: AuthContext, { base, delivery, before }: Delive
   ]
 }
 
-/** Login with email and password into a server-side session, if the store has them. The login and its rate limits are the same. */
+/**
+ * Route for a login with email and password that opens a server-side session. The route exists only if the store has sessions. The login
+ * and its rate limits are the same as in the other login routes.
+ */
 export function sessionLoginRoute(ctx: AuthContext): Route[] {
   if (!ctx.store.sessions) return []
   return [

@@ -9,11 +9,11 @@ import { mailLink, mayMail } from '../mailbox/send-mail'
 import type { UserRecord } from '../store/auth-store'
 
 /**
- * Mails a new activation link to a pending account. Returns null for any other account, and for none.
+ * Mails a new activation link to a pending account. Returns null for an account that is not pending, and for no account.
  *
- * `forgotPassword`: it was requested by "forgot my password". An attacker may have signed up with this address and wait for its owner to
- * verify it. So this link alone never keeps the password of the sign-up. Nothing else changes.
- * `mark`: the sign-up that the link belongs to; default: that of the older link.
+ * `forgotPassword` is true if the person requested the link with "forgot my password". An attacker may have signed up with the address and
+ * wait until the owner verifies it. So a click on such a link never keeps the password of the sign-up. `mark` identifies the sign-up for
+ * which the link is. The default is the mark of the older link.
  */
 export async function sendActivation(
   ctx: AuthContext,
@@ -26,12 +26,12 @@ export async function sendActivation(
   if (!(await mayMail(ctx, user, 'ACTIVATION', { device }))) return null
   const issued = await unitOfWork(ctx, async (ctx) => {
     const locked = await ctx.store.users.lock(user.id)
-    // No mail is sent if the account has another address by now.
+    // The library sends no mail if the account has another address now.
     if (locked?.email !== user.email || !(await isPending(ctx, locked))) return null
-    // A newer sign-up has replaced this one, so its password is not from the browser that the mark names.
+    // A newer sign-up has replaced this sign-up. So the account's password does not belong to the sign-up that the mark names.
     if (mark && locked.hashedPassword !== user.hashedPassword) return null
     const known = mark ?? (await newestMark(ctx, locked))
-    // A link of release 0.1.0 belongs to no sign-up that we know.
+    // A link of release 0.1.0 names no sign-up.
     const signup = known ?? (forgotPassword ? newSignupMark(ctx) : null)
     const payload = signup && signupMarkToText({ ...signup, isLenient: !forgotPassword })
     return { link: await replaceLink(ctx, locked, 'ACTIVATION', payload), signup: known }
@@ -41,7 +41,7 @@ export async function sendActivation(
   return issued.link
 }
 
-/** Returns the mark of the newest link that was not used, even if it has expired. */
+/** Returns the mark of the newest unused link, even if the link has expired. */
 async function newestMark(ctx: AuthContext, { id }: UserRecord): Promise<SignupMark | null> {
   const links = await ctx.store.userTokens.listOpen(id, 'ACTIVATION', new Date(0))
   const newest = links.at(-1)

@@ -8,8 +8,9 @@ import type { UserRecord } from '../store/auth-store'
 import { sendActivation } from './request-activation'
 
 /**
- * Mails a reset link to an active account. A pending account gets an activation link instead, which alone does not keep the password of the
- * sign-up. A deactivated account, an account that the host refuses mailed links for, and an unknown address get nothing.
+ * Mails a reset link to an active account. A pending account gets an activation link. A click on that link does not keep the password of
+ * the sign-up. Deactivated accounts and unknown addresses get no mail. If the host forbids mailed links for an account, the account gets no
+ * mail.
  */
 export async function sendPasswordReset(
   ctx: AuthContext,
@@ -25,7 +26,7 @@ export async function sendPasswordReset(
   if ((await refusesEmailLink(ctx, user)) || !(await mayMail(ctx, user, 'PASSWORD_RESET', { device }))) return null
   const link = await unitOfWork(ctx, async (ctx) => {
     const locked = await ctx.store.users.lock(user.id)
-    // A link to a former address of the account would let its reader log in.
+    // The account may have a new address now. With a link to the old address, another person could log in.
     return locked?.isActive && locked.email === user.email ? replaceLink(ctx, locked, 'PASSWORD_RESET') : null
   })
   if (link) mailLink(ctx, user, 'password_reset', link, locale)

@@ -21,17 +21,17 @@ export interface ResetInput {
   newPassword: string
   /** Revokes every session of the account. Default true. */
   revokeSessions?: boolean | undefined
-  /** Language of the notice. Default: `defaultLocale`. */
+  /** The language of the notice. Default: `defaultLocale`. */
   locale?: Locale | undefined
-  /** What identifies the account's owner, if this is the first verification of the address. */
+  /** If nobody has verified the address before, `evidence` shows whether the person created the account. */
   evidence?: Evidence | undefined
 }
 
 /**
- * Uses a reset link: sets the new password, verifies the address, and revokes sessions and links. Checks the password policy first, so that
- * a rejected password leaves the link unused.
- * @throws InvalidTokenError, ValidationError (the password), InvalidCredentialsError (a wrong old one); EmailLinkForbiddenError, with the
- *   link used
+ * Uses a reset link. The function sets the new password, verifies the address, and revokes sessions and links. The function checks the
+ * password policy first. If the policy rejects the password, the link stays valid.
+ * @throws InvalidTokenError, ValidationError for the new password, InvalidCredentialsError for a wrong old password;
+ * EmailLinkForbiddenError if the host forbids the link, which also invalidates the link
  */
 export async function resetPassword<Session extends OpenedSession>(
   ctx: AuthContext,
@@ -51,8 +51,8 @@ export async function resetOnly(ctx: AuthContext, input: ResetInput): Promise<vo
 }
 
 /**
- * Returns what the page of a link shows before the person decides. Does not use the link.
- * @throws as `resetPassword` does
+ * Returns the data that the page of a link shows before the person decides. The link stays valid.
+ * @throws the same errors as `resetPassword`
  */
 export async function lookAtReset(ctx: AuthContext, token: string): Promise<{ email: string }> {
   const { user, isRefused } = await findLinkAndUser(ctx, token)
@@ -61,13 +61,13 @@ export async function lookAtReset(ctx: AuthContext, token: string): Promise<{ em
   return { email: user.email }
 }
 
-/** The last step, inside the transaction. */
+/** The last step of the reset, inside the transaction. */
 type Ending<T> = (ctx: AuthContext, user: UserRecord) => Promise<T>
 
 async function resetAnd<T>(ctx: AuthContext, input: ResetInput, end: Ending<T>): Promise<T> {
   const { token, newPassword, revokeSessions = true, locale, evidence = {} } = input
   const { link, user: seen, isRefused } = await findLinkAndUser(ctx, token)
-  // First, so that the error for a refused link reveals nothing about the account or the password.
+  // This check comes first, so that the error for a forbidden link reveals nothing about the account or the password.
   if (isRefused) return refuseLink(ctx, link, 'PASSWORD_RESET')
   requireActive(seen)
   await checkPassword(ctx, newPassword, seen)
@@ -76,7 +76,8 @@ async function resetAnd<T>(ctx: AuthContext, input: ResetInput, end: Ending<T>):
   const { user, ended, takenOver } = await redeem(ctx, link, { hashedPassword, revokeSessions, evidence: weighed }, end)
   await forgetWrongCodes(ctx, user.id)
   ctx.events.emit('password.changed', { userId: user.id, by: 'reset' })
-  // A person gets one mail: the notice of a new password, unless the take-over removed more.
+  // The person gets one mail, usually the notice of a new password. The library may also have removed another person's access, such as a
+  // passkey. In that case, the mail lists what was removed.
   const more = takenOver?.removed.filter(({ kind }) => kind !== 'password' && kind !== 'sessions') ?? []
   if (takenOver) announceTakeOver(ctx, user, { ...takenOver, removed: more.length > 0 ? takenOver.removed : [] }, { locale })
   if (more.length === 0) mailNotice(ctx, user, 'password_changed', locale)
@@ -111,9 +112,9 @@ function redeem<T>(
     const locked = await ctx.store.users.lock(link.userId)
     if (!locked?.isActive) throw new InvalidTokenError()
     await spendLink(ctx, link, 'PASSWORD_RESET')
-    // Before the sessions are revoked, because one of them may be the evidence.
+    // The function verifies the address before it revokes the sessions. A session may be the evidence that the person created the account.
     const { user, takenOver } = await proveAddress(ctx, locked, evidence, { changes: { hashedPassword, passwordSetAt: now } })
-    // Links of every kind, because an attacker's pending change of address must not survive the owner's reset.
+    // The reset revokes links of every kind. Otherwise, an attacker's pending change of address would stay valid after the owner's reset.
     await endOneShots(ctx, locked)
     if (revokeSessions) await endOtherSessions(ctx, locked.id)
     return { user, ended: await end(ctx, user), takenOver }

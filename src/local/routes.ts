@@ -8,13 +8,13 @@ import { linkRequestRoutes } from './link-request-routes'
 import { loginRoutes, sessionLoginRoute } from './login-routes'
 import { signupRoutes } from './signup-routes'
 
-/** Routes of accounts with an email and a password; with `passwordLogin` off, with an email only. */
+/** Routes of accounts with an email address and a password. With `passwordLogin: false`, accounts have only an email address. */
 export function localRoutes(ctx: AuthContext): Route[] {
   const { localAccountsEnabled, signupEnabled, backendLinks } = ctx.settings
   if (!localAccountsEnabled) return []
   const takesPasswords = hasPasswords(ctx.settings)
   return [
-    // Before the JSON routes on the same path, which handle every request that is no form.
+    // The page routes come before the JSON routes on the same path. The JSON routes handle every request that does not send a form.
     ...(backendLinks ? activationPage(ctx) : []),
     ...perDelivery(ctx, (line) => [
       ...(signupEnabled ? signupRoutes(ctx, line) : []),
@@ -23,7 +23,7 @@ export function localRoutes(ctx: AuthContext): Route[] {
     ]),
     ...(takesPasswords ? sessionLoginRoute(ctx) : []),
     ...linkRequestRoutes(ctx),
-    // After `/password-reset/request` and `/confirm`, which are no tokens.
+    // The path of this page has a token parameter. So the page comes after `/password-reset/request` and `/confirm`.
     ...(takesPasswords && backendLinks ? resetPage(ctx) : []),
   ]
 }

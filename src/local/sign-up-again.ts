@@ -10,15 +10,15 @@ import type { NewUser, UserRecord } from '../store/auth-store'
 /** The data of the newest sign-up with an address. */
 export type NewestSignup = Pick<NewUser, 'email' | 'name' | 'hashedPassword' | 'passwordSetAt' | 'fields'>
 
-/** The pending account after its sign-up was replaced, or why nothing changed. */
+/** The result of a second sign-up. A pending account waits for the activation by its mailed link. */
 export type Repeat<T> = { kind: 'replaced'; made: T } | { kind: 'unchanged' | 'taken' }
 
 /**
- * Signs up again with the address of a pending account: the new password, name and fields replace the older ones, and the older links are
- * invalid. An attacker may have signed up first, so from now on the account counts as contested. Nothing changes if no mail may be sent,
- * because nobody could activate the newer sign-up.
- * @param signup null: it replaces nothing, and the address counts as taken
- * @param complete further work of the sign-up, in the same transaction
+ * Signs up again with the address of a pending account (an account that nobody has activated). The new password, name and fields replace
+ * the old values. The older activation links become invalid. An attacker may have made one of the sign-ups, so the account is then marked
+ * as contested. If the library may send no mail, the password, name and fields stay, because nobody could activate the newer sign-up.
+ * @param signup null if the sign-up must not replace anything; the address then counts as taken
+ * @param complete more work of the sign-up, in the same transaction
  */
 export async function signUpAgain<T>(
   ctx: AuthContext,
@@ -40,7 +40,7 @@ export async function signUpAgain<T>(
   )
 }
 
-/** Marks the account as contested, because it got two sign-ups. Returns false if the account is no longer pending. */
+/** Marks the account as contested, because two sign-ups used its address. Returns false if the account is no longer pending. */
 function contest(ctx: AuthContext, seen: UserRecord): Promise<boolean> {
   return unitOfWork(ctx, async (ctx) => {
     const locked = await lockPending(ctx, seen)

@@ -24,57 +24,60 @@ import { type NewestSignup, signUpAgain } from './sign-up-again'
 
 export interface SignUpInput {
   email: string
-  /** Required, unless `passwordLogin` is off: then it is refused. */
+  /** Required if `passwordLogin` is true. With `passwordLogin: false`, the sign-up rejects a password. */
   password?: string | undefined
   /** At most 120 characters. */
   name?: string | null | undefined
-  /** Language of the mail. Default: `defaultLocale`. */
+  /** The language of the mail. Default: `defaultLocale`. */
   locale?: Locale | undefined
-  /** Other values that the host's sign-up schema returned; passed to `onSignup`. */
+  /** Other values that the host's sign-up schema returned. The library passes them to `onSignup`. */
   extra?: object | undefined
-  /** Values of the host's own fields, also read-only ones. The caller is trusted, so no schema validates them. */
+  /** Values of the host's own fields, including read-only fields. No schema validates the values, because the caller is trusted. */
   fields?: HostFields | undefined
-  /** The User-Agent header of the sign-up: the mail names the browser. */
+  /** The User-Agent header of the sign-up. The mail names the browser. */
   userAgent?: string | null | undefined
-  /** False: the address of a pending account counts as taken, too. Default true. */
+  /** If false, the address of a pending account also counts as taken. Default true. */
   mayRepeat?: boolean | undefined
 }
 
-/** The result of a sign-up. The caller decides whether to reveal a taken address. */
+/** The result of a sign-up. The caller decides whether the response reveals a taken address. */
 export type Signup<Session = AnyLoginResult> =
   | {
       kind: 'made'
       user: UserRecord
-      /** The link of a pending account. Null if the host's `refusesEmailLink` must be called first. */
+      /** The link of a pending account. Null if the library must first call the host's `refusesEmailLink`. */
       link: LinkToken | null
-      /** The session of an account that is active at once, if the caller wanted one. */
+      /** The session of an account that is active immediately, if the caller asked for a session. */
       session: Session | null
       mark: SignupMark
-      /** True if it replaced an earlier sign-up; then its mail already counts against the rate limit. */
+      /** True if this sign-up replaced an earlier sign-up. The mail then already counts against the rate limit. */
       isRepeat: boolean
     }
-  /** `owner` as it was read; null if another request took the address meanwhile. */
+  /**
+   * The address belongs to an account. `owner` is the account before the transaction; null if another request took the address meanwhile.
+   */
   | { kind: 'taken'; owner: UserRecord | null }
-  /** An earlier sign-up is still pending, and no mail may be sent for this one. */
+  /** An earlier sign-up is still pending, and the library may send no mail for this sign-up. */
   | { kind: 'unchanged' }
   /** The address is free, but the database rejected a value of the host's own fields. */
   | { kind: 'refused'; error: Error }
 
 /**
- * Creates a local account: active at once with `autoActivate`, else pending. The account, its link and what the host's `onSignup` writes
- * are one transaction. `sendFirstLink` mails the link. For the address of a pending account, the sign-up replaces the earlier one.
- * @param open begins the session of an account that is active at once; null if none is wanted
- * @throws ValidationError (address, name, password), ServiceUnavailableError, ForbiddenError (`admit` returned false), and what `admit` and
- *   `onSignup` throw
+ * Creates a local account. With `autoActivate`, the account is active immediately. Otherwise the account is pending, which means that it
+ * waits for the activation. One transaction writes the account, its link and the rows of the host's `onSignup`. `sendFirstLink` mails the
+ * link. If the address belongs to a pending account, the sign-up replaces the earlier sign-up.
+ * @param open opens the session of an account that is active immediately; null for no session
+ * @throws ValidationError (address, name, password), ServiceUnavailableError, ForbiddenError if `admit` returned false, and the errors of
+ * `admit` and `onSignup`
  */
 export async function signUp(ctx: AuthContext, input: SignUpInput, open: OpenSession<AnySession> | null): Promise<Signup> {
   const email = requireEmail(input.email)
   const name = requireName(input.name)
   const fields = requireFields(ctx, input)
   const body = { ...withoutPassword(input), email, name }
-  // Before anything depends on whether the address is taken.
+  // `admit` runs before the function checks whether the address is taken.
   if ((await ctx.signup.admit?.(body)) === false) throw new ForbiddenError()
-  // A taken address also needs the hash, so that the response time reveals little about it.
+  // The function hashes the password also for a taken address, so that the response time reveals little about the address.
   const given = { email, name, ...fields, ...(await hashOrMarker(ctx, input.password, { email, name })) }
   const made: Making = { body, open, mark: newSignupMark(ctx, input.userAgent), mayRepeat: input.mayRepeat ?? true }
   const owner = await ctx.store.users.findByEmail(email)
@@ -87,7 +90,7 @@ export async function signUp(ctx: AuthContext, input: SignUpInput, open: OpenSes
   return { ...account, session }
 }
 
-/** Returns the password columns of the row. Without passwords, a marker that no password matches. */
+/** Returns the password columns of the row. Without a password, returns a marker that no password matches. */
 async function hashOrMarker(
   ctx: AuthContext,
   password: string | undefined,
@@ -100,7 +103,7 @@ async function hashOrMarker(
   return { hashedPassword: await ctx.hasher.hash(password), passwordSetAt: ctx.now() }
 }
 
-/** Mails a new account its activation link. Returns null if the account is active. */
+/** Mails the activation link to a new account. Returns null if the account is active. */
 export async function sendFirstLink(
   ctx: AuthContext,
   { user, link, mark, isRepeat }: Pick<Signup & { kind: 'made' }, 'user' | 'link' | 'mark' | 'isRepeat'>,
@@ -113,13 +116,13 @@ export async function sendFirstLink(
   return link
 }
 
-/** Mails the owner of a taken address, if the response does not reveal that it is taken. */
+/** Mails the owner of a taken address. The response of the sign-up does not reveal that the address is taken. */
 export async function tellOwner(ctx: AuthContext, seen: UserRecord | null, address: string, locale: Locale): Promise<void> {
   const owner = seen ?? (await ctx.store.users.findByEmail(requireEmail(address)))
   if (owner) mailNotice(ctx, owner, 'address_taken', locale)
 }
 
-/** What a sign-up does in its transaction, besides the row. */
+/** The data for the transaction of a sign-up, besides the row. */
 interface Making {
   body: object
   open: OpenSession<AnySession> | null
@@ -127,7 +130,7 @@ interface Making {
   mayRepeat: boolean
 }
 
-/** Replaces an earlier sign-up. Opens no session, because the account stays pending. */
+/** Replaces an earlier sign-up. The function opens no session, because the account stays pending. */
 async function replaceAccount(ctx: AuthContext, owner: UserRecord, signup: NewestSignup, making: Making): Promise<Signup> {
   const refusals = new Set<unknown>()
   try {
@@ -135,7 +138,7 @@ async function replaceAccount(ctx: AuthContext, owner: UserRecord, signup: Newes
       try {
         return await complete(ctx, user, { ...making, open: null }, true)
       } catch (error) {
-        refusals.add(error) // the host's own
+        refusals.add(error) // an error of the host's `onSignup`
         throw error
       }
     })
@@ -148,7 +151,7 @@ async function replaceAccount(ctx: AuthContext, owner: UserRecord, signup: Newes
   }
 }
 
-/** Inserts the account. An error of the database for our own row is examined; an error of `onSignup` is thrown as it is. */
+/** Inserts the account. The function examines an error of our own INSERT. An error of `onSignup` passes through. */
 async function insertAccount(ctx: AuthContext, account: NewUser, making: Making): Promise<Signup<AnyLoginResult | PostponedLogin>> {
   const refusals = new Set<unknown>()
   const insert = async (ctx: AuthContext) => {
@@ -168,14 +171,14 @@ async function insertAccount(ctx: AuthContext, account: NewUser, making: Making)
 }
 
 /**
- * Turns an error of the insert into a result. A duplicate concerns the address, unless a column of the host's is unique too.
- * @throws errors that no value caused
+ * Converts an error of the INSERT to a result. A duplicate value is usually the address. A host's column may also be unique.
+ * @throws the error if no value caused it
  */
 async function lookInto(ctx: AuthContext, { email, fields }: NewUser, error: unknown): Promise<Signup> {
   const isDuplicate = error instanceof DuplicateRecordError
   if (isDuplicate && !fields) return { kind: 'taken', owner: null }
   if (!(error instanceof Error) || error instanceof AppError || !fields) throw error
-  // In a transaction of the host's, no query works after a failed statement.
+  // Inside the host's transaction, no query works after a failed statement.
   const owner = isDuplicate ? await ctx.store.users.findByEmail(email).catch(() => undefined) : null
   if (owner !== null) return { kind: 'taken', owner: owner ?? null }
   return { kind: 'refused', error: isDuplicate ? new ConflictError({ cause: error }) : error }
@@ -185,7 +188,7 @@ type MadeSignup = Signup<AnyLoginResult | PostponedLogin> & { kind: 'made' }
 
 async function complete(ctx: AuthContext, inserted: UserRecord, { body, open, mark }: Making, isRepeat: boolean): Promise<MadeSignup> {
   await ctx.signup.onSignup?.(inserted, body, ctx.store, { trx: transactionOf(ctx.store), isRepeat })
-  // The hook may have changed the account. No session begins if it made the account inactive.
+  // `onSignup` may have changed the account. If `onSignup` made the account inactive, the function opens no session.
   const user = ctx.signup.onSignup ? await ctx.store.users.lock(inserted.id) : inserted
   if (!user) throw new InternalError({ cause: new Error('onSignup removed the account.') })
   const made = { kind: 'made', user, mark, isRepeat } as const
@@ -195,16 +198,18 @@ async function complete(ctx: AuthContext, inserted: UserRecord, { body, open, ma
       link: null,
       session: open && (await finishOrPostpone(ctx, user, { amr: hasPassword(user) ? ['pwd'] : [], provider: null }, open)),
     }
-  // A host that may refuse links is called first, outside the transaction. An account that the hook deactivated gets no link.
+  // The library calls the host's `refusesEmailLink` later, outside the transaction. If `onSignup` deactivated the account, the account gets
+  // no link.
   const isAsked = ctx.refusesEmailLink || !(await isPending(ctx, user))
   const link = isAsked ? null : await issueLink(ctx, user.id, 'ACTIVATION', signupMarkToText(mark))
   return { ...made, link, session: null }
 }
 
 /**
- * Returns the host's fields for the new row, or nothing if none is given, because an adapter may not support them. Rejects everything that
- * the store would reject, because only a new address gets as far as the store. A column must not get the password in clear text.
- * @throws ValidationError for a field that does not exist, that equals the password, or that no column can store
+ * Returns the host's fields for the new row. Without fields, returns an empty object, because an adapter may not support host fields. Only
+ * the sign-up of a new address reaches the store. So this function rejects every value that the store would reject. Then the response does
+ * not reveal whether the address is new. A column must not get the plain password.
+ * @throws ValidationError for an unknown field, a value equal to the password, and a value that no column can store
  */
 function requireFields(ctx: AuthContext, { fields = {}, password }: SignUpInput): Pick<NewUser, 'fields'> {
   const names = Object.keys(fields)
@@ -217,7 +222,7 @@ function requireFields(ctx: AuthContext, { fields = {}, password }: SignUpInput)
   return names.length > 0 ? { fields } : {}
 }
 
-/** Removes every value that equals the password, because a form may send it twice under another name. */
+/** Removes every value that equals the password, because a form may send the password a second time under another name. */
 function withoutPassword({ extra = {}, password }: SignUpInput): Record<string, unknown> {
   return Object.fromEntries(Object.entries(extra).filter(([, value]) => password === undefined || value !== password))
 }

@@ -34,7 +34,7 @@ type MadeAccount = Signup & { kind: 'made' }
 
 interface SignupBody {
   email: string
-  /** Left out if passwords are off. */
+  /** Undefined if passwords are off. */
   password?: string
   name?: string | null
 }
@@ -95,7 +95,10 @@ export function signupRoutes(ctx: AuthContext, { base: path, delivery, before }:
   ]
 }
 
-/** Validates the body by our schema and by the host's. The host's can only add rules, and our values are stored. */
+/**
+ * Validates the body with the library's schema and with the host's schema. The host's schema can only add rules. The account gets the
+ * values of the library's schema.
+ */
 async function readSignup(ctx: AuthContext, body: unknown): Promise<SignupBody & { extra: object; fields: HostFields }> {
   const own = validate(baseOf(ctx), body)
   const { schema } = ctx.signup
@@ -104,7 +107,7 @@ async function readSignup(ctx: AuthContext, body: unknown): Promise<SignupBody &
   return { ...own, extra: without(extra, 'password'), fields: pickWritable(ctx, extra) }
 }
 
-/** Validates by a Standard Schema, without the password. The error names the invalid fields only, because messages may contain values. */
+/** Validates with a Standard Schema, without the password. The error names only the invalid fields, because messages may contain values. */
 async function askStandard(ctx: AuthContext, schema: StandardSchema, body: object): Promise<object> {
   const shown = without(body, 'password')
   const { value, issues } = await askSchema(schema, shown)
@@ -118,19 +121,19 @@ function without(body: object, name: string): object {
 }
 
 /**
- * Rejects a taken address. If the response must not reveal it, sends the owner a mail instead.
+ * Rejects a taken address. If the response must not reveal that the address is taken, the function mails the owner instead.
  * @throws EmailTakenError
  */
 function refuseOrTellOwner(ctx: AuthContext, owner: UserRecord | null, address: string, locale: Locale): void {
   if (tellsTakenAddress(ctx)) throw new EmailTakenError()
-  // Never 503 here, because a free address would not get it.
+  // The response must not be 503 here, because a sign-up with a free address gets no 503.
   const isStarted = ctx.background.runIfRoom('signup with a taken address', () => tellOwner(ctx, owner, address, locale))
   if (!isStarted && owner) ctx.events.emit('mail.failed', { userId: owner.id, kind: 'notice', reason: 'too_many' })
 }
 
 /**
- * Throws the database's error, or only logs it if the response must not reveal a taken address: only a new address gets as far as the
- * database.
+ * Throws the database's error. Only a new address reaches the database. So if the response must not reveal a taken address, the function
+ * only logs the error.
  * @throws `error`
  */
 function refuseOrHide(ctx: AuthContext, error: Error): void {
@@ -145,7 +148,9 @@ function tellsTakenAddress({ settings }: AuthContext): boolean {
   return settings.autoActivate || settings.revealTakenEmail
 }
 
-/** Mails the link after the response, so that a taken address has the same response time. Returns null if responses contain no links. */
+/**
+ * Mails the link after the response, so that the response time is the same for a taken address. Returns null if responses contain no links.
+ */
 async function linkToShow(ctx: AuthContext, account: MadeAccount, locale: Locale): Promise<string | null> {
   const send = () => sendFirstLink(ctx, account, locale)
   if (!ctx.showsLinks) {
@@ -157,7 +162,10 @@ async function linkToShow(ctx: AuthContext, account: MadeAccount, locale: Locale
   return link && link !== ACTIVATION_WITHHELD ? link.url : null
 }
 
-/** Prepares the whole response before the time grid, because a taken address needs more work. Only sending is left. */
+/**
+ * Prepares the whole response before the delay of `timingGridMilliseconds`, because a taken address needs more work. After the delay, the
+ * returned function only sends the response.
+ */
 function answerOf(ctx: AuthContext, res: Response, signup: Signup, link: string | null, delivery: DeliveryLine['delivery']): () => void {
   const session = signup.kind === 'made' && signup.session?.kind === 'session' ? signup.session : null
   const signupToken = signup.kind === 'made' ? signup.mark.id : newSignupId()
@@ -169,7 +177,7 @@ function answerOf(ctx: AuthContext, res: Response, signup: Signup, link: string 
       : { ...account, ...tokens, signup_token: signupToken }
   return () => {
     if (session && delivery !== 'bearer') setLoginCookies(ctx, res, session)
-    // Only a pending account needs the binding to this browser.
+    // Only a pending account needs the cookie that binds the sign-up to this browser.
     if (session === null) setSignupBinding(ctx, res, signupToken)
     const tokens = session && 'accessToken' in session ? { accessToken: session.accessToken, refreshToken: session.refreshToken } : {}
     noteOutcome(res, { userId: account.user_id, activationRequired: session === null, activationUrl: link, ...tokens })
@@ -183,9 +191,9 @@ function tokensOf(session: AnySession | null, delivery: DeliveryLine['delivery']
 }
 
 /**
- * Returns the id for the response. A pending sign-up looks the same for a new account and for a taken address, which gets a random id. A
- * repeated sign-up gets a random id too, and the owner's id is never used. An id that does not look like a random UUID is never shown. If
- * ids are no UUIDs, the response has none.
+ * Returns the id for the response. The response of a pending sign-up must look the same for a new account and for a taken address. So a
+ * taken address and a repeated sign-up get a random UUID, and the response never contains the owner's id. The function never shows an id
+ * that does not look like a random UUID. If ids are not UUIDs, the response contains no id.
  */
 function shownId(ctx: AuthContext, signup: Signup): string | null {
   if (signup.kind === 'made' && signup.user.isActive) return signup.user.id

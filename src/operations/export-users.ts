@@ -4,22 +4,25 @@ import { hasPassword } from '../passwords/unusable-password'
 import type { UserRecord } from '../store/auth-store'
 
 export interface ExportOptions {
-  /** As in `UserListQuery`. */
+  /** The filters, as in `UserListQuery`. */
   readonly filters: Readonly<Record<string, string>>
-  /** Password hashes, and the host's private fields. */
+  /** Whether the export contains password hashes and the host's private fields. */
   readonly withHashes: boolean
 }
 
-/** All accounts in the form that an import takes, oldest first. */
+/** All accounts, the oldest first, in the form that the import reads. */
 export interface UserExport {
-  /** The names of a row, in their order. */
+  /** The names in a row, in order. */
   readonly fields: readonly string[]
   rows(): AsyncIterable<readonly Readonly<Record<string, unknown>>[]>
 }
 
 const pageSize = 500
 
-/** @throws UnknownFilterKeyError, InvalidFilterValueError */
+/**
+ * Returns the export of all accounts that match the filters.
+ * @throws UnknownFilterKeyError, InvalidFilterValueError
+ */
 export function exportUsers({ store: { users } }: AuthContext, { filters, withHashes }: ExportOptions): UserExport {
   const parsed = parseFilters(Object.entries(filters), users.fields)
   const hostFields = [...(users.hostFields ?? [])].flatMap(([name, { private: isPrivate }]) => (isPrivate && !withHashes ? [] : [name]))

@@ -1,4 +1,4 @@
-/** What a stored hash looks like, and what a host does so that its people can sign in with it. */
+/** The forms of stored hashes, and what a host does so that people with such a hash can log in. */
 const forms: readonly (readonly [form: RegExp, name: string, advice: string])[] = [
   [/^\$2[aby]\$/, 'bcrypt', 'install the package bcrypt, or add bcryptReader()'],
   [/^\$2x\$/, 'bcrypt of the form $2x$', 'none reads it, because it was made by a broken program'],
@@ -12,7 +12,7 @@ const forms: readonly (readonly [form: RegExp, name: string, advice: string])[] 
   [/^([0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}|[0-9a-f]{128})$/i, 'a bare digest', 'none reads it: import the account without a hash'],
 ]
 
-/** Never repeats any part of it. */
+/** Returns the advice for a hash. The advice never contains a part of the hash. */
 export function adviceOnHash(hash: string): string {
   const [, name, advice] = forms.find(([form]) => form.test(hash)) ?? []
   if (name === undefined || advice === undefined)

@@ -6,14 +6,14 @@ import type { ImportedUser } from '../store/knex/import-users'
 import { newUser } from '../store/new-user'
 import { adviceOnHash } from './hash-names'
 
-/** A row of a file: a text, a number, a boolean or null under each name. What is null or absent is not given. */
+/** A row of a file. Each name has a text, a number, a boolean or null. Null and a missing name mean that the row has no value. */
 export type ImportRow = Readonly<Record<string, unknown>>
 
-/** Why a row is not imported. `rule` and `message` contain no value of the row. */
+/** Why the import rejects a row. `rule` and `message` contain no value of the row. */
 export interface Refusal {
   readonly rule: string
   readonly message: string
-  /** The store's error. Its text may contain values of the row. */
+  /** The store's error. The text of the error may contain values of the row. */
   readonly cause?: unknown
 }
 
@@ -23,10 +23,10 @@ export interface ImportRules {
   readonly now: Date
 }
 
-/** The names that a row may have, beside the host's own fields. */
+/** The names that a row may have. The names of the host's own fields are also allowed. */
 export const importedFields = ['email', 'password_hash', 'name', 'is_active', 'email_verified', 'created_at', 'id', 'is_admin'] as const
 
-/** An account of a row, or why there is none. */
+/** Returns the account of a row, or why the import rejects the row. */
 export function readImportRow(row: ImportRow, rules: ImportRules): ImportedUser | Refusal {
   const email = normalizeEmail(row['email'])
   if (email === null) return refusal('email', 'The address is missing, or is no email address of at most 320 characters.')
@@ -58,7 +58,8 @@ export function readImportRow(row: ImportRow, rules: ImportRules): ImportedUser 
     isActive,
     createdAt,
     emailVerifiedAt: isVerified ? createdAt : null,
-    activatedAt: createdAt, // one that is not active was closed: pending accounts are deleted after a while
+    // An imported account is never pending. Expired pending accounts are deleted, and an inactive account of the file must stay.
+    activatedAt: createdAt,
     passwordSetAt: hashedPassword === null ? null : createdAt,
     ...(rules.hostFields.size > 0 && { fields: fields.values }),
   })
@@ -71,7 +72,7 @@ function refusal(rule: string, message: string): Refusal {
 
 const noFlag = 'Write true or false.'
 
-/** Django and we write `!…` where nobody has a password, others `*`. */
+/** Returns true if the text means that the account has no password. Django and this library write `!…`. Other systems write `*`. */
 function isMarker(hash: unknown): boolean {
   return typeof hash === 'string' && /^[!*]/.test(hash)
 }
@@ -81,7 +82,7 @@ function refusalOf(hash: unknown, hasher: PasswordHasher): Refusal | null {
   return hasher.reads && !hasher.reads(hash) ? refusal('password_hash', adviceOnHash(hash)) : null
 }
 
-/** An object of a JSON file is no text, and may not even become one. */
+/** Converts a value to text. An object becomes an empty text, because an object from a JSON file may have no valid `toString`. */
 function textOf(value: unknown): string {
   return typeof value === 'object' ? '' : String(value)
 }
@@ -91,7 +92,7 @@ const flagWords: ReadonlyMap<string, boolean> = new Map([
   ...['false', 'f', 'no', '0'].map((word): [string, boolean] => [word, false]),
 ])
 
-/** Null: it is no flag. */
+/** Returns the boolean of a value; null if the value is not a boolean. */
 function flagOf(value: unknown, fallback: boolean): boolean | null {
   if (value === null || value === undefined) return fallback
   return flagWords.get(textOf(value).toLowerCase()) ?? null
@@ -102,7 +103,10 @@ const ZONE = /(Z|[+-]\d\d(:?\d\d)?)$/
 
 const dayMs = 86_400_000
 
-/** Without a zone it is UTC. Up to a day ahead is a clock or zone that differs, and counts as now. Null: it is no instant, or is later. */
+/**
+ * Returns the time of a value. A time without a zone is UTC. If the time is at most one day ahead, the function returns the current time,
+ * because clocks and time zones differ. Returns null for a later time, and for a value that is not a time.
+ */
 function instantOf(value: unknown, now: Date): Date | null {
   if (value === null || value === undefined) return now
   const text = textOf(value).trim()
@@ -113,7 +117,8 @@ function instantOf(value: unknown, now: Date): Date | null {
       : fromIso(text)
   const ahead = instant.getTime() - now.getTime()
   if (Number.isNaN(ahead) || ahead > dayMs) return null
-  return ahead > 0 ? now : instant // an account from the future would look fresher than it is
+  // With a time in the future, an account would seem newer than it is.
+  return ahead > 0 ? now : instant
 }
 
 function fromIso(text: string): Date {

@@ -7,31 +7,36 @@ import { type UserImport, userImportOf } from '../store/knex/import-users'
 import { type ImportRow, type ImportRules, importedFields, type Refusal, readImportRow } from './import-row'
 
 export interface ImportOptions {
-  /** Says what would be done, and inserts nothing. */
+  /** If true, the import reports its results and inserts nothing. */
   readonly isDryRun: boolean
-  /** Rows may have an `id`. */
+  /** If true, rows may have an `id`. */
   readonly keepsIds: boolean
 }
 
-/** `admin`: imported, and an administrator from now on. */
+/** The result of a row. `admin`: the account was imported and is now an administrator. */
 export type ImportOutcome = 'imported' | 'admin' | 'skipped' | Refusal
 
-/** One import, which takes rows batch by batch. */
+/** An import that receives the rows in batches. */
 export interface UserImporter {
   /** The names that a row may have. */
   readonly fields: readonly string[]
-  /** False: the hasher has no `reads`, so any text counts as a hash, also a plain password. */
+  /** False if the hasher has no function `reads`. Any text then counts as a hash, even a plain password. */
   readonly checksHashes: boolean
   /**
-   * What became of each row, in their order. An address that an account has is left as it is, and skipped. The next batch may be given
-   * before: its rows are read at once, but reach the database only after all of this one, and never where this one failed.
+   * Imports a batch, and returns the result of each row, in order. If an account already has the address, the import skips the row and does
+   * not change the account. The caller may add the next batch before this batch ends. The import then reads the next batch, and writes it
+   * after this batch. If this batch fails, the import does not write the next batch.
    */
   add(rows: readonly ImportRow[]): Promise<ImportOutcome[]>
-  /** Tells the observers how many were imported. */
+  /** Emits the event with the number of imported accounts. */
   end(): void
 }
 
-/** @throws ConfigurationError while the tables cannot be written */
+/**
+ * Starts an import.
+ * @throws ConfigurationError if the store cannot write the tables
+ * @throws ConfigurationError if `keepsIds` is true and the store is an adapter of the host
+ */
 export async function importUsers(ctx: AuthContext, hostStore: AuthStore, { isDryRun, keepsIds }: ImportOptions): Promise<UserImporter> {
   await ctx.readiness?.ready()
   const whole = userImportOf(hostStore)
@@ -42,7 +47,7 @@ export async function importUsers(ctx: AuthContext, hostStore: AuthStore, { isDr
 function importerOf<Ready extends Account>(ctx: AuthContext, accounts: UserImport<Ready>, isDryRun: boolean): UserImporter {
   const hostFields = ctx.store.users.hostFields ?? new Map()
   const fields = [...importedFields, ...hostFields.keys()].filter((name) => name !== 'is_admin' || ctx.store.users.fields.has('isAdmin'))
-  const wholeFile = isDryRun ? new Set<number>() : null // else the database tells it
+  const wholeFile = isDryRun ? new Set<number>() : null // otherwise the database finds repeated addresses
   const admins = new WeakSet<Ready>()
   const done = { count: 0, admins: 0 }
   let last: Promise<unknown> = Promise.resolve()
@@ -80,7 +85,7 @@ function importerOf<Ready extends Account>(ctx: AuthContext, accounts: UserImpor
   }
 }
 
-/** What a row becomes, as `UserImport` has it. */
+/** The account of a row, in the form that `UserImport` accepts. */
 type Account = { readonly email: string }
 
 function readyOf<Ready extends Account>(
@@ -100,13 +105,13 @@ function readyOf<Ready extends Account>(
   }
 }
 
-/** In a file twice: the first counts. */
+/** Returns true for a new value. If a file contains an address twice, the first row counts. */
 function isNew<Value>(seen: Set<Value>, value: Value): boolean {
   const size = seen.size
   return seen.add(value).size > size
 }
 
-/** 48 bits of a digest tell a million addresses apart, and take a tenth of the room that the addresses would. */
+/** Returns 48 bits of a digest. 48 bits distinguish a million addresses, and need a tenth of the memory of the addresses. */
 function digestOf(email: string): number {
   return createHash('sha256').update(email).digest().readUIntBE(0, 6)
 }
@@ -118,7 +123,7 @@ async function expected<Ready extends Account>(accounts: UserImport<Ready>, want
   return new Map(wanted.map((one) => [one, taken.has(one.email) ? 'skipped' : 'imported']))
 }
 
-/** A batch that the database refuses is halved until the row is found that it refuses. */
+/** Inserts a batch. If the database rejects the batch, the function halves the batch until it finds the rejected row. */
 async function inserted<Ready extends Account>(accounts: UserImport<Ready>, wanted: readonly Ready[]): Promise<Outcomes<Ready>> {
   if (wanted.length === 0) return new Map()
   try {
@@ -134,7 +139,11 @@ async function inserted<Ready extends Account>(accounts: UserImport<Ready>, want
   }
 }
 
-/** A column that nobody fills refuses every row, and would refuse a million. @throws ConfigurationError */
+/**
+ * Stops the import if the database rejects every row of a batch. The cause is usually a required column without a value. All later rows
+ * would fail for the same reason.
+ * @throws ConfigurationError if the database rejects every row
+ */
 function stopWhereNothingGoesIn(outcomes: readonly ImportOutcome[]): void {
   const [first] = outcomes
   const isStuck = outcomes.length >= 20 && outcomes.every((outcome) => typeof outcome === 'object' && outcome.rule === 'database')
@@ -148,7 +157,11 @@ async function refusedBy<Ready extends Account>(error: unknown, accounts: UserIm
   return { rule: 'duplicate', message: 'A unique rule of the users table, other than that of the address, refuses the row.' }
 }
 
-/** Returns the refusal of a row. An error of a host's adapter or of its insertDefaults is only named. @throws ConfigurationError as it is */
+/**
+ * Returns why the store rejected a row. For an error of a host's adapter or `insertDefaults`, the message contains only the name of the
+ * error.
+ * @throws ConfigurationError passes through
+ */
 function refusalBy(error: unknown): Refusal {
   if (error instanceof ConfigurationError) throw error
   if (!(error instanceof ValidationError)) {
@@ -159,7 +172,7 @@ function refusalBy(error: unknown): Refusal {
   return { rule: path, message: 'The column cannot hold this value.' }
 }
 
-/** An adapter of the host's has a verb for one row. */
+/** Inserts accounts one by one, because an adapter of the host inserts one row at a time. */
 function oneByOne({ store }: AuthContext): UserImport<NewUser> {
   const taken = async (emails: readonly string[], { users }: AuthStore = store) => {
     const found = new Set<string>()

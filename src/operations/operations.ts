@@ -11,27 +11,34 @@ import { purgeExpired } from '../store/purge-expired'
 import { type ExportOptions, exportUsers, type UserExport } from './export-users'
 import { type ImportOptions, importUsers, type UserImporter } from './import-users'
 
-/** An account as `GET /admin/users/:id` shows it. */
+/** An account in the form of `GET /admin/users/:id`. */
 export type UserBody = { readonly id: string; readonly email: string } & object
 
-/** What the command does to an app that it has loaded, where the service has no verb for it. Plain values only. */
+/**
+ * The actions of the command that the service has no method for. The results are plain values, because the command may come from another
+ * copy of the package.
+ */
 export interface Operations {
-  /** Null: the store is an adapter of the host's. */
+  /** Null if the store is an adapter of the host. */
   readonly migrations: Migrations | null
-  /** How many rows of each table were deleted. */
+  /** Deletes expired rows. Returns the number of deleted rows for each table. */
   purge(): Promise<Record<string, number>>
-  /** By id or address; null: there is no such account. */
+  /** Finds an account by id or address; null if there is no such account. */
   findUser(who: string): Promise<UserBody | null>
   listUsers(query: UserListQuery): Promise<{ items: UserBody[]; next_cursor: string | null }>
-  /** `set_password_url`: null where the account has a password, or no link leads anywhere. */
+  /** Creates an account. `set_password_url` is null if the account has a password, or if the app has no page for the link. */
   createUser(input: UserCreation): Promise<{ user: UserBody; set_password_url: string | null; is_mailed: boolean }>
   importUsers(options: ImportOptions): Promise<UserImporter>
   exportUsers(options: ExportOptions): UserExport
 }
 
-/** @param hostStore as the host gave it: its tables can be made before they can be checked */
+/**
+ * Creates the operations of a router.
+ * @param hostStore the store that the host passed, without the check of its tables. The command creates the tables before the check can
+ * succeed.
+ */
 export function createOperations(ctx: AuthContext, hostStore: AuthStore): Operations {
-  const bodyOf = (user: Parameters<typeof adminUserBody>[1]) => adminUserBody(ctx.store.users, user) as UserBody // it has both
+  const bodyOf = (user: Parameters<typeof adminUserBody>[1]) => adminUserBody(ctx.store.users, user) as UserBody // the body has both fields
   return {
     migrations: migrationsOf(hostStore),
     purge: () => purgeExpired(ctx.store, { logger: ctx.logger }),

@@ -17,38 +17,42 @@ import type { Fields, PageSite, Visit } from './page-site'
 
 /** The result of a form that succeeded. */
 export interface Done {
-  /** Shown on the next page. */
+  /** The notice that the next page shows. */
   readonly notice?: NoticeWord
-  /** Path below the prefix. Default: the page itself. */
+  /** The path below the prefix. Default: the page itself. */
   readonly to?: string
 }
 
 /**
- * A page of the account area. `show` and `post` run only for a person with a live session, which is fresh if `needsFresh` requires it. A
- * form that was made for another person is rejected before `post`.
+ * A page of the account area. `show` and `post` run only for a person with a live session. If `needsFresh` requires a fresh session, the
+ * session is fresh. If a form was made for another person, the route rejects the form before `post`.
  */
 export interface AccountPage extends Explaining {
   readonly page: PageName
-  /** Path below the prefix. */
+  /** The path below the prefix. */
   readonly path: `/account${string}`
   readonly title: TextKey
-  /** Its label in the list of pages. Left out: it is not in the list. */
+  /** The label in the navigation. If undefined, the navigation does not contain the page. */
   readonly navigation?: TextKey
-  /** True if its feature is on. If not, the page does not exist, and no page links to it. */
+  /** Returns true if the page's feature is on. Otherwise the page does not exist, and no page links to it. */
   isThere(ctx: AuthContext): boolean
-  /** Asks for a credential first if the session is not fresh, and returns to the page. `fields`: the fields of its form. */
+  /**
+   * Whether the page needs a fresh session. If the session is not fresh, the person first confirms a credential and then returns to the
+   * page. The function gets the fields of the form.
+   */
   readonly needsFresh?: boolean | ((entered: AccountVisit, fields: Fields) => boolean)
-  /** Further origins to which its form may redirect. */
+  /** Other origins to which the form may redirect. */
   formTargets?(ctx: AuthContext): readonly string[]
   /** Returns the cards of the page. */
   show(visit: AccountVisit, state: FormState): Html | Promise<Html>
   /**
-   * Handles the form; its errors are shown in the form. Returns cards instead of `Done` for content that is shown once, with status 200.
+   * Handles the form. The form shows the errors. For content that appears only once, the function returns cards instead of `Done`. The
+   * response then has status 200.
    */
   post?(visit: AccountVisit, fields: Fields): Promise<Done | Html>
 }
 
-/** Returns the routes of the pages whose features are on. */
+/** Returns the routes of the pages for the features that are on. */
 export function accountRoutes(site: PageSite, pages: readonly AccountPage[]): Route[] {
   const there = pages.filter((page) => page.isThere(site.ctx))
   return there.flatMap((page) => accountLines(site, page, there))
@@ -78,7 +82,7 @@ function accountLines(site: PageSite, page: AccountPage, all: readonly AccountPa
 }
 
 /**
- * Returns the visit of the person who is logged in.
+ * Returns the visit of the logged-in person.
  * @throws Elsewhere if nobody is logged in, or if the page needs a credential first
  */
 async function enter(visit: Visit, page: AccountPage, fields: Fields): Promise<AccountVisit> {
@@ -87,7 +91,7 @@ async function enter(visit: Visit, page: AccountPage, fields: Fields): Promise<A
   return entered
 }
 
-/** Runs the form's work. If the session has ended meanwhile, or is no longer fresh, redirects as the page itself would. */
+/** Runs the action of the form. If the session has ended or is no longer fresh, the function redirects as the page would. */
 async function acted(visit: Visit, page: AccountPage, act: () => Promise<Done | Html>): Promise<Done | Html> {
   try {
     return await act()

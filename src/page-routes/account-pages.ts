@@ -8,7 +8,7 @@ import { profile } from './account/profile'
 import { authenticator, recoveryCodes, security, turnOffFactor } from './account/security'
 import type { AccountPage } from './account-page'
 
-/** The pages of the account area, in the order of their list. */
+/** The pages of the account area, in the order of the navigation. */
 export const accountPages: readonly AccountPage[] = [
   overview,
   profile,

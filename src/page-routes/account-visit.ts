@@ -10,19 +10,19 @@ import type { Fields, Visit } from './page-site'
 import { isOurSignIn, signInAddress } from './sign-in-address'
 import { findSignedIn } from './signed-in'
 
-/** A person who is logged in opens a page of the account area, or sends its form. */
+/** A request of a logged-in person that opens a page of the account area, or sends its form. */
 export interface AccountVisit extends Visit {
-  /** The person, as pages show them. */
+  /** The user record without private fields. */
   readonly person: PublicUser
-  /** The row, the session and its age. */
+  /** The user row, the session and the age of the session. */
   readonly session: SessionOfRequest
-  /** A hidden field of every form of the page. It names the person that the form was made for. */
+  /** A hidden field in every form of the page. The field contains a digest of the person for whom the form was made. */
   readonly formOf: Part
 }
 
 /**
- * Returns the visit of the person who is logged in.
- * @param back the page to return to after the login, if a form was sent
+ * Returns the visit of the logged-in person.
+ * @param back the page to return to after the login, if the request sent a form
  * @throws Elsewhere if nobody is logged in
  */
 export async function enterAs(visit: Visit, back: string): Promise<AccountVisit> {
@@ -32,7 +32,7 @@ export async function enterAs(visit: Visit, back: string): Promise<AccountVisit>
   return { ...visit, session, person, formOf: hidden('form_of', digestOf(person)) }
 }
 
-/** Redirects to the login page. A form that was sent without a login is lost, and a notice on our login page says so. */
+/** Redirects to the login page. If the request sent a form, its values are lost, and a notice on our login page says so. */
 export function toSignIn({ ctx, req, res, reader }: Visit, back: string): Elsewhere {
   if (isSafeMethod(req.method)) return new Elsewhere({ to: signInAddress(ctx, reader, req.originalUrl), status: 302 })
   if (isOurSignIn(ctx)) leaveNotice(ctx, res, 'not_saved')
@@ -40,8 +40,8 @@ export function toSignIn({ ctx, req, res, reader }: Visit, back: string): Elsewh
 }
 
 /**
- * Rejects the form of another person's page: in a shared browser, it could be sent in the current person's session.
- * @throws FormFault
+ * Rejects a form that was made for another person. In a shared browser, such a form could run in the current person's session.
+ * @throws FormFault if the form was made for another person
  */
 export function requireOwnForm({ person }: AccountVisit, { form_of: given = '' }: Fields): void {
   if (given !== digestOf(person)) throw new FormFault({ form: 'problem.other_person' }, { keepsValues: false })

@@ -6,7 +6,7 @@ import { findByRefreshToken } from '../session/find-session'
 import type { GoOn } from './page-lines'
 import type { Visit } from './page-site'
 
-/** Redirects to the page that the person came from; first to the second-factor page, if the account has a factor. */
+/** Redirects to the page from which the person came. If the account has a second factor, redirects to the second-factor page first. */
 export async function afterLogin(visit: Visit, login: BoundLogin, landing = visit.reader.href('/account')): Promise<GoOn> {
   const { ctx, res, reader, returnTo } = visit
   if (login.kind === 'challenge') {
@@ -18,8 +18,8 @@ export async function afterLogin(visit: Visit, login: BoundLogin, landing = visi
 }
 
 /**
- * Revokes the session of the old refresh token. The browser forgets that token, so the person could not log out of the session any more. A
- * session cookie's session is revoked by the login itself.
+ * Revokes the session of the old refresh token. The browser loses that token, so the person could no longer log out of the old session.
+ * With a session cookie, the login itself revokes the old session.
  */
 async function endReplaced({ ctx, req }: Visit): Promise<void> {
   const { sessions } = ctx.store

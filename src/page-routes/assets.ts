@@ -5,7 +5,7 @@ import type { PageSite } from './page-site'
 
 const yearSeconds = 31_536_000
 
-/** Routes of the style sheet and the script. Their names change with their content. */
+/** Routes of the style sheet and the script. Each name contains a hash of the content. */
 export function assetRoutes({ ctx }: PageSite): Route[] {
   const { style, script } = ctx.theme
   return [style, script].map((asset) => ({

@@ -13,7 +13,7 @@ import type { Fields, PageSite, Visit } from './page-site'
 import { shownPasskey } from './shown-passkey'
 import { isOurSignIn, signInAddress } from './sign-in-address'
 
-/** The second step of a login from the login page. */
+/** The page for the second step of a login. */
 export function challengeRoutes(site: PageSite): Route[] {
   if (!site.ctx.settings.mfaEnabled) return []
   return pageLines(site, {
@@ -46,7 +46,10 @@ async function finish(visit: Visit, fields: Fields): Promise<GoOn> {
   }
 }
 
-/** Returns the passkey form. Null if the account has no passkey, or if the challenge has expired, which the form reports. */
+/**
+ * Returns the passkey form. Returns null if the account has no passkey, or if the challenge has expired. The code form reports an expired
+ * challenge.
+ */
 async function passkeyOf({ ctx, reader }: Visit, { mfaToken }: KeptChallenge): Promise<Html | null> {
   if (!ctx.settings.passkeysEnabled) return null
   try {
@@ -59,8 +62,8 @@ async function passkeyOf({ ctx, reader }: Visit, { mfaToken }: KeptChallenge): P
 }
 
 /**
- * Returns the challenge of the browser's login.
- * @throws Elsewhere if no login waits for its second factor
+ * Returns the challenge of the browser's login. A challenge is a login that waits for its second factor.
+ * @throws Elsewhere if the browser has no challenge
  */
 function requireChallenge({ ctx, req, reader }: Visit): KeptChallenge {
   const challenge = readChallengeCookie(ctx, req)

@@ -17,18 +17,18 @@ import { signInAddress } from './sign-in-address'
 import { findSignedIn } from './signed-in'
 import { showNotice } from './take-notice'
 
-/** The form that requested the mail, and the text about it. The text does not reveal whether a mail was sent. */
+/** The form that requested the mail, and the text about the mail. The text does not reveal whether a mail was sent. */
 const asking = {
   signup: { page: '/signup', lead: 'check_mail.lead' },
   forgotPassword: { page: '/forgot-password', lead: 'check_mail.lead_forgot' },
   emailLogin: { page: '/login', lead: 'check_mail.lead_login' },
 } as const
 
-/** The mail that the person waits for. */
+/** The mail for which the person waits. */
 interface AwaitedMail {
   readonly email: string
   readonly from: keyof typeof asking
-  /** Checked. */
+  /** The redirect target after the login, already checked. */
   readonly returnTo: string | null
 }
 
@@ -36,8 +36,8 @@ const name = 'check_mail'
 const seconds = 3_600
 
 /**
- * Redirects to the page that says where the mail was sent. The address is in a cookie, because a query would be in logs, and an attacker
- * could forge it.
+ * Redirects to the page that names the address of the mail. A cookie contains the address. A query would appear in logs, and an attacker
+ * could forge a query.
  */
 export function awaitMail({ ctx, res, reader, returnTo }: Visit, mail: Omit<AwaitedMail, 'returnTo'>): GoOn {
   setProofCookie(ctx, res, name, JSON.stringify({ ...mail, returnTo }), seconds)
@@ -87,8 +87,8 @@ async function signIn(visit: Visit, fields: Fields): Promise<GoOn> {
 }
 
 /**
- * Confirms the login. The first verification of an address asks for the account's password, or removes the password if the person does not
- * know it.
+ * Confirms the login. If nobody has verified the address before, the form asks for the account's password. If the person does not know the
+ * password, the service removes the password.
  */
 async function confirm({ req, ask }: Visit, { code = '', password = '', forgot }: Fields): Promise<BoundLogin> {
   if (forgot === undefined) canAskForPassword(req)
@@ -102,8 +102,8 @@ async function confirm({ req, ask }: Visit, { code = '', password = '', forgot }
 }
 
 /**
- * Returns the mail that the person waits for.
- * @throws Elsewhere if there is none
+ * Returns the mail for which the person waits.
+ * @throws Elsewhere if the person waits for no mail
  */
 function requireMail({ ctx, req, reader }: Visit): AwaitedMail {
   const mail = readMail(ctx, req)
@@ -112,5 +112,6 @@ function requireMail({ ctx, req, reader }: Visit): AwaitedMail {
 }
 
 function readMail(ctx: AuthContext, req: Request): AwaitedMail | null {
-  return JSON.parse(readProofCookie(ctx, req, name) ?? 'null') as AwaitedMail | null // under our MAC: what `awaitMail` wrote
+  // `awaitMail` wrote the JSON, and the cookie has a valid MAC.
+  return JSON.parse(readProofCookie(ctx, req, name) ?? 'null') as AwaitedMail | null
 }

@@ -20,7 +20,7 @@ import type { Fields, PageSite, Visit } from './page-site'
 import { shownPasskey } from './shown-passkey'
 import { signInAgainAddress } from './sign-in-address'
 
-/** Routes of the page that asks for a credential again before a page that needs a fresh session. */
+/** Routes of the confirmation page. The page asks for a credential again before a page that needs a fresh session. */
 export function confirmationRoutes(site: PageSite): Route[] {
   return pageLines(site, {
     path: '/reauthenticate',
@@ -83,7 +83,7 @@ async function confirm(visit: AccountVisit, fields: Fields): Promise<GoOn> {
 
 /**
  * Returns the credential of the form.
- * @throws FormFault if it is empty
+ * @throws FormFault if the credential is empty
  */
 function credentialOf(fields: Fields): Parameters<BoundService['reauthenticate']>[0] {
   const { credential, code, email_code: emailCode, password = '' } = fields
@@ -104,7 +104,7 @@ async function passkeyOf({ ctx, reader, session: { user, session }, formOf, retu
   })
 }
 
-/** Mails a code and redirects. `by` shows the field for the code, also after a reload; the notice is shown once. */
+/** Mails a code and redirects. The parameter `by` shows the field for the code, also after a reload. The notice appears only once. */
 async function sendCode({ ask, ctx, res, reader, returnTo }: AccountVisit): Promise<GoOn> {
   await ask.requestConfirmationCode()
   leaveNotice(ctx, res, 'code_sent')
@@ -115,7 +115,9 @@ function backOf({ reader, returnTo }: Visit): string {
   return returnTo ?? reader.href('/account')
 }
 
-/** Returns the origins of the providers' login pages. If an authorize URL is known only later, any https origin is allowed. */
+/**
+ * Returns the origins of the providers' login pages. If the server does not yet know an authorize URL, the result allows any https origin.
+ */
 export function authorizeOrigins({ ctx }: Pick<Visit, 'ctx'>, keys: readonly string[]): string[] {
   return keys.flatMap((key) => {
     const client = ctx.providers.get(key)

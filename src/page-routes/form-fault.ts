@@ -12,12 +12,12 @@ import type { Reader } from '../pages/reader'
 import type { TextKey } from '../texts/texts'
 import type { Fields } from './page-site'
 
-/** Thrown by a page that rejects a form, with the error of each field. `form` is about the whole form. */
+/** An error for a rejected form, with the message of each field. The name `form` stands for the whole form. */
 export class FormFault extends Error {
   readonly faults: Readonly<Record<string, TextKey>>
-  /** False: the form is shown with the page's current values. */
+  /** If false, the form shows the page's current values instead of the values of the request. */
   readonly keepsValues: boolean
-  /** Secrets that the form keeps, so that the person need not type them again. */
+  /** Secrets that stay in the form, so that the person does not type them again. */
   readonly kept: Fields
 
   constructor(faults: Readonly<Record<string, TextKey>>, { keepsValues = true, kept = {} }: { keepsValues?: boolean; kept?: Fields } = {}) {
@@ -29,29 +29,31 @@ export class FormFault extends Error {
 }
 
 /**
- * Rejects a form in which one of these fields is missing or empty.
- * @throws FormFault with each of them
+ * Rejects a form if one of these fields is missing or empty.
+ * @throws FormFault with the names of these fields
  */
 export function requireFields(fields: Fields, ...names: readonly string[]): void {
   const empty = names.filter((name) => (fields[name] ?? '') === '')
   if (empty.length > 0) throw new FormFault(Object.fromEntries(empty.map((name) => [name, 'problem.required'])))
 }
 
-/** Returns the status of a form that is shown again. Never 401, because its `WWW-Authenticate` header is for programs. */
+/**
+ * Returns the status of a form that is shown again. The status is never 401, because programs read the `WWW-Authenticate` header of a 401.
+ */
 export function statusOf(error: AppError): number {
   if (error instanceof CsrfValidationFailedError) return 403
   return [413, 429, 500, 503].includes(error.status) ? error.status : 400
 }
 
-/** A page's own error messages. */
+/** The page's own error messages. */
 export interface Explaining {
-  /** Messages of this page, by error code. */
+  /** The page's messages by error code. */
   readonly sentences?: Readonly<Record<string, TextKey>>
-  /** The field of the rejected password. */
+  /** The field that shows the error of a wrong password. */
   readonly passwordField?: string
 }
 
-/** Returns the form with its values, without secrets, and with its errors. */
+/** Returns the form with its values and its errors. The form contains no secrets. */
 export function refusedForm(reader: Reader, error: AppError | FormFault, fields: Fields, explaining: Explaining = {}): FormState {
   const values = keptValues(fields)
   if (error instanceof FormFault) return { values: error.keepsValues ? { ...values, ...error.kept } : {}, ...split(reader, error.faults) }
@@ -87,7 +89,8 @@ function invalid(
     const name = details['rule'] === 'mismatch' ? 'confirm_password' : passwordField
     return name === undefined ? { faults: {}, problem: sentence } : { faults: { [name]: sentence }, problem: null }
   }
-  const errors = (details['errors'] ?? []) as readonly { path: string; rule: string }[] // as in every ValidationError of ours
+  // Every ValidationError of the library has this form.
+  const errors = (details['errors'] ?? []) as readonly { path: string; rule: string }[]
   const named = errors.filter(({ path }) => path !== '')
   const faults = Object.fromEntries(named.map(({ path, rule }) => [path, reader.text(sentenceOfRule(rule))]))
   return { faults, problem: named.length === 0 ? reader.text('problem.form') : null }
@@ -110,7 +113,7 @@ function sentenceOf(reader: Reader, error: AppError, { sentences = {} }: Explain
   return reader.read(error.detail)
 }
 
-/** Returns the message with the time of the next possible try. */
+/** Returns the message with the time of the next possible attempt. */
 export function tooManySentence(reader: Reader, error: TooManyRequestsError): string {
   return reader.text('problem.too_many', { when: whenOf(reader, error) })
 }

@@ -34,16 +34,16 @@ export function loginRoutes(site: PageSite): Route[] {
 
 /**
  * Shows the login page.
- * @param sent the form that `state` belongs to
+ * @param sent the form to which `state` belongs
  */
 export async function showLogin(visit: Visit, state: FormState, sent: 'password' | 'email' | 'passkey'): Promise<Page | GoOn> {
   const { ctx, site, req, res, reader, returnTo } = visit
   const current = await findSignedIn(site, req, res)
-  // The result of a provider is shown even if a person is logged in.
+  // The page shows the result of a provider even if a person is logged in.
   const isSwitching = queryParameter(req, 'switch', 1) === '1' || queryParameter(req, 'error', 64) !== null || req.method === 'POST'
   const home = returnTo === null ? reader.href('/account') : locationOf(returnTo)
   const failure = queryParameter(req, 'error', 64)
-  // A person who is logged in wanted to connect a provider, and the callback redirected here.
+  // The logged-in person wanted to connect a provider, and the provider's callback redirected to the login page.
   if (current && failure !== null && connections.isThere(ctx)) return { to: reader.href(connections.path, { error: failure }) }
   if (current && !isSwitching) return { to: home }
   const word = takeNotice(ctx, req, res)
@@ -101,8 +101,8 @@ function providersOf({ ctx, reader, returnTo }: Visit) {
 }
 
 /**
- * Shows the error of a provider, which the callback passes as `?error=CODE`. An attacker can write that query too, so it only selects one
- * of our messages.
+ * Shows the error of a provider. The callback passes the error as `?error=CODE`. An attacker can write that query too, so the code only
+ * selects one of our messages.
  */
 function withProviderError({ req, reader }: Visit, state: FormState): FormState {
   const code = queryParameter(req, 'error', 64)

@@ -20,7 +20,7 @@ import { readSent } from './read-fields'
 import { signInAddress } from './sign-in-address'
 import { withoutBearer } from './signed-in'
 
-/** The redirect target; the browser loads it with GET. */
+/** The redirect target. The browser loads the target with GET. */
 export interface GoOn {
   readonly to: string
   /** Default 303. */
@@ -30,20 +30,20 @@ export interface GoOn {
 export interface PageDefinition extends Explaining {
   readonly path: string
   readonly summary: string
-  /** Returns the page with its filled form, or a redirect if there is nothing to show. */
+  /** Returns the page with the values of the form. If there is nothing to show, returns a redirect. */
   show(visit: Visit, state: FormState): Promise<Page | GoOn> | Page | GoOn
-  /** Handles the form; its errors are shown in the form. Left out: the page has no form. */
+  /** Handles the form. The form shows the errors. If undefined, the page has no form. */
   post?(visit: Visit, fields: Fields): Promise<Page | GoOn>
-  /** True if another route handles requests to this path that are no form. */
+  /** True if another route handles requests to this path that do not send a form. */
   readonly sharesPath?: boolean
-  /** True if the form works beyond the rate limit of page forms too. */
+  /** True if the form ignores the rate limit of page forms. */
   readonly isUnlimited?: boolean
 }
 
 const shown: Answer = { status: 200, description: 'The page.', isPage: true }
 const goneOn: Answer = { status: 303, description: 'Done: on to the next page.' }
 
-/** Thrown to redirect before a page is shown or a form is handled. */
+/** An error that redirects the request before a page is shown or a form is handled. */
 export class Elsewhere extends Error {
   readonly goOn: GoOn
 
@@ -53,7 +53,7 @@ export class Elsewhere extends Error {
   }
 }
 
-/** Returns the routes of a page: GET shows it, and every form that is posted to it gets a page as the response. */
+/** Returns the routes of a page. GET shows the page. POST handles the form and responds with a page. */
 export function pageLines(site: PageSite, page: PageDefinition): Route[] {
   const { path, summary, post, sharesPath = false } = page
   const onError = brokenPage(site)
@@ -80,7 +80,7 @@ export function pageLines(site: PageSite, page: PageDefinition): Route[] {
   return sharesPath ? [get, sent] : [get, sent, { ...sent, when: (req) => !isForm(req), handle: refuseOtherContent }]
 }
 
-/** The limit that a view of the page counts for, also a form that is shown again. */
+/** Returns the name of the rate limit for views of the page. A form that is shown again counts as a view. */
 function viewsOf({ path }: PageDefinition): string {
   return `page${path.replaceAll(/[/-]/g, '_')}`
 }
@@ -101,8 +101,8 @@ function leading({ ctx }: PageSite, handle: Handle): Handle {
 
 /**
  * Returns the visit of a request.
- * @param returnTo values of the query or the form
- * @throws BadReturnTo
+ * @param returnTo the values of `return_to` in the query or the form
+ * @throws BadReturnTo if `return_to` is not allowed
  */
 function visitOf(site: PageSite, req: Request, res: Response, returnTo: readonly string[]): Visit {
   const { ctx, bind } = site
@@ -114,7 +114,7 @@ function refuseOtherContent(): void {
 }
 
 /**
- * Handles a form. An error shows the form again, with every value except secrets.
+ * Handles a form. After an error, the function shows the form again, with every value except secrets.
  * @throws TooManyRequestsError if the client viewed the page too often
  */
 async function takeForm(site: PageSite, page: PageWithForm, req: Request, res: Response): Promise<void> {
@@ -161,7 +161,7 @@ function goOn(res: Response, { to, status }: GoOn): void {
   else sendSeeOther(res, to)
 }
 
-/** Thrown for a `return_to` that is not allowed. */
+/** An error for a `return_to` that is not allowed. */
 class BadReturnTo extends Error {}
 
 function readBack({ ctx }: PageSite, values: readonly string[]): string | null {
@@ -183,7 +183,7 @@ function showBadReturnTo(ctx: AuthContext, res: Response, reader: Reader): void 
   })
 }
 
-/** Responds to every error with a page. The error code goes to the log. */
+/** Responds to every error with a page. The log contains the error code. */
 function brokenPage({ ctx }: PageSite): ErrorRequestHandler {
   return (thrown, req, res, next) => {
     if (res.headersSent || thrown instanceof UnsupportedMediaTypeError) return next(thrown)

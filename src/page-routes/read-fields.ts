@@ -5,13 +5,16 @@ import type { Fields } from './page-site'
 /** The fields of a form. */
 export interface Sent {
   readonly fields: Fields
-  /** Fields that were sent twice, or that a parser of the host's turned into something other than text. */
+  /**
+   * The names of fields that the page cannot read. A field was sent twice, or a parser of the host converted the field from text to another
+   * type.
+   */
   readonly unreadable: readonly string[]
 }
 
 /**
  * Reads a form.
- * @throws PayloadTooLargeError, ValidationError for a body that is no form
+ * @throws PayloadTooLargeError if the body is too large; ValidationError if the body is not a form
  */
 export async function readSent(req: Request, res: Response): Promise<Sent> {
   const entries = Object.entries((await readForm(req, res)) as object)

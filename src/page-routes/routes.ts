@@ -14,8 +14,8 @@ import { signOutRoutes } from './sign-out'
 import { signupPageRoutes } from './signup'
 
 /**
- * Returns the routes of the pages, if `pagesEnabled` is on. They come before the API routes, because they handle forms and leave other
- * requests.
+ * Returns the routes of the pages if `pagesEnabled` is true. These routes come before the API routes, because the page routes handle forms
+ * and pass on all other requests.
  */
 export function pageRoutes(site: PageSite): Route[] {
   if (!site.ctx.settings.pagesEnabled) return []

@@ -6,14 +6,15 @@ import type { PageSite } from './page-site'
 import { signInAddress } from './sign-in-address'
 import { findSignedIn } from './signed-in'
 
-/** Routes of the logout page with its button, and of the page after it. */
+/** Routes of the logout page with its button, and of the page after the logout. */
 export function signOutRoutes(site: PageSite): Route[] {
   return [
     ...pageLines(site, {
       path: '/logout',
       summary: 'The sign-out page',
       sharesPath: true,
-      isUnlimited: true, // a person must be able to sign out of a shared computer (contract 24.7)
+      // A person must always be able to log out of a shared computer.
+      isUnlimited: true,
       show: async ({ site, req, res, reader, returnTo }, state) => {
         const current = await findSignedIn(site, req, res)
         const body = signOutPage(reader, state, { email: current?.user.email ?? null, returnTo })
@@ -28,7 +29,7 @@ export function signOutRoutes(site: PageSite): Route[] {
       path: '/signed-out',
       summary: 'The page after signing out',
       show: ({ req, res, reader }) => {
-        // The browser's cached pages of the account, which the back button would show.
+        // Removes the account pages from the browser's cache, because the back button would show them.
         if (req.secure) res.setHeader('Clear-Site-Data', '"cache"')
         const body = signedOutPage(reader, signInAddress(site.ctx, reader))
         return { page: 'signedOut', title: reader.text('signed_out.title'), body }

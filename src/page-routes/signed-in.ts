@@ -17,8 +17,9 @@ import { aliveSession, requestSessionOf, type SessionOfRequest } from '../step-u
 import type { PageSite } from './page-site'
 
 /**
- * Returns the live session of this browser, if there is one. With token cookies the refresh cookie identifies it. The refresh token is not
- * used, so two tabs that open at once both stay logged in. The response sets a new access cookie. An access cookie alone does not count.
+ * Returns the live session of this browser; null if there is none. With token cookies, the refresh cookie identifies the session. The
+ * refresh token stays valid, so two tabs that open at the same time both stay logged in. The response sets a new access cookie. An access
+ * cookie without a refresh cookie does not count.
  */
 export async function findSignedIn(site: PageSite, req: Request, res: Response): Promise<SessionOfRequest | null> {
   if (!(await hasLogin(site, req, res))) return null
@@ -28,7 +29,8 @@ export async function findSignedIn(site: PageSite, req: Request, res: Response):
     sendEmpty(answer)
   }
   try {
-    return (await playRoute({ method: 'GET', before: steps, handle }, withoutBearer(req), res, {})) as SessionOfRequest // as the handler wrote it
+    // The handler above wrote the outcome.
+    return (await playRoute({ method: 'GET', before: steps, handle }, withoutBearer(req), res, {})) as SessionOfRequest
   } catch (error) {
     if (error instanceof UnauthorizedError || error instanceof AccountInactiveError) return null
     throw error
@@ -44,9 +46,9 @@ async function hasLogin({ ctx }: PageSite, req: Request, res: Response): Promise
 }
 
 /**
- * Returns the access token of the cookie if it is newer evidence than the login. Without a session table, only the token from
- * `/reauthenticate` shows that the person was confirmed after the login, and a new token would lose that. Null if the cookie's token has no
- * later confirmation, belongs to another account, or is too old.
+ * Returns the access token of the cookie if the person confirmed a credential after the login. Without a session table, only the token from
+ * `/reauthenticate` stores that confirmation, and a new token would not contain it. Returns null if the cookie's token has no later
+ * confirmation, belongs to another account, or is too old.
  */
 async function confirmedToken(ctx: AuthContext, req: Request, { accessToken }: KeptTokens): Promise<string | null> {
   const { sessions, users } = ctx.store

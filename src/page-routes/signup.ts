@@ -12,7 +12,7 @@ import type { Fields, PageSite, Visit } from './page-site'
 import { signInAddress } from './sign-in-address'
 import { findSignedIn } from './signed-in'
 
-/** Route of the sign-up page: with a password, or with the address only. */
+/** Route of the sign-up page. The form asks for an address and a password, or only for an address. */
 export function signupPageRoutes(site: PageSite): Route[] {
   const { localAccountsEnabled, signupEnabled } = site.ctx.settings
   if (!localAccountsEnabled || !signupEnabled) return []
@@ -45,7 +45,8 @@ async function signUp(visit: Visit, fields: Fields): Promise<GoOn> {
   const { email = '', password = '', name = '', return_to: _back, ...own } = fields
   const signup = await visit.ask.signUp({ email, ...(takesPassword && { password }), name: name === '' ? null : name, fields: own })
   if (signup.activationRequired && visit.returnTo !== null) setSignupReturn(visit.ctx, visit.req, visit.res, visit.returnTo)
-  if (signup.activationUrl !== null) return { to: signup.activationUrl } // without a mailer, the response contains the link
+  // Without a mailer, the response contains the link.
+  if (signup.activationUrl !== null) return { to: signup.activationUrl }
   if (signup.activationRequired) return awaitMail(visit, { email, from: 'signup' })
   return { to: visit.returnTo === null ? visit.reader.href('/account') : locationOf(visit.returnTo) }
 }

@@ -7,7 +7,8 @@ import { password } from './account/password'
 import { security } from './account/security'
 
 /**
- * Returns the routes at the root of the site where password managers find our pages: for `auth.wellKnown`. Only pages that exist have one.
+ * Returns the routes for `auth.wellKnown`. Password managers read these routes at the root of the site to find our pages. A page that does
+ * not exist has no route.
  */
 export function wellKnownRoutes(ctx: AuthContext): Route[] {
   const { pagesEnabled, passkeysEnabled } = ctx.settings
@@ -21,7 +22,8 @@ function changePassword(ctx: AuthContext): Route {
     method: 'GET',
     path: '/.well-known/change-password',
     describes: { summary: 'The page where the password is changed', answers: [{ status: 302, description: 'To the page.' }] },
-    handle: (_req, res) => sendRedirect(res, `${ctx.settings.publicUrl}${ctx.prefix}${password.path}`), // not from the Host header
+    // The Host header must not determine the URL.
+    handle: (_req, res) => sendRedirect(res, `${ctx.settings.publicUrl}${ctx.prefix}${password.path}`),
   }
 }
 
@@ -42,7 +44,7 @@ function passkeyEndpoints(ctx: AuthContext): Route {
   }
 }
 
-/** Returns the public URL of a page. Without `publicUrl`, uses the origin of the request. */
+/** Returns the public URL of a page. Without `publicUrl`, the function uses the origin of the request. */
 function addressOf({ settings: { publicUrl }, prefix }: AuthContext, req: Request, path: string): string {
   return `${publicUrl || `${req.protocol}://${req.headers.host}`}${prefix}${path}`
 }

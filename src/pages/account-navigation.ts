@@ -2,14 +2,14 @@ import { type Html, html } from '../http/html'
 import type { Part } from './elements'
 import type { Reader } from './reader'
 
-/** Returns the list of the existing account pages, with the open page marked. */
+/** Returns the list of the existing account pages, with a mark on the open page. */
 export function accountNavigation(reader: Reader, pages: readonly { path: string; label: string }[], open: string): Html {
   const links = pages.map(({ path, label }) => html`<li><a href="${reader.href(path)}"${currentIn(path, open)}>${label}</a></li>`)
   return html`<nav class="pages" aria-label="${reader.text('nav.label')}"><ul>${links}</ul></nav>
 `
 }
 
-/** Marks the listed page that is open, or that the open page is below. */
+/** Marks the page in the list that is open. If a page below is open, marks its parent page. */
 function currentIn(path: string, open: string): Part {
   if (path === open) return html` aria-current="page"`
   return path !== '/account' && open.startsWith(`${path}/`) ? html` aria-current="true"` : null

@@ -3,7 +3,7 @@ import { card, field, form, or, type Part, problem } from './elements'
 import type { FormState } from './form-state'
 import type { Reader } from './reader'
 
-/** Asks for a code of the authenticator app, a recovery code, or a passkey if the account has one. */
+/** Asks for a code of the authenticator app or a recovery code. If the account has a passkey, the page also asks for the passkey. */
 export function challengePage(reader: Reader, state: FormState, { passkey, signInAgain }: { passkey: Part; signInAgain: string }): Html {
   return card(
     html`<h1>${reader.text('mfa.title')}</h1>

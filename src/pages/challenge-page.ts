@@ -5,12 +5,15 @@ import { sendPage } from './send-page'
 
 export interface ChallengePage {
   mfaToken: string
-  /** Redirect target after the right code. */
+  /** The redirect target after the correct code. */
   target: string
   isWrong?: boolean
 }
 
-/** Sends the page that asks for the code. It works without scripts, and its form finishes the login and redirects to the target. */
+/**
+ * Sends the page that asks for the code. The page works without scripts. The form of the page finishes the login and redirects to the
+ * target.
+ */
 export function sendChallengePage(
   ctx: AuthContext,
   req: Request,
@@ -24,7 +27,7 @@ export function sendChallengePage(
   })
 }
 
-/** Returns the route that responds with cookies. With `bearer`, the form redirects to an app. */
+/** Returns the path of the route that sets cookies. With `tokenDelivery: 'bearer'`, the form redirects to an app. */
 function challengeFormPath({ settings, prefix }: AuthContext): string {
   return `${prefix}${settings.tokenDelivery === 'both' ? '/cookie' : ''}/mfa/verify`
 }
@@ -33,7 +36,7 @@ function originsOf(targets: readonly (string | null)[]): string[] {
   return [...new Set(targets.flatMap((target) => (target !== null && URL.canParse(target) ? [sourceOf(new URL(target))] : [])))]
 }
 
-/** Returns the CSP source of a URL. An app with its own scheme is named by that scheme (CSP 3 section 2.3.1). */
+/** Returns the CSP source of a URL. For an app with its own scheme, the source is the scheme (CSP 3 section 2.3.1). */
 function sourceOf({ origin, protocol }: URL): string {
   return origin === 'null' ? protocol : origin
 }

@@ -7,19 +7,19 @@ import type { Reader } from './reader'
 
 export interface CheckMailView {
   readonly email: string
-  /** Explains why a mail may not arrive, without revealing whether one was sent. */
+  /** The text that explains why a mail may not arrive. The text does not reveal whether a mail was sent. */
   readonly lead: TextKey
-  /** Content of the mail. */
+  /** The content of the mail. */
   readonly holds: 'link' | 'code' | 'both'
-  /** Link back to the form with the address. */
+  /** The link back to the form, with the address. */
   readonly back: string
-  /** Address of the account that is logged in already, and that the login by code replaces. */
+  /** The address of the account that is logged in already. A login by code replaces that account. */
   readonly replaces: string | null
 }
 
 const instructions = { link: 'check_mail.open_link', code: 'check_mail.use_code', both: 'check_mail.use_either' } as const
 
-/** The page is the same whether the address has an account or not. */
+/** Returns the same page whether the address has an account or not. */
 export function checkMailPage(reader: Reader, state: FormState, { email, lead, holds, back, replaces }: CheckMailView): Html {
   return card(
     html`<h1>${reader.text('check_mail.title')}</h1>
@@ -37,7 +37,9 @@ export function checkMailPage(reader: Reader, state: FormState, { email, lead, h
   )
 }
 
-/** Form for the code. It also asks for the password, after a right code has shown that this is the first verification of the address. */
+/**
+ * Returns the form for the code. If a correct code shows that nobody has verified the address before, the form also asks for the password.
+ */
 function codeForm(reader: Reader, state: FormState): Part {
   const asksPassword = state.faults['password'] !== undefined
   return form({

@@ -7,21 +7,21 @@ export interface ConfirmationView {
   readonly email: string
   readonly takesPassword: boolean
   readonly takesCode: boolean
-  /** Null if the account has no passkey that can confirm. */
+  /** The passkey form; null if the account has no passkey for the confirmation. */
   readonly passkey: Part
-  /** True if a confirmation code can be mailed. */
+  /** True if the app can mail a confirmation code. */
   readonly mailsCode: boolean
-  /** True if a code was requested. */
+  /** True if the person requested a code. */
   readonly hasMailedCode: boolean
   readonly providers: readonly { readonly key: string; readonly name: string }[]
   readonly formOf: Part
   readonly returnTo: string | null
   readonly cancel: string
-  /** Link for people with none of these credentials. */
+  /** The link for people who have none of these credentials. */
   readonly signInAgain: string
 }
 
-/** Asks a person who is logged in for one of the account's credentials: password, code, passkey or provider. */
+/** Asks a logged-in person for one of the account's credentials: password, code, passkey or provider. */
 export function confirmationPage(reader: Reader, state: FormState, view: ConfirmationView): Html {
   const { email, takesPassword, takesCode, passkey, mailsCode, hasMailedCode, providers, signInAgain } = view
   const ways = [
@@ -56,7 +56,7 @@ function passwordForm(reader: Reader, state: FormState, { email, takesCode, hasM
     fields: [
       formOf,
       hidden('return_to', returnTo),
-      // For password managers, which store a password by its address.
+      // Password managers need the address to find the password.
       html`<input type="text" name="username" autocomplete="username" value="${email}" hidden readonly>`,
       field(reader, state, {
         name: 'password',

@@ -4,7 +4,7 @@ import type { Theme } from '../theme/theme'
 import type { Part } from './elements'
 import type { Reader } from './reader'
 
-/** The person who is logged in, as the top of a page shows them. */
+/** The logged-in person, as the top of a page shows the person. */
 export interface NamedUser {
   readonly email: string
   readonly name: string | null
@@ -12,14 +12,14 @@ export interface NamedUser {
 
 export interface DocumentParts {
   readonly title: string
-  /** The cards. */
+  /** The cards of the page. */
   readonly body: Html
-  /** The list of the account's pages, beside the body. */
+  /** The list of the account pages, beside the body. */
   readonly navigation: Part
   readonly user: NamedUser | null
-  /** True if a form had errors; the title says so first. */
+  /** True if a form had errors. The title then starts with a word about the error. */
   readonly isRefused: boolean
-  /** Content of the `<head>`. */
+  /** The content of the `<head>`. */
   readonly head: Html
   /** The languages of the page. */
   readonly languages: readonly Language[]
@@ -27,7 +27,7 @@ export interface DocumentParts {
 
 type Language = readonly [tag: string, name: string]
 
-/** Returns the whole page in our own design. */
+/** Returns the whole page in the built-in design. */
 export function document(reader: Reader, theme: Theme, parts: DocumentParts): string {
   const { title, head, navigation, body, user, isRefused, languages } = parts
   const shown = isRefused ? reader.text('layout.error', { title }) : title
@@ -50,7 +50,8 @@ ${foot(reader, theme, languages)}</body>
 }
 
 /**
- * Returns the links to the style sheet and the script. They are requested without a referrer, because the page's URL may contain a token.
+ * Returns the links to the style sheet and the script. The browser requests both files without a referrer, because the page's URL may
+ * contain a token.
  */
 export function assets({ style, script, logoUrl }: Theme): Html {
   return html`<link rel="icon" href="${logoUrl ?? 'data:,'}">
@@ -60,7 +61,7 @@ export function assets({ style, script, logoUrl }: Theme): Html {
 }
 
 function brand({ name, logoUrl, homeUrl }: Theme): Html {
-  // No alt text, because the name beside the picture says it.
+  // The image has no alt text, because the name is beside the image.
   const inside = html`${logoUrl === null ? null : html`<img src="${logoUrl}" alt="">`}<span>${name}</span>`
   return homeUrl === null
     ? html`<span class="brand">${inside}</span>`

@@ -2,30 +2,29 @@ import { type Html, html } from '../http/html'
 import type { FormState } from './form-state'
 import type { Reader } from './reader'
 
-/** Markup, or nothing. */
 export type Part = Html | null
 
 export interface FieldInput {
   readonly name: string
-  /** Default: the name. Needed if two forms of a page have a field of the same name. */
+  /** Default: the name. Set an id if two forms of a page have a field with the same name. */
   readonly id?: string
   readonly label: string
-  /** Default `text`. A password is never filled in again. */
+  /** Default `text`. A password field never shows its old value again. */
   readonly type?: 'text' | 'email' | 'password'
   /** A value of the HTML standard, such as `current-password`. */
   readonly autocomplete: string
-  /** Below the label. */
+  /** The text below the label. */
   readonly hint?: string
-  /** Initial value of the field. */
+  /** The initial value of the field. */
   readonly value?: string
   readonly isOptional?: boolean
-  /** Gets the focus if no field has an error. */
+  /** Gives the field the focus if no field has an error. */
   readonly isFirst?: boolean
-  /** For digits and letters that a person copies. */
+  /** True for digits and letters that a person copies. */
   readonly isCode?: boolean
-  /** True: the code was right, so the form keeps it; another field has an error. */
+  /** True if the code was correct and another field has an error. The form then keeps the code. */
   readonly keepsCode?: boolean
-  /** True for a code of digits only. */
+  /** True for a code that contains only digits. */
   readonly isDigits?: boolean
 }
 
@@ -63,7 +62,10 @@ function looksOf({ type, isCode, isDigits }: FieldInput): Part {
   return type === 'email' ? html` autocapitalize="none" spellcheck="false"` : null
 }
 
-/** True for the first field with an error. Without one, true for the first field, unless the whole form was rejected. */
+/**
+ * Returns true for the first field with an error. If no field has an error, returns true for the first field, unless the whole form was
+ * rejected.
+ */
 function hasFocus({ faults, problem }: FormState, { name, isFirst = false }: FieldInput): boolean {
   const [wrong] = Object.keys(faults)
   if (wrong !== undefined) return wrong === name
@@ -76,20 +78,20 @@ export function checkbox(state: FormState, { name, label, isChecked }: { name: s
 `
 }
 
-/** Returns nothing for null. */
+/** Returns a hidden field; null for a null value. */
 export function hidden(name: string, value: string | null): Part {
   return value === null ? null : html`<input type="hidden" name="${name}" value="${value}">`
 }
 
 export interface FormInput {
-  /** URL that the form posts to. Left out: the URL of its page. */
+  /** The URL to which the form posts. Undefined: the URL of its page. */
   readonly action?: string
   readonly fields: readonly Part[]
   readonly button: string
   readonly look?: 'danger' | 'second' | 'plain'
-  /** Name and value of the button. */
+  /** The name and value of the button. */
   readonly name?: readonly [name: string, value: string]
-  /** Below the button. */
+  /** Parts below the button. */
   readonly after?: readonly Part[]
   /** Attributes of the form, for the page's script. */
   readonly attributes?: Part
@@ -103,7 +105,7 @@ ${after.filter((part) => part !== null)}</form>
 `
 }
 
-/** Shows the error of the whole form. Screen readers announce it, and it gets the focus if no field does. */
+/** Shows the error of the whole form. Screen readers announce the error. If no field has the focus, the error gets the focus. */
 export function problem({ problem, faults }: FormState): Part {
   if (problem === null) return null
   const hasFocus = Object.keys(faults).length === 0
@@ -119,20 +121,20 @@ export function notice(text: string | null): Part {
 `
 }
 
-/** Returns a link that looks like a button. It sends no referrer, because the page's URL may contain a token. */
+/** Returns a link that looks like a button. The link sends no referrer, because the page's URL may contain a token. */
 export function linkButton(href: string, label: string, look: 'first' | 'second' = 'first'): Html {
   return html`<a class="button${look === 'second' ? ' second' : ''}" href="${href}" referrerpolicy="no-referrer">${label}</a>
 `
 }
 
-/** Returns a time in UTC. The script shows it in the browser's time zone. */
+/** Returns a time in UTC. The script replaces the text by the time in the browser's time zone. */
 export function time(reader: Reader, at: Date): Html {
   return html`<time datetime="${at.toISOString()}">${formatIn(reader.lang).format(at)} ${reader.text('layout.utc')}</time>`
 }
 
 const formats = new Map<string, Intl.DateTimeFormat>()
 
-/** Caches one format for each language, because making one costs more CPU time than the rest of a page. */
+/** Returns the cached format of a language. Making a format needs more CPU time than the rest of a page. */
 function formatIn(lang: string): Intl.DateTimeFormat {
   const format = formats.get(lang) ?? new Intl.DateTimeFormat(lang, { dateStyle: 'medium', timeStyle: 'short', timeZone: 'UTC' })
   formats.set(lang, format)
@@ -146,7 +148,7 @@ ${parts.filter((part) => part !== null)}</section>
 `
 }
 
-/** Separates two ways to do the same. */
+/** Separates two ways to do the same action. */
 export function or(reader: Reader): Html {
   return html`<p class="or">${reader.text('login.or')}</p>
 `

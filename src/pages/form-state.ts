@@ -1,7 +1,7 @@
-/** The values of a form, and its errors. Never a secret: a password must be typed again. */
+/** The values and the errors of a form. The values never contain a secret, so a person types a password again. */
 export interface FormState {
   readonly values: Readonly<Record<string, string>>
-  /** A message for each field. */
+  /** One message for each field. */
   readonly faults: Readonly<Record<string, string>>
   /** A message about the whole form. */
   readonly problem: string | null

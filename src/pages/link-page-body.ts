@@ -6,7 +6,10 @@ import { emptyForm, type FormState } from './form-state'
 import { forgotButton, passwordField } from './old-password'
 import type { Reader } from './reader'
 
-/** Returns the page of a mailed link or after a provider: its text, and its form or the link to the login page. */
+/**
+ * Returns the page of a mailed link, or the page after a login with a provider. The page has a text, and a form or a link to the login
+ * page.
+ */
 export function linkPageBody(reader: Reader, input: PageInput): Html {
   const { page, items, loginUrl, problem } = input
   const button = textOf(reader, page, 'button')
@@ -19,10 +22,10 @@ export function linkPageBody(reader: Reader, input: PageInput): Html {
   )
 }
 
-/** Returns a text that only some of the pages have. */
+/** Returns a text that only some of the pages have; null if the page has no such text. */
 function textOf(reader: Reader, page: LinkPageName, part: 'list' | 'button'): string | null {
   const key = `link.${page}.${part}`
-  return Object.hasOwn(texts['en-US'], key) ? reader.text(key as TextKey) : null // the key exists
+  return Object.hasOwn(texts['en-US'], key) ? reader.text(key as TextKey) : null // texts has the key
 }
 
 function list(name: string | null, items: readonly string[]): Part {
@@ -48,7 +51,7 @@ function linkForm(reader: Reader, input: PageInput, button: string): Html {
   })
 }
 
-/** Puts the error beside its field, if there is one. */
+/** Shows the error beside its field if the error belongs to a field. */
 function stateOf({ page, challenge, password, problem }: PageInput): FormState {
   if (problem === null) return emptyForm
   const name = page === 'password_reset' ? 'new_password' : challenge ? 'code' : password ? 'password' : null

@@ -26,40 +26,42 @@ import type { TextKey } from '../texts/texts'
 import { readerOf } from './reader'
 import { sendPage } from './send-page'
 
-/** The page of a mailed link: a form at the link's own URL, and the page after it. */
+/** The page of a mailed link: a form at the URL of the link, and the page after the form. */
 export interface LinkPage {
-  /** Ends in `/:token`. */
+  /** A path that ends in `/:token`. */
   path: string
   summary: string
   before: readonly RequestHandler[]
-  /** Further errors, besides those of an invalid link. */
+  /** Other errors of the page. The list does not contain the errors of an invalid link. */
   refuses?: readonly Refusal[]
-  /** Fields of the form; default none. */
+  /** The fields of the form. Default: no fields. */
   fields?: Joi.ObjectSchema
   form: LinkPageName
   done: LinkPageName
-  /** Returns what the form needs. Throws what `redeem` would throw, and does not use the link, because mail scanners open links. */
+  /**
+   * Returns the data for the form. The function throws the same errors as `redeem`. The link stays valid, because mail scanners open links.
+   */
   look(token: string, visit: LinkVisit): Promise<FormNeeds>
-  /** Redeems the link. Returns the page after it, or null for `done`. */
+  /** Redeems the link. Returns the page after the form, or null for the page `done`. */
   redeem(click: LinkClick): Promise<PageAfter | null>
   /** True if another route handles JSON on the same path. */
   sharesPath?: boolean
-  /** Describes the form's redirect, if it does not lead to the page for a new password. */
+  /** The description of the redirect after the form, if the target is not the page for a new password. */
   seeOther?: string
   /** Origins to which the form may redirect. */
   formTargets?: readonly string[]
 }
 
-/** The page after a form, with its list; or the token of the page where the person chooses a new password. */
+/** The page after a form, with its list of texts. Otherwise the token for the page where the person chooses a new password. */
 export type PageAfter =
   | { readonly page: LinkPageName; readonly items?: readonly string[] }
   | { readonly resetToken: string }
-  /** Sends the response itself. */
+  /** A function that sends the response itself. */
   | { readonly answer: () => void }
 
 /** A request that opens a link. */
 export interface LinkVisit {
-  /** Language of the reader. */
+  /** The language of the person who reads the page. */
   readonly locale: Locale
   readonly req: Request
 }
@@ -72,17 +74,17 @@ export interface LinkClick extends LinkVisit {
   readonly res: Response
 }
 
-/** What a form asks for and shows, besides the button. */
+/** The data that a form asks for and shows, besides the button. */
 export interface FormNeeds {
   readonly password?: PageInput['password']
   readonly items?: readonly string[]
-  /** Why the form cannot succeed. */
+  /** The reason why the form cannot succeed. */
   readonly problem?: TextKey
 }
 
 /**
- * Returns the routes of a link page. GET shows the form and changes nothing. POST redeems the link and responds with a page, without cookie
- * or token.
+ * Returns the routes of a link page. GET shows the form and changes nothing. POST redeems the link and responds with a page. The page has
+ * no cookie and no token.
  */
 export function linkPage(
   ctx: AuthContext,
@@ -135,7 +137,7 @@ export function linkPage(
           sendPage(ctx, req, res, 200, after.page, { items: after.items ?? [] })
         } catch (error) {
           if (!(error instanceof ValidationError) && !isWrongPassword(error)) throw error
-          // The link is still valid, because the password policy and the old password are checked before it is used.
+          // The link is still valid. The service checks the password policy and the old password before it invalidates the link.
           const { password = null, items = [], problem } = await look(click.token, click)
           const why = whyOf(ctx, click.locale, error, problem)
           sendPage(ctx, req, res, 400, form, { password, items, problem: why, formTargets })
@@ -146,12 +148,15 @@ export function linkPage(
   ]
 }
 
-/** True if the account's password in the form is wrong, or missing although it is needed. */
+/**
+ * Returns true if the account's password in the form is wrong. Also returns true if the form needs the password and the password is
+ * missing.
+ */
 function isWrongPassword(error: unknown): error is UnauthorizedError {
   return error instanceof InvalidCredentialsError || (error instanceof UnauthorizedError && error.code === UnauthorizedError.code)
 }
 
-/** Replaces 401. */
+/** The answer for an invalid link, instead of 401. */
 const notValid: Answer = { status: 400, description: 'The link is not valid any more.', isPage: true }
 
 function page(description: string): Answer {
@@ -163,17 +168,18 @@ function tokenOf(req: Request): string {
 }
 
 /**
- * Returns why the form failed: a fault that the person cannot fix, else the rule that the new password breaks, else the wrong old password.
+ * Returns why the form failed. A problem that the person cannot fix comes first. A broken rule of the new password comes second. A wrong
+ * old password comes third.
  */
 function whyOf(ctx: AuthContext, locale: Locale, error: ValidationError | UnauthorizedError, problem?: TextKey): string {
   if (problem === undefined && error instanceof ValidationError) return ctx.texts.read(locale, error.explains ?? anyRefusal)
   return ctx.texts.say(locale, problem ?? 'confirm.wrong_password')
 }
 
-/** Responds to every error with a page. The error code goes to the log. */
+/** Responds to every error with a page. The log contains the error code. */
 function pageErrors(ctx: AuthContext): ErrorRequestHandler {
   return (thrown, req, res, next) => {
-    // Requests that are no form get the JSON error envelope.
+    // A request that does not send a form gets the JSON error envelope.
     if (res.headersSent || (req.method === 'POST' && !isForm(req))) return next(thrown)
     const error = readRefusal(ctx.logger, req, thrown)
     if (error.status !== 401) setRefusalHeaders(res, error)

@@ -4,10 +4,10 @@ import type { FormState } from './form-state'
 import type { Reader } from './reader'
 
 export interface LoginView {
-  /** First the ways with fields, then the links; each has its own form. */
+  /** The ways to log in that have fields. Each way has its own form. */
   readonly forms: readonly Html[]
   readonly links: readonly Html[]
-  /** Null if nobody can sign up. */
+  /** The link to the sign-up page; null if nobody can sign up. */
   readonly signUp: string | null
   /** The account that is logged in already, and the link back to its pages. */
   readonly current: { readonly email: string; readonly back: string } | null
@@ -36,7 +36,7 @@ function separated(reader: Reader, forms: readonly Html[]): Part[] {
   return forms.flatMap((each, index) => (index === 0 ? [each] : [or(reader), each]))
 }
 
-/** Form for email and password. `forgot` is null if passwords cannot be reset. */
+/** Returns the form for email and password. `forgot` is null if the app cannot reset passwords. */
 export function passwordLogin(
   reader: Reader,
   state: FormState,
@@ -64,12 +64,12 @@ export function passwordLogin(
   })
 }
 
-/** Returns the `autocomplete` value. A browser offers passkeys only in a field that names them. */
+/** Returns the `autocomplete` value. A browser offers passkeys only in a field with the value `webauthn`. */
 function userName(hasPasskeys: boolean): string {
   return hasPasskeys ? 'username webauthn' : 'username'
 }
 
-/** Form for the address only. `mails` is the content of the mail. */
+/** Returns the form for the address. `mails` is the content of the mail. */
 export function emailLogin(
   reader: Reader,
   state: FormState,
@@ -105,7 +105,7 @@ export function emailLogin(
   })
 }
 
-/** Returns a link, because a form must not be redirected to another site. */
+/** Returns a link. A form cannot redirect to another site, because `form-action` forbids the redirect. */
 export function providerLogin(reader: Reader, provider: { key: string; name: string }, returnTo: string | null): Html {
   const href = reader.href(`/oauth/${provider.key}/login`, { return_to: returnTo })
   return linkButton(href, reader.text('login.with_provider', { provider: provider.name }), 'second')

@@ -1,7 +1,7 @@
 import { type Html, html } from '../http/html'
 import { card, linkButton } from './elements'
 
-/** Returns a page with one message, and a link to continue. */
+/** Returns a page with one message and a link to continue. */
 export function messagePage({ title, lead, go }: { title: string; lead: string; go?: { href: string; label: string } }): Html {
   return card(
     html`<h1>${title}</h1>

@@ -3,7 +3,7 @@ import { field } from './elements'
 import type { FormState } from './form-state'
 import type { Reader } from './reader'
 
-/** Returns the field for the account's password. If it is the password of the sign-up, a hint says so. */
+/** Returns the field for the account's password. If the account has the password of the sign-up, a hint says so. */
 export function passwordField(reader: Reader, state: FormState, isOfSignup: boolean): Html {
   return field(reader, state, {
     name: 'password',
@@ -15,7 +15,10 @@ export function passwordField(reader: Reader, state: FormState, isOfSignup: bool
   })
 }
 
-/** Returns the button that removes the password. It comes second, because the Enter key presses the first button. */
+/**
+ * Returns the button that removes the password. The button is the second button of the form, because the Enter key presses the first
+ * button.
+ */
 export function forgotButton(reader: Reader): Html {
   return html`<button type="submit" name="forgot" value="1" class="second" formnovalidate>${reader.text('link.forgot')}</button>
 `

@@ -2,20 +2,22 @@ import { type Html, html } from '../http/html'
 import { form, hidden, type Part } from './elements'
 import type { Reader } from './reader'
 
-/** What the page's script requests from the browser, and where it sends the response. */
+/** The request of the page's script to the browser, and the target of the browser's response. */
 export interface PasskeyForm {
   readonly action: string
-  /** Options of `navigator.credentials.get()`; `challenge` is their token. */
+  /** The options of `navigator.credentials.get()`. `challenge` is their token. */
   readonly options: object
   readonly challenge: string
   readonly fields?: readonly Part[]
   readonly button: string
   readonly look?: 'second'
-  /** Also offers passkeys in the field whose `autocomplete` contains `webauthn`. */
+  /** Whether the browser also offers passkeys in the field with the `autocomplete` value `webauthn`. */
   readonly isConditional?: boolean
 }
 
-/** Returns a form that the page's script fills with a passkey. It is hidden until the script finds that the browser supports passkeys. */
+/**
+ * Returns a form that the page's script fills with a passkey. The form is hidden until the script finds that the browser supports passkeys.
+ */
 export function passkeyForm(reader: Reader, { action, options, challenge, fields = [], button, look, isConditional }: PasskeyForm): Html {
   const attributes = html` data-passkey="get" data-options="${JSON.stringify(options)}"${isConditional ? html` data-conditional` : null} hidden`
   return html`${form({
@@ -27,7 +29,7 @@ export function passkeyForm(reader: Reader, { action, options, challenge, fields
   })}${needsScript(reader)}`
 }
 
-/** Shown if scripts are off. */
+/** Returns the text that the browser shows if scripts are off. */
 export function needsScript(reader: Reader): Html {
   return html`<noscript><p class="hint">${reader.text('passkey.needs_script')}</p></noscript>
 `

@@ -8,17 +8,17 @@ import type { TextValues } from '../texts/fill-in'
 import type { LocalizedText } from '../texts/localized'
 import { type TextKey, withoutPassword } from '../texts/texts'
 
-/** The language of a page's reader, and the texts and links in it. */
+/** The language of the person who reads the page, with the texts and links in that language. */
 export interface Reader {
   /** The language tag. */
   readonly lang: string
-  /** Returns the text in that language. If passwords are off, it does not mention them. */
+  /** Returns the text in that language. If passwords are off, the text does not mention passwords. */
   text(key: TextKey, values?: TextValues): string
   /** Returns the text of an error in that language. */
   read(text: LocalizedText): string
-  /** Returns the URL of our page by its path below the prefix. It keeps `?lang=` if the request had it. */
+  /** Returns the URL of a built-in page from its path below the prefix. If the request had `?lang=`, the URL also has `?lang=`. */
   href(path: string, query?: Readonly<Record<string, string | null>>): string
-  /** Returns the link to this page in another language. It is relative to the page's URL, which may contain a token. */
+  /** Returns the link to the same page in another language. The link is relative, because the page's URL may contain a token. */
   here(lang: string): string
 }
 
@@ -35,7 +35,7 @@ export function readerOf(ctx: AuthContext, req: Request): Reader {
   }
 }
 
-/** Returns the query parameters that the link keeps. An attacker cannot choose their values. */
+/** Returns the query parameters that the link keeps. An attacker cannot choose the values of these parameters. */
 function keptParameters(ctx: AuthContext, req: Request): [string, string][] {
   const back = queryParameter(req, 'return_to', longestReturnTo)
   const kept = [

@@ -8,7 +8,7 @@ import { readerOf } from './reader'
 import { referrerPolicyOf, showPage, written } from './show-page'
 
 export interface PageExtras {
-  /** Why the form is shown again. */
+  /** The reason why the form is shown again. */
   problem?: string | null
   challenge?: PageInput['challenge']
   items?: readonly string[]
@@ -17,7 +17,9 @@ export interface PageExtras {
   formTargets?: readonly string[]
 }
 
-/** Responds with a page in the reader's language, or the host's own page if there is one. Sets no cookie and contains no token. */
+/**
+ * Responds with a page in the reader's language. If the host has its own page, sends that page. The response has no cookie and no token.
+ */
 export function sendPage(
   ctx: AuthContext,
   req: Request,
@@ -34,7 +36,7 @@ export function sendPage(
   if (own !== null) return void sendHtml(res, status, own, { styleNonce, formTargets, referrerPolicy: referrerPolicyOf(ctx) })
   const title = reader.text(`link.${page}.title`)
   const isRefused = input.problem !== null
-  // A page has links to its other languages if it can be requested again by GET.
+  // A page has links to its other languages if the browser can request the page again with GET.
   const hasLanguages = req.method !== 'POST'
   showPage(ctx, res, reader, { page, title, body: linkPageBody(reader, input), status, isRefused, hasLanguages, formTargets })
 }

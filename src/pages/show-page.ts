@@ -13,21 +13,24 @@ export interface Page {
   readonly page: PageName
   readonly title: string
   readonly body: Html
-  /** Beside the body. Left out for a page without navigation. */
+  /** The list beside the body. Undefined for a page without navigation. */
   readonly navigation?: Part
-  /** The person named at the top of the page. */
+  /** The person at the top of the page. */
   readonly user?: NamedUser | null
   /** Default 200. */
   readonly status?: number
   /** True if a form had errors. */
   readonly isRefused?: boolean
-  /** True if the page has links to its other languages. Default true. */
+  /** Whether the page has links to its other languages. Default true. */
   readonly hasLanguages?: boolean
-  /** Further origins to which a form of this page may redirect. */
+  /** Other origins to which a form of this page may redirect. */
   readonly formTargets?: readonly string[]
 }
 
-/** Responds with a page: with the host's layout and body if there are any, else in our own design. */
+/**
+ * Responds with a page. If the host has templates for the layout and the body, the page uses these templates. Otherwise the page has the
+ * built-in design.
+ */
 export function showPage(ctx: AuthContext, res: Response, reader: Reader, page: Page): void {
   const { title, navigation = null, user = null, status = 200, isRefused = false, hasLanguages = true } = page
   const nonce = randomBytes(16).toString('base64')
@@ -41,7 +44,7 @@ export function showPage(ctx: AuthContext, res: Response, reader: Reader, page: 
   res.end(laidOut ?? document(reader, ctx.theme, { title, head, body, navigation, user, isRefused, languages }))
 }
 
-/** With `pagesEnabled` off, only link pages exist; they load no files. */
+/** With `pagesEnabled: false`, only link pages exist, and these pages load no files. */
 function headOf(ctx: AuthContext, nonce: string): Html {
   if (ctx.settings.pagesEnabled) return assets(ctx.theme)
   return html`<style nonce="${nonce}">${new Html(ctx.theme.style.text)}</style>
@@ -61,7 +64,7 @@ function ownLayout(ctx: AuthContext, parts: LayoutInput): string | null {
   return layout ? written(ctx, parts.page, () => layout(parts)) : null
 }
 
-/** Runs a host's template. If it fails, the built-in page is shown. */
+/** Runs a template of the host. If the template fails, the caller shows the built-in page. */
 export function written(ctx: AuthContext, page: PageName, write: () => unknown): string | null {
   try {
     const text = write()
@@ -73,12 +76,15 @@ export function written(ctx: AuthContext, page: PageName, write: () => unknown):
   }
 }
 
-/** Returns the policy of a page. With `pagesEnabled` a form must send its origin; with no-referrer a browser sends `Origin: null`. */
+/**
+ * Returns the referrer policy of a page. With `pagesEnabled`, the browser must send the origin of a form. With `no-referrer`, a browser
+ * would send `Origin: null`.
+ */
 export function referrerPolicyOf({ settings }: AuthContext): string {
   return settings.pagesEnabled ? 'same-origin' : 'no-referrer'
 }
 
-/** Sets the headers by `setHeader`, so that they override those of the host's middleware. */
+/** Sets the headers with `setHeader`, so that they replace the headers of the host's middleware. */
 function setPageHeaders(ctx: AuthContext, res: Response, { formTargets = [] }: Page, nonce: string): void {
   const { settings, templates, theme } = ctx
   res.setHeader('Content-Type', 'text/html; charset=utf-8')
@@ -111,7 +117,7 @@ function loadingNothing(hasLogo: boolean, nonces: readonly string[]): string[] {
   return [['style-src', ...nonces].join(' '), ...(hasLogo ? ["img-src 'self' data:"] : [])]
 }
 
-/** Returns the allowed targets of every form. Browsers apply `form-action` also to the redirect after a form. */
+/** Returns the targets that every form may redirect to. Browsers apply `form-action` also to the redirect after a form. */
 function everyTarget({ settings: { oauthSuccessRedirect, loginUrl, trustedOrigins } }: AuthContext): string[] {
   const redirects = [oauthSuccessRedirect, loginUrl].filter((url): url is string => url !== null && URL.canParse(url))
   return [...trustedOrigins, ...redirects.map((url) => new URL(url).origin)]

@@ -3,7 +3,7 @@ import { card, form, hidden, linkButton, problem } from './elements'
 import type { FormState } from './form-state'
 import type { Reader } from './reader'
 
-/** Shows one button. A program could follow a link to this page, so opening it does not log out. */
+/** Shows one button. Opening the page does not log the person out, because a program could follow a link to the page. */
 export function signOutPage(
   reader: Reader,
   state: FormState,

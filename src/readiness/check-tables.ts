@@ -11,24 +11,27 @@ import type { HostTables } from '../store/knex/default-tables'
 import { tableNeeds } from './table-needs'
 import { withoutIgnored } from './without-ignored'
 
-/** The table options of `createKnexStore`, and the options that decide which columns are needed and how wide they must be. */
+/**
+ * The table options of `createKnexStore`, and other options of the router. The other options determine which columns the tables need, and
+ * how long the columns must be.
+ */
 export interface CheckTablesOptions extends HostTables {
-  /** The router's settings. Without them, the tables of passkeys and of login by email are not checked. */
+  /** The router's settings. Without settings, the function does not check the tables for passkeys and login by email. */
   settings?: Partial<RouterSettings>
-  /** The router's providers, whose keys are stored in `identities.provider`. */
+  /** The router's providers. The column `identities.provider` stores the keys of this object. */
   providers?: Record<string, Provider>
-  /** The router's hasher. Without it the hash column must be wide enough for an argon2id hash (97 characters). */
+  /** The router's hasher. Without a hasher, the hash column must be long enough for an argon2id hash (97 characters). */
   passwordHasher?: PasswordHasher
-  /** Keys of findings to leave out. */
+  /** The keys of findings that the result leaves out. */
   ignore?: readonly string[]
 }
 
 /**
- * Compares the tables with what the store writes, and returns the findings, errors first. `createAuthRouter` does the same at its start.
- * Never throws for a finding. A database that cannot be reached is a finding too.
+ * Compares the tables with the columns that the store writes. Returns the findings, the errors first. `createAuthRouter` runs the same
+ * check when it starts. The function never throws because of a finding. An unreachable database is also a finding.
  *
  * @param knex the instance that `createKnexStore` gets
- * @throws ConfigurationError for a knex client other than `pg`, `mysql2` and `better-sqlite3`, and for options that are unknown or wrong
+ * @throws ConfigurationError for a knex client other than `pg`, `mysql2` and `better-sqlite3`, and for unknown or wrong options
  */
 export async function checkTables(knex: Knex, options: CheckTablesOptions = {}): Promise<TableFinding[]> {
   const { settings, providers, passwordHasher, ignore = [], ...hostTables } = options

@@ -3,7 +3,7 @@ import type { TableFinding } from '../store/auth-store'
 import { seeTroubleshooting } from '../troubleshooting'
 import { stopwatch } from './stopwatch'
 
-/** Logs each finding once, and at most once a minute that requests are refused. */
+/** Logs each finding once. Also logs, at most once a minute, that requests are rejected. */
 export interface FindingsLog {
   tell(findings: readonly TableFinding[]): void
   tellRefusal(errors: readonly TableFinding[]): void

@@ -4,14 +4,14 @@ import type { Readiness } from './readiness'
 type Verb = (...given: never[]) => unknown
 
 /**
- * Returns a store whose calls wait for the check of its tables, and are refused while there is an `error`. When the tables are right, a
- * call only reads a flag.
+ * Returns a store that waits for the check of its tables before each call. While there is an `error`, the store rejects the call. If the
+ * tables are correct, a call only reads a flag.
  */
 export function guardedStore(store: AuthStore, readiness: Readiness): AuthStore {
   return guarded(store, (verb) => (readiness.isOpen ? verb() : readiness.pass().then(verb)))
 }
 
-/** Does the same for a store inside a host's transaction, but without waiting. */
+/** Returns a guarded store for a host's transaction. The store rejects calls in the same way, but does not wait for a check. */
 export function guardedTransaction(store: AuthStore, readiness: Readiness): AuthStore {
   return guarded(store, (verb) =>
     readiness.isOpen
@@ -34,22 +34,23 @@ function guarded(store: AuthStore, gate: Gate): AuthStore {
     ...(passkeys && { passkeys: guardedTable(passkeys, gate) }),
     ...(sessions && { sessions: guardedTable(sessions, gate) }),
     ...(emailLogins && { emailLogins: guardedTable(emailLogins, gate) }),
-    transaction: <T>(...given: Parameters<AuthStore['transaction']>) => gate(() => store.transaction(...given)) as Promise<T>, // as the store's own
+    // The result has the type of the store's own transaction.
+    transaction: <T>(...given: Parameters<AuthStore['transaction']>) => gate(() => store.transaction(...given)) as Promise<T>,
     ...(afterCommit && { afterCommit: (effect) => store.afterCommit?.(effect) }),
   }
 }
 
-/** Made once, so that a method is found as fast as in the table itself. */
+/** Makes the methods of a guarded table once. A call then finds a method as fast as in the original table. */
 function guardedTable<Table extends object>(table: Table, gate: Gate): Table {
   const entries = namesOf(table).map((name): [string, unknown] => {
     const value: unknown = Reflect.get(table, name)
     if (typeof value !== 'function') return [name, value]
     return [name, (...given: unknown[]) => gate(() => Reflect.apply(value as Verb, table, given))]
   })
-  return Object.fromEntries(entries) as Table // has each name of the table
+  return Object.fromEntries(entries) as Table // the table has the same names
 }
 
-/** Returns the names of all members, because an adapter's table may be an instance of a class. */
+/** Returns the names of all members. An adapter's table may be an instance of a class, so the function also reads the prototypes. */
 function namesOf(table: object): string[] {
   const names = new Set<string>()
   for (let level: object | null = table; level && level !== Object.prototype; level = Object.getPrototypeOf(level))

@@ -10,7 +10,7 @@ import { createReadiness, type Readiness } from './readiness'
 import { tableNeeds } from './table-needs'
 import { withoutIgnored } from './without-ignored'
 
-/** The options of the router that the check of its tables depends on. */
+/** The options of the router that determine the check of the tables. */
 interface Checked {
   readonly store: AuthStore
   readonly providers?: Record<string, Provider>
@@ -19,7 +19,7 @@ interface Checked {
   readonly checkTables?: false | { readonly ignore: readonly string[] }
 }
 
-/** Starts the check of the store's tables. Null: there is nothing to check. */
+/** Starts the check of the store's tables. Returns null if there is nothing to check. */
 export function readinessOf(options: Checked, settings: Settings, logger: Logger, now: () => Date): Readiness | null {
   const { checkTables } = options
   if (checkTables === false) return null
@@ -40,7 +40,7 @@ function checkOf({ store, providers, passwordHasher, mailer }: Checked, settings
   return typeof store.check === 'function' ? () => askAdapter(store, logger) : null
 }
 
-/** Calls an adapter's `check()`. If it fails, that is logged, and there is no finding. */
+/** Calls an adapter's `check()`. If the check fails, the function logs the error and returns no finding. */
 async function askAdapter(store: AuthStore, logger: Logger): Promise<TableFinding[]> {
   try {
     return (await store.check?.()) ?? []

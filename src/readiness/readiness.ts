@@ -7,17 +7,23 @@ import { findingsLog } from './findings-log'
 import { SignInUnavailableError } from './sign-in-unavailable-error'
 import { type Stopwatch, stopwatch } from './stopwatch'
 
-/** Whether the store can work with its tables. */
+/** Shows whether the store can work with its tables. */
 export interface Readiness {
-  /** True when a check has ended without an `error`, so that calls need not wait. */
+  /** True if the last check found no `error`. A call of the store then does not wait. */
   readonly isOpen: boolean
-  /** Waits for the running check. @throws SignInUnavailableError while there is an `error` */
+  /**
+   * Waits for the running check.
+   * @throws SignInUnavailableError while there is an `error`
+   */
   pass(): Promise<void>
-  /** Throws in the same way, but without waiting. Inside a host's transaction, the check could wait for that same transaction. */
+  /** Throws the error of `pass`, but does not wait. Inside a host's transaction, the check could wait for the same transaction. */
   refuseIfBroken(): void
-  /** Checks again, and returns the findings. Earlier findings do not matter. */
+  /** Runs a new check and returns the findings. Earlier findings do not matter. */
   look(): Promise<readonly TableFinding[]>
-  /** Waits for the check, and repeats it while there is an `error`. @throws ConfigurationError that lists every `error` */
+  /**
+   * Waits for the check. While there is an `error`, each call runs a new check.
+   * @throws ConfigurationError with a list of every `error`
+   */
   ready(): Promise<void>
 }
 
@@ -31,22 +37,22 @@ interface State {
   errors: readonly TableFinding[]
   running: Promise<void> | null
   isOpen: boolean
-  /** True: the first check took too long, so calls no longer wait for it. */
+  /** True if the first check took too long. Calls then no longer wait for the first check. */
   isLate: boolean
-  /** The seconds until a call may repeat the check. */
+  /** How many seconds after a check a call may start the next check. */
   pauseSeconds: number
   sinceCheck: Stopwatch
 }
 
-/** How long calls wait for a check. */
+/** How long calls wait for a check, in milliseconds. */
 const mostWaitMs = 5_000
-/** A check that takes longer is abandoned, so that the next one can begin. */
+/** How long a check may take, in milliseconds. After this time the next check can start. */
 const mostCheckMs = 30_000
 const longestPauseSeconds = 60
 
 /**
- * Starts the check at once. While there is an `error`, `ready()` repeats it, and so does the first call 1, 2, 4 … 60 s after the last
- * check.
+ * Starts the first check immediately. While there is an `error`, `ready()` starts a new check. A call of the store also starts a new check,
+ * if enough time has passed since the last check: 1, 2, 4 … 60 s.
  */
 export function createReadiness({ check, logger, now }: Options): Readiness {
   const log = findingsLog(logger, now)
@@ -78,7 +84,7 @@ export function createReadiness({ check, logger, now }: Options): Readiness {
     throw new SignInUnavailableError()
   }
 
-  /** Waits for the first check, before which errors are unknown. */
+  /** Waits for the first check. Before the first check ends, nobody knows whether there are errors. */
   async function awaitFirst(running: Promise<void>): Promise<void> {
     if (state.isLate || (await isDone(running, mostWaitMs - startedAt.milliseconds())) || state.isLate) return
     state.isLate = true
@@ -109,7 +115,8 @@ export function createReadiness({ check, logger, now }: Options): Readiness {
     look: check,
     async ready() {
       if (state.running) await state.running
-      if (!state.isOpen) await run() // the earlier check may have begun before the tables were made
+      // The earlier check may have started before the host created the tables.
+      if (!state.isOpen) await run()
       if (state.errors.length > 0) throw new ConfigurationError(listed(state.errors))
     },
   }

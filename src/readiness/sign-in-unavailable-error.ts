@@ -1,7 +1,7 @@
 import { ServiceUnavailableError } from '../errors'
 import { localized } from '../texts/localized'
 
-/** The tables have an error that only the host can fix, so an immediate retry does not help. */
+/** The tables have an error that only the host can fix. An immediate retry does not help. */
 export class SignInUnavailableError extends ServiceUnavailableError {
   static override readonly detail = localized('error.sign_in_unavailable')
 

@@ -2,7 +2,10 @@ export interface Stopwatch {
   milliseconds(): number
 }
 
-/** Measures the time from now, by the host's clock or the process's clock, whichever advanced more. A clock may be set back, or stop. */
+/**
+ * Measures the time since the call. The result is the larger difference of two clocks: the host's clock and the process's clock. The host's
+ * clock may stop or go back.
+ */
 export function stopwatch(now: () => Date): Stopwatch {
   const [started, startedAt] = [performance.now(), now().getTime()]
   return { milliseconds: () => Math.max(performance.now() - started, now().getTime() - startedAt) }

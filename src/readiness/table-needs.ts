@@ -3,27 +3,27 @@ import type { Provider } from '../providers/passport-provider'
 import type { TableNeeds } from '../store/knex/check/table-needs'
 
 interface Features {
-  /** Null: it is unknown which features are on. */
+  /** Null if it is unknown which features are on. */
   readonly settings: { readonly [setting: string]: unknown } | null
   readonly providers: Record<string, Provider> | null
-  /** Null: the default hasher. */
+  /** Null for the default hasher. */
   readonly passwordHasher: PasswordHasher | null
-  /** True: there is a mailer, so signed-in people can get a code by mail. */
+  /** True if there is a mailer. Logged-in people can then get a code by mail. */
   readonly hasMailer?: boolean
 }
 
-/** The length of an argon2id hash at the default cost. */
+/** The length of an argon2id hash at the default cost, in characters. */
 const argon2idLength = 97
 
-/** The length of 20 bytes in base32, plain and encrypted with `mfaSecretKey` (`v1.nonce.sealed.tag`). */
+/** The length of 20 bytes in base32: as plain text, and encrypted with `mfaSecretKey` (`v1.nonce.sealed.tag`). */
 const secretLengths = { plain: 32, sealed: 86 }
 
-/** The longest stored state of an account before a change that can be undone. */
+/** The maximum length of the stored state of an account before a change that a person can undo. */
 const undoLength = 1_000
 
 /**
- * Returns the length of a second factor's stored replacement: a session's id, the secret, a passkey's digest, and each recovery code's hash
- * in base64url.
+ * Returns the length of the stored data while a person replaces the second factor. The data contains a session id, the secret, the digest
+ * of a passkey, and the hash of each recovery code. The hashes are base64url.
  */
 function replacementLength(recoveryCodes: unknown): number {
   return 180 + 46 * (typeof recoveryCodes === 'number' ? recoveryCodes : 10)
@@ -39,10 +39,11 @@ export function tableNeeds({ settings, providers, passwordHasher, hasMailer = fa
     secretLength: settings === null || isOn('mfaEnabled') ? secretLength : null,
     providers: providers && Object.keys(providers),
     makesAccountsOtherwise: (hasProviders && settings?.['oauthAllowAccountCreation'] !== false) || isOn('emailLoginSignup'),
-    // A link by verified email also removes recovery codes.
+    // The library mails confirmation codes to logged-in people, so a mailer also needs this table.
     emailLogins: hasMailer || (settings?.['emailLogin'] ?? 'off') !== 'off',
+    // If a social login is linked by its verified email, the library may remove recovery codes.
     recoveryCodes: settings === null || isOn('mfaEnabled') || isOn('oauthLinkByVerifiedEmail'),
-    // Not without settings, because a host without passkeys needs no table for them.
+    // Without settings, the check requires no table for passkeys, because a host without passkeys needs no such table.
     passkeys: isOn('passkeysEnabled'),
     payloadLength: Math.max(undoLength, isOn('mfaEnabled') ? replacementLength(settings?.['mfaRecoveryCodesCount']) : 0),
     linksByVerifiedEmail: isOn('oauthLinkByVerifiedEmail') && !isOn('assumeEmailsProven'),

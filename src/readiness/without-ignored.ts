@@ -1,7 +1,8 @@
 import type { TableFinding } from '../store/auth-store'
 
 /**
- * Returns the findings that the host does not ignore, errors first. A key may also begin with the table's own name: `people.email:unique`.
+ * Returns the findings that the host does not ignore, the errors first. A key in `ignore` may also begin with the table's real name, such
+ * as `people.email:unique`.
  */
 export function withoutIgnored(findings: readonly TableFinding[], ignore: readonly string[]): TableFinding[] {
   const ignored = new Set(ignore)

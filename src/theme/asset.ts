@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 
-/** A file that the pages load. Its name depends on its content, so browsers may cache it for a year. */
+/** A file that the pages load. The name of the file depends on the content, so browsers may cache the file for a year. */
 export interface Asset {
   /** The full public path. */
   readonly path: string
-  /** Path below the prefix. */
+  /** The path below the prefix. */
   readonly route: string
   readonly type: string
   readonly text: string

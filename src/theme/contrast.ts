@@ -1,12 +1,12 @@
-/** A colour as `#rrggbb`. */
+/** A colour in the form `#rrggbb`. */
 export type HexColour = `#${string}`
 
 type Channels = readonly [red: number, green: number, blue: number]
 
-/** The minimum contrast of text to its background (WCAG 2.2, 1.4.3). */
+/** The minimum contrast between text and its background (WCAG 2.2, 1.4.3). */
 export const enoughContrast = 4.5
 
-/** Returns the colour with six digits in lower case; null if it is no CSS hex colour. */
+/** Returns the colour with six digits in lower case; null if the text is not a CSS hex colour. */
 export function readColour(text: unknown): HexColour | null {
   if (typeof text !== 'string' || !/^#(?:[\da-f]{3}|[\da-f]{6})$/i.test(text)) return null
   const digits = text.slice(1).toLowerCase()
@@ -19,12 +19,15 @@ export function contrastOf(one: HexColour, other: HexColour): number {
   return (lighter + 0.05) / (darker + 0.05)
 }
 
-/** Returns black or white for text on this colour. One of the two always has 4.5:1. */
+/** Returns black or white for text on this colour. At least one of the two always has a contrast of 4.5:1. */
 export function textOn(colour: HexColour): HexColour {
   return contrastOf(colour, '#ffffff') >= enoughContrast ? '#ffffff' : '#000000'
 }
 
-/** Returns the nearest colour that has 4.5:1 against the background, mixed with `towards` (white or black). */
+/**
+ * Returns the nearest colour with a contrast of 4.5:1 against the background. The function mixes the colour with `towards` (white or
+ * black).
+ */
 export function readableOn(colour: HexColour, background: HexColour, towards: HexColour): HexColour {
   for (let step = 0; step <= 100; step += 1) {
     const mixed = mix(colour, towards, step / 100)

@@ -1,6 +1,7 @@
 /**
- * The only script of the pages. Everything but passkeys works without it. It shows passwords, writes times in the browser's zone, prints
- * pages and requests passkeys from the browser. Elements that need it are hidden until it runs.
+ * The only script of the pages. Every part of the pages except passkeys works without the script. The script shows passwords, writes times
+ * in the browser's time zone, prints pages and requests passkeys from the browser. Elements that need the script are hidden until the
+ * script runs.
  */
 export const pageScript = `'use strict'
 {

@@ -1,6 +1,6 @@
 import type { Accents } from './theme'
 
-/** Returns our style sheet, followed by the host's rules. */
+/** Returns the built-in style sheet, followed by the host's rules. */
 export function styleSheet({ light, onLight, dark, onDark }: Accents, own: string): string {
   return `:root{color-scheme:light dark;--paper:#ffffff;--ground:#f3f5f8;--ink:#18202b;--soft:#566172;--line:#dde2e9;--edge:#7d8797;--accent:${light};--on:${onLight};--bad:#a3222a;--badground:#fdf1f1;--good:#1b6b3a;--goodground:#eef8f1}
 @media (prefers-color-scheme:dark){:root{--paper:#171c23;--ground:#0e1217;--ink:#e9edf3;--soft:#a9b3c1;--line:#2c3440;--edge:#7a8799;--accent:${dark};--on:${onDark};--bad:#ffb0ae;--badground:#35191b;--good:#93dcae;--goodground:#14291c}}

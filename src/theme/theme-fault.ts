@@ -3,7 +3,7 @@ import { accentFault, type PageSources } from './theme'
 const names = ['name', 'logoUrl', 'homeUrl', 'supportUrl', 'accent', 'css', 'csp']
 const sources: readonly (keyof PageSources)[] = ['styleSrc', 'scriptSrc', 'imgSrc', 'fontSrc', 'connectSrc']
 
-/** Returns what is wrong with option `theme`, as a sentence; null if nothing is. */
+/** Returns what is wrong with the option `theme`, as a sentence. Returns null for a valid theme. */
 export function themeFault(theme: unknown, settings: { readonly publicUrl: string }): string | null {
   if (!isRecord(theme)) return 'Option theme must be an object: { name, logoUrl, homeUrl, supportUrl, accent, css, csp }.'
   const unknown = Object.keys(theme).find((name) => !names.includes(name))
@@ -36,7 +36,7 @@ function placeFault(name: string, place: unknown): string | null {
 function cssFault(css: unknown, { publicUrl }: { readonly publicUrl: string }): string | null {
   if (typeof css !== 'string') return 'theme.css must be a text of CSS rules'
   if (css.includes('</')) return "theme.css must not hold '</'"
-  // A CSS escape could hide the text that is refused below.
+  // A CSS escape could hide the text that the next checks reject.
   if (/\\/.test(css)) return 'theme.css must not hold a backslash; write the characters themselves'
   if (/@import/i.test(css)) return 'theme.css must not hold @import: the pages load nothing from elsewhere'
   const addresses = [...css.matchAll(/(?:url|image-set|src)\(\s*["']?([^"')]*)/gi)].map(([, address = '']) => address.trim())

@@ -3,28 +3,28 @@ import { contrastOf, enoughContrast, type HexColour, readableOn, readColour, tex
 import { pageScript } from './page-script'
 import { styleSheet } from './style-sheet'
 
-/** The look of the pages, so that they match the host's product. */
+/** The look of the pages. Use these options so that the pages match your product. */
 export interface ThemeOptions {
-  /** The product's name, at the top of every page and in its title. */
+  /** The product's name. The name appears at the top of every page and in the page title. */
   readonly name: string
-  /** A path of this site, a URL of the public origin, or `data:image/…`. */
+  /** The logo: a path of this site, a URL of the public origin, or `data:image/…`. */
   readonly logoUrl?: string
-  /** Target of the name at the top: https, mailto or a path. */
+  /** The target of the name at the top: an https URL, a mailto URL or a path. */
   readonly homeUrl?: string
-  /** Target of the help link: https, mailto or a path. */
+  /** The target of the help link: an https URL, a mailto URL or a path. */
   readonly supportUrl?: string
   /**
-   * A CSS hex colour for buttons and links, with 4.5:1 against white; the colour of the dark theme is derived from it. Or one for each
-   * theme, the dark one with 4.5:1 against `#171c23`.
+   * The colour of buttons and links, as a CSS hex colour. The colour needs a contrast of 4.5:1 against white. The library derives the
+   * colour of the dark theme. To set both colours, pass an object. The dark colour needs a contrast of 4.5:1 against `#171c23`.
    */
   readonly accent?: string | { readonly light: string; readonly dark: string }
-  /** Your own rules, after ours in the same style sheet. */
+  /** Your own CSS rules. The style sheet contains your rules after the built-in rules. */
   readonly css?: string
-  /** Origins that the pages may load from, besides their own. */
+  /** Other origins from which the pages may load files. */
   readonly csp?: PageSources
 }
 
-/** Origins by directive of the content security policy. */
+/** Origins for the directives of the content security policy. */
 export interface PageSources {
   readonly styleSrc?: readonly string[]
   readonly scriptSrc?: readonly string[]
@@ -45,14 +45,14 @@ export interface Theme {
   readonly script: Asset
 }
 
-/** Background colours of the two themes. */
+/** The background colours of the light theme and the dark theme. */
 export const papers = { light: '#ffffff', dark: '#171c23' } as const
 
 const defaultAccent = '#1f5fbf'
 
 /**
  * Returns the theme of the pages.
- * @param options already checked
+ * @param options options that `themeFault` has already checked
  */
 export function createTheme(prefix: string, defaultName: string, options?: ThemeOptions): Theme {
   const { name = defaultName, logoUrl, homeUrl, supportUrl, css = '', csp = {} } = options ?? {}
@@ -67,7 +67,7 @@ export function createTheme(prefix: string, defaultName: string, options?: Theme
   })
 }
 
-/** The accent colour and the colour of text on it, in both themes. */
+/** The accent colour and the colour of text on the accent colour, in both themes. */
 export interface Accents {
   readonly light: HexColour
   readonly onLight: HexColour
@@ -82,7 +82,7 @@ function accentsOf(accent: ThemeOptions['accent'] = defaultAccent): Accents {
   return { light, onLight: textOn(light), dark, onDark: textOn(dark) }
 }
 
-/** Returns what is wrong with an accent, as the rest of a sentence; null if nothing is. */
+/** Returns what is wrong with an accent, as the rest of a sentence. Returns null for a valid accent. */
 export function accentFault(accent: unknown): string | null {
   if (typeof accent === 'string') return colourFault('theme.accent', accent, 'light')
   const { light, dark } = Object(accent) as { light?: unknown; dark?: unknown }

@@ -4,17 +4,17 @@ import type { App } from './look-at-app'
 import { codeOf, type ProviderCode } from './providers'
 import type { UsersTable } from './users-table'
 
-/** What the auth module depends on. */
+/** The data that determines the auth module. */
 export interface Plan {
   readonly app: Pick<App, 'language' | 'modules' | 'authFile' | 'knexfile'>
   readonly choices: Choices
-  /** Null: doorward's own users table. */
+  /** The app's own users table. Null if the app uses the users table of doorward. */
   readonly users: UsersTable | null
 }
 
 type Lines = readonly string[]
 
-/** Returns the module that makes the router. The app's developers continue to edit it. */
+/** Returns the text of the module that makes the router. The app's developers edit the module later. */
 export function authFile(plan: Plan): string {
   const { app, choices, users } = plan
   const isCommonJs = usesRequire(plan)
@@ -31,7 +31,7 @@ export function authFile(plan: Plan): string {
     isCommonJs ? 'const auth = createAuthRouter({' : 'export const auth = createAuthRouter({',
     `  store: createKnexStore({ knex: db${users ? ', ...tables' : ''} }),`,
     '  mailer: isDevelopment',
-    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is one of the file that is written
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: the written file contains the template
     '    ? { send: async ({ to, text }) => console.log(`Mail to ${to}\\n${text}`) }',
     '    : smtpMailer({ url: SMTP_URL, from: MAIL_FROM }),',
     ...providersOption(providers),
@@ -45,14 +45,14 @@ export function authFile(plan: Plan): string {
   return `${lines.join('\n')}\n`
 }
 
-/** True if the module uses `require`. TypeScript uses `import` in both module systems. */
+/** Returns true if the module uses `require`. TypeScript uses `import` in both module systems. */
 export function usesRequire({ app }: Pick<Plan, 'app'>): boolean {
   return app.language === 'JavaScript' && app.modules === 'CommonJS'
 }
 
 /**
- * True if the module imports the knexfile. Only in JavaScript: in TypeScript the import could change the folder layout of the build, so
- * there the connection is from the environment.
+ * Returns true if the module imports the knexfile. A TypeScript module does not import the knexfile, because the import could change the
+ * folder layout of the build. A TypeScript module reads the connection from the environment.
  */
 function importsKnexfile({ app }: Plan): boolean {
   const { knexfile, language, modules } = app
@@ -60,7 +60,7 @@ function importsKnexfile({ app }: Plan): boolean {
   return language === 'JavaScript' && (modules === 'ESM' || !knexfile.isModule)
 }
 
-/** True if the database URL is an environment variable. */
+/** Returns true if the module reads the database URL from the environment. */
 export function needsDatabaseUrl(plan: Plan): boolean {
   return !importsKnexfile(plan) && plan.choices.client !== 'better-sqlite3'
 }
@@ -116,7 +116,7 @@ function database(plan: Plan): Lines {
   return [...another, `const db = knex({ client: 'better-sqlite3', connection: { filename: ${filename} }, useNullAsDefault: true })`]
 }
 
-/** Returns the app's users table, as `createKnexStore` and `createAuthTables` take it. */
+/** Returns the options of the app's users table for `createKnexStore` and `createAuthTables`. */
 function tablesOf({ table, ids, columns, filled }: UsersTable, language: App['language']): Lines {
   const entries = Object.entries(columns)
   return [

@@ -14,7 +14,7 @@ export interface InitFlags {
 
 const deliveries = ['session', 'cookie', 'bearer', 'both'] as const
 
-/** The choices that the app's files do not show. */
+/** The choices that `init` cannot read from the app's files. */
 export interface Choices {
   readonly delivery: (typeof deliveries)[number]
   readonly client: Client
@@ -26,15 +26,15 @@ interface Question<Value> {
   readonly flag: keyof InitFlags & string
   readonly text: string
   readonly allowed: string
-  /** The default, for Enter and --yes. */
+  /** The default, for the Enter key and for --yes. */
   readonly usual: string
   /** Returns null for an invalid answer. */
   readonly read: (answer: string) => Value | null
 }
 
 /**
- * Takes each answer from its flag, from the app, or from a person, in this order.
- * @throws UsageError for an invalid answer, and for a missing one without a terminal
+ * Reads each answer from its flag, or from the app, or asks a person, in this order.
+ * @throws UsageError for an invalid answer, and for a missing answer without a terminal
  */
 export async function choose(app: App, flags: InitFlags, terminal: Terminal | null): Promise<Choices> {
   const seen = app.knexfile?.client ?? soleDriver(app)
@@ -62,7 +62,7 @@ export async function choose(app: App, flags: InitFlags, terminal: Terminal | nu
   return { delivery, client, providers, hasPages }
 }
 
-/** Returns the only installed driver; null if there is none, or several. */
+/** Returns the only installed driver; null if no driver or several drivers are installed. */
 function soleDriver(app: App): Client | null {
   const [client, ...others] = clients.filter((name) => app.installed(name))
   return others.length === 0 ? (client ?? null) : null

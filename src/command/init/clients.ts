@@ -1,9 +1,9 @@
-/** The supported database drivers. Each is both the name of knex's client and of the package. */
+/** The supported database drivers. Each name is the name of knex's client and the name of the npm package. */
 export const clients = ['better-sqlite3', 'pg', 'mysql2'] as const
 
 export type Client = (typeof clients)[number]
 
-/** Returns null if doorward does not support it. */
+/** Returns the driver; null if doorward does not support the named client. */
 export function clientOf(named: unknown): Client | null {
   const name = named === 'postgres' || named === 'postgresql' ? 'pg' : named // aliases of knex
   return clients.find((client) => client === name) ?? null

@@ -1,7 +1,7 @@
 import { needsDatabaseUrl, type Plan } from './auth-file'
 import { codeOf } from './providers'
 
-/** Returns the variables that the auth module reads, without values. */
+/** Returns the names of the variables that the auth module reads, without values. */
 export function envExample(plan: Plan): string {
   const lines = [
     '# Copy this file to .env, fill it in there, and keep .env out of git.',

@@ -18,7 +18,8 @@ export interface InitCommandFlags extends InitFlags, EnvFileFlags {
 }
 
 /**
- * Writes the auth module, `.env.example`, and a migration if there is a knexfile. Writes all or none, and overwrites no file.
+ * Writes the auth module, `.env.example`, and a migration if there is a knexfile. The command writes all files or no file, and overwrites
+ * no file.
  * @throws CommandRefusal `FILE_EXISTS` with the name of the file
  */
 export async function init(flags: InitCommandFlags, surroundings: Surroundings): Promise<Answer> {
@@ -65,7 +66,8 @@ export async function init(flags: InitCommandFlags, surroundings: Surroundings):
 }
 
 /**
- * Returns why nothing can be written, or null. A file with one of our names would be overwritten, or another auth module would hide ours.
+ * Returns the reason why the command can write nothing, or null. An existing file with the same name would be overwritten. An existing auth
+ * module in another place would hide the new module.
  */
 function obstacleIn({ folder, authFile, knexfile }: App): string | null {
   const named = namedInPackage(folder)

@@ -4,24 +4,23 @@ import { manifestOf, ownManifest } from '../installed'
 import type { Surroundings } from '../surroundings'
 import { type Knexfile, readKnexfile } from './read-knexfile'
 
-/** What `init` finds in the app before it asks questions. Paths are relative to the folder, with slashes. */
+/** The facts about the app that `init` reads before it asks questions. Paths are relative to the folder, with slashes. */
 export interface App {
   readonly folder: string
   readonly language: 'TypeScript' | 'JavaScript'
-  /** The module system of the app. */
   readonly modules: 'ESM' | 'CommonJS'
-  /** The file that starts the app; null if none was found. */
+  /** The file that starts the app; null if `init` finds no such file. */
   readonly entry: string | null
-  /** Path of the auth module. */
+  /** The path of the auth module. */
   readonly authFile: string
   readonly knexfile: Knexfile | null
-  /** Returns the version of a package that the app can load; null if it cannot. */
+  /** Returns the version of a package that the app can load; null if the app cannot load the package. */
   installed(name: string): string | null
 }
 
 /**
  * Reads the app's folder.
- * @throws CommandRefusal if the knexfile cannot be used, UsageError if it cannot be loaded or package.json is not valid JSON
+ * @throws CommandRefusal if the knexfile cannot be used; UsageError if the knexfile cannot be loaded, or package.json is not valid JSON
  */
 export async function lookAtApp({ folder, env }: Pick<Surroundings, 'folder' | 'env'>): Promise<App> {
   const manifest = ownManifest(folder)
@@ -37,11 +36,11 @@ export async function lookAtApp({ folder, env }: Pick<Surroundings, 'folder' | '
     entry,
     authFile: existsSync(join(folder, 'src')) ? `src/auth.${ending}` : `auth.${ending}`,
     knexfile: await readKnexfile({ folder, env }, isModule),
-    installed: (name) => (manifestOf(folder, name)?.['version'] as string | undefined) ?? null, // npm writes it as text
+    installed: (name) => (manifestOf(folder, name)?.['version'] as string | undefined) ?? null, // npm writes a text
   }
 }
 
-/** Returns the file that `npm start` runs, else `main` of package.json, else a usual name. */
+/** Returns the file that `npm start` runs. If there is none, returns `main` of package.json, or a usual name. */
 function entryOf(folder: string, { scripts, main }: Record<string, unknown>): string | null {
   const { start = '', dev = '' } = Object(scripts) as Record<string, unknown>
   const named = `${start} ${dev} ${main ?? ''}`.split(/\s+/).filter((word) => /\.[cm]?[jt]s$/.test(word))

@@ -4,8 +4,8 @@ import type { Knexfile } from './read-knexfile'
 import type { UsersTable } from './users-table'
 
 /**
- * Returns the path and the text of a migration of the app's own that creates our tables.
- * @param now the time in its name
+ * Returns the path and the text of a migration for the app's own folder. The migration creates doorward's tables.
+ * @param now the time in the name of the file
  */
 export function migrationFile({ users }: Pick<Plan, 'users'>, knexfile: Knexfile, now: Date): { path: string; text: string } {
   const ending = /[cm]?[jt]s$/.exec(knexfile.path)?.[0] ?? 'js'
@@ -46,7 +46,7 @@ export function migrationFile({ users }: Pick<Plan, 'users'>, knexfile: Knexfile
   return { path, text: `${lines.join('\n')}\n` }
 }
 
-/** Returns the key that our tables refer to. */
+/** Returns the users table and its key, for the foreign keys of doorward's tables. */
 function keyOf({ table, ids, columns: { id } }: UsersTable): string {
   return [`table: ${quoted(table)}`, ...(ids === 'uuid' ? [] : [`ids: '${ids}'`]), ...(id ? [`columns: { id: ${quoted(id)} }`] : [])].join(
     ', ',

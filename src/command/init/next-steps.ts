@@ -3,12 +3,12 @@ import { join, posix } from 'node:path'
 import { needsDatabaseUrl, type Plan, usesRequire } from './auth-file'
 import type { App } from './look-at-app'
 
-/** What to do after `init`, as lines to copy. */
+/** The steps after `init`, as lines to copy. */
 export interface NextSteps {
   readonly install: readonly string[]
-  /** The lines to add to the app. */
+  /** The lines to add to the app's code. */
   readonly lines: readonly string[]
-  /** Creates `.env` and the tables, and starts the app. */
+  /** The commands that create `.env` and the tables, and start the app. */
   readonly start: readonly string[]
 }
 
@@ -16,15 +16,15 @@ type Env = Readonly<Record<string, string | undefined>>
 
 /**
  * Returns the next steps.
- * @param env of the command, with the `.env` of the folder
+ * @param env the environment of the command, with the variables of the folder's `.env`
  */
 export function nextSteps(app: App, plan: Plan, env: Env): NextSteps {
   return { install: install(app, plan), lines: lines(app), start: start(app, plan, env) }
 }
 
 /**
- * Returns the commands that install missing packages. nodemailer is needed only in production, but is installed now, so that it is not
- * missing there.
+ * Returns the commands that install missing packages. The app needs nodemailer only in production. The commands install nodemailer now, so
+ * that production has the package.
  */
 function install(app: App, { choices }: Plan): string[] {
   const missing = (names: readonly string[]) => names.filter((name) => !app.installed(name))
@@ -62,8 +62,8 @@ function migrateByKnex(knexfile: string): string {
 }
 
 /**
- * Returns the command that writes the variables for this machine into `.env`. It makes the secret when it runs, so no file of ours contains
- * it.
+ * Returns the command that writes the variables for this machine into `.env`. The printed command creates the secret, so no file of ours
+ * contains the secret.
  */
 function variables(app: App, plan: Plan, env: Env): string[] {
   const known = { NODE_ENV: 'development', AUTH_PUBLIC_URL: 'http://localhost:3000', AUTH_JWT_SECRET: '%s' }

@@ -1,4 +1,4 @@
-/** Providers that need only a client id and a client secret, with the class of their client. */
+/** Providers that need only a client id and a client secret. Each value is the class of the provider's client. */
 const classes = {
   google: 'GoogleClient',
   github: 'GitHubClient',
@@ -15,7 +15,7 @@ export type ProviderName = keyof typeof classes
 
 export const providerNames = Object.keys(classes) as ProviderName[] // a record has exactly these keys
 
-/** The names that the auth module uses for a provider. */
+/** The names in the auth module for a provider. */
 export interface ProviderCode {
   readonly name: ProviderName
   readonly className: string
@@ -23,7 +23,7 @@ export interface ProviderCode {
   readonly clientSecret: string
 }
 
-/** Returns the names for a provider. The variables are those of `providersFromEnv()`. */
+/** Returns the names for a provider. `providersFromEnv()` reads the same variables. */
 export function codeOf(name: ProviderName): ProviderCode {
   const prefix = `OAUTH_${name.toUpperCase()}_CLIENT`
   return { name, className: classes[name], clientId: `${prefix}_ID`, clientSecret: `${prefix}_SECRET` }

@@ -7,18 +7,21 @@ import { loadModule } from '../load-module'
 import type { Surroundings } from '../surroundings'
 import { type Client, clientOf } from './clients'
 
-/** The app's knexfile, as `knex` would use it in this environment. */
+/** The app's knexfile, as `knex` uses the file in this environment. */
 export interface Knexfile {
-  /** Relative to the folder of the app, as is `migrations`. */
+  /** Relative to the folder of the app. `migrations` is also relative. */
   readonly path: string
-  /** The place of the configuration: the export itself (`flat`), or a member with the name of the environment. Null: another place. */
+  /**
+   * The place of the configuration. `flat`: the export itself. `by environment`: a member with the name of the environment. Null: another
+   * place.
+   */
   readonly shape: 'flat' | 'by environment' | null
   readonly isModule: boolean
   readonly config: Knex.Config
   readonly client: Client
-  /** The file of SQLite, relative to the folder if it is inside; null for another database, or one in memory. */
+  /** The SQLite file, relative if the file is inside the folder. Null for another database, or for a database in memory. */
   readonly sqliteFile: string | null
-  /** The directory where knex writes new migrations. */
+  /** The directory in which knex writes new migrations. */
   readonly migrations: string
 }
 
@@ -27,8 +30,9 @@ type Place = Pick<Surroundings, 'folder' | 'env'>
 const places = ['', 'src/'].flatMap((place) => ['js', 'ts', 'cjs', 'mjs', 'cts', 'mts'].map((ending) => `${place}knexfile.${ending}`))
 
 /**
- * Reads the knexfile of the folder or of `src`. Returns null if there is none.
- * @throws CommandRefusal if it throws, or names an unsupported database; UsageError if nothing here can load TypeScript
+ * Reads the knexfile in the folder or in `src`. Returns null if there is no knexfile.
+ * @throws CommandRefusal if the knexfile throws, or names an unsupported database
+ * @throws UsageError if the knexfile is TypeScript, tsx is missing, and Node cannot load the file
  */
 export async function readKnexfile({ folder, env }: Place, isPackageOfModules: boolean): Promise<Knexfile | null> {
   const path = places.find((candidate) => existsSync(join(folder, candidate)))
@@ -43,7 +47,7 @@ export async function readKnexfile({ folder, env }: Place, isPackageOfModules: b
       `${path} has the client ${JSON.stringify(config.client)}, and doorward works with better-sqlite3, pg and mysql2.`,
     )
   const directory = config.migrations?.directory ?? 'migrations'
-  const newest = typeof directory === 'string' ? directory : (directory.at(-1) ?? 'migrations') // as `knex migrate:make` does
+  const newest = typeof directory === 'string' ? directory : (directory.at(-1) ?? 'migrations') // `knex migrate:make` does the same
   const isModule = /\.m[jt]s$/.test(path) || (isPackageOfModules && !/\.c[jt]s$/.test(path))
   return { path, shape, isModule, config, client, sqliteFile: sqliteFileOf(config, folder), migrations: posix.join(dirname(path), newest) }
 }
@@ -55,7 +59,10 @@ function sqliteFileOf({ connection }: Knex.Config, folder: string): string | nul
   return isAbsolute(filename) && !inFolder.startsWith('..') ? inFolder : filename
 }
 
-/** Returns what knex would take from the module. `isPlain`: it is the default export, so `import` and `require` return the same value. */
+/**
+ * Returns the value that knex reads from the module. If `isPlain` is true, the value is the default export, and `import` and `require`
+ * return the same value.
+ */
 async function exportOf(path: string, folder: string): Promise<{ exported: unknown; isPlain: boolean }> {
   try {
     const module = await loadModule(join(folder, path), folder)

@@ -15,29 +15,29 @@ import type { Knexfile } from './read-knexfile'
 
 type Field = keyof OwnUserFields
 
-/** The app's own users table, in the terms of doorward. */
+/** The app's own users table, described with the names of doorward. */
 export interface UsersTable {
   readonly table: string
   readonly ids: 'uuid' | 'integer' | 'text'
-  /** Only columns that differ from our own table. */
+  /** Only columns that differ from doorward's own table. */
   readonly columns: Readonly<Partial<Record<Field, string | false>>>
-  /** Text columns of the app's own that every new row must fill. */
+  /** The app's own text columns that every new row must fill. */
   readonly filled: readonly string[]
   /** What must change in the table before people can sign up. */
   readonly findings: readonly TableFinding[]
 }
 
-/** Why the database was not read. */
+/** Why the command did not read the database. */
 export interface NotLooked {
   readonly why: string
 }
 
-/** How long a remote or silent database may take. */
+/** How long a remote or silent database may take, in milliseconds. */
 const longestLookMs = 4_000
 
 const tables = ['users', 'user', 'accounts', 'members', 'people']
 
-/** Other names of our columns, the more likely first. Case and underscores are ignored. */
+/** Other names of our columns. The more likely name is first. The search ignores letter case and underscores. */
 const synonyms: Readonly<Record<Field, readonly string[]>> = {
   id: ['user_id', 'uuid'],
   email: ['email_address', 'mail'],
@@ -57,14 +57,14 @@ const synonyms: Readonly<Record<Field, readonly string[]>> = {
 }
 
 /**
- * The fields that a table must have; with providers also `name`. doorward would work without `emailVerifiedAt`, but an attacker's sign-up
- * would then survive the owner's password reset.
+ * The fields that a table must have. With providers, the table must also have `name`. doorward also works without `emailVerifiedAt`.
+ * Without that field, an account that an attacker created would survive the owner's password reset.
  */
 const required: readonly Field[] = ['id', 'email', 'hashedPassword', 'isActive', 'createdAt', 'updatedAt', 'emailVerifiedAt']
 
-/** Reads the database of the knexfile, and changes nothing. Returns null if it has no users table. */
+/** Reads the database of the knexfile and changes nothing. Returns null if the database has no users table. */
 export async function findUsersTable(app: App, knexfile: Knexfile, hasProviders: boolean): Promise<UsersTable | NotLooked | null> {
-  const makeKnex = (await loadPackage('knex', app.folder))?.['default'] as typeof import('knex').knex | undefined // as knex exports it
+  const makeKnex = (await loadPackage('knex', app.folder))?.['default'] as typeof import('knex').knex | undefined // an export of knex
   if (!makeKnex) return { why: 'knex is not installed' }
   if (isMissingFile(app.folder, knexfile)) return null
   let knex: Knex | null = null
@@ -75,11 +75,11 @@ export async function findUsersTable(app: App, knexfile: Knexfile, hasProviders:
   } catch (error) {
     return { why: sentenceOf(error) }
   } finally {
-    void knex?.destroy().catch(() => {}) // the command ends without it
+    void knex?.destroy().catch(() => {}) // the command does not wait
   }
 }
 
-/** True if the SQLite file is missing. A connection would create it. */
+/** Returns true if the SQLite file does not exist. A connection would create the file. */
 function isMissingFile(folder: string, { client, sqliteFile }: Knexfile): boolean {
   return client === 'better-sqlite3' && !(sqliteFile !== null && existsSync(resolve(folder, sqliteFile)))
 }
@@ -95,7 +95,7 @@ async function look(knex: Knex, hasProviders: boolean): Promise<UsersTable | nul
 
 async function mapped(knex: Knex, table: string, facts: TableFacts, hasProviders: boolean): Promise<UsersTable> {
   const needed = hasProviders ? [...required, 'name'] : required
-  const found = new Map((Object.keys(synonyms) as Field[]).map((field) => [field, columnOf(facts, field)])) // a record has exactly these keys
+  const found = new Map((Object.keys(synonyms) as Field[]).map((field) => [field, columnOf(facts, field)])) // the record has these keys
   const ours = new Set([...found.values()].map((column) => column?.name))
   const filled = facts.columns.filter((column) => !ours.has(column.name) && isOwnToFill(column)).map(({ name }) => name)
   const own = { table, ids: idsOf(found.get('id')), filled }
@@ -104,7 +104,7 @@ async function mapped(knex: Knex, table: string, facts: TableFacts, hasProviders
   return { ...own, columns, findings: await errorsOf(knex, { ...own, columns }) }
 }
 
-/** Maps the fields to columns. An optional column with the name of ours but another type counts as missing. */
+/** Maps the fields to columns. If an optional column has our name but another type, the column counts as missing. */
 function columnsOf(
   found: ReadonlyMap<Field, ColumnFacts | undefined>,
   needed: readonly string[],
@@ -140,7 +140,7 @@ function idsOf(id: ColumnFacts | undefined): UsersTable['ids'] {
   return id?.family === 'text' && id.length !== 36 ? 'text' : 'uuid'
 }
 
-/** True for a text column, because the app can recognize an empty text as missing. */
+/** Returns true for a required text column without a default. The app can recognize an empty text as missing. */
 function isOwnToFill({ isNotNull, isFilled, family }: ColumnFacts): boolean {
   return isNotNull && !isFilled && family === 'text'
 }

@@ -10,14 +10,14 @@ export interface NewFile {
 }
 
 /**
- * Writes all files or none, and overwrites no file.
+ * Writes all files or no file. The function overwrites no file.
  * @throws CommandRefusal if a file cannot be written
  */
 export function writeFiles(folder: string, files: readonly NewFile[]): void {
   const made: string[] = []
   for (const { path, text } of files) {
     try {
-      const directory = mkdirSync(join(folder, dirname(path)), { recursive: true }) // the first directory that it creates
+      const directory = mkdirSync(join(folder, dirname(path)), { recursive: true }) // the first directory that mkdirSync creates
       if (directory !== undefined) made.push(directory)
       const file = openSync(join(folder, path), 'wx')
       made.push(join(folder, path))

@@ -12,19 +12,23 @@ import { anySite, readCsrfCookie } from './token-cookie'
 import { type SignerOptions, tokenSigner } from './token-signer'
 
 export interface CsrfGuardOptions extends SignerOptions {
-  /** Paths from the app's root that are not checked, together with everything below them. `/webhooks` does not include `/webhooks-admin`. */
+  /**
+   * Paths that the guard does not check, from the app's root. The guard also skips all paths below. `/webhooks` does not include
+   * `/webhooks-admin`.
+   */
   exclude?: readonly string[]
-  /** The secret of csrfToken(). Tokens that it did not sign, or signed for another session, are rejected. */
+  /** The secret of csrfToken(). The guard rejects a token with a wrong signature, and a token for another session. */
   secret?: string | readonly string[]
-  /** Other origins whose pages may send requests, besides the one in the request's Host header. */
+  /** Other origins with pages that may send requests. The origin in the request's Host header is always allowed. */
   trustedOrigins?: readonly string[]
 }
 
 /**
- * Rejects requests that another site made a browser send. Every method except GET, HEAD and OPTIONS needs the cookie `csrf_token` and the
- * header `X-CSRF-Token` with the same value. If the browser sends the page's origin (`Origin`, `Sec-Fetch-Site`), it must be one of ours.
- * Else 403 CSRF_VALIDATION_FAILED.
- * Put it after a middleware that overrides methods, because it checks the method that Express routes by.
+ * Rejects requests that another site made a browser send. Every method except GET, HEAD and OPTIONS needs the cookie `csrf_token`, and the
+ * header `X-CSRF-Token` with the same value. If the browser sends the page's origin (`Origin`, `Sec-Fetch-Site`), the origin must be
+ * allowed. Otherwise the guard sends 403 CSRF_VALIDATION_FAILED.
+ *
+ * If a middleware overrides methods, put the guard after that middleware. The guard checks the method that Express uses for its routes.
  * @throws ConfigurationError for a wrong option
  */
 export function csrfGuard(options: CsrfGuardOptions = {}): RequestHandler {
@@ -41,7 +45,7 @@ export const csrfOptionNames = ['exclude', 'secret', 'session', 'sessionCookieNa
 /** The values of `details.reason`. */
 export type CsrfReason = 'origin' | 'site' | 'no_cookie' | 'no_token' | 'mismatch' | 'signature'
 
-/** Returns the check alone. It throws a CsrfValidationFailedError. */
+/** Returns the check without a middleware. The check throws a CsrfValidationFailedError. */
 export function csrfCheck(
   where: string,
   options: CsrfGuardOptions,

@@ -6,15 +6,19 @@ import { anySite, csrfCookieName, readCsrfCookie } from './token-cookie'
 import { type SignerOptions, type TokenSigner, tokenSigner } from './token-signer'
 
 export interface CsrfTokenOptions extends SignerOptions {
-  /** At least 32 bytes. With it tokens are signed and bound to the session, which is recommended. Pass a list to replace a secret. */
+  /**
+   * At least 32 bytes. With a secret, which is recommended, the middleware signs the tokens and binds them to the session. To replace a
+   * secret, pass a list.
+   */
   secret?: string | readonly string[]
-  /** Sends the cookie over https only. Default true. */
+  /** Whether browsers send the cookie over https only. Default true. */
   secure?: boolean
 }
 
 /**
- * Sets the cookie `csrf_token`, which scripts may read (Path=/, SameSite=Lax), and puts its value into `res.locals.csrfToken`. Send it back
- * as `X-CSRF-Token`. A valid cookie is kept; after a login a signed one is replaced.
+ * Sets the cookie `csrf_token`, which scripts may read (Path=/, SameSite=Lax). The middleware also sets `res.locals.csrfToken` to the same
+ * value. Send the value back as `X-CSRF-Token`. The middleware keeps a valid cookie. After a login, the middleware replaces a signed
+ * cookie.
  * @throws ConfigurationError for a wrong option
  */
 export function csrfToken(options: CsrfTokenOptions = {}): RequestHandler {
@@ -30,7 +34,8 @@ export function csrfToken(options: CsrfTokenOptions = {}): RequestHandler {
     const token = kept ?? (signer ? signer.mint(req, res) : randomBytes(32).toString('base64url'))
     if (kept === null) {
       res.cookie(csrfCookieName, token, { path: '/', sameSite: 'lax', secure, httpOnly: false })
-      res.setHeader('Cache-Control', 'private, no-store') // a shared cache would give one person's token to another
+      // A shared cache would give one person's token to another person.
+      res.setHeader('Cache-Control', 'private, no-store')
     }
     res.vary('Cookie')
     res.locals['csrfToken'] = token
@@ -38,7 +43,7 @@ export function csrfToken(options: CsrfTokenOptions = {}): RequestHandler {
   }
 }
 
-/** Returns the cookie's token if it looks like ours. Any other text would end up in the host's pages. */
+/** Returns the cookie's token if the token has the library's form. Any other text would appear in the host's pages. */
 function reusable(signer: TokenSigner | null, req: Request): string | null {
   const token = readCsrfCookie(anySite, req)
   if (token === null) return null

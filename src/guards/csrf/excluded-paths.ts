@@ -2,9 +2,9 @@ import type { Request } from 'express'
 import { ConfigurationError } from '../../errors'
 
 /**
- * Returns a function that checks whether the path of a request is excluded. It compares whole segments from the app's root, with the app's
- * setting of letter case. The path is the one that Express routes by. A path that a later handler could read differently is never excluded
- * (`..`, `%2e`, `//`, `\`, and slashes that are encoded once or twice).
+ * Returns a function that checks whether the path of a request is excluded. The function compares whole segments from the app's root, with
+ * the app's setting of letter case. The function reads the path that Express uses for its routes. The function never excludes a path that a
+ * later handler could read differently. Such a path contains `..`, `%2e`, `//`, `\`, or slashes that are encoded once or twice.
  * @throws ConfigurationError for an invalid path
  */
 export function excludedPaths(exclude: readonly string[] = []): (req: Request) => boolean {
@@ -21,7 +21,7 @@ export function excludedPaths(exclude: readonly string[] = []): (req: Request) =
   }
 }
 
-/** Returns the segments of a prefix in the encoding of a sent path, because Express compares them so: `%6f` is another path than `o`. */
+/** Returns the segments of a prefix in the encoding of a request's path. Express compares encoded paths: `%6f` and `o` are different. */
 function segmentsOfPrefix(prefix: unknown): readonly string[] {
   const isPath = typeof prefix === 'string' && /^\/[^/]/.test(prefix) && !/[?#*%:(){}]/.test(prefix) && prefix.isWellFormed()
   if (!isPath || !isPlain(encodeURI(prefix)))
@@ -37,7 +37,7 @@ function isPlain(path: string): boolean {
   return path.split('/').every((segment) => !isDots(segment))
 }
 
-/** Returns true for `.`, `..` and their encodings. Some servers first cut off `;…`. */
+/** Returns true for `.`, `..` and their encodings. The function ignores `;…` at the end, because some servers cut `;…` off first. */
 function isDots(segment: string): boolean {
   return /^(\.|%2e){1,2}(;|%3b|$)/i.test(segment)
 }

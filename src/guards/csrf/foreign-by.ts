@@ -3,19 +3,20 @@ import { isOrigin } from '../../config/web-address'
 import { ConfigurationError } from '../../errors'
 
 /**
- * Returns which header shows that a page of another site sent the request. Null: the page is ours. Our origins are the origin of the
- * request's Host header, which no page can choose, and the trusted origins. A client without these headers passes (curl, native apps),
- * because no browser attached its cookies.
+ * Returns the header that shows that a page of another site sent the request. Returns null if the page is allowed. Allowed are the origin
+ * of the request's Host header, which no page can choose, and the trusted origins. A client without these headers, such as curl or a native
+ * app, passes. Such a client has no browser that attaches cookies.
  */
 export function foreignBy(req: Request, trustedOrigins: readonly string[]): 'origin' | 'site' | null {
   const { origin } = req.headers
   if (origin !== undefined && trustedOrigins.includes(origin)) return null
   if (origin !== undefined && !isHost(req.headers.host, origin)) return 'origin'
-  const site = req.headers['sec-fetch-site'] // the browser also compares the scheme, which we do not know behind a proxy
+  // The browser also compares the scheme. The server does not know the scheme behind a proxy.
+  const site = req.headers['sec-fetch-site']
   return site === undefined || site === 'same-origin' || site === 'none' ? null : 'site'
 }
 
-/** Compares host and origin. Letter case and a default port make no difference. */
+/** Compares a host and an origin. The function ignores letter case and a default port. */
 function isHost(host: string | undefined, origin: string): boolean {
   if (host === undefined || !URL.canParse(origin)) return false
   const url = new URL(origin)
@@ -25,7 +26,7 @@ function isHost(host: string | undefined, origin: string): boolean {
 
 /**
  * Checks the option trustedOrigins.
- * @throws ConfigurationError
+ * @throws ConfigurationError if an entry is not an origin
  */
 export function originsOf(trustedOrigins: readonly string[] = []): readonly string[] {
   if (Array.isArray(trustedOrigins) && trustedOrigins.every((origin: unknown) => typeof origin === 'string' && isOrigin(origin)))

@@ -7,7 +7,10 @@ import type { GuardContext } from '../guards'
 import { logRefusal, refuse } from '../refusing'
 import { type CsrfGuardOptions, csrfCheck, csrfOptionNames, headerToken } from './csrf-guard'
 
-/** Makes the CSRF guard of a router. It knows the public origin, the trusted origins and the names of the cookies, and logs a rejected origin. */
+/**
+ * Makes the CSRF guard of a router. The guard knows the public origin, the trusted origins and the names of the cookies. The guard logs a
+ * rejected origin.
+ */
 export function siteCsrf(ctx: GuardContext, options: CsrfGuardOptions): RequestHandler {
   const { settings, logger, notices } = ctx
   if (isObject(options)) refuseUnknownOptions('guards.csrf', options, csrfOptionNames)
@@ -28,14 +31,16 @@ export function siteCsrf(ctx: GuardContext, options: CsrfGuardOptions): RequestH
   })
 }
 
-/** Returns the token of the header, or of the hidden field of a page without script. */
+/**
+ * Returns the token of the header. If there is no header, returns the token of the hidden form field. A page without script uses the field.
+ */
 function sentToken(req: Request): string | null {
   return headerToken(req) ?? formToken(req)
 }
 
-/** Reads the token only from a form. Scripts that send JSON can set the header. */
+/** Reads the token only from a form. A script that sends JSON can set the header. */
 function formToken(req: Request): string | null {
   if (!/^(?:application\/x-www-form-urlencoded|multipart\/form-data)\b/i.test(req.headers['content-type'] ?? '')) return null
-  const { _csrf: token } = Object(req.body) as { _csrf?: unknown } // any value that a parser made
+  const { _csrf: token } = Object(req.body) as { _csrf?: unknown } // a parser may set any value
   return typeof token === 'string' ? token : null
 }

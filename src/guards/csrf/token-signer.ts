@@ -7,37 +7,37 @@ import { csrfBinding, csrfBindingNames } from '../../session/csrf-binding'
 import { findSessionName } from '../current-auth'
 import { checkSecrets, isSameText } from '../shared-secret'
 
-/** Returns the name of a request's session. Null or undefined: there is none. */
+/** Returns the name of a request's session; null or undefined if the request has no session. */
 export type SessionReader = (req: Request) => string | null | undefined
 
 export interface SignerOptions {
-  /** At least 32 bytes. In a list the first signs; all of them verify. */
+  /** At least 32 bytes. In a list, the first secret signs, and all secrets verify. */
   secret?: string | readonly string[]
-  /** Returns the session, instead of the one that our guards found. */
+  /** Returns the name of the session. Default: the session that a guard of the library found. */
   session?: SessionReader
-  /** The same as in the router's settings. Default `auth_session`. A request with this cookie has a session. */
+  /** The same name as in the router's settings. Default `auth_session`. A request with this cookie has a session. */
   sessionCookieName?: string
-  /** The same as in the router's settings. Default `access_token`. A request with this cookie has a session. */
+  /** The same name as in the router's settings. Default `access_token`. A request with this cookie has a session. */
   accessCookieName?: string
 }
 
 export interface TokenSigner {
-  /** Returns a new token. Sets the cookie that identifies the browser, if there is none. */
+  /** Returns a new token. If the browser has no cookie that identifies the browser, the function sets one. */
   mint(req: Request, res: Response): string
-  /** Returns true if we signed the token for the session of the request, or for this browser. */
+  /** Returns true if the token has a valid signature for the session of the request, or for this browser. */
   accepts(token: string, req: Request): boolean
-  /** Returns true if the token is accepted, and bound to the session if there is one. Then it need not be replaced. */
+  /** Returns true if the token is valid and needs no replacement. If the request has a session, the token must be bound to a session. */
   isUpToDate(token: string, req: Request): boolean
 }
 
 /**
- * Signs CSRF tokens by the signed double submit (OWASP, Cross-Site Request Forgery Prevention): `random.session.browser.mac`. A token is
- * bound to the session that an earlier guard found, and to a random value in a cookie of its own. So a token that an attacker's subdomain
- * plants is rejected, because it is for another session and another browser.
+ * Signs CSRF tokens with the signed double submit (OWASP, Cross-Site Request Forgery Prevention): `random.session.browser.mac`. A token is
+ * bound to the session that an earlier guard found. A token is also bound to a random value in a separate cookie. So if an attacker's
+ * subdomain sets a token as a cookie, the guard rejects the token. That token is for another session and another browser.
  *
- * If both the token and the request have a session, the session decides. Otherwise the browser decides, because a guard may run after this
- * check. A request with neither a session nor such a cookie has nothing to protect, so any token of ours is accepted. So an expired session
- * ends in 401, and not in 403.
+ * If the token and the request both have a session, the two sessions must be the same. Otherwise the browser must be the same, because a
+ * guard may run after this check. If a request has no session and no cookie of the library, an attacker gains nothing from the request. The
+ * guard then accepts any token with a valid signature. So a request with an expired session gets 401 and not 403.
  */
 export function tokenSigner(where: string, options: SignerOptions & { secure?: boolean }): TokenSigner | null {
   const {
@@ -93,10 +93,12 @@ function sign(key: KeyObject, random: string, ofSession: string, ofBrowser: stri
   return `${signed}.${createHmac('sha256', key).update(`token:${signed}`, 'utf8').digest('base64url')}`
 }
 
-/** Returns the part of a token that binds it. It is an HMAC, because scripts can read the token and must not learn the session. */
+/**
+ * Returns the part of a token that binds the token. The part is an HMAC, because scripts can read the token and must not learn the session.
+ */
 function bindingOf(key: KeyObject, kind: 'session' | 'browser', to: string | null | undefined): string {
   if (to === null || to === undefined || to === '') return ''
-  // A promise would become the same text for everyone.
+  // A promise would become the same text for every person.
   if (typeof to !== 'string') throw new TypeError('The option session of csrfToken and csrfGuard must answer text, at once.')
   return createHmac('sha256', key).update(`${kind}:${to}`, 'utf8').digest().subarray(0, 16).toString('base64url')
 }

@@ -7,12 +7,12 @@ export interface Answer {
   readonly body: Buffer
 }
 
-/** Larger bodies are not stored. */
+/** The maximum size of a stored body. The middleware does not store a larger body. */
 const maxBodyBytes = 1024 * 1024
 
 /**
- * Headers that belong to one connection or one transmission, not to the response (RFC 9110 section 7.6.1). Cookies are excluded too: they are
- * for one browser, and a stored cookie could be sent again after it has ended.
+ * Headers that belong to one connection or one transmission, not to the response (RFC 9110 section 7.6.1). The list includes cookies. A
+ * cookie is for one browser, and a repeated cookie could name a session that has ended.
  */
 const ofOneSending = new Set([
   'set-cookie',
@@ -26,16 +26,16 @@ const ofOneSending = new Set([
 ])
 
 /**
- * Captures the response as the handler writes it, before earlier middleware (compression, for example) changes it. The same middleware will
- * change the replayed response. `done` is called once, with the response, or with null if it must not be stored.
+ * Captures the response as the handler writes it, before earlier middleware such as compression changes it. The same middleware will also
+ * change the replayed response. The function calls `done` once, with the response, or with null if the response must not be stored.
  */
 export function captureAnswer(req: Request, res: Response, done: (answer: Answer | null) => void): void {
   const inFront = readHead(res)
   const body = collectBody()
   let sent: Head | null = null
 
-  // Node calls this for every response. Later middleware has then set its headers. Earlier middleware has not, because it also does so here
-  // (as the package on-headers does).
+  // Node calls `writeHead` for every response. At that time, later middleware has already set its headers. Earlier middleware sets its
+  // headers after this call, because earlier middleware also replaces `writeHead` (package on-headers).
   const { writeHead } = res
   res.writeHead = function (this: Response, ...given: unknown[]) {
     sent ??= readHead(res, Number(given[0]), given.find(isHeaders))
@@ -44,15 +44,18 @@ export function captureAnswer(req: Request, res: Response, done: (answer: Answer
 
   hear(res, body.add, () => {
     const bytes = body.bytes()
-    const isCutOff = req.destroyed && !req.complete // the body did not arrive in full, so another attempt may succeed
+    // If the body did not arrive completely, another attempt may succeed.
+    const isCutOff = req.destroyed && !req.complete
     done(bytes && !isCutOff ? answerOf(sent ?? readHead(res), inFront, bytes) : null)
   })
 }
 
-type Passing = (...given: unknown[]) => unknown // the overloads differ, so the arguments are passed on unchanged
+// The overloads differ, so the code passes the arguments on unchanged.
+type Passing = (...given: unknown[]) => unknown
 
 function hear(res: Response, written: (chunk: unknown, encoding: unknown) => void, ended: () => void): void {
-  let isPassing = false // earlier middleware may call the methods of res, which are ours now
+  // Earlier middleware may call methods of `res` that this function replaced.
+  let isPassing = false
   let isEnded = false
 
   function listen(pass: Passing, passed: () => void): Passing {
@@ -89,14 +92,19 @@ interface Head {
   readonly headers: ReadonlyMap<string, string | readonly string[]>
 }
 
-/** Returns the response to store, without the headers that earlier middleware had set, because it sets them again on a replay. */
+/**
+ * Returns the response to store. The response contains no headers that earlier middleware had set, because that middleware sets them again
+ * on a replay.
+ */
 function answerOf({ status, headers }: Head, inFront: Head, body: Buffer): Answer | null {
   const added = [...headers].filter(([name, value]) => String(value) !== String(inFront.headers.get(name)) && !ofOneSending.has(name))
   if (!isFinal(status) || added.some(([name]) => name === 'retry-after')) return null
   return { status, headers: added, body }
 }
 
-/** Returns true unless the status asks for another attempt: 408, 425 and 429 (RFC 9110, 8470, 6585), and every error of the server. */
+/**
+ * Returns true if the status is final. A client may repeat a request after 408, 425 or 429 (RFC 9110, 8470, 6585), or after a server error.
+ */
 function isFinal(status: number): boolean {
   return status >= 200 && status < 500 && ![408, 425, 429].includes(status)
 }
@@ -108,7 +116,10 @@ function readHead(res: Response, status = res.statusCode, given: object = {}): H
   return { status, headers }
 }
 
-/** Returns the headers in each form that `writeHead` takes: an object, a list of pairs, or a flat list of names and values. */
+/**
+ * Returns the headers from each form that `writeHead` accepts. The forms are an object, a list of pairs, and a flat list of names and
+ * values.
+ */
 function pairsOf(given: object): [string, unknown][] {
   if (!Array.isArray(given)) return Object.entries(given as OutgoingHttpHeaders)
   if (Array.isArray(given[0])) return given as [string, unknown][]
@@ -119,7 +130,7 @@ function isHeaders(given: unknown): given is object {
   return typeof given === 'object' && given !== null
 }
 
-/** Collects a body. `bytes()` returns null if it is too large. */
+/** Collects a body. `bytes()` returns null if the body is too large. */
 function collectBody(): { add(chunk: unknown, encoding: unknown): void; bytes(): Buffer | null } {
   let chunks: Buffer[] = []
   let length = 0
@@ -135,8 +146,9 @@ function collectBody(): { add(chunk: unknown, encoding: unknown): void; bytes():
   }
 }
 
-/** Returns a copy of a chunk, because a stream may reuse its buffer. `end` may be called with only a callback. */
+/** Returns a copy of a chunk, because a stream may reuse its buffer. The caller of `end` may pass only a callback. */
 function bytesOf(chunk: unknown, encoding: unknown): Buffer {
-  if (typeof chunk === 'string') return Buffer.from(chunk, typeof encoding === 'string' ? (encoding as BufferEncoding) : 'utf8') // Node rejects others
+  // Node rejects an unknown encoding.
+  if (typeof chunk === 'string') return Buffer.from(chunk, typeof encoding === 'string' ? (encoding as BufferEncoding) : 'utf8')
   return chunk instanceof Uint8Array ? Buffer.from(chunk) : Buffer.alloc(0)
 }

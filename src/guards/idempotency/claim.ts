@@ -2,19 +2,24 @@ import type { Response } from 'express'
 import { consoleLogger, describeError, safely } from '../../logger'
 import type { ResponseCache } from './response-cache'
 
-/** How long a claim stays after the client disconnected. The handler may still run, and a second attempt must not run in parallel. */
+/**
+ * How long a claim stays after the client disconnected, in milliseconds. The handler may still run, and a second attempt must not run in
+ * parallel.
+ */
 const graceMs = 60_000
 
 const logger = safely(consoleLogger)
 
 export interface Claim {
-  /** Ends the claim and stores the response. Null: the request may run again. */
+  /** Ends the claim and stores the response. With null, the request may run again. */
   settle(kept: { value: string; ttlSeconds: number } | null): void
 }
 
 /**
- * Holds the claim of a running request. It ends once: with the response, a minute after the client disconnected without one, or when its time
- * is over.
+ * Manages the claim of a running request. The claim ends once, at the first of these events:
+ * - The response is complete.
+ * - One minute has passed after the client disconnected, and there is no response.
+ * - The claim expires.
  */
 export function holdClaim(
   res: Response,
@@ -28,7 +33,7 @@ export function holdClaim(
     if (isSettled) return
     isSettled = true
     clearTimeout(timer)
-    if (performance.now() < endsAt) void write(kept) // later it may be another request's claim
+    if (performance.now() < endsAt) void write(kept) // later, another request may have the claim
   }
 
   async function write(kept: { value: string; ttlSeconds: number } | null): Promise<void> {

@@ -15,11 +15,11 @@ import { entryOf, readEntry } from './stored-entry'
 export interface IdempotencyOptions {
   /** How long a response is stored, in seconds. Default 86400. */
   ttlSeconds?: number
-  /** A cache shared by several processes. Default: in the memory of this process, at most 10,000 responses and 64 MiB. */
+  /** A cache that several processes share. Default: the memory of this process, with at most 10,000 responses and 64 MiB. */
   cache?: ResponseCache
   /**
-   * Returns the caller, if neither our guards nor an `Authorization` header identify it (the session of another library, for example). It has
-   * priority over both.
+   * Returns the name of the caller. Use this option if another library identifies the caller, for example by a session. The name has
+   * priority over the user of our guards and over the `Authorization` header.
    */
   caller?: (req: Request) => string
 }
@@ -31,24 +31,26 @@ const unknownCaller: Notice = {
     'idempotency() cannot tell who sent a request with an Idempotency-Key, so its answer is not stored and a repetition runs again. Put a guard in front of it, or pass `caller`.',
 }
 
-/** After this time the claim of a process that died ends. */
+/** How long a claim stays if its process dies, in seconds. */
 const claimSeconds = 600
 
 /**
- * Runs a request with an `Idempotency-Key` only once. A repetition by the same caller with the same body gets the first response again, with
- * `Idempotency-Replayed: true` (draft-ietf-httpapi-idempotency-key-header-06). While the first request runs, a repetition gets 409 CONFLICT
- * with `Retry-After`. With another body it gets 422. Requests without the header, and GET, HEAD and OPTIONS, pass.
+ * Runs a request with an `Idempotency-Key` only once. A repetition by the same caller with the same body gets the first response again,
+ * with `Idempotency-Replayed: true` (draft-ietf-httpapi-idempotency-key-header-06). While the first request runs, a repetition gets 409
+ * CONFLICT with `Retry-After`. A repetition with another body gets 422. The middleware ignores requests without the header, and GET, HEAD
+ * and OPTIONS.
  *
- * The caller is `caller(req)`, else the user that an earlier guard verified, else the `Authorization` header. The request of an unknown
- * caller runs every time, with `Idempotency-Stored: false`. Not stored, so run again: 5xx, 408, 425, 429, a response with `Retry-After`, and
- * one of more than 1 MiB. Cookies are not stored. Do not use it for the routes of doorward.
+ * The caller is the result of `caller(req)`, or the user that an earlier guard verified, or the `Authorization` header. If the caller is
+ * unknown, the request runs every time, and the response has `Idempotency-Stored: false`. The middleware does not store a response with
+ * status 5xx, 408, 425 or 429. The middleware also does not store a response with `Retry-After`, or with more than 1 MiB. If the response
+ * was not stored, a repetition runs again. The middleware never stores cookies. Do not use the middleware for the routes of doorward.
  * @throws ConfigurationError for a wrong option
  */
 export function idempotency(options: IdempotencyOptions = {}): RequestHandler {
   const { ttlSeconds, cache, caller } = complete(options)
   const notices = createSetupNotices(safely(consoleLogger))
 
-  /** Returns the stored response. Null: the request runs now, and its response will be stored. */
+  /** Returns the stored response. Returns null if the request runs now. The middleware then stores the response of the request. */
   async function begin(req: Request, res: Response, key: string): Promise<Answer | null> {
     const asking = callerOf(req, caller)
     if (asking === null) return passUnstored(res)
@@ -56,7 +58,8 @@ export function idempotency(options: IdempotencyOptions = {}): RequestHandler {
     const fingerprint = fingerprintOf(req)
     const before = await asked(
       () => cache.claim(cacheKey, entryOf({ fingerprint, answer: null }), claimSeconds),
-      // A late claim for a request that was already rejected. No request runs under it, so it is removed.
+      // The claim arrived too late, and the request was already rejected. No request runs under the claim, so the callback removes the
+      // claim.
       (claimed) => claimed === null && cache.delete(cacheKey),
     )
     if (before !== null) return answerOf(res, fingerprint, before)
@@ -77,7 +80,8 @@ export function idempotency(options: IdempotencyOptions = {}): RequestHandler {
         (answer) => (answer ? replay(res, answer) : next()),
         (error: unknown) => refuse(req, res, next, error),
       )
-      .catch(() => undefined) // Express catches what a handler throws; nothing else handles this promise
+      // Express handles errors of the handler. Nothing else handles this promise.
+      .catch(() => undefined)
   }
 
   async function answerBefore(req: Request, res: Response): Promise<Answer | null> {

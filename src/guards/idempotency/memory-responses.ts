@@ -6,9 +6,9 @@ interface Held {
 }
 
 /**
- * Stores responses in this process, limited by number and by bytes. The oldest responses are dropped first. Claims are never dropped, because
- * a running request would run twice. If there are only claims, a new request is rejected. Expired entries are dropped by later calls; there
- * is no timer.
+ * Stores responses in this process, with a limit for their number and their bytes. The cache drops the oldest responses first. The cache
+ * never drops a claim, because its request could then run twice. If the cache contains only claims, it rejects a new request. Later calls
+ * drop expired entries, so the cache needs no timer.
  */
 export function memoryResponses(
   options: { maxEntries?: number; maxBytes?: number; now?: () => number } = {},
@@ -73,7 +73,7 @@ export function memoryResponses(
   }
 }
 
-/** Estimates the memory of an entry: mostly one byte per character, and about 200 for the map. */
+/** Estimates the memory of an entry: one byte for each character, and about 200 bytes for the map. */
 function costOf(key: string, value: string): number {
   return key.length + value.length + 200
 }

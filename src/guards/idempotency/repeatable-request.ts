@@ -5,8 +5,8 @@ import { headerValues } from '../../http/header-values'
 import { findSubject } from '../current-auth'
 
 /**
- * Returns the idempotency key of a request. Null: there is none.
- * @throws ValidationError for a header that was sent twice or is not 1 to 255 visible ASCII characters
+ * Returns the idempotency key of a request; null if the request has no key.
+ * @throws ValidationError if the header was sent twice, or is not 1 to 255 visible ASCII characters
  */
 export function readIdempotencyKey(req: Request): string | null {
   const [key, ...others] = headerValues(req, 'idempotency-key')
@@ -16,15 +16,16 @@ export function readIdempotencyKey(req: Request): string | null {
   throw new ValidationError({ details: { errors: [{ path: 'Idempotency-Key', rule }] } })
 }
 
-/** Returns the cache key. It differs for every caller and every request. */
+/** Returns the cache key. The key is different for every caller and every request. */
 export function cacheKeyOf(req: Request, key: string, caller: readonly unknown[]): string {
   const host = req.headers.host?.toLowerCase().replace(/:\d+$/, '') // one process may serve several tenants by host name
   return digestOf([req.method, host, req.baseUrl + req.url, key, caller])
 }
 
 /**
- * Returns the caller: the name from the host, else the user that our guards verified, else the Authorization header. Null: the caller cannot
- * be distinguished from others, because cookies change with every login and an IP address is shared.
+ * Returns the caller. The name from the host comes first, then the user that a guard verified, then the Authorization header. Returns null
+ * if the caller is unknown. Cookies and IP addresses do not identify a caller, because cookies change with every login and people share IP
+ * addresses.
  */
 export function callerOf(req: Request, caller: ((req: Request) => string) | undefined): readonly unknown[] | null {
   const name: unknown = caller?.(req)
@@ -36,11 +37,12 @@ export function callerOf(req: Request, caller: ((req: Request) => string) | unde
 }
 
 /**
- * Returns a digest of the parsed body. If the body is not read yet, the headers count instead.
- * @throws ValidationError for a body that is nested too deep to be serialized
+ * Returns a digest of the parsed body. If no parser has read the body yet, the digest contains only headers.
+ * @throws ValidationError if the body is nested too deep to be serialized
  */
 export function fingerprintOf(req: Request): string {
-  const type = req.headers['content-type']?.split(';')[0]?.trim().toLowerCase() // without the boundary of a form, which is new each time
+  // The digest does not contain the boundary of a form, because each attempt has a new boundary.
+  const type = req.headers['content-type']?.split(';')[0]?.trim().toLowerCase()
   const length = req.readableDidRead ? null : req.headers['content-length']
   const body: unknown = req.body
   try {

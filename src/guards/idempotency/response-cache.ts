@@ -2,13 +2,13 @@ import { ServiceUnavailableError } from '../../errors'
 import { inTime } from '../../in-time'
 
 /**
- * Stores responses for their repetitions. Ours works for one process; for several, pass an object for a shared store. Values are opaque text;
- * keys are 43 characters of base64url.
+ * Stores responses for repeated requests. The default cache works for one process. For several processes, pass an object for a shared
+ * store. A value is a text that only the library reads. A key has 43 characters of base64url.
  */
 export interface ResponseCache {
   /**
-   * Writes the value if the key has none and returns null; else returns the existing value. It must be atomic: of several parallel callers
-   * only one gets null. In Redis 7: `SET key value EX ttlSeconds NX GET`.
+   * Writes the value if the key has no value, and returns null. Otherwise returns the existing value. The operation must be atomic: only
+   * one of several parallel callers gets null. In Redis 7: `SET key value EX ttlSeconds NX GET`.
    */
   claim(key: string, value: string, ttlSeconds: number): Promise<string | null>
   /** Replaces the value. */
@@ -19,8 +19,8 @@ export interface ResponseCache {
 const deadlineMs = 2_000
 
 /**
- * Returns the result of the cache. If the cache fails or is late, the result is a 503, because it is unknown whether the request ran before.
- * `tooLate` gets a result that arrives late.
+ * Returns the result of the cache. If the cache fails or responds too late, the function throws a 503 error. In that case, the library
+ * cannot know whether the request ran before. `tooLate` gets a result that arrives too late.
  */
 export async function asked<T>(question: () => Promise<T>, tooLate: (answer: T) => unknown): Promise<T> {
   let isLate = false

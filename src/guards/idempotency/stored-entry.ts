@@ -3,7 +3,7 @@ import type { Answer } from './captured-answer'
 
 export interface Entry {
   readonly fingerprint: string
-  /** Null: the request is still running. */
+  /** Null while the request is still running. */
   readonly answer: Answer | null
 }
 
@@ -13,14 +13,14 @@ export function entryOf({ fingerprint, answer }: Entry): string {
 
 /**
  * Reads a stored entry.
- * @throws ServiceUnavailableError for a value that we did not write, because it is unknown whether the request ran before
+ * @throws ServiceUnavailableError for a value that the library did not write. The library cannot know whether the request ran before.
  */
 export function readEntry(text: unknown): Entry {
   try {
     const { fingerprint, answer } = JSON.parse(String(text)) as {
       fingerprint: string
       answer: (Omit<Answer, 'body'> & { body: string }) | null
-    } // written by us, or rejected below
+    } // any other value is rejected below
     if (typeof fingerprint !== 'string' || answer === undefined) throw new TypeError('The cache of answers holds something else.')
     return { fingerprint, answer: answer && { ...answer, body: Buffer.from(answer.body, 'base64') } }
   } catch (error) {

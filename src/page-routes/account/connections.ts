@@ -19,7 +19,7 @@ const sentences: Readonly<Record<string, TextKey>> = {
   OAUTH_PROVIDER_DENIED: 'connections.denied',
 }
 
-/** Shows the providers that the person can log in with. */
+/** Shows the providers with which the person can log in. */
 export const connections: AccountPage = {
   page: 'connections',
   path: '/account/connections',
@@ -32,7 +32,8 @@ export const connections: AccountPage = {
   async show(visit, state) {
     const { ctx, req, reader, person, formOf } = visit
     const linked = new Map((await listIdentities(ctx, person.id)).map((identity) => [identity.provider, identity]))
-    const failed = req.method === 'GET' ? queryParameter(req, 'error', 64) : null // the error code of the provider's callback
+    // The provider's callback adds the error code.
+    const failed = req.method === 'GET' ? queryParameter(req, 'error', 64) : null
     const shown = failed === null ? state : { ...state, problem: reader.text(sentences[failed] ?? 'connections.failed') }
     const connections = [...new Set([...ctx.providers.keys(), ...linked.keys()])].map((key) => ({
       key,
@@ -49,7 +50,7 @@ export const connections: AccountPage = {
   },
 }
 
-/** Asks for confirmation before a provider is disconnected. */
+/** Asks for confirmation before the account is disconnected from a provider. */
 export const removeConnection: AccountPage = {
   page: 'removeConnection',
   path: '/account/connections/remove',

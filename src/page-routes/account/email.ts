@@ -4,7 +4,7 @@ import type { UserRecord } from '../../store/auth-store'
 import type { AccountPage } from '../account-page'
 import { requireFields } from '../form-fault'
 
-/** Verifies the address, or requests a mail to a new one. */
+/** Mails a link that verifies the address, or a link to change to a new address. */
 export const email: AccountPage = {
   page: 'email',
   path: '/account/email',
@@ -27,7 +27,7 @@ export const email: AccountPage = {
   },
 }
 
-/** Returns null if the app's table does not store this. */
+/** Returns whether the address is verified; null if the app's table has no column for the verification. */
 export function isVerified({ store }: AuthContext, { emailVerifiedAt }: UserRecord): boolean | null {
   return store.users.fields.has('emailVerifiedAt') ? emailVerifiedAt !== null : null
 }

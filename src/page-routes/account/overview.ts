@@ -17,7 +17,7 @@ import { security } from './security'
 
 type Value = string | Html
 
-/** The first page of the area: lists the parts of the account, with links to change them. */
+/** The first page of the account area. The page lists the parts of the account, with links to change them. */
 export const overview: AccountPage = {
   page: 'account',
   path: '/account',
@@ -32,7 +32,7 @@ export const overview: AccountPage = {
 
 interface Row {
   readonly page: AccountPage
-  /** Default: `isThere` of the page. */
+  /** Returns true if the row exists. Default: `isThere` of the page. */
   readonly isThere?: AccountPage['isThere']
   readonly label: TextKey
   value(visit: AccountVisit): Value | Promise<Value>

@@ -22,7 +22,7 @@ const sentences: Readonly<Record<string, TextKey>> = {
 }
 const isThere = ({ settings }: AuthContext) => settings.passkeysEnabled
 
-/** The page's script fills the form. A form without a passkey gets the reason why none was made. */
+/** Adds a passkey. The page's script fills the form. If the form has no passkey, the page shows why the browser made no passkey. */
 export const addPasskey: AccountPage = {
   page: 'addPasskey',
   path: `${path}/passkeys/add`,
@@ -33,7 +33,7 @@ export const addPasskey: AccountPage = {
   show: ({ ctx, reader, formOf }, state) => addPasskeyPage(reader, state, { options: `${ctx.prefix}/passkeys/register/options`, formOf }),
   async post({ ask }, { name = '', ...fields }) {
     if ((fields['credential'] ?? '') === '') {
-      await ask.passkeyRegistrationOptions() // throws the error that the script's own request got
+      await ask.passkeyRegistrationOptions() // throws the same error as the script's request
       throw new FormFault({ form: 'passkey.not_made' })
     }
     await ask.registerPasskey({ ...shownPasskey(fields), ...(name.trim() !== '' && { name }) })
@@ -75,7 +75,7 @@ export const removePasskey: AccountPage = {
 }
 
 /**
- * Returns the passkey that the page is about.
+ * Returns the passkey that the form or the query names.
  * @throws Elsewhere if the person has no such passkey
  */
 async function meantPasskey({ ctx, req, reader, person }: AccountVisit, { values }: FormState): Promise<PublicPasskey> {

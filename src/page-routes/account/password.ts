@@ -4,7 +4,7 @@ import { hasPassword } from '../../passwords/unusable-password'
 import type { AccountPage } from '../account-page'
 import { FormFault, requireFields } from '../form-fault'
 
-/** Changes the password, or sets the first one of an account that has none. */
+/** Changes the password. If the account has no password, sets the first password. */
 export const password: AccountPage = {
   page: 'password',
   path: '/account/password',

@@ -2,26 +2,26 @@ import type { AuthContext } from '../../context'
 import { openText, sealText } from '../../sealing'
 import type { SessionOfRequest } from '../../step-up/fresh-session'
 
-/** The enrolment that its page shows again after a mistyped code. */
+/** The pending second factor. If the person mistypes the code, the page shows the same secret again. */
 export interface PageEnrolment {
-  /** Base32. */
+  /** The secret in base32. */
   readonly secret: string
   readonly recoveryCodes: readonly string[]
 }
 
-/** As long as a pending enrolment waits for its first code. */
+/** The lifetime of the encrypted text, in seconds. A pending second factor waits for its first code for the same time. */
 const lifeSeconds = 900
 
-/** Returns an encrypted text for a hidden field, valid for 15 minutes and only in this session. */
+/** Returns an encrypted text for a hidden field. The text is valid for 15 minutes, and only in this session. */
 export function sealEnrolment(ctx: AuthContext, session: SessionOfRequest, { secret, recoveryCodes }: PageEnrolment): string {
   return sealText(keysOf(ctx), purposeOf(session), JSON.stringify([ctx.now().getTime() + lifeSeconds * 1000, secret, recoveryCodes]))
 }
 
-/** Returns null if the text is not ours, of another session, or too old. */
+/** Returns null for a text that this server did not encrypt, a text for another session, and an expired text. */
 export function openEnrolment(ctx: AuthContext, session: SessionOfRequest, sealed: string): PageEnrolment | null {
   const text = openText(keysOf(ctx), purposeOf(session), sealed)
   if (text === null) return null
-  const [end, secret, recoveryCodes] = JSON.parse(text) as [number, string, string[]] // as `sealEnrolment` wrote it
+  const [end, secret, recoveryCodes] = JSON.parse(text) as [number, string, string[]] // `sealEnrolment` wrote the JSON
   return end > ctx.now().getTime() ? { secret, recoveryCodes } : null
 }
 

@@ -29,7 +29,7 @@ const sentences: Readonly<Record<string, TextKey>> = {
 }
 const isThere = ({ settings }: AuthContext) => settings.mfaEnabled
 
-/** Shows the second factor and passkeys. Opening the page shows no secret and creates none. */
+/** Shows the second factor and the passkeys. A request for the page shows no secret and creates no secret. */
 export const security: AccountPage = {
   page: 'security',
   path,
@@ -43,14 +43,17 @@ export const security: AccountPage = {
   },
 }
 
-/** Activates the factor, or replaces it: first the QR code, then its first code, then the recovery codes. */
+/**
+ * Activates or replaces the authenticator app. The page first shows the QR code, then asks for the first code, then shows the recovery
+ * codes.
+ */
 export const authenticator: AccountPage = {
   page: 'authenticator',
   path: `${path}/authenticator`,
   title: 'security.app',
   sentences,
   isThere,
-  // An enrolment that began in a fresh session can be finished in that session (contract 24.1).
+  // If a person began in a fresh session, the person can finish after the session is no longer fresh.
   needsFresh: (visit, fields) => begunIn(visit, fields) === null,
   show(visit, state) {
     const begun = begunIn(visit, state.values)
@@ -63,7 +66,7 @@ export const authenticator: AccountPage = {
     if (fields['enrolment'] === undefined) return begin(visit, code)
     const begun = begunIn(visit, fields)
     if (!begun) throw new FormFault({ form: 'security.too_late' }, { keepsValues: false })
-    // The secret is no longer valid if another tab began again.
+    // If the person began again in another tab, this secret is no longer valid.
     if (!(await isPendingSecret(ctx, session.user, begun.secret)))
       throw new FormFault({ form: 'security.begun_again' }, { keepsValues: false })
     requireFields({ code }, 'code')
@@ -102,7 +105,7 @@ export const recoveryCodes: AccountPage = {
   },
 }
 
-/** Asks for confirmation before the factor is removed. */
+/** Asks for confirmation before the second factor is removed. */
 export const turnOffFactor: AccountPage = {
   page: 'turnOffFactor',
   path: `${path}/turn-off`,
@@ -125,7 +128,7 @@ export const turnOffFactor: AccountPage = {
 
 /**
  * Returns the visit of a person who has a second factor.
- * @throws Elsewhere if there is none
+ * @throws Elsewhere if the person has no second factor
  */
 function requireFactor(visit: AccountVisit): AccountVisit {
   if (!visit.person.mfaEnabled) throw new Elsewhere({ to: visit.reader.href(path) })

@@ -6,12 +6,12 @@ import type { Reader } from '../reader'
 export interface Connection {
   readonly key: string
   readonly name: string
-  /** Null if not connected. */
+  /** Null if the provider is not connected. */
   readonly since: Date | null
   readonly email: string | null
 }
 
-/** Lists the providers that the person can log in with. */
+/** Lists the providers with which the person can log in. */
 export function connectionsPage(
   reader: Reader,
   state: FormState,
@@ -50,7 +50,7 @@ function connectedSince(reader: Reader, since: Date, email: string | null): Html
   return html`${email === null ? null : html`${email}, `}${reader.text('connections.since')} ${time(reader, since)}`
 }
 
-/** Asks for confirmation before a provider is disconnected. */
+/** Asks for confirmation before the account is disconnected from a provider. */
 export function removeConnectionPage(
   reader: Reader,
   state: FormState,

@@ -5,12 +5,12 @@ import type { Reader } from '../reader'
 
 export interface Device {
   readonly id: string
-  /** Browser and operating system, in words. */
+  /** The names of the browser and the operating system. */
   readonly name: string
   readonly ip: string | null
   readonly signedInAt: Date
   readonly lastSeenAt: Date
-  /** How the person logged in, in words. */
+  /** The text that says how the person logged in. */
   readonly method: string
   readonly isCurrent: boolean
 }

@@ -11,7 +11,7 @@ export interface EmailView {
   readonly formOf: Part
 }
 
-/** Shows the address and its verification, and the form for a new one. */
+/** Shows the address, whether it is verified, and the form for a new address. */
 export function emailPage(reader: Reader, state: FormState, { email, isVerified, canChange, formOf }: EmailView): Html {
   const isAboutVerifying = state.values['action'] === 'verify'
   return html`${card(

@@ -7,7 +7,7 @@ export interface OverviewRow {
   readonly label: string
   readonly value: string | Html
   readonly href: string
-  /** Text of the link; screen readers read the label after it. */
+  /** The text of the link. Screen readers read the label after the text. */
   readonly action: string
 }
 

@@ -15,7 +15,7 @@ export function passkeyName(reader: Reader, { name }: Pick<ShownPasskey, 'name'>
   return name ?? reader.text('passkey.unnamed')
 }
 
-/** Lists the person's passkeys, oldest first. `title`: the page's title, if this is the first card. */
+/** Lists the person's passkeys, the oldest first. If this card is the first card, `title` is the page's title. */
 export function passkeysCard(reader: Reader, passkeys: readonly ShownPasskey[], title: Part): Html {
   return card(
     title,
@@ -39,7 +39,7 @@ function row(reader: Reader, passkey: ShownPasskey): Html {
 `
 }
 
-/** The script requests the options when the button is pressed, so that they belong to the session that is fresh at that time. */
+/** The script requests the options when the person presses the button. So the options belong to the session that is fresh at that time. */
 export function addPasskeyPage(reader: Reader, state: FormState, { options, formOf }: { options: string; formOf: Part }): Html {
   return card(
     html`<h1>${reader.text('passkey.add')}</h1>

@@ -6,7 +6,7 @@ import type { Reader } from '../reader'
 export interface PasswordView {
   /** False if the account has no password yet. */
   readonly hasPassword: boolean
-  /** For password managers, which need the account of a password. */
+  /** The address of the account. Password managers store the address with the password. */
   readonly email: string
   readonly formOf: Part
 }

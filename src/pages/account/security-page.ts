@@ -5,7 +5,7 @@ import type { Reader } from '../reader'
 import { passkeysCard, type ShownPasskey } from './passkeys-card'
 
 export interface SecurityView {
-  /** Null if second factors are off. `since` is null if the person has none. */
+  /** Null if second factors are off. `since` is null if the person has no second factor. */
   readonly factor: { readonly since: Date | null } | null
   /** Null if passkeys are off. */
   readonly passkeys: readonly ShownPasskey[] | null
@@ -40,7 +40,7 @@ ${linkButton(reader.href('/account/security/turn-off'), reader.text('security.tu
   )
 }
 
-/** The page before the QR code. To replace a factor, it asks for a code of the current one. */
+/** Returns the page before the QR code. To replace a second factor, the page asks for a code of the current factor. */
 export function beginFactorPage(reader: Reader, state: FormState, { isReplacing, formOf }: { isReplacing: boolean; formOf: Part }): Html {
   return card(
     html`<h1>${reader.text(isReplacing ? 'security.replace' : 'security.turn_on')}</h1>
@@ -58,12 +58,12 @@ export function beginFactorPage(reader: Reader, state: FormState, { isReplacing,
 export interface EnrolmentView {
   readonly secret: string
   readonly qrSvg: string
-  /** Hidden field that the form sends back. */
+  /** A hidden field that the form sends back. */
   readonly sealed: Part
   readonly formOf: Part
 }
 
-/** Shows the QR code, the key to type, and the field for the first code. */
+/** Shows the QR code, the secret as text, and the field for the first code. */
 export function enrolmentPage(reader: Reader, state: FormState, { secret, qrSvg, sealed, formOf }: EnrolmentView): Html {
   const picture = `data:image/svg+xml,${qrSvg.replace(/[<>"#%]/g, encodeURIComponent)}`
   return card(
@@ -79,7 +79,7 @@ export function enrolmentPage(reader: Reader, state: FormState, { secret, qrSvg,
   )
 }
 
-/** Shows the recovery codes, once. */
+/** Shows the recovery codes. A person sees the codes only once. */
 export function recoveryCodesPage(reader: Reader, codes: readonly string[], { isNewFactor }: { isNewFactor: boolean }): Html {
   const file = `data:text/plain;charset=utf-8,${encodeURIComponent(`${codes.join('\r\n')}\r\n`)}`
   return card(
@@ -141,7 +141,7 @@ function back(reader: Reader): Html {
 `
 }
 
-/** Returns the secret in groups, which are easier to copy. */
+/** Returns the secret in groups of four characters, because groups are easier to copy. */
 function inGroups(secret: string): string {
   return secret.replace(/(.{4})(?=.)/g, '$1 ')
 }
