@@ -1,10 +1,10 @@
-/** Decides when a failed fetch is tried again: 1, 2, 4 … 60 seconds after each failure. */
+/** Decides when to try a failed fetch again: 1, 2, 4 … 60 seconds after each failure. */
 export interface RetryClock {
   failed(): void
   succeeded(): void
   /** Returns true if the last fetch failed. */
   hasFailed(): boolean
-  /** Returns true if the last fetch failed a short time ago, so that no request has to wait for another attempt. */
+  /** Returns true if the last fetch failed less than 120 seconds ago. In that time, no request has to wait for another attempt. */
   hasFailedLately(): boolean
   /** Returns false until the delay after a failure is over. */
   isDue(): boolean
@@ -13,7 +13,7 @@ export interface RetryClock {
 }
 
 const MAX_DELAY_SECONDS = 60
-/** Longer than the longest delay plus a call that hangs. So while the set is in use, the last failure is never older than this. */
+/** Longer than the longest delay plus a call that hangs. So while a key set is in use, its last failure is never older than this limit. */
 const LATELY_SECONDS = 120
 
 export function createRetryClock(now: () => Date): RetryClock {
