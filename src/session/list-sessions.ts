@@ -10,8 +10,8 @@ export async function listSessions(ctx: AuthContext, userId: string): Promise<Pu
 }
 
 /**
- * Revokes one session of a person by the id of the list. The error is the same for another person's session, a session of another kind, an
- * ended session and an invalid id.
+ * Revokes one session of a person by the id of the list. Another person's session, a session of another kind, an ended session and an
+ * invalid id all give one error.
  * @throws NotFoundError
  */
 export async function revokeSession(ctx: AuthContext, userId: string, id: string, kind?: SessionKind): Promise<void> {

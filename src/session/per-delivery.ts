@@ -10,13 +10,13 @@ export interface DeliveryLine {
   readonly delivery: Exclude<Delivery, 'both'>
   /** The prefix of each path. */
   readonly base: '' | '/cookie'
-  /** The checks that run first. No other site may set or use our cookies. */
+  /** The checks that run first. They reject requests that another site sends with our cookies. */
   readonly before: readonly RequestHandler[]
 }
 
 /**
- * Makes the routes of the configured delivery. `both` has two sets: one with tokens in the body, and one with cookies below `/cookie`. Every
- * other delivery has one set.
+ * Makes the routes of the configured delivery. `both` has two sets of routes: one set with tokens in the body, and one set with cookies
+ * below `/cookie`. Every other delivery has one set.
  */
 export function perDelivery(ctx: AuthContext, lines: (line: DeliveryLine) => Route[]): Route[] {
   const inBody: DeliveryLine = { delivery: 'bearer', base: '', before: [] }

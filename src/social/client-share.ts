@@ -11,8 +11,8 @@ const mostForOneClient = 30
 
 /**
  * Keeps a slow provider usable for every client. If 30 logins of a provider are running, a client that has one of them cannot start
- * another. Without this share, one client could use every call of the provider client, because the route's rate limit allows more calls at
- * once. The rejected client can try again, because the `state` is not used.
+ * another. A route's rate limit allows one client more calls at once than a provider client makes. So without this share, one client could
+ * use all calls. The rejected client can try again, because the `state` is not used.
  */
 export function createClientShare(): ClientShare {
   const underWay = new Map<string, Map<string, number>>()

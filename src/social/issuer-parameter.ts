@@ -3,9 +3,8 @@ import { isPassportProvider, type Provider } from '../providers/passport-provide
 import type { CallbackAnswer } from './callback-answer'
 
 /**
- * Rejects a response whose issuer is not the provider's issuer, because it came from another provider (a mix-up attack, RFC 9207 section
- * 2.4). If the provider always sends an issuer, also rejects a response without an issuer. A rejected callback sends the code to no
- * provider.
+ * Rejects a response with an issuer of another provider (a mix-up attack, RFC 9207 section 2.4). If the provider always sends an issuer,
+ * also rejects a response without an issuer. A rejected callback sends the code to no provider.
  * @throws OAuthError
  */
 export function checkIssuerParameter(client: Provider, answer: CallbackAnswer): void {

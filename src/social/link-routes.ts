@@ -126,8 +126,8 @@ async function linkToken(ctx: AuthContext, req: Request, res: Response, { access
 }
 
 /**
- * Ends a link attempt. Links the identity if this browser is signed in to the account and session that began the attempt, and the account
- * is unchanged. Otherwise the function links nothing and sends a ticket. The function logs nobody in.
+ * Ends a link attempt. Links the identity if this browser is signed in to the account and session that began the attempt. The account must
+ * be unchanged since the start. Otherwise the function links nothing and sends a ticket. The function logs nobody in.
  */
 export async function finishLink(
   ctx: AuthContext,

@@ -53,7 +53,7 @@ function flowOfStrategy(ctx: AuthContext, key: string, provider: PassportProvide
 }
 
 /**
- * Runs clients by Passport. Only this file uses Passport for clients. The flow has its own Passport instance and its own requests, so the
+ * Runs clients by Passport. Only this file uses Passport for clients. The flow uses its own Passport instance and its own requests. So the
  * host's `req` keeps its user, session and `_sessionManager`. The flow registers and calls strategies by name. Passport writes `success`
  * and `fail` onto a strategy *object*. With a shared object, two simultaneous requests would get each other's results.
  */

@@ -166,8 +166,8 @@ function unlinkRoute(ctx: AuthContext, guards: Guards): Route {
 }
 
 /**
- * Rejects requests that are not navigations. Otherwise an image, a frame or a script of another site could begin logins in a person's
- * browser, and use up the person's rate limit. The check runs before the rate limit, because it is cheap.
+ * Rejects requests that are not navigations. Otherwise an image or a script of another site could begin logins in a person's browser. Such
+ * logins would use up the person's rate limit. The check runs before the rate limit, because it is cheap.
  */
 function navigationOnly({ settings }: AuthContext): RequestHandler {
   return refusingCrossSite((req) => {

@@ -21,7 +21,7 @@ interface AttemptCore {
   readonly expiresAt: number
   /** The position of the `jwtSecret` that signed the attempt. The verifier and the nonce are derived with the key of this secret. */
   readonly secret: number
-  /** The language of `?lang=` at the start. It is stored here, because the provider does not return it. */
+  /** The language of `?lang=` at the start. The cookie stores the language, because the provider does not return it. */
   readonly locale: Locale | null
   /** The page or app that the browser opens after a success. */
   readonly destination: Destination | null
@@ -31,7 +31,7 @@ export interface LoginAttempt extends AttemptCore {
   readonly purpose: 'login'
 }
 
-/** An attempt that a signed-in person began. It is valid only for this account and this session. */
+/** An attempt that a signed-in person began. The attempt is valid only for this account and this session. */
 export interface BoundAttempt extends AttemptCore {
   readonly purpose: 'link' | 'reauthenticate'
   readonly userId: string
@@ -41,7 +41,7 @@ export interface BoundAttempt extends AttemptCore {
   readonly digest: string
   /** The start, in seconds since 1970. */
   readonly startedAt: number
-  /** The older factor that confirmed the start of a link. If it is set, the link in the notice cannot undo the change. */
+  /** Whether an older factor confirmed the start of a link (`Finality`). If it did, the link in the notice cannot undo the change. */
   readonly isFinal: Finality
 }
 
@@ -56,7 +56,7 @@ const longestCookie = 4_000
 
 // The cookie's value is a list of attempts, joined by `~`. An attempt is a list of fields, joined by `.`. Each attempt has its own MAC.
 
-/** Returns the open attempts of this browser. Each has a valid MAC, and has not expired by our clock. */
+/** Returns the open attempts of this browser: attempts with a valid MAC that have not expired by our clock. */
 export function readAttempts(ctx: AuthContext, req: Request): Attempt[] {
   const value = readCookie(ctx, req, ctx.settings.oauthStateCookieName)
   if (!value) return []
@@ -144,7 +144,7 @@ function mac(ctx: AuthContext, key: KeyObject, fields: readonly string[]): strin
 }
 
 /**
- * Returns the cookie's scope. The cookie is always Lax: the provider's redirect is a cross-site navigation, and the browser must send the
+ * Returns the cookie's scope. The cookie is always Lax. The provider's redirect is a cross-site navigation, and the browser must send the
  * cookie with it. The login and the callback are on this host, so no other host gets the cookie.
  */
 function scope({ prefix }: AuthContext) {

@@ -28,7 +28,7 @@ export interface AccessTokenInHand {
 export const accessTokenPattern = /^[\x21-\x7e]{1,8192}$/
 
 /**
- * Logs in by a token that an app already has. After the function has read the profile, the login is the same as in the callback.
+ * Logs in by a token that an app already has. After the function has read the profile, it continues like the callback.
  * @throws OAuthProviderNotConfiguredError, ValidationError, what `fetchUserInHand` and `logInWithIdentity` throw
  */
 export async function logInWithToken<Session extends OpenedSession>(
@@ -62,8 +62,8 @@ function fetchUserInHand(ctx: AuthContext, given: TokenInHand): Promise<OAuthUse
 }
 
 /**
- * Returns the profile of an access token, after the provider confirmed that the token was issued to this application. Without this check,
- * another application could log in here with the token of one of its users (RFC 6749 section 10.16). Reads no account.
+ * Returns the profile of an access token, after the provider confirmed that the token was issued to this application. Otherwise another
+ * application could log in here with a token of its own user (RFC 6749 section 10.16). Reads no account.
  * @throws OAuthAudienceUnverifiableError before any call; OAuthError and what the client's audience check throws
  * @throws OAuthTokenRejectedError when the profile belongs to another person than the token
  */
