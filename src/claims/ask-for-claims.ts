@@ -31,7 +31,7 @@ class ClaimsUnavailableError extends ServiceUnavailableError {
 const deadlineMs = 5_000
 
 /**
- * Calls the host's hook for the claims of an access token. Never call it inside a transaction of ours. The host may query its database, and
+ * Calls the host's hook for the claims of an access token. Never call it inside an open transaction. The host may query its database, and
  * its pool may have only one connection.
  * @throws ServiceUnavailableError if the host's function fails, takes longer than 5 seconds, or returns invalid claims
  */

@@ -14,14 +14,15 @@ import { endWhatItGave, leaveReceipt } from './receipt'
 export interface OAuthCodeExchange {
   /** The code in the URL that opened the app. */
   code: string
-  /** The app's secret. At the start, the app sent its challenge together with `redirect_to`. */
+  /** The app's secret. The app sent the challenge of this secret together with `redirect_to`. */
   codeVerifier: string
 }
 
 /**
- * Begins the session of a code, or returns the challenge of a second factor. Every attempt uses the code up. A second attempt revokes the
- * session of the first attempt.
+ * Begins the session of a code, or returns the challenge of a second factor. A refused exchange also uses the code up. A second exchange
+ * revokes the session of the first exchange.
  * @throws OAuthCodeInvalidError for a code that is unknown, used or expired, for a wrong verifier, or if the account has changed
+ * @throws ServiceUnavailableError when the host's claims are not available; the code stays unused
  * @see RFC 6749 section 4.1.2, RFC 7636 section 4.6
  */
 export async function exchangeCode(
@@ -45,8 +46,8 @@ export async function exchangeCode(
 }
 
 /**
- * Returns null if the exchange is refused. The code is used up in every case. Locks the user's row first, like every operation that revokes
- * a person's codes.
+ * Returns null if the exchange is refused. A refused exchange also uses the code up. Locks the user's row first, like every operation that
+ * revokes a person's codes.
  */
 async function exchangeOnce(
   ctx: AuthContext,

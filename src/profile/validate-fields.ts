@@ -6,8 +6,8 @@ import { announceDroppedFields } from './announce-dropped-fields'
 import { refuseOthers } from './writable-fields'
 
 /**
- * Returns the new values of a person's fields, as `signup.schema` accepts them. The schema validates the whole person: the stored values,
- * replaced by the new values. Only errors about the sent fields count, because a sign-up may require more (terms, a captcha).
+ * Returns the new values of a person's fields, as `signup.schema` accepts them. The schema validates the whole person: the new values, and
+ * the stored values of all other fields. Only errors about the sent fields count, because a sign-up may require more (terms, a captcha).
  * @throws ValidationError
  */
 export async function validateFields(ctx: AuthContext, user: UserRecord, sent: HostFields): Promise<HostFields> {

@@ -14,8 +14,8 @@ export function pickWritable(ctx: Pick<AuthContext, 'store'>, body: object): Hos
 }
 
 /**
- * Rejects fields that a person may not write. An unknown field, a read-only field and a private read-only field give one error.
- * @throws ValidationError
+ * Rejects fields that a person may not write.
+ * @throws ValidationError with one rule for unknown, read-only and private read-only fields
  */
 export function refuseOthers(ctx: Pick<AuthContext, 'store'>, fields: object): void {
   const writable = writableFields(ctx)

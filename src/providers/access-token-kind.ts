@@ -3,7 +3,8 @@ import { refused } from './signed-token'
 type Claims = Record<string, unknown>
 
 /**
- * Names of other kinds of tokens. Keycloak puts the name into `typ`, Cognito and Hydra into `token_use`. `typ` may also be in the header.
+ * Names of other kinds of tokens. Keycloak puts the name into `typ`. Cognito and Hydra put the name into `token_use`. `typ` may also be in
+ * the header.
  */
 const otherKinds = ['id', 'id_token', 'refresh', 'refresh_token', 'offline', 'logout']
 const accessTokenNames = ['bearer', 'access', 'access_token']
@@ -13,8 +14,9 @@ const idTokenClaims = ['nonce', 'at_hash', 'c_hash', 's_hash']
 const accessTokenClaims = ['azp', 'client_id', 'scope', 'scp']
 
 /**
- * Rejects a JWT that may be an id_token. A JWT with the header `typ: at+jwt` is an access token (RFC 9068 section 2.1). An id_token can
- * have the issuer, keys and audience of an access token. More parties see an id_token than an access token (RFC 8725 section 3.11).
+ * Rejects a JWT that may be an id_token, because an id_token can have the issuer, keys and audience of an access token. More parties see an
+ * id_token than an access token (RFC 8725 section 3.11). A JWT with the header `typ: at+jwt` counts as an access token (RFC 9068 section
+ * 2.1).
  *
  * @param mustSayType true: the function accepts only tokens with that header
  * @throws OAuthTokenRejectedError

@@ -72,7 +72,8 @@ export class AppleClient extends OidcClient {
   }
 
   /**
-   * Uses no name and no picture, because an id_token of Apple has none. A relay address (`is_private_email`) counts like any other address.
+   * Uses no name and no picture, because an id_token of Apple does not contain them. A relay address (`is_private_email`) counts like any
+   * other address.
    */
   protected override parseUser(claims: Record<string, unknown>): OAuthUser {
     const { sub, email, email_verified: emailVerified } = claims

@@ -3,8 +3,8 @@ import { isPlainObject } from './provider-request'
 
 /**
  * Rejects an access token that was not issued to this application, by the provider's claims. `azp` and `client_id` name the application
- * that got the token. If one of these claims is present, it must name us. `aud` cannot override them, because `aud` may list every service
- * that accepts the token. The function compares whole ids.
+ * that got the token. If a token has one of these claims, the claim must name us. `aud` cannot override `azp` and `client_id`, because
+ * `aud` may list every service that accepts the token. The function compares whole ids.
  *
  * @throws OAuthTokenAudienceMismatchError also when the claims name no application
  */

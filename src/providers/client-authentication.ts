@@ -33,7 +33,7 @@ export interface ClientCredentials {
    * `discover()` chooses `client_secret_post`.
    */
   clientAuthentication?: ClientAuthentication
-  /** The key for `private_key_jwt`. That method requires a key, and no other method accepts one. */
+  /** The key for `private_key_jwt`. That method requires a key, and no other method accepts a key. */
   clientKey?: ClientKey
 }
 

@@ -60,9 +60,9 @@ export interface ProviderEndpoints {
   tokenUrl?: string
   /** The URL of the profile. */
   userinfoUrl?: string
-  /** The endpoint that tells which client a token was issued to. */
+  /** The endpoint that names the client of a token. */
   tokeninfoUrl?: string
-  /** The introspection endpoint (RFC 7662), which tells which client a token was issued to. */
+  /** The introspection endpoint (RFC 7662), which names the client of a token. */
   introspectionUrl?: string
   /** The URL of the provider's public keys. */
   jwksUri?: string
@@ -120,7 +120,7 @@ function optional(isRight: (value: unknown) => boolean): (value: unknown) => boo
 
 const RULES: readonly (readonly [keyof OAuthClientOptions, (value: unknown) => boolean, string])[] = [
   ['clientId', isText, 'a string (empty only where no provider is to be asked)'],
-  // A list is required. The check compares whole ids. With a plain string, it would accept any part of the string (CVE-2022-39231).
+  // A list is required. The check compares whole ids. With a plain string, the check would accept any part of the string (CVE-2022-39231).
   ['extraAudiences', optional(isTextList), 'an array of non-empty client ids'],
   ['scopes', optional(isScopeList), 'an array of scope names, each without blanks'],
   ['providerName', optional(isName), '1 to 64 visible characters'],

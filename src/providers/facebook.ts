@@ -45,7 +45,7 @@ export class FacebookClient extends OAuth2Client<ReturnType<typeof endpointsOf>>
     const query = new URLSearchParams({ fields: FIELDS, appsecret_proof: this.#proofOf(tokens.accessToken) })
     const raw = await getWithBearer(this.connection(), `${this.#apiUrl}/me?${query}`, tokens)
     const { id, email, name, picture } = raw
-    // Facebook makes this id for one app. In another app of yours, the person has another id.
+    // Facebook makes this id for one app. In a second app, the person has a second id.
     if (typeof id !== 'string' || !/^\d{1,32}$/.test(id)) throw unusableIdentity(this.providerName, 'the profile has no id')
     refuseOtherSubject(tokens.proof, id)
     const { url } = Object(Object(picture).data)

@@ -15,7 +15,7 @@ const ENDPOINTS = {
 export interface GoogleClientOptions extends KeySetClientOptions {
   /**
    * True: an address counts as verified only if Google controls its domain. Google controls gmail.com, googlemail.com and the Workspace
-   * domain of the account (`hd`). For any other address, Google only knows that the person owned it at some time. Default false.
+   * domain of the account (`hd`). About any other address, Google only knows that the person owned the address at some time. Default false.
    */
   authoritativeEmails?: boolean
 }

@@ -16,15 +16,15 @@ export interface InHandRules {
   now: Date
 }
 
-/** The system's sign-in dialog returns its token at once. So an app or an attacker stored an older token. */
+/** The system's sign-in dialog returns its token at once. If a token is older, an app or an attacker has stored it. */
 const oldestSeconds = 600
 
 /**
  * Verifies an id_token that an app sent, and returns its claims (OpenID Connect Core section 3.1.3.7). The signature shows who issued the
  * token. Only the nonce and single use protect against a stolen token. The caller checks whether the token was already used.
  *
- * @throws OAuthTokenAudienceMismatchError (another application's), OAuthTokenRejectedError (any other rule), OAuthProviderUnavailableError
- * (the keys cannot be read)
+ * @throws OAuthTokenAudienceMismatchError (another application's), OAuthTokenRejectedError (any other rule)
+ * @throws OAuthProviderUnavailableError (the keys cannot be read)
  */
 export async function verifyIdTokenInHand(idToken: string, rules: InHandRules): Promise<TokenClaims> {
   const header = readHeader(idToken, rules.algorithms)
@@ -37,7 +37,7 @@ export async function verifyIdTokenInHand(idToken: string, rules: InHandRules): 
   return claims
 }
 
-/** Rejects access tokens and logout tokens. They may have the issuer, keys and audience of an id_token (RFC 8725 section 3.11). */
+/** Rejects access tokens and logout tokens, because they may have the issuer, keys and audience of an id_token (RFC 8725 section 3.11). */
 function refuseOtherThanIdTokens(headerType: string | null, claims: TokenClaims): void {
   const { typ, token_use: use, events } = claims
   const isOtherHeader = headerType !== null && headerType.toLowerCase() !== 'jwt'

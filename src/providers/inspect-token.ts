@@ -8,7 +8,7 @@ import { refused } from './signed-token'
 
 type Claims = Record<string, unknown>
 
-// These functions ask the provider about a token. They ask at every login, because a stored answer would not show a later revocation.
+// These functions ask the provider about a token at every login. A stored answer would not show a later revocation.
 
 /**
  * Introspects a token (RFC 7662). For an invalid token, the provider answers with 200 (section 2.2). So a 4xx means that our request is
@@ -21,7 +21,7 @@ export async function introspect(connection: ProviderConnection, url: string, ac
   const form = new URLSearchParams({ token: accessToken, token_type_hint: 'access_token' })
   const { request, secrets } = connection.authenticate(form)
   const claims = await ask(connection, url, request, (answer) => {
-    // This code is from RFC 7009. Some servers send it for a token of an unknown kind.
+    // `unsupported_token_type` is from RFC 7009. Some servers send this code for a token of an unknown kind.
     const isOfNoKnownKind = answer.status === 400 && parseJsonObject(answer.body)?.['error'] === 'unsupported_token_type'
     return isOfNoKnownKind
       ? refused('the provider does not know the token')
@@ -35,7 +35,7 @@ export async function introspect(connection: ProviderConnection, url: string, ac
 
 /**
  * Asks a tokeninfo endpoint like Google's, by GET with the token in the query. The library never logs the URL of a call, because the URL
- * contains the token. The request has no credentials of ours, so every 4xx is about the token.
+ * contains the token. The request does not contain our credentials, so every 4xx is about the token.
  *
  * @throws OAuthTokenRejectedError for a 4xx, an `error`, `active: false`, a token outside its times
  * @throws OAuthProviderUnavailableError when there is no readable response
@@ -72,7 +72,7 @@ export async function checkApplication(connection: ProviderConnection, apiUrl: s
 }
 
 /**
- * Calls Discord's "current authorization". The request has no credentials of ours, so every 4xx is about the token.
+ * Calls Discord's "current authorization". The request does not contain our credentials, so every 4xx is about the token.
  *
  * @throws OAuthTokenRejectedError for a 4xx; OAuthProviderUnavailableError when there is no readable response
  */
@@ -120,7 +120,7 @@ function refuseErrors({ error }: Claims): void {
 
 /**
  * Rejects a token outside of its times. A server that answers `active` must check the times itself (RFC 7662 section 2.2). Some servers do
- * not check them.
+ * not check the times.
  */
 function requireTimely(claims: Claims, now: Date): void {
   const seconds = now.getTime() / 1000

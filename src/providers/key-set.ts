@@ -26,9 +26,9 @@ export interface KeySetOptions {
 
 export interface KeySet {
   /**
-   * Returns the key that may verify a token with this header. If the set does not know the `kid`, it is fetched again after a cooldown. For
-   * a token from our own exchange, the cooldown is 5 seconds. An attacker cannot make such a token, and a provider may change its keys
-   * right after the last fetch.
+   * Returns the key that may verify a token with this header. If the set does not know the `kid`, `find` fetches the set again after a
+   * cooldown. For a token from our own exchange, the cooldown is 5 seconds. An attacker cannot make a token from our own exchange. A
+   * provider may change its keys right after the last fetch.
    *
    * @throws OAuthTokenRejectedError when the set has no such key, or has it in an unusable form
    * @throws OAuthProviderUnavailableError when the set cannot be read or holds no signing key
@@ -59,7 +59,8 @@ const OWN_EXCHANGE_COOLDOWN_SECONDS = 5
 const REFRESHED_AT = 0.8
 
 /**
- * Caches a provider's published keys (RFC 7517). Simultaneous callers share one fetch. No timer starts a fetch: only a use of the set does.
+ * Caches a provider's published keys (RFC 7517). Simultaneous callers share one fetch. No timer starts a fetch. Only a use of the set
+ * starts a fetch.
  */
 export function createKeySet(options: KeySetOptions): KeySet {
   const { lifespanSeconds = 300, minRefreshIntervalSeconds = 60, staleIfErrorSeconds = DEFAULT_STALE_SECONDS } = options

@@ -24,8 +24,8 @@ export function normalizeProfile(provider: string, profile: unknown): OAuthUser 
 
 /**
  * Returns the subject as text. A subject has at most 255 characters and is case sensitive (OpenID Connect Core section 2). A safe integer
- * becomes its decimal text. Control characters and lone surrogates are not allowed. A database may change them, and two people could then
- * get one subject.
+ * becomes its decimal text. Rejects control characters and lone surrogates, because a database may change them. Two people could then get
+ * one subject.
  *
  * @throws OAuthError
  */
@@ -42,10 +42,7 @@ export function verificationOf(value: unknown): boolean | null {
   return null
 }
 
-/**
- * Removes control characters and bidirectional characters. They can change the direction of the text, and make a name look like another
- * name.
- */
+/** Removes control characters and bidirectional characters, because they can make a name look like another name. */
 function displayName(value: unknown): string | null {
   if (typeof value !== 'string') return null
   const visible = value.replace(/[\p{Cc}\p{Cs}\p{Bidi_Control}\u2028\u2029]/gu, '').trim()

@@ -19,7 +19,7 @@ export interface ProviderConnection {
   readonly limits: CallLimits
 }
 
-/** Connects to a provider. Each client of the library has its own limit, even if clients share an HTTP client. */
+/** Connects to a provider. Each client of the library has its own limit of simultaneous calls, even if clients share an HTTP client. */
 export function connectTo(known: Omit<ProviderConnection, 'limits'>): ProviderConnection {
   const limits = limitInFlight(() => new HttpClientError('TOO_MANY_IN_FLIGHT', 'Too many calls to this provider are under way.'))
   return Object.freeze({ ...known, limits })

@@ -47,12 +47,12 @@ export interface OidcClientOptions extends Omit<KeySetClientOptions, 'endpoints'
   tokenUrl?: string
   /** The endpoint of the profile. Without this URL, doorward reads the profile from the verified id_token. */
   userinfoUrl?: string
-  /**
-   * The introspection endpoint (RFC 7662), which tells which client an app's token was issued to. You cannot combine it with
-   * `tokeninfoUrl`.
-   */
+  /** The introspection endpoint (RFC 7662), which names the client of an app's token. You cannot combine it with `tokeninfoUrl`. */
   introspectionUrl?: string
-  /** An endpoint like introspection, called by GET with the query `access_token`. You cannot combine it with `introspectionUrl`. */
+  /**
+   * An endpoint that also names the client of an app's token, called by GET with the query `access_token`. You cannot combine it with
+   * `introspectionUrl`.
+   */
   tokeninfoUrl?: string
   /**
    * Reads the profile and the client from the access token itself. With a token verifier, doorward does not call `userinfoUrl`,
@@ -197,7 +197,7 @@ export class OidcClient implements ProviderClient {
     this.#options.tokenVerifier?.useClock?.(now)
   }
 
-  /** False: no source for a profile exists, so every login would fail. The router warns about it at its start. */
+  /** False: no source for a profile exists, so every login would fail. At its start, the router warns about the missing source. */
   get hasProfileSource(): boolean {
     const { userinfoUrl, tokenVerifier } = this.#discovery.found?.endpoints ?? this.#options
     return userinfoUrl !== undefined || tokenVerifier !== undefined || this.scopes.includes('openid')
@@ -234,8 +234,8 @@ export class OidcClient implements ProviderClient {
   }
 
   /**
-   * Verifies an app's id_token. The token must be of this provider, for `clientId` or one of `extraAudiences`, at most 10 minutes old, and
-   * have this nonce. `fetchUser` reads the profile of the returned tokens only from the id_token.
+   * Verifies an app's id_token. The token must be of this provider, and for `clientId` or one of `extraAudiences`. The token must be at
+   * most 10 minutes old, and have this nonce. `fetchUser` reads the profile of the returned tokens only from the id_token.
    *
    * @throws OAuthTokenAudienceMismatchError, OAuthTokenRejectedError, OAuthProviderUnavailableError (the keys cannot be read)
    * @throws OAuthAudienceUnverifiableError when `clientId`, `issuer` or `jwksUri` is missing
@@ -285,7 +285,7 @@ export class OidcClient implements ProviderClient {
     return typeof authTime === 'number' && Number.isFinite(authTime) ? authTime : null
   }
 
-  /** Turns verified claims into an identity. Override it to read other claims. The client normalises the result again. */
+  /** Turns verified claims into an identity. Override this method to read other claims. The client normalises the result again. */
   protected parseUser(claims: Record<string, unknown>, _tokens: OAuthTokens): OAuthUser {
     const { sub, email, email_verified: emailVerified, name, picture } = claims
     return normalizeProfile(this.providerName, { subject: sub, email, emailVerified, name, picture, raw: claims })
@@ -296,7 +296,10 @@ export class OidcClient implements ProviderClient {
     return this.#options.issuer === undefined || issuer === this.#options.issuer
   }
 
-  /** Returns a new secret for each request. Override it for a provider that needs a new secret. Null: use the secret of the options. */
+  /**
+   * Returns a new secret for each request. Override this method for a provider that needs a new secret. Null: use the secret of the
+   * options.
+   */
   protected freshSecret(_now: Date): string | null {
     return null
   }

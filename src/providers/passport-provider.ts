@@ -13,7 +13,7 @@ export interface PassportBase {
   readonly callbackURL: string
   /** Stores our `state` and our PKCE verifier. */
   readonly store: PassportStateStore
-  /** Always true. Some strategies declare `state` as string, others as boolean. This type fits both declarations. */
+  /** Always true. Some strategies declare `state` as a string, and some declare `state` as a boolean. This type fits both declarations. */
   readonly state: never
   readonly pkce: boolean
   readonly passReqToCallback: false

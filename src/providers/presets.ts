@@ -91,7 +91,7 @@ export class SlackClient extends OidcClient {
       userinfoUrl: 'https://slack.com/api/openid.connect.userInfo',
       jwksUri: 'https://slack.com/openid/connect/keys',
     }
-    // PKCE is off. Slack allows PKCE only for an app that was switched to PKCE, and that app then has no secret.
+    // PKCE is off. Slack allows PKCE only for an app that was switched to PKCE. An app with PKCE has no secret.
     super(optionsOf('SlackClient', options, { endpoints, defaults: { providerName: 'slack', pkce: false } }))
   }
 }

@@ -36,7 +36,7 @@ export interface CodeExchange {
   nonce?: string
 }
 
-/** One identity provider. Implement this interface if doorward has no client for the provider, and the provider has no OpenID Connect. */
+/** An identity provider. Implement this interface if doorward has no client for the provider, and the provider has no OpenID Connect. */
 export interface ProviderClient {
   readonly providerName: string
   readonly clientId: string

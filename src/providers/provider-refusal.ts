@@ -49,7 +49,8 @@ export function unusableIdentity(provider: string, reason: string): OAuthError {
   return new OAuthError({ details: { provider, status: null, body: null }, cause: withOwnMessage(new Error(reason)) })
 }
 
-// Reads more than the error shows, but at most this much. The limit matters because the time of the code below grows with the size.
+// The maximum number of bytes that the search for secrets reads. The error shows fewer bytes. The time of the search grows with this
+// number.
 const MAX_READ_BYTES = 16 * 1024
 
 function readableBody(bytes: Buffer, secrets: readonly (string | undefined)[]): string {
@@ -62,7 +63,7 @@ function readableBody(bytes: Buffer, secrets: readonly (string | undefined)[]): 
   return cut(escapeControls(shown))
 }
 
-/** Masks all secrets in one pass, so that it does not search the replacements again. */
+/** Masks all secrets in one pass, so that no replacement is searched again. */
 function maskOf(spelled: readonly string[]): (text: string) => string {
   const secret =
     spelled.length === 0 ? null : new RegExp(spelled.map((text) => text.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&')).join('|'), 'g')

@@ -8,7 +8,7 @@ export class ProviderSaidNo extends Error {
   override readonly name = 'ProviderSaidNo'
   /** The provider's `error` (RFC 6749 section 5.2). `other`: the value is not an error code. Null: the response has no `error`. */
   readonly code: string | null
-  /** True: our id, our secret, the way we send them, or our redirect URI is wrong. Only the operator can fix that. */
+  /** True: our id, our secret, the way we send them, or our redirect URI is wrong. Only the operator can correct such an error. */
   readonly refusesClient: boolean
 
   /**

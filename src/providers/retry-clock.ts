@@ -20,7 +20,7 @@ export function createRetryClock(now: () => Date): RetryClock {
   let failures = 0
   let failedAt = 0
 
-  // A clock that was set back must not make the delay longer.
+  // If the clock was set back, the delay must not become longer.
   const elapsedSeconds = () => {
     const elapsed = (now().getTime() - failedAt) / 1000
     return elapsed < 0 ? Number.POSITIVE_INFINITY : elapsed

@@ -21,7 +21,7 @@ export interface ClaimRules {
 export type TokenClaims = Record<string, unknown> & { iss: string; sub: string; exp: number }
 
 const MAX_TOKEN_LENGTH = 16_384
-/** How far a provider's clock may be ahead of ours, in seconds. The check of `exp` has no such tolerance. */
+/** How far a provider's clock may be ahead of ours, in seconds. The check of `exp` allows no difference. */
 export const CLOCK_SKEW_SECONDS = 60
 
 /**

@@ -26,8 +26,8 @@ export interface TokenVerifierOptions {
   /** The accepted algorithms, for example `['RS256']`. The verifier ignores `none` and HMAC algorithms, even if you list them. */
   algorithms: readonly string[]
   /**
-   * `at+jwt`: the verifier accepts only tokens with the header `typ: at+jwt` (RFC 9068). So it never accepts an id_token as an access
-   * token. Set it if the provider sends this header.
+   * `at+jwt`: the verifier accepts only tokens with the header `typ: at+jwt` (RFC 9068). So the verifier never accepts an id_token as an
+   * access token. Set this option if the provider sends this header.
    */
   typ?: 'at+jwt'
   /** Claims that are required in addition to `exp`, `iss` and `sub`. */

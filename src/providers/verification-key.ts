@@ -9,9 +9,9 @@ export interface VerificationKey {
 }
 
 /**
- * Reads one member of a JWK set (RFC 7517 section 4). Returns null if the key must not check signatures. Such a key is for another use,
- * symmetric, private, on another curve, or a weak or very large RSA key. Node accepts RSA keys with e = 1 and moduli of one bit; doorward
- * does not.
+ * Reads one member of a JWK set (RFC 7517 section 4). Returns null if the key must not check signatures. A rejected key is for another use,
+ * symmetric, private, on another curve, or a weak or very large RSA key. Node accepts RSA keys with e = 1 or a modulus of one bit. doorward
+ * rejects these keys.
  */
 export function readVerificationKey(jwk: unknown): VerificationKey | null {
   if (!isPlainObject(jwk) || !isForSignatures(jwk) || Object.hasOwn(jwk, 'd') || !isOfSaneSize(jwk)) return null

@@ -15,8 +15,8 @@ export interface AccessTokenClaims extends Partial<ProfileClaims> {
   /** The methods that this session used (in the style of RFC 8176). */
   readonly amr: readonly AuthMethod[]
   /**
-   * When the person last showed a credential, in seconds since 1970. 0: the time is unknown, or the credential was too new to count. A
-   * refresh does not change this time. Absent with `accessTokenSessionClaims: false`.
+   * When the person last showed a credential, in seconds since 1970. If the time is unknown, or the credential was too new to count, the
+   * value is 0. A refresh does not change this time. Absent with `accessTokenSessionClaims: false`.
    */
   readonly auth_time?: number
   readonly email: string
@@ -124,7 +124,7 @@ interface ReadHeader {
   readonly header: AccessTokenHeader
 }
 
-// All tokens of one key have one header, so the code keeps the last parsed header.
+// All tokens of one key have an equal header, so the code keeps the last parsed header.
 let latest: ReadHeader | null = null
 
 function readHeader(encoded: string): ReadHeader {

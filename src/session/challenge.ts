@@ -43,7 +43,7 @@ export function signChallenge(ctx: AuthContext, user: UserRecord, login: Login):
 
 /**
  * Reads a challenge.
- * @throws MfaTokenInvalidError unless the token is a challenge of ours that has not expired
+ * @throws MfaTokenInvalidError unless the token is a challenge, is signed by us, and has not expired
  */
 export function readChallenge(ctx: AuthContext, token: string): Challenge {
   const claims = readPrivateToken(ctx.keys.mfa, token, { typ: 'mfa', at: ctx.now() })
@@ -77,8 +77,8 @@ export function destinationOfChallenge(ctx: AuthContext, token: string): Destina
 const longAgo = new Date(1_000)
 
 /**
- * Marks a challenge as used. The function inserts a row that is already used. Its hash is unique, so only one of several parallel requests
- * succeeds.
+ * Marks a challenge as used. The function inserts a row that is already used. The hash in the row is unique, so only one of several
+ * parallel requests succeeds.
  * @throws DuplicateRecordError when the challenge was used before
  */
 export async function spendChallenge(

@@ -43,7 +43,7 @@ export async function claimsToGoOn(ctx: AuthContext, { userId, session, amr }: G
 }
 
 /**
- * Returns the claims to sign. Never leaves out the host's claims, because resources may decide with them what a person may do.
+ * Returns the claims to sign. Never leaves out the host's claims, because other services may use them to decide what a person may do.
  * @throws ServiceUnavailableError if the host was not asked, because the account lost its second factor at this moment
  */
 export function claimsToSign({ accessTokenClaims }: AuthContext, { claims }: Login): HostClaims {
@@ -61,8 +61,8 @@ export interface PostponedLogin {
 }
 
 /**
- * Finishes a login like `finishLogin`, in a transaction that creates, activates or resets an account. The host gets the question for claims
- * after that transaction, because the question is about the new row. If the login still needs claims, the function postpones it, and
+ * Finishes a login like `finishLogin`, in a transaction that creates, activates or resets an account. doorward asks the host for claims
+ * after that transaction, because the claims are about the new row. If the login still needs claims, the function postpones it, and
  * `openPostponed` finishes it.
  */
 export async function finishOrPostpone<Session extends OpenedSession>(
@@ -78,7 +78,7 @@ export async function finishOrPostpone<Session extends OpenedSession>(
 /**
  * Opens the session of a postponed login, in a new transaction. Returns every other result unchanged. Call it after the transaction, and
  * after the events of its changes. If the host's function fails, the account stays, and the person can log in again.
- * @throws ServiceUnavailableError; UnauthorizedError when the account has changed meanwhile
+ * @throws ServiceUnavailableError; UnauthorizedError when the account has changed since the transaction
  */
 export async function openPostponed<Session extends OpenedSession>(
   ctx: AuthContext,

@@ -14,7 +14,7 @@ import { refresh } from './refresh'
  * tabs that open at once both get a token. The call counts as a use of the session, at most once a minute. If the session was extended, the
  * result has the current refresh token and its later end. The cookie then lasts as long as the session.
  *
- * The access token describes the account at the time before the host's claims. So `iat` is that time.
+ * The access token describes the account at the time before doorward asked the host for claims. So `iat` is that time.
  * @returns null when the token names no live session of an active account
  * @throws ServiceUnavailableError when the host's claims are not available
  */
@@ -27,8 +27,8 @@ export async function continueTokens(ctx: AuthContext, presented: string): Promi
   if (!found) return null
   const amr = amrFromText(found.session.amr)
   const claims = await askForClaims(ctx, toPublicUser(found.user), amr)
-  // The host's answer takes time, so the session is extended after it. If a refresh gave the browser another token meanwhile, the response
-  // does not send the old token again.
+  // The code extends the session after the host's answer, because the answer takes time. If a refresh gave the browser another token during
+  // that time, the response does not send the old token again.
   const live = await slideTokens(lookUp, found)
   if (!live) return null
   const { session, user, hasSlid } = live
@@ -43,7 +43,7 @@ export async function continueTokens(ctx: AuthContext, presented: string): Promi
   }
 }
 
-/** Refreshes a session that the store does not keep. The refresh token stays valid too. */
+/** Refreshes a session that the store does not keep. The old refresh token stays valid. */
 async function refreshStateless(ctx: AuthContext, presented: string): Promise<KeptTokens | null> {
   try {
     return await refresh(ctx, presented)

@@ -7,7 +7,7 @@ import type { SessionKind, SessionRecord, SessionStore, SessionWithUser } from '
 import { after, earlier } from './instants'
 import { hasTokenShape, isOldSessionToken, readSessionToken } from './session-token'
 
-/** The part of a session that its owner may see. The token and the token's hash are not in it. */
+/** The part of a session that its owner may see, without the token and its hash. */
 export interface PublicSession {
   /** Identifies the session in a list. The id is not a credential. */
   readonly id: string
@@ -75,7 +75,7 @@ export async function findLiveTokens(ctx: LiveContext, token: string): Promise<S
   return found?.user.isActive && isAlive(found.session, ctx.now()) ? found : null
 }
 
-/** Extends a session that `findLiveTokens` found, at most once a minute. Null: the session has ended meanwhile. */
+/** Extends a session that `findLiveTokens` found, at most once a minute. Null: the session has ended since. */
 export async function slideTokens(ctx: TokensContext, found: SessionWithUser): Promise<LiveSession | null> {
   const live = await moveOn(ctx, found, ctx.settings.refreshTokenTtlSeconds)
   return live?.user.isActive ? live : null
@@ -84,7 +84,7 @@ export async function slideTokens(ctx: TokensContext, found: SessionWithUser): P
 type LiveContext = SessionLookUp & Pick<AuthContext, 'now'>
 
 /**
- * Extends a session at most once a minute, if its user is active. Null: the session has ended meanwhile.
+ * Extends a session at most once a minute, if its user is active. Null: the session has ended since it was read.
  * @param idleSeconds how long the session lasts after its last use
  */
 async function moveOn(ctx: LiveContext, found: SessionWithUser, idleSeconds: number): Promise<LiveSession | null> {

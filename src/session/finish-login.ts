@@ -10,7 +10,7 @@ import { needsSecondFactor } from './needs-second-factor'
 /** How a person logged in. */
 export interface Login {
   readonly amr: readonly AuthMethod[]
-  /** The registration key of the provider that verified the person. Null: no provider did. */
+  /** The registration key of the provider that verified the person. Null: the login used no provider. */
   readonly provider: string | null
   /**
    * True if a credential of this login was added to an existing account less than 24 hours ago. The credential can log in, but the session
@@ -106,7 +106,7 @@ export interface OpenSession<Session extends OpenedSession> {
   readonly takesClaims?: boolean | undefined
 }
 
-/** Returns `isPersistent: false` for a session with cookies that end with the browser. Returns nothing for other sessions. */
+/** Returns `isPersistent: false` for a session with cookies that end with the browser. Returns an empty object for other sessions. */
 export function lasting({ isPersistent }: { isPersistent?: boolean }): { isPersistent?: false } {
   return isPersistent === false ? { isPersistent } : {}
 }

@@ -29,7 +29,7 @@ export interface Renewal {
   readonly authenticatedAt?: Date
   /** The time for `auth_time` of the new access token. Null: `auth_time` is 0. */
   readonly tokenAuthenticatedAt: Date | null
-  /** The refresh token of the request. The function ignores a refresh token of another session, and an invalid one. */
+  /** The refresh token of the request. `keepTokens` ignores an invalid refresh token, and a refresh token of another session. */
   readonly refreshToken: string | null
   /** The host's own claims for the new access token. */
   readonly claims: HostClaims

@@ -108,7 +108,7 @@ const openRequests = ['EMAIL_CHANGE', 'LINK_TICKET', 'REAUTH_TICKET', 'OAUTH_COD
 
 /**
  * Revokes every session of a user except the session in `keep`, inside a transaction that has locked the user's row. Also revokes
- * unfinished requests: a change of address, tickets for a link or a reauthentication, and app logins before their exchange.
+ * unfinished requests: a change of address, tickets, and app logins before their exchange. A ticket finishes a link or a reauthentication.
  * @returns the id of the session that stays live
  */
 export async function endOtherSessions(ctx: AuthContext, userId: string, keep: KeptSession = {}): Promise<string | null> {

@@ -22,7 +22,7 @@ export function metadataRoutes(ctx: MetadataContext): Route[] {
     : []
 }
 
-/** Serves the metadata also at the root of the site, for `auth.wellKnown`, because RFC 8414 section 3.1 looks at the root first. */
+/** Serves the metadata also at the root of the site, for `auth.wellKnown`. RFC 8414 section 3.1 looks at the root first. */
 export function rootMetadataRoutes(ctx: MetadataContext): Route[] {
   const { accessTokenIssuer } = ctx.settings
   if (accessTokenIssuer === null || !isPublished(ctx)) return []

@@ -4,13 +4,13 @@ import type { Route } from '../http/routes'
 import { sameSite } from '../http/same-site'
 import type { Delivery } from './delivery'
 
-/** How a set of routes sends its tokens, and where it is mounted. */
+/** How a set of routes sends its tokens, and the path of the set. */
 export interface DeliveryLine {
   /** `bearer`: tokens in the body. `cookie`: tokens in cookies, with null in the body. `session`: a session in its cookie. */
   readonly delivery: Exclude<Delivery, 'both'>
   /** The prefix of each path. */
   readonly base: '' | '/cookie'
-  /** The checks that run first. They reject requests that another site sends with our cookies. */
+  /** The checks that run first. The checks reject requests that another site sends with our cookies. */
   readonly before: readonly RequestHandler[]
 }
 

@@ -61,7 +61,7 @@ export async function refresh(ctx: AuthContext, presented: string): Promise<Toke
 async function continueSession(ctx: AuthContext, presented: string): Promise<ContinuedSession & { claims?: HostClaims | null }> {
   const { sessions } = ctx.store
   if (!sessions) return continueStateless(ctx, presented)
-  // One time for all checks, so that a request that had to wait is judged by its start.
+  // All checks use one time: the start of the request. So a wait during the request changes no check.
   const at = ctx.now()
   const token = readSessionToken(ctx.keys['session-token'], 'tokens', presented) ?? (await findOldToken(sessions, presented))
   if (!token) throw new InvalidTokenError()

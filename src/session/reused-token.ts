@@ -10,9 +10,10 @@ import { isOldSessionToken, type SessionTokenId } from './session-token'
 import { possibleSuccessors } from './successor'
 
 /**
- * Handles a refresh token of ours that could not be used. A used token has one successor. Within the grace period, the client gets an
- * unused successor again (two tabs, or a lost response). The function writes nothing then, so a second successor never exists. Otherwise a
- * used token revokes its session. A token that was never valid revokes nothing, so a made-up token cannot revoke a session.
+ * Handles a valid refresh token that is not the current token of its session. A used token has one successor. Within the grace period, the
+ * client gets an unused successor again (two tabs, or a lost response). The function writes nothing then, so a second successor never
+ * exists. Otherwise a used token revokes its session. A token that was never valid revokes nothing, so a made-up token cannot revoke a
+ * session.
  *
  * @throws InvalidTokenError, AccountInactiveError
  */

@@ -72,7 +72,7 @@ export function signStatelessToken(
 
 /**
  * Reads a stateless refresh token.
- * @throws InvalidTokenError unless it is a valid token of ours that has not expired
+ * @throws InvalidTokenError unless the token is valid, is signed by us, and has not expired
  */
 export function readStatelessToken(ctx: AuthContext, token: string, at: Date): StatelessSession {
   const claims = readPrivateToken(ctx.keys.refresh, token, { typ: 'refresh', at })

@@ -4,9 +4,9 @@ import { makeSessionToken, type SessionTokenId } from './session-token'
 
 /**
  * Returns the refresh token that replaces `predecessor`. Without a grace period, its secret bytes are random. With a grace period, the
- * function derives the secret bytes from the predecessor and the session's id, under a key of ours. So a late request gets the first
- * request's token again, although doorward stores no token. The database alone does not reveal the token. The predecessor alone does not
- * reveal it either.
+ * function derives the secret bytes from the predecessor and the session's id, with our key. So a late request gets the first request's
+ * token again, although doorward stores no token. The database alone does not reveal the token. The predecessor alone does not reveal the
+ * token either.
  */
 export function successorOf({ keys, settings }: AuthContext, predecessor: string, next: SessionTokenId): string {
   if (settings.refreshReuseGraceSeconds === 0) return makeSessionToken(keys['session-token'], 'tokens', next)

@@ -8,9 +8,9 @@ import type { AccessTokenClaims } from './access-token'
  * minutes after a password change, a new factor or the verification of the address. The change may have logged an attacker out. The
  * attacker must not use the remaining minutes to regain access. The owner's client refreshes its token and sends the request again.
  *
- * `iat` counts whole seconds. So a token from the second of the change may be older than the change. The function rejects such a token too.
- * It accepts the token if its methods show that the change created it: the mailed link (`email`) or the new factor's code (`otp`). A change
- * in the second of the account's creation does not count. A server-side session is not affected, because a change of the credentials
+ * `iat` counts whole seconds. So a token from the second of the change may be older than the change. The function also rejects this token,
+ * unless its methods show that the change created the token. The methods are the mailed link (`email`) and the new factor's code (`otp`). A
+ * change in the second of the account's creation does not count. A server-side session is not affected, because a change of the credentials
  * revokes it at once.
  * @throws InvalidTokenError
  */

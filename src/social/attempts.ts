@@ -75,7 +75,7 @@ export function findAttempt(ctx: AuthContext, req: Request, provider: string): A
 
 /**
  * Returns false if a signed-in person's attempt is no longer valid. The attempt is for one account. The attempt becomes invalid if the
- * account's credentials change, or another person signs in to this browser. A later check repeats this under the user's lock. This early
+ * account's credentials change, or another person signs in to this browser. A later check under the user's lock decides again. The early
  * check saves a call to the provider, and does not use the code.
  */
 async function isStillMeant(ctx: AuthContext, req: Request, attempt: Attempt): Promise<boolean> {

@@ -8,7 +8,7 @@ import { answersByForm } from './post-states'
 export interface CallbackAnswer {
   /** Returns every value of the parameter. */
   values(name: string): string[]
-  /** Returns the only value of the parameter. Null if it is absent, repeated, empty or too long. */
+  /** Returns the only value of the parameter. Null if the parameter is absent, repeated, empty or too long. */
   value(name: string, maxLength: number): string | null
   /** True: the provider responds by POST, so doorward ignores a `state` in the query. */
   readonly mustBePosted: boolean

@@ -2,17 +2,20 @@ import { OAuthProviderUnavailableError } from '../errors'
 
 /** Limits the logins of one client that this process runs at one provider, for one route. */
 export interface ClientShare {
-  /** Runs a login of a client (`clientKey(req.ip)`). @throws OAuthProviderUnavailableError if the client has no more share */
+  /** Runs a login of a client (`clientKey(req.ip)`). @throws OAuthProviderUnavailableError if the client already uses its share */
   run<Result>(provider: string, client: string, logIn: () => Promise<Result>): Promise<Result>
 }
 
-/** A provider client makes at most 50 calls at once for each purpose. The other 20 calls stay free for new clients. */
+/**
+ * If 30 logins are running, only a client without a running login may start one. A provider client makes at most 50 calls at once for each
+ * purpose. So 20 calls stay free for clients without a running login.
+ */
 const mostForOneClient = 30
 
 /**
- * Keeps a slow provider usable for every client. If 30 logins of a provider are running, a client that has one of them cannot start
- * another. A route's rate limit allows one client more calls at once than a provider client makes. So without this share, one client could
- * use all calls. The rejected client can try again, because the `state` is not used.
+ * Keeps a slow provider usable for every client. If 30 logins of a provider are running, a client that has one of them cannot start a
+ * second login. A route's rate limit allows one client more calls at once than a provider client makes. So without this share, one client
+ * could use all calls. The rejected client can try again, because the `state` is not used.
  */
 export function createClientShare(): ClientShare {
   const underWay = new Map<string, Map<string, number>>()

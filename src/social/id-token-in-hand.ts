@@ -46,7 +46,7 @@ function requirePattern(path: string, value: unknown, pattern: RegExp): void {
 }
 
 /**
- * Marks the signed part of the token as used. The signature is left out, because one signature has several spellings (spare bits of
+ * Marks the signed part of the token as used. Leaves the signature out, because one signature has several spellings (spare bits of
  * base64url, the second form of ECDSA).
  */
 async function useOnce(ctx: AuthContext, idToken: string, { proof }: OAuthTokens): Promise<void> {

@@ -8,7 +8,7 @@ import { hasOtherLoginMethod } from '../step-up/login-methods'
 import type { IdentityRecord, IdentityStore, NewIdentity, SessionRecord, UserRecord } from '../store/auth-store'
 import { announceChange } from '../undo/announce-change'
 
-/** The account's linked identities, oldest first. */
+/** Lists the account's linked identities, oldest first. */
 export function listIdentities(ctx: AuthContext, userId: string): Promise<IdentityRecord[]> {
   return identitiesOf(ctx).listForUser(userId)
 }

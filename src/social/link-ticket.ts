@@ -12,7 +12,7 @@ import type { BoundAttempt } from './state-cookie'
 
 /**
  * Returns the ticket for a callback whose browser is not signed in. Only the account and session that began the link can redeem the ticket.
- * The link happens at that time.
+ * Redeeming the ticket links the identity.
  * @throws OAuthStateMismatchError if the account has changed since the start
  */
 export function issueLinkTicket(ctx: AuthContext, { userId, sessionId, digest, isFinal }: BoundAttempt, given: OAuthUser): Promise<string> {

@@ -9,7 +9,7 @@ import { identitiesOf } from './identities'
 import type { SocialLogin } from './log-in-with-identity'
 
 /**
- * Logs in by a linked identity. Returns null if the link was removed, or the account was deactivated, since they were read.
+ * Logs in by a linked identity. Returns null if someone removed the link, or deactivated the account, after `seen` was read.
  * @param linkedAt when the identity was linked: a new link can log in, but cannot confirm a sensitive change
  */
 export async function logInLinked<Session extends OpenedSession>(

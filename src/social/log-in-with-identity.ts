@@ -107,7 +107,7 @@ async function tryOnce<Session extends OpenedSession>(
   }
 }
 
-/** Marks the result of a take-over if the router has passwords, so that the person may choose a new password. */
+/** If the router has passwords, marks the result of a take-over. So the person may choose a new password. */
 function withoutPassword<Session extends OpenedSession>(ctx: AuthContext, result: Session | LoginChallenge): Session | LoginChallenge {
   return result.kind === 'session' && hasPasswords(ctx.settings) ? { ...result, passwordRequired: true } : result
 }

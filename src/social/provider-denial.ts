@@ -43,7 +43,7 @@ export function deniedBy(
   const given = sent === appleNo ? 'access_denied' : sent
   if (!ownNo.includes(given)) {
     const error = errorCode(given)
-    // If the text is not an error code, it does not come from a provider. So its description is not logged.
+    // A text that is not an error code does not come from a provider. So the code does not log its description.
     const description = error === 'other' ? null : oneLine(answer.values('error_description')[0] ?? '')
     const advice = adviceOn(error, null)
     ctx.logger.warn({ provider, error, description, isOurs, advice }, 'doorward: a provider sent a person back with an error')

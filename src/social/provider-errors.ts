@@ -30,8 +30,8 @@ const unlimited: CallLimits = { run: (_purpose, call) => call() }
 
 /**
  * Returns the limit of a client. For a host's own client, doorward counts the operations, because it cannot see the calls. Our clients
- * count their calls themselves. If the keys are in memory, verifying a token needs no call. So the token must not wait for a provider that
- * hangs.
+ * count their calls themselves. If the keys are in memory, a client can verify a token without a call. So a token must not wait for a
+ * provider that hangs.
  */
 function limitsOf(client: Provider | undefined): CallLimits {
   if (!client || client instanceof OidcClient || client instanceof OAuth2Client) return unlimited
@@ -65,7 +65,7 @@ function refusal(ctx: AuthContext, provider: string, thrown: unknown): AppError 
   return new Refusal({ details, cause: error.cause })
 }
 
-/** Returns the status and the body. The limits for a custom client are the limits for our clients. */
+/** Returns the status and the body. Cuts the body of a custom client to the limit of our own clients. */
 function told({ details: { status, body } }: OAuthError): { status: number | null; body: string | null } {
   return { status: typeof status === 'number' ? status : null, body: typeof body === 'string' ? body.slice(0, 1024) : null }
 }

@@ -28,7 +28,7 @@ export interface LoginHints {
   loginHint: string | null
 }
 
-/** Creates the flow. A provider client uses Passport with a strategy of ours. A host's strategy has its own flow. */
+/** Creates the flow. For a provider client, Passport runs our own strategy. A host's strategy has its own flow. */
 export function createRedirectFlow(ctx: AuthContext): RedirectFlow {
   const clients = new Map<string, ProviderClient>()
   const flows = new Map<string, RedirectFlow>()
@@ -53,9 +53,9 @@ function flowOfStrategy(ctx: AuthContext, key: string, provider: PassportProvide
 }
 
 /**
- * Runs clients by Passport. Only this file uses Passport for clients. The flow uses its own Passport instance and its own requests. So the
- * host's `req` keeps its user, session and `_sessionManager`. The flow registers and calls strategies by name. Passport writes `success`
- * and `fail` onto a strategy *object*. With a shared object, two simultaneous requests would get each other's results.
+ * Runs clients by Passport. Only this file uses Passport. The flow uses its own Passport instance and its own requests. So the host's `req`
+ * keeps its user, session and `_sessionManager`. The flow registers and calls strategies by name. Passport writes `success` and `fail` onto
+ * a strategy *object*. With a shared object, two simultaneous requests would get each other's results.
  */
 function flowOfClients(ctx: AuthContext, clients: ReadonlyMap<string, ProviderClient>): RedirectFlow {
   const passport = new Passport()

@@ -19,7 +19,9 @@ interface AttemptCore {
   readonly random: string
   /** The expiry in seconds since 1970. The server checks the expiry, even if the cookie's Max-Age is later. */
   readonly expiresAt: number
-  /** The position of the `jwtSecret` that signed the attempt. The verifier and the nonce are derived with the key of this secret. */
+  /**
+   * The position in `jwtSecret` of the secret that signed the attempt. The verifier and the nonce are derived with the key of this secret.
+   */
   readonly secret: number
   /** The language of `?lang=` at the start. The cookie stores the language, because the provider does not return it. */
   readonly locale: Locale | null

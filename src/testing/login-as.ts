@@ -34,11 +34,10 @@ export interface SignedInSession {
 
 /**
  * Returns a token pair for an account, for tests, without its password, provider or second factor. Pass the router object itself. The
- * function has no route, and rejects a router in production. It emits no event and counts against no rate limit.
+ * function has no route, and rejects a router in production. The function emits no event and counts against no rate limit.
  *
- * @throws ConfigurationError for a router in production (pass `environment: 'test'`, or set NODE_ENV), or for a router of another copy of
- * doorward
- * @throws ConfigurationError with `tokenDelivery: 'session'`, which has no tokens
+ * @throws ConfigurationError for a router in production (pass `environment: 'test'`, or set NODE_ENV)
+ * @throws ConfigurationError for a router of another copy of doorward, and with `tokenDelivery: 'session'`, which has no tokens
  * @throws Error if the account does not exist or is inactive
  */
 export async function loginAs(auth: AuthRouter, user: WhichUser, options: LoginAsOptions = {}): Promise<SignedIn> {
@@ -77,7 +76,7 @@ function contextOf(auth: AuthRouter): AuthContext {
   )
 }
 
-/** Runs in a transaction that locks the user's row, like every login. So a parallel revocation runs before or after it. */
+/** Runs in a transaction that locks the user's row, like every login. So a parallel revocation runs before or after the transaction. */
 function inUnit<T>(ctx: AuthContext, { id }: UserRecord, open: (ctx: AuthContext, user: UserRecord) => Promise<T>): Promise<T> {
   return unitOfWork(ctx, async (ctx) => {
     const user = await ctx.store.users.lock(id)

@@ -12,7 +12,7 @@ import type {
   UserTokenRecord,
 } from '../store/auth-store'
 
-// This time has milliseconds. A column of whole seconds or tenths would lose them.
+// This time has milliseconds. A column of whole seconds or tenths would lose the milliseconds.
 export const AT = new Date('2026-03-29T01:30:00.987Z')
 export const later = (milliseconds: number, from = AT): Date => new Date(from.getTime() + milliseconds)
 export const hashOf = (text: string): string => createHash('sha256').update(text).digest('hex')
@@ -171,8 +171,8 @@ export const EMPTY_USER: typeof FULL_USER = {
 export const FULL_IDENTITY = { email: 'someone@example.test', emailVerified: true, name: 'Zoë', picture: 'https://example.test/zoe.png' }
 export const EMPTY_IDENTITY = { email: null, emailVerified: null, name: null, picture: null }
 
-export const FULL_SESSION = { generation: 7, rotatedAt: AT } // `newSession` sets the other fields
-export const FULL_EMAIL_LOGIN = { tries: 3, usedAt: later(1), sessionId: randomUUID(), isKnownDevice: true } // `newEmailLogin` sets the other fields
+export const FULL_SESSION = { generation: 7, rotatedAt: AT } // `newSession` sets the rest
+export const FULL_EMAIL_LOGIN = { tries: 3, usedAt: later(1), sessionId: randomUUID(), isKnownDevice: true } // `newEmailLogin` sets the rest
 export const EMPTY_EMAIL_LOGIN = {
   tokenHash: null,
   codeHash: null,

@@ -64,11 +64,11 @@ export interface JwtOptions {
  * A provider on loopback, for tests. It has the endpoints of OpenID Connect, GitHub and Apple. The provider follows the standards until a
  * test changes it.
  *
- * The token endpoint checks the client's credentials (form or Basic), the code (once), `redirect_uri` byte for byte and the PKCE S256
- * verifier. The userinfo and user endpoints check the bearer token. The introspect and application endpoints check the client's
- * credentials. Each id_token is signed with RS256 and kid `fake-1`. With `response_mode=form_post`, the response is a form. If the scope
- * has `name`, the form contains the person's name once (field `user`), like Apple's form. The token endpoint also accepts a client secret
- * that is signed with the key of `appleOptions()`.
+ * The token endpoint checks the client's credentials, in the form or by Basic. The endpoint accepts a code once. The endpoint also checks
+ * `redirect_uri` byte for byte, and the PKCE S256 verifier. The userinfo and user endpoints check the bearer token. The introspect and
+ * application endpoints check the client's credentials. Each id_token is signed with RS256 and kid `fake-1`. With
+ * `response_mode=form_post`, the response is a form. If the scope has `name`, the form contains the person's name once (field `user`), like
+ * Apple's form. The token endpoint also accepts a client secret that is signed with the key of `appleOptions()`.
  */
 export interface FakeProvider {
   readonly issuer: string
@@ -100,12 +100,12 @@ export interface FakeProvider {
   /** Replaces an endpoint, for example with `answer(503, {})`. Null restores the original endpoint. */
   on(endpoint: FakeEndpoint, handler: FakeHandler | null): void
   /**
-   * Answers for a person who consents. Pass the Location of our login route. The method makes no HTTP request, and returns the data for the
-   * callback. If a browser follows the Location instead, the provider redirects it back at once as `profile`.
+   * Acts as a person who consents. Pass the Location of our login route. The method makes no HTTP request, and returns the data for the
+   * callback. If a browser follows the Location instead, the provider redirects the browser back at once as `profile`.
    * @throws Error if the URL is not this provider's authorize URL
    */
   authorize(url: string, options?: { profile?: FakeProfile }): Authorization
-  /** Answers for a person who refuses. Default `error`: `access_denied`. */
+  /** Acts as a person who refuses. Default `error`: `access_denied`. */
   deny(url: string, error?: string): Authorization
   /** Returns a code without an authorize URL, for tests that call `client.exchangeCode()` themselves. */
   issueCode(options?: CodeOptions): string

@@ -30,7 +30,7 @@ export function appleKeys(): { publicKey: KeyObject; privateKey: KeyObject } {
 }
 let teamKeys: { publicKey: KeyObject; privateKey: KeyObject } | null = null
 
-/** Returns the claims of an ES256 JWT. Null: another key signed it. */
+/** Returns the claims of an ES256 JWT. Null: another key signed the JWT, or it is malformed. */
 export function claimsSignedBy(jwt: string, key: KeyObject): Record<string, unknown> | null {
   const [header = '', claims = '', signature = ''] = jwt.split('.')
   const signed = Buffer.from(`${header}.${claims}`)
