@@ -34,8 +34,8 @@ export class ClaimRefusedError extends Error {
 }
 
 /**
- * Copies the claims that a host's function returned; `undefined` means no claims. Leaves out members that are `undefined`, as JSON does.
- * @throws ClaimRefusedError for a value that is not a plain JSON object, for a reserved name, and for more than 1 KiB
+ * Copies the claims that a host's function returned; `undefined` means no claims. Leaves out members that are `undefined`, like JSON.
+ * @throws ClaimRefusedError for a value that is not a plain JSON object, for a reserved name, or for more than 1 KiB
  */
 export function readHostClaims(given: unknown): HostClaims {
   if (given === undefined) return noClaims

@@ -21,7 +21,7 @@ export interface OAuthCodeExchange {
 /**
  * Begins the session of a code, or returns the challenge of a second factor. A refused exchange also uses the code up. A second exchange
  * revokes the session of the first exchange.
- * @throws OAuthCodeInvalidError for a code that is unknown, used or expired, for a wrong verifier, or if the account has changed
+ * @throws OAuthCodeInvalidError for an unknown, used or expired code, for a wrong verifier, or if the account has changed
  * @throws ServiceUnavailableError when the host's claims are not available; the code stays unused
  * @see RFC 6749 section 4.1.2, RFC 7636 section 4.6
  */

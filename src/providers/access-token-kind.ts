@@ -14,7 +14,7 @@ const idTokenClaims = ['nonce', 'at_hash', 'c_hash', 's_hash']
 const accessTokenClaims = ['azp', 'client_id', 'scope', 'scp']
 
 /**
- * Rejects a JWT that may be an id_token, because an id_token can have the issuer, keys and audience of an access token. More parties see an
+ * Rejects a JWT that may be an id_token. An id_token can have the issuer, keys and audience of an access token. More parties see an
  * id_token than an access token (RFC 8725 section 3.11). A JWT with the header `typ: at+jwt` counts as an access token (RFC 9068 section
  * 2.1).
  *

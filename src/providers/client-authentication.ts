@@ -17,7 +17,7 @@ export interface ClientKey {
   privateKey: string | KeyObject
   /** The id of the key, if you registered several. */
   kid?: string
-  /** Default: RS256 for an RSA key, ES256, ES384 or ES512 for an EC key by its curve, EdDSA for an Ed25519 key. */
+  /** Default: RS256 for an RSA key, and EdDSA for an Ed25519 key. Default for an EC key, by its curve: ES256, ES384 or ES512. */
   alg?: SignatureAlgorithm
 }
 

@@ -37,7 +37,7 @@ export async function verifyIdTokenInHand(idToken: string, rules: InHandRules): 
   return claims
 }
 
-/** Rejects access tokens and logout tokens, because they may have the issuer, keys and audience of an id_token (RFC 8725 section 3.11). */
+/** Rejects access tokens and logout tokens. These tokens may have the issuer, keys and audience of an id_token (RFC 8725 section 3.11). */
 function refuseOtherThanIdTokens(headerType: string | null, claims: TokenClaims): void {
   const { typ, token_use: use, events } = claims
   const isOtherHeader = headerType !== null && headerType.toLowerCase() !== 'jwt'

@@ -35,7 +35,7 @@ export interface KeySet {
    */
   find(header: KeyName, asked?: { isOwnExchange: boolean }): Promise<VerificationKey>
   /**
-   * Returns the key as `find` does, but at once: without a promise and without a fetch. Null: call `find`. If a later fetch returns an
+   * Returns the key like `find`, but at once: without a promise and without a fetch. Null: call `find`. If a later fetch returns an
    * unchanged key, the key stays the same object.
    */
   known(header: KeyName): VerificationKey | null

@@ -8,8 +8,8 @@ const REMOVED = '[removed]'
 
 /**
  * Returns a 502 OAUTH_ERROR. `details.body` is the provider's response for a person to read, at most 1 KiB. The function removes possible
- * secrets from the body: the `secrets` that we sent, tokens by the names of their fields, and text like a JWT. Without a response, status
- * and body are null.
+ * secrets from the body. It removes the `secrets` that we sent, tokens by the names of their fields, and text like a JWT. Without a
+ * response, status and body are null.
  */
 export function providerRefusal(
   provider: string,

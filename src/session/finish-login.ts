@@ -139,7 +139,7 @@ async function stepMethodsOf(ctx: AuthContext, { id }: UserRecord): Promise<Pick
 }
 
 /**
- * Returns the user as the database has it. A later step compares a challenge with that row. A host's table may store less than the login
+ * Returns the user's row from the database. A later step compares a challenge with that row. A host's table may store less than the login
  * knows: whole seconds, or no such column.
  */
 export async function asStored(ctx: AuthContext, user: UserRecord): Promise<UserRecord> {

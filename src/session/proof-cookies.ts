@@ -17,7 +17,7 @@ export interface ProofCookieContext extends Pick<AuthContext, 'prefix' | 'now'> 
 
 /**
  * Sets the cookie `__Host-<name>` with Path=/. If `cookieSecure` is off, sets `<name>` below the prefix.
- * @param value any text; the browser can read the value, so never pass a secret that the browser may not know
+ * @param value any text; the browser can read the value, so it must not contain a server's secret
  * @param options.sameSite 'none' for a cookie that must come with another site's form; browsers accept 'none' only with `cookieSecure`
  */
 export function setProofCookie(

@@ -19,7 +19,7 @@ import type { SocialLogin } from './log-in-with-identity'
 /**
  * Links an identity with a verified address to the account of that address. If the account never verified its address, an attacker may have
  * registered the account before the owner came (pre-hijacking). In that case, the same transaction first takes the account over: it removes
- * the earlier credentials. If the request has evidence of the owner, no take-over happens.
+ * the earlier credentials. If the request identifies the owner (`Evidence`), no take-over happens.
  *
  * If the account waits for its activation, this link also activates the account. The rule about the take-over also applies then.
  *

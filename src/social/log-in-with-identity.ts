@@ -24,7 +24,7 @@ import { logInLinked } from './log-in-linked'
 export interface SocialLogin<Session extends OpenedSession> {
   result: Session | LoginChallenge | PostponedLogin
   did: 'logged_in' | 'linked' | 'created'
-  /** What a take-over removed from an account with an unverified address. */
+  /** What the login removed from an account with an unverified address (`takeOver`). */
   takenOver?: { user: UserRecord; what: TakenOver }
   /** True: the account waited for its activation until this login. */
   isActivated?: boolean
@@ -34,8 +34,8 @@ export interface IdentityLoginOptions {
   /** The language of mails. Default: `defaultLocale`. */
   locale?: Locale
   /**
-   * Returns the evidence that the owner is already signed in. The login calls it only if the login is the first verification of the
-   * account's address.
+   * Returns what the request shows about the account's owner (`Evidence`). The login calls this function only if it is the first
+   * verification of the account's address.
    */
   evidence?: () => Promise<Evidence>
   /** The page or app that the browser opens at the end, also after a second factor. */
@@ -107,7 +107,9 @@ async function tryOnce<Session extends OpenedSession>(
   }
 }
 
-/** If the router has passwords, marks the result of a take-over. So the person may choose a new password. */
+/**
+ * Marks the result of a login that removed the password (`takeOver`), if the router has passwords. So the person may choose a new password.
+ */
 function withoutPassword<Session extends OpenedSession>(ctx: AuthContext, result: Session | LoginChallenge): Session | LoginChallenge {
   return result.kind === 'session' && hasPasswords(ctx.settings) ? { ...result, passwordRequired: true } : result
 }

@@ -37,7 +37,7 @@ export function createStrategyFlow(key: string, provider: PassportProvider, redi
   function begin(secrets: AttemptSecrets, query: Record<string, string>, actions: Actions): void {
     const request = { query, headers: {}, method: 'GET', url: '/' }
     secretsOf.set(request, secrets)
-    // Calls the strategy as Passport does: the actions exist for one request only.
+    // Calls the strategy like Passport: the actions exist for one request only.
     const own = Object.assign(Object.create(strategy), { ...actions, pass: actions.fail })
     own.authenticate(request, { session: false })
   }

@@ -171,8 +171,8 @@ export const EMPTY_USER: typeof FULL_USER = {
 export const FULL_IDENTITY = { email: 'someone@example.test', emailVerified: true, name: 'Zoë', picture: 'https://example.test/zoe.png' }
 export const EMPTY_IDENTITY = { email: null, emailVerified: null, name: null, picture: null }
 
-export const FULL_SESSION = { generation: 7, rotatedAt: AT } // `newSession` sets the rest
-export const FULL_EMAIL_LOGIN = { tries: 3, usedAt: later(1), sessionId: randomUUID(), isKnownDevice: true } // `newEmailLogin` sets the rest
+export const FULL_SESSION = { generation: 7, rotatedAt: AT } // see `newSession`
+export const FULL_EMAIL_LOGIN = { tries: 3, usedAt: later(1), sessionId: randomUUID(), isKnownDevice: true } // see `newEmailLogin`
 export const EMPTY_EMAIL_LOGIN = {
   tokenHash: null,
   codeHash: null,

@@ -144,7 +144,7 @@ function rowsOf(...[a, b, c, d, e]: UserRecord[]): readonly Row[] {
 
 const ids = (users: readonly UserRecord[]): string[] => users.map(({ id }) => id)
 
-// Orders ids as the database does: UUIDs by their text, integers by their value.
+// Orders ids like the database: UUIDs by their text, integers by their value.
 function byId(one: UserRecord, other: UserRecord): number {
   const isInteger = /^\d+$/.test(one.id)
   return isInteger ? Number(one.id) - Number(other.id) : one.id < other.id ? -1 : 1

@@ -111,7 +111,7 @@ function tokeninfo({ url }: FakeRequest, provider: FakeProvider, ledger: Ledger)
   return answer(200, { azp: said.party, aud: said.party, ...said.claims, exp: String(said.claims.exp) })
 }
 
-/** Checks a token as GitHub does. A token of another application gets the response of an unknown token. */
+/** Checks a token like GitHub. A token of another application gets the response of an unknown token. */
 function application({ url, headers, body }: FakeRequest, provider: FakeProvider, { accessTokens }: Ledger): FakeHandler {
   const { clientId, clientSecret } = provider
   const credentials = Buffer.from(`${clientId}:${clientSecret}`).toString('base64')
