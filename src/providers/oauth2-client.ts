@@ -12,10 +12,8 @@ import {
 import { connectTo, type ProviderConnection, requestTokens } from './oauth2-request'
 import type { CodeExchange, OAuthTokens, OAuthUser, ProviderClient, TokenProof } from './provider-client'
 
-/** The values that differ between providers. */
 interface ProviderDefaults<Endpoints extends ProviderEndpoints> {
   readonly providerName: string
-  /** The public URLs. */
   readonly endpoints: Endpoints
   readonly scopes: readonly string[]
   /** Options in addition to the common ones. */

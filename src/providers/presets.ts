@@ -9,7 +9,6 @@ import {
 import { OidcClient, type OidcClientOptions } from './oidc-client'
 import type { CodeExchange, OAuthTokens, OAuthUser } from './provider-client'
 
-/** The URLs of an OpenID provider, and its other options. */
 interface Preset {
   readonly endpoints: ProviderEndpoints & { authorizeUrl: string; tokenUrl: string }
   readonly defaults: Partial<OidcClientOptions> & { providerName: string }

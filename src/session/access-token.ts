@@ -51,7 +51,6 @@ interface TokenSession {
   readonly authenticatedAt: Date | null
   /** The stored start of the session, or of its refresh. `iat` has this time. */
   readonly at: Date
-  /** The host's own claims. */
   readonly claims: HostClaims
 }
 

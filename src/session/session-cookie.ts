@@ -10,7 +10,6 @@ interface SessionCookieContext {
   readonly prefix?: string
 }
 
-/** The values of a session cookie. */
 interface SessionCookie {
   readonly sessionToken: string
   readonly expiresAt: Date
