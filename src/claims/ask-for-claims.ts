@@ -23,7 +23,7 @@ export interface ClaimsSource {
   readonly logger: Logger
 }
 
-/** The reason is logged; the response says only that the client may try again. */
+/** doorward logs the reason. The response says only that the client may try again. */
 class ClaimsUnavailableError extends ServiceUnavailableError {
   override readonly isLogged = true
 }
@@ -31,9 +31,9 @@ class ClaimsUnavailableError extends ServiceUnavailableError {
 const deadlineMs = 5_000
 
 /**
- * Calls the host's hook for the claims of an access token. Never call it inside a transaction of ours, because the host may query its
- * database, and its pool may have only one connection.
- * @throws ServiceUnavailableError if the host's function fails, takes longer than 5 seconds, or returns no valid claims
+ * Calls the host's hook for the claims of an access token. Never call it inside an open transaction. The host may query its database, and
+ * its pool may have only one connection.
+ * @throws ServiceUnavailableError if the host's function fails, takes longer than 5 seconds, or returns invalid claims
  */
 export async function askForClaims(
   { accessTokenClaims: hook, logger }: ClaimsSource,
@@ -42,7 +42,7 @@ export async function askForClaims(
 ): Promise<HostClaims> {
   if (!hook) return noClaims
   try {
-    // An async arrow function, so that a synchronous throw becomes a rejection.
+    // Uses an async arrow function, so that a synchronous throw becomes a rejection.
     const answer = (async (): Promise<unknown> => hook(user, { amr: Object.freeze([...amr]) }))()
     return readHostClaims(await inTime(answer, deadlineMs, late))
   } catch (error) {

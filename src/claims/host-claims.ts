@@ -3,10 +3,10 @@ import type { HostTypes } from '../store/host-types'
 /** A JSON value. */
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json }
 
-/** The host's own claims, at the top level of an access token. Deeply frozen, because many requests share them. */
+/** The host's own claims, at the top level of an access token. The object is deeply frozen, because many requests share it. */
 export type HostClaims = Readonly<Record<string, Json>>
 
-/** The type of claims that the host declared; without a declaration, any JSON object. */
+/** The type of claims that the host declared. Without a declaration: any JSON object. */
 export type ClaimsOf<Host extends HostTypes> = Host extends { claims: infer Claims extends object }
   ? Claims
   : Readonly<Record<string, Json | undefined>>
@@ -21,10 +21,10 @@ const reserved: ReadonlySet<string> = new Set([
 
 const maxBytes = 1024
 
-/** Thrown if a host's function returned no valid claims. The message names a claim, never a value. */
+/** The error for invalid claims of a host's function. The message names a claim, never a value. */
 export class ClaimRefusedError extends Error {
   override readonly name = 'ClaimRefusedError'
-  /** Null if no single claim is at fault. */
+  /** Null if the error is not about one claim. */
   readonly claim: string | null
 
   constructor(claim: string | null, message: string) {
@@ -34,8 +34,8 @@ export class ClaimRefusedError extends Error {
 }
 
 /**
- * Copies the claims that a host's function returned; `undefined` means none. Leaves out members that are `undefined`, as JSON does.
- * @throws ClaimRefusedError for anything but a plain JSON object, for a reserved name, and for more than 1 KiB
+ * Copies the claims that a host's function returned; `undefined` means no claims. Leaves out members that are `undefined`, like JSON.
+ * @throws ClaimRefusedError for a value that is not a plain JSON object, for a reserved name, or for more than 1 KiB
  */
 export function readHostClaims(given: unknown): HostClaims {
   if (given === undefined) return noClaims
@@ -53,16 +53,16 @@ function readClaim(name: string, value: unknown): Json {
   return json
 }
 
-/** Returns the host's claims of a token whose signature was verified. Leaves out reserved names. */
+/** Returns the host's claims of a token. Leaves out reserved names. Call it after the signature was verified. */
 export function hostClaimsOf(payload: object): HostClaims {
   const own = Object.entries(payload).filter(([name]) => !reserved.has(name))
   return own.length === 0 ? noClaims : Object.fromEntries(own.map(([name, value]) => [name, copyOfJson(value) ?? null]))
 }
 
-// JSON of 1 KiB has fewer levels; a circular structure has more.
+// JSON of 1 KiB has fewer nested levels; a circular structure has more.
 const maxDepth = 512
 
-/** Returns a frozen copy, or undefined for a value that JSON cannot represent or would change: a date, NaN, an object of a class. */
+/** Returns a frozen copy. Undefined: JSON cannot represent the value, or would change it (a date, NaN, an object of a class). */
 function copyOfJson(value: unknown, depth = 0): Json | undefined {
   if (value === null || typeof value === 'string' || typeof value === 'boolean') return value
   if (typeof value === 'number') return Number.isFinite(value) ? value : undefined
@@ -75,10 +75,10 @@ function copyOfJson(value: unknown, depth = 0): Json | undefined {
 }
 
 function frozenIfWhole(items: readonly (Json | undefined)[]): Json | undefined {
-  return items.includes(undefined) ? undefined : Object.freeze(items as Json[]) // none is undefined
+  return items.includes(undefined) ? undefined : Object.freeze(items as Json[]) // no item is undefined
 }
 
-/** True for a plain object, also of another realm, such as a test runner's that isolates files. */
+/** Returns true for a plain object, also from another realm. A test runner that isolates files has several realms. */
 function isPlainObject(value: unknown): value is Record<string, unknown> {
   if (typeof value !== 'object' || value === null) return false
   const prototype: unknown = Object.getPrototypeOf(value)

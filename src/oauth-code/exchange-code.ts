@@ -12,16 +12,17 @@ import { type Grant, readGrant } from './issue-code'
 import { endWhatItGave, leaveReceipt } from './receipt'
 
 export interface OAuthCodeExchange {
-  /** The code in the URL with which the browser opened the app. */
+  /** The code in the URL that opened the app. */
   code: string
-  /** The secret whose challenge the app sent with `redirect_to`. */
+  /** The app's secret. The app sent the challenge of this secret together with `redirect_to`. */
   codeVerifier: string
 }
 
 /**
- * Begins the session of a code, or returns the challenge of a second factor. Every attempt uses the code up. A second attempt revokes the
- * session of the first.
- * @throws OAuthCodeInvalidError for a code that is unknown, used or expired, for another verifier, and if the account has changed since
+ * Begins the session of a code, or returns the challenge of a second factor. A refused exchange also uses the code up. A second exchange
+ * revokes the session of the first exchange.
+ * @throws OAuthCodeInvalidError for an unknown, used or expired code, for a wrong verifier, or if the account has changed
+ * @throws ServiceUnavailableError when the host's claims are not available; the code stays unused
  * @see RFC 6749 section 4.1.2, RFC 7636 section 4.6
  */
 export async function exchangeCode(
@@ -39,14 +40,14 @@ export async function exchangeCode(
     throw new OAuthCodeInvalidError()
   }
   const { result, provider } = exchanged
-  // A login with a challenge was already announced, after its first step.
+  // If the result is a challenge, the first step has already announced the login.
   if (result.kind === 'session') announceLogin(ctx, result, provider === null ? {} : { provider })
   return result
 }
 
 /**
- * Returns null if the exchange is refused, and the code is used up. Locks the user's row first, as everything that revokes a person's codes
- * does.
+ * Returns null if the exchange is refused. A refused exchange also uses the code up. Locks the user's row first, like every operation that
+ * revokes a person's codes.
  */
 async function exchangeOnce(
   ctx: AuthContext,
@@ -68,7 +69,7 @@ async function exchangeOnce(
   })
 }
 
-/** Returns no claims if the exchange will be refused, because the code is then used up, whatever the host's function does. */
+/** Returns no claims if the exchange will be refused. In that case, the code must be used up even if the host's function fails. */
 async function claimsBeforeUse(
   ctx: AuthContext,
   row: UserTokenRecord,

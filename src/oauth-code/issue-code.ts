@@ -14,7 +14,7 @@ const codeSeconds = 60
 /** A login that is complete in the browser. Its session begins when the app exchanges the code. */
 export interface IssuedCode extends OpenedSession {
   hasBegun: false
-  /** The plaintext, which is sent once and never stored. */
+  /** The code itself. The response sends it once, and doorward never stores it. */
   code: string
 }
 
@@ -37,8 +37,9 @@ export function openByCode(app: AppDestination): OpenSession<IssuedCode> {
 }
 
 /**
- * Returns the code of a login whose second factor the app asks for itself: the exchange responds with a challenge.
- * @throws MfaTokenInvalidError if the account has changed since
+ * Returns the code of a login that still needs its second factor. The app itself asks for the second factor, because the exchange responds
+ * with a challenge.
+ * @throws MfaTokenInvalidError if the account has changed since the first step
  */
 export function codeOfChallenge(ctx: AuthContext, app: AppDestination, mfaToken: string): Promise<string> {
   const challenge = readChallenge(ctx, mfaToken)
@@ -55,7 +56,7 @@ export function readGrant({ payload }: Pick<UserTokenRecord, 'payload'>): Grant 
 }
 
 /**
- * Issues a code. Call it in a transaction that has locked the user's row. Only the hash of the code is stored, with a digest of the
+ * Issues a code. Call it in a transaction that has locked the user's row. The database gets only the hash of the code, and a digest of the
  * account's credentials.
  */
 async function issueCode(
@@ -65,7 +66,8 @@ async function issueCode(
   { codeChallenge }: AppDestination,
 ): Promise<string> {
   const [now, code] = [ctx.now(), newOpaqueToken()]
-  // Read again, because the digest is later compared with the row, and a host's table may store less than this login has in memory.
+  // Reads the row again, because a later step compares the digest with the row. A host's table may store less than this login has in
+  // memory.
   const stored = (await ctx.store.users.find(user.id)) ?? user
   const grant: Grant = { amr, provider, isYoung, codeChallenge, digest: accountDigest(ctx.keys.state[0], stored) }
   await ctx.store.userTokens.insert({

@@ -6,7 +6,7 @@ import { after } from '../session/instants'
 import { readSessionToken } from '../session/session-token'
 import { DuplicateRecordError } from '../store/auth-store'
 
-/** How long a second use of a code is recognised. */
+/** How long doorward recognizes a second use of a code, in seconds. */
 const receiptSeconds = 86_400
 
 /** The result of an exchange: a session, or a challenge. */
@@ -15,7 +15,7 @@ interface Receipt {
   readonly challenge?: { readonly idHash: string; readonly endsAt: number }
 }
 
-/** Stores the result of an exchange, in the same transaction. The row is already used, and can be found only with the code. */
+/** Stores the result of an exchange, in the same transaction. The row is already used. Only a client with the code can find it. */
 export async function leaveReceipt(ctx: AuthContext, code: string, result: LoginResult): Promise<void> {
   const now = ctx.now()
   await ctx.store.userTokens.insert({
@@ -30,8 +30,8 @@ export async function leaveReceipt(ctx: AuthContext, code: string, result: Login
 }
 
 /**
- * Revokes the session or the challenge that a code was exchanged for, because a second use shows that another client may have the code. A
- * store without sessions has no session to revoke.
+ * Revokes the session or the challenge that a code was exchanged for. A second use shows that another client may have the code. A store
+ * without sessions has no session to revoke.
  */
 export async function endWhatItGave(ctx: AuthContext, code: string): Promise<void> {
   const row = await ctx.store.userTokens.find(receiptHash(code))

@@ -6,8 +6,8 @@ import { writableFields } from './writable-fields'
 const announced = new WeakMap<StandardSchema, Set<string>>()
 
 /**
- * Warns about a field that the schema drops, when a person first sends it. A Standard Schema does not list its keys, so boot cannot check
- * it.
+ * Warns about a field that the schema drops, when a person first sends the field. The check cannot run at boot, because a Standard Schema
+ * does not list its keys.
  */
 export function announceDroppedFields(ctx: AuthContext, schema: StandardSchema, sent: object, value: object): void {
   const known = announced.get(schema) ?? new Set()

@@ -1,7 +1,7 @@
 import { ValidationError } from '../errors'
 
 /**
- * Returns a person's name as it is stored: null for an empty one.
+ * Returns a person's name in its stored form. An empty name becomes null.
  * @throws ValidationError for more than 120 characters
  */
 export function requireName(name: string | null | undefined): string | null {

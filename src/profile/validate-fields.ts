@@ -6,8 +6,8 @@ import { announceDroppedFields } from './announce-dropped-fields'
 import { refuseOthers } from './writable-fields'
 
 /**
- * Returns the new values of a person's fields, as `signup.schema` accepts them. The schema validates the whole person, with the new values
- * over the stored ones. Only errors about the sent fields count, because a sign-up may require more (terms, a captcha).
+ * Returns the new values of a person's fields, as `signup.schema` accepts them. The schema validates the whole person: the new values, and
+ * the stored values of all other fields. Only errors about the sent fields count, because a sign-up may require more (terms, a captcha).
  * @throws ValidationError
  */
 export async function validateFields(ctx: AuthContext, user: UserRecord, sent: HostFields): Promise<HostFields> {
@@ -20,25 +20,25 @@ export async function validateFields(ctx: AuthContext, user: UserRecord, sent: H
   const errors = [...issues.filter(({ path: [first] }) => first !== undefined && Object.hasOwn(sent, first)), ...ofWhole]
   if (errors.length > 0)
     throw new ValidationError({ details: { errors: errors.map(({ path, rule }) => ({ path: ['fields', ...path].join('.'), rule })) } })
-  // A Standard Schema with issues returns no values. Then the values stay as they were sent.
+  // If a Standard Schema finds issues, it returns no values. In that case, the sent values stay.
   if (!value) return sent
   if (!isJoiSchema(schema)) announceDroppedFields(ctx, schema, sent, value)
   return Object.fromEntries(Object.keys(sent).flatMap((name) => (value[name] === undefined ? [] : [[name, value[name]]])))
 }
 
-/** True for a rule about several fields together, which has no path. */
+/** Returns true for a rule about several fields together. Such a rule has no path. */
 function isOfWhole({ path }: SchemaIssue): boolean {
   return path.length === 0
 }
 
-/** Returns the issues that the stored values alone do not have. */
+/** Returns the new issues: issues that the stored values alone do not have. */
 async function newOnes(schema: SignupSchema, stored: object, issues: readonly SchemaIssue[]): Promise<readonly SchemaIssue[]> {
   const before = (await askSchema(schema, stored)).issues.filter(isOfWhole)
   if (issues.length > before.length) return issues
   return issues.filter(({ rule }) => !before.some((known) => known.rule === rule))
 }
 
-/** Leaves out null values, because schemas treat a missing value as absent. */
+/** Leaves out null values, because schemas expect an absent value instead of null. */
 function storedValues({ email, name, fields = {} }: UserRecord): object {
   return Object.fromEntries(Object.entries({ email, name, ...fields }).filter(([, value]) => value !== null))
 }

@@ -7,15 +7,15 @@ export function writableFields({ store }: Pick<AuthContext, 'store'>): string[] 
   return [...(store.users.hostFields ?? [])].flatMap(([name, { readOnly }]) => (readOnly ? [] : [name]))
 }
 
-/** Returns the writable fields of a body. A field whose value is undefined is left out. */
+/** Returns the writable fields of a body. Leaves out a field whose value is undefined. */
 export function pickWritable(ctx: Pick<AuthContext, 'store'>, body: object): HostFields {
   const given = new Map<string, unknown>(Object.entries(body))
   return Object.fromEntries(writableFields(ctx).flatMap((name) => (given.get(name) === undefined ? [] : [[name, given.get(name)]])))
 }
 
 /**
- * Rejects fields that a person may not write. An unknown field, a read-only field and a private read-only field get the same error.
- * @throws ValidationError
+ * Rejects fields that a person may not write.
+ * @throws ValidationError with one rule for unknown, read-only and private read-only fields
  */
 export function refuseOthers(ctx: Pick<AuthContext, 'store'>, fields: object): void {
   const writable = writableFields(ctx)

@@ -2,19 +2,23 @@ import { refused } from './signed-token'
 
 type Claims = Record<string, unknown>
 
-/** Names of other kinds of tokens, in Keycloak's `typ` or in `token_use` of Cognito and Hydra. `typ` may also be in the header. */
+/**
+ * Names of other kinds of tokens. Keycloak puts the name into `typ`. Cognito and Hydra put the name into `token_use`. `typ` may also be in
+ * the header.
+ */
 const otherKinds = ['id', 'id_token', 'refresh', 'refresh_token', 'offline', 'logout']
 const accessTokenNames = ['bearer', 'access', 'access_token']
 /** Claims that only an id_token has (OpenID Connect Core sections 2 and 3.3.2.11). */
 const idTokenClaims = ['nonce', 'at_hash', 'c_hash', 's_hash']
-/** Claims that say to which client, or for which scope, an access token was issued. */
+/** Claims that name the client or the scope of an access token. */
 const accessTokenClaims = ['azp', 'client_id', 'scope', 'scp']
 
 /**
- * Rejects a JWT that may be an id_token, unless its header says that it is an access token (RFC 9068 section 2.1). An id_token has the same
- * issuer, keys and audience as an access token, and is sent to more parties (RFC 8725 section 3.11).
+ * Rejects a JWT that may be an id_token. An id_token can have the issuer, keys and audience of an access token. More parties see an
+ * id_token than an access token (RFC 8725 section 3.11). A JWT with the header `typ: at+jwt` counts as an access token (RFC 9068 section
+ * 2.1).
  *
- * @param mustSayType true: only a token with that header is accepted
+ * @param mustSayType true: the function accepts only tokens with that header
  * @throws OAuthTokenRejectedError
  */
 export function requireAccessToken(headerType: string | null, claims: Claims, { mustSayType }: { mustSayType: boolean }): void {
@@ -28,10 +32,10 @@ export function requireAccessToken(headerType: string | null, claims: Claims, { 
 }
 
 /**
- * Rejects a JWT that names this application only in `aud`, because an id_token's `aud` is the application. An access token also names its
- * client or its scope.
+ * Rejects a JWT that names this application only in `aud`, because the `aud` of an id_token is also the application. An access token also
+ * names its client or its scope.
  *
- * @throws OAuthTokenRejectedError unless the header says that it is an access token
+ * @throws OAuthTokenRejectedError unless the header says that the JWT is an access token
  */
 export function refusePossibleIdToken(headerType: string | null, claims: Claims): void {
   if (isAccessTokenType(headerType) || accessTokenClaims.some((name) => isSaid(claims[name]))) return
@@ -48,8 +52,8 @@ function mediaType(headerType: string | null): string {
 }
 
 /**
- * Rejects other kinds of tokens by the claims of an introspection, which has no header. Some providers repeat the login's nonce there. Then
- * the claims must name the token an access token.
+ * Rejects other kinds of tokens by the claims of an introspection response, which has no header. Some providers repeat the login's nonce in
+ * this response. In that case, a claim must say that the token is an access token.
  *
  * @throws OAuthTokenRejectedError
  */

@@ -16,11 +16,11 @@ export interface AppleClientOptions
   teamId: string
   /** The id of the key for Sign in with Apple: ten letters and digits. */
   keyId: string
-  /** The content of that key's file (`AuthKey_….p8`), which is PEM, or a KeyObject. */
+  /** The content of that key's file (`AuthKey_….p8`) in PEM, or a KeyObject. */
   privateKey: string | KeyObject
 }
 
-// Fixed, because for some days in 2025 Apple's discovery document named another issuer than its tokens.
+// Fixed URLs: for some days in 2025, Apple's discovery document and Apple's tokens named different issuers.
 const ENDPOINTS = {
   authorizeUrl: 'https://appleid.apple.com/auth/authorize',
   tokenUrl: 'https://appleid.apple.com/auth/token',
@@ -28,12 +28,12 @@ const ENDPOINTS = {
   issuer: 'https://appleid.apple.com',
 }
 
-/** Apple accepts up to six months. A new secret is made for each request, so none can expire before its use. */
+/** Apple accepts secrets for up to six months. The client makes a new secret for each request, so a secret cannot expire before its use. */
 const secretSeconds = 300
 
 /**
- * Sign in with Apple. The client secret is a JWT signed with the team's key. If the app requests a name or an address, Apple sends the
- * callback by `form_post`. The name is only in that form, and only at a person's first login.
+ * Sign in with Apple. The client secret is a JWT, signed with the team's key. If the app requests a name or an address, Apple sends the
+ * callback by `form_post`. Apple sends the name only in that form, and only at a person's first login.
  */
 export class AppleClient extends OidcClient {
   readonly #isPublicIssuer: boolean
@@ -66,12 +66,15 @@ export class AppleClient extends OidcClient {
     return parts.join(' ').trim() || null
   }
 
-  /** Also accepts the issuer that some tokens had when Apple moved its account pages. */
+  /** Also accepts `https://account.apple.com`. Some tokens had that issuer when Apple moved its account pages. */
   protected override acceptsIssuer(issuer: string, claims: Record<string, unknown>): boolean {
     return super.acceptsIssuer(issuer, claims) || (this.#isPublicIssuer && issuer === 'https://account.apple.com')
   }
 
-  /** An id_token has no name and no picture. A relay address (`is_private_email`) counts like any other address. */
+  /**
+   * Uses no name and no picture, because an id_token of Apple does not contain them. A relay address (`is_private_email`) counts like any
+   * other address.
+   */
   protected override parseUser(claims: Record<string, unknown>): OAuthUser {
     const { sub, email, email_verified: emailVerified } = claims
     return normalizeProfile(this.providerName, { subject: sub, email, emailVerified, raw: claims })
@@ -94,10 +97,10 @@ function withAppleEndpoints(options: AppleClientOptions): OidcClientOptions & { 
     const hint = notApples.includes(refused) ? '; AppleClient makes its client secret from teamId, keyId and privateKey' : ''
     throw new ConfigurationError(`AppleClient: unknown option ${refused}${hint}.`)
   }
-  const complete = { ...shared, clientSecret: '' } // `freshSecret` makes it
+  const complete = { ...shared, clientSecret: '' } // `freshSecret` makes the secret
   checkClientOptions('AppleClient', complete, [...allowed, 'clientSecret'])
   const { endpoints, ...rest } = complete
-  // Without the scope `openid` we would not send a nonce.
+  // The login sends a nonce only with the scope `openid`.
   const scopes = [...new Set(['openid', ...(options.scopes ?? ['name', 'email'])])]
   const byForm = scopes.some((scope) => scope === 'name' || scope === 'email')
   return {
@@ -109,7 +112,7 @@ function withAppleEndpoints(options: AppleClientOptions): OidcClientOptions & { 
   }
 }
 
-/** Options that Apple does not leave open. */
+/** Options that a host must not set, because Apple's rules decide them. */
 const notApples: readonly string[] = ['clientSecret', 'clientAuthentication', 'clientKey', 'responseMode']
 
 function readTeam(options: AppleClientOptions): { teamId: string; keyId: string; key: KeyObject } {

@@ -3,10 +3,10 @@ import { isPlainObject } from './provider-request'
 
 /**
  * Rejects an access token that was not issued to this application, by the provider's claims. `azp` and `client_id` name the application
- * that the token was issued to. If one is present it must be ours. `aud` never overrides it, because it may list every service that accepts
- * the token. Ids are compared as a whole.
+ * that got the token. If a token has one of these claims, the claim must name us. `aud` cannot override `azp` and `client_id`, because
+ * `aud` may list every service that accepts the token. The function compares whole ids.
  *
- * @throws OAuthTokenAudienceMismatchError also when no application is named
+ * @throws OAuthTokenAudienceMismatchError also when the claims name no application
  */
 export function requireAudience(claims: unknown, accepted: readonly string[]): void {
   if (!isPlainObject(claims) || !isOurs(claims, accepted)) throw new OAuthTokenAudienceMismatchError()

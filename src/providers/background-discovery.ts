@@ -1,19 +1,19 @@
-/** A discovery document that is read once: in the background, or when it is first needed. */
+/** Reads a discovery document once: in the background, or at its first use. */
 export interface BackgroundDiscovery<Found> {
-  /** The result. Null: not read yet. */
+  /** The result. Null: the document is not read yet. */
   readonly found: Found | null
   /** Returns the result, and reads the document if necessary. Simultaneous callers share one attempt. */
   find(): Promise<Found>
   /**
-   * Reads in the background, and tries again after 1, 2, 4 … 60 seconds until it succeeds. Calls `onFailure` for each failure. A second
-   * call does nothing.
+   * Reads in the background, and tries again after 1, 2, 4 … 60 seconds until the read succeeds. Calls `onFailure` for each failure. A
+   * second call of `begin` does nothing.
    */
   begin(onFailure: (error: unknown) => void): void
 }
 
 const MAX_DELAY_SECONDS = 60
 
-/** Creates a discovery that calls `read`. @param known a result that needs no reading; null: none */
+/** Creates a discovery that calls `read`. @param known a result that needs no reading; null: no such result */
 export function createBackgroundDiscovery<Found>(read: () => Promise<Found>, known: Found | null): BackgroundDiscovery<Found> {
   let found = known
   let inFlight: Promise<Found> | null = null
@@ -37,7 +37,7 @@ export function createBackgroundDiscovery<Found>(read: () => Promise<Found>, kno
       await find()
     } catch (error) {
       onFailure(error)
-      // Uses the system's clock, because a clock in tests does not move. `unref` lets the process end meanwhile.
+      // Uses the system's clock, because a clock in tests does not move. `unref` lets the process end while the timer waits.
       setTimeout(() => void attempt(Math.min(delaySeconds * 2, MAX_DELAY_SECONDS), onFailure), delaySeconds * 1000).unref()
     }
   }

@@ -4,7 +4,10 @@ import type { HttpRequest } from '../http-client'
 import { type SignatureAlgorithm, signJwt } from './jws'
 import { algorithmsFor } from './verification-key'
 
-/** The methods of OpenID Connect Core section 9. `none` is for a public client, which PKCE protects. */
+/**
+ * The methods of OpenID Connect Core section 9. `none` is for a public client: a client without a secret. PKCE protects the login of a
+ * public client.
+ */
 export const CLIENT_AUTHENTICATIONS = ['client_secret_basic', 'client_secret_post', 'private_key_jwt', 'none'] as const
 export type ClientAuthentication = (typeof CLIENT_AUTHENTICATIONS)[number]
 
@@ -14,26 +17,29 @@ export interface ClientKey {
   privateKey: string | KeyObject
   /** The id of the key, if you registered several. */
   kid?: string
-  /** Default: RS256 for an RSA key, ES256, ES384 or ES512 for an EC key by its curve, EdDSA for an Ed25519 key. */
+  /** Default: RS256 for an RSA key, and EdDSA for an Ed25519 key. Default for an EC key, by its curve: ES256, ES384 or ES512. */
   alg?: SignatureAlgorithm
 }
 
 /** How this application authenticates at a provider. */
 export interface ClientCredentials {
-  /** The client id. If empty, the client can be built, but no token can be verified as issued to this application. */
+  /** The client id. If it is empty, the client cannot verify that a token was issued to this application. */
   clientId: string
   /** The secret that the provider gave you; empty for a public client. Leave it out with `private_key_jwt` and `none`. */
   clientSecret?: string
   /**
    * How the client authenticates at the token endpoint, for introspection and for pushed authorization requests. Default:
-   * `client_secret_post`. `discover()` picks `client_secret_basic` if the provider lists it or lists no method, else `client_secret_post`.
+   * `client_secret_post`. `discover()` chooses `client_secret_basic` if the provider lists that method or lists no method. Otherwise
+   * `discover()` chooses `client_secret_post`.
    */
   clientAuthentication?: ClientAuthentication
-  /** The key for `private_key_jwt`. Required with that method, and refused with others. */
+  /** The key for `private_key_jwt`. That method requires a key, and no other method accepts a key. */
   clientKey?: ClientKey
 }
 
-/** An authenticated POST, and the secrets in it. A response that repeats one of them is shown without it. */
+/**
+ * An authenticated POST, and the secrets in it. If a response repeats a secret, the error and the log show the response without the secret.
+ */
 export interface AuthenticatedRequest {
   request: HttpRequest & { method: 'POST' }
   secrets: readonly string[]
@@ -58,8 +64,8 @@ export function checkClientCredentials(owner: string, { clientSecret, clientAuth
 
 /**
  * Returns a function that adds the client's credentials to a form (RFC 6749 section 2.3.1, RFC 7523 section 2.2).
- * @param audience of an assertion: the issuer, or the token endpoint if no issuer is known
- * @param freshSecret returns the secret for `client_secret_post` instead of the one in the options; null: the one in the options
+ * @param audience the `aud` of an assertion: the issuer, or the token endpoint if no issuer is known
+ * @param freshSecret returns a secret for `client_secret_post`; null: use the secret of the options
  */
 export function createAuthenticate(
   credentials: ClientCredentials,
@@ -102,10 +108,7 @@ function formEncode(value: string): string {
 
 const ASSERTION_SECONDS = 60
 
-/**
- * Returns the claims of an assertion (RFC 7523 section 3). Each request needs a new one, because a provider refuses a `jti` that it saw
- * before.
- */
+/** Returns the claims of an assertion (RFC 7523 section 3). Each request needs new claims, because a provider rejects a known `jti`. */
 function assertionClaims({ clientId, audience, now }: { clientId: string; audience: string; now: Date }): object {
   const iat = Math.floor(now.getTime() / 1000)
   return { iss: clientId, sub: clientId, aud: audience, jti: randomUUID(), iat, exp: iat + ASSERTION_SECONDS }
@@ -135,13 +138,13 @@ function readClientKey(owner: string, clientKey: ClientKey | undefined): Signing
   return { key, alg: chosen, kid: kid ?? null }
 }
 
-/** Imports a private key. Null: it is not a private key, or has a passphrase. */
+/** Imports a private key. Null: the value is not a private key, or the key has a passphrase. */
 export function importPrivateKey(given: unknown): KeyObject | null {
   if (given instanceof KeyObject) return given.type === 'private' ? given : null
   if (typeof given !== 'string') return null
   try {
     return createPrivateKey({ key: given, format: 'pem' })
   } catch {
-    return null // OpenSSL's message is about the value, and does not help
+    return null // OpenSSL's message describes the value, and does not help
   }
 }

@@ -4,63 +4,65 @@ import { type ClientCredentials, checkClientCredentials } from './client-authent
 import { isPlainObject } from './provider-request'
 
 export interface OAuthClientOptions extends ClientCredentials {
-  /** The URL to which the provider sends the browser back. Default: `{publicUrl}{prefix}/oauth/{key}/callback`. */
+  /** The URL where the provider sends the browser back. Default: `{publicUrl}{prefix}/oauth/{key}/callback`. */
   redirectUri?: string
-  /** Other client ids of your project (mobile apps). A token that an app sends may be issued to one of them or to `clientId`. */
+  /** Other client ids of your project (mobile apps). A provider may issue an app's token to one of these ids or to `clientId`. */
   extraAudiences?: readonly string[]
   /** The scopes to request. Default `openid`, `email` and `profile`; for GitHub `read:user` and `user:email`. */
   scopes?: readonly string[]
-  /** The provider's name in errors. Should equal the registration key, which is the stored name. */
+  /** The provider's name in errors. Use the registration key here, because doorward stores the registration key. */
   providerName?: string
-  /** An HTTP client to share with other clients. Default: one of its own (10 s, circuit breaker off). */
+  /** An HTTP client to share with other clients. Default: a new HTTP client (10 s, circuit breaker off). */
   httpClient?: HttpClient
   /** PKCE S256; default true. */
   pkce?: boolean
-  /** False: this provider's `email_verified` is ignored. Default true. */
+  /** False: doorward ignores this provider's `email_verified`. Default true. */
   trustEmail?: boolean
   /**
-   * True: a login with `prompt=login` at this provider confirms a session, although its id_token has no `auth_time`. Set it only if the
-   * provider then always asks for a new sign-in. Default false: only `auth_time` confirms.
+   * True: a login with `prompt=login` at this provider confirms a session, even if its id_token has no `auth_time`. Set it only if the
+   * provider always asks for a new sign-in after `prompt=login`. Default false: only `auth_time` confirms a session.
    */
   reauthenticates?: boolean
-  /** What the provider asks the person at each login: `login`, `consent`, `select_account` or `none`, several separated by blanks. */
+  /** What the provider asks the person at each login: `login`, `consent`, `select_account` or `none`. Separate several values by blanks. */
   prompt?: string
-  /** Further parameters of the authorization URL, such as `{ hd: 'example.com' }`. Names that doorward sets are refused. */
+  /** Further parameters of the authorization URL, such as `{ hd: 'example.com' }`. You cannot set a parameter that doorward sets. */
   authorizeParams?: Readonly<Record<string, string>>
-  /** For the built-in clients: other URLs than the public ones (GitHub Enterprise, tests). */
+  /** For the built-in clients: URLs that replace the public URLs (GitHub Enterprise, tests). */
   endpoints?: ProviderEndpoints
 }
 
 /** The further options of a client with a key set. */
 export interface KeySetClientOptions extends OAuthClientOptions {
-  /** How long the last good key set is used if it cannot be read again, in seconds since it was read. Default 86400; 0: off. */
+  /** How long doorward uses the last good key set if a new read fails, in seconds since the last good read. Default 86400; 0: off. */
   staleIfErrorSeconds?: number
-  /**
-   * The maximum time since the person signed in at the provider, in seconds. A login with an older or missing `auth_time` is refused (502).
-   */
+  /** The maximum time since the person signed in at the provider, in seconds. If `auth_time` is older or missing, the login fails (502). */
   maxAgeSeconds?: number
-  /** True: `GET /oauth/:provider/login?login_hint=…` passes the hint to the provider, 1 to 320 visible characters. Default false. */
+  /**
+   * True: `GET /oauth/:provider/login?login_hint=…` passes the hint to the provider. A hint has 1 to 320 visible characters. Default false.
+   */
   loginHint?: boolean
-  /** True: the authorization request is first pushed to the provider (RFC 9126). Default: if the discovery document requires it. */
+  /**
+   * True: doorward first pushes the authorization request to the provider (RFC 9126). Default: true if the discovery document requires it.
+   */
   par?: boolean
   /**
-   * `form_post`: the browser sends the callback as a form, by POST. It needs `cookieSecure`. Default: the callback is a redirect with a
-   * query.
+   * `form_post`: the browser sends the callback as a form, by POST. This mode needs `cookieSecure`. Default: the callback is a redirect
+   * with a query.
    */
   responseMode?: 'form_post'
 }
 
-/** The URLs of a provider. A URL that is given replaces the public one. */
+/** The URLs of a provider. A URL that you set replaces the public URL. */
 export interface ProviderEndpoints {
   /** The authorization endpoint, where the browser goes to log in. */
   authorizeUrl?: string
   /** The token endpoint, where a code is exchanged for tokens. */
   tokenUrl?: string
-  /** The endpoint of the profile. */
+  /** The URL of the profile. */
   userinfoUrl?: string
-  /** The endpoint that says to which client a token was issued. */
+  /** The endpoint that names the client of a token. */
   tokeninfoUrl?: string
-  /** The introspection endpoint (RFC 7662), which says to which client a token was issued. */
+  /** The introspection endpoint (RFC 7662), which names the client of a token. */
   introspectionUrl?: string
   /** The URL of the provider's public keys. */
   jwksUri?: string
@@ -101,7 +103,7 @@ export function checkClientOptions(owner: string, options: OAuthClientOptions, a
   if (options.redirectUri !== undefined) requireEndpoint(owner, 'redirectUri', options.redirectUri)
 }
 
-/** Parameters that every login sets by itself, or by an option of its own. */
+/** Parameters that a login always sets, or that have their own option. */
 const OWN_PARAMETERS = [
   ...['client_id', 'response_type', 'response_mode', 'redirect_uri', 'scope', 'state', 'nonce', 'code_challenge', 'code_challenge_method'],
   ...['prompt', 'max_age', 'login_hint', 'request', 'request_uri'],
@@ -118,7 +120,7 @@ function optional(isRight: (value: unknown) => boolean): (value: unknown) => boo
 
 const RULES: readonly (readonly [keyof OAuthClientOptions, (value: unknown) => boolean, string])[] = [
   ['clientId', isText, 'a string (empty only where no provider is to be asked)'],
-  // Must be a list, compared element by element, because a plain string would match by substring (CVE-2022-39231).
+  // A list is required. The check compares whole ids. With a plain string, the check would accept any part of the string (CVE-2022-39231).
   ['extraAudiences', optional(isTextList), 'an array of non-empty client ids'],
   ['scopes', optional(isScopeList), 'an array of scope names, each without blanks'],
   ['providerName', optional(isName), '1 to 64 visible characters'],
@@ -173,8 +175,8 @@ export function requireStaleSeconds(owner: string, value: unknown): void {
 }
 
 /**
- * Requires an absolute https URL without a fragment (RFC 6749 sections 3.1 and 3.2). Plain http is only for loopback, because it would send
- * a secret or a code unencrypted.
+ * Requires an absolute https URL without a fragment (RFC 6749 sections 3.1 and 3.2). Accepts http only for loopback, because http sends
+ * secrets and codes unencrypted.
  *
  * @throws ConfigurationError
  */
@@ -198,7 +200,7 @@ function isLoopback(hostname: string): boolean {
   return /^127(?:\.\d{1,3}){3}$/.test(hostname) || hostname === '[::1]' || hostname === 'localhost' || hostname.endsWith('.localhost')
 }
 
-/** Returns the URLs of a built-in client: those in `endpoints`, else the public ones. */
+/** Returns the URLs of a built-in client. A URL in `endpoints` replaces the public URL. */
 export function mergeEndpoints<Known extends ProviderEndpoints>(owner: string, known: Known, given: ProviderEndpoints | undefined): Known {
   const unknown = Object.keys(given ?? {}).find((name) => !Object.hasOwn(known, name))
   if (unknown !== undefined) throw new ConfigurationError(`${owner}: endpoints.${unknown} is not an endpoint of this client.`)

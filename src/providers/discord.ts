@@ -16,7 +16,7 @@ const ENDPOINTS = {
 }
 
 /**
- * Sign in with Discord: OAuth 2.0 without OpenID Connect. The profile is `GET {apiUrl}/users/@me`, which says whether the address is
+ * Sign in with Discord: OAuth 2.0 without OpenID Connect. The profile is `GET {apiUrl}/users/@me`. The profile says whether the address is
  * verified.
  */
 export class DiscordClient extends OAuth2Client<typeof ENDPOINTS> {
@@ -26,8 +26,10 @@ export class DiscordClient extends OAuth2Client<typeof ENDPOINTS> {
   }
 
   /**
-   * Reads the profile. @throws OAuthError when Discord refuses or its response has no id; OAuthTokenRejectedError if an app's token belongs
-   * to another person
+   * Reads the profile.
+   *
+   * @throws OAuthError when Discord refuses, or its response has no id
+   * @throws OAuthTokenRejectedError if an app's token belongs to another person
    */
   async fetchUser(tokens: OAuthTokens): Promise<OAuthUser> {
     const raw = await getWithBearer(this.connection(), `${this.endpoints.apiUrl}/users/@me`, tokens)
@@ -45,7 +47,7 @@ export class DiscordClient extends OAuth2Client<typeof ENDPOINTS> {
   }
 
   /**
-   * Asks Discord to which application the token was issued (`GET {apiUrl}/oauth2/@me`).
+   * Asks Discord which application the token was issued to (`GET {apiUrl}/oauth2/@me`).
    *
    * @throws OAuthTokenAudienceMismatchError, OAuthTokenRejectedError, OAuthProviderUnavailableError
    */

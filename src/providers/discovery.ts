@@ -12,7 +12,7 @@ export interface ProviderFacts {
   sendsIssuerParameter: boolean
   /** The accepted signature algorithms of id_tokens. */
   idTokenAlgorithms: readonly SignatureAlgorithm[]
-  /** True if it accepts only pushed authorization requests (RFC 9126 section 5). */
+  /** True if the provider accepts only pushed authorization requests (RFC 9126 section 5). */
   requiresPushedRequests: boolean
 }
 
@@ -21,7 +21,7 @@ export interface Discovery {
   facts: ProviderFacts
 }
 
-/** The facts for a provider whose URLs the host named. */
+/** The facts for a provider if the host named its URLs. */
 export const UNKNOWN_FACTS: ProviderFacts = Object.freeze({
   sendsIssuerParameter: false,
   idTokenAlgorithms: SIGNATURE_ALGORITHMS,
@@ -41,8 +41,8 @@ export interface DiscoveredEndpoints {
 }
 
 /**
- * Reads a discovery document (OpenID Connect Discovery 1.0, section 4). Its issuer must equal the requested one exactly (section 4.3),
- * otherwise one provider could claim to be another.
+ * Reads a discovery document (OpenID Connect Discovery 1.0, section 4). The issuer in the document must equal the requested issuer exactly
+ * (section 4.3). Otherwise one provider could claim to be another provider.
  *
  * @param provider names the provider in errors
  * @throws ConfigurationError when the document is of another issuer or names an unusable endpoint
@@ -66,7 +66,7 @@ export async function readDiscovery(issuer: string, httpClient: HttpClient, prov
 }
 
 /**
- * Checks the issuer. If it is empty, an environment variable is usually not set.
+ * Checks the issuer. An empty issuer usually means that an environment variable is not set.
  *
  * @throws ConfigurationError
  */
@@ -112,7 +112,7 @@ async function fetchDocument(issuer: string, httpClient: HttpClient, provider: s
   throw unavailable(`no OpenID provider answers at ${issuer}: status ${status} and no JSON object from ${url}`, provider)
 }
 
-/** Follows one redirect within the provider's origin, because some providers redirect for a missing or double slash. */
+/** Follows one redirect to the provider's own origin. Some providers redirect if the URL has a missing or double slash. */
 async function askFollowing(httpClient: HttpClient, url: string): Promise<ProviderAnswer> {
   const request = { headers: { accept: 'application/json' }, purpose: 'discovery' } as const
   const answer = await callProvider(httpClient, url, request)
@@ -122,7 +122,7 @@ async function askFollowing(httpClient: HttpClient, url: string): Promise<Provid
   return target.origin === new URL(url).origin ? callProvider(httpClient, target.href, request) : answer
 }
 
-/** Returns the error, with a cause whose message is safe to log. It often ends a start, and Node then prints the message first. */
+/** Returns the error, with a cause that is safe to log. If this error ends the start of the host, Node prints the message first. */
 function unavailable(what: string, provider: string): OAuthProviderUnavailableError {
   const message = `${what} (providers.${provider}). ${seeTroubleshooting('provider-unreachable')}`
   return new OAuthProviderUnavailableError({ message, cause: withOwnMessage(new Error(message)) })
@@ -134,12 +134,12 @@ function endpoint(document: Record<string, unknown>, name: string): string {
   return value
 }
 
-/** Returns the client's authentication. Without a list it is by header (section 3). */
+/** Returns the client's authentication. If the document has no list, the client authenticates by header (section 3). */
 function authenticationOf(supported: unknown = ['client_secret_basic']): DiscoveredEndpoints['clientAuthentication'] {
   return Array.isArray(supported) && supported.includes('client_secret_basic') ? 'client_secret_basic' : 'client_secret_post'
 }
 
-/** Returns the listed algorithms that we support. Without a list, all of them. */
+/** Returns the listed algorithms that doorward supports. If the document has no list, returns all supported algorithms. */
 function algorithmsOf(supported: unknown): readonly SignatureAlgorithm[] {
   return Array.isArray(supported) ? SIGNATURE_ALGORITHMS.filter((algorithm) => supported.includes(algorithm)) : SIGNATURE_ALGORITHMS
 }

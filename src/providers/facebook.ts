@@ -12,7 +12,7 @@ import { unusableIdentity } from './provider-refusal'
 import { refused } from './signed-token'
 
 export interface FacebookClientOptions extends OAuthClientOptions {
-  /** The version of the Graph API, `v24.0` by default. Facebook switches a version off about two years after its release. */
+  /** The version of the Graph API, `v24.0` by default. Facebook switches off a version about two years after its release. */
   graphVersion?: string
 }
 
@@ -20,7 +20,8 @@ const FIELDS = 'id,name,email,picture.type(large)'
 
 /**
  * Sign in with Facebook: OAuth 2.0 without OpenID Connect. The profile is `GET {apiUrl}/me`. Facebook does not say whether an address is
- * verified, so none counts as verified. `clientSecret` is required, because each call sends an `appsecret_proof` made from it.
+ * verified, so no address counts as verified. `clientSecret` is required, because each call sends an `appsecret_proof` made from the
+ * secret.
  */
 export class FacebookClient extends OAuth2Client<ReturnType<typeof endpointsOf>> {
   readonly #apiUrl: string
@@ -35,14 +36,16 @@ export class FacebookClient extends OAuth2Client<ReturnType<typeof endpointsOf>>
   }
 
   /**
-   * Reads the profile. @throws OAuthError when Facebook refuses or its response has no id; OAuthTokenRejectedError if an app's token
-   * belongs to another person
+   * Reads the profile.
+   *
+   * @throws OAuthError when Facebook refuses, or its response has no id
+   * @throws OAuthTokenRejectedError if an app's token belongs to another person
    */
   async fetchUser(tokens: OAuthTokens): Promise<OAuthUser> {
     const query = new URLSearchParams({ fields: FIELDS, appsecret_proof: this.#proofOf(tokens.accessToken) })
     const raw = await getWithBearer(this.connection(), `${this.#apiUrl}/me?${query}`, tokens)
     const { id, email, name, picture } = raw
-    // The id of a person is for this app only. Another app of yours gets another id.
+    // Facebook makes this id for one app. In a second app, the person has a second id.
     if (typeof id !== 'string' || !/^\d{1,32}$/.test(id)) throw unusableIdentity(this.providerName, 'the profile has no id')
     refuseOtherSubject(tokens.proof, id)
     const { url } = Object(Object(picture).data)
@@ -50,7 +53,7 @@ export class FacebookClient extends OAuth2Client<ReturnType<typeof endpointsOf>>
   }
 
   /**
-   * Asks Facebook, as this app, to which app the token was issued (`GET {apiUrl}/debug_token`).
+   * Asks Facebook, as this app, which app the token was issued to (`GET {apiUrl}/debug_token`).
    *
    * @throws OAuthTokenAudienceMismatchError, OAuthTokenRejectedError, OAuthError (our credentials), OAuthProviderUnavailableError
    */
@@ -62,13 +65,15 @@ export class FacebookClient extends OAuth2Client<ReturnType<typeof endpointsOf>>
     return { claims: { sub } }
   }
 
-  /** Returns the `appsecret_proof`, without which a stolen token cannot be used. */
+  /** Returns the `appsecret_proof`. Facebook requires it, so an attacker cannot use a stolen token. */
   #proofOf(accessToken: string): string {
     return createHmac('sha256', this.connection().clientSecret).update(accessToken).digest('hex')
   }
 }
 
-/** The version is always sent. Without one, Facebook uses the oldest that the app may use, which changes over time. */
+/**
+ * Always sends the version. Without a version, Facebook uses the oldest version that the app may use, and that version changes over time.
+ */
 function endpointsOf(version: unknown = 'v24.0') {
   if (typeof version !== 'string' || !/^v\d{1,3}\.\d$/.test(version))
     throw new ConfigurationError('FacebookClient: graphVersion must be a version of the Graph API, for example v24.0.')

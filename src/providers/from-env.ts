@@ -8,10 +8,10 @@ import type { ProviderClient } from './provider-client'
 type Environment = Record<string, string | undefined>
 
 /**
- * Returns the built-in clients whose `OAUTH_<PROVIDER>_CLIENT_ID` is set, as `google` and `github`. They share one HTTP client. Only the
- * host calls it: the library never reads the environment by itself.
+ * Returns the built-in clients: `google` if `OAUTH_GOOGLE_CLIENT_ID` is set, `github` if `OAUTH_GITHUB_CLIENT_ID` is set. The clients share
+ * one HTTP client. Only the host calls this function: the library never reads the environment by itself.
  *
- * @throws ConfigurationError for a variable that is malformed; its value is not repeated
+ * @throws ConfigurationError for a malformed variable; the message does not repeat the value
  */
 export function providersFromEnv(env: Environment = process.env, shared: { httpClient?: HttpClient } = {}): Record<string, ProviderClient> {
   const httpClient = shared.httpClient ?? createHttpClient()
@@ -23,7 +23,7 @@ export function providersFromEnv(env: Environment = process.env, shared: { httpC
   }
 }
 
-/** Null: not configured. An empty string means unset. */
+/** Null: the provider is not configured. An empty string means unset. */
 function optionsFromEnv(env: Environment, provider: string): OAuthClientOptions | null {
   const clientId = env[`OAUTH_${provider}_CLIENT_ID`] ?? ''
   if (clientId === '') return null

@@ -16,8 +16,9 @@ const ENDPOINTS = {
 
 export interface GitHubClientOptions extends OAuthClientOptions {
   /**
-   * True: reads the person's primary address, also a private one, with GitHub's information whether it is verified. This needs one more
-   * call (`GET {apiUrl}/user/emails`). Such an email may link by verified email. Default false.
+   * True: reads the person's primary address, even if it is private. GitHub also says whether the address is verified. This option needs
+   * one more call (`GET {apiUrl}/user/emails`). If GitHub verified the address, the login may link an account by verified email. Default
+   * false.
    */
   verifiedEmails?: boolean
 }
@@ -37,8 +38,8 @@ export class GitHubClient extends OAuth2Client<typeof ENDPOINTS> {
   }
 
   /**
-   * Reads the profile. The email is the address of the public profile. If that is private, it is the primary address, if GitHub verified
-   * it. `emailVerified` is null in both cases. With `verifiedEmails`, both come from GitHub's list of addresses.
+   * Reads the profile. Without `verifiedEmails`, the email is the public address, or else the primary address if GitHub verified it.
+   * `emailVerified` is null in both cases. With `verifiedEmails`, the email and `emailVerified` come from GitHub's list of addresses.
    *
    * @throws OAuthError when GitHub refuses or its response has no numeric id
    */
@@ -55,15 +56,16 @@ export class GitHubClient extends OAuth2Client<typeof ENDPOINTS> {
 
   /**
    * Asks GitHub, as this application, whether the token was issued to it (`POST {apiUrl}/applications/{client_id}/token`). `extraAudiences`
-   * have no effect, because GitHub answers only for the application with this secret. Without a secret, GitHub cannot be asked.
+   * have no effect, because GitHub answers only for the application with this secret. The check needs a client secret.
    *
    * @throws OAuthTokenAudienceMismatchError, OAuthTokenRejectedError, OAuthError (our credentials), OAuthProviderUnavailableError
+   * @throws OAuthAudienceUnverifiableError when `clientId` or the client secret is missing
    */
   async verifyTokenAudience(accessToken: string): Promise<TokenProof> {
     if (this.clientId === '' || this.connection().clientSecret === '')
       throw new OAuthAudienceUnverifiableError({ details: { provider: this.providerName } })
     const { app, user } = await checkApplication(this.connection(), this.#apiUrl, accessToken)
-    // A 200 already confirms the token. If GitHub also names the application, it must be this one.
+    // A 200 already confirms the token. If GitHub also names the application, the name must be ours.
     const named = isPlainObject(app) ? app['client_id'] : undefined
     if (typeof named === 'string' && named !== this.clientId) throw new OAuthTokenAudienceMismatchError()
     return { claims: { sub: isPlainObject(user) ? user['id'] : undefined } }
@@ -75,7 +77,7 @@ export class GitHubClient extends OAuth2Client<typeof ENDPOINTS> {
     return { email: primary['email'], emailVerified: this.trustsEmail ? primary['verified'] === true : null }
   }
 
-  /** Returns null also if GitHub refuses the list, because a login with a linked identity needs no address. */
+  /** Also returns null if GitHub refuses the list, because a login with a linked identity needs no address. */
   async #privateAddress(tokens: OAuthTokens): Promise<unknown> {
     if (!showsEmails(this.scopes)) return null
     try {

@@ -14,13 +14,13 @@ const ENDPOINTS = {
 
 export interface GoogleClientOptions extends KeySetClientOptions {
   /**
-   * True: an address counts as verified only if Google is the authority for it: at gmail.com, googlemail.com, or in the Workspace domain of
-   * the account (`hd`). For any other address Google only knows that its owner had it once. Default false.
+   * True: an address counts as verified only if Google controls its domain. Google controls gmail.com, googlemail.com and the Workspace
+   * domain of the account (`hd`). About any other address, Google only knows that the person owned the address at some time. Default false.
    */
   authoritativeEmails?: boolean
 }
 
-/** Sign in with Google: OpenID Connect with its public endpoints. The signatures of id_tokens are always checked. */
+/** Sign in with Google: OpenID Connect with Google's public endpoints. The client always checks the signatures of id_tokens. */
 export class GoogleClient extends OidcClient {
   readonly #isPublicIssuer: boolean
   readonly #authoritativeEmails: boolean
@@ -33,7 +33,7 @@ export class GoogleClient extends OidcClient {
     this.#authoritativeEmails = authoritativeEmails
   }
 
-  /** Accepts both spellings of Google's issuer. One has no scheme. */
+  /** Accepts Google's issuer with a scheme and without a scheme. */
   protected override acceptsIssuer(issuer: string, claims: Record<string, unknown>): boolean {
     return super.acceptsIssuer(issuer, claims) || (this.#isPublicIssuer && issuer === 'accounts.google.com')
   }

@@ -9,22 +9,22 @@ export interface InHandRules {
   accepted: readonly string[]
   acceptsIssuer(issuer: string, claims: Record<string, unknown>): boolean
   keySet: KeySet
-  /** The accepted signature algorithms: those that the provider lists. */
+  /** The accepted signature algorithms: the algorithms that the provider lists. */
   algorithms: readonly SignatureAlgorithm[]
-  /** The nonce that the app says it used. Null: none. */
+  /** The nonce that the app sent. Null: the app sent no nonce. */
   nonce: string | null
   now: Date
 }
 
-/** The system's sign-in dialog returns its token at once, so an older token was stored somewhere. */
+/** The system's sign-in dialog returns its token at once. If a token is older, an app or an attacker has stored it. */
 const oldestSeconds = 600
 
 /**
- * Verifies an id_token that an app sent, and returns its claims (OpenID Connect Core section 3.1.3.7). Only the signature shows its origin,
- * and only `nonce` and single use show that it was not stolen. The caller checks whether it was already used.
+ * Verifies an id_token that an app sent, and returns its claims (OpenID Connect Core section 3.1.3.7). The signature shows who issued the
+ * token. Only the nonce and single use protect against a stolen token. The caller checks whether the token was already used.
  *
- * @throws OAuthTokenAudienceMismatchError (another application's), OAuthTokenRejectedError (any other rule), OAuthProviderUnavailableError
- * (the keys cannot be read)
+ * @throws OAuthTokenAudienceMismatchError (another application's), OAuthTokenRejectedError (any other rule)
+ * @throws OAuthProviderUnavailableError (the keys cannot be read)
  */
 export async function verifyIdTokenInHand(idToken: string, rules: InHandRules): Promise<TokenClaims> {
   const header = readHeader(idToken, rules.algorithms)
@@ -37,7 +37,7 @@ export async function verifyIdTokenInHand(idToken: string, rules: InHandRules): 
   return claims
 }
 
-/** Rejects other tokens: access tokens and logout tokens may have the same issuer, keys and audience (RFC 8725 section 3.11). */
+/** Rejects access tokens and logout tokens. These tokens may have the issuer, keys and audience of an id_token (RFC 8725 section 3.11). */
 function refuseOtherThanIdTokens(headerType: string | null, claims: TokenClaims): void {
   const { typ, token_use: use, events } = claims
   const isOtherHeader = headerType !== null && headerType.toLowerCase() !== 'jwt'
@@ -46,8 +46,8 @@ function refuseOtherThanIdTokens(headerType: string | null, claims: TokenClaims)
 }
 
 /**
- * Requires that `aud` names this application. `azp`, which names the client that requested the token, must be us if it is present. It must
- * be present if there are several audiences.
+ * Requires that `aud` names this application. `azp` names the client that requested the token. If `azp` is present, it must name us. If the
+ * token has several audiences, `azp` must be present.
  */
 function requireParties({ aud, azp }: TokenClaims, accepted: readonly string[]): void {
   const isOurs = (id: unknown) => typeof id === 'string' && id !== '' && accepted.includes(id)
@@ -57,7 +57,7 @@ function requireParties({ aud, azp }: TokenClaims, accepted: readonly string[]):
   if (!isNamed || !isAskedByUs) throw new OAuthTokenAudienceMismatchError()
 }
 
-/** Requires the app's nonce. Apple's sign-in dialog puts its SHA-256 into the token, in hex. */
+/** Requires the app's nonce. Apple's sign-in dialog puts the SHA-256 of the nonce into the token, in hex. */
 function requireNonce({ nonce }: TokenClaims, given: string | null): void {
   if (nonce === undefined && given === null) return
   const spellings = given === null ? [] : [given, createHash('sha256').update(given, 'utf8').digest('hex')]

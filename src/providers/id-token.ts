@@ -7,21 +7,21 @@ import { checkClaims, readHeader, readUnverifiedClaims, reasonOf, refused, type 
 export interface IdTokenRules {
   clientId: string
   acceptsIssuer(issuer: string, claims: Record<string, unknown>): boolean
-  /** Null: no keys are known. The token is trusted only because it came directly from the token endpoint over TLS. */
+  /** Null: no keys are known. The client trusts the token only because the token came directly from the token endpoint over TLS. */
   keySet: KeySet | null
-  /** The nonce of the authorization request; undefined: none was sent. */
+  /** The nonce of the authorization request; undefined: the request had no nonce. */
   nonce: string | undefined
-  /** The accepted signature algorithms: those that the provider lists. */
+  /** The accepted signature algorithms: the algorithms that the provider lists. */
   algorithms: readonly SignatureAlgorithm[]
-  /** True: it came with a code of ours, so an attacker cannot have made it. */
+  /** True: the id_token came from our own code exchange, so an attacker cannot have made the id_token. */
   isOwnExchange: boolean
   provider: string
   now: Date
 }
 
 /**
- * Verifies an id_token (OpenID Connect Core section 3.1.3.7). Only a token directly from the token endpoint may have an unchecked signature
- * (rule 6).
+ * Verifies an id_token (OpenID Connect Core section 3.1.3.7). If a key set is known, checks the signature. Rule 6 allows a token without
+ * this check if the token came directly from the token endpoint.
  *
  * @throws OAuthError when any rule fails, or the keys cannot be read
  */

@@ -1,18 +1,18 @@
 import type { CallPurpose } from '../http-client'
 
-/** Limits the calls that run at the same time. A call beyond the limit is refused, not queued. */
+/** Limits the calls that run at the same time. Rejects a call beyond the limit, and has no queue. */
 export interface CallLimit {
   run<Result>(call: () => Promise<Result>): Promise<Result>
 }
 
-/** One limit for each purpose, so that calls of unauthenticated clients do not block logins. */
+/** Has a separate limit for each purpose, so that calls of unauthenticated clients do not block logins. */
 export interface CallLimits {
   run<Result>(purpose: CallPurpose, call: () => Promise<Result>): Promise<Result>
 }
 
 /**
- * Limits what a provider that hangs can hold in this process: sockets, memory, waiting people.
- * @param refusal makes the error for a caller beyond the limit
+ * Limits the sockets, the memory and the waiting requests that a hanging provider can use in this process.
+ * @param refusal makes the error for a call beyond the limit
  * @param most the number of calls for each purpose
  */
 export function limitInFlight(refusal: () => Error, most = 50): CallLimits {

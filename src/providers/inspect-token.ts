@@ -8,11 +8,11 @@ import { refused } from './signed-token'
 
 type Claims = Record<string, unknown>
 
-// These functions ask the provider about a token. They ask again for every login, because a stored answer would outlive a revocation.
+// These functions ask the provider about a token at every login. A stored answer would not show a later revocation.
 
 /**
- * Introspects a token (RFC 7662). The provider answers with 200 for an invalid token (section 2.2), so a 4xx is about our request, mostly
- * our credentials. Only `unsupported_token_type` is about the token.
+ * Introspects a token (RFC 7662). For an invalid token, the provider answers with 200 (section 2.2). So a 4xx means that our request is
+ * wrong, mostly our credentials. Only `unsupported_token_type` is about the token.
  *
  * @throws OAuthTokenRejectedError unless `active` is true, the token is within its times, and it is an access token
  * @throws OAuthError for a 4xx; OAuthProviderUnavailableError when there is no readable response
@@ -21,7 +21,7 @@ export async function introspect(connection: ProviderConnection, url: string, ac
   const form = new URLSearchParams({ token: accessToken, token_type_hint: 'access_token' })
   const { request, secrets } = connection.authenticate(form)
   const claims = await ask(connection, url, request, (answer) => {
-    // This code is from RFC 7009. Some servers send it for a token of an unknown kind.
+    // `unsupported_token_type` is from RFC 7009. Some servers send this code for a token of an unknown kind.
     const isOfNoKnownKind = answer.status === 400 && parseJsonObject(answer.body)?.['error'] === 'unsupported_token_type'
     return isOfNoKnownKind
       ? refused('the provider does not know the token')
@@ -34,8 +34,8 @@ export async function introspect(connection: ProviderConnection, url: string, ac
 }
 
 /**
- * Asks a tokeninfo endpoint like Google's: GET with the token in the query, so the URL of a call is never logged. The request has no
- * credentials of ours, so every 4xx is about the token.
+ * Asks a tokeninfo endpoint like Google's, by GET with the token in the query. The library never logs the URL of a call, because the URL
+ * contains the token. The request does not contain our credentials, so every 4xx is about the token.
  *
  * @throws OAuthTokenRejectedError for a 4xx, an `error`, `active: false`, a token outside its times
  * @throws OAuthProviderUnavailableError when there is no readable response
@@ -51,14 +51,14 @@ export async function readTokeninfo(connection: ProviderConnection, tokeninfoUrl
 }
 
 /**
- * Calls GitHub's "check a token": 200 only for a token of this application, 404 for any other.
+ * Calls GitHub's "check a token". GitHub answers 200 for a token of this application, and 404 for any other token.
  *
- * @throws OAuthTokenAudienceMismatchError for a 404; OAuthError when our credentials are refused (401, 403); OAuthTokenRejectedError for
- * another 4xx; OAuthProviderUnavailableError when there is no readable response
+ * @throws OAuthTokenAudienceMismatchError for a 404; OAuthError when GitHub refuses our credentials (401, 403)
+ * @throws OAuthTokenRejectedError for another 4xx; OAuthProviderUnavailableError when there is no readable response
  */
 export async function checkApplication(connection: ProviderConnection, apiUrl: string, accessToken: string): Promise<Claims> {
   const { clientId, clientSecret, providerName } = connection
-  // RFC 7617: GitHub's API accepts both without encoding.
+  // RFC 7617. GitHub's API accepts the id and the secret without encoding.
   const credentials = Buffer.from(`${clientId}:${clientSecret}`).toString('base64')
   const headers = { accept: 'application/json', 'content-type': 'application/json', authorization: `Basic ${credentials}` }
   const request = { method: 'POST', headers, body: JSON.stringify({ access_token: accessToken }) }
@@ -72,7 +72,7 @@ export async function checkApplication(connection: ProviderConnection, apiUrl: s
 }
 
 /**
- * Calls Discord's "current authorization". The request has only the token itself, so every 4xx is about the token.
+ * Calls Discord's "current authorization". The request does not contain our credentials, so every 4xx is about the token.
  *
  * @throws OAuthTokenRejectedError for a 4xx; OAuthProviderUnavailableError when there is no readable response
  */
@@ -84,8 +84,8 @@ export function readAuthorization(connection: ProviderConnection, url: string, a
 /**
  * Calls Facebook's "debug token" as this app. Facebook's own codes say whether it refuses the token or our credentials.
  *
- * @throws OAuthTokenAudienceMismatchError (code 100: of another app); OAuthError when our credentials are refused (190);
- * OAuthTokenRejectedError for another 4xx; OAuthProviderUnavailableError when there is no readable response
+ * @throws OAuthTokenAudienceMismatchError (code 100: of another app); OAuthError when Facebook refuses our credentials (190)
+ * @throws OAuthTokenRejectedError for another 4xx; OAuthProviderUnavailableError when there is no readable response
  */
 export async function debugToken(connection: ProviderConnection, apiUrl: string, accessToken: string): Promise<Claims> {
   const { clientId, clientSecret, providerName } = connection
@@ -113,14 +113,14 @@ async function ask(
   return content
 }
 
-/** Rejects an `error` in the response, because some providers refuse with a 200. */
+/** Rejects a response with an `error`, because some providers send an error with status 200. */
 function refuseErrors({ error }: Claims): void {
   if (error !== undefined && error !== null) throw refused('the provider does not know the token')
 }
 
 /**
- * Rejects a token outside of its times. RFC 7662 section 2.2: a server that answers `active` has already checked them, but not every server
- * does.
+ * Rejects a token outside of its times. A server that answers `active` must check the times itself (RFC 7662 section 2.2). Some servers do
+ * not check the times.
  */
 function requireTimely(claims: Claims, now: Date): void {
   const seconds = now.getTime() / 1000
@@ -129,7 +129,10 @@ function requireTimely(claims: Claims, now: Date): void {
   if (begins !== null && !(Number(begins) <= seconds + 60)) throw refused('nbf is not in the past')
 }
 
-/** Returns the seconds. Null: absent. Some providers send the number as a string. Any other value is NaN, which fails every check. */
+/**
+ * Returns the seconds. Null: the claim is absent. Some providers send the number as a string. Any other value is NaN, which fails every
+ * check.
+ */
 function secondsOf(value: unknown): number | null {
   if (value === undefined || value === null) return null
   return typeof value === 'number' || (typeof value === 'string' && /^\d{1,12}$/.test(value)) ? Number(value) : Number.NaN

@@ -1,6 +1,6 @@
 import { constants, type KeyObject, sign, verify } from 'node:crypto'
 
-/** The asymmetric algorithms of RFC 7518 section 3.1, and Ed25519 of RFC 8037. Nothing else is ever accepted from a provider. */
+/** The asymmetric algorithms of RFC 7518 section 3.1, and Ed25519 of RFC 8037. The library accepts no other algorithm from a provider. */
 export const SIGNATURE_ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA'] as const
 export type SignatureAlgorithm = (typeof SIGNATURE_ALGORITHMS)[number]
 
@@ -23,7 +23,7 @@ function hashOf(alg: SignatureAlgorithm): string | null {
   return alg === 'EdDSA' ? null : `sha${alg.slice(2)}`
 }
 
-/** RFC 7518 sections 3.4 and 3.5: an ECDSA signature is R and S joined, and the salt of PSS is as long as the hash. */
+/** An ECDSA signature is R and S joined (RFC 7518 section 3.4). The salt of PSS is as long as the hash (section 3.5). */
 function formOf(alg: SignatureAlgorithm) {
   if (alg.startsWith('PS')) return { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: constants.RSA_PSS_SALTLEN_DIGEST }
   return alg.startsWith('ES') ? { dsaEncoding: 'ieee-p1363' as const } : {}

@@ -10,14 +10,15 @@ export interface KeySetOptions {
   jwksUri: string
   httpClient: HttpClient
   /**
-   * How long a key set is used after it was read, in seconds; default 300. After 80 % of that time, the next use reads it again in the
+   * How long a key set is used after it was read, in seconds; default 300. After 80 % of that time, the next use reads the set again in the
    * background.
    */
   lifespanSeconds?: number
-  /** After an unknown `kid` caused a fetch, no other unknown `kid` causes one for this many seconds; default 60. */
+  /** The least time between two fetches for an unknown `kid`, in seconds; default 60. */
   minRefreshIntervalSeconds?: number
   /**
-   * How long after its fetch the last good set is used if it cannot be read again, in seconds. Default 86,400; 0: not after its lifespan.
+   * How long the last good key set is used if it cannot be read again, in seconds since its fetch. Default 86,400; 0: only for its
+   * lifespan.
    */
   staleIfErrorSeconds?: number
   now?: () => Date
@@ -25,19 +26,20 @@ export interface KeySetOptions {
 
 export interface KeySet {
   /**
-   * Returns the key that may verify a token with this header. For an unknown `kid` of a token from our own exchange it may fetch the set
-   * again after 5 seconds. Attackers cannot make such a token, and a provider may change its keys right after the last fetch.
+   * Returns the key that may verify a token with this header. If the set does not know the `kid`, `find` fetches the set again after a
+   * cooldown. For a token from our own exchange, the cooldown is 5 seconds. An attacker cannot make a token from our own exchange. A
+   * provider may change its keys right after the last fetch.
    *
    * @throws OAuthTokenRejectedError when the set has no such key, or has it in an unusable form
    * @throws OAuthProviderUnavailableError when the set cannot be read or holds no signing key
    */
   find(header: KeyName, asked?: { isOwnExchange: boolean }): Promise<VerificationKey>
   /**
-   * Returns the same key without a promise and without waiting for a fetch, while the set in memory may be used. Null: call `find`. A key
-   * that is unchanged after another fetch stays the same object.
+   * Returns the key like `find`, but at once: without a promise and without a fetch. Null: call `find`. If a later fetch returns an
+   * unchanged key, the key stays the same object.
    */
   known(header: KeyName): VerificationKey | null
-  /** Returns the seconds until an unreadable set is fetched again; at least 1. */
+  /** Returns the seconds until the next fetch of a set that cannot be read; at least 1. */
   secondsUntilRetry(): number
 }
 
@@ -53,12 +55,12 @@ const MAX_KEYS = 100
 const MAX_KEY_SET_BYTES = 1024 * 1024
 const DEFAULT_STALE_SECONDS = 86_400
 const OWN_EXCHANGE_COOLDOWN_SECONDS = 5
-/** Part of the lifespan after which a set in use is read again in the background, so that no request waits for it. */
+/** After this part of the lifespan, the next use reads the set again in the background. So no request waits for a fetch. */
 const REFRESHED_AT = 0.8
 
 /**
- * Caches a provider's published keys (RFC 7517). Simultaneous callers share one fetch. There is no timer: only a use of the set causes a
- * fetch.
+ * Caches a provider's published keys (RFC 7517). Simultaneous callers share one fetch. No timer starts a fetch. Only a use of the set
+ * starts a fetch.
  */
 export function createKeySet(options: KeySetOptions): KeySet {
   const { lifespanSeconds = 300, minRefreshIntervalSeconds = 60, staleIfErrorSeconds = DEFAULT_STALE_SECONDS } = options
@@ -68,12 +70,12 @@ export function createKeySet(options: KeySetOptions): KeySet {
   let askedForUnknownAt: number | null = null
   let inFlight: Promise<Keys> | null = null
 
-  // If the clock was set back, an instant in the future counts as over, so that no lifespan or cooldown becomes longer.
+  // If the clock was set back, a time in the future counts as over. So no lifespan and no cooldown becomes longer.
   const isWithin = (at: number, seconds: number) => {
     const elapsed = now().getTime() - at
     return elapsed >= 0 && elapsed < seconds * 1000
   }
-  /** The set that was read last, if it is younger than this. */
+  /** Returns the last set if it is younger than `seconds`. */
   const readWithin = (seconds: number) => (cached !== null && isWithin(cached.at, seconds) ? cached.keys : null)
   const isCoolingDown = (seconds: number) => askedForUnknownAt !== null && isWithin(askedForUnknownAt, seconds)
 
@@ -82,7 +84,7 @@ export function createKeySet(options: KeySetOptions): KeySet {
     try {
       const keys = await fetchKeys(options, cached?.keys ?? null)
       const isGood = keys.usable.size > 0
-      // A set without a signing key counts as a failed read, and the known keys stay.
+      // If a new set has no signing key, the read counts as failed, and the known keys stay.
       if (!isGood && readWithin(Math.max(lifespanSeconds, staleIfErrorSeconds))) throw unreadable('it holds no signing key')
       cached = { keys, at }
       if (isGood) retry.succeeded()
@@ -107,14 +109,14 @@ export function createKeySet(options: KeySetOptions): KeySet {
     return refresh()
   }
 
-  /** Returns a set that may be used without waiting. Starts a refresh in the background if one is due. */
+  /** Returns a set that may be used without waiting. Starts a refresh in the background if a refresh is due. */
   function servable(): Keys | null {
     const keys = readWithin(lifespanSeconds) ?? (retry.hasFailedLately() ? readWithin(staleIfErrorSeconds) : null)
     if (keys && !inFlight && retry.isDue() && !readWithin(lifespanSeconds * REFRESHED_AT)) refresh().catch(() => undefined)
     return keys
   }
 
-  /** Reads the set now. If that fails, returns the last good one. */
+  /** Reads the set now. If the read fails, returns the last good set. */
   async function read(): Promise<Keys> {
     try {
       return await refresh()
@@ -140,7 +142,7 @@ export function createKeySet(options: KeySetOptions): KeySet {
       const served = servable()
       const keys = served ?? (await read())
       if (knows(keys, header.kid)) return pick(keys, header)
-      // A set that was just read for this caller is not read again for it.
+      // If this call has just read the set, it does not read the set again.
       const cooldown = isOwnExchange ? OWN_EXCHANGE_COOLDOWN_SECONDS : minRefreshIntervalSeconds
       const isDone = !retry.hasFailed() && (served === null || isCoolingDown(cooldown))
       return pick(isDone ? keys : await refreshForUnknown(), header)
@@ -159,7 +161,7 @@ function pick(keys: Keys, header: KeyName): VerificationKey {
   throw refused('the key set has no such key, or not for this algorithm: check jwksUri')
 }
 
-/** Returns the only key with this name and algorithm. Null if there are two, because the right one is unknown. */
+/** Returns the only key with this name and algorithm. Null if two keys match, because the right key is unknown. */
 function only({ usable }: Keys, { kid, alg }: KeyName): VerificationKey | null {
   let found: VerificationKey | null = null
   for (const key of usable.get(kid ?? '') ?? []) {

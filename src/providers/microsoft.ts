@@ -6,13 +6,13 @@ import { unusableIdentity } from './provider-refusal'
 
 export interface MicrosoftClientOptions extends KeySetClientOptions {
   /**
-   * Which accounts may sign in: `common` (work, school and personal), `organizations` (work and school), `consumers` (personal), or the id
-   * of one tenant. Default `common`.
+   * Which accounts may sign in. `common`: work, school and personal accounts. `organizations`: work and school accounts. `consumers`:
+   * personal accounts. The id of a tenant: only accounts of this tenant. Default `common`.
    */
   tenant?: string
   /**
-   * `sub`: an id of the person for this application only. `oid`: the person's id in the directory, the same for every application, stored
-   * as `oid.tid`. Default `sub`. If you change it, existing links no longer match.
+   * `sub`: Microsoft's id of the person for this application only. `oid`: the person's id in the directory, which is equal for every
+   * application. doorward stores `oid` as `oid.tid`. Default `sub`. If you change this option, existing links no longer match.
    */
   subject?: 'sub' | 'oid'
 }
@@ -23,8 +23,9 @@ const GUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 const TENANT_IN_ISSUER = '{tenantid}'
 
 /**
- * Sign in with Microsoft (Entra ID): OpenID Connect with one key set for many issuers, one for each tenant. Anybody can create a tenant and
- * write any address into an account there. So an address counts as verified only if `xms_edov` says that the tenant owns its domain.
+ * Sign in with Microsoft (Entra ID): OpenID Connect with one issuer for each tenant, and one key set for all issuers. Anybody can create a
+ * tenant and write any address into an account of that tenant. So an address counts as verified only if `xms_edov` says that the tenant
+ * owns the domain.
  */
 export class MicrosoftClient extends OidcClient {
   readonly #tenant: string
@@ -40,7 +41,7 @@ export class MicrosoftClient extends OidcClient {
     this.#subject = subject
   }
 
-  /** Accepts the issuer template with the token's own tenant, if that tenant may sign in. */
+  /** Accepts the issuer of the token's own tenant, if that tenant may sign in. */
   protected override acceptsIssuer(issuer: string, { tid }: Record<string, unknown>): boolean {
     if (typeof tid !== 'string' || !GUID.test(tid) || issuer !== this.#issuer.replace(TENANT_IN_ISSUER, tid)) return false
     if (this.#tenant === 'common') return true
@@ -72,7 +73,7 @@ function readOptions(options: MicrosoftClientOptions) {
   return { tenant, subject, issuer, oidcOptions }
 }
 
-/** Has no userinfo URL: the profile is in the id_token, and userinfo has neither `oid` nor `xms_edov`. */
+/** Returns no userinfo URL. The profile is in the id_token, and userinfo has no `oid` and no `xms_edov`. */
 function endpointsOf(tenant: string) {
   const authority = `https://login.microsoftonline.com/${tenant}`
   return {

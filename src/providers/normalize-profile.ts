@@ -3,11 +3,11 @@ import { unusableIdentity } from './provider-refusal'
 import { isPlainObject } from './provider-request'
 
 /**
- * Makes a provider's profile safe to store. The subject is a string that every database keeps unchanged, the verification flag is never
- * guessed, and the name and picture are safe to show. The email stays unchanged (null if it is not a string). The login decides whether it
- * counts.
+ * Makes a provider's profile safe to store. The subject becomes a string that every database keeps unchanged. The function never guesses
+ * whether an address is verified. The name and the picture become safe to show. The email stays unchanged, or becomes null if it is not a
+ * string. The login decides later whether the email counts.
  *
- * @throws OAuthError when there is no usable subject
+ * @throws OAuthError when the profile has no usable subject
  */
 export function normalizeProfile(provider: string, profile: unknown): OAuthUser {
   const { subject, email, emailVerified, name, picture, raw } = isPlainObject(profile) ? profile : {}
@@ -23,9 +23,9 @@ export function normalizeProfile(provider: string, profile: unknown): OAuthUser 
 }
 
 /**
- * Returns the subject as text. It has at most 255 characters and is case sensitive (OpenID Connect Core section 2). A safe integer is
- * accepted as its decimal text. Control characters and lone surrogates are refused, because a database may change them, and two people
- * would become one.
+ * Returns the subject as text. A subject has at most 255 characters and is case sensitive (OpenID Connect Core section 2). A safe integer
+ * becomes its decimal text. Rejects control characters and lone surrogates, because a database may change them. Two people could then get
+ * one subject.
  *
  * @throws OAuthError
  */
@@ -35,14 +35,14 @@ export function requireSubject(provider: string, value: unknown): string {
   throw unusableIdentity(provider, 'the provider gave no usable subject')
 }
 
-/** Returns true only for JSON true or the string "true" (some providers quote it). Any unknown value is null. */
+/** Returns true for JSON true or the string "true", because some providers quote the value. Returns null for an unknown value. */
 export function verificationOf(value: unknown): boolean | null {
   if (value === true || value === 'true') return true
   if (value === false || value === 'false') return false
   return null
 }
 
-/** Removes control and format characters, which can change the direction of the text and make a name look like another. */
+/** Removes control characters and bidirectional characters, because they can make a name look like another name. */
 function displayName(value: unknown): string | null {
   if (typeof value !== 'string') return null
   const visible = value.replace(/[\p{Cc}\p{Cs}\p{Bidi_Control}\u2028\u2029]/gu, '').trim()
@@ -53,6 +53,6 @@ function pictureUrl(value: unknown): string | null {
   if (typeof value !== 'string' || value.length > 1024 || !URL.canParse(value)) return null
   const url = new URL(value)
   const isPlain = url.protocol === 'https:' && url.username === '' && url.password === ''
-  // `href` is the parsed spelling: quotes, blanks and line breaks are encoded or removed.
+  // `href` is the parsed spelling: the parser encodes or removes quotes, blanks and line breaks.
   return isPlain && url.href.length <= 1024 ? url.href : null
 }

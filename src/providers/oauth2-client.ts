@@ -12,10 +12,8 @@ import {
 import { connectTo, type ProviderConnection, requestTokens } from './oauth2-request'
 import type { CodeExchange, OAuthTokens, OAuthUser, ProviderClient, TokenProof } from './provider-client'
 
-/** The values that differ between providers. */
 interface ProviderDefaults<Endpoints extends ProviderEndpoints> {
   readonly providerName: string
-  /** The public URLs. */
   readonly endpoints: Endpoints
   readonly scopes: readonly string[]
   /** Options in addition to the common ones. */
@@ -36,7 +34,7 @@ export abstract class OAuth2Client<Endpoints extends ProviderEndpoints & { autho
   readonly extraAudiences: readonly string[]
   readonly reauthenticates: boolean
   readonly authorizeParams: Readonly<Record<string, string>>
-  // Private at run time too, because printing a client must not print its secret.
+  // A private field, because printing a client must not print its secret.
   readonly #connection: ProviderConnection
   readonly #endpoints: Endpoints
   readonly #trustsEmail: boolean
@@ -71,7 +69,7 @@ export abstract class OAuth2Client<Endpoints extends ProviderEndpoints & { autho
     return requestTokens(this.#connection, input)
   }
 
-  /** Sets the clock for the times in what the client signs. */
+  /** Sets the clock for the times in the JWTs that the client signs. */
   useClock(now: () => Date): void {
     this.#now = now
   }
@@ -80,7 +78,7 @@ export abstract class OAuth2Client<Endpoints extends ProviderEndpoints & { autho
 
   abstract verifyTokenAudience(accessToken: string): Promise<TokenProof>
 
-  /** A method instead of an accessor, because printing a client would show an accessor's value. */
+  /** A method instead of an accessor: when a program prints a client, it also prints the values of accessors. */
   protected connection(): ProviderConnection {
     return this.#connection
   }

@@ -10,7 +10,7 @@ import { callProvider, type ProviderAnswer, parseJsonList, parseJsonObject } fro
 export interface ProviderConnection {
   readonly providerName: string
   readonly clientId: string
-  /** Empty if there is none. Never shown, even if an endpoint repeats it. */
+  /** Empty if the client has no secret. Errors and logs never show the secret, even if an endpoint repeats it. */
   readonly clientSecret: string
   /** Adds the credentials of this application to a form. */
   readonly authenticate: Authenticate
@@ -19,14 +19,14 @@ export interface ProviderConnection {
   readonly limits: CallLimits
 }
 
-/** Connects to a provider. Each client of the library has its own limit, even if clients share an HTTP client. */
+/** Connects to a provider. Each client of the library has its own limit of simultaneous calls, even if clients share an HTTP client. */
 export function connectTo(known: Omit<ProviderConnection, 'limits'>): ProviderConnection {
   const limits = limitInFlight(() => new HttpClientError('TOO_MANY_IN_FLIGHT', 'Too many calls to this provider are under way.'))
   return Object.freeze({ ...known, limits })
 }
 
 /**
- * Exchanges a code for tokens (RFC 6749 section 4.1.3). It is never sent again, because a code that reached the provider is used up.
+ * Exchanges a code for tokens (RFC 6749 section 4.1.3). Never sends the code again, because the provider accepts a code once.
  *
  * @throws OAuthError unless the response is 2xx and a JSON object with a bearer access token and no `error`
  */
@@ -39,10 +39,10 @@ export async function requestTokens(connection: ProviderConnection, input: CodeE
 }
 
 /**
- * Sends a GET with the access token, which is only in the header `Authorization` (RFC 6750 section 2.1).
+ * Sends a GET with the access token. The token is only in the header `Authorization` (RFC 6750 section 2.1).
  *
- * @throws OAuthError unless the response is 2xx and a JSON object without `error`; OAuthProviderUnavailableError if an app sent the token
- * and there was no readable response, so that the app can try again
+ * @throws OAuthError unless the response is 2xx and a JSON object without `error`
+ * @throws OAuthProviderUnavailableError if an app sent the token and the response was not readable; the app can try again
  */
 export function getWithBearer(connection: ProviderConnection, url: string, tokens: OAuthTokens): Promise<Record<string, unknown>> {
   return read(connection, url, tokens, readObject)
@@ -60,7 +60,7 @@ function readCompact(body: Buffer): string | null {
 }
 
 /**
- * Like `getWithBearer`, for an endpoint that may also respond with a JWT. Returns the JWT unverified: the caller has to verify it.
+ * Sends a GET like `getWithBearer`, to an endpoint that may also respond with a JWT. The caller has to verify the returned JWT.
  *
  * @throws as `getWithBearer`
  */
@@ -73,7 +73,7 @@ export function getClaimsWithBearer(
 }
 
 /**
- * Like `getWithBearer`, for an endpoint that responds with a JSON array.
+ * Sends a GET like `getWithBearer`, to an endpoint that responds with a JSON array.
  *
  * @throws OAuthError unless the response is 2xx and a JSON array of objects; OAuthProviderUnavailableError as `getWithBearer`
  */
@@ -96,13 +96,13 @@ async function read<Content>(
   throw providerRefusal(connection.providerName, answer, [accessToken, connection.clientSecret], failure)
 }
 
-/** Returns true if the provider was reached and refused, so another try would not help. */
+/** Returns true if the provider was reached and refused. Another try would not help. */
 function saysNo(answer: ProviderAnswer | null): boolean {
   if (!answer) return false
   return (answer.status >= 400 && answer.status < 500) || (isSuccess(answer) && parseJsonObject(answer.body) !== null)
 }
 
-/** A response, or the reason why there is no readable one. */
+/** A response, or the reason why no response could be read. */
 export interface Reply {
   answer: ProviderAnswer | null
   failure?: HttpClientError
@@ -120,7 +120,10 @@ export async function askProvider({ httpClient, limits }: ProviderConnection, ur
   }
 }
 
-/** A redirect counts as a failure. Following it would send the secret to another place, and its body is not trusted. */
+/**
+ * Counts a redirect as a failure. A client that follows a redirect would send the secret to another server. The body of a redirect is not
+ * trusted.
+ */
 export function isSuccess({ status }: ProviderAnswer): boolean {
   return status >= 200 && status < 300
 }
@@ -131,7 +134,7 @@ function tokenForm({ code, redirectUri, codeVerifier }: CodeExchange): URLSearch
   return form
 }
 
-/** Reads a token response (RFC 6749 section 5.1). Returns null if it is not a valid one. */
+/** Reads a token response (RFC 6749 section 5.1). Returns null if the response is not valid. */
 function readTokens(raw: Record<string, unknown> | null): OAuthTokens | null {
   if (!raw || isPresent(raw['error'])) return null
   const { access_token: accessToken, token_type: tokenType, id_token: idToken } = raw

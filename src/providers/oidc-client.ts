@@ -39,26 +39,29 @@ import { readUserinfo } from './userinfo'
 
 export interface OidcClientOptions extends Omit<KeySetClientOptions, 'endpoints'> {
   /**
-   * The URL where the browser goes to log in. With `issuer` and without `authorizeUrl` and `tokenUrl`, all URLs come from the provider's discovery
-   * document.
+   * The URL where the browser goes to log in. If you set `issuer` but no `authorizeUrl` and no `tokenUrl`, doorward reads all URLs from the
+   * provider's discovery document.
    */
   authorizeUrl?: string
   /** The token endpoint, where a code is exchanged for tokens. */
   tokenUrl?: string
-  /** The endpoint of the profile. Without it the profile is read from the verified id_token. */
+  /** The endpoint of the profile. Without this URL, doorward reads the profile from the verified id_token. */
   userinfoUrl?: string
-  /** The introspection endpoint (RFC 7662), which says to which client an app's token was issued. Not together with `tokeninfoUrl`. */
+  /** The introspection endpoint (RFC 7662), which names the client of an app's token. You cannot combine it with `tokeninfoUrl`. */
   introspectionUrl?: string
-  /** An endpoint for the same question, called by GET with the query `access_token`. Not together with `introspectionUrl`. */
+  /**
+   * An endpoint that also names the client of an app's token, called by GET with the query `access_token`. You cannot combine it with
+   * `introspectionUrl`.
+   */
   tokeninfoUrl?: string
   /**
-   * Reads the profile, and the client that an app's token was issued to, from the access token itself. Then none of the endpoints above is
-   * called.
+   * Reads the profile and the client from the access token itself. With a token verifier, doorward does not call `userinfoUrl`,
+   * `introspectionUrl` or `tokeninfoUrl`.
    */
   tokenVerifier?: TokenVerifier
   /** The issuer, which must equal an id_token's `iss` exactly. */
   issuer?: string
-  /** The URL of the provider's public keys. With it the signature of every id_token is checked. */
+  /** The URL of the provider's public keys. With this URL, doorward checks the signature of every id_token. */
   jwksUri?: string
   /** The endpoint for pushed authorization requests (RFC 9126), with `par: true`. */
   pushedAuthorizationUrl?: string
@@ -68,7 +71,7 @@ export interface OidcClientOptions extends Omit<KeySetClientOptions, 'endpoints'
 
 type Claims = Record<string, unknown>
 
-/** The provider's endpoints and keys, which a client without named endpoints has to discover first. */
+/** The provider's endpoints and keys. If the host named no endpoints, the client discovers them. */
 interface KnownProvider {
   endpoints: OidcClientOptions & { authorizeUrl: string; tokenUrl: string }
   facts: ProviderFacts
@@ -76,7 +79,7 @@ interface KnownProvider {
   keySet: KeySet | null
 }
 
-/** A client for any OpenID Connect provider. Subclass it to read other claims (`parseUser`). */
+/** A client for any OpenID Connect provider. Make a subclass to read other claims (`parseUser`). */
 export class OidcClient implements ProviderClient {
   readonly providerName: string
   readonly clientId: string
@@ -89,11 +92,11 @@ export class OidcClient implements ProviderClient {
   readonly authorizeParams: Readonly<Record<string, string>>
   readonly loginHint: boolean
   readonly responseMode?: 'form_post'
-  // Private at run time too, because printing a client must not print its secret.
+  // A private field, because printing a client must not print its secret.
   readonly #options: OidcClientOptions
   /**
-   * Limits tokens that wait for the key set, because an attacker can send invented ones while a provider hangs. A token whose key is in
-   * memory does not wait, and does not count.
+   * Limits the tokens that wait for the key set. While a provider hangs, an attacker could send many invented tokens. A token with a cached
+   * key does not wait, and does not count.
    */
   readonly #verifications = limitInFlight(
     () => new OAuthProviderUnavailableError({ cause: new Error('Too many tokens wait for the key set.') }),
@@ -103,7 +106,7 @@ export class OidcClient implements ProviderClient {
   readonly #discovery: BackgroundDiscovery<KnownProvider>
   #registeredAs: string
   #now: () => Date = () => new Date()
-  /** The verified claims of the id_token in these tokens. Null: there was none. */
+  /** The verified claims of the id_token in these tokens. Null: the tokens have no id_token. */
   readonly #verifiedClaims = new WeakMap<OAuthTokens, Claims | null>()
 
   /** @throws ConfigurationError naming the option and the fix */
@@ -127,11 +130,11 @@ export class OidcClient implements ProviderClient {
   }
 
   /**
-   * Creates a client from the provider's discovery document (OpenID Connect Discovery 1.0). Call it on the class that you want. Signatures
-   * of id_tokens are always checked.
+   * Creates a client from the provider's discovery document (OpenID Connect Discovery 1.0). Call it on the class that you want. The client
+   * always checks the signatures of id_tokens.
    *
    * @throws ConfigurationError when the document is of another issuer or names unusable endpoints
-   * @throws OAuthProviderUnavailableError when it cannot be read
+   * @throws OAuthProviderUnavailableError when the document cannot be read
    */
   static async discover<Client extends OidcClient = OidcClient>(
     this: new (
@@ -142,23 +145,26 @@ export class OidcClient implements ProviderClient {
   ): Promise<Client> {
     checkClientOptions('OidcClient.discover', options, KEY_SET_OPTIONS)
     requireIssuer(issuer, options.providerName ?? 'oidc')
-    // `this` is the host's subclass, whose parseUser must be used.
+    // `this` is the host's subclass, so the client uses the `parseUser` of that subclass.
     const client = new this({ ...options, issuer })
     await client.#discovery.find()
     return client
   }
 
-  /** The URL where the browser goes to log in. Empty until it is discovered. */
+  /** The URL where the browser goes to log in. Empty until the client discovers the URL. */
   get authorizeUrl(): string {
     return this.#discovery.found?.endpoints.authorizeUrl ?? ''
   }
 
-  /** The token endpoint, where a code is exchanged for tokens. Empty until it is discovered. */
+  /** The token endpoint, where a code is exchanged for tokens. Empty until the client discovers the URL. */
   get tokenUrl(): string {
     return this.#discovery.found?.endpoints.tokenUrl ?? ''
   }
 
-  /** The URL where the browser ends its session at the provider. Null: the provider has no such endpoint, or it is not discovered yet. */
+  /**
+   * The URL where the browser ends its session at the provider. Null: the provider has no such endpoint, or the client has not discovered
+   * it yet.
+   */
   get endSessionUrl(): string | null {
     return this.#discovery.found?.endpoints.endSessionUrl ?? null
   }
@@ -174,8 +180,9 @@ export class OidcClient implements ProviderClient {
   }
 
   /**
-   * Pushes the authorization request if the option or the provider requires it. Returns the URL for the browser. @throws
-   * OAuthProviderUnavailableError when the provider does not accept the request
+   * Pushes the authorization request if the option or the provider requires it. Returns the URL for the browser.
+   *
+   * @throws OAuthProviderUnavailableError when the provider does not accept the request
    */
   async pushAuthorizationRequest(authorizationUrl: string): Promise<string> {
     const { connection, endpoints, facts } = await this.#known()
@@ -190,7 +197,7 @@ export class OidcClient implements ProviderClient {
     this.#options.tokenVerifier?.useClock?.(now)
   }
 
-  /** False: there is no source for a profile, so every login would be refused. Boot warns about it. */
+  /** False: no source for a profile exists, so every login would fail. At its start, the router warns about the missing source. */
   get hasProfileSource(): boolean {
     const { userinfoUrl, tokenVerifier } = this.#discovery.found?.endpoints ?? this.#options
     return userinfoUrl !== undefined || tokenVerifier !== undefined || this.scopes.includes('openid')
@@ -213,11 +220,11 @@ export class OidcClient implements ProviderClient {
   }
 
   /**
-   * Verifies that a token from an app was issued to `clientId` or one of `extraAudiences`. Uses the token verifier, else introspection,
-   * else tokeninfo.
+   * Verifies that a token from an app was issued to `clientId` or one of `extraAudiences`. Uses the token verifier, else tokeninfo, else
+   * introspection.
    *
    * @throws OAuthTokenAudienceMismatchError, OAuthTokenRejectedError, OAuthError (our credentials), OAuthProviderUnavailableError
-   * @throws OAuthAudienceUnverifiableError when there is none of the three, or `clientId` is empty
+   * @throws OAuthAudienceUnverifiableError when the client has none of the three sources, or `clientId` is empty
    */
   async verifyTokenAudience(accessToken: string): Promise<TokenProof> {
     const claims = await this.#inspect(accessToken)
@@ -227,8 +234,8 @@ export class OidcClient implements ProviderClient {
   }
 
   /**
-   * Verifies that an app's id_token is of this provider, for `clientId` or one of `extraAudiences`, at most 10 minutes old, and has this
-   * nonce. The profile of the returned tokens is read only from the id_token.
+   * Verifies an app's id_token. The token must be of this provider, and for `clientId` or one of `extraAudiences`. The token must be at
+   * most 10 minutes old, and have this nonce. `fetchUser` reads the profile of the returned tokens only from the id_token.
    *
    * @throws OAuthTokenAudienceMismatchError, OAuthTokenRejectedError, OAuthProviderUnavailableError (the keys cannot be read)
    * @throws OAuthAudienceUnverifiableError when `clientId`, `issuer` or `jwksUri` is missing
@@ -252,14 +259,14 @@ export class OidcClient implements ProviderClient {
   /**
    * Reads the profile.
    *
-   * @throws OAuthError when the provider refuses, or its response is about another subject than the id_token
+   * @throws OAuthError when the provider refuses, or the profile and the id_token have different subjects
    * @throws OAuthTokenRejectedError if a token from an app belongs to another subject than the profile
-   * @throws NotImplementedError when there is no source for a profile
+   * @throws NotImplementedError when no source for a profile exists
    */
   async fetchUser(tokens: OAuthTokens): Promise<OAuthUser> {
     const proven = await this.#provenClaims(tokens)
     const profile = await this.#profileClaims(tokens, proven)
-    // Userinfo of another subject must not be used (OpenID Connect Core section 5.3.2).
+    // Rejects userinfo of another subject (OpenID Connect Core section 5.3.2).
     const subject = requireSubject(this.providerName, profile['sub'])
     if (proven && requireSubject(this.providerName, proven['sub']) !== subject) {
       throw unusableIdentity(this.providerName, 'sub: the profile is of another subject than the id_token; check userinfoUrl')
@@ -270,13 +277,15 @@ export class OidcClient implements ProviderClient {
     return this.#options.trustEmail === false ? { ...user, emailVerified: null } : user
   }
 
-  /** Returns when the person signed in at the provider, by the verified id_token of these tokens. Null: it does not say. */
+  /**
+   * Returns when the person signed in at the provider, in seconds since 1970, by the verified id_token. Null: the id_token does not say.
+   */
   authTimeOf(tokens: OAuthTokens): number | null {
     const authTime = this.#verifiedClaims.get(tokens)?.['auth_time']
     return typeof authTime === 'number' && Number.isFinite(authTime) ? authTime : null
   }
 
-  /** Turns verified claims into an identity. Override it to read other claims. Its result is normalised again. */
+  /** Turns verified claims into an identity. Override this method to read other claims. The client normalises the result again. */
   protected parseUser(claims: Record<string, unknown>, _tokens: OAuthTokens): OAuthUser {
     const { sub, email, email_verified: emailVerified, name, picture } = claims
     return normalizeProfile(this.providerName, { subject: sub, email, emailVerified, name, picture, raw: claims })
@@ -287,12 +296,15 @@ export class OidcClient implements ProviderClient {
     return this.#options.issuer === undefined || issuer === this.#options.issuer
   }
 
-  /** Returns a new secret for each request. Override it for a provider that needs that. Null: the secret of the options. */
+  /**
+   * Returns a new secret for each request. Override this method for a provider that needs a new secret. Null: use the secret of the
+   * options.
+   */
   protected freshSecret(_now: Date): string | null {
     return null
   }
 
-  /** Returns the provider with the endpoints that the host named. Null: its endpoints must be discovered. */
+  /** Returns the provider with the endpoints that the host named. Null: the client must discover the endpoints. */
   #named(options: OidcClientOptions): KnownProvider | null {
     const { authorizeUrl, tokenUrl } = options
     return authorizeUrl === undefined || tokenUrl === undefined
@@ -300,7 +312,7 @@ export class OidcClient implements ProviderClient {
       : this.#connect({ ...options, authorizeUrl, tokenUrl }, UNKNOWN_FACTS)
   }
 
-  /** Reads the discovery document. The host's options override it. */
+  /** Reads the discovery document. The host's options override the document. */
   async #discover(): Promise<KnownProvider> {
     const { issuer = '' } = this.#options
     const { endpoints, facts } = await readDiscovery(issuer, this.#httpClient, this.#registeredAs)
@@ -321,7 +333,10 @@ export class OidcClient implements ProviderClient {
     return { endpoints, facts, connection, keySet }
   }
 
-  /** Returns the provider. The provider may correct an unusable discovery document later, so until then it counts as unavailable. */
+  /**
+   * Returns the provider. Counts it as unavailable while its discovery document is not usable, because the provider may correct the
+   * document later.
+   */
   async #known(): Promise<KnownProvider> {
     try {
       return await this.#discovery.find()
@@ -343,7 +358,7 @@ export class OidcClient implements ProviderClient {
   }
 
   /**
-   * Checks the age of the sign-in (OpenID Connect Core section 3.1.3.7, rule 13). The provider's clock may be behind ours by as much as for
+   * Checks the age of the sign-in (OpenID Connect Core section 3.1.3.7, rule 13). Allows a clock difference of `CLOCK_SKEW_SECONDS`, as for
    * an id_token.
    */
   #requireRecentSignIn(claims: Claims | null): void {
@@ -367,7 +382,7 @@ export class OidcClient implements ProviderClient {
       if (tokenVerifier) return this.#verifications.run('token', () => tokenVerifier.verify(accessToken))
       const { connection, endpoints } = await this.#known()
       const { introspectionUrl, tokeninfoUrl } = endpoints
-      // Both exist only if the host set `tokeninfoUrl` and discovery found introspection. Then the host's option wins.
+      // The host may set `tokeninfoUrl` while discovery finds introspection. In that case, the host's option wins.
       if (tokeninfoUrl !== undefined) return readTokeninfo(connection, tokeninfoUrl, accessToken, this.#now())
       if (introspectionUrl !== undefined) return introspect(connection, introspectionUrl, accessToken, this.#now())
     }
@@ -375,8 +390,8 @@ export class OidcClient implements ProviderClient {
   }
 
   /**
-   * Returns the verified claims of the id_token. Tokens that did not come from `exchangeCode` have an unknown origin, so they need a
-   * verified signature.
+   * Returns the verified claims of the id_token. If the tokens did not come from `exchangeCode`, their origin is unknown, and the id_token
+   * needs a verified signature.
    */
   async #provenClaims(tokens: OAuthTokens): Promise<Claims | null> {
     const known = this.#verifiedClaims.get(tokens)
@@ -388,7 +403,7 @@ export class OidcClient implements ProviderClient {
 
   async #profileClaims(tokens: OAuthTokens, proven: Claims | null): Promise<Claims> {
     const { tokenVerifier } = this.#options
-    if (proven && tokens.accessToken === '') return proven // an id_token from an app: there is no access token to call the provider with
+    if (proven && tokens.accessToken === '') return proven // an id_token from an app came without an access token for the provider
     if (tokenVerifier) return this.#claimsOfAccessToken(tokenVerifier, tokens)
     const known = await this.#known()
     const { userinfoUrl } = known.endpoints
@@ -398,7 +413,8 @@ export class OidcClient implements ProviderClient {
   }
 
   /**
-   * Verifies the access token. After a code exchange every failure is the same 502, because the code is used up and nothing can be retried.
+   * Verifies the access token. After a code exchange, every failure is the same 502. The app cannot retry, because the code is already
+   * used.
    */
   async #claimsOfAccessToken(tokenVerifier: TokenVerifier, tokens: OAuthTokens): Promise<Claims> {
     try {
@@ -410,7 +426,7 @@ export class OidcClient implements ProviderClient {
   }
 }
 
-/** Returns the host's setting. A client without a secret cannot authenticate by header. */
+/** Returns the host's setting, or the discovered method. Without a secret, the client cannot authenticate by header. */
 function authenticationOf(
   { clientSecret, clientAuthentication }: ClientCredentials,
   discovered: DiscoveredEndpoints,

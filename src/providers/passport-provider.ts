@@ -7,13 +7,13 @@ import { isPlainObject } from './provider-request'
 /** A value of `providers`: a client, or the result of `passportProvider()`. */
 export type Provider = ProviderClient | PassportProvider
 
-/** Options for the constructor of a strategy that extends passport-oauth2. All of them are public options of it. */
+/** Options for the constructor of a strategy that extends passport-oauth2. All of them are public options of passport-oauth2. */
 export interface PassportBase {
   /** The redirect URI to register at the provider. */
   readonly callbackURL: string
   /** Stores our `state` and our PKCE verifier. */
   readonly store: PassportStateStore
-  /** Always true. Strategies declare it as string or boolean, and this type fits both. */
+  /** Always true. Some strategies declare `state` as a string, and some declare `state` as a boolean. This type fits both declarations. */
   readonly state: never
   readonly pkce: boolean
   readonly passReqToCallback: false
@@ -21,15 +21,15 @@ export interface PassportBase {
   readonly verify: PassportVerify
 }
 
-/** The state store that passport-oauth2 calls. The arguments differ between its versions. */
+/** The state store that passport-oauth2 calls. The arguments differ between versions of passport-oauth2. */
 export interface PassportStateStore {
   store(...given: never[]): void
   verify(...given: never[]): void
 }
 
 /**
- * The verify callback that passport-oauth2 calls, also with the response of the token endpoint. Strategies declare different types, and
- * this type fits all.
+ * The verify callback that passport-oauth2 calls. passport-oauth2 also passes the response of the token endpoint. Strategies declare
+ * different types, and this type fits all of them.
  */
 export type PassportVerify = (...given: unknown[]) => void
 
@@ -50,18 +50,19 @@ export interface PassportProfile {
 
 export interface PassportProviderOptions<Profile = PassportProfile> {
   /**
-   * Turns the strategy's profile into ours. Default: its `id`, `displayName`, first photo and first address. The address is verified only
-   * if it says so (`emails[0].verified`). `subject` must never change, and must never be given to another person.
+   * Turns the strategy's profile into doorward's profile. Default: its `id`, `displayName`, first photo and first address. The address is
+   * verified only if the profile says so (`emails[0].verified`). `subject` must never change, and must never belong to another person
+   * later.
    */
   profile?: (profile: Profile, tokens: OAuthTokens) => MappedProfile | Promise<MappedProfile>
   /** PKCE S256; false for a provider that refuses it. Default true. */
   pkce?: boolean
 }
 
-/** A profile. A field that is left out counts as unknown. */
+/** A profile. An absent field counts as unknown. */
 export type MappedProfile = Pick<OAuthUser, 'subject'> & Partial<Omit<OAuthUser, 'provider' | 'subject'>>
 
-/** A provider that uses a Passport strategy. Made by `passportProvider()`, for `providers` only. */
+/** A provider that uses a Passport strategy. Make it with `passportProvider()`, and use it only in `providers`. */
 export interface PassportProvider {
   readonly pkce: boolean
   /** Makes the strategy. Called once, at boot. */
@@ -71,8 +72,8 @@ export interface PassportProvider {
 }
 
 /**
- * Makes a provider from a Passport strategy that extends passport-oauth2. doorward does state, cookies, accounts, linking and the second
- * factor. The strategy makes the requests to the provider. `base` holds the options that the strategy must get.
+ * Makes a provider from a Passport strategy that extends passport-oauth2. The strategy makes the requests to the provider. doorward manages
+ * state, cookies, accounts, linking and the second factor. `base` contains the options that the strategy must get.
  * @param make `(base) => new Strategy({ ...base, clientID, clientSecret }, base.verify)`
  * @throws ConfigurationError naming the option
  */
@@ -112,11 +113,11 @@ function checkOptions(make: unknown, options: object): void {
   if (pkce !== undefined && typeof pkce !== 'boolean') throw new ConfigurationError('passportProvider: pkce must be true or false.')
 }
 
-/** Returns the verify callback. The strategy's user is the tokens, and the profile is stored in `profiles`. */
+/** Returns the verify callback. Passes the tokens on as the strategy's user, and stores the profile in `profiles`. */
 function keepProfiles(profiles: WeakMap<OAuthTokens, unknown>): PassportVerify {
   // passport-oauth2 passes the response of the token endpoint only to a function with five parameters.
   return (accessToken: unknown, refreshToken: unknown, answer: unknown, profile: unknown, done: unknown) => {
-    const end = done as (error: unknown, user?: OAuthTokens) => void // as passport-oauth2 gives it
+    const end = done as (error: unknown, user?: OAuthTokens) => void // the type that passport-oauth2 passes
     if (typeof accessToken !== 'string' || accessToken === '') return end(unusableIdentity('passport', 'the strategy gave no access token'))
     const tokens = tokensOf(accessToken, refreshToken, isPlainObject(answer) ? answer : {})
     profiles.set(tokens, profile)
@@ -138,7 +139,7 @@ function tokensOf(accessToken: string, refreshToken: unknown, raw: Record<string
   }
 }
 
-/** Maps a profile in Passport's form. `_json` is not read, because its fields differ between providers. */
+/** Maps a profile in Passport's form. Does not read `_json`, because its fields differ between providers. */
 function defaultProfile(profile: unknown): Record<string, unknown> {
   const { id, displayName, emails, photos } = Object(profile)
   const address = Object(first(emails))
@@ -157,8 +158,8 @@ function first(list: unknown): unknown {
 }
 
 /**
- * Returns true for a missing id as text. Strategies that write `String(json.id)` would otherwise give everybody without an id the same
- * account.
+ * Returns true for the text of a missing id. Some strategies write `String(json.id)`. Without this check, everybody without an id would get
+ * the same account.
  */
 function isUnset(id: unknown): boolean {
   return typeof id === 'string' && ['undefined', 'null', 'NaN', '[object Object]'].includes(id.trim())

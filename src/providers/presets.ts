@@ -9,7 +9,6 @@ import {
 import { OidcClient, type OidcClientOptions } from './oidc-client'
 import type { CodeExchange, OAuthTokens, OAuthUser } from './provider-client'
 
-/** The URLs of an OpenID provider, and its other options. */
 interface Preset {
   readonly endpoints: ProviderEndpoints & { authorizeUrl: string; tokenUrl: string }
   readonly defaults: Partial<OidcClientOptions> & { providerName: string }
@@ -49,7 +48,7 @@ export class GitLabClient extends OidcClient {
 }
 
 /**
- * Sign in with LinkedIn. LinkedIn writes no nonce into its id_tokens, and refuses a PKCE verifier from an application that has a secret.
+ * Sign in with LinkedIn. LinkedIn writes no nonce into its id_tokens. If an application has a secret, LinkedIn rejects its PKCE verifier.
  */
 export class LinkedInClient extends OidcClient {
   /** @throws ConfigurationError naming the option and the fix */
@@ -69,7 +68,7 @@ export class LinkedInClient extends OidcClient {
     return super.exchangeCode(input)
   }
 
-  /** Accepts both issuers: LinkedIn's documentation and older id_tokens have no path in it. */
+  /** Accepts two issuers. LinkedIn's documentation and older id_tokens use an issuer without a path. */
   protected override acceptsIssuer(issuer: string, claims: Record<string, unknown>): boolean {
     return (
       super.acceptsIssuer(issuer, claims) || (issuer === 'https://www.linkedin.com' && this.issuer === 'https://www.linkedin.com/oauth')
@@ -77,7 +76,10 @@ export class LinkedInClient extends OidcClient {
   }
 }
 
-/** Sign in with Slack. A person has a different `sub` in each workspace. `raw` names the workspace, as `https://slack.com/team_id`. */
+/**
+ * Sign in with Slack. A person has a different `sub` in each workspace. The profile's `raw` has the workspace as
+ * `https://slack.com/team_id`.
+ */
 export class SlackClient extends OidcClient {
   /** @throws ConfigurationError naming the option and the fix */
   constructor(options: KeySetClientOptions) {
@@ -88,12 +90,12 @@ export class SlackClient extends OidcClient {
       userinfoUrl: 'https://slack.com/api/openid.connect.userInfo',
       jwksUri: 'https://slack.com/openid/connect/keys',
     }
-    // An app must first be switched to PKCE, and then has no secret.
+    // PKCE is off. Slack allows PKCE only for an app that was switched to PKCE. An app with PKCE has no secret.
     super(optionsOf('SlackClient', options, { endpoints, defaults: { providerName: 'slack', pkce: false } }))
   }
 }
 
-/** Sign in with Twitch, which returns only the claims that the parameter `claims` requests. The name is `preferred_username`. */
+/** Sign in with Twitch. Twitch returns only the claims that the parameter `claims` requests. The name is `preferred_username`. */
 export class TwitchClient extends OidcClient {
   /** @throws ConfigurationError naming the option and the fix */
   constructor(options: KeySetClientOptions) {

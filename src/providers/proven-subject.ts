@@ -2,7 +2,8 @@ import type { TokenProof } from './provider-client'
 import { refused } from './signed-token'
 
 /**
- * Rejects a profile of another person than the verified token's owner. If the verification named no owner, there is nothing to compare.
+ * Rejects a profile if its subject differs from the subject of the verified token. If the verification found no subject, the check does
+ * nothing.
  *
  * @param subject the profile's `sub` as the provider spells it, a number as its digits
  * @throws OAuthTokenRejectedError
@@ -13,7 +14,9 @@ export function refuseOtherSubject(proof: TokenProof | undefined, subject: strin
   if (spelled(proven) !== subject) throw refused('the profile is of another subject than the token')
 }
 
-/** Returns the subject as text. A safe integer is accepted, because some providers quote it in one response and not in the other. */
+/**
+ * Returns the subject as text. Also accepts a safe integer, because some providers send a number in one response and a string in another.
+ */
 function spelled(subject: unknown): string | null {
   if (Number.isSafeInteger(subject)) return String(subject)
   return typeof subject === 'string' && subject !== '' ? subject : null

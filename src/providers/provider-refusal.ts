@@ -7,9 +7,9 @@ const MAX_BODY_BYTES = 1024
 const REMOVED = '[removed]'
 
 /**
- * Returns a 502 OAUTH_ERROR. `details.body` is the provider's response for a person to read, at most 1 KiB. Everything that could be a
- * secret is removed: what we sent (`secrets`), tokens by the names of their fields, and text that looks like a JWT. Without a response,
- * status and body are null.
+ * Returns a 502 OAUTH_ERROR. `details.body` is the provider's response for a person to read, at most 1 KiB. The function removes possible
+ * secrets from the body. It removes the `secrets` that we sent, tokens by the names of their fields, and text like a JWT. Without a
+ * response, status and body are null.
  */
 export function providerRefusal(
   provider: string,
@@ -21,7 +21,7 @@ export function providerRefusal(
   return new OAuthError({ details: { provider, status: answer?.status ?? null, body }, cause: answer ? said(answer) : cause })
 }
 
-/** Like `providerRefusal`, for the token endpoint, whose 401 is always about our credentials (RFC 6749 section 5.2). */
+/** Like `providerRefusal`, for the token endpoint. A 401 of this endpoint is always about our credentials (RFC 6749 section 5.2). */
 export function tokenRefusal(
   provider: string,
   answer: ProviderAnswer | null,
@@ -36,20 +36,21 @@ function said({ status, body }: ProviderAnswer, { isCredentialStatus } = { isCre
   return new ProviderSaidNo(parseJsonObject(body)?.['error'], { status, isCredentialStatus })
 }
 
-/** Returns a 502 OAUTH_PROVIDER_UNAVAILABLE, which may be retried: there was no response, or no usable one. */
+/** Returns a 502 OAUTH_PROVIDER_UNAVAILABLE: no response came, or no usable response. The client may try again. */
 export function providerUnavailable(provider: string, answer: ProviderAnswer | null, cause?: Error): OAuthProviderUnavailableError {
   return new OAuthProviderUnavailableError({ details: { provider, status: answer?.status ?? null, body: null }, cause })
 }
 
 /**
- * Returns the error for an unusable id_token or profile, when no HTTP response was refused. `reason` is for logs and never contains a
- * value.
+ * Returns the error for an unusable id_token or profile, if the provider refused no request. `reason` is for logs, and never contains a
+ * value of the token.
  */
 export function unusableIdentity(provider: string, reason: string): OAuthError {
   return new OAuthError({ details: { provider, status: null, body: null }, cause: withOwnMessage(new Error(reason)) })
 }
 
-// Reads more than is shown, but not more than this. The time for everything below is linear in it, whatever the provider sent.
+// The maximum number of bytes that the search for secrets reads. The error shows fewer bytes. The time of the search grows with this
+// number.
 const MAX_READ_BYTES = 16 * 1024
 
 function readableBody(bytes: Buffer, secrets: readonly (string | undefined)[]): string {
@@ -57,12 +58,12 @@ function readableBody(bytes: Buffer, secrets: readonly (string | undefined)[]): 
   const spelled = [...secrets, ...tokensIn(parseJsonObject(bytes))].flatMap(spellings).sort(longestFirst)
   const mask = maskOf(spelled)
   const masked = maskInsideJson(mask(text), mask)
-  // At the end of the part that was read, a secret may be cut in half.
+  // The end of the read part may cut a secret into two.
   const shown = bytes.length > MAX_READ_BYTES ? masked.slice(0, -(spelled[0]?.length ?? 0) || undefined) : masked
   return cut(escapeControls(shown))
 }
 
-/** Masks all secrets in one pass, so that the replacements are not searched again. */
+/** Masks all secrets in one pass, so that no replacement is searched again. */
 function maskOf(spelled: readonly string[]): (text: string) => string {
   const secret =
     spelled.length === 0 ? null : new RegExp(spelled.map((text) => text.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&')).join('|'), 'g')
@@ -84,7 +85,7 @@ const TOKEN_MEMBERS = ['access_token', 'refresh_token', 'id_token', 'client_secr
 function tokensIn(answer: Record<string, unknown> | null): string[] {
   return TOKEN_MEMBERS.flatMap((name) => {
     const value = answer?.[name]
-    // Shorter values are not tokens. The limit is our choice, because no standard has one.
+    // A shorter value is not a token. The limit is our choice, because no standard has a limit.
     return typeof value === 'string' && value.length >= 8 ? [value] : []
   })
 }
@@ -96,19 +97,21 @@ function maskPatterns(text: string): string {
     .replace(MEMBER_IN_FORM, `$1${REMOVED}`)
 }
 
-// The lookbehind keeps this linear, because a run is matched only from its start.
+// With the lookbehind, a match can start only at the start of a run, so the time grows linearly.
 const DOTTED_RUN = /(?<![\w.-])[\w-]+(?:\.[\w-]*)+/g
 
 function looksLikeJwt(run: string): boolean {
   return run.includes('eyJ') || run.split('.').filter((part) => part.length >= 16).length >= 3
 }
 
-// Patterns, because the response may be invalid JSON or cut short. `code` is kept, because it may be an error code.
+// Uses patterns, because the response may be invalid JSON or cut short. Keeps `code`, because it may be an error code.
 const SECRET_MEMBER = '(?:access_token|refresh_token|id_token|client_secret|code_verifier)'
 const MEMBER_IN_JSON = new RegExp(`("${SECRET_MEMBER}"\\s*:\\s*)(?:"(?:[^"\\\\]|\\\\.)*(?:"|$)|[^",}\\s]+)`, 'g')
 const MEMBER_IN_FORM = new RegExp(`(\\b${SECRET_MEMBER}=)[^&\\s<"']*`, 'g')
 
-/** Masks the strings inside of JSON too, because JSON can spell any character as \uXXXX. The text stays unchanged if nothing was masked. */
+/**
+ * Also masks the decoded strings of JSON, because JSON can spell any character as \uXXXX. If nothing was masked, the text stays unchanged.
+ */
 function maskInsideJson(text: string, mask: (text: string) => string): string {
   const parsed = parseJsonObject(Buffer.from(text))
   if (!parsed) return text
@@ -122,7 +125,7 @@ function maskValue(value: unknown, mask: (text: string) => string): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [mask(name), member]))
 }
 
-/** Escapes control characters and direction overrides, which are harmful in a terminal or a log. */
+/** Escapes control characters and direction overrides, because they can do harm in a terminal or a log. */
 function escapeControls(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, (character) => {
     return `\\u${(character.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`
@@ -132,7 +135,7 @@ function escapeControls(text: string): string {
 function cut(text: string): string {
   const bytes = Buffer.from(text, 'utf8')
   if (bytes.length <= MAX_BODY_BYTES) return text
-  // Moves back to the start of a character: continuation bytes are 10xxxxxx.
+  // Moves back to the first byte of a character: the other bytes are 10xxxxxx.
   let end = MAX_BODY_BYTES
   while (((bytes[end] ?? 0) & 0xc0) === 0x80) end -= 1
   return bytes.toString('utf8', 0, end)

@@ -2,15 +2,16 @@ import { DEFAULT_MAX_BYTES, type HttpClient, HttpClientError, type HttpRequest, 
 
 export interface ProviderAnswer {
   status: number
-  /** The target of a redirect. Null: none. */
+  /** The target of a redirect. Null: the response is no redirect. */
   location: string | null
   body: Buffer
 }
 
 /**
- * Calls a provider with the library's limits, also by a host's own HTTP client: 10 seconds in total, and a maximum number of bytes.
+ * Calls a provider with the library's limits: 10 seconds in total, and a maximum number of bytes. The limits also apply to a host's own
+ * HTTP client.
  *
- * @throws HttpClientError when there is no response, or none of a usable form and size
+ * @throws HttpClientError when no response comes, or its form or size is not usable
  */
 export async function callProvider(httpClient: HttpClient, url: string, request: HttpRequest): Promise<ProviderAnswer> {
   const maxBytes = request.maxBytes ?? DEFAULT_MAX_BYTES
@@ -20,7 +21,7 @@ export async function callProvider(httpClient: HttpClient, url: string, request:
   })
   const { status, headers, body } = Object(response) as { status?: unknown; headers?: unknown; body?: unknown } // a host's client may return anything
   if (!Number.isInteger(status)) throw new HttpClientError('NO_STATUS', 'The HTTP client returned no status.')
-  const { location } = Object(headers) as { location?: unknown } // as above: a host's client may return anything
+  const { location } = Object(headers) as { location?: unknown } // a host's client may return anything
   return { status: Number(status), location: typeof location === 'string' ? location : null, body: bytesOf(body, maxBytes) }
 }
 
@@ -32,14 +33,14 @@ function withDeadline<Result>(call: (signal: AbortSignal) => Promise<Result>): P
       controller.abort()
     }, MAX_TIMEOUT_MS)
     timer.unref()
-    // An async arrow, so that a client that throws is handled like one that rejects.
+    // Uses an async arrow, so that a client that throws counts like a client that rejects.
     ;(async () => call(controller.signal))()
       .then(resolve, reject)
       .finally(() => clearTimeout(timer))
   })
 }
 
-/** Drops a foreign error's message, because it may contain the URL, and the URL may contain a token. */
+/** Replaces the message of a foreign error, because it may contain the URL, and the URL may contain a token. */
 function withoutMessage(error: unknown): HttpClientError {
   if (error instanceof HttpClientError) return error
   return new HttpClientError(error instanceof Error ? error.name : 'UNKNOWN', 'The HTTP client failed.')
@@ -47,22 +48,22 @@ function withoutMessage(error: unknown): HttpClientError {
 
 function bytesOf(body: unknown, maxBytes: number): Buffer {
   if (typeof body !== 'string' && !(body instanceof Uint8Array)) throw new HttpClientError('NO_BODY', 'The HTTP client returned no body.')
-  // A string never has more UTF-16 units than UTF-8 bytes, so it can be refused before it is copied.
+  // A string never has more UTF-16 units than UTF-8 bytes. So this check can reject a string before copying it.
   if (body.length > maxBytes) throw new HttpClientError('TOO_LARGE', 'The provider answered with too much.')
   const bytes = typeof body === 'string' ? Buffer.from(body, 'utf8') : Buffer.from(body.buffer, body.byteOffset, body.byteLength)
   if (bytes.length > maxBytes) throw new HttpClientError('TOO_LARGE', 'The provider answered with too much.')
   return bytes
 }
 
-/** Parses a JSON array of plain objects (RFC 8259). Null for anything else. */
+/** Parses a JSON array of plain objects (RFC 8259). Returns null for any other value. */
 export function parseJsonList(bytes: Uint8Array): Record<string, unknown>[] | null {
   const value = parseJson(bytes)
   return Array.isArray(value) && value.every(isSafeObject) ? value : null
 }
 
 /**
- * Parses a plain JSON object (RFC 8259). Null for anything else. Nesting deeper than 64 is refused before parsing, because recursive code
- * could overflow later. A member `__proto__` is refused, because `Object.assign` would apply it.
+ * Parses a plain JSON object (RFC 8259). Returns null for any other value. Rejects nesting deeper than 64 before parsing, because deep
+ * nesting could overflow recursive code later. Rejects a member `__proto__`, because `Object.assign` would apply it.
  */
 export function parseJsonObject(bytes: Uint8Array): Record<string, unknown> | null {
   const value = parseJson(bytes)
@@ -76,7 +77,7 @@ function parseJson(bytes: Uint8Array): unknown {
   try {
     return JSON.parse(strictUtf8.decode(bytes))
   } catch {
-    return null // not UTF-8 or not JSON: the caller refuses both in the same way
+    return null // not UTF-8 or not JSON: the caller rejects both
   }
 }
 

@@ -1,11 +1,14 @@
 import { withOwnMessage } from '../logger'
 
-/** Why a provider refused, for logs: its error code, what to do about it, and whether it refuses this application. */
+/**
+ * Why a provider refused a request, for logs. Contains the provider's error code, advice for the operator, and whether the provider refuses
+ * this application.
+ */
 export class ProviderSaidNo extends Error {
   override readonly name = 'ProviderSaidNo'
-  /** The provider's `error` (RFC 6749 section 5.2); `other` if it is not an error code; null if there is none. */
+  /** The provider's `error` (RFC 6749 section 5.2). `other`: the value is not an error code. Null: the response has no `error`. */
   readonly code: string | null
-  /** True: our id, our secret, the way we send them, or our redirect URI is wrong. The operator can fix that, and the visitor cannot. */
+  /** True: our id, our secret, the way we send them, or our redirect URI is wrong. Only the operator can correct such an error. */
   readonly refusesClient: boolean
 
   /**
@@ -24,7 +27,7 @@ export class ProviderSaidNo extends Error {
 
 const clientErrors: readonly unknown[] = ['invalid_client', 'unauthorized_client', 'redirect_uri_mismatch', 'incorrect_client_credentials']
 
-/** Returns a provider's `error` in a form that is safe to log. Null: there is none. */
+/** Returns a provider's `error` in a form that is safe to log. Null: the response has no `error`. */
 export function errorCode(error: unknown): string | null {
   if (error === undefined || error === null) return null
   return typeof error === 'string' && /^[A-Za-z0-9_.:-]{1,64}$/.test(error) ? error : 'other'

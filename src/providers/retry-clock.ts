@@ -1,10 +1,10 @@
-/** Decides when a failed fetch is tried again: 1, 2, 4 … 60 seconds after each failure. */
+/** Decides when to try a failed fetch again: 1, 2, 4 … 60 seconds after each failure. */
 export interface RetryClock {
   failed(): void
   succeeded(): void
   /** Returns true if the last fetch failed. */
   hasFailed(): boolean
-  /** Returns true if the last fetch failed a short time ago, so that no request has to wait for another attempt. */
+  /** Returns true if the last fetch failed less than 120 seconds ago. In that time, no request has to wait for another attempt. */
   hasFailedLately(): boolean
   /** Returns false until the delay after a failure is over. */
   isDue(): boolean
@@ -13,14 +13,14 @@ export interface RetryClock {
 }
 
 const MAX_DELAY_SECONDS = 60
-/** Longer than the longest delay plus a call that hangs. So while the set is in use, the last failure is never older than this. */
+/** Longer than the longest delay plus a call that hangs. So while a key set is in use, its last failure is never older than this limit. */
 const LATELY_SECONDS = 120
 
 export function createRetryClock(now: () => Date): RetryClock {
   let failures = 0
   let failedAt = 0
 
-  // A clock that was set back must not make the delay longer.
+  // If the clock was set back, the delay must not become longer.
   const elapsedSeconds = () => {
     const elapsed = (now().getTime() - failedAt) / 1000
     return elapsed < 0 ? Number.POSITIVE_INFINITY : elapsed

@@ -21,12 +21,12 @@ export interface ClaimRules {
 export type TokenClaims = Record<string, unknown> & { iss: string; sub: string; exp: number }
 
 const MAX_TOKEN_LENGTH = 16_384
-/** How far a provider's clock may be ahead of ours. Expiry is checked without this tolerance. */
+/** How far a provider's clock may be ahead of ours, in seconds. The check of `exp` allows no difference. */
 export const CLOCK_SKEW_SECONDS = 60
 
 /**
- * Reads the header, and rejects an algorithm that is not in the closed list. An unknown critical extension (RFC 7515 section 4.1.11) is
- * refused. jku, x5u, jwk and x5c are never read.
+ * Reads the header. Rejects an algorithm that is not in the list, and an unknown critical extension (RFC 7515 section 4.1.11). Never reads
+ * jku, x5u, jwk and x5c.
  *
  * @throws OAuthTokenRejectedError
  */
@@ -40,13 +40,13 @@ export function readHeader(token: unknown, algorithms: readonly SignatureAlgorit
   return { alg, kid: typeof kid === 'string' && kid !== '' ? kid : null, typ: typeof typ === 'string' ? typ : null }
 }
 
-/** Returns the header's `typ` of a verified token. Null: none. */
+/** Returns `typ` from the header of a verified token. Null: the header has no `typ`. */
 export function typeOf(token: string): string | null {
   const { typ } = segment(token, 0)
   return typeof typ === 'string' ? typ : null
 }
 
-/** Returns the claims without verification. Only for a token that came directly from the token endpoint over TLS. */
+/** Returns the claims without verification. Use it only for a token that came directly from the token endpoint over TLS. */
 export function readUnverifiedClaims(token: unknown): Record<string, unknown> {
   return segment(token, 1)
 }
@@ -99,14 +99,14 @@ function segment(token: unknown, index: 0 | 1): Record<string, unknown> {
   return content
 }
 
-/** Returns the reason in our own words, for logs. */
+/** Returns the reason in the library's own words, for logs. */
 export function reasonOf({ cause, code }: AppError): string {
   return cause instanceof Error ? cause.message : code
 }
 
 /**
- * Returns the error for a rejected token. `reason` is our own sentence: which check failed, and what to do. It contains no text of the
- * token.
+ * Returns the error for a rejected token. `reason` is the library's own sentence: which check failed, and what to do. `reason` contains no
+ * text of the token.
  */
 export function refused(reason: string): OAuthTokenRejectedError {
   return new OAuthTokenRejectedError({ cause: withOwnMessage(new Error(reason)) })

@@ -8,13 +8,13 @@ import { checkClaims, readHeader, type TokenClaims, verifySignature } from './si
 
 export interface TokenVerifier {
   /**
-   * Verifies a provider's access token (a JWT) and returns its claims. It makes no call except for the key set. It does not check to which
-   * client the token was issued: the client compares `aud`, `azp` and `client_id` with its own ids.
+   * Verifies a provider's access token (a JWT) and returns its claims. The verifier only calls the provider for the key set. The verifier
+   * does not check which client the token was issued to. The caller compares `aud`, `azp` and `client_id` with its own ids.
    *
    * @throws OAuthTokenRejectedError for a bad token; OAuthProviderUnavailableError when the key set cannot be read
    */
   verify(token: string): Promise<TokenClaims>
-  /** Called by the client that has this verifier. The option `now` overrides it. */
+  /** Sets the clock. The client that has this verifier calls this method. The option `now` overrides this clock. */
   useClock?(now: () => Date): void
 }
 
@@ -23,24 +23,27 @@ export interface TokenVerifierOptions {
   issuer: string
   /** The URL of the provider's public keys. */
   jwksUri: string
-  /** The accepted algorithms, for example `['RS256']`. `none` and HMAC algorithms are ignored even if listed. */
+  /** The accepted algorithms, for example `['RS256']`. The verifier ignores `none` and HMAC algorithms, even if you list them. */
   algorithms: readonly string[]
   /**
-   * Accepts only tokens whose header says `typ: at+jwt` (RFC 9068), so that no id_token is accepted as an access token. Set it if the
-   * provider sends this header.
+   * `at+jwt`: the verifier accepts only tokens with the header `typ: at+jwt` (RFC 9068). So the verifier never accepts an id_token as an
+   * access token. Set this option if the provider sends this header.
    */
   typ?: 'at+jwt'
   /** Claims that are required in addition to `exp`, `iss` and `sub`. */
   requiredClaims?: readonly string[]
-  /** How long a key set is used before it is read again, in seconds. Default 300. A set in use is read again earlier, in the background. */
+  /**
+   * How long a key set is used before it is read again, in seconds. Default 300. If the set is in use, the verifier reads it earlier, in
+   * the background.
+   */
   lifespanSeconds?: number
-  /** The least time between two fetches of the key set for unknown `kid`s, in seconds. Default 60. */
+  /** The least time between two fetches of the key set for an unknown `kid`, in seconds. Default 60. */
   minRefreshIntervalSeconds?: number
-  /** How long the last good key set is used if it cannot be read again, in seconds since it was read. Default 86400; 0: off. */
+  /** How long the last good key set is used if a new read fails, in seconds since the last good read. Default 86400; 0: off. */
   staleIfErrorSeconds?: number
-  /** The HTTP client that reads the keys. Default: one of its own (10 s, circuit breaker off). */
+  /** The HTTP client that reads the keys. Default: a new HTTP client (10 s, circuit breaker off). */
   httpClient?: HttpClient
-  /** The clock, for tests. Default: the router's clock, or the system's. */
+  /** The clock, for tests. Default: the router's clock, or the system's clock. */
   now?: () => Date
 }
 

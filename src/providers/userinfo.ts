@@ -16,10 +16,10 @@ export interface UserinfoRules {
 }
 
 /**
- * Reads userinfo (OpenID Connect Core section 5.3): a JSON object, or a JWT if the client is registered for that.
+ * Reads userinfo (OpenID Connect Core section 5.3). Userinfo is a JSON object. If the client is registered for a JWT, userinfo is a JWT.
  *
- * @throws OAuthError when the provider refuses or its response is unusable; OAuthProviderUnavailableError if an app sent the token and may
- * try again
+ * @throws OAuthError when the provider refuses or its response is unusable
+ * @throws OAuthProviderUnavailableError if an app sent the token, and may try again
  */
 export async function readUserinfo(
   connection: ProviderConnection,
@@ -38,8 +38,8 @@ export async function readUserinfo(
 }
 
 /**
- * Verifies userinfo that is a JWT (section 5.3.2). `iss` and `aud` should be present. `exp` is not needed, because the JWT came directly
- * from the provider.
+ * Verifies userinfo that is a JWT (section 5.3.2). If `iss`, `aud` or `exp` is present, it must be right. `exp` may be missing, because the
+ * JWT came directly from the provider.
  */
 async function verifyUserinfo(jwt: string, rules: UserinfoRules, { isOwnExchange }: { isOwnExchange: boolean }): Promise<Claims> {
   const header = readHeader(jwt, SIGNATURE_ALGORITHMS)

@@ -2,15 +2,16 @@ import { createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto'
 import type { SignatureAlgorithm } from './jws'
 import { isPlainObject } from './provider-request'
 
-/** A public key for checking signatures, and the algorithms it may check. */
+/** A public key for checking signatures, and the algorithms that it may check. */
 export interface VerificationKey {
   key: KeyObject
   algorithms: readonly SignatureAlgorithm[]
 }
 
 /**
- * Reads one member of a JWK set (RFC 7517 section 4). Null if it must not check signatures: it is for another use, symmetric, private, a
- * weak or very large RSA key, or on another curve. Node accepts RSA keys with e = 1 and moduli of one bit; we do not.
+ * Reads one member of a JWK set (RFC 7517 section 4). Returns null if the key must not check signatures. A rejected key is for another use,
+ * symmetric, private, on another curve, or a weak or very large RSA key. Node accepts RSA keys with e = 1 or a modulus of one bit. doorward
+ * rejects these keys.
  */
 export function readVerificationKey(jwk: unknown): VerificationKey | null {
   if (!isPlainObject(jwk) || !isForSignatures(jwk) || Object.hasOwn(jwk, 'd') || !isOfSaneSize(jwk)) return null
@@ -21,8 +22,8 @@ export function readVerificationKey(jwk: unknown): VerificationKey | null {
 }
 
 /**
- * Compares the exported bytes instead of calling KeyObject.equals. For two keys of different types, that leaves an error in OpenSSL's
- * queue. The next private key that is read in this process then fails (Node 20).
+ * Compares the exported bytes, and does not call KeyObject.equals. For two keys of different types, KeyObject.equals leaves an error in
+ * OpenSSL's queue. The next read of a private key in this process then fails (Node 20).
  */
 export function isSamePublicKey(one: KeyObject, other: KeyObject): boolean {
   const [bytes, otherBytes] = [one, other].map((key) => key.export({ type: 'spki', format: 'der' }))
@@ -44,16 +45,16 @@ function importKey(jwk: Record<string, unknown>): KeyObject | null {
   if (kty !== 'RSA' && kty !== 'EC' && kty !== 'OKP') return null
   try {
     const wanted = kty === 'RSA' ? { kty, n, e } : { kty, crv, x, ...(kty === 'EC' && { y }) }
-    return createPublicKey({ key: wanted as JsonWebKey, format: 'jwk' }) // the import refuses members of a wrong type
+    return createPublicKey({ key: wanted as JsonWebKey, format: 'jwk' }) // the import rejects members of a wrong type
   } catch {
-    return null // not a key, but other keys of the set may be usable
+    return null // the member is not a key, but other keys of the set may be usable
   }
 }
 
 const RSA_ALGORITHMS: readonly SignatureAlgorithm[] = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512']
 const CURVES: Readonly<Record<string, SignatureAlgorithm>> = { prime256v1: 'ES256', secp384r1: 'ES384', secp521r1: 'ES512' }
 
-/** Returns the algorithms that a public key of a safe size may check. None if it may check nothing. */
+/** Returns the algorithms that a public key of a safe size may check. The list is empty if the key may check no signature. */
 export function algorithmsFor(key: KeyObject): readonly SignatureAlgorithm[] {
   const { modulusLength = 0, publicExponent = 0n, namedCurve = '' } = key.asymmetricKeyDetails ?? {}
   if (key.asymmetricKeyType === 'ed25519') return ['EdDSA']

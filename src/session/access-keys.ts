@@ -5,21 +5,21 @@ import type { JwtAlgorithm, NamedAccessKey } from '../keys'
 import { algorithmsFor, isSamePublicKey } from '../providers/verification-key'
 
 /**
- * Reads `settings.jwtKeys` as KeyObjects, once at boot. Guards alone need no private key.
+ * Reads `settings.jwtKeys` as KeyObjects, once at boot. A guard only verifies tokens, so it needs no private key.
  * @throws ConfigurationError naming the key by its position, and the fix; never a value
  */
 export function readJwtKeys(jwtKeys: readonly JwtKey[]): NamedAccessKey[] {
   const keys = jwtKeys.map(readJwtKey)
   keys.forEach(({ key }, place) => {
     const earlier = keys.slice(0, place).findIndex((other) => isSamePublicKey(other.key, key))
-    // One key under two names could have two algorithms.
+    // If a key had two names, it could have two algorithms.
     if (earlier !== -1) throw wrong(place, `is key ${earlier + 1} under another kid; list each key once`)
   })
   return keys
 }
 
 /**
- * Reads the keys of a router, which also signs, with the first key.
+ * Reads the keys of a router. A router also signs tokens, with the first key.
  * @throws ConfigurationError as `readJwtKeys`
  */
 export function readSigningKeys(jwtKeys: readonly JwtKey[]): NamedAccessKey[] {
@@ -59,14 +59,14 @@ function readPrivateKey(pem: string, place: number): KeyObject {
 }
 
 /**
- * Reads a public key, and rejects every other PEM. From a private key or a certificate Node would also make a public key, but a private key
- * must not be here.
+ * Reads a public key, and rejects every other PEM. Node would also make a public key from a private key or a certificate. But this setting
+ * must not contain a private key.
  */
 function readPublicKey(pem: string, place: number): KeyObject {
   try {
     if (/^\s*-----BEGIN (RSA )?PUBLIC KEY-----/.test(pem)) return createPublicKey({ key: pem, format: 'pem' })
   } catch {
-    // The error below covers this case too.
+    // The error below also covers this case.
   }
   throw wrong(place, `has a publicKey that is not a public key in PEM (-----BEGIN PUBLIC KEY-----; openssl pkey -pubout); ${lineBreaks}`)
 }

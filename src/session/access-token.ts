@@ -7,20 +7,23 @@ import type { UserRecord } from '../store/auth-store'
 import { readSigned, signClaims, type VerifyingKey } from './signature'
 import { newProfileClaims, type ProfileClaims, readProfileClaims, type TokenProfile, tokenProfileOf } from './token-profile'
 
-/** Our own claims of an access token. With `accessTokenIssuer` it also has those of RFC 9068, and with `accessTokenClaims` those of the host. */
+/**
+ * Our own claims of an access token. With `accessTokenIssuer`, the token also has the claims of RFC 9068. With `accessTokenClaims`, the
+ * token also has the claims of the host.
+ */
 export interface AccessTokenClaims extends Partial<ProfileClaims> {
   /** The methods that this session used (in the style of RFC 8176). */
   readonly amr: readonly AuthMethod[]
   /**
-   * When the person last showed a credential, in seconds since 1970. 0: unknown, or only a credential that is too new to count. A refresh
-   * does not change it. Absent with `accessTokenSessionClaims: false`.
+   * When the person last showed a credential, in seconds since 1970. If the time is unknown, or the credential was too new to count, the
+   * value is 0. A refresh does not change this time. Absent with `accessTokenSessionClaims: false`.
    */
   readonly auth_time?: number
   readonly email: string
   /** Seconds since 1970 (RFC 7519 section 2, NumericDate). */
   readonly exp: number
   readonly iat: number
-  /** In delivery `session`: the same as `sid`. Otherwise absent. */
+  /** In delivery `session`: equal to `sid`. Otherwise absent. */
   readonly sessionId?: string
   /** The session's id. Absent if the store keeps no sessions, and with `accessTokenSessionClaims: false`. */
   readonly sid?: string
@@ -29,11 +32,11 @@ export interface AccessTokenClaims extends Partial<ProfileClaims> {
   readonly typ: 'access'
 }
 
-/** The header of a token. It names a key, but nothing in the token is trusted before that key has verified the signature. */
+/** The header of a token. The header names a key. No other part of the token is trusted before that key has verified the signature. */
 export type AccessTokenHeader = Readonly<({ alg: 'HS256'; kid: null } | { alg: JwtAlgorithm; kid: string }) & { typ: 'JWT' | 'at+jwt' }>
 
 const maxLength = 4096
-// The headers of tokens that we sign with the secret. Comparing the whole text rejects every other header at once.
+// The headers of tokens that we sign with the secret. A comparison of the whole text rejects every other header at once.
 const secretHeaders = (['JWT', 'at+jwt'] as const).map((typ) => ({
   encoded: `${Buffer.from(JSON.stringify({ alg: 'HS256', typ })).toString('base64url')}.`,
   header: { alg: 'HS256', kid: null, typ } satisfies AccessTokenHeader,
@@ -44,11 +47,10 @@ interface TokenSession {
   readonly amr: readonly AuthMethod[]
   /** Null: the store keeps no sessions. */
   readonly sessionId: string | null
-  /** When the person last showed a credential. Null: unknown, or only a credential that is too new to count. */
+  /** When the person last showed a credential. Null: the time is unknown, or the credential was too new to count. */
   readonly authenticatedAt: Date | null
-  /** The stored start of the session, or of its refresh. It becomes `iat`. */
+  /** The stored start of the session, or of its refresh. `iat` has this time. */
   readonly at: Date
-  /** The host's own claims. */
   readonly claims: HostClaims
 }
 
@@ -103,8 +105,9 @@ export function verifyAccessToken(ctx: Pick<AuthContext, 'accessKeys' | 'now' | 
 }
 
 /**
- * Returns the header of a compact JWS (RFC 7515 section 7.1). It must have exactly alg, typ and kid; with the secret no kid. Any other
- * member, such as `crit`, `jku`, `jwk`, `x5c` or `b64`, is rejected before a key is chosen (RFC 8725 section 3.10).
+ * Returns the header of a compact JWS (RFC 7515 section 7.1). The header must have exactly alg, typ and kid. With the shared secret, the
+ * header has no kid. The function rejects any other member before it chooses a key (RFC 8725 section 3.10). Examples are `crit`, `jku`,
+ * `jwk`, `x5c` and `b64`.
  * @throws InvalidTokenError
  */
 export function readTokenHeader(token: string): AccessTokenHeader {
@@ -120,7 +123,7 @@ interface ReadHeader {
   readonly header: AccessTokenHeader
 }
 
-// All tokens of one key have the same header, so the last parsed header is kept.
+// All tokens of one key have an equal header, so the code keeps the last parsed header.
 let latest: ReadHeader | null = null
 
 function readHeader(encoded: string): ReadHeader {
@@ -134,9 +137,9 @@ function readHeader(encoded: string): ReadHeader {
 function parseHeader(encoded: string): Record<string, unknown> {
   try {
     const header: unknown = JSON.parse(Buffer.from(encoded, 'base64url').toString('utf8'))
-    if (typeof header === 'object' && header !== null) return header as Record<string, unknown> // a list does not have exactly these three members
+    if (typeof header === 'object' && header !== null) return header as Record<string, unknown> // `readHeader` rejects a list
   } catch {
-    // Not JSON: the same error as for every other wrong header.
+    // The error below also covers text that is not JSON.
   }
   throw new InvalidTokenError()
 }
@@ -145,7 +148,7 @@ function isJwtAlgorithm(alg: unknown): alg is JwtAlgorithm {
   return alg === 'ES256' || alg === 'RS256' || alg === 'PS256'
 }
 
-/** Finds the key by `kid`. The header's algorithm must be the key's; it never chooses the algorithm. */
+/** Finds the key by `kid`. The header's algorithm must equal the key's algorithm. The header never chooses the algorithm. */
 export function findAccessKey(keys: readonly AccessKey[], { kid, alg }: Pick<AccessTokenHeader, 'kid' | 'alg'>): AccessKey | null {
   const key = keys.find((candidate) => candidate.kid === kid)
   return key?.algorithm === alg ? key : null
@@ -165,21 +168,22 @@ export function verifyUnder(
   return claims
 }
 
-/** Rejects a token from its `exp` on, without leeway. An invalid `now` rejects every token. */
+/** Rejects a token from its `exp` on, without leeway. If `now` is invalid, rejects every token. */
 export function refuseExpired({ exp }: AccessTokenClaims, now: Date): void {
   if (!(now.getTime() < exp * 1000)) throw new TokenExpiredError()
 }
 
 /**
- * Validates the payload and returns its claims. A payload is null if the key did not sign the token. Our claims are copied by name, and those
- * of the host without reserved names, so that a claim `__proto__` has no effect. They are frozen, because many requests share them.
+ * Validates the payload and returns its claims. The payload is null if the key did not sign the token. Copies our claims by their names.
+ * Copies the host's claims without reserved names, so that a claim `__proto__` has no effect. Freezes the claims, because many requests
+ * share them.
  */
 function readClaims(payload: unknown, header: AccessTokenHeader, profile: TokenProfile | null): AccessTokenClaims {
   if (typeof payload !== 'object' || payload === null || Array.isArray(payload)) throw new InvalidTokenError({ reason: 'signature' })
   const profileClaims = readProfileClaims(profile, header.typ, payload as Record<string, unknown>)
   const { amr, auth_time: authTime, email, exp, iat, nbf, sid, sub, typ } = payload as Record<string, unknown>
   if (typ !== 'access') throw new UnauthorizedError({ reason: 'no_access_token' })
-  if (nbf !== undefined) throw new InvalidTokenError() // our tokens never have it, so it is not supported
+  if (nbf !== undefined) throw new InvalidTokenError() // our tokens never have `nbf`, so it is not supported
   if (typeof sub !== 'string' || sub.length < 1 || sub.length > 64) throw new InvalidTokenError()
   if (sid !== undefined && (typeof sid !== 'string' || sid.length < 1 || sid.length > 64)) throw new InvalidTokenError()
   if (authTime !== undefined && !isSeconds(authTime)) throw new InvalidTokenError()

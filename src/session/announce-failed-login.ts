@@ -1,13 +1,13 @@
 import type { AuthContext } from '../context'
 import { eventDigest } from '../events'
 
-/** What is known of a failed login. It is filled in while the login runs, because the login can fail at any step. */
+/** What is known of a failed login. The login sets the fields while it runs, because it can fail at any step. */
 export interface LoginAttempt {
-  /** The account, once it is found. */
+  /** The account, once the login has found it. */
   userId: string | null
   /** The email address that the person typed, or that the provider returned. */
   email: string | null
-  /** `clientKey(req.ip)`. Null: called without HTTP. */
+  /** `clientKey(req.ip)`. Null: the login was called without HTTP. */
   readonly client: string | null
 }
 

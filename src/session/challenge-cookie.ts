@@ -2,24 +2,24 @@ import type { Request, Response } from 'express'
 import type { AuthContext } from '../context'
 import { clearProofCookie, readProofCookie, setProofCookie } from './proof-cookies'
 
-/** A login that waits for its second factor, and its destination. */
+/** A login that waits for its second factor, and the page to open afterwards. */
 export interface KeptChallenge {
   readonly mfaToken: string
-  /** The validated destination. Null: use `landing`. */
+  /** The validated `return_to`. Null: use `landing`. */
   readonly returnTo: string | null
-  /** The destination without `returnTo`. Default: the account page. */
+  /** The page to open without `returnTo`. Default: the account page. */
   readonly landing?: string
 }
 
 const name = 'mfa_challenge'
 
-/** Stores the challenge in a cookie, because a challenge in a URL would be kept in logs and in the history. */
+/** Stores the challenge in a cookie. If a URL had the challenge, logs and the browser history would keep it. */
 export function keepChallenge(ctx: AuthContext, res: Response, challenge: KeptChallenge): void {
   setProofCookie(ctx, res, name, JSON.stringify(challenge), ctx.settings.mfaTokenTtlSeconds)
 }
 
 export function readChallengeCookie(ctx: AuthContext, req: Request): KeptChallenge | null {
-  return JSON.parse(readProofCookie(ctx, req, name) ?? 'null') as KeptChallenge | null // signed by us, so it is what `keepChallenge` wrote
+  return JSON.parse(readProofCookie(ctx, req, name) ?? 'null') as KeptChallenge | null // our MAC is valid, so `keepChallenge` wrote it
 }
 
 export function clearChallenge(ctx: AuthContext, res: Response): void {

@@ -9,10 +9,13 @@ import type { Destination } from './destination'
 import type { Login } from './finish-login'
 import { epochSeconds, readPrivateToken, signPrivateToken } from './private-token'
 
-/** A completed first step of a login: the account, the methods, and a digest of the account at that time. */
+/**
+ * A login that has finished its first step and needs a second factor. The challenge contains the account, the methods, and a digest of the
+ * account at that time.
+ */
 export interface Challenge extends Login {
   readonly userId: string
-  /** The hash of the challenge's id. It is unique among the user's tokens, so that a challenge succeeds only once. */
+  /** The hash of the challenge's id. The hash is unique among the user's tokens, so a challenge succeeds only once. */
   readonly idHash: string
   readonly digest: string
   readonly expiresAt: Date
@@ -40,7 +43,7 @@ export function signChallenge(ctx: AuthContext, user: UserRecord, login: Login):
 
 /**
  * Reads a challenge.
- * @throws MfaTokenInvalidError unless it is a valid challenge of ours that has not expired
+ * @throws MfaTokenInvalidError unless the token is a challenge, is signed by us, and has not expired
  */
 export function readChallenge(ctx: AuthContext, token: string): Challenge {
   const claims = readPrivateToken(ctx.keys.mfa, token, { typ: 'mfa', at: ctx.now() })
@@ -61,17 +64,21 @@ export function readChallenge(ctx: AuthContext, token: string): Challenge {
   }
 }
 
-/** Returns the destination of a challenge that may have expired. Null: it has none, or the token is not ours. */
+/**
+ * Returns the destination of a challenge, even if the challenge has expired. Null: the challenge has no destination, or the token is not
+ * ours.
+ */
 export function destinationOfChallenge(ctx: AuthContext, token: string): Destination | null {
   const claims = readPrivateToken(ctx.keys.mfa, token, { typ: 'mfa', at: longAgo })
   return (claims?.['dst'] ?? null) as Destination | null // as `signChallenge` wrote it
 }
 
-/** A time at which no challenge has expired. It is not 0, because jsonwebtoken reads 0 as the current time. */
+/** A time before the end of every challenge. The time is not 0, because jsonwebtoken reads 0 as the current time. */
 const longAgo = new Date(1_000)
 
 /**
- * Marks a challenge as used. It inserts a row that is already used; the unique hash lets only one of several parallel requests succeed.
+ * Marks a challenge as used. The function inserts a row that is already used. The hash in the row is unique, so only one of several
+ * parallel requests succeeds.
  * @throws DuplicateRecordError when the challenge was used before
  */
 export async function spendChallenge(
@@ -90,7 +97,7 @@ export async function spendChallenge(
   })
 }
 
-/** Returns true if the account's credentials have not changed since the first step. */
+/** Returns true if the account is active, has a second factor, and has not changed since the first step. */
 export function isStillMeant(ctx: AuthContext, { digest }: Challenge, user: UserRecord | null): user is UserRecord {
   return user?.isActive === true && user.totpEnabledAt !== null && isAccountDigest(ctx.keys.mfa, user, digest)
 }

@@ -10,9 +10,9 @@ import { asStored, finishLogin, type Login, type LoginChallenge, type OpenedSess
 import { needsSecondFactor } from './needs-second-factor'
 
 /**
- * Asks the host for its claims before the transaction of a login, so that a failure uses no token or code up. Returns the login with the
- * claims. It returns the login unchanged if no access token will be signed: without `accessTokenClaims`, for a server-side session, and
- * before a second factor.
+ * Asks the host for its claims before the transaction of a login. So a failure of the host does not use up a token or a code. Returns the
+ * login with the claims. If the login signs no access token, returns the login unchanged. No token is signed without `accessTokenClaims`,
+ * for a server-side session, and before a second factor.
  * @throws ServiceUnavailableError
  */
 export async function withClaims(ctx: AuthContext, user: UserRecord, login: Login, open: OpenSession<OpenedSession>): Promise<Login> {
@@ -32,7 +32,8 @@ interface GoingOn {
 }
 
 /**
- * Asks the host for the claims of a session that continues, before its transaction. It reads the user's row only if there is a hook to call.
+ * Asks the host for the claims of a session that continues. Call it before the transaction. The function reads the user's row only if the
+ * host has a hook.
  * @throws ServiceUnavailableError
  */
 export async function claimsToGoOn(ctx: AuthContext, { userId, session, amr }: GoingOn): Promise<HostClaims> {
@@ -42,8 +43,8 @@ export async function claimsToGoOn(ctx: AuthContext, { userId, session, amr }: G
 }
 
 /**
- * Returns the claims to sign. It never leaves out those of the host, because resources may use them to decide what a person may do.
- * @throws ServiceUnavailableError when the host was not asked, because the account lost its second factor at this moment
+ * Returns the claims to sign. Never leaves out the host's claims, because other services may use them to decide what a person may do.
+ * @throws ServiceUnavailableError if the host was not asked, because the account lost its second factor at this moment
  */
 export function claimsToSign({ accessTokenClaims }: AuthContext, { claims }: Login): HostClaims {
   if (accessTokenClaims && !claims) throw new ServiceUnavailableError({ cause: new Error('The claims of this login were not asked for.') })
@@ -54,14 +55,15 @@ export function claimsToSign({ accessTokenClaims }: AuthContext, { claims }: Log
 export interface PostponedLogin {
   readonly kind: 'postponed'
   readonly userId: string
-  /** The row as the transaction left it. */
+  /** The row after the transaction. */
   readonly user: UserRecord
   readonly login: Login
 }
 
 /**
- * Like `finishLogin`, for transactions that create, activate or reset an account. The host is asked for claims after such a transaction,
- * about the new row. So a login that still needs claims is postponed, and `openPostponed` finishes it.
+ * Finishes a login like `finishLogin`, in a transaction that creates, activates or resets an account. doorward asks the host for claims
+ * after that transaction, because the claims are about the new row. If the login still needs claims, the function postpones it, and
+ * `openPostponed` finishes it.
  */
 export async function finishOrPostpone<Session extends OpenedSession>(
   ctx: AuthContext,
@@ -74,9 +76,9 @@ export async function finishOrPostpone<Session extends OpenedSession>(
 }
 
 /**
- * Opens the session of a postponed login, in a transaction of its own. Returns every other result as it is. Call it after the transaction,
- * and after its changes were announced: if the host's function fails, the account stays, and the person logs in again.
- * @throws ServiceUnavailableError; UnauthorizedError when the account has changed meanwhile
+ * Opens the session of a postponed login, in a new transaction. Returns every other result unchanged. Call it after the transaction, and
+ * after the events of its changes. If the host's function fails, the account stays, and the person can log in again.
+ * @throws ServiceUnavailableError; UnauthorizedError when the account has changed since the transaction
  */
 export async function openPostponed<Session extends OpenedSession>(
   ctx: AuthContext,

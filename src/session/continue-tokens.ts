@@ -10,11 +10,11 @@ import type { KeptTokens } from './keep-session'
 import { refresh } from './refresh'
 
 /**
- * Gives a live session a new access token on the way to a page. It neither uses the refresh token up nor revokes anything, so two tabs that
- * open at once both get a token. It counts as a use of the session, at most once a minute. Then the result has the same refresh token with
- * its later end, so that the cookie lasts as long.
+ * Gives a live session a new access token on the way to a page. The function does not use the refresh token up, and revokes nothing. So two
+ * tabs that open at once both get a token. The call counts as a use of the session, at most once a minute. If the session was extended, the
+ * result has the current refresh token and its later end. The cookie then lasts as long as the session.
  *
- * The access token shows what the account was before the host was asked for its claims, so `iat` is that time.
+ * The access token describes the account at the time before doorward asked the host for claims. So `iat` is that time.
  * @returns null when the token names no live session of an active account
  * @throws ServiceUnavailableError when the host's claims are not available
  */
@@ -27,8 +27,8 @@ export async function continueTokens(ctx: AuthContext, presented: string): Promi
   if (!found) return null
   const amr = amrFromText(found.session.amr)
   const claims = await askForClaims(ctx, toPublicUser(found.user), amr)
-  // This runs after the host was asked, which takes time. If a refresh gave the browser another token meanwhile, the old one is not sent
-  // again.
+  // The code extends the session after the host's answer, because the answer takes time. If a refresh gave the browser another token during
+  // that time, the response does not send the old token again.
   const live = await slideTokens(lookUp, found)
   if (!live) return null
   const { session, user, hasSlid } = live
@@ -43,7 +43,7 @@ export async function continueTokens(ctx: AuthContext, presented: string): Promi
   }
 }
 
-/** Refreshes a session that the store does not keep, which uses no token up either. */
+/** Refreshes a session that the store does not keep. The old refresh token stays valid. */
 async function refreshStateless(ctx: AuthContext, presented: string): Promise<KeptTokens | null> {
   try {
     return await refresh(ctx, presented)

@@ -8,11 +8,14 @@ const name = 'csrf_binding'
 export const csrfBindingNames: readonly string[] = [name, `__Host-${name}`]
 const maxAgeSeconds = 30 * 86_400
 
-/** Identifies the browser that a token of `csrfToken()` was made for. */
+/** Identifies a browser for the tokens of `csrfToken()`. */
 export interface CsrfBinding {
-  /** Returns the value that tokens for this browser are bound to. Sets the cookie if there is none. */
+  /** Returns the value for the tokens of this browser. If the browser has no cookie, sets the cookie. */
   ensure(req: Request, res: Response): string
-  /** Returns the values of this request's cookies, in both forms, because the guard does not know whether cookies are Secure. */
+  /**
+   * Returns the values of this request's cookies, with and without the `__Host-` prefix. The guard does not know whether cookies are
+   * Secure.
+   */
   read(req: Request): readonly string[]
 }
 
@@ -30,7 +33,9 @@ export function csrfBinding(keys: KeyList, cookieSecure: boolean): CsrfBinding {
   }
 }
 
-/** Clears the cookie at a login. This invalidates earlier CSRF tokens, also one that an attacker planted. `csrfToken()` sets a new cookie. */
+/**
+ * Clears the cookie at a login. Earlier CSRF tokens become invalid, also a token that an attacker planted. `csrfToken()` sets a new cookie.
+ */
 export function forgetCsrfBinding(res: Response): void {
   for (const cookieSecure of [true, false]) {
     const { fullName, scope } = placeOf(formOf(cookieSecure), name)
@@ -45,7 +50,7 @@ function contextOf(keys: KeyList, cookieSecure: boolean): Form {
   return { ...formOf(cookieSecure), keys: { 'proof-cookie': keys }, now: () => new Date() }
 }
 
-/** Returns the settings of the cookie. The guard protects the host's pages, so the path is `/` in both forms. */
+/** Returns the settings of the cookie. The path is always `/`, because the guard protects the host's pages. */
 function formOf(cookieSecure: boolean) {
   return { settings: { cookieSecure, cookieDomain: null }, prefix: '/' }
 }
@@ -56,8 +61,8 @@ function bindingIn(form: Form, req: Request): string | null {
 }
 
 /**
- * Returns the text that a token is bound to. It contains the form, because another subdomain can set the plain cookie, but not the `__Host-`
- * one.
+ * Returns the text that a token is bound to. The text says whether the cookie has the `__Host-` prefix. Another subdomain can set the plain
+ * cookie, but cannot set the `__Host-` cookie.
  */
 function textOf({ settings }: Form, value: string): string {
   return JSON.stringify([settings.cookieSecure, value])

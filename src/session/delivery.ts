@@ -26,8 +26,8 @@ const sessionFields = shape('SessionLogin', { user_id: string, expires_at: insta
 /** A field of challenges, if passkeys are on. */
 const stepMethods = { mfa_methods: { type: 'array', items: { enum: ['otp', 'passkey'] } } }
 /**
- * `password_required` is present, and true, only if the first verification of the address removed the password. `return_to` is present if the
- * login started with one and this response opens the session.
+ * `password_required` is true if the first verification of the address removed the password. Otherwise the field is absent. `return_to` is
+ * present if the login started with a `return_to` and this response opens the session.
  */
 const optionalFields = (settings: Settings) => ({
   ...(hasPasswords(settings) && { password_required: { const: true } }),
@@ -64,7 +64,10 @@ export function loginAnswer({ settings }: Pick<AuthContext, 'settings'>, deliver
   }
 }
 
-/** How a login's response transports tokens: in the body, in cookies with null in the body, or in both. Or it sends a session, in its cookie. */
+/**
+ * How a login's response sends the tokens. `bearer`: in the body. `cookie`: in cookies, with null in the body. `both`: in the body and in
+ * cookies. `session`: the response has no tokens, but a server-side session in a cookie.
+ */
 export type Delivery = Settings['tokenDelivery']
 
 /** Returns true if responses of this delivery can set cookies with tokens. */
@@ -88,7 +91,7 @@ export function sessionLoginAnswer({ settings }: Pick<AuthContext, 'settings'>):
   }
 }
 
-/** Sends the result of a login below `/session`, whatever the delivery is. */
+/** Sends the result of a login below `/session`, in every delivery. */
 export function sendSessionLogin(ctx: AuthContext, res: Response, result: SessionLoginResult): void {
   setLoginCookies(ctx, res, result)
   const { userId: user_id } = result
@@ -99,7 +102,7 @@ export function sendSessionLogin(ctx: AuthContext, res: Response, result: Sessio
   sendJson(res, 200, body)
 }
 
-/** Sends the new tokens of a session that continues. `refresh_token` is null if the refresh token did not change; then its cookie stays too. */
+/** Sends the new tokens of a session that continues. If the refresh token did not change, `refresh_token` is null and its cookie stays. */
 export function sendRefreshed(ctx: AuthContext, res: Response, pair: TokenPair | KeptTokens, delivery: Delivery): void {
   if (delivery !== 'bearer') setTokenCookies(ctx, res, pair)
   sendJson(res, 200, loginBody(pair, delivery))
@@ -112,7 +115,7 @@ export function setLoginCookies(ctx: AuthContext, res: Response, result: AnyLogi
   else setTokenCookies(ctx, res, result)
 }
 
-/** Sets the cookies of tokens. Without a new refresh token its cookie stays as it is. */
+/** Sets the cookies of tokens. Without a new refresh token, the refresh cookie stays unchanged. */
 export function setTokenCookies(ctx: AuthContext, res: Response, result: TokenPair | KeptTokens): void {
   const { settings } = ctx
   const { accessToken, refreshToken, refreshTokenExpiresAt, isPersistent = true } = result
@@ -135,7 +138,7 @@ export function readRefreshCookie(ctx: AuthContext, req: Request): string | null
   return readCookie(ctx, req, ctx.settings.refreshCookieName)
 }
 
-/** Returns the body of a login's response. It never contains the token of a server-side session, which is only in the cookie. */
+/** Returns the body of a login's response. The token of a server-side session is only in the cookie, never in the body. */
 export function loginBody(result: AnyLoginResult | KeptTokens, delivery: Delivery): object {
   const { userId: user_id } = result
   if (result.kind === 'challenge') {
@@ -150,7 +153,7 @@ export function loginBody(result: AnyLoginResult | KeptTokens, delivery: Deliver
   return { user_id, access_token: accessToken, refresh_token: refreshToken, mfa_required: false, mfa_token: null, ...told }
 }
 
-/** Returns `return_to`, for a script that finishes the login itself and then redirects the browser. No secret is ever added to it. */
+/** Returns `return_to`, for a script that finishes the login itself and then redirects the browser. The value never contains a secret. */
 export function returnToOf({ returnTo }: { returnTo?: string }): { return_to?: string } {
   return returnTo === undefined ? {} : { return_to: locationOf(returnTo) }
 }
@@ -159,7 +162,7 @@ function accessScope(settings: Settings) {
   return { path: '/', sameSite: settings.cookieSamesite }
 }
 
-/** Returns the scope of the refresh cookie. The browser sends it only where it is used: below the mount, or below the cookie routes. */
+/** Returns the scope of the refresh cookie. The browser sends the cookie only to the router, or only to the cookie routes. */
 function refreshScope({ settings, prefix }: AuthContext) {
   const isBelowTwins = settings.tokenDelivery === 'both' && !settings.pagesEnabled // pages are not below the cookie routes
   return { path: isBelowTwins ? `${prefix}/cookie` : prefix, sameSite: settings.cookieSamesite }

@@ -2,8 +2,8 @@ import type { Settings } from '../config/every-setting'
 import { locationOf } from '../http/return-to'
 
 /**
- * The destination of a login that starts in a browser, instead of `oauthSuccessRedirect`. It is validated at the start, and then kept under a
- * MAC.
+ * Where a browser goes after a login, instead of `oauthSuccessRedirect`. The server validates the destination at the start, and then
+ * protects it with a MAC.
  */
 export type Destination = PageDestination | AppDestination
 
@@ -16,7 +16,10 @@ export interface PageDestination {
 export interface AppDestination {
   /** One of `appRedirects`. */
   readonly redirectTo: string
-  /** S256 of the app's secret (RFC 7636 section 4.2). Null: this is not a login, but a link or a reauthentication. */
+  /**
+   * The S256 challenge of the app's secret (RFC 7636 section 4.2). Null: the destination is of a link or a reauthentication, not of a
+   * login.
+   */
   readonly codeChallenge: string | null
 }
 
@@ -24,7 +27,7 @@ export function isApp(destination: Destination | null): destination is AppDestin
   return destination !== null && 'redirectTo' in destination
 }
 
-/** Returns the `Location` after a success, for an app without its code. Null: the response is JSON. */
+/** Returns the `Location` after a success. For an app, the URL does not yet have the code. Null: the response is JSON. */
 export function successTarget({ oauthSuccessRedirect }: Settings, destination: Destination | null): string | null {
   if (destination === null) return oauthSuccessRedirect
   return isApp(destination) ? destination.redirectTo : locationOf(destination.returnTo)

@@ -9,8 +9,8 @@ import { clearSessionCookie, readSessionCookie } from './session-cookie'
 import { readSessionToken } from './session-token'
 
 /**
- * Clears the request's cookies of sessions that have ended, so that the browser does not send them again. Call it after an operation that may
- * have ended sessions, and before the response sets its own cookies.
+ * Clears the request's cookies of ended sessions, so that the browser does not send them again. Call it after an operation that may have
+ * ended sessions, and before the response sets its own cookies.
  */
 export async function clearEndedCookies(ctx: AuthContext, req: Request, res: Response): Promise<void> {
   const { sessions } = ctx.store
@@ -26,7 +26,7 @@ interface NamedSession {
   readonly clear: (ctx: AuthContext, res: Response) => void
 }
 
-/** Returns the sessions that the cookies name, verified by their MAC or signature. A session may have ended. */
+/** Returns the sessions that the cookies name, after a check of the MAC or the signature. A named session may have ended. */
 function namedByCookies(ctx: AuthContext, req: Request): NamedSession[] {
   const ofTokens = setsTokenCookies(ctx.settings.tokenDelivery) ? (idOfAccessCookie(ctx, req) ?? idOfRefreshCookie(ctx, req)) : null
   const cookie = readSessionCookie(ctx, req)

@@ -7,9 +7,9 @@ import type { SessionKind, SessionRecord, SessionStore, SessionWithUser } from '
 import { after, earlier } from './instants'
 import { hasTokenShape, isOldSessionToken, readSessionToken } from './session-token'
 
-/** The part of a session that its owner may see. It contains neither the token nor the token's hash. */
+/** The part of a session that its owner may see, without the token and its hash. */
 export interface PublicSession {
-  /** Identifies the session in a list. It is not a credential. */
+  /** Identifies the session in a list. The id is not a credential. */
   readonly id: string
   readonly userId: string
   /** `tokens`: an access token and a refresh token. `session`: a session cookie. */
@@ -17,12 +17,12 @@ export interface PublicSession {
   /** The methods of the login that started the session. */
   readonly amr: readonly AuthMethod[]
   readonly createdAt: Date
-  /** Updated at most once a minute. */
+  /** doorward updates this time at most once a minute. */
   readonly lastSeenAt: Date
   readonly expiresAt: Date
   readonly ip: string | null
   readonly userAgent: string | null
-  /** The registration key of the provider that the person signed in with. Null: none. */
+  /** The registration key of the provider that the person signed in with. Null: the person used no provider. */
   readonly provider: string | null
 }
 
@@ -33,14 +33,14 @@ export function toPublicSession(session: SessionRecord): PublicSession {
 }
 
 export interface LiveSession extends SessionWithUser {
-  /** True: the session was just extended. The cookie is sent again, so that the browser keeps it until the new end. */
+  /** True: the session was just extended. The response sends the cookie again, so that the browser keeps it until the new end. */
   readonly hasSlid: boolean
 }
 
 /** The part of the context that finds a session by its cookie. */
 export interface SessionLookUp {
   readonly sessions: SessionStore
-  /** Null: guards without the secret. They cannot recognize a random value, so they query the database for it. */
+  /** Null: a guard without the secret. The guard cannot recognize a random value, so it queries the database for every value. */
   readonly sessionTokenKeys: KeyList | null
 }
 
@@ -50,28 +50,32 @@ type TokensContext = LiveContext & { readonly settings: Pick<AuthContext['settin
 const slideAfterSeconds = 60
 
 /**
- * Returns the session of a cookie's value, with its user, by one query. Extends the session, at most once a minute. Null: unknown, expired or
- * revoked, or the account is deleted or inactive.
+ * Returns the session of a cookie's value, with its user, by one query. Extends the session, at most once a minute. Null: the session is
+ * unknown, expired or revoked, or the account is deleted or inactive.
  */
 export async function findLiveSession(ctx: SessionContext, token: string): Promise<LiveSession | null> {
   const found = await findAliveSession(ctx, token)
   return found?.user.isActive ? found : null
 }
 
-/** Like `findLiveSession`, but also finds the session of an inactive account. It does not extend such a session. */
+/**
+ * Finds a session like `findLiveSession`, but also of an inactive account. The function does not extend the session of an inactive account.
+ */
 export async function findAliveSession(ctx: SessionContext, token: string): Promise<LiveSession | null> {
   const found = await findByToken(ctx, 'session', token)
   const live = found && isAlive(found.session, ctx.now()) ? await moveOn(ctx, found, ctx.settings.sessionTtlSeconds) : null
   return live?.session.tokenHash === found?.session.tokenHash ? live : null
 }
 
-/** Returns the live session of a refresh token and its active user. It neither uses the token up nor extends the session. */
+/**
+ * Returns the live session of a refresh token and its active user. The function does not use the token up, and does not extend the session.
+ */
 export async function findLiveTokens(ctx: LiveContext, token: string): Promise<SessionWithUser | null> {
   const found = await findByRefreshToken(ctx, token)
   return found?.user.isActive && isAlive(found.session, ctx.now()) ? found : null
 }
 
-/** Extends a session that `findLiveTokens` found, at most once a minute. Null: the session has ended meanwhile. */
+/** Extends a session that `findLiveTokens` found, at most once a minute. Null: the session has ended since. */
 export async function slideTokens(ctx: TokensContext, found: SessionWithUser): Promise<LiveSession | null> {
   const live = await moveOn(ctx, found, ctx.settings.refreshTokenTtlSeconds)
   return live?.user.isActive ? live : null
@@ -80,7 +84,7 @@ export async function slideTokens(ctx: TokensContext, found: SessionWithUser): P
 type LiveContext = SessionLookUp & Pick<AuthContext, 'now'>
 
 /**
- * Extends a session at most once a minute, if its user is active. Null: the session has ended meanwhile.
+ * Extends a session at most once a minute, if its user is active. Null: the session has ended since it was read.
  * @param idleSeconds how long the session lasts after its last use
  */
 async function moveOn(ctx: LiveContext, found: SessionWithUser, idleSeconds: number): Promise<LiveSession | null> {
@@ -88,15 +92,16 @@ async function moveOn(ctx: LiveContext, found: SessionWithUser, idleSeconds: num
   if (!isDue) return { ...found, hasSlid: false }
   const session = await slide(ctx, found.session, idleSeconds)
   if (session) return { session, user: found.user, hasSlid: true }
-  // Either the session ended since it was read, or a parallel request extended it or replaced its token. So it is read again.
+  // The session may have ended since the first read. Or a parallel request may have extended it or replaced its token. So this code reads
+  // the session again.
   const again = await ctx.sessions.find({ id: found.session.id })
   const isAsked = again?.session.id === found.session.id && again.user.id === found.user.id
   return isAsked && isAlive(again.session, ctx.now()) ? { ...again, hasSlid: false } : null
 }
 
 /**
- * Returns true if the session of a cookie continues under a newer value. Then `/reauthenticate` replaced the value during this request, and
- * the browser has the new one. Without the secret the result is always false.
+ * Returns true if the session of an old cookie value is still alive. `/reauthenticate` may have replaced the value during this request, and
+ * the browser then has the new value. Without the secret, the function always returns false.
  */
 export async function hasNewerToken({ sessions, sessionTokenKeys: keys, now }: LiveContext, token: string): Promise<boolean> {
   const named = keys && readSessionToken(keys, 'session', token)
@@ -104,7 +109,7 @@ export async function hasNewerToken({ sessions, sessionTokenKeys: keys, now }: L
   return found?.session.id === named?.id && found !== null && isAlive(found.session, now()) && found.user.isActive
 }
 
-/** Returns the session of a cookie's value, also when it has ended. Random values fail the MAC, without a query. */
+/** Returns the session of a cookie's value, even if the session has ended. Random values fail the MAC, without a query. */
 export async function findBySessionCookie(lookUp: SessionLookUp, token: string): Promise<SessionWithUser | null> {
   return findByToken(lookUp, 'session', token)
 }
@@ -118,12 +123,12 @@ async function findByToken(
   if (!isPossible) return null
   const tokenHash = hashOpaqueToken(token)
   const found = await sessions.find({ tokenHash, kind })
-  // createGuards() uses the host's store directly, so its result is compared here.
+  // createGuards() uses the host's store directly, so this code checks the store's result.
   const isAsked = found?.session.tokenHash === tokenHash && found.session.kind === kind && found.session.userId === found.user.id
   return isAsked ? found : null
 }
 
-/** Returns the session of a refresh token that is valid now, also when the session has expired. */
+/** Returns the session of a refresh token that is valid now, even if the session has expired. */
 export async function findByRefreshToken(lookUp: SessionLookUp, token: string): Promise<SessionWithUser | null> {
   return findByToken(lookUp, 'tokens', token)
 }

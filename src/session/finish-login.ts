@@ -10,32 +10,35 @@ import { needsSecondFactor } from './needs-second-factor'
 /** How a person logged in. */
 export interface Login {
   readonly amr: readonly AuthMethod[]
-  /** The registration key of the provider that verified the person; null if none did. */
+  /** The registration key of the provider that verified the person. Null: the login used no provider. */
   readonly provider: string | null
   /**
-   * True if a credential of this login was added to an existing account less than 24 hours ago. It can log in, but the session is not fresh
-   * until the person shows another one.
+   * True if a credential of this login was added to an existing account less than 24 hours ago. The credential can log in, but the session
+   * is not fresh until the person shows an older credential.
    */
   readonly isYoung?: boolean
-  /** The host's claims of the access token. Left out: its hook was not called (`claims-of-login.ts`). */
+  /** The host's claims of the access token. Absent: doorward did not call the host's hook (`claims-of-login.ts`). */
   readonly claims?: HostClaims
-  /** Redirect target after the login; the challenge keeps it. Null or left out: the request names none. */
+  /** Where the browser goes after the login. The challenge keeps it. Null or absent: the request names no destination. */
   readonly destination?: Destination | null
-  /** False: the cookies of the session end with the browser (`remember: false`); the challenge keeps it. Default true. */
+  /**
+   * False: the browser deletes the cookies of the session when it closes (`remember: false`). The challenge keeps this choice. Default
+   * true.
+   */
   readonly isPersistent?: boolean
   /** True if the login set a new password and revoked every earlier session. Then the device cookie of this browser no longer counts. */
   readonly isReset?: true
 }
 
-/** A browser in which a person logged in to one account. It authenticates nobody. */
+/** A browser in which a person logged in to one account. A device does not authenticate anybody. */
 export interface Device {
   /** Digest of the account's address, to find the entry without a query. */
   readonly address: string
-  /** Random: the name of this browser's rate limits. */
+  /** A random id. The rate limits of this browser use it as their name. */
   readonly id: string
-  /** The session of the login. Null if the store keeps none, or if the person logged out of it in this browser. */
+  /** The session of the login. Null if the store keeps no sessions, or if the person logged out of the session in this browser. */
   readonly sessionId: string | null
-  /** Digest of the password hash and the address. A change of either invalidates the device. */
+  /** Digest of the password hash and the address. If one of them changes, the device becomes invalid. */
   readonly digest: string
   /** Seconds since 1970. */
   readonly end: number
@@ -55,19 +58,21 @@ export interface OpenedSession {
   kind: 'session'
   userId: string
   amr: readonly AuthMethod[]
-  /** The account has no password, because the person who verified its address took it over. Ask for a new password. */
+  /** True: the account has no password, because the person who verified its address took the account over. Ask for a new password. */
   passwordRequired?: true
-  /** How many other sessions of the account `maxSessionsPerUser` revoked; left out: none. */
+  /** How many other sessions of the account `maxSessionsPerUser` revoked. Absent: no session was revoked. */
   endedByLimit?: number
-  /** The `return_to` of the login: redirect the browser there. Left out: the login had none. */
+  /** The `return_to` of the login: redirect the browser to it. Absent: the login had no `return_to`. */
   returnTo?: string
-  /** The session begins later, when an app exchanges the code of this login (`oauth-code/`). */
+  /** False: the session begins later, when an app exchanges the code of this login (`oauth-code/`). */
   hasBegun?: false
-  /** For the device cookie of the response, the newest first; left out if no cookie is set. */
+  /** For the device cookie of the response, the newest first. Absent if the response sets no device cookie. */
   devices?: readonly Device[]
-  /** The notice to send if the response sets the device cookie; left out: none. */
+  /** The notice to send if the response sets the device cookie. Absent: send no notice. */
   newDevice?: NewDevice
-  /** The cookies of the session have no Max-Age, so that the browser drops them when it is closed. Left out: it keeps them. */
+  /**
+   * False: the cookies of the session have no Max-Age, so the browser deletes them when it closes. Absent: the browser keeps the cookies.
+   */
   isPersistent?: false
 }
 
@@ -81,7 +86,7 @@ export interface TokenPair extends OpenedSession {
 export interface LoginChallenge {
   kind: 'challenge'
   userId: string
-  /** The first step's methods. */
+  /** The methods of the first step. */
   amr: readonly AuthMethod[]
   mfaToken: string
   /** The possible methods of the second step, if passkeys are on. */
@@ -97,19 +102,19 @@ export type LoginResult = TokenPair | LoginChallenge
 /** Opens the session of a finished login: a token pair, or a server-side session. Runs inside the login's transaction. */
 export interface OpenSession<Session extends OpenedSession> {
   (ctx: AuthContext, user: UserRecord, login: Login): Promise<Session>
-  /** True if it signs an access token, so that the host's claims are needed. */
+  /** True if the function signs an access token, and so needs the host's claims. */
   readonly takesClaims?: boolean | undefined
 }
 
-/** Returns the member for a session whose cookies end with the browser. */
+/** Returns `isPersistent: false` for a session with cookies that end with the browser. Returns an empty object for other sessions. */
 export function lasting({ isPersistent }: { isPersistent?: boolean }): { isPersistent?: false } {
   return isPersistent === false ? { isPersistent } : {}
 }
 
 /**
- * Finishes every login. Runs inside the transaction that has locked the active user's row, or has just inserted it. A deactivation waits
- * for that transaction and then revokes the new session. An account with a second factor that this login has not shown gets a challenge
- * instead of a session.
+ * Finishes every login. Call it inside the transaction that has locked or inserted the active user's row. A deactivation waits for that
+ * transaction, and then revokes the new session. If the account has a second factor that this login did not show, the result is a
+ * challenge.
  */
 export async function finishLogin<Session extends OpenedSession>(
   ctx: AuthContext,
@@ -134,8 +139,8 @@ async function stepMethodsOf(ctx: AuthContext, { id }: UserRecord): Promise<Pick
 }
 
 /**
- * Returns the user as the database has it. A challenge is compared with that row later, and a host's table may store less of it: whole
- * seconds, or no such column.
+ * Returns the user's row from the database. A later step compares a challenge with that row. A host's table may store less than the login
+ * knows: whole seconds, or no such column.
  */
 export async function asStored(ctx: AuthContext, user: UserRecord): Promise<UserRecord> {
   return (await ctx.store.users.find(user.id)) ?? user

@@ -12,7 +12,10 @@ import { makeSessionToken } from './session-token'
 import { isStillTrusted, readStatelessToken, type StatelessSession, signStatelessToken } from './stateless-refresh-token'
 import { successorOf } from './successor'
 
-/** A session that continues with a new access token. It also gets a new refresh token if the request showed the valid one. */
+/**
+ * A session that continues with a new access token. If the request showed the valid refresh token, the session also gets a new refresh
+ * token.
+ */
 export interface KeptTokens extends OpenedSession {
   accessToken: string
   refreshToken: string | null
@@ -22,17 +25,20 @@ export interface KeptTokens extends OpenedSession {
 /** The new values of a session that continues. */
 export interface Renewal {
   readonly amr: readonly AuthMethod[]
-  /** Written into the row. Undefined: the row stays as it is. */
+  /** The time for the session's row. Undefined: the row stays unchanged. */
   readonly authenticatedAt?: Date
   /** The time for `auth_time` of the new access token. Null: `auth_time` is 0. */
   readonly tokenAuthenticatedAt: Date | null
-  /** The refresh token that the request shows. It is ignored if it is of another session, or no longer valid. */
+  /** The refresh token of the request. `keepTokens` ignores an invalid refresh token, and a refresh token of another session. */
   readonly refreshToken: string | null
   /** The host's own claims for the new access token. */
   readonly claims: HostClaims
 }
 
-/** Returns the session's methods together with the new ones. If the table has no `amr` column, the methods of the request's token count instead. */
+/**
+ * Returns the session's methods together with the new methods. If the table has no `amr` column, the function uses the methods of the
+ * request's token.
+ */
 export function addMethods(
   session: SessionRecord | null,
   asking: readonly AuthMethod[],
@@ -43,8 +49,8 @@ export function addMethods(
 }
 
 /**
- * Continues a session of tokens, inside a transaction that has locked the user's row and the session. It does not extend the session. It
- * replaces the refresh token only if the request shows it, so that an access token alone never yields a refresh token.
+ * Continues a session of tokens, inside a transaction that has locked the user's row and the session. Does not extend the session. Replaces
+ * the refresh token only if the request shows it. So nobody can get a refresh token with an access token alone.
  * @throws InvalidTokenError when a parallel request used the refresh token
  */
 export async function keepTokens(
@@ -89,7 +95,7 @@ async function rotate(ctx: AuthContext, sessions: SessionStore, session: Session
   return successor
 }
 
-/** Continues a server-side session. Its cookie gets a new value, and the old one becomes invalid. */
+/** Continues a server-side session. The cookie gets a new value, and the old value becomes invalid. */
 export async function keepServerSession(
   ctx: AuthContext,
   session: SessionRecord,
@@ -108,8 +114,8 @@ export async function keepServerSession(
 }
 
 /**
- * Continues a session that the store does not keep. A refresh token contains a digest of the account's credentials, so a change of these
- * needs a new one.
+ * Continues a session that the store does not keep. A refresh token contains a digest of the account's credentials. So a change of the
+ * credentials needs a new refresh token.
  * @param shown the result of `trustedStateless`, from before the change; null: only a new access token
  */
 export function keepStateless(

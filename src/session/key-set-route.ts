@@ -11,7 +11,10 @@ const keySchema = {
 }
 const keySetSchema = shape('KeySet', { keys: { type: 'array', items: keySchema } })
 
-/** Serves the public keys of `jwtKeys`, so that other services can verify our tokens without our secrets. Without `jwtKeys` there is no route. */
+/**
+ * Serves the public keys of `jwtKeys`, so that other services can verify our tokens without our secrets. Without `jwtKeys`, the router has
+ * no such route.
+ */
 export function keySetRoutes(ctx: Pick<AuthContext, 'accessKeys'>): Route[] {
   const keys = ctx.accessKeys.flatMap(publicJwk)
   if (keys.length === 0) return []
@@ -24,7 +27,7 @@ export function keySetRoutes(ctx: Pick<AuthContext, 'accessKeys'>): Route[] {
         answers: [{ status: 200, description: 'The key set; may be kept for five minutes.', schema: keySetSchema }],
       },
       handle: (_req, res) => {
-        // Public and the same for every verifier, so caches may keep it.
+        // The response is public, and equal for every verifier, so caches may keep it.
         res.setHeader('Cache-Control', 'public, max-age=300')
         res.removeHeader('Pragma')
         sendJson(res, 200, { keys })
@@ -34,8 +37,8 @@ export function keySetRoutes(ctx: Pick<AuthContext, 'accessKeys'>): Route[] {
 }
 
 /**
- * Returns a key of the key set (RFC 7517 section 4). It copies only public members, so that no private one can leak. A shared secret is never
- * published.
+ * Returns a key of the key set (RFC 7517 section 4). Copies only public members, so that no private member can leak. Never returns a shared
+ * secret.
  */
 function publicJwk(accessKey: AccessKey): object[] {
   if (accessKey.kid === null) return []

@@ -2,9 +2,9 @@ import type { AuthContext } from '../context'
 import type { SessionRecord, SessionStore } from '../store/auth-store'
 
 /**
- * Inserts a new session, and revokes the user's sessions that were unused longest, so that at most `maxSessionsPerUser` are live. It runs in
- * the transaction of the login, which has locked the user's row, so two parallel logins cannot exceed the limit.
- * @returns how many sessions it revoked
+ * Inserts a new session. If the user then has more than `maxSessionsPerUser` live sessions, revokes the sessions that were unused longest.
+ * Call it in the login's transaction, which has locked the user's row. So two parallel logins cannot exceed the limit.
+ * @returns the number of revoked sessions
  */
 export async function insertWithinLimit({ settings }: AuthContext, sessions: SessionStore, session: SessionRecord): Promise<number> {
   const { maxSessionsPerUser: most } = settings
@@ -21,7 +21,9 @@ async function endUnused(sessions: SessionStore, { userId, createdAt: at }: Sess
   return unused.length
 }
 
-/** Orders sessions by last use. Of two with the same time the older one is first, because `listForUser` returns them in that order. */
+/**
+ * Orders sessions by last use. If two times are equal, the older session is first, because `listForUser` returns sessions in that order.
+ */
 function byLastUse(one: SessionRecord, other: SessionRecord): number {
   return one.lastSeenAt.getTime() - other.lastSeenAt.getTime()
 }

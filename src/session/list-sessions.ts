@@ -10,9 +10,8 @@ export async function listSessions(ctx: AuthContext, userId: string): Promise<Pu
 }
 
 /**
- * Revokes one session of a person by the id of the list. The error is the same for another person's session, a session of another kind, an
- * ended session and an invalid id.
- * @throws NotFoundError
+ * Revokes one session of a person by the id of the list.
+ * @throws NotFoundError for another person's session, a session of another kind, an ended session and an invalid id
  */
 export async function revokeSession(ctx: AuthContext, userId: string, id: string, kind?: SessionKind): Promise<void> {
   const sessions = sessionsOf(ctx.store)

@@ -17,13 +17,13 @@ export interface LogoutRules {
   /** Counts the request. False: the client exceeded the rate limit of the route. */
   isWithinBudget(req: Request): Promise<boolean>
   /**
-   * Ends the unfinished provider logins of this browser. If `endedId` is given, the browser's device stays known. `endedId`: the id of the
-   * revoked session. Null: no session was revoked, or all of the account's.
+   * Ends the unfinished provider logins of this browser. If `endedId` is an id, the browser stays a known device. `endedId` is the id of
+   * the revoked session. Null: the logout revoked no session, or all sessions of the account.
    */
   endOthers(req: Request, res: Response, endedId: string | null): void
 }
 
-/** The session that the request wants to log out. `token` null: the request has none. */
+/** The session that the request wants to log out. If `token` is null, the request has no token. */
 interface Presented {
   readonly kind: SessionKind
   readonly token: string | null
@@ -49,8 +49,9 @@ export const logoutAnswers: readonly Answer[] = [
 ]
 
 /**
- * Revokes the session of a logout, before the response is sent. Beyond the rate limit it runs at most one statement.
- * @returns what was found; beyond the rate limit without the provider
+ * Revokes the session of a logout, before the response is sent. If the client exceeds the rate limit, the function runs at most one
+ * statement.
+ * @returns the revoked session; if the client exceeds the rate limit, without the provider
  */
 export async function logOutRequest(
   ctx: AuthContext,

@@ -7,17 +7,17 @@ import { isStillTrusted, readStatelessToken } from './stateless-refresh-token'
 
 /** The result of a logout. */
 export interface LoggedOut {
-  /** The id of the revoked session. Null: no session was revoked, or all of the account's. */
+  /** The id of the revoked session. Null: the logout revoked no session, or all sessions of the account. */
   readonly endedId: string | null
-  /** The registration key of the provider that the session was started with. Null: none, or unknown. */
+  /** The registration key of the provider that the session was started with. Null: no provider, or unknown. */
   readonly provider: string | null
 }
 
 const nothing: LoggedOut = Object.freeze({ endedId: null, provider: null })
 
 /**
- * Revokes the session of a refresh token, or every session of its user. It can be repeated, and an unknown token is no error (RFC 7009
- * section 2.2). The token of an ended session revokes nothing more. A stateless token stays valid, because only stored sessions can be
+ * Revokes the session of a refresh token, or every session of its user. A client can repeat the logout, and an unknown token is no error
+ * (RFC 7009 section 2.2). The token of an ended session revokes nothing. A stateless token stays valid, because only stored sessions can be
  * revoked.
  */
 export async function logOut(
@@ -30,7 +30,7 @@ export async function logOut(
   return endPresented(ctx, sessions, await findByAnyRefreshToken(ctx, sessions, presented), allSessions)
 }
 
-/** Like `logOut`, by the value of a session cookie. */
+/** Logs out like `logOut`, by the value of a session cookie. */
 export async function logOutSession(
   ctx: AuthContext,
   sessionToken: string,
@@ -42,8 +42,8 @@ export async function logOutSession(
 }
 
 /**
- * Revokes one session by one statement, for a client beyond its rate limit. It reads no row, so it emits no event with the user's id. A token
- * without a valid MAC revokes nothing.
+ * Revokes one session by one statement, for a client that exceeds its rate limit. The function reads no row, so it emits no event with the
+ * user's id. A token without a valid MAC revokes nothing.
  */
 export async function logOutByMac(ctx: AuthContext, kind: SessionKind, presented: string): Promise<LoggedOut> {
   const token = readSessionToken(ctx.keys['session-token'], kind, presented)
@@ -51,7 +51,7 @@ export async function logOutByMac(ctx: AuthContext, kind: SessionKind, presented
   return isEnded ? { endedId: token.id, provider: null } : nothing
 }
 
-/** Finds the session of a refresh token, also of a used one, because its holder may revoke the session. */
+/** Finds the session of a refresh token, even if the token was used. The owner of a used token may revoke the session. */
 function findByAnyRefreshToken(ctx: AuthContext, sessions: SessionStore, presented: string): Promise<SessionWithUser | null> {
   const token = readSessionToken(ctx.keys['session-token'], 'tokens', presented)
   return token ? sessions.find({ id: token.id }) : findByRefreshToken({ sessions, sessionTokenKeys: ctx.keys['session-token'] }, presented)
@@ -88,13 +88,13 @@ async function ownerOfStateless(ctx: AuthContext, presented: string): Promise<st
   }
 }
 
-/** Revokes every session of a user, inside the caller's transaction. It locks the user's row first, as every login does. */
+/** Revokes every session of a user, inside the caller's transaction. Locks the user's row first, like every login. */
 export async function endSessions(ctx: AuthContext, userId: string): Promise<void> {
   await ctx.store.users.lock(userId)
   await endOtherSessions(ctx, userId)
 }
 
-/** Names the session that stays live. The first of these that names a live session decides. */
+/** Names the session that stays live. The first member that names a live session decides. */
 export interface KeptSession {
   refreshToken?: string | undefined
   /** The id of a server-side session, as in lists and in `getSession(req)`. */
@@ -103,12 +103,12 @@ export interface KeptSession {
   sessionToken?: string | undefined
 }
 
-/** Unfinished requests. They are revoked together with the other sessions, because one of those sessions may have started them. */
+/** Unfinished requests. `endOtherSessions` also revokes them, because one of the other sessions may have started them. */
 const openRequests = ['EMAIL_CHANGE', 'LINK_TICKET', 'REAUTH_TICKET', 'OAUTH_CODE'] as const
 
 /**
- * Revokes every session of a user except the one in `keep`, inside a transaction that has locked the user's row. It also revokes unfinished
- * requests: a change of address, tickets for a link or a reauthentication, and app logins before their exchange.
+ * Revokes every session of a user except the session in `keep`, inside a transaction that has locked the user's row. Also revokes
+ * unfinished requests: a change of address, tickets, and app logins before their exchange. A ticket finishes a link or a reauthentication.
  * @returns the id of the session that stays live
  */
 export async function endOtherSessions(ctx: AuthContext, userId: string, keep: KeptSession = {}): Promise<string | null> {
@@ -120,7 +120,10 @@ export async function endOtherSessions(ctx: AuthContext, userId: string, keep: K
   return exceptId
 }
 
-/** Returns the id of the session to keep. Only a token that is valid now names one, because a replaced token may be in an attacker's hands. */
+/**
+ * Returns the id of the session to keep. Only a token that is valid now can name the session, because an attacker may have a replaced
+ * token.
+ */
 async function keptSessionId(ctx: AuthContext, sessions: SessionStore, userId: string, keep: KeptSession): Promise<string | null> {
   const { refreshToken, sessionId, sessionToken } = keep
   const lookUp = { sessions, sessionTokenKeys: ctx.keys['session-token'] }

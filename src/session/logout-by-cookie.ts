@@ -14,7 +14,7 @@ import {
 import { clearSessionCookie, readSessionCookie } from './session-cookie'
 
 /**
- * Revokes the server-side session of the cookie, and clears the cookie. It always responds with 204 (200 with `provider_logout`), because a
+ * Revokes the server-side session of the cookie, and clears the cookie. Always responds with 204 (200 with `provider_logout`), because a
  * logout requires no login.
  */
 export function logoutByCookie(ctx: AuthContext, path: '/logout' | '/session/logout', rules: LogoutRules): Route {

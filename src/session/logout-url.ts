@@ -2,11 +2,11 @@ import type { AuthContext } from '../context'
 import { isPassportProvider } from '../providers/passport-provider'
 
 /**
- * Returns the URL where a browser also ends its session at the provider (OpenID Connect RP-Initiated Logout 1.0 section 2). Null: the session
- * was started without a provider, or the provider has no such URL. There is no `id_token_hint`, because we store no id_token, so the provider
- * may ask the person.
+ * Returns the URL where a browser also ends its session at the provider (OpenID Connect RP-Initiated Logout 1.0 section 2). Null: the
+ * session was started without a provider, or the provider has no such URL. The URL has no `id_token_hint`, because doorward stores no
+ * id_token. So the provider may ask the person.
  *
- * @param provider the registration key of the session's row; null: none
+ * @param provider the registration key in the session's row; null: the session has no provider
  */
 export function logoutUrlOf({ providers, settings }: AuthContext, provider: string | null): string | null {
   const client = provider === null ? undefined : providers.get(provider)
@@ -18,7 +18,7 @@ export function logoutUrlOf({ providers, settings }: AuthContext, provider: stri
   return url.href
 }
 
-/** Returns the absolute URL of a path of this site, because the provider needs one. */
+/** Returns the absolute URL of a path of this site, because the provider needs an absolute URL. */
 function absolute(target: string, publicUrl: string): string {
   return target.startsWith('/') ? `${publicUrl}${target}` : target
 }

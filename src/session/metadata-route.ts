@@ -13,8 +13,8 @@ const metadataSchema = shape('AuthorizationServerMetadata', {
 })
 
 /**
- * Serves the address of our keys, for verifiers that only know the issuer (RFC 8414, and the path of OpenID Discovery 1.0). It requires
- * `accessTokenIssuer` and `jwtKeys`, because a shared secret is never published.
+ * Serves the URL of our keys, for verifiers that only know the issuer. The sources are RFC 8414 and, for the second path, OpenID Discovery
+ * 1.0. The routes require `accessTokenIssuer` and `jwtKeys`, because doorward never publishes a shared secret.
  */
 export function metadataRoutes(ctx: MetadataContext): Route[] {
   return isPublished(ctx)
@@ -22,7 +22,7 @@ export function metadataRoutes(ctx: MetadataContext): Route[] {
     : []
 }
 
-/** Serves the same metadata at the root of the site, for `auth.wellKnown`, because RFC 8414 section 3.1 looks there first. */
+/** Serves the metadata also at the root of the site, for `auth.wellKnown`. RFC 8414 section 3.1 looks at the root first. */
 export function rootMetadataRoutes(ctx: MetadataContext): Route[] {
   const { accessTokenIssuer } = ctx.settings
   if (accessTokenIssuer === null || !isPublished(ctx)) return []

@@ -3,7 +3,10 @@ import type { AuthContext } from '../context'
 import type { UserRecord } from '../store/auth-store'
 import type { Login } from './finish-login'
 
-/** True if the account has a second factor that this login has not shown. Then `finishLogin` returns a challenge instead of a session. */
+/**
+ * Returns true if the account has a second factor that this login has not shown. In that case, `finishLogin` returns a challenge instead of
+ * a session.
+ */
 export function needsSecondFactor({ settings }: AuthContext, user: UserRecord, { amr }: Login): boolean {
   return settings.mfaEnabled && user.totpEnabledAt !== null && !amr.some(isSecondFactor)
 }

@@ -10,9 +10,9 @@ import { issueStatelessToken } from './stateless-refresh-token'
 
 /** The result of a login with a server-side session. */
 export interface OpenedServerSession extends OpenedSession {
-  /** Identifies the session in lists. It is not a credential. */
+  /** Identifies the session in lists. The id is not a credential. */
   sessionId: string
-  /** The cookie's value. It is sent once and never stored. */
+  /** The cookie's value. The response sends it once, and doorward never stores it. */
   sessionToken: string
   expiresAt: Date
 }
@@ -33,8 +33,8 @@ export function openDelivered({ settings }: AuthContext, origin: SessionOrigin):
 }
 
 /**
- * Returns the function for `finishLogin` that makes an access token and a refresh token. The refresh token is stateless if the store keeps no
- * sessions.
+ * Returns the function for `finishLogin` that makes an access token and a refresh token. If the store keeps no sessions, the refresh token
+ * is stateless.
  */
 export function openTokens(origin: SessionOrigin = {}): OpenSession<TokenPair> {
   const open: OpenSession<TokenPair> = async (ctx, user, login) => {
@@ -62,7 +62,10 @@ function refreshTokenOf({ session, token, endedByLimit }: Awaited<ReturnType<typ
   return { sessionId, token, authenticatedAt, expiresAt, createdAt, endedByLimit }
 }
 
-/** Returns the function for `finishLogin` that starts a server-side session. It revokes the session of the browser's current cookie. */
+/**
+ * Returns the function for `finishLogin` that starts a server-side session. The returned function also revokes the session of the browser's
+ * current cookie.
+ */
 export function openServerSession(origin: SessionOrigin): OpenSession<OpenedServerSession> {
   return async (ctx, user, login) => {
     const sessions = sessionsOf(ctx.store)
@@ -82,7 +85,7 @@ export function openServerSession(origin: SessionOrigin): OpenSession<OpenedServ
   }
 }
 
-/** Revokes the session of the browser's old cookie. The browser is about to lose that cookie, so nobody could log that session out with it. */
+/** Revokes the session of the browser's old cookie. The browser will lose that cookie, so nobody could log that session out later. */
 async function endPresented(ctx: AuthContext, sessions: SessionStore, presented: string): Promise<void> {
   const found = await findBySessionCookie({ sessions, sessionTokenKeys: ctx.keys['session-token'] }, presented)
   if (found) await sessions.revoke({ id: found.session.id }, ctx.now())

@@ -4,19 +4,19 @@ import type { Route } from '../http/routes'
 import { sameSite } from '../http/same-site'
 import type { Delivery } from './delivery'
 
-/** How a set of routes sends its tokens, and where it is mounted. */
+/** How a set of routes sends its tokens, and the path of the set. */
 export interface DeliveryLine {
   /** `bearer`: tokens in the body. `cookie`: tokens in cookies, with null in the body. `session`: a session in its cookie. */
   readonly delivery: Exclude<Delivery, 'both'>
   /** The prefix of each path. */
   readonly base: '' | '/cookie'
-  /** The checks that run first. No other site may set or use our cookies. */
+  /** The checks that run first. The checks reject requests that another site sends with our cookies. */
   readonly before: readonly RequestHandler[]
 }
 
 /**
- * Makes the routes of the configured delivery. `both` has two sets: one with tokens in the body, and one with cookies below `/cookie`. Every
- * other delivery has one set.
+ * Makes the routes of the configured delivery. `both` has two sets of routes: one set with tokens in the body, and one set with cookies
+ * below `/cookie`. Every other delivery has one set.
  */
 export function perDelivery(ctx: AuthContext, lines: (line: DeliveryLine) => Route[]): Route[] {
   const inBody: DeliveryLine = { delivery: 'bearer', base: '', before: [] }

@@ -6,9 +6,9 @@ import { findKey, type Keys } from '../keys'
 import { sameText } from '../same-text'
 
 /**
- * Context of signed cookies, which show for example which browser signed up. Another subdomain can set a cookie for the whole site. So each
- * value has a MAC, and the `__Host-` prefix (RFC 6265bis section 4.1.3.2) prevents other subdomains from setting it. The MAC covers the
- * cookie's name and its expiry, so a value is invalid in another cookie and after that time.
+ * Context of signed cookies. For example, a signed cookie shows which browser signed up. Another subdomain can set a cookie for the whole
+ * site. So each value has a MAC. The `__Host-` prefix (RFC 6265bis section 4.1.3.2) also prevents other subdomains from setting the cookie.
+ * The MAC covers the cookie's name and its expiry. So a value is invalid in another cookie and after that time.
  */
 export interface ProofCookieContext extends Pick<AuthContext, 'prefix' | 'now'> {
   readonly settings: Pick<AuthContext['settings'], 'cookieDomain' | 'cookieSecure'>
@@ -16,9 +16,9 @@ export interface ProofCookieContext extends Pick<AuthContext, 'prefix' | 'now'> 
 }
 
 /**
- * Sets the cookie `__Host-<name>` with Path=/, or `<name>` below the prefix if `cookieSecure` is off.
- * @param value any text; the browser can read it, so it must not contain a secret that the browser may not know
- * @param options.sameSite 'none' for a cookie that must come with another site's form; browsers accept that only with `cookieSecure`
+ * Sets the cookie `__Host-<name>` with Path=/. If `cookieSecure` is off, sets `<name>` below the prefix.
+ * @param value any text; the browser can read the value, so it must not contain a server's secret
+ * @param options.sameSite 'none' for a cookie that must come with another site's form; browsers accept 'none' only with `cookieSecure`
  */
 export function setProofCookie(
   ctx: ProofCookieContext,
@@ -35,7 +35,7 @@ export function setProofCookie(
   setCookie(ctx, res, fullName, sealed, { ...scope, sameSite, maxAgeSeconds })
 }
 
-/** Returns the value that we set. Null: there is none, it is not ours, it has expired, or the cookie was sent twice. */
+/** Returns the value that we set. Null: the cookie is absent, not ours, expired, or was sent twice. */
 export function readProofCookie(ctx: ProofCookieContext, req: Request, name: string): string | null {
   const { fullName } = placeOf(ctx, name)
   const [encoded, end, mac, ...rest] = (readCookie(ctx, req, fullName) ?? '').split('.')
@@ -50,8 +50,8 @@ export function clearProofCookie(ctx: ProofCookieContext, res: Response, name: s
 }
 
 /**
- * Returns the name and scope of a cookie. It is Lax, because some cookies must come with a link from a mail. It is for this host only,
- * whatever `cookieDomain` is.
+ * Returns the name and scope of a cookie. The cookie is Lax, because some cookies must come with a link from a mail. The cookie is for this
+ * host only, even if `cookieDomain` is set.
  */
 export function placeOf({ settings, prefix }: Pick<ProofCookieContext, 'settings' | 'prefix'>, name: string) {
   const path = settings.cookieSecure ? '/' : prefix

@@ -22,28 +22,30 @@ export interface ContinuedSession {
   readonly amr: readonly AuthMethod[]
   /** Null: the store keeps no sessions. */
   readonly sessionId: string | null
-  /** When the person last showed a credential. A refresh does not change it. */
+  /** When the person last showed a credential. A refresh does not change this time. */
   readonly authenticatedAt: Date | null
   readonly refreshToken: string
   readonly expiresAt: Date
-  /** False: its cookies are deleted when the browser closes. */
+  /** False: the browser deletes the session's cookies when it closes. */
   readonly isPersistent: boolean
-  /** A time before the user was read. The access token shows what the account was then. */
+  /** A time before the user was read. The access token shows the account as it was at that time. */
   readonly at: Date
 }
 
 /**
- * Exchanges a refresh token for a new pair of tokens. The methods (`amr`) stay those of the session. A token that is used a second time
- * revokes its session (RFC 9700 section 4.14.2), and that is committed although the request fails. Within `refreshReuseGraceSeconds` it gets
- * the same new token again instead. A stateless token can be used any number of times.
+ * Exchanges a refresh token for a new pair of tokens. The methods (`amr`) of the session stay unchanged. If a client uses a token a second
+ * time, the function revokes the session (RFC 9700 section 4.14.2). The revocation stays, although the request fails. Within
+ * `refreshReuseGraceSeconds`, a second use returns the first use's new token again. A stateless token can be used any number of times.
  *
- * @throws InvalidTokenError when the token is unknown, expired, revoked or reused. Without using the token up: AccountInactiveError, and
- * ServiceUnavailableError when the host's claims are not available
+ * @throws InvalidTokenError when the token is unknown, expired, revoked or reused
+ * @throws AccountInactiveError; the token stays unused
+ * @throws ServiceUnavailableError when the host's claims are not available; the token stays unused
  */
 export async function refresh(ctx: AuthContext, presented: string): Promise<TokenPair> {
   const continued = await continueSession(ctx, presented)
   const { user, amr, sessionId, authenticatedAt, refreshToken, expiresAt, at } = continued
-  // The claims were not asked for if a used token gets its successor again, or if the token is stateless. No token is used up then.
+  // `claimsBeforeUse` does not ask the host for a used token within the grace period, or for a stateless token. In both cases, no token is
+  // used up, so this code can ask the host now.
   const claims = continued.claims ?? (await claimsToGoOn(ctx, { userId: user.id, session: null, amr }))
   return {
     kind: 'session',
@@ -59,7 +61,7 @@ export async function refresh(ctx: AuthContext, presented: string): Promise<Toke
 async function continueSession(ctx: AuthContext, presented: string): Promise<ContinuedSession & { claims?: HostClaims | null }> {
   const { sessions } = ctx.store
   if (!sessions) return continueStateless(ctx, presented)
-  // One time for all checks, so that a request which waited is judged by when it started.
+  // All checks use one time: the start of the request. So a wait during the request changes no check.
   const at = ctx.now()
   const token = readSessionToken(ctx.keys['session-token'], 'tokens', presented) ?? (await findOldToken(sessions, presented))
   if (!token) throw new InvalidTokenError()
@@ -69,8 +71,8 @@ async function continueSession(ctx: AuthContext, presented: string): Promise<Con
 }
 
 /**
- * Returns the host's claims, before the token is used up. Null: the token will be rejected, or it was used already. A second use revokes the
- * session, even if the host's function fails.
+ * Returns the host's claims, before the token is used up. Null: the token is not valid or was already used. If the token was already used,
+ * the session must be revoked even if the host's function fails.
  */
 async function claimsBeforeUse(
   ctx: AuthContext,
@@ -84,14 +86,20 @@ async function claimsBeforeUse(
   return askForClaims(ctx, toPublicUser(found.user), amrFromText(found.session.amr))
 }
 
-/** Finds the session of a token of release 0.1.0, which does not contain the session's id. A used one cannot be found. */
+/**
+ * Finds the session of a token of release 0.1.0. Such a token does not contain the session's id. The function cannot find a used token of
+ * that release.
+ */
 async function findOldToken(sessions: SessionStore, presented: string): Promise<SessionTokenId | null> {
   if (!isOldSessionToken(presented)) return null
   const found = await sessions.find({ tokenHash: hashOpaqueToken(presented), kind: 'tokens' })
   return found?.session ?? null
 }
 
-/** Uses the token up and stores its successor, in one statement that decides between parallel requests. So it needs no transaction. */
+/**
+ * Uses the token up and stores its successor, in one statement. That statement decides between parallel requests, so no transaction is
+ * needed.
+ */
 async function rotate(
   ctx: AuthContext,
   sessions: SessionStore,

@@ -10,9 +10,10 @@ import { isOldSessionToken, type SessionTokenId } from './session-token'
 import { possibleSuccessors } from './successor'
 
 /**
- * Handles a refresh token of ours that could not be used. A used token gets its successor again within the grace period, while that is unused
- * (two tabs, or a lost response). Nothing is written then, so there is never a second successor. Otherwise a used token revokes its session.
- * A token that was never valid revokes nothing, so that a made-up token cannot revoke a session.
+ * Handles a valid refresh token that is not the current token of its session. A used token has one successor. Within the grace period, the
+ * client gets an unused successor again (two tabs, or a lost response). The function writes nothing then, so a second successor never
+ * exists. Otherwise a used token revokes its session. A token that was never valid revokes nothing, so a made-up token cannot revoke a
+ * session.
  *
  * @throws InvalidTokenError, AccountInactiveError
  */
@@ -34,22 +35,25 @@ export async function refuseUsedToken(
   if (!user.isActive) throw new AccountInactiveError()
   const candidates = possibleSuccessors(ctx, presented, { id, generation: session.generation })
   const refreshToken = candidates.find((token) => hashOpaqueToken(token) === session.tokenHash)
-  // It was made under a secret that is no longer listed. That is not misuse, so the session stays.
+  // The successor was made under a secret that is no longer listed. No misuse happened, so the session stays.
   if (refreshToken === undefined) throw new InvalidTokenError()
   const { amr, authenticatedAt, expiresAt, isPersistent, rotatedAt } = session
   return { user, amr: amrFromText(amr), sessionId: id, authenticatedAt, refreshToken, expiresAt, isPersistent, at: rotatedAt ?? at }
 }
 
 /**
- * Returns true within the grace period, but not at its end. Without a grace period it is always false, even if the clock of another server is
- * ahead.
+ * Returns true within the grace period, but not at its end. Without a grace period, always returns false, even if the clock of another
+ * server is ahead.
  */
 function isWithinWindow({ settings }: AuthContext, { rotatedAt }: SessionRecord, at: Date): boolean {
   const { refreshReuseGraceSeconds } = settings
   return refreshReuseGraceSeconds > 0 && rotatedAt !== null && after(rotatedAt, refreshReuseGraceSeconds) > at
 }
 
-/** Revokes the session of a reused token. This stays although the request fails. A token of release 0.1.0 has no MAC, so it revokes nothing. */
+/**
+ * Revokes the session of a reused token. The revocation stays, although the request fails. A token of release 0.1.0 has no MAC, so it
+ * revokes nothing.
+ */
 async function endReusedSession(
   ctx: AuthContext,
   sessions: SessionStore,

@@ -17,7 +17,7 @@ export function sendKept(ctx: AuthContext, res: Response, kept: ContinuedSession
   sendJson(res, 200, loginBody(kept, delivery))
 }
 
-/** Sets the cookies only, for a response that is a redirect. */
+/** Sets only the cookies, for a response that is a redirect. */
 export function setKeptCookies(ctx: AuthContext, res: Response, kept: ContinuedSession): void {
   if ('sessionToken' in kept) setSessionCookie(ctx, res, kept)
   else setTokenCookies(ctx, res, kept)

@@ -6,15 +6,14 @@ import type { SessionOrigin } from './start-session'
 
 interface SessionCookieContext {
   readonly settings: GuardSettings
-  /** The router's prefix. Guards without a router have none. */
+  /** The router's prefix. Guards without a router have no prefix. */
   readonly prefix?: string
 }
 
-/** The values of a session cookie. */
 interface SessionCookie {
   readonly sessionToken: string
   readonly expiresAt: Date
-  /** False: the cookie is deleted when the browser closes. Default true. */
+  /** False: the browser deletes the cookie when it closes. Default true. */
   readonly isPersistent?: boolean
 }
 
@@ -40,7 +39,7 @@ export function originOf(ctx: AuthContext, req: Request): SessionOrigin {
   return { ip: req.ip, userAgent: req.headers['user-agent'], sessionToken: readSessionCookie(ctx, req) }
 }
 
-/** Returns the scope of the cookie. Its path is `/`, because the host's own routes use it too. */
+/** Returns the scope of the cookie. The path is `/`, because the host's own routes use the cookie too. */
 function scope({ cookieSamesite }: GuardSettings) {
   return { path: '/', sameSite: cookieSamesite }
 }

@@ -15,9 +15,9 @@ const macBytes = 32
 const signedBytes = secretBytes + idBytes + 4
 
 /**
- * Returns a refresh token or the value of a session cookie. It consists of 32 secret bytes, the session's id, the generation, and a MAC over
- * these three and the kind. Clients cannot read it.
- * @param keys the first one makes the MAC
+ * Returns a refresh token or the value of a session cookie. The token consists of 32 secret bytes, the session's id, the generation, and a
+ * MAC. The MAC covers the secret bytes, the id, the generation and the kind. Clients cannot read the token.
+ * @param keys the first key makes the MAC
  */
 export function makeSessionToken(
   keys: KeyList,
@@ -33,8 +33,8 @@ export function makeSessionToken(
 }
 
 /**
- * Returns the session's id and the generation in a token, after one of the keys verified its MAC. So a made-up token is rejected without a
- * query. Null: the MAC is wrong, or the token is of the other kind.
+ * Returns the session's id and the generation in a token, after one of the keys verified its MAC. So the function rejects a made-up token
+ * without a query. Null: the MAC is wrong, or the token is of the other kind.
  */
 export function readSessionToken(keys: KeyList, kind: SessionKind, token: string): SessionTokenId | null {
   if (!tokenShape.test(token)) return null
@@ -47,7 +47,7 @@ export function readSessionToken(keys: KeyList, kind: SessionKind, token: string
   return { id, generation: signed.readUInt32BE(secretBytes + idBytes) }
 }
 
-/** Returns true for the shape of a token of release 0.1.0. It has no MAC, so only its hash identifies it. */
+/** Returns true for the shape of a token of release 0.1.0. Such a token has no MAC, so only its hash identifies it. */
 export function isOldSessionToken(token: string): boolean {
   return isOpaqueToken(token)
 }

@@ -16,12 +16,12 @@ export function signClaims({ algorithm, kid, privateKey }: SigningKey, claims: o
 
 /**
  * Returns the payload of a token that the key signed under its own algorithm (RFC 8725 section 3.1). Null for every other token. The caller
- * checks the header first and the claims afterwards. `exp` is among these, because it is checked again for a remembered token, without the
- * signature.
+ * checks the header before this call, and the claims after it. The caller also checks `exp`, because a cached token is checked again
+ * without its signature.
  */
 export function readSigned(verifying: VerifyingKey, token: string): unknown {
   if (verifying.algorithm !== 'HS256') return isCanonical(token) ? payloadOf(token, verifying.key, verifying.algorithm) : null
-  // Every key is tried, so that the time does not reveal which one signed.
+  // Tries every key, so that the time does not reveal which key signed.
   const payloads = verifying.keys.map((key) => payloadOf(token, key, 'HS256'))
   return payloads.find((payload) => payload !== null) ?? null
 }

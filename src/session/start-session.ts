@@ -8,27 +8,33 @@ import { after, earlier } from './instants'
 import { insertWithinLimit } from './limit-sessions'
 import { makeSessionToken } from './session-token'
 
-/** The client that a session starts in, and the session that it replaces. Its owner recognizes the session by the first two. */
+/**
+ * The client that a session starts in, and the session that it replaces. The owner recognizes the session in a list by `ip` and
+ * `userAgent`.
+ */
 export interface SessionOrigin {
-  /** Stored with at most 45 characters. */
+  /** doorward stores at most 45 characters. */
   ip?: string | null | undefined
-  /** Stored with at most 512 characters. */
+  /** doorward stores at most 512 characters. */
   userAgent?: string | null | undefined
-  /** The session cookie of the request. A login with a server-side session revokes that session, of any account. */
+  /**
+   * The session cookie of the request. A login with a server-side session revokes the session of this cookie, even if it is of another
+   * account.
+   */
   sessionToken?: string | null | undefined
 }
 
 export interface StartedSession {
   readonly session: SessionRecord
-  /** The token itself. It is sent once and never stored. */
+  /** The token itself. The response sends it once, and doorward never stores it. */
   readonly token: string
-  /** How many other sessions of the user were revoked because of `maxSessionsPerUser`. */
+  /** How many other sessions of the user `maxSessionsPerUser` revoked. */
   readonly endedByLimit: number
 }
 
 /**
- * Inserts the row of a new session, always with a new id and token (against session fixation). It runs in the transaction of the login, which
- * has locked the user's row. So a parallel revocation of the user's sessions runs before or after it.
+ * Inserts the row of a new session, always with a new id and a new token (against session fixation). Call it in the login's transaction,
+ * which has locked the user's row. So a parallel revocation of the user's sessions runs before or after this insert.
  */
 export async function startSession(
   ctx: AuthContext,
@@ -72,7 +78,7 @@ function lifetimeOf({ settings }: AuthContext, kind: SessionKind): { idleSeconds
     : { idleSeconds: settings.sessionTtlSeconds, maxSeconds: settings.sessionMaxSeconds }
 }
 
-/** Returns the text without control characters and shortened, because a client can send any header and a person reads it in a list. */
+/** Returns the text shortened, and without control characters. A client can send any header, and a person reads the text in a list. */
 export function plainText(value: string | null | undefined, maxLength: number): string | null {
   const visible = [...(value ?? '').replace(/[\p{Cc}\p{Cf}\p{Surrogate}\p{Zl}\p{Zp}]/gu, '')]
   return visible.slice(0, maxLength).join('').trim() || null

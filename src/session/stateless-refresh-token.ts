@@ -16,28 +16,30 @@ export interface IssuedRefreshToken {
 }
 
 /**
- * The session of a refresh token that is not stored. It can be used any number of times until it expires, and no logout revokes it. It
- * contains a digest of the account's credentials, so a reset, a password change or a change of the second factor invalidates it.
+ * The session of a refresh token that is not stored. The token can be used any number of times until it expires, and no logout revokes it.
+ * The token contains a digest of the account's credentials. So a reset, a password change or a change of the second factor makes the token
+ * invalid.
  */
 export interface StatelessSession {
   readonly userId: string
   readonly amr: readonly AuthMethod[]
-  /** When the person signed in. Null: by a credential that was too new to count. */
+  /** When the person signed in. Null: the credential was too new to count. */
   readonly authenticatedAt: Date | null
   /** The absolute end in seconds since 1970. A refresh does not change it. */
   readonly end: number
   readonly digest: string
-  /** False: its cookies are deleted when the browser closes. */
+  /** False: the browser deletes the session's cookies when it closes. */
   readonly isPersistent: boolean
 }
 
-/** Starts a session. It runs inside the transaction of its login, because the token must contain the login's changes to the user. */
+/** Starts a session. Call it inside the login's transaction, because the token must contain the login's changes to the user. */
 export async function issueStatelessToken(
   ctx: AuthContext,
   userId: string,
   { amr, isYoung, isPersistent = true }: Login,
 ): Promise<IssuedRefreshToken> {
-  // The token is compared with the row later, and a host's table may store less of a user than this login knows. So the row is read again.
+  // A later step compares the token with the row. A host's table may store less of a user than this login knows, so the code reads the row
+  // again.
   const user = await ctx.store.users.find(userId)
   if (!user) throw new InvalidTokenError()
   const at = ctx.now()
@@ -70,7 +72,7 @@ export function signStatelessToken(
 
 /**
  * Reads a stateless refresh token.
- * @throws InvalidTokenError unless it is a valid token of ours that has not expired
+ * @throws InvalidTokenError unless the token is valid, is signed by us, and has not expired
  */
 export function readStatelessToken(ctx: AuthContext, token: string, at: Date): StatelessSession {
   const claims = readPrivateToken(ctx.keys.refresh, token, { typ: 'refresh', at })
@@ -88,7 +90,9 @@ export function isStillTrusted(ctx: AuthContext, { digest }: StatelessSession, u
   return isUnderAny(ctx.keys.refresh, (key) => credentialDigest(key, user) === digest)
 }
 
-/** Returns a digest of the credentials. It is an HMAC, because it passes through clients and a host's password hashes may be weak. */
+/**
+ * Returns a digest of the credentials. The digest is an HMAC, because it passes through clients and a host's password hashes may be weak.
+ */
 function credentialDigest(key: KeyObject, { id, hashedPassword, totpEnabledAt, activatedAt }: UserRecord): string {
   const text = JSON.stringify(['credentials', id, hashedPassword, totpEnabledAt?.getTime() ?? null, activatedAt?.getTime() ?? null])
   return createHmac('sha256', key).update(text).digest('base64url')

@@ -3,16 +3,20 @@ import type { AuthContext } from '../context'
 import { makeSessionToken, type SessionTokenId } from './session-token'
 
 /**
- * Returns the refresh token that replaces `predecessor`. Without a grace period its secret bytes are random. With one they are derived from
- * the predecessor and the session's id, under a key of ours. So a late request gets the same token again, although no token is stored.
- * Neither the database nor the predecessor alone reveals it.
+ * Returns the refresh token that replaces `predecessor`. Without a grace period, its secret bytes are random. With a grace period, the
+ * function derives the secret bytes from the predecessor and the session's id, with our key. So a late request gets the first request's
+ * token again, although doorward stores no token. The database alone does not reveal the token. The predecessor alone does not reveal the
+ * token either.
  */
 export function successorOf({ keys, settings }: AuthContext, predecessor: string, next: SessionTokenId): string {
   if (settings.refreshReuseGraceSeconds === 0) return makeSessionToken(keys['session-token'], 'tokens', next)
   return derived(keys['refresh-successor'][0], keys['session-token'][0], predecessor, next)
 }
 
-/** Returns every token that `successorOf` may have returned with a grace period. There is one per secret, because the first secret may be new. */
+/**
+ * Returns every token that `successorOf` may have returned with a grace period. The list has one token for each secret, because the first
+ * secret may be new.
+ */
 export function possibleSuccessors({ keys }: AuthContext, predecessor: string, next: SessionTokenId): string[] {
   const [first, ...others] = keys['session-token']
   return keys['refresh-successor'].map((key, place) => derived(key, others[place - 1] ?? first, predecessor, next))

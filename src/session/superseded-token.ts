@@ -5,12 +5,13 @@ import type { AccessTokenClaims } from './access-token'
 
 /**
  * Rejects an access token from before a change of the credentials, for operations that add a way to log in. An access token stays valid for
- * minutes after a password change, a new factor or the verification of the address. An attacker who was logged out by one of these must not
- * use that time to regain access. The owner's client refreshes and sends the request again.
+ * minutes after a password change, a new factor or the verification of the address. The change may have logged an attacker out. The
+ * attacker must not use the remaining minutes to regain access. The owner's client refreshes its token and sends the request again.
  *
- * `iat` counts whole seconds, so a token from the second of the change may be older than the change. It is rejected too, unless its methods
- * show that the change caused it: the mailed link (`email`) or the new factor's code (`otp`). Changes in the second of the account's creation
- * do not count. A server-side session is not affected, because such a change revokes it at once.
+ * `iat` counts whole seconds. So a token from the second of the change may be older than the change. The function also rejects this token,
+ * unless its methods show that the change created the token. The methods are the mailed link (`email`) and the new factor's code (`otp`). A
+ * change in the second of the account's creation does not count. A server-side session is not affected, because a change of the credentials
+ * revokes it at once.
  * @throws InvalidTokenError
  */
 export function refuseSupersededToken(
@@ -27,7 +28,7 @@ interface SupersededContext {
 
 /** Returns true if the token is older than the last change of the credentials. */
 export function isSuperseded({ store }: SupersededContext, { iat, amr }: AccessTokenClaims, user: UserRecord): boolean {
-  // Without a column for the time of the password change, any change of the row counts.
+  // If the table has no column for the time of the password change, any change of the row counts.
   const passwordChange = store.users.fields.has('passwordSetAt') ? user.passwordSetAt : user.updatedAt
   const byLink = amr.includes('email')
   return (

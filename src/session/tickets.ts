@@ -5,10 +5,10 @@ import type { UserRecord, UserTokenPurpose } from '../store/auth-store'
 import { accountDigest, isAccountDigest } from './account-digest'
 import { after } from './instants'
 
-/** `LINK_TICKET` finishes a link. `REAUTH_TICKET` finishes a reauthentication at a provider. One is never accepted as the other. */
+/** `LINK_TICKET` finishes a link. `REAUTH_TICKET` finishes a reauthentication at a provider. A ticket is valid only for its own purpose. */
 export type TicketPurpose = Extract<UserTokenPurpose, 'LINK_TICKET' | 'REAUTH_TICKET'>
 
-/** The person who started at the provider. Nobody else may use the ticket. */
+/** The person who started at the provider. Only this person may use the ticket. */
 export interface TicketOwner {
   readonly userId: string
   /** Null: the store keeps no sessions. */
@@ -20,8 +20,8 @@ export const ticketSeconds = 300
 const shape = /^[\w-]{43}(?:\.[\w-]{1,6000})?$/
 
 /**
- * Returns a one-time ticket of 300 seconds, for a browser in which nobody is signed in. Its row contains the account, its session and a
- * digest of the account's credentials. The row's hash covers the whole ticket, so nobody can change the data in it.
+ * Returns a one-time ticket of 300 seconds, for a browser in which nobody is signed in. The ticket's row contains the account, its session
+ * and a digest of the account's credentials. The row's hash covers the whole ticket, so nobody can change the data in the ticket.
  * @param carries the data in the ticket; the browser can read it
  */
 export async function issueTicket(
@@ -51,13 +51,13 @@ export interface TakenTicket {
   readonly carries: string | null
   /**
    * Compares the account with the ticket. Pass the locked row.
-   * @throws OAuthStateMismatchError unless the account is as it was when the ticket was made
+   * @throws OAuthStateMismatchError if the account has changed since the ticket was made
    */
   requireSameAccount(user: UserRecord): void
 }
 
 /**
- * Uses a ticket up in every case, and rejects every caller except its owner.
+ * Uses a ticket up in every case, and rejects every caller except the ticket's owner.
  * @param owner the caller; null: a caller who may use no ticket
  * @throws OAuthStateMismatchError for a ticket that is unknown, used, expired, of another purpose or of another person
  */

@@ -7,7 +7,7 @@ export interface TokenProfile {
   readonly issuer: string
   readonly audiences: readonly string[]
   readonly clientId: string
-  /** True: tokens without the profile are valid until they expire. */
+  /** True: tokens without the profile stay valid until they expire. */
   readonly acceptsLegacy: boolean
 }
 
@@ -40,8 +40,8 @@ export function newProfileClaims({ issuer: iss, audiences, clientId: client_id }
 
 /**
  * Returns the profile's claims of a verified payload. Null: the token has no profile.
- * @param typ of the token's header
- * @throws InvalidTokenError when the token has another issuer or another audience, or is not in the form that the settings require
+ * @param typ the `typ` of the token's header
+ * @throws InvalidTokenError when the issuer or the audience is wrong, or the settings require another form of token
  */
 export function readProfileClaims(
   profile: TokenProfile | null,

@@ -2,7 +2,7 @@ import { normalizeEmail } from '../http/email-address'
 import { normalizeProfile } from '../providers/normalize-profile'
 import type { OAuthUser } from '../providers/provider-client'
 
-/** Converts the profile of any client to the form of our tables and rules. An address that fails our rule counts as missing. */
+/** Prepares any client's profile for our tables and rules. An email that is not valid counts as missing. */
 export function acceptProfile(given: OAuthUser): OAuthUser {
   const profile = normalizeProfile(given.provider, given)
   const email = normalizeEmail(profile.email)

@@ -15,7 +15,10 @@ import { type Attempt, type Intent, parallelAttempts, readAttempts, writeAttempt
 
 const longestState = 512
 
-/** Starts an attempt in addition to the open attempts of this browser. A sixth attempt removes the oldest. */
+/**
+ * Starts an attempt. An attempt is one browser tab on its way to a provider and back. If the browser has five open attempts, the function
+ * removes the oldest.
+ */
 export function beginAttempt(
   ctx: AuthContext,
   req: Request,
@@ -38,8 +41,8 @@ export function beginAttempt(
 
 /**
  * Returns the attempt of a callback, and marks its state as used, so that no second request can use it. Checks `error` before `state`. Each
- * refusal clears the cookie of this browser, and the provider is not called. Only a `state` that matched is marked, because a request that
- * matches nothing must not write anything.
+ * refusal clears the cookie of this browser, and makes no call to the provider. The function marks only a `state` that matched, because an
+ * unknown request must not write to the database.
  * @throws OAuthProviderDeniedError, OAuthStateMismatchError
  */
 export async function takeAttempt(ctx: AuthContext, req: Request, res: Response, provider: string): Promise<Attempt> {
@@ -62,7 +65,7 @@ export async function takeAttempt(ctx: AuthContext, req: Request, res: Response,
   return attempt
 }
 
-/** Returns the attempt of this browser that the callback's `state` names. Null: none. Marks nothing. */
+/** Returns this browser's attempt with the callback's `state`. Null: no attempt matches. Does not mark the state as used. */
 export function findAttempt(ctx: AuthContext, req: Request, provider: string): Attempt | null {
   const answer = callbackAnswer(ctx, req, provider)
   const state = answer.value('state', longestState)
@@ -71,9 +74,9 @@ export function findAttempt(ctx: AuthContext, req: Request, provider: string): A
 }
 
 /**
- * Returns false if a signed-in person's attempt is no longer valid. It is for one account. It becomes invalid if the account's credentials
- * change, or another person signs in to this browser. It is checked again under the user's lock. Checking it here saves a call of the
- * provider, and the code.
+ * Returns false if a signed-in person's attempt is no longer valid. The attempt is for one account. The attempt becomes invalid if the
+ * account's credentials change, or another person signs in to this browser. A later check under the user's lock decides again. The early
+ * check saves a call to the provider, and does not use the code.
  */
 async function isStillMeant(ctx: AuthContext, req: Request, attempt: Attempt): Promise<boolean> {
   if (attempt.purpose === 'login') return true
@@ -84,8 +87,8 @@ async function isStillMeant(ctx: AuthContext, req: Request, attempt: Attempt): P
 }
 
 /**
- * Returns the id of the account whose access token the request has. Null without a valid one: it may have expired meanwhile, and in
- * delivery `bearer` the callback has none.
+ * Returns the account id of the request's access token. Null: the request has no valid access token. The token may have expired since the
+ * start. In delivery `bearer` (tokens in the body), the callback has no token.
  */
 export function signedInAs(ctx: AuthContext, req: Request): string | null {
   try {
@@ -97,7 +100,7 @@ export function signedInAs(ctx: AuthContext, req: Request): string | null {
   }
 }
 
-/** Removes the open attempts of this browser at a logout, so that the next person at it cannot finish a login that was begun before. */
+/** Removes the open attempts of this browser at a logout. So the next person in this browser cannot finish an earlier login. */
 export function endOwnAttempts(ctx: AuthContext, req: Request, res: Response): void {
   if (readAttempts(ctx, req).length > 0) writeAttempts(ctx, res, [])
 }

@@ -21,8 +21,9 @@ interface BoundIntent extends Pick<BoundAttempt, 'provider' | 'purpose' | 'desti
 }
 
 /**
- * Begins an attempt for the account and the session of the request. With `cookieSecure` the browser also gets a cookie that no other
- * subdomain can set. So an attempt that an attacker planted in another browser, together with a session cookie, is not accepted there.
+ * Begins an attempt for the account and the session of the request. With `cookieSecure`, the browser also gets a cookie that no other
+ * subdomain can set. An attacker on a subdomain may plant an attempt and a session cookie in another browser. Without this cookie, the
+ * callback rejects the planted attempt.
  */
 export function beginBoundAttempt(
   ctx: AuthContext,
@@ -47,8 +48,8 @@ export function beginBoundAttempt(
 }
 
 /**
- * Returns true if the browser of a callback is signed in, by cookies, as the account and in the session that began the attempt. Always
- * false in delivery `bearer`, because browsers have no cookies there.
+ * Returns true if the callback's browser is signed in, by cookies, to the account and session that began the attempt. Always false in
+ * delivery `bearer`, because browsers have no cookies in that delivery.
  * @throws OAuthStateMismatchError if another person is signed in
  */
 export async function isInSameSession(ctx: AuthContext, req: Request, attempt: BoundAttempt): Promise<boolean> {
@@ -60,9 +61,7 @@ export async function isInSameSession(ctx: AuthContext, req: Request, attempt: B
   return session !== null && session.id === sessionId && hasBinding(ctx, req, session.id)
 }
 
-/**
- * Returns the owner of a ticket. Null: the access cookie is in a browser that began no attempt, so an attacker may have planted it there.
- */
+/** Returns the owner of a ticket. Null: this browser began no attempt, so an attacker may have planted the access cookie in it. */
 export function ticketOwner(ctx: AuthContext, req: Request): TicketOwner | null {
   const { user, session } = requestSessionOf(req)
   const owner = { userId: user.id, sessionId: session?.id ?? null }

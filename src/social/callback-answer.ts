@@ -8,20 +8,20 @@ import { answersByForm } from './post-states'
 export interface CallbackAnswer {
   /** Returns every value of the parameter. */
   values(name: string): string[]
-  /** Returns the only value of the parameter. Null if it is absent, repeated, empty or too long. */
+  /** Returns the only value of the parameter. Null if the parameter is absent, repeated, empty or too long. */
   value(name: string, maxLength: number): string | null
-  /** True: the provider responds by POST, so a `state` in the query is ignored. */
+  /** True: the provider responds by POST, so doorward ignores a `state` in the query. */
   readonly mustBePosted: boolean
 }
 
 const sealedSeconds = 60
-/** The longest response. Proxies often limit a request's first line to 8 KiB, and sealing makes a text a third longer. */
+/** The maximum length of a response. Proxies often limit a request's first line to 8 KiB, and sealing makes a text a third longer. */
 export const longestAnswer = 4_500
 const parameter = 'answer'
 
 /**
- * Reads the response of a callback from its query. For a provider that responds by POST, reads what the POST route sealed. Then the query
- * itself may only contain an `error`, because some providers send refusals in the query.
+ * Reads the response of a callback from its query. If the provider responds by POST, reads the data that the POST route sealed. In that
+ * case, the plain query may only contain an `error`, because some providers send refusals in the query.
  */
 export function callbackAnswer(ctx: AuthContext, req: Request, provider: string): CallbackAnswer {
   if (!answersByForm(ctx.providers.get(provider))) return answerOf((name) => queryValues(req, name), false)
@@ -36,15 +36,15 @@ function answerOf(values: (name: string) => string[], mustBePosted: boolean): Ca
 }
 
 /**
- * Returns the query of the GET callback: the response, encrypted for this provider for 60 seconds. It works once, because its state works
- * once. It is useless without the cookies of the browser that began.
+ * Returns the query of the GET callback: the response, encrypted for this provider for 60 seconds. The query works once, because its state
+ * works once. The query is useless without the cookies of the browser that began the login.
  */
 export function sealedQuery(ctx: AuthContext, provider: string, parameters: URLSearchParams): [name: string, value: string] {
   const text = JSON.stringify([epochSeconds(ctx) + sealedSeconds, parameters.toString()])
   return [parameter, sealText(keysOf(ctx), purposeOf(provider), text)]
 }
 
-/** Decrypts the response. Returns no parameters if it is not ours, of another provider, or too old. */
+/** Decrypts the response. Returns no parameters if the text is not ours, is of another provider, or is too old. */
 function openAnswer(ctx: AuthContext, provider: string, sealed: string): URLSearchParams {
   const text = openText(keysOf(ctx), purposeOf(provider), sealed)
   const [end, parameters] = text === null ? [0, ''] : (JSON.parse(text) as [number, string]) // as `sealedQuery` wrote it

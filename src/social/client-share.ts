@@ -1,18 +1,21 @@
 import { OAuthProviderUnavailableError } from '../errors'
 
-/** Logins that this process is working on, of one route. */
+/** Limits the logins of one client that this process runs at one provider, for one route. */
 export interface ClientShare {
-  /** Runs a login of a client (`clientKey(req.ip)`). @throws OAuthProviderUnavailableError for a client that has its share under way */
+  /** Runs a login of a client (`clientKey(req.ip)`). @throws OAuthProviderUnavailableError if the client already uses its share */
   run<Result>(provider: string, client: string, logIn: () => Promise<Result>): Promise<Result>
 }
 
-/** Of the 50 calls that a provider client makes at once for each purpose, 20 are left for clients that have none. */
+/**
+ * If 30 logins are running, only a client without a running login may start one. A provider client makes at most 50 calls at once for each
+ * purpose. So 20 calls stay free for clients without a running login.
+ */
 const mostForOneClient = 30
 
 /**
- * Keeps room at a slow provider for every client. While 30 logins of a provider are under way, a client that has one of them gets no other,
- * because the rate limit of a route allows one client more calls at once than a provider client makes. The refused login can be sent
- * again: its `state` is not used.
+ * Keeps a slow provider usable for every client. If 30 logins of a provider are running, a client that has one of them cannot start a
+ * second login. A route's rate limit allows one client more calls at once than a provider client makes. So without this share, one client
+ * could use all calls. The rejected client can try again, because the `state` is not used.
  */
 export function createClientShare(): ClientShare {
   const underWay = new Map<string, Map<string, number>>()

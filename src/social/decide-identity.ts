@@ -10,11 +10,11 @@ import type { OAuthUser } from '../providers/provider-client'
 import type { UserRecord } from '../store/auth-store'
 
 export interface FoundAccounts {
-  /** The account that (provider, subject) is linked to. */
+  /** The account that is linked to this provider and subject. */
   linked: UserRecord | null
   /** The account of the provider's email. */
   emailOwner: UserRecord | null
-  /** True: that account waits for its activation, and this login can be the first verification of its address. */
+  /** True: `emailOwner` waits for its activation, and this login can be the first verification of its address. */
   isEmailOwnerPending?: boolean
 }
 
@@ -22,7 +22,10 @@ export type IdentityDecision = { kind: 'log_in'; user: UserRecord } | { kind: 'l
 
 type Rules = Pick<Settings, 'oauthLinkByVerifiedEmail' | 'oauthAllowAccountCreation'>
 
-/** Decides which account an external identity belongs to. The email is never the key: it only decides about new links. */
+/**
+ * Decides which account an external identity belongs to. The email never identifies a linked account. The email only decides about new
+ * links.
+ */
 export function decideIdentity(
   settings: Rules,
   profile: Pick<OAuthUser, 'email' | 'emailVerified'>,
@@ -32,7 +35,7 @@ export function decideIdentity(
   if (profile.email === null) throw new OAuthEmailMissingError()
   if (found.emailOwner) {
     if (!settings.oauthLinkByVerifiedEmail) throw new OAuthEmailTakenError()
-    if (profile.emailVerified !== true) throw new OAuthEmailUnverifiedError() // null is not treated as verified
+    if (profile.emailVerified !== true) throw new OAuthEmailUnverifiedError() // an unknown state (null) does not count as verified
     return { kind: 'link', user: found.isEmailOwnerPending ? found.emailOwner : active(found.emailOwner) }
   }
   if (!settings.oauthAllowAccountCreation) throw new OAuthRegistrationDisabledError()

@@ -58,7 +58,7 @@ function inBody(settings: Settings): Answer {
   }
 }
 
-/** In delivery `bearer` there is neither a `return_to` nor a success redirect. */
+/** Delivery `bearer` has no `return_to` and no success redirect. */
 function redirects({ tokenDelivery, oauthErrorRedirect, appRedirects }: Settings): Answer[] {
   const hasApps = appRedirects.length > 0
   const hasPages = tokenDelivery !== 'bearer'

@@ -9,8 +9,8 @@ import { type AppDestination, isApp } from '../session/destination'
 import { findAttempt } from './attempts'
 
 /**
- * Redirects every refusal, with its code: to the app of this callback's attempt, else to the host's page. The rest of the refusal is only
- * logged. Undefined: there is neither an app nor a page.
+ * Redirects every refusal, with its error code. The target is the app of this callback's attempt, or else the host's error page. The log
+ * has the rest of the refusal. Undefined: the settings name no app and no error page.
  */
 export function redirectErrors(ctx: AuthContext): ErrorRequestHandler | undefined {
   const { oauthErrorRedirect, appRedirects } = ctx.settings
@@ -18,7 +18,7 @@ export function redirectErrors(ctx: AuthContext): ErrorRequestHandler | undefine
   return redirecting(ctx, (_error, req) => appOfCallback(ctx, req)?.redirectTo ?? oauthErrorRedirect)
 }
 
-/** Redirects only a navigation past the rate limit of its route. A script gets the JSON error envelope. */
+/** Redirects a browser navigation that exceeds the rate limit of its route. A script gets the JSON error envelope. */
 export function redirectThrottled(ctx: AuthContext): ErrorRequestHandler | undefined {
   const { oauthErrorRedirect } = ctx.settings
   if (oauthErrorRedirect === null) return undefined
@@ -44,7 +44,7 @@ export function throttledAnswers({ settings }: AuthContext): Answer[] {
   return [{ status: 302, description: 'A navigation past the rate limit: to `oauthErrorRedirect`, with `error`.' }]
 }
 
-/** Returns true if the browser says that it navigates. Without that header, a GET counts as a navigation. */
+/** Returns true if the browser says that the request is a navigation. Without that header, a GET counts as a navigation. */
 function isNavigation({ method, headers }: Request): boolean {
   return (headers['sec-fetch-mode'] ?? (method === 'GET' ? 'navigate' : undefined)) === 'navigate'
 }

@@ -18,8 +18,8 @@ interface ExchangeBody {
 }
 
 /**
- * Returns the route by which an app exchanges its code for tokens. The tokens are only in the body. No cookie is read or set, so the site
- * of the request does not matter.
+ * Returns the route where an app exchanges its code for tokens. The tokens are only in the body. The route reads and sets no cookie, so
+ * requests from other sites do no harm.
  */
 export function exchangeRoutes(ctx: AuthContext): Route[] {
   if (ctx.settings.appRedirects.length === 0) return []

@@ -25,9 +25,9 @@ const fields = Joi.object({
 })
 
 /**
- * Receives the callback of providers that respond by POST. The request is always cross-site, and the state protects it. Only the cookie
- * with the state is read, nobody is logged in, and nothing changes. The response redirects to the GET callback, to which the browser sends
- * its Lax cookies. Everything else happens there.
+ * Receives the callback of providers that respond by POST. The request is always cross-site, and the state protects it. The route reads
+ * only the cookie with the state. The route logs nobody in, and writes nothing. The response redirects the browser to the GET callback. The
+ * browser sends its Lax cookies to the GET callback, which does the rest.
  */
 export function formPostRoutes(ctx: AuthContext, navigationOnly: RequestHandler): Route[] {
   if (![...ctx.providers.values()].some(answersByForm)) return []
@@ -67,13 +67,13 @@ async function passOn(ctx: AuthContext, req: Request, res: Response): Promise<vo
   sendSeeOther(res, withParameter(redirectUriOf(ctx, key, client), ...sealedQuery(ctx, key, parameters)))
 }
 
-/** Returns the texts of a field. A repeated field is a list. A host's own parser may turn `a[b]` into any value. */
+/** Returns the texts of a field. A field that was sent twice is a list. A host's own parser may turn `a[b]` into any value. */
 function fieldsOf(form: unknown): (name: string) => string[] {
   const read = new Map(Object.entries(Object(form)))
   return (name) => [read.get(name) ?? []].flat().filter((value) => typeof value === 'string')
 }
 
-/** Returns only the fields that the GET callback reads. An `id_token` in the form is ignored. */
+/** Returns only the fields that the GET callback reads. Ignores an `id_token` in the form. */
 function answerParameters(client: Provider, sent: (name: string) => string[]): URLSearchParams {
   const parameters = new URLSearchParams()
   for (const name of ['state', 'code', 'error', 'iss']) for (const value of sent(name)) parameters.append(name, value)

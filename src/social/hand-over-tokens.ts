@@ -7,16 +7,16 @@ import { toPublicUser } from '../store/public-user'
 const deadlineMs = 5_000
 
 /**
- * Passes the provider's tokens to the host, which may store them; doorward does not. Never call it inside a transaction of ours, because
- * the host may query its database. If the host's function fails or takes longer than 5 seconds, that is logged, and the login is not
- * affected.
+ * Passes the provider's tokens to the host. The host may store the tokens; doorward does not store them. Never call this function inside a
+ * transaction, because the host may query its database. If the host's function fails or takes longer than 5 seconds, doorward logs the
+ * failure, and the login continues.
  */
 export async function handOverTokens(ctx: AuthContext, userId: string, provider: string, tokens: OAuthTokens): Promise<void> {
   const { onProviderTokens: hook } = ctx
   if (!hook) return
   try {
     const user = await ctx.store.users.find(userId)
-    // An async arrow, so that a function that throws is handled like one that rejects.
+    // Uses an async arrow, so that a function that throws counts like a function that rejects.
     if (user) await inTime((async () => hook(toPublicUser(user), provider, tokens))(), deadlineMs, late)
   } catch (error) {
     ctx.logger.error({ provider, error: describeError(error) }, 'doorward: onProviderTokens failed; the login stands.')

@@ -13,7 +13,7 @@ export interface IdTokenInHand {
   provider: string
   /** A signed JWT of at most 8,192 characters. */
   idToken: string
-  /** The app's nonce, 1 to 512 visible ASCII characters. The token has it as it is, or as its SHA-256 in hex. */
+  /** The app's nonce, 1 to 512 visible ASCII characters. The token has the nonce itself, or its SHA-256 in hex. */
   nonce?: string | undefined
 }
 
@@ -22,9 +22,9 @@ export const idTokenPattern = /^(?=.{1,8192}$)[\w-]+\.[\w-]+\.[\w-]+$/
 export const noncePattern = /^[\x21-\x7e]{1,512}$/
 
 /**
- * Returns the profile of an id_token, and marks the token as used. No account is read.
- * @throws OAuthProviderNotConfiguredError, ValidationError, OAuthAudienceUnverifiableError before any call, what the client's
- * `verifyIdToken` throws, and OAuthTokenRejectedError for a token that was already used
+ * Returns the profile of an id_token, and marks the token as used. Reads no account.
+ * @throws OAuthProviderNotConfiguredError, ValidationError, OAuthAudienceUnverifiableError before any call
+ * @throws what the client's `verifyIdToken` throws, and OAuthTokenRejectedError for a token that was already used
  */
 export async function fetchUserOfIdToken(ctx: AuthContext, { provider, idToken, nonce }: IdTokenInHand): Promise<OAuthUser> {
   const { key, client } = findProvider(ctx, provider)
@@ -39,13 +39,16 @@ export async function fetchUserOfIdToken(ctx: AuthContext, { provider, idToken, 
   return profile
 }
 
-/** Checks the input of calls of the service. The body of a route was already checked. */
+/** Checks the input of a call by the service. A route has already checked its body. */
 function requirePattern(path: string, value: unknown, pattern: RegExp): void {
   if (typeof value === 'string' && pattern.test(value)) return
   throw new ValidationError({ details: { errors: [{ path, rule: 'string.pattern.base' }] } })
 }
 
-/** Marks the signed part as used. The signature of one token has several spellings (spare bits of base64url, the second form of ECDSA). */
+/**
+ * Marks the signed part of the token as used. Leaves the signature out, because one signature has several spellings (spare bits of
+ * base64url, the second form of ECDSA).
+ */
 async function useOnce(ctx: AuthContext, idToken: string, { proof }: OAuthTokens): Promise<void> {
   const end = Number(proof?.claims?.['exp'])
   if (!Number.isFinite(end)) throw new OAuthError({ cause: withOwnMessage(new Error('verifyIdToken() gave no proof.claims.exp')) })

@@ -8,16 +8,16 @@ import { hasOtherLoginMethod } from '../step-up/login-methods'
 import type { IdentityRecord, IdentityStore, NewIdentity, SessionRecord, UserRecord } from '../store/auth-store'
 import { announceChange } from '../undo/announce-change'
 
-/** The account's linked identities, oldest first. */
+/** Lists the account's linked identities, oldest first. */
 export function listIdentities(ctx: AuthContext, userId: string): Promise<IdentityRecord[]> {
   return identitiesOf(ctx).listForUser(userId)
 }
 
 /**
- * Removes the account's identity of one provider. Locks the user's row first, as every login does, so that no session of the removed link
- * begins after the commit.
- * @throws UnauthorizedError (user gone), AccountInactiveError, OAuthAccountNotLinkedError; LastLoginMethodError under
- * `oauthKeepLastLoginMethod`
+ * Removes the account's identity of one provider. Locks the user's row first, like every login. So no login by the removed identity can
+ * open a session after the commit.
+ * @throws UnauthorizedError (user gone), AccountInactiveError, OAuthAccountNotLinkedError
+ * @throws LastLoginMethodError under `oauthKeepLastLoginMethod`
  */
 export async function unlinkIdentity(
   ctx: AuthContext,
@@ -39,8 +39,8 @@ export async function unlinkIdentity(
 }
 
 /**
- * Removes the identity, and returns how many rows it removed. Compares the key here, because a host's collation may treat another spelling
- * of it as equal, and the rule below would not.
+ * Removes the identity, and returns the number of removed rows. Compares the provider key here, because a database collation may treat two
+ * spellings as equal. The rule about the last login method compares exact keys.
  */
 async function remove(ctx: AuthContext, user: UserRecord, provider: string): Promise<number> {
   const linked = await identitiesOf(ctx).listForUser(user.id)

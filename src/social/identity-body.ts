@@ -12,7 +12,7 @@ export const identitySchema = shape('Identity', {
   last_login_at: instant,
 })
 
-/** Returns the JSON of a linked identity. Each field is copied by name, so no other column of the row is ever included. */
+/** Returns the JSON of a linked identity. Copies each field by its name, so the JSON never contains another column of the row. */
 export function identityBody(identity: IdentityRecord): object {
   return {
     provider: identity.provider,

@@ -3,13 +3,13 @@ import { isPassportProvider, type Provider } from '../providers/passport-provide
 import type { CallbackAnswer } from './callback-answer'
 
 /**
- * Rejects a response with another issuer than the provider's, because it came from another provider (a mix-up attack, RFC 9207 section
- * 2.4). Also rejects one without an issuer if the provider always sends it. The code is not sent anywhere.
+ * Rejects a response with an issuer of another provider (a mix-up attack, RFC 9207 section 2.4). If the provider always sends an issuer,
+ * also rejects a response without an issuer. A rejected callback sends the code to no provider.
  * @throws OAuthError
  */
 export function checkIssuerParameter(client: Provider, answer: CallbackAnswer): void {
   if (isPassportProvider(client)) return // a strategy has no issuer
-  const given = answer.values('iss').filter((value) => value !== '') // an empty one counts as omitted (RFC 6749 section 3.1)
+  const given = answer.values('iss').filter((value) => value !== '') // an empty value counts as omitted (RFC 6749 section 3.1)
   if (given.length === 0 && client.requiresIssuerParameter === true)
     throw mixUp('the callback names no issuer, and the provider says that it always does')
   if (given.length > 0 && client.issuer !== undefined && (given.length > 1 || given[0] !== client.issuer))

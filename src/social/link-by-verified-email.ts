@@ -17,13 +17,13 @@ import { identitiesOf, identityRecord } from './identities'
 import type { SocialLogin } from './log-in-with-identity'
 
 /**
- * Links an identity with a verified address to the account of that address. If the account never verified the address, an attacker may have
- * registered it and wait for the owner (pre-hijacking). Then the account is taken over first, in the same transaction, unless the request
- * has evidence of the owner.
+ * Links an identity with a verified address to the account of that address. If the account never verified its address, an attacker may have
+ * registered the account before the owner came (pre-hijacking). In that case, the same transaction first takes the account over: it removes
+ * the earlier credentials. If the request identifies the owner (`Evidence`), no take-over happens.
  *
- * An account that waits for its activation becomes active, and is taken over in the same way.
+ * If the account waits for its activation, this link also activates the account. The rule about the take-over also applies then.
  *
- * If the account had verified its address, the owner can undo the link by the notice.
+ * If the account had verified its address before, the owner gets a notice and can undo the link.
  *
  * Returns null if the account changed since it was read.
  */
@@ -51,7 +51,10 @@ export async function linkByVerifiedEmail<Session extends OpenedSession>(
   return login
 }
 
-/** Links the identity as the first verification of the address. An account that waited for its activation becomes active. */
+/**
+ * Links the identity. The link is the first verification of the address. If the account waited for its activation, the link activates the
+ * account.
+ */
 function proveAndLink<Session extends OpenedSession>(
   ctx: AuthContext,
   seen: UserRecord,
@@ -65,7 +68,7 @@ function proveAndLink<Session extends OpenedSession>(
     if (!user) return null
     const activation = isActivation ? await activating(ctx, user, clearing) : {}
     const { user: proven, takenOver } = await proveAddress(ctx, user, weighed, { isActivation, ...activation })
-    // After a take-over this identity is the only credential of the account, so it counts as old.
+    // After a take-over, this identity is the only credential of the account, and does not count as new.
     const login: Login = { amr: ['ext'], provider: profile.provider, isYoung: !takenOver, destination }
     const linked = await link(ctx, proven, profile, { open, login })
     return linked && { ...linked, isActivated: isActivation, ...(takenOver && { takenOver: { user: proven, what: takenOver } }) }

@@ -22,12 +22,12 @@ export interface LinkedIdentity {
   owner: UserRecord
 }
 
-/** Throws if the account must not be linked. `user` is its locked row, and `ctx` belongs to the transaction. */
+/** Throws if the account must not be linked. `user` is the locked row of the account, and `ctx` belongs to the transaction. */
 export type LinkCheck = (ctx: AuthContext, user: UserRecord | null) => Promise<void> | void
 
 export interface LinkOptions {
   check?: LinkCheck
-  /** Which older factor confirmed the change. Then the notice's link cannot undo it. */
+  /** Whether an older factor confirmed the change (`Finality`). If it did, the link in the notice cannot undo the change. */
   isFinal?: Finality | undefined
   /** The language of the notice. Default: `defaultLocale`. */
   locale?: Locale | undefined
@@ -36,12 +36,15 @@ export interface LinkOptions {
 const rounds = 4
 
 /**
- * Links an external identity to an account whose owner requested it. The email does not matter: it may be missing, or belong to another
- * account. An identity of another account is never moved.
+ * Links an external identity to an account, at the request of the account's owner. The email does not matter: it may be missing, or belong
+ * to another account. The function never moves an identity from another account.
  *
- * Decides under the lock of the user's row, like unlinking and every login. After a conflict with another request it tries again.
- * @throws OAuthIdentityTakenError, OAuthProviderAlreadyLinkedError, OAuthError (an unusable profile), and what `check` throws:
- * UnauthorizedError (the account is gone, or the one this identity was linked to), AccountInactiveError
+ * Decides under the lock of the user's row, like unlinking and every login. If a parallel request causes a conflict, the function tries
+ * again.
+ * @throws OAuthIdentityTakenError, OAuthProviderAlreadyLinkedError, OAuthError (an unusable profile), ServiceUnavailableError (too many
+ * conflicts)
+ * @throws what `check` throws; by default UnauthorizedError (the account is gone), AccountInactiveError
+ * @throws UnauthorizedError also if the identity's earlier account is gone
  */
 export async function linkIdentity(
   ctx: AuthContext,

@@ -91,7 +91,7 @@ export function linkRoutes(ctx: AuthContext, guards: Guards, flow: RedirectFlow)
   ]
 }
 
-/** Responds with the provider's URL, and the page navigates by itself, because a script cannot follow a redirect to another site. */
+/** Responds with the provider's URL. The page then navigates by itself, because a script cannot follow a redirect to another site. */
 async function startLink(ctx: AuthContext, flow: RedirectFlow, req: Request, res: Response, body: LinkBody): Promise<void> {
   const { key } = registeredProvider(ctx, req)
   const destination = destinationOfBody(ctx, body)
@@ -126,8 +126,8 @@ async function linkToken(ctx: AuthContext, req: Request, res: Response, { access
 }
 
 /**
- * Ends a link attempt. Links the identity if this browser is signed in as the account and session that began it, and the account is
- * unchanged. Otherwise it links nothing and sends a ticket. Nobody is logged in.
+ * Ends a link attempt. Links the identity if this browser is signed in to the account and session that began the attempt. The account must
+ * be unchanged since the start. Otherwise the function links nothing and sends a ticket. The function logs nobody in.
  */
 export async function finishLink(
   ctx: AuthContext,
@@ -157,7 +157,7 @@ interface RedeemBody {
   refresh_token?: string
 }
 
-/** Links the identity of a ticket, which the callback sent because the session that began was not signed in there. */
+/** Links the identity of a ticket. The callback sends a ticket if its browser was not signed in to the session that began the link. */
 function redeemRoute(ctx: AuthContext, guards: Guards, { base, before }: DeliveryLine): Route {
   return withBody({
     method: 'POST',

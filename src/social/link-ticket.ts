@@ -11,9 +11,9 @@ import { type LinkedIdentity, linkIdentity, requireActive } from './link-identit
 import type { BoundAttempt } from './state-cookie'
 
 /**
- * Returns the ticket for a callback whose browser is not signed in. The identity is linked only when the account and session that began the
- * link redeem the ticket.
- * @throws OAuthStateMismatchError if the account has changed since
+ * Returns the ticket for a callback whose browser is not signed in. Only the account and session that began the link can redeem the ticket.
+ * Redeeming the ticket links the identity.
+ * @throws OAuthStateMismatchError if the account has changed since the start
  */
 export function issueLinkTicket(ctx: AuthContext, { userId, sessionId, digest, isFinal }: BoundAttempt, given: OAuthUser): Promise<string> {
   const { provider, subject, email, emailVerified, name, picture } = acceptProfile(given)
@@ -34,8 +34,8 @@ export interface LinkRedemption {
 
 /**
  * Links the identity of a ticket. Every attempt uses the ticket up.
- * @throws OAuthStateMismatchError unless the account and session began the link; InvalidTokenError for a session that has ended; what
- * `linkIdentity` throws
+ * @throws OAuthStateMismatchError unless the account and session began the link
+ * @throws InvalidTokenError for a session that has ended; what `linkIdentity` throws
  */
 export async function redeemLinkTicket(ctx: AuthContext, { ticket, locale, owner }: LinkRedemption): Promise<LinkedIdentity> {
   const taken = await takeTicket(ctx, 'LINK_TICKET', ticket, owner)
@@ -57,7 +57,7 @@ export async function redeemLinkTicket(ctx: AuthContext, { ticket, locale, owner
   )
 }
 
-/** Requires a live session, and locks it until the transaction ends. Call it in a transaction that has locked the user's row. */
+/** Requires a live session, and locks its row until the transaction ends. Call it in a transaction that has locked the user's row. */
 export async function requireSession(ctx: AuthContext, { userId, sessionId }: TicketOwner): Promise<SessionRecord | null> {
   if (!ctx.store.sessions) return null
   const held = sessionId === null ? null : await ctx.store.sessions.lock(sessionId, ctx.now())

@@ -9,8 +9,8 @@ import { identitiesOf } from './identities'
 import type { SocialLogin } from './log-in-with-identity'
 
 /**
- * Logs in by a linked identity. Returns null if the link was removed, or the account deactivated, since they were read.
- * @param linkedAt when the identity was linked: a recently linked one can log in, but confirms nothing
+ * Logs in by a linked identity. Returns null if someone removed the link, or deactivated the account, after `seen` was read.
+ * @param linkedAt when the identity was linked: a new link can log in, but cannot confirm a sensitive change
  */
 export async function logInLinked<Session extends OpenedSession>(
   ctx: AuthContext,

@@ -20,11 +20,11 @@ import { identitiesOf } from './identities'
 import { linkByVerifiedEmail } from './link-by-verified-email'
 import { logInLinked } from './log-in-linked'
 
-/** The result of a social login, and what else happened. Observers are told after the commit. */
+/** The result of a social login, and what else happened. `logInWithIdentity` emits the events after the commit. */
 export interface SocialLogin<Session extends OpenedSession> {
   result: Session | LoginChallenge | PostponedLogin
   did: 'logged_in' | 'linked' | 'created'
-  /** What a take-over removed from an account whose address was unverified. */
+  /** What the login removed from an account with an unverified address (`takeOver`). */
   takenOver?: { user: UserRecord; what: TakenOver }
   /** True: the account waited for its activation until this login. */
   isActivated?: boolean
@@ -34,22 +34,23 @@ export interface IdentityLoginOptions {
   /** The language of mails. Default: `defaultLocale`. */
   locale?: Locale
   /**
-   * Returns the evidence that the owner is already signed in. Called only if this login is the first verification of the account's address.
+   * Returns what the request shows about the account's owner (`Evidence`). The login calls this function only if it is the first
+   * verification of the account's address.
    */
   evidence?: () => Promise<Evidence>
-  /** The page or app to which the browser goes at the end, also after a second factor. */
+  /** The page or app that the browser opens at the end, also after a second factor. */
   destination?: Destination | null
-  /** Gets the account of this login as soon as it is known. */
+  /** Gets the account of this login as soon as the login knows it. */
   attempt?: LoginAttempt
 }
 
 const rounds = 4
 
 /**
- * Turns an external identity into a session: finds the account, or links or creates one, as `decideIdentity` says.
+ * Turns an external identity into a session. The function finds the account, or links or creates one, as `decideIdentity` says.
  *
- * Each round reads, decides, and acts in one transaction that checks the facts of the decision again. If another request changed them
- * meanwhile (the same first login in another tab, an unlink, a sign-up), the next round reads again.
+ * Each round reads, decides, and acts in one transaction. The transaction checks the facts of the decision again. Another request may have
+ * changed the facts (the same first login in another tab, an unlink, a sign-up). In that case, the next round reads again.
  * @throws OAuthEmailMissingError, OAuthEmailTakenError, OAuthEmailUnverifiedError, OAuthProviderAlreadyLinkedError,
  * OAuthAccountInactiveError, OAuthRegistrationDisabledError, OAuthError (an unusable profile), UnauthorizedError (the identity's account is
  * gone)
@@ -85,7 +86,7 @@ async function tryOnce<Session extends OpenedSession>(
   about: Required<IdentityLoginOptions>,
 ): Promise<SocialLogin<Session> | null> {
   const linked = await findLinked(ctx, given)
-  // For a linked identity the address decides nothing, so it is not checked.
+  // A linked identity decides alone. The address has no effect, so it is not checked.
   const profile = linked ? given : acceptProfile(given)
   const { emailOwner, link } = linked ? { emailOwner: null, link: linked } : await findByEmail(ctx, profile)
   const account = link?.user ?? emailOwner
@@ -106,14 +107,16 @@ async function tryOnce<Session extends OpenedSession>(
   }
 }
 
-/** Marks the result of a take-over, so that the person may choose a new password, if the router has passwords. */
+/**
+ * Marks the result of a login that removed the password (`takeOver`), if the router has passwords. So the person may choose a new password.
+ */
 function withoutPassword<Session extends OpenedSession>(ctx: AuthContext, result: Session | LoginChallenge): Session | LoginChallenge {
   return result.kind === 'session' && hasPasswords(ctx.settings) ? { ...result, passwordRequired: true } : result
 }
 
 /**
- * Finds the account of the address, after the identity was looked up. A first login in another tab may have committed between the two
- * lookups. Then the account of the address is linked to this identity.
+ * Finds the account of the address, after the search by identity found no link. Between the two searches, a first login in another tab may
+ * have committed. In that case, the account of the address already has this identity.
  */
 async function findByEmail(ctx: AuthContext, profile: OAuthUser): Promise<{ emailOwner: UserRecord | null; link: Link | null }> {
   if (profile.email === null) return { link: null, emailOwner: null }

@@ -6,8 +6,9 @@ import { queryValues } from '../http/query-parameter'
 import { isPassportProvider, type Provider } from '../providers/passport-provider'
 
 /**
- * Returns the hint about the person that a login passes to the provider (OpenID Connect Core section 3.1.2.1). Null: none.
- * @throws ValidationError unless it is 1 to 320 visible characters, sent once
+ * Returns the hint about the person that a login passes to the provider (OpenID Connect Core section 3.1.2.1). Null: the request has no
+ * hint, or the client passes none on.
+ * @throws ValidationError unless the hint is 1 to 320 visible characters, sent once
  */
 export function readLoginHint(client: Provider, req: Request): string | null {
   if (isPassportProvider(client) || client.loginHint !== true) return null

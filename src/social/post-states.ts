@@ -8,7 +8,7 @@ import type { Attempt } from './state-cookie'
 
 const cookieName = 'oauth_state_post'
 
-/** An attempt's registration key, state, and expiry in seconds since 1970. */
+/** The registration key, the state and the expiry of an attempt. The expiry is in seconds since 1970. */
 type PostState = readonly [provider: string, state: string, expiresAt: number]
 
 export function answersByForm(client: Provider | undefined): boolean {
@@ -16,8 +16,8 @@ export function answersByForm(client: Provider | undefined): boolean {
 }
 
 /**
- * Stores the states of attempts whose response comes by POST in a separate cookie. A browser sends it with another site's form
- * (`SameSite=None`), and it contains nothing but the states. The attempts themselves stay in the Lax cookie, for the GET that follows.
+ * Stores the states of attempts in a separate cookie, if their response comes by POST. A browser sends this cookie with another site's form
+ * (`SameSite=None`). The cookie contains only the states. The attempts themselves stay in the Lax cookie, for the later GET.
  */
 export function writePostStates(ctx: AuthContext, res: Response, attempts: readonly Attempt[]): void {
   const states = attempts
@@ -29,8 +29,8 @@ export function writePostStates(ctx: AuthContext, res: Response, attempts: reado
 }
 
 /**
- * Returns true if this browser began an attempt with this state at this provider. Another subdomain cannot set the cookie, and cannot sign
- * it.
+ * Returns true if this browser began an attempt with this state at this provider. An attacker on another subdomain cannot set the cookie or
+ * sign it.
  */
 export function isPostState(ctx: AuthContext, req: Request, provider: string, state: string | null): boolean {
   const value = readProofCookie(ctx, req, cookieName)

@@ -27,10 +27,10 @@ const knownErrors = [
 ]
 
 /**
- * Returns the error for a callback that has an `error`, and logs it if the operator can fix it. Null: the callback has none. Any `error`
- * counts as a denial, even if it is repeated. An empty one counts as omitted (RFC 6749 section 3.1).
+ * Returns the error for a callback that has an `error`. If the operator can fix the cause, the function logs a warning. Null: the callback
+ * has no `error`. An `error` that was sent twice also counts as a denial. An empty `error` counts as omitted (RFC 6749 section 3.1).
  *
- * @param isOurs whether its `state` belongs to this browser, because anybody can send such a request
+ * @param isOurs true: the `state` belongs to this browser. Otherwise anybody may have sent the request
  */
 export function deniedBy(
   ctx: AuthContext,
@@ -43,7 +43,7 @@ export function deniedBy(
   const given = sent === appleNo ? 'access_denied' : sent
   if (!ownNo.includes(given)) {
     const error = errorCode(given)
-    // A text that is not an error code does not come from a provider, so its description is not logged either.
+    // A text that is not an error code does not come from a provider. So the code does not log its description.
     const description = error === 'other' ? null : oneLine(answer.values('error_description')[0] ?? '')
     const advice = adviceOn(error, null)
     ctx.logger.warn({ provider, error, description, isOurs, advice }, 'doorward: a provider sent a person back with an error')
@@ -51,7 +51,7 @@ export function deniedBy(
   return new OAuthProviderDeniedError({ details: knownErrors.includes(given) ? { error: given } : {} })
 }
 
-/** Removes control characters and direction overrides, which are harmful in a log. */
+/** Replaces control characters and direction overrides, because they can do harm in a log. */
 function oneLine(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]/gu, ' ').slice(0, 200)
 }

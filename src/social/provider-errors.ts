@@ -14,7 +14,7 @@ import { clientRefused } from '../setup-notices/login-notices'
 type ProviderCall = readonly [provider: string, purpose: CallPurpose]
 
 /**
- * Calls a provider client, and translates its errors. Our 502 errors then name the registration key. Any other error of a custom client
+ * Calls a provider client, and translates its errors. Our 502 errors then contain the registration key. Any other error of a custom client
  * becomes a 502, never a 500.
  */
 export async function withProviderErrors<T>(ctx: AuthContext, [provider, purpose]: ProviderCall, call: () => Promise<T>): Promise<T> {
@@ -29,8 +29,9 @@ const limits = new WeakMap<Provider, CallLimits>()
 const unlimited: CallLimits = { run: (_purpose, call) => call() }
 
 /**
- * Returns the limit of a client. A host's own client makes calls that we do not see, so its operations are counted. Our clients count their
- * calls themselves. With keys in memory a token needs no call, so it must not wait for a provider that hangs.
+ * Returns the limit of a client. For a host's own client, doorward counts the operations, because it cannot see the calls. Our clients
+ * count their calls themselves. If the keys are in memory, a client can verify a token without a call. So a token must not wait for a
+ * provider that hangs.
  */
 function limitsOf(client: Provider | undefined): CallLimits {
   if (!client || client instanceof OidcClient || client instanceof OAuth2Client) return unlimited
@@ -40,10 +41,10 @@ function limitsOf(client: Provider | undefined): CallLimits {
   return limit
 }
 
-// More than two calls of ten seconds, the most that our clients make (the exchange and a key set).
+// Longer than two calls of ten seconds. Our clients make at most two calls: the exchange and the key set.
 const deadlineMs = 25_000
 
-/** Returns the error of a client that does not settle. A custom client may have no deadline of its own. */
+/** Returns the error for a client that does not settle, because a custom client may have no deadline. */
 function late(): Error {
   return new Error('The provider client did not settle in time.')
 }
@@ -64,7 +65,7 @@ function refusal(ctx: AuthContext, provider: string, thrown: unknown): AppError 
   return new Refusal({ details, cause: error.cause })
 }
 
-/** Returns the status and the body, with the same limits for a custom client as for ours. */
+/** Returns the status and the body. Cuts the body of a custom client to the limit of our own clients. */
 function told({ details: { status, body } }: OAuthError): { status: number | null; body: string | null } {
   return { status: typeof status === 'number' ? status : null, body: typeof body === 'string' ? body.slice(0, 1024) : null }
 }

@@ -43,7 +43,7 @@ export function destinationOfQuery(ctx: AuthContext, req: Request): Destination 
 /** Reads the destination of a link or a reauthentication. @throws ValidationError */
 export function destinationOfBody(ctx: AuthContext, body: DestinationBody): Destination | null {
   return destinationOf(ctx, (name) => {
-    const value = body[name as keyof DestinationBody] // one of its two fields
+    const value = body[name as keyof DestinationBody] // one of the two fields of `DestinationBody`
     return value === undefined ? [] : [value]
   })
 }

@@ -41,7 +41,7 @@ import { registeredProvider } from './registered-provider'
 import { sendTicket } from './send-ticket'
 import type { BoundAttempt } from './state-cookie'
 
-/** Returns the route by which a signed-in person confirms the session by signing in again at a provider. */
+/** Returns the route where a signed-in person confirms the session by signing in again at a provider. */
 export function reauthenticationRoute(ctx: AuthContext, guards: Guards, flow: RedirectFlow): Route {
   return withBody({
     method: 'POST',
@@ -91,10 +91,11 @@ async function required(ctx: AuthContext, user: UserRecord): Promise<Reauthentic
 }
 
 /**
- * Ends a reauthentication at the callback. Makes the session that began it fresh if this browser is signed in to it by cookies. Otherwise
- * sends a ticket, which that session redeems at `POST /reauthenticate`.
- * @param isProven whether the provider's response shows a new sign-in
- * @throws ReauthenticationRequiredError if it does not, and what `requireConfirming` throws
+ * Ends a reauthentication at the callback. If the browser is signed in by cookies to the session that began the attempt, that session
+ * becomes fresh. Otherwise the function sends a ticket. The session that began the attempt redeems the ticket at `POST /reauthenticate`.
+ * @param isProven true: the provider's response shows a new sign-in
+ * @throws ReauthenticationRequiredError if `isProven` is false
+ * @throws what `requireConfirming` throws
  */
 export async function finishReauthentication(
   ctx: AuthContext,

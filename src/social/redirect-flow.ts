@@ -14,7 +14,10 @@ import { createStrategyFlow } from './strategy-flow'
 
 /** The redirect flow of one provider: the URL for the browser, and the exchange of the code. */
 export interface RedirectFlow {
-  /** Returns the authorization URL. @throws OAuthProviderUnavailableError if the provider must be called first, and does not respond */
+  /**
+   * Returns the authorization URL. @throws OAuthProviderUnavailableError if the flow must call the provider first, and the provider does
+   * not respond
+   */
   authorizeUrl(attempt: Attempt, hints?: LoginHints): Promise<string>
   /** Exchanges the code for tokens. @throws OAuthError when the provider refuses or its response cannot be used */
   exchange(attempt: Attempt, code: string): Promise<OAuthTokens>
@@ -25,7 +28,7 @@ export interface LoginHints {
   loginHint: string | null
 }
 
-/** Creates the flow. A client uses Passport with a strategy of ours. A host's strategy has its own flow. */
+/** Creates the flow. For a provider client, Passport runs our own strategy. A host's strategy has its own flow. */
 export function createRedirectFlow(ctx: AuthContext): RedirectFlow {
   const clients = new Map<string, ProviderClient>()
   const flows = new Map<string, RedirectFlow>()
@@ -50,15 +53,15 @@ function flowOfStrategy(ctx: AuthContext, key: string, provider: PassportProvide
 }
 
 /**
- * Runs clients by Passport, which is used only in this file. It has its own Passport instance and its own requests, so the host's `req`
- * keeps its user, session and `_sessionManager`. Strategies are registered and called by name. Passport writes `success` and `fail` onto a
- * strategy *object*, so two simultaneous requests would get each other's results.
+ * Runs clients by Passport. Only this file uses Passport. The flow uses its own Passport instance and its own requests. So the host's `req`
+ * keeps its user, session and `_sessionManager`. The flow registers and calls strategies by name. Passport writes `success` and `fail` onto
+ * a strategy *object*. With a shared object, two simultaneous requests would get each other's results.
  */
 function flowOfClients(ctx: AuthContext, clients: ReadonlyMap<string, ProviderClient>): RedirectFlow {
   const passport = new Passport()
   const strategies = new Set<string>()
 
-  /** Registers a strategy at its first use, because a client that discovers its endpoints has none before. */
+  /** Registers a strategy at its first use. A client that discovers its endpoints has no endpoints before. */
   async function useStrategy(key: string): Promise<void> {
     if (strategies.has(key)) return
     const client = clients.get(key)
@@ -73,7 +76,7 @@ function flowOfClients(ctx: AuthContext, clients: ReadonlyMap<string, ProviderCl
     return new Promise((resolve, reject) => {
       const options = { session: false, ...secretsOf(ctx, attempt), loginHint, isNewSignIn: attempt.purpose === 'reauthenticate' }
       const settle = (error: unknown, tokens?: OAuthTokens | false | null) => (tokens ? resolve({ tokens }) : reject(unwrap(error)))
-      // Passport gets only this query. It would act on `code` and `error` at the login route too.
+      // Passport gets only this query. With the host's query, Passport would also act on `code` and `error` at the login route.
       const request = { query, headers: {}, method: 'GET', url: '/' } as unknown as Request
       passport.authenticate(strategyName(attempt.provider), options, settle)(request, redirectsTo(resolve), reject)
     })
@@ -94,10 +97,10 @@ function flowOfClients(ctx: AuthContext, clients: ReadonlyMap<string, ProviderCl
   }
 }
 
-/** Passport redirects without a code, and exchanges one. */
+/** Passport redirects a request without a code, and exchanges the code of another request. */
 type Outcome = { url: string } | { tokens: OAuthTokens }
 
-/** The secrets derived from an attempt's random value. The server stores none of them, and the verifier never reaches the browser. */
+/** The secrets derived from an attempt's random value. The server stores none of them, and the browser never gets the verifier. */
 export interface AttemptSecrets {
   state: string
   /** The PKCE verifier (RFC 7636 section 4.1): 43 characters. */
@@ -115,7 +118,7 @@ function secretsOf({ keys }: AuthContext, attempt: Attempt): AttemptSecrets {
 type ExchangeCallback = (error: unknown, accessToken?: string, refreshToken?: string | null, tokens?: OAuthTokens) => void
 
 class ProviderStrategy extends OAuth2Strategy {
-  // Not `#private`, because Passport works on Object.create(strategy), which has no private fields.
+  // Not `#private`: Passport works on Object.create(strategy), which has no private fields.
   private readonly client: ProviderClient
 
   constructor(ctx: AuthContext, key: string, client: ProviderClient) {
@@ -144,7 +147,7 @@ class ProviderStrategy extends OAuth2Strategy {
     this.exchangeThrough(client, callbackURL)
   }
 
-  /** Exchanges the code by the client, because the package `oauth` has no deadline and no size limit, and crashes on a `null`. */
+  /** Exchanges the code by the client. The package `oauth` has no deadline and no size limit, and crashes on a `null`. */
   private exchangeThrough(client: ProviderClient, redirectUri: string): void {
     const getOAuthAccessToken = (code: string, params: object, done: ExchangeCallback) => {
       const { code_verifier: codeVerifier, nonce } = params as { code_verifier?: string; nonce?: string } // what tokenParams returned
@@ -154,13 +157,13 @@ class ProviderStrategy extends OAuth2Strategy {
         .then((tokens) => done(null, tokens.accessToken, tokens.refreshToken, tokens))
         .catch((error: unknown) => done(error))
     }
-    // The documented way (`_oauth2` is "protected"). This strategy calls no other method of it.
+    // The documented way (`_oauth2` is "protected"). This strategy calls no other method of `_oauth2`.
     Object.assign(this._oauth2, { getOAuthAccessToken })
   }
 
   override authorizationParams(options: AttemptSecrets & LoginHints & { isNewSignIn: boolean }): object {
     const pkce = this.client.pkce === false ? {} : { code_challenge: codeChallengeOf(options.codeVerifier), code_challenge_method: 'S256' }
-    // The person signs in again, and the id_token says when (OpenID Connect Core section 3.1.2.1).
+    // The provider asks for a new sign-in, and the id_token says when it was (OpenID Connect Core section 3.1.2.1).
     const anew = options.isNewSignIn ? { prompt: 'login', max_age: '0' } : {}
     const hint = options.loginHint === null || this.client.loginHint !== true ? {} : { login_hint: options.loginHint }
     const byForm = this.client.responseMode === 'form_post' ? { response_mode: 'form_post' } : {}
@@ -177,7 +180,7 @@ class ProviderStrategy extends OAuth2Strategy {
   }
 }
 
-/** Returns the redirect URI exactly as it is registered at the provider. It is never built from the Host header. */
+/** Returns the redirect URI exactly as the host registered it at the provider. The URI never depends on the Host header. */
 export function redirectUriOf({ settings, prefix }: Pick<AuthContext, 'settings' | 'prefix'>, key: string, client: Provider): string {
   const own = isPassportProvider(client) ? undefined : client.redirectUri
   return own ?? `${settings.publicUrl}${prefix}/oauth/${key}/callback`
@@ -197,7 +200,7 @@ function redirectsTo(resolve: (outcome: Outcome) => void): Response {
   return { statusCode: 200, setHeader, end: () => resolve({ url }) } as unknown as Response
 }
 
-/** Returns the error of the exchange, which passport-oauth2 wraps. */
+/** Returns the error of the exchange without the wrapper of passport-oauth2. */
 function unwrap(error: unknown): Error {
   const thrown: unknown = error instanceof InternalOAuthError ? error.oauthError : error
   return thrown instanceof AppError ? thrown : new OAuthError({ cause: thrown })

@@ -12,7 +12,7 @@ export function registeredProvider(ctx: AuthContext, req: Request): { key: strin
 }
 
 /**
- * Finds a client by its key. `providers` is a Map, so `__proto__` and `constructor` are not found.
+ * Finds a client by its key. `providers` is a Map, so the keys `__proto__` and `constructor` find no client.
  * @throws OAuthProviderNotConfiguredError
  */
 export function findProvider(ctx: AuthContext, key: string): { key: string; client: Provider } {

@@ -166,8 +166,8 @@ function unlinkRoute(ctx: AuthContext, guards: Guards): Route {
 }
 
 /**
- * Rejects requests that are not navigations. An image, a frame or a script of another site could otherwise begin logins in a person's
- * browser, and use up the person's rate limit. The refusal is cheap, so it counts against no rate limit.
+ * Rejects requests that are not navigations. Otherwise an image or a script of another site could begin logins in a person's browser. Such
+ * logins would use up the person's rate limit. The check runs before the rate limit, because it is cheap.
  */
 function navigationOnly({ settings }: AuthContext): RequestHandler {
   return refusingCrossSite((req) => {
@@ -184,14 +184,14 @@ async function callback(ctx: AuthContext, flow: RedirectFlow, req: Request, res:
   const code = answer.value('code', 4096)
   if (code === null) throw new OAuthCodeMissingError()
   await withProviderErrors(ctx, [key, 'callback'], async () => {
-    if (!isPassportProvider(client)) await client.prepare?.() // its discovery document says whether it always sends `iss`
+    if (!isPassportProvider(client)) await client.prepare?.() // the discovery document says whether the provider always sends `iss`
     checkIssuerParameter(client, answer)
   })
   const tokens = await withProviderErrors(ctx, [key, 'callback'], () => flow.exchange(attempt, code))
-  // Normalized here, so that an unusable profile is reported as the provider's failure.
+  // Normalizes here, so that an unusable profile counts as the provider's failure.
   const profile = await withProviderErrors(ctx, [key, 'callback'], async () => {
     const user = normalizeProfile(key, await client.fetchUser(tokens))
-    // The POST route sealed this name. In a plain query anybody could choose one.
+    // The POST route sealed this name. In a plain query, anybody could choose a name.
     const name = answer.mustBePosted ? answer.value('name', 200) : null
     return user.name === null && name !== null ? normalizeProfile(key, { ...user, name }) : user
   })

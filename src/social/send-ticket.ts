@@ -14,8 +14,9 @@ export const ticketSchemas = [
 ]
 
 /**
- * Sends the ticket. The app that began gets it in the query, like a code. Otherwise it is in the fragment of the success redirect, which
- * reaches no server and no log. Without a success redirect it is in the body. It is never added to a `return_to`.
+ * Sends the ticket. If an app began the attempt, the app gets the ticket in the query. Otherwise the ticket is in the fragment of the
+ * success redirect, because a fragment reaches no server and no log. Without a success redirect, the ticket is in the body. The function
+ * never adds a ticket to a `return_to`.
  */
 export function sendTicket(
   { settings }: AuthContext,

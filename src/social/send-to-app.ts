@@ -8,7 +8,10 @@ import { codeOfChallenge, type IssuedCode } from '../oauth-code/issue-code'
 import type { AppDestination } from '../session/destination'
 import type { LoginChallenge } from '../session/finish-login'
 
-/** Ends a login that an app began: the browser asks for the second factor, or opens the app with its code. No session cookie is set. */
+/**
+ * Ends a login that an app began. The browser shows the page for the second factor, or opens the app with its code. The response sets no
+ * session cookie.
+ */
 export async function sendToApp(
   ctx: AuthContext,
   req: Request,

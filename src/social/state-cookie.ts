@@ -10,20 +10,22 @@ import type { Destination } from '../session/destination'
 import { type Finality, readFinality, writeFinality } from '../step-up/finality'
 import { writePostStates } from './post-states'
 
-/** One browser tab that was sent to a provider and has not come back yet. */
+/** One browser tab that went to a provider and has not come back yet. */
 export type Attempt = LoginAttempt | BoundAttempt
 
 interface AttemptCore {
   readonly provider: string
-  /** The `state` of the authorization request: 256 bits. The PKCE verifier and the nonce are derived from it. */
+  /** The `state` of the authorization request: 256 bits. The PKCE verifier and the nonce are derived from this value. */
   readonly random: string
-  /** The expiry in seconds since 1970. The server checks it, whatever the cookie's Max-Age is. */
+  /** The expiry in seconds since 1970. The server checks the expiry, even if the cookie's Max-Age is later. */
   readonly expiresAt: number
-  /** Which secret of `jwtSecret` signed it. The verifier and the nonce are derived from the same one. */
+  /**
+   * The position in `jwtSecret` of the secret that signed the attempt. The verifier and the nonce are derived with the key of this secret.
+   */
   readonly secret: number
-  /** The language of `?lang=` at the start, because the provider does not return it. */
+  /** The language of `?lang=` at the start. The cookie stores the language, because the provider does not return it. */
   readonly locale: Locale | null
-  /** The page or app to which the browser goes after a success. */
+  /** The page or app that the browser opens after a success. */
   readonly destination: Destination | null
 }
 
@@ -31,7 +33,7 @@ export interface LoginAttempt extends AttemptCore {
   readonly purpose: 'login'
 }
 
-/** An attempt that a signed-in person began, only for this account and this session. */
+/** An attempt that a signed-in person began. The attempt is valid only for this account and this session. */
 export interface BoundAttempt extends AttemptCore {
   readonly purpose: 'link' | 'reauthenticate'
   readonly userId: string
@@ -41,22 +43,22 @@ export interface BoundAttempt extends AttemptCore {
   readonly digest: string
   /** The start, in seconds since 1970. */
   readonly startedAt: number
-  /** Whether the start of a link showed a code of an older factor. Then the notice's link cannot undo the link. */
+  /** Whether an older factor confirmed the start of a link (`Finality`). If it did, the link in the notice cannot undo the change. */
   readonly isFinal: Finality
 }
 
-/** The purpose of an attempt, with the data that the callback needs for it. */
+/** The purpose of an attempt, with the data that the callback needs. */
 export type Intent = Pick<LoginAttempt, 'purpose'> | Omit<BoundAttempt, keyof AttemptCore>
 
-/** The most tabs that can be at providers at the same time. */
+/** The maximum number of tabs that can be at providers at the same time. */
 export const parallelAttempts = 5
 
 /** Browsers drop a cookie of more than 4,096 bytes (RFC 6265bis section 5.6). */
 const longestCookie = 4_000
 
-// The cookie's value is the attempts, joined by `~`. The fields of an attempt are joined by `.`, and each attempt has its own MAC.
+// The cookie's value is a list of attempts, joined by `~`. An attempt is a list of fields, joined by `.`. Each attempt has its own MAC.
 
-/** Returns the open attempts of this browser: those with a valid MAC that have not expired by our clock. */
+/** Returns the open attempts of this browser: attempts with a valid MAC that have not expired by our clock. */
 export function readAttempts(ctx: AuthContext, req: Request): Attempt[] {
   const value = readCookie(ctx, req, ctx.settings.oauthStateCookieName)
   if (!value) return []
@@ -66,7 +68,7 @@ export function readAttempts(ctx: AuthContext, req: Request): Attempt[] {
     .filter((attempt) => attempt !== null)
 }
 
-/** Writes the attempts into the cookie. Removes the oldest until the cookie with its attributes is small enough for every browser. */
+/** Writes the attempts into the cookie. If the cookie is too long for a browser, the function removes the oldest attempts. */
 export function writeAttempts(ctx: AuthContext, res: Response, attempts: readonly Attempt[]): void {
   const name = ctx.settings.oauthStateCookieName
   const value = attempts.map((attempt) => sealAttempt(ctx, attempt)).join('~')
@@ -90,7 +92,7 @@ function openAttempt(ctx: AuthContext, sealed: string): Attempt | null {
   return attempt && attempt.expiresAt > epochSeconds(ctx) ? attempt : null
 }
 
-/** Reads the fields. `fieldsOf` wrote them, because their MAC is ours, but possibly in an earlier or later version. */
+/** Reads the fields. The MAC is ours, so `fieldsOf` wrote the fields. An earlier or later version of doorward may have written them. */
 function attemptOf({ texts }: AuthContext, [purpose, provider, random, expiry, locale, ...rest]: string[], secret: number): Attempt | null {
   const [expiresAt, language] = [Number(expiry), texts.find(locale ?? '')]
   const core = { provider: provider ?? '', random: random ?? '', expiresAt, secret, locale: language }
@@ -114,7 +116,7 @@ function destinationOf(field: string | undefined): Destination | null {
   return field === undefined ? null : (JSON.parse(decoded(field)) as Destination) // as `fieldsOf` wrote it
 }
 
-/** Returns the fields. The host's user id is encoded, because it may contain our separators. */
+/** Returns the fields. Encodes the host's user id, because the id may contain our separators. */
 function fieldsOf(attempt: Attempt): string[] {
   const { purpose, provider, random, expiresAt, locale, destination } = attempt
   const core = [purpose, provider, random, String(expiresAt), locale ?? '']
@@ -132,20 +134,20 @@ function decoded(field: string): string {
   return Buffer.from(field, 'base64url').toString('utf8')
 }
 
-/** Returns the key of the attempt's own secret, one of `ctx.keys`. */
+/** Returns the key of the secret that signed the attempt, one of `ctx.keys`. */
 export function keyOf(keys: KeyList, { secret }: Attempt): KeyObject {
   return keys[secret] ?? keys[0]
 }
 
-/** Returns the MAC of the fields and the cookie's name, so that a value of another cookie is not valid here. */
+/** Returns the MAC of the fields and the cookie's name. So the value of another cookie is not valid here. */
 function mac(ctx: AuthContext, key: KeyObject, fields: readonly string[]): string {
   const text = JSON.stringify([ctx.settings.oauthStateCookieName, ...fields])
   return createHmac('sha256', key).update(text).digest('base64url')
 }
 
 /**
- * Returns the cookie's scope. It is Lax, whatever the other cookies are, because the browser must send it when the provider redirects,
- * which is a cross-site navigation. Login and callback are on this host, so no other host gets the cookie.
+ * Returns the cookie's scope. The cookie is always Lax. The provider's redirect is a cross-site navigation, and the browser must send the
+ * cookie with it. The login and the callback are on this host, so no other host gets the cookie.
  */
 function scope({ prefix }: AuthContext) {
   return { path: prefix, sameSite: 'lax', hostOnly: true } as const

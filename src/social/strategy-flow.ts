@@ -8,22 +8,23 @@ import type { AttemptSecrets } from './redirect-flow'
 
 /** The flow of a strategy, for one attempt. */
 export interface StrategyFlow {
-  /** Returns the URL to which the strategy redirects. @throws OAuthError if the strategy does not redirect */
+  /** Returns the URL where the strategy redirects the browser. @throws OAuthError if the strategy does not redirect */
   authorizeUrl(secrets: AttemptSecrets): string
-  /** Exchanges the code. Settles when the strategy does, which may be never. @throws OAuthError if the strategy refuses */
+  /** Exchanges the code. If the strategy never settles, the promise never settles. @throws OAuthError if the strategy refuses */
   exchange(secrets: AttemptSecrets, code: string): Promise<OAuthTokens>
 }
 
 /**
  * Runs a Passport strategy on requests of our own, so that the host's `req` stays unchanged. The strategy gets `state` and the PKCE
- * verifier from our state store. It makes a challenge of its own verifier. We replace it by ours, which is derived from the state cookie.
- * @throws ConfigurationError if a redirect of the strategy, made here as a test, has not our `state` and `redirect_uri`
+ * verifier from our state store. The strategy makes a PKCE challenge of its own verifier. The flow replaces that challenge by the challenge
+ * of our verifier, which is derived from the state cookie.
+ * @throws ConfigurationError if a test redirect of the strategy does not have our `state` and `redirect_uri`
  */
 export function createStrategyFlow(key: string, provider: PassportProvider, redirectUri: string): StrategyFlow {
   const secretsOf = new WeakMap<object, AttemptSecrets>()
   let usesPkce = false
   const store = {
-    // passport-oauth2 decides by the number of parameters which arguments it passes.
+    // passport-oauth2 counts the parameters of this function, and then decides which arguments it passes.
     store(request: object, _verifier: unknown, _state: unknown, _meta: unknown, done: (error: null, state?: string) => void) {
       done(null, secretsOf.get(request)?.state)
     },
@@ -36,7 +37,7 @@ export function createStrategyFlow(key: string, provider: PassportProvider, redi
   function begin(secrets: AttemptSecrets, query: Record<string, string>, actions: Actions): void {
     const request = { query, headers: {}, method: 'GET', url: '/' }
     secretsOf.set(request, secrets)
-    // Passport calls a strategy in this way: the actions exist for one request only.
+    // Calls the strategy like Passport: the actions exist for one request only.
     const own = Object.assign(Object.create(strategy), { ...actions, pass: actions.fail })
     own.authenticate(request, { session: false })
   }
@@ -89,8 +90,8 @@ function makeStrategy(key: string, provider: PassportProvider, callbackURL: stri
 }
 
 /**
- * Checks the redirect of the strategy. Without our state, a response for another browser would be accepted in this one.
- * @returns whether the strategy sends a PKCE challenge
+ * Checks the redirect of the strategy. Without our state, this browser would accept a response that belongs to another browser.
+ * @returns true: the strategy sends a PKCE challenge
  */
 function checkRedirect(
   key: string,
@@ -118,7 +119,7 @@ function tryTo<Result>(call: () => Result): Result | null {
   }
 }
 
-/** Replaces the PKCE challenge in the URL. The rest stays unchanged byte for byte, because providers read blanks differently. */
+/** Replaces the PKCE challenge in the URL. Keeps the rest of the URL byte for byte, because providers read blanks differently. */
 function withChallenge(location: string, challenge: string): string {
   return location.replace(/([?&]code_challenge=)[^&#]*/, `$1${challenge}`).replace(/([?&]code_challenge_method=)[^&#]*/, '$1S256')
 }
@@ -132,8 +133,8 @@ function refusing<Result>(call: () => Result): Result {
 }
 
 /**
- * Translates an error of the strategy. Recognizes the classes of passport-oauth2 by their properties, because a strategy may have its own
- * copy. The provider's own text is left out.
+ * Translates an error of the strategy. Recognizes the errors of passport-oauth2 by their properties, because a strategy may have its own
+ * copy of the package. Leaves out the provider's own text.
  */
 function refusalOf(thrown: unknown): AppError {
   if (thrown instanceof AppError) return thrown

@@ -2,7 +2,10 @@ import type { AuthContext } from '../context'
 import { AppError } from '../errors'
 import { announceFailedLogin, type LoginAttempt } from '../session/announce-failed-login'
 
-/** Tells observers why a login failed: the reason is the error's code. `logIn` fills in `attempt` as soon as it knows the account. */
+/**
+ * Emits `login.failed` if a login fails. The reason is the error's code. `logIn` sets the account in `attempt` as soon as it finds the
+ * account.
+ */
 export async function tellingFailures<Result>(
   ctx: AuthContext,
   provider: string,

@@ -28,7 +28,7 @@ export interface AccessTokenInHand {
 export const accessTokenPattern = /^[\x21-\x7e]{1,8192}$/
 
 /**
- * Logs in by a token that an app already has. After the profile is read, the login is the same as in the callback.
+ * Logs in by a token that an app already has. After the function has read the profile, it continues like the callback.
  * @throws OAuthProviderNotConfiguredError, ValidationError, what `fetchUserInHand` and `logInWithIdentity` throw
  */
 export async function logInWithToken<Session extends OpenedSession>(
@@ -44,7 +44,9 @@ export async function logInWithToken<Session extends OpenedSession>(
 }
 
 /**
- * Links the identity of a token. @throws OAuthProviderNotConfiguredError, ValidationError, what `fetchUserInHand` and `linkIdentity` throw
+ * Links the identity of a token.
+ *
+ * @throws OAuthProviderNotConfiguredError, ValidationError, what `fetchUserInHand` and `linkIdentity` throw
  */
 export async function linkWithToken(
   ctx: AuthContext,
@@ -60,10 +62,10 @@ function fetchUserInHand(ctx: AuthContext, given: TokenInHand): Promise<OAuthUse
 }
 
 /**
- * Returns the profile of an access token, after the provider confirmed that the token was issued to this application. Otherwise any other
- * application could log in here as the owner of its token (RFC 6749 section 10.16). No account is read.
- * @throws OAuthAudienceUnverifiableError before any call; OAuthError and what the client's audience check throws; OAuthTokenRejectedError
- * when the profile belongs to another person than the token
+ * Returns the profile of an access token, after the provider confirmed that the token was issued to this application. Otherwise another
+ * application could log in here with a token of its own user (RFC 6749 section 10.16). Reads no account.
+ * @throws OAuthAudienceUnverifiableError before any call; OAuthError and what the client's audience check throws
+ * @throws OAuthTokenRejectedError when the profile belongs to another person than the token
  */
 async function fetchUserOfAccessToken(ctx: AuthContext, { provider, accessToken }: AccessTokenInHand): Promise<OAuthUser> {
   const { key, client } = findProvider(ctx, provider)
@@ -71,12 +73,12 @@ async function fetchUserOfAccessToken(ctx: AuthContext, { provider, accessToken 
   const proof = await proveAudience(ctx, key, client, accessToken)
   const tokens = { accessToken, tokenType: 'bearer', refreshToken: null, idToken: null, expiresIn: null, scope: null, raw: {}, proof }
   const profile = await withProviderErrors(ctx, [key, 'token'], async () => normalizeProfile(key, await client.fetchUser(tokens)))
-  const subject = Number.isSafeInteger(proof.subject) ? String(proof.subject) : proof.subject // in the form of a profile's subject
+  const subject = Number.isSafeInteger(proof.subject) ? String(proof.subject) : proof.subject // the profile's subject is a string
   if (subject !== undefined && subject !== null && subject !== profile.subject) throw new OAuthTokenRejectedError()
   return profile
 }
 
-/** Checks the input of calls of the service. The body of a route was already checked. */
+/** Checks the input of a call by the service. A route has already checked its body. */
 function requireAccessToken(accessToken: unknown): void {
   if (typeof accessToken === 'string' && accessTokenPattern.test(accessToken)) return
   throw new ValidationError({ details: { errors: [{ path: 'access_token', rule: 'string.pattern.base' }] } })
@@ -87,7 +89,7 @@ async function proveAudience(ctx: AuthContext, key: string, client: Provider, ac
     throw new OAuthAudienceUnverifiableError({ details: { provider: key } })
   }
   const verdict: unknown = await withProviderErrors(ctx, [key, 'token'], async () => client.verifyTokenAudience?.(accessToken))
-  // Our clients throw. A client without types may return false.
+  // Our clients throw. A host's client in plain JavaScript may return false.
   if (verdict === false) throw new OAuthTokenAudienceMismatchError()
   return isPlainObject(verdict) ? verdict : {}
 }

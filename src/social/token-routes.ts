@@ -24,7 +24,10 @@ interface TokenBody {
   nonce?: string
 }
 
-/** Delivers tokens as the callback does: with `both`, in cookies and in the body. There is no cookie route below `/cookie`. */
+/**
+ * Returns the route for a login by an app's token. The route delivers tokens like the callback. With `both`, the tokens are in cookies and
+ * in the body. The route has no second path below `/cookie`.
+ */
 export function tokenRoutes(ctx: AuthContext): Route[] {
   const { tokenDelivery } = ctx.settings
   const setsCookies = tokenDelivery !== 'bearer'

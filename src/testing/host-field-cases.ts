@@ -5,7 +5,7 @@ import type { Cases } from './store-contract'
 
 /**
  * Returns the cases for the host's own fields.
- * @param one @param other names of two text fields of the host's, null in a row without values
+ * @param one @param other names of two text fields of the host, null in a row without values
  */
 export function hostFieldCases([one, other]: readonly [string, string]): Cases {
   return [

@@ -7,11 +7,11 @@ import type { Login } from '../session/finish-login'
 import { openServerSession, openTokens } from '../session/open-session'
 import type { UserRecord } from '../store/auth-store'
 
-/** A `UserRecord`, or an object with its `id` or its `email`. */
+/** A `UserRecord`, or an object with the user's `id` or `email`. */
 export type WhichUser = { id: string } | { email: string }
 
 export interface LoginAsOptions {
-  /** How the session authenticated; default `['pwd']`, and `['pwd', 'otp']` for an account with a second factor. */
+  /** How the session authenticated. Default `['pwd']`, and `['pwd', 'otp']` for an account with a second factor. */
   amr?: readonly AuthMethod[]
 }
 
@@ -19,9 +19,9 @@ export interface SignedIn {
   userId: string
   accessToken: string
   refreshToken: string
-  /** `request(app).get('/me').set(signedIn.bearer)` */
+  /** For a request with a bearer token: `request(app).get('/me').set(signedIn.bearer)`. */
   bearer: { authorization: string }
-  /** The access and the refresh cookie, for a router that delivers cookies: `.set(signedIn.cookies)`. */
+  /** The access cookie and the refresh cookie, for a router that delivers cookies: `.set(signedIn.cookies)`. */
   cookies: { cookie: string }
 }
 
@@ -33,11 +33,11 @@ export interface SignedInSession {
 }
 
 /**
- * Returns a token pair for an account, for tests, without its password, provider or second factor. It takes the router object itself, has
- * no route, and refuses a router in production. It emits no event and counts against no rate limit.
+ * Returns a token pair for an account, for tests, without its password, provider or second factor. Pass the router object itself. The
+ * function has no route, and rejects a router in production. The function emits no event and counts against no rate limit.
  *
- * @throws ConfigurationError for a router in production (pass `environment: 'test'`, or set NODE_ENV), of another copy, or with
- *   `tokenDelivery: 'session'`, which has no tokens
+ * @throws ConfigurationError for a router in production (pass `environment: 'test'`, or set NODE_ENV)
+ * @throws ConfigurationError for a router of another copy of doorward, and with `tokenDelivery: 'session'`, which has no tokens
  * @throws Error if the account does not exist or is inactive
  */
 export async function loginAs(auth: AuthRouter, user: WhichUser, options: LoginAsOptions = {}): Promise<SignedIn> {
@@ -55,7 +55,7 @@ export async function loginAs(auth: AuthRouter, user: WhichUser, options: LoginA
 }
 
 /**
- * Opens a server-side session for an account, for tests: for `tokenDelivery: 'session'`, and for routes behind `requireSession`.
+ * Opens a server-side session for an account, for tests. Use it for `tokenDelivery: 'session'`, and for routes behind `requireSession`.
  *
  * @throws ConfigurationError as `loginAs`
  * @throws Error if the account does not exist or is inactive, or the store has no sessions
@@ -76,7 +76,7 @@ function contextOf(auth: AuthRouter): AuthContext {
   )
 }
 
-/** Runs in a transaction that locks the user's row, as every login does, so that a concurrent revocation comes before or after it. */
+/** Runs in a transaction that locks the user's row, like every login. So a parallel revocation runs before or after the transaction. */
 function inUnit<T>(ctx: AuthContext, { id }: UserRecord, open: (ctx: AuthContext, user: UserRecord) => Promise<T>): Promise<T> {
   return unitOfWork(ctx, async (ctx) => {
     const user = await ctx.store.users.lock(id)

@@ -10,7 +10,7 @@ export const LOGIN_CASES: Cases = [
       const stamped = await store.users.recordLogin(user, later(7))
       assert.deepEqual(stamped, { ...user, lastLoginAt: later(7) })
       assert.deepEqual(await store.users.find(user.id), stamped)
-      assert.deepEqual(await store.users.recordLogin(user, later(7)), stamped) // no change is still a login
+      assert.deepEqual(await store.users.recordLogin(user, later(7)), stamped) // an update without a change is still a login
       assert.deepEqual(await store.users.find(other.id), other)
     },
   ],

@@ -1,17 +1,18 @@
 import type { AuthMail, Mailer } from '../mailer'
 
-/** A field that is left out matches every mail. */
+/** Which mails to find. An absent field matches every mail. */
 export interface WantedMail {
   kind?: AuthMail['kind']
   to?: string
 }
 
-/** A mailer that keeps its mails: `createAuthRouter({ mailer: inbox })`. */
+/** A mailer that stores its mails: `createAuthRouter({ mailer: inbox })`. */
 export interface Mailbox extends Mailer {
-  /** Every mail so far, taken or not. */
+  /** All mails so far. A mail stays in this list after `next` has returned it. */
   readonly mails: AuthMail[]
   /**
-   * Takes the oldest matching mail that was not taken yet. Waits up to 5 seconds for it, because mails are sent after the response.
+   * Returns the oldest matching mail that `next` has not returned before. Waits up to 5 seconds for the mail, because the router sends
+   * mails after the response.
    * @throws Error that lists the existing mails, by kind and address
    */
   next(wanted?: WantedMail): Promise<AuthMail>

@@ -12,7 +12,7 @@ import type {
   UserTokenRecord,
 } from '../store/auth-store'
 
-// With milliseconds that a column of whole seconds or tenths would lose.
+// This time has milliseconds. A column of whole seconds or tenths would lose the milliseconds.
 export const AT = new Date('2026-03-29T01:30:00.987Z')
 export const later = (milliseconds: number, from = AT): Date => new Date(from.getTime() + milliseconds)
 export const hashOf = (text: string): string => createHash('sha256').update(text).digest('hex')
@@ -138,7 +138,7 @@ export async function withEmailLogin(store: CompleteStore, overrides: Partial<Em
   return login
 }
 
-/** FULL_USER and EMPTY_USER have no equal values; every nullable field of EMPTY_USER is null. */
+/** FULL_USER and EMPTY_USER have no equal values. Every nullable field of EMPTY_USER is null. */
 export const FULL_USER: Omit<NewUser, 'email' | 'isActive'> = {
   createdAt: later(1),
   updatedAt: later(2),
@@ -171,8 +171,8 @@ export const EMPTY_USER: typeof FULL_USER = {
 export const FULL_IDENTITY = { email: 'someone@example.test', emailVerified: true, name: 'Zoë', picture: 'https://example.test/zoe.png' }
 export const EMPTY_IDENTITY = { email: null, emailVerified: null, name: null, picture: null }
 
-export const FULL_SESSION = { generation: 7, rotatedAt: AT } // `newSession` fills the others
-export const FULL_EMAIL_LOGIN = { tries: 3, usedAt: later(1), sessionId: randomUUID(), isKnownDevice: true } // `newEmailLogin` fills the others
+export const FULL_SESSION = { generation: 7, rotatedAt: AT } // see `newSession`
+export const FULL_EMAIL_LOGIN = { tries: 3, usedAt: later(1), sessionId: randomUUID(), isKnownDevice: true } // see `newEmailLogin`
 export const EMPTY_EMAIL_LOGIN = {
   tokenHash: null,
   codeHash: null,
@@ -202,12 +202,12 @@ export async function withSession(store: CompleteStore, overrides: Partial<Sessi
   return session
 }
 
-/** Long before every other record, so that only a case's own rows expired by then. */
+/** Long before every other record. So only a case's own rows have expired at this time. */
 export const LONG_AGO = new Date('2001-02-03T04:05:06.789Z')
 
 /** An id that no adapter has assigned. */
 export const NOBODY = '00000000-0000-4000-8000-000000000000'
-/** Not the canonical form of a UUID or an integer key, although databases accept some of these. */
+/** Texts that are not the canonical form of a UUID or an integer key. Databases accept some of these texts as keys. */
 export const STRANGE_IDS = [
   '',
   'abc',

@@ -225,7 +225,10 @@ export const SESSION_CASES: Cases = [
   ],
 ]
 
-/** Asserts that a session was revoked. `expiresAt` may move to the revocation, because an index on it may serve `deleteExpired`. */
+/**
+ * Asserts that a session was revoked. A store may move `expiresAt` to the time of the revocation, because `deleteExpired` may use an index
+ * on `expiresAt`.
+ */
 async function assertRevoked(store: CompleteStore, session: SessionRecord, at: Date): Promise<void> {
   const found = (await store.sessions.find({ id: session.id }))?.session
   assert.ok(found)

@@ -16,20 +16,26 @@ import { USER_TOKEN_CASES } from './user-token-cases'
 type OptionalTable = 'identities' | 'recoveryCodes' | 'passkeys' | 'sessions' | 'emailLogins'
 
 export interface StoreContractOptions {
-  /** May return the same store every time: each case uses its own users, and expects no empty store. */
+  /**
+   * Returns the store of a case. The function may return one store every time. A case uses its own users, and does not expect an empty
+   * store.
+   */
   makeStore(): Promise<AuthStore>
-  /** The optional tables that your adapter leaves out; their cases are left out too. */
+  /** The optional tables that your adapter does not have. The contract leaves out their cases. */
   without?: readonly OptionalTable[]
-  /** For an adapter that supports fields of the host (`users.hostFields`): a store with two text fields, null in a row without values. */
+  /**
+   * For an adapter that supports fields of the host (`users.hostFields`): a store with two text fields. The fields are null in a row
+   * without values.
+   */
   hostFields?: {
-    /** Returns a store without rows that has the two fields. */
+    /** Returns a store without rows. The store has the two fields. */
     makeStore(): Promise<AuthStore>
-    /** The names of the fields. */
+    /** The names of the two fields. */
     names: readonly [string, string]
   }
 }
 
-/** One rule of an AuthStore. `run` rejects with an AssertionError if the store breaks it. */
+/** One rule of an AuthStore. If the store breaks the rule, `run` rejects with an AssertionError. */
 export interface StoreCase {
   readonly name: string
   run(): Promise<void>
@@ -51,7 +57,7 @@ function casesOf(cases: Cases, makeStore: () => Promise<AuthStore>, table: Optio
   return cases.map(([name, check]) => ({ name, run: async () => check(withTable(await makeStore(), table)) }))
 }
 
-/** The name, and the check. A case may use the tables that every store has, and the optional table of its section. */
+/** The name and the check of a case. A case may use the tables that every store has, and the optional table of its section. */
 export type Cases = readonly (readonly [name: string, check: (store: CompleteStore) => Promise<void>])[]
 
 const SECTIONS: readonly { table: OptionalTable | null; cases: Cases }[] = [
@@ -70,5 +76,5 @@ const SECTIONS: readonly { table: OptionalTable | null; cases: Cases }[] = [
 
 function withTable(store: AuthStore, table: OptionalTable | null): CompleteStore {
   if (table) assert.ok(store[table], `the store has no ${table}; name it in \`without\` if that is meant`)
-  return store as CompleteStore // the section uses no other optional table unless it finds it
+  return store as CompleteStore // a section uses another optional table only if the store has it
 }

@@ -1,6 +1,6 @@
 /** A clock that does not move by itself. */
 export interface TestClock {
-  /** For `createAuthRouter({ now })`, and for other code that must have the same time. */
+  /** Returns the time of the clock. Pass it to `createAuthRouter({ now })`, and to other code that needs this clock. */
   now(): Date
   /** Moves the clock forward by seconds. */
   advance(seconds: number): void

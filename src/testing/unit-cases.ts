@@ -11,7 +11,7 @@ export const UNIT_CASES: Cases = [
       const id = await store.transaction(async (inside) => {
         const user = await inside.users.insert(newUser({ email }))
         await inside.identities?.insert(newIdentity(user.id))
-        assert.ok(await inside.users.find(user.id)) // it sees its own work
+        assert.ok(await inside.users.find(user.id)) // a transaction sees its own writes
         return user.id
       })
       assert.equal((await store.users.findByEmail(email))?.id, id)
@@ -99,7 +99,7 @@ export const UNIT_CASES: Cases = [
         },
         { deadlineMs: 200 },
       )
-      const patience = setTimeout(goOn, 2_000) // so that a store without deadlines ends too
+      const patience = setTimeout(goOn, 2_000) // ends the test of a store without deadlines
       await assert.rejects(unit, { code: 'SERVICE_UNAVAILABLE' })
       clearTimeout(patience)
       goOn()

@@ -4,7 +4,7 @@ import type { AuthStore, UserFilter, UserPage, UserRecord } from '../store/auth-
 import { AT, later, NOBODY, newUser, STRANGE_IDS } from './records'
 import type { Cases } from './store-contract'
 
-/** A filter, and the names of the users that it matches. */
+/** A filter, and the first letters of the users that the filter matches. */
 type Row = readonly [filter: UserFilter, names: string]
 
 export const USER_LIST_CASES: Cases = [
@@ -47,7 +47,7 @@ export const USER_LIST_CASES: Cases = [
         assert.ok(page.users.length === 2 || (page.users.length < 2 && page.next === null))
         seen.push(...page.users)
         after = page.next
-        await add(later(-5)) // before everything that was shown
+        await add(later(-5)) // sorts before all earlier pages
       } while (after !== null)
       assert.deepEqual(
         ids(seen),
@@ -122,7 +122,7 @@ function rowsOf(...[a, b, c, d, e]: UserRecord[]): readonly Row[] {
     [{ field: 'name', operator: 'endswith', value: 'a long prefix and Zo' }, ''],
     [{ field: 'name', operator: 'endswith', value: '' }, 'abce'],
     [{ field: 'name', operator: 'icontains', value: 'ZO' }, 'abe'],
-    [{ field: 'name', operator: 'icontains', value: 'o\u00cb' }, 'b'], // only ASCII letters are matched without case
+    [{ field: 'name', operator: 'icontains', value: 'o\u00cb' }, 'b'], // only ASCII letters match without case
     [{ field: 'name', operator: 'icontains', value: '%_\\[A].*' }, 'c'],
     [{ field: 'name', operator: 'icontains', value: '.' }, 'c'],
     [{ field: 'name', operator: 'icontains', value: '' }, 'abce'],
@@ -144,7 +144,7 @@ function rowsOf(...[a, b, c, d, e]: UserRecord[]): readonly Row[] {
 
 const ids = (users: readonly UserRecord[]): string[] => users.map(({ id }) => id)
 
-// In the database's order of keys: UUIDs by their text, integers by their value.
+// Orders ids like the database: UUIDs by their text, integers by their value.
 function byId(one: UserRecord, other: UserRecord): number {
   const isInteger = /^\d+$/.test(one.id)
   return isInteger ? Number(one.id) - Number(other.id) : one.id < other.id ? -1 : 1

@@ -27,7 +27,7 @@ export const USER_TOKEN_CASES: Cases = [
       assert.equal(await consume(`${token.tokenHash}\0`, 'PASSWORD_RESET', AT), null)
       assert.equal(await consume(token.tokenHash.toUpperCase(), 'PASSWORD_RESET', AT), null)
       assert.equal(await consume(token.tokenHash, 'ACTIVATION', AT), null)
-      assert.equal(await consume(token.tokenHash, 'PASSWORD_RESET', later(100)), null) // at expiresAt it is no longer valid
+      assert.equal(await consume(token.tokenHash, 'PASSWORD_RESET', later(100)), null) // at `expiresAt`, a token is no longer valid
       assert.equal(await consume(used.tokenHash, 'PASSWORD_RESET', AT), null)
       assert.ok(await consume(token.tokenHash, 'PASSWORD_RESET', later(99)))
     },
@@ -84,7 +84,7 @@ export const USER_TOKEN_CASES: Cases = [
       const first = await insert(mine.id, { createdAt: later(1), payload: 'what it was' })
       await insert(mine.id, { purpose: 'PASSWORD_RESET' })
       await insert(mine.id, { usedAt: AT })
-      await insert(mine.id, { expiresAt: later(3) }) // at expiresAt it is no longer valid
+      await insert(mine.id, { expiresAt: later(3) }) // at `expiresAt`, a token is no longer valid
       await insert(other.id, {})
       assert.deepEqual(await store.userTokens.listOpen(mine.id, 'UNDO', later(3)), [first, second])
       assert.deepEqual(await store.userTokens.listOpen(mine.id, 'ACTIVATION', AT), [])
@@ -150,7 +150,7 @@ export const USER_TOKEN_CASES: Cases = [
       await consumeAllForUser(mine.id, later(5), 'PASSWORD_RESET')
       assert.equal(await wasConsumed(mine.id, 'PASSWORD_RESET'), false)
 
-      await consume(first.tokenHash, 'ACTIVATION', later(99)) // the last millisecond in which it is valid
+      await consume(first.tokenHash, 'ACTIVATION', later(99)) // the last millisecond in which the token is valid
       assert.equal(await wasConsumed(mine.id, 'ACTIVATION'), true)
       await consumeAllForUser(mine.id, later(99))
       assert.equal(await consume(second.tokenHash, 'ACTIVATION', later(99)), null)

@@ -4,24 +4,27 @@ import { type AuthenticatorFlags, attestationObject, authenticatorData, coseKey 
 export type AuthenticatorAlgorithm = 'ES256' | 'EdDSA' | 'RS256'
 
 export interface VirtualAuthenticatorOptions {
-  /** Origin of the page, such as `https://app.example.com`. */
+  /** The origin of the page, such as `https://app.example.com`. */
   origin: string
-  /** Default `ES256`, even if the options of a registration prefer another. */
+  /** Default `ES256`, even if the options of a registration prefer another algorithm. */
   algorithm?: AuthenticatorAlgorithm
-  /** The model, a UUID. Default zeros, as for most authenticators. */
+  /** The model of the authenticator, a UUID. Default: only zeros, like most authenticators. */
   aaguid?: string
-  /** True: counts its signatures, from 1. Default false: the counter stays 0, as for passkeys that are copied between devices. */
+  /**
+   * True: the authenticator counts its signatures, from 1. Default false: the counter stays 0, as for passkeys that are copied between
+   * devices.
+   */
   counts?: boolean
-  /** Whether its passkeys may be copied to other devices. Default true. */
+  /** Whether other devices may get a copy of the passkeys. Default true. */
   isBackupEligible?: boolean
-  /** Whether its passkeys are copied to other devices. Default true. */
+  /** Whether other devices have a copy of the passkeys. Default: the value of `isBackupEligible`. */
   isBackedUp?: boolean
 }
 
-/** False values for a response. It is signed correctly, unless `signature` replaces the signature. */
+/** False values for a response. The signature covers the false values, so it is correct unless `signature` replaces it. */
 export interface AuthenticatorLies {
   origin?: string
-  /** Of the client data: `webauthn.create` or `webauthn.get`. */
+  /** The type in the client data: `webauthn.create` or `webauthn.get`. */
   type?: string
   challenge?: string
   rpId?: string
@@ -32,9 +35,9 @@ export interface AuthenticatorLies {
   isBackupEligible?: boolean
   isBackedUp?: boolean
   counter?: number
-  /** In base64url; null: none. */
+  /** In base64url. Null: the response has no user handle. */
   userHandle?: string | null
-  /** In base64url, instead of the right one. */
+  /** In base64url. Replaces the right signature. */
   signature?: string
 }
 
@@ -58,7 +61,7 @@ export interface VirtualAssertion {
   clientExtensionResults: Record<string, never>
 }
 
-/** The fields of `POST /passkeys/register/options` that it reads. */
+/** The fields of `POST /passkeys/register/options` that the authenticator reads. */
 export interface CreationRequest {
   rp: { id: string }
   user: { id: string }
@@ -66,7 +69,7 @@ export interface CreationRequest {
   excludeCredentials?: readonly { id: string }[]
 }
 
-/** The fields that it reads of the options of a login, a second step or a reauthentication. */
+/** The fields that the authenticator reads from the options of a login, a second step or a reauthentication. */
 export interface AssertionRequest {
   rpId: string
   challenge: string
@@ -74,16 +77,16 @@ export interface AssertionRequest {
 }
 
 export interface VirtualAuthenticator {
-  /** The ids of its passkeys, oldest first. */
+  /** The ids of the passkeys, oldest first. */
   readonly credentialIds: readonly string[]
   /**
-   * Does what `navigator.credentials.create()` does.
-   * @throws Error if one of the excluded credentials is its own
+   * Makes a passkey like `navigator.credentials.create()`.
+   * @throws Error if one of the excluded credentials is of this authenticator
    */
   create(options: CreationRequest, lies?: AuthenticatorLies): VirtualRegistration
   /**
-   * Does what `navigator.credentials.get()` does, with its newest passkey that the options allow.
-   * @throws Error if it has none
+   * Signs like `navigator.credentials.get()`, with the newest passkey that the options allow.
+   * @throws Error if the options allow no passkey of this authenticator
    */
   get(options: AssertionRequest, lies?: AuthenticatorLies): VirtualAssertion
 }
@@ -97,8 +100,8 @@ interface Credential {
 }
 
 /**
- * Returns an authenticator in memory, for tests without a browser. It makes passkeys and signs with them as the standard says, or with the
- * false values of the test. Its user is always present and verified.
+ * Returns an authenticator in memory, for tests without a browser. The authenticator makes passkeys and signs as the standard says, or with
+ * the false values of the test. The user is always present and verified.
  */
 export function virtualAuthenticator({
   origin,

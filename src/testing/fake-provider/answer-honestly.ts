@@ -65,14 +65,14 @@ function isOurClient({ headers, form }: FakeRequest, { clientId, clientSecret }:
   return id === clientId && secret === clientSecret
 }
 
-/** True for a client secret of the form that Apple's developer pages describe. */
+/** Returns true for a client secret in the form of Apple's developer pages. */
 function isOurTeam({ form }: FakeRequest, { clientId, issuer }: FakeProvider, { now }: Ledger): boolean {
   const { iss, sub, aud, exp } = claimsSignedBy(form.get('client_secret') ?? '', appleKeys().publicKey) ?? {}
   const isInTime = Number(exp) * 1000 > now().getTime()
   return form.get('client_id') === clientId && iss === appleTeam && sub === clientId && aud === issuer && isInTime
 }
 
-/** Returns the client's id and secret. In Basic, both are form-encoded (RFC 6749 section 2.3.1). */
+/** Returns the client's id and secret. In the header `Basic`, the id and the secret are form-encoded (RFC 6749 section 2.3.1). */
 function credentialsOf(authorization: string | undefined, form: URLSearchParams): (string | null)[] {
   if (!authorization?.startsWith('Basic ')) return [form.get('client_id'), form.get('client_secret')]
   const [id = '', secret = ''] = Buffer.from(authorization.slice(6), 'base64').toString('utf8').split(':')
@@ -111,7 +111,7 @@ function tokeninfo({ url }: FakeRequest, provider: FakeProvider, ledger: Ledger)
   return answer(200, { azp: said.party, aud: said.party, ...said.claims, exp: String(said.claims.exp) })
 }
 
-/** Checks a token as GitHub does: a token of another application gets the same response as an unknown one. */
+/** Checks a token like GitHub. A token of another application gets the response of an unknown token. */
 function application({ url, headers, body }: FakeRequest, provider: FakeProvider, { accessTokens }: Ledger): FakeHandler {
   const { clientId, clientSecret } = provider
   const credentials = Buffer.from(`${clientId}:${clientSecret}`).toString('base64')

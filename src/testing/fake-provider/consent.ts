@@ -13,10 +13,10 @@ export function sayYes(provider: FakeProvider, url: string, profile: FakeProfile
   return record(provider, params, code, { code, ...optional('user', user) })
 }
 
-/** The people who consented before, by provider. */
+/** The people who consented before, for each provider. */
 const known = new WeakMap<FakeProvider, Set<unknown>>()
 
-/** Returns the `user` field that Apple posts, unsigned, with a person's first consent; null if there is none. */
+/** Returns the field `user` that Apple posts, unsigned, with a person's first consent. Null: the response has no such field. */
 function nameOnce(provider: FakeProvider, params: URLSearchParams, profile: FakeProfile | undefined): string | null {
   const scopes = (params.get('scope') ?? '').split(' ')
   if (!isForm(params) || !scopes.includes('name')) return null

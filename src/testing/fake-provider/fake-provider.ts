@@ -29,13 +29,13 @@ export type FakeHandler = (request: FakeRequest, response: ServerResponse) => vo
 export interface CodeOptions {
   /** The person who logs in. */
   profile?: FakeProfile
-  /** As in the authorize URL. */
+  /** The `redirect_uri` of the authorize URL. */
   redirectUri?: string
-  /** As in the authorize URL: S256 (RFC 7636). */
+  /** The `code_challenge` of the authorize URL: S256 (RFC 7636). */
   codeChallenge?: string
-  /** As in the authorize URL. */
+  /** The `nonce` of the authorize URL. */
   nonce?: string
-  /** Separated by spaces; the response has an id_token if the scope contains `openid`. Default `openid email profile`. */
+  /** Separated by spaces. If the scope contains `openid`, the response has an id_token. Default `openid email profile`. */
   scope?: string
   /** The application that an access token is for. Default: this provider's client. */
   issuedTo?: string
@@ -43,14 +43,14 @@ export interface CodeOptions {
 
 /** The result of a person's consent or refusal. */
 export interface Authorization {
-  /** Query parameters of the authorize URL. */
+  /** The query parameters of the authorize URL. */
   params: URLSearchParams
   code: string
   state: string
   callbackUrl: string
-  /** The query of `callbackUrl`; empty if the response is posted. */
+  /** The query of `callbackUrl`. Empty if the browser posts the response. */
   callbackQuery: Record<string, string>
-  /** With `response_mode=form_post`: the fields that the browser posts to `callbackUrl`. Null if the response is in the query. */
+  /** With `response_mode=form_post`: the fields that the browser posts to `callbackUrl`. Null: the response is in the query. */
   callbackForm: Record<string, string> | null
 }
 
@@ -61,12 +61,14 @@ export interface JwtOptions {
 }
 
 /**
- * A provider on loopback, for tests: like OpenID Connect, GitHub and Apple. It behaves correctly until a test changes it.
+ * A provider on loopback, for tests. It has the endpoints of OpenID Connect, GitHub and Apple. The provider follows the standards until a
+ * test changes it.
  *
- * The token endpoint checks the client's credentials (form or Basic), the code (once), `redirect_uri` byte for byte and the PKCE S256
- * verifier. The userinfo and user endpoints check the bearer token; introspect and application check the client's credentials. Each
- * id_token is RS256 with kid `fake-1`. With `response_mode=form_post` the response is a form. Like Apple's, it has the person's name (field
- * `user`) once, if the scope has `name`. A client secret signed with the key of `appleOptions()` is accepted too.
+ * The token endpoint checks the client's credentials, in the form or by Basic. The endpoint accepts a code once. The endpoint also checks
+ * `redirect_uri` byte for byte, and the PKCE S256 verifier. The userinfo and user endpoints check the bearer token. The introspect and
+ * application endpoints check the client's credentials. Each id_token is signed with RS256 and kid `fake-1`. With
+ * `response_mode=form_post`, the response is a form. If the scope has `name`, the form contains the person's name once (field `user`), like
+ * Apple's form. The token endpoint also accepts a client secret that is signed with the key of `appleOptions()`.
  */
 export interface FakeProvider {
   readonly issuer: string
@@ -74,48 +76,51 @@ export interface FakeProvider {
   readonly tokenUrl: string
   readonly userinfoUrl: string
   readonly jwksUri: string
-  /** Takes the place of GitHub's `https://api.github.com`. */
+  /** Replaces GitHub's `https://api.github.com`. */
   readonly apiUrl: string
   readonly introspectionUrl: string
   readonly tokeninfoUrl: string
   readonly clientId: string
   readonly clientSecret: string
-  /** The person who logs in, as claims. Change it, or pass another one to `authorize`. */
+  /** The person who logs in, as claims. Change it, or pass another profile to `authorize`. */
   profile: FakeProfile
-  /** The same person as GitHub's API describes them. */
+  /** The person who logs in, as GitHub's API describes a person. */
   githubProfile: FakeProfile
-  /** Replaces the id_token of the response: an object is signed, null means none. */
+  /**
+   * Replaces the id_token of the response. The provider signs an object, and sends a string unchanged. If the function returns null, the
+   * response has no id_token.
+   */
   idToken: ((claims: Record<string, unknown>) => string | Record<string, unknown> | null) | null
   /** The requests so far, in order. */
   readonly requests: FakeRequest[]
   readonly authorizations: Authorization[]
-  /** TCP connections accepted so far. */
+  /** The number of accepted TCP connections. */
   readonly connectionCount: number
   requestsTo(endpoint: FakeEndpoint): FakeRequest[]
-  /** Replaces an endpoint, for example with `answer(503, {})`; null restores the original. */
+  /** Replaces an endpoint, for example with `answer(503, {})`. Null restores the original endpoint. */
   on(endpoint: FakeEndpoint, handler: FakeHandler | null): void
   /**
-   * The person consents: takes the Location of our login route, without HTTP, and returns what the callback gets. A browser that follows
-   * the Location is redirected back at once as `profile`.
-   * @throws Error if it is not this provider's authorize URL
+   * Acts as a person who consents. Pass the Location of our login route. The method makes no HTTP request, and returns the data for the
+   * callback. If a browser follows the Location instead, the provider redirects the browser back at once as `profile`.
+   * @throws Error if the URL is not this provider's authorize URL
    */
   authorize(url: string, options?: { profile?: FakeProfile }): Authorization
-  /** The person refuses. */
+  /** Acts as a person who refuses. Default `error`: `access_denied`. */
   deny(url: string, error?: string): Authorization
-  /** Returns a code without any URL, for tests that call `client.exchangeCode()` themselves. */
+  /** Returns a code without an authorize URL, for tests that call `client.exchangeCode()` themselves. */
   issueCode(options?: CodeOptions): string
-  /** Returns an access token as a native app gets it. */
+  /** Returns an access token, as a native app gets it. */
   issueAccessToken(options?: CodeOptions): string
   idTokenClaims(options?: CodeOptions): Record<string, unknown>
   /** Signs any claims with any key. */
   signJwt(claims: unknown, options?: JwtOptions): string
-  /** For `new OidcClient()`. */
+  /** Returns options for `new OidcClient()`. */
   oidcOptions<Overrides extends object>(overrides?: Overrides): OidcOptions & Overrides
-  /** For `new GoogleClient()`. */
+  /** Returns options for `new GoogleClient()`. */
   googleOptions<Overrides extends object>(overrides?: Overrides): BuiltInOptions & Overrides
-  /** For `new AppleClient()`. */
+  /** Returns options for `new AppleClient()`. */
   appleOptions<Overrides extends object>(overrides?: Overrides): AppleOptions & Overrides
-  /** For `new GitHubClient()`. */
+  /** Returns options for `new GitHubClient()`. */
   githubOptions<Overrides extends object>(overrides?: Overrides): BuiltInOptions & Overrides
   /** Stops the server and closes every connection. */
   close(): Promise<void>

@@ -4,9 +4,9 @@ import type { FakeEndpoint, FakeHandler, FakeRequest } from './fake-provider'
 
 export interface LoopbackServer {
   readonly origin: string
-  /** TCP connections accepted so far. */
+  /** The number of accepted TCP connections. */
   readonly connectionCount: number
-  /** Handles requests from now on. If the handler fails, the connection is closed. */
+  /** Sets the handler of all later requests. If the handler fails, the server closes the connection. */
   serve(handler: FakeHandler): void
   /** Stops the server and closes every connection. */
   close(): Promise<void>

@@ -1,6 +1,6 @@
 import { createHash, createHmac, generateKeyPairSync, type KeyObject, sign, verify } from 'node:crypto'
 
-/** Signs by hand (RFC 7515), so that a test can sign claims that a library would refuse. */
+/** Signs by hand (RFC 7515), so that a test can sign claims that a library would reject. */
 export function signJwt(claims: unknown, header: Record<string, unknown>, key: KeyObject | string = signingKeys().privateKey): string {
   const signed = [header, claims].map((part) => Buffer.from(JSON.stringify(part)).toString('base64url')).join('.')
   return `${signed}.${signature(signed, String(header['alg']), key).toString('base64url')}`
@@ -16,7 +16,7 @@ function signature(text: string, alg: string, key: KeyObject | string): Buffer {
   })
 }
 
-/** Returns one key pair for the whole process, made at the first call, because that takes a tenth of a second. */
+/** Returns one key pair for the whole process. The first call makes the key pair, because that takes a tenth of a second. */
 export function signingKeys(): { publicKey: KeyObject; privateKey: KeyObject } {
   keys ??= generateKeyPairSync('rsa', { modulusLength: 2048 })
   return keys
@@ -30,7 +30,7 @@ export function appleKeys(): { publicKey: KeyObject; privateKey: KeyObject } {
 }
 let teamKeys: { publicKey: KeyObject; privateKey: KeyObject } | null = null
 
-/** Returns the claims of an ES256 JWT, or null if another key signed it or it is malformed. */
+/** Returns the claims of an ES256 JWT. Null: another key signed the JWT, or it is malformed. */
 export function claimsSignedBy(jwt: string, key: KeyObject): Record<string, unknown> | null {
   const [header = '', claims = '', signature = ''] = jwt.split('.')
   const signed = Buffer.from(`${header}.${claims}`)

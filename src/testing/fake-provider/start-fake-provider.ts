@@ -6,7 +6,7 @@ import { listenOnLoopback } from './listen-on-loopback'
 import { signJwt } from './sign-jwt'
 import { idTokenClaims, issueAccessToken, issueCode, type Ledger } from './tokens'
 
-/** Starts a provider on 127.0.0.1, on a free port. `now` dates id_tokens: pass your test's clock. */
+/** Starts a provider on 127.0.0.1, on a free port. Pass your test's clock as `now`: it sets the times of id_tokens. */
 export async function startFakeProvider(
   options: { now?: () => Date; clientId?: string; clientSecret?: string } = {},
 ): Promise<FakeProvider> {
@@ -63,7 +63,7 @@ function addressesBelow(issuer: string) {
   }
 }
 
-/** Returns Ana, as OpenID Connect and as GitHub describe her. */
+/** Returns the person Ana, as OpenID Connect and as GitHub describe her. */
 function people(): Pick<FakeProvider, 'profile' | 'githubProfile'> {
   return {
     profile: {

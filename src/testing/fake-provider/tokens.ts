@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import type { CodeOptions, FakeProvider } from './fake-provider'
 
-/** A person's consent, which a code or an access token refers to. */
+/** A person's consent. A code or an access token refers to it. */
 export interface Grant extends CodeOptions {
   spent: boolean
 }
 
-/** The codes and tokens of one provider, and the clock that dates them. */
+/** The codes and tokens of one provider, and the clock for their times. */
 export interface Ledger {
   readonly now: () => Date
   readonly codes: Map<string, Grant>
