@@ -4,11 +4,11 @@ import { hasNul, mostIterations, type PasswordReader } from './password-reader'
 
 const derive = promisify(pbkdf2)
 
-/** The values of ASP.NET's KeyDerivationPrf, in its order. */
+/** The values of ASP.NET's `KeyDerivationPrf`, in ASP.NET's order. */
 const digests = ['sha1', 'sha256', 'sha512']
 const version3 = 0x01
 const headerBytes = 13
-/** The length of Identity's keys. Shorter keys are refused, because a part of a key would match as well. */
+/** The length of Identity's keys. The reader rejects a shorter key, because the first part of a key would match too. */
 const keyBytes = 32
 const leastSaltBytes = 16
 
