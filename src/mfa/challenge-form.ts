@@ -66,7 +66,7 @@ async function finish(ctx: AuthContext, req: Request, res: Response): Promise<((
   const { mfa_token: mfaToken, code } = validate(fields, await readForm(req, res))
   const destination = destinationOfChallenge(ctx, mfaToken)
   const target = successTarget(ctx.settings, destination)
-  if (target === null) throw new UnsupportedMediaTypeError() // // this login began in a script, which sends JSON
+  if (target === null) throw new UnsupportedMediaTypeError() // this login began in a script, which sends JSON
   const app = isApp(destination) ? destination : null
   try {
     if (app) sendRedirect(res, withParameter(target, 'code', await codeAfter(ctx, req, { mfaToken, code }, app)))
@@ -84,7 +84,7 @@ async function finish(ctx: AuthContext, req: Request, res: Response): Promise<((
 
 async function codeAfter(ctx: AuthContext, req: Request, given: Verification, app: AppDestination): Promise<string> {
   const result = await verify(ctx, req, given, openByCode(app))
-  if (result.kind === 'challenge') throw new MfaTokenInvalidError() // // cannot happen: a login with a second factor ends in a session
+  if (result.kind === 'challenge') throw new MfaTokenInvalidError() // cannot happen: a login with a second factor ends in a session
   return result.code
 }
 

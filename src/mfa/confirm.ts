@@ -80,7 +80,7 @@ export async function confirmInSession(
   const confirming = confirm(ctx, { userId, code, locale, claimsOf }, async (ctx, { pending, activate, claims: hostClaims }) => {
     refuseSupersededToken(ctx, { claims, session: asked }, pending.user)
     const session = await holdSession(ctx, asked)
-    const shown = session ? null : trustedStateless(ctx, pending.user, refreshToken) // // checked before the change that invalidates the refresh token
+    const shown = session ? null : trustedStateless(ctx, pending.user, refreshToken) // before the change, which invalidates the token
     if (!(await finishEnrolment(ctx, userId, pending.secret, session))) throw new BegunElsewhere(pending.user)
     const user = await activate()
     await endOtherSessions(ctx, userId, { sessionId: session?.id })

@@ -14,7 +14,7 @@ export interface BegunFactor {
    * factor.
    */
   readonly recoveryCodes: readonly string[] | null
-  /** Says whether an undo link cannot remove the factor. The factor that confirmed the enrolment at its begin decides that. */
+  /** If not false, an undo link cannot remove the factor (`Finality`). The value depends on the factor that confirmed the begin. */
   readonly isFinal: Finality
 }
 

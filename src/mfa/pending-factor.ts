@@ -14,7 +14,7 @@ export interface PendingFactor {
   readonly secret: string
   /** The factor that replaces the active factor. Null if the account has no active factor. */
   readonly replacement: Replacement | null
-  /** Says whether an undo link cannot remove the factor. */
+  /** If not false, an undo link cannot remove the factor (`Finality`). */
   readonly isFinal: Finality
 }
 

@@ -28,7 +28,7 @@ export function loadBcrypt(): Bcrypt | null {
     hash: (password, cost) => bcrypt.hash(password, cost),
     async verify(hash, password) {
       const matches = await bcrypt.compare(password, asVariantB(hash))
-      return matches && !password.includes('\0') // // bcrypt repeats the password with a NUL, so `a\0a` would match the hash of `a`
+      return matches && !password.includes('\0') // bcrypt repeats the password with a NUL, so `a\0a` would match the hash of `a`
     },
   }
 }

@@ -17,7 +17,7 @@ export function whenInstalled<T>(name: string, load: () => T): T | null {
 
 /** Looks for the module's name in the first line of the message of Node or Yarn. Later lines name the modules that required it. */
 function isMissing(error: unknown, name: string): boolean {
-  const { code, message } = Object(error) as { code?: unknown; message?: unknown } // // code may throw any value
+  const { code, message } = Object(error) as { code?: unknown; message?: unknown } // code may throw any value
   if (code !== 'MODULE_NOT_FOUND' || typeof message !== 'string') return false
   return (message.split('\n')[0] ?? '').split(/['" ]/).includes(name)
 }

@@ -51,6 +51,6 @@ function checkOptions({ current, legacy }: RehashingHasherOptions): RehashingHas
 }
 
 function hasMethods(value: unknown, names: readonly string[]): boolean {
-  const methods = Object(value) as Record<string, unknown> // // the host may pass any value
+  const methods = Object(value) as Record<string, unknown> // the host may pass any value
   return names.every((name) => typeof methods[name] === 'function')
 }

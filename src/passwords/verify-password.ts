@@ -54,7 +54,7 @@ async function orDummy<T>(ctx: Verifier, password: string, verify: () => Promise
 /** Returns the hash if the hasher can read it. */
 function readable({ hasher, logger }: Verifier, hash: unknown): string | null {
   if (hash === null || isUnusablePassword(hash)) return null
-  const reason = typeof hash === 'string' ? (hasher.unreadable?.(hash) ?? null) : 'unknown_format' // // a row may contain any value
+  const reason = typeof hash === 'string' ? (hasher.unreadable?.(hash) ?? null) : 'unknown_format' // a row may contain any value
   if (typeof hash === 'string' && reason === null) return hash
   if (reason === 'bcrypt_not_installed') warnOfBcrypt(logger)
   else logger.error({ reason }, 'doorward: a stored password hash cannot be read; its owner has to reset the password')
