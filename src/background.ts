@@ -4,8 +4,8 @@ import { inTime } from './in-time'
 import { describeError, type Logger } from './logger'
 
 /**
- * Work that starts a random delay after the response was sent. The response and the next request on the connection therefore do not reveal
- * how much work there was.
+ * Work that starts a random delay after the response was sent. The time of the response, and of the next request on the connection,
+ * therefore does not reveal the amount of work.
  */
 export interface Background {
   /**
@@ -62,7 +62,7 @@ export function createBackground(logger: Logger, { isDelayed }: { isDelayed: boo
 
   function start(name: string, work: () => Promise<unknown>): boolean {
     if (underWay.size >= mostAtOnce) return false
-    // `work` runs inside the promise chain. If it throws before its first await, the request must not fail.
+    // `work` runs inside the promise chain. If `work` throws before its first await, the request must not fail.
     const task = Promise.resolve(wait())
       .then(() => inTime(Promise.resolve().then(work), longestMs, () => new Error('The work after the answer is late.')))
       .then(() => undefined)

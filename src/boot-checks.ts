@@ -223,7 +223,7 @@ function checkLinksStayOutOfBodies({ options, settings, production }: Boot): voi
   }
 }
 
-/** Returns what else a mailer needs. The same error reports both problems, so that the next start does not fail again. */
+/** Returns what else a mailer needs. One error reports everything that is missing, so that the next start does not fail again. */
 function andLinks(settings: Settings): string {
   if (settings.backendLinks || unsetOf(settings).length === 0) return ''
   const origin = settings.publicUrl === '' ? ` and ${publicUrlNames}` : ''

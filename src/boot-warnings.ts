@@ -133,9 +133,7 @@ function warnOfMissingTexts({ options: { languages = {} }, logger }: Boot): void
   }
 }
 
-/**
- * Logs every redirect URI. If a URI is not registered, the provider shows the error on its own page, so our log would not show the cause.
- */
+/** Logs every redirect URI. If a URI is not registered, the provider shows the error on its own page. Our log would not show the cause. */
 function tellRedirectUris({ settings, prefix, providers, logger }: Boot): void {
   if (!settings.oauthEnabled) return
   for (const [provider, client] of providers) {

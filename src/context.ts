@@ -21,7 +21,7 @@ import type { Budget, CounterStore } from './throttle/counter-store'
 import type { Markers } from './throttle/markers'
 import type { WebAuthn } from './webauthn/ceremonies'
 
-/** The data and functions that operations use. The context is built once at boot. It is the first parameter of every operation. */
+/** The data and functions that operations use. The context is built once at boot. The context is the first parameter of every operation. */
 export interface AuthContext {
   readonly settings: Settings
   /** The full public path of the mount, for example `/auth`. */

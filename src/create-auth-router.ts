@@ -56,8 +56,8 @@ export interface AuthRouter<Host extends HostTypes = HostTypes> extends Router {
   readonly events: AuthEvents
   /**
    * The routes at the root of the site: `app.use(auth.wellKnown)`. The router responds only to paths below `/.well-known/`. With
-   * `accessTokenIssuer` and `jwtKeys`, it serves the metadata for verifiers of access tokens. With `pagesEnabled`, it tells password
-   * managers the addresses of two pages: the page for changing a password and the page for adding passkeys.
+   * `accessTokenIssuer` and `jwtKeys`, the router serves the metadata for verifiers of access tokens. With `pagesEnabled`, the router tells
+   * password managers two addresses: the page for a new password and the page for adding passkeys.
    */
   readonly wellKnown: Router
   /**
@@ -75,7 +75,7 @@ export interface AuthRouter<Host extends HostTypes = HostTypes> extends Router {
   drain(): Promise<void>
   /**
    * Checks settings, database, mail server, providers and limits. The report says what is wrong, why it matters and how to fix it. The
-   * check takes at most 5 seconds. The report contains no secret, but do not show it at a public address.
+   * check takes at most 5 seconds. The report contains no secret, but do not show the report at a public address.
    */
   doctor(about?: DoctorOptions): Promise<DoctorReport>
 }

@@ -92,8 +92,8 @@ export function createContext(options: AuthRouterOptions): AuthContext {
 }
 
 /**
- * Returns the password policy. Each option is read by name, and `check` is called as a method, because a policy may be an instance of a
- * class. If the hasher's own limit is lower, that limit applies.
+ * Returns the password policy. A policy may be an instance of a class. Therefore each option is read by name, and `check` is called as a
+ * method. If the hasher's own limit is lower, that limit applies.
  */
 function policyOf({ passwordPolicy = {} }: AuthRouterOptions, settings: Settings, hasher: PasswordHasher): PasswordPolicy {
   const minLength = passwordPolicy.minLength ?? settings.passwordMinLength
@@ -112,8 +112,8 @@ function policyOf({ passwordPolicy = {} }: AuthRouterOptions, settings: Settings
 }
 
 /**
- * Creates the counters and markers. A shared store has a local fallback. During an outage of the store, the rate limits therefore still
- * apply, and a state still works only once in this process.
+ * Creates the counters and markers. A shared store has a local fallback. During an outage of the store, the rate limits still apply. A
+ * state of social login still works only once in this process.
  */
 function countersOf(
   { throttle = {}, now }: AuthRouterOptions,

@@ -2,8 +2,7 @@ import type { Background } from './background'
 import type { Postman } from './mail/postman'
 
 /**
- * The longest time that `drain` waits, in milliseconds. An orchestrator kills a process 10 to 30 seconds after it asked the process to
- * stop.
+ * The longest time that `drain` waits, in milliseconds. Orchestrators ask a process to stop, and kill the process 10 to 30 seconds later.
  */
 const longestMs = 10_000
 

@@ -33,7 +33,7 @@ export class AppError extends Error {
   readonly code: string
   readonly detail: LocalizedText
   readonly details: Record<string, unknown>
-  /** A sentence for people about `details`. Routes send it as `details.message`. */
+  /** A sentence for people about `details`. Routes send the sentence as `details.message`. */
   readonly explains?: LocalizedText
   /** For logs: why a guard rejected the request, as a stable word. */
   readonly reason?: string

@@ -132,7 +132,7 @@ export function createEvents(logger: Logger): EventEmitter {
     },
     emit(name, payload) {
       for (const listener of listeners.get(name) ?? []) {
-        // The listener runs inside a promise chain. If it throws or rejects, the operation is not affected.
+        // The listener runs inside a promise chain. If the listener throws or rejects, the operation is not affected.
         Promise.resolve()
           .then(() => listener(payload as never))
           .catch((error: unknown) => logger.error({ event: name, error: describeError(error) }, 'doorward: an event listener failed'))

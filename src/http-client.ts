@@ -40,8 +40,8 @@ export interface HttpClientOptions {
   /** The longest time from the call to the last byte of the body, in milliseconds: 1 to 10,000. Default 10,000. */
   timeoutMs?: number
   /**
-   * Applies per origin and purpose. After this many failures in a row, calls fail at once for `resetAfterMs` milliseconds. Then one call is
-   * tried. Default false.
+   * Applies per origin and purpose. After this many failures in a row, calls fail at once for `resetAfterMs` milliseconds. Then the client
+   * tries a single call. Default false.
    */
   circuitBreaker?: false | { failures: number; resetAfterMs: number }
   /** A dispatcher of undici 7 or 8 instead of the client's own connection pool, for example a proxy. */
@@ -178,8 +178,8 @@ async function send(
 }
 
 /**
- * Sends a request with undici's own events. undici's function `request` is slower: it makes a stream of every response and follows an
- * AbortSignal. These two steps take as long as the rest of a call.
+ * Sends a request with undici's own events. The function `request` of undici is slower. It makes a stream of every response and follows an
+ * AbortSignal, which takes as long as the rest of a call.
  */
 function exchange(dispatcher: Dispatcher, request: Dispatcher.DispatchOptions, maxBytes: number) {
   let giveUp: (reason: HttpClientError) => void = () => undefined
@@ -236,8 +236,8 @@ function isEncoded({ 'content-encoding': encoding }: HttpResponse['headers']): b
 }
 
 /**
- * Aborts a call after `timeoutMs`, or when the caller's signal aborts. Returns a function that removes the timer and the listener. undici's
- * own timers restart with every byte, so only this timer limits a slow body. The timer does not keep the process alive.
+ * Aborts a call after `timeoutMs`, or when the caller's signal aborts. Returns a function that removes the timer and the listener. The
+ * timers of undici restart with every byte, so only this timer limits a slow body. The timer does not keep the process alive.
  */
 function giveUpWith(giveUp: (reason: HttpClientError) => void, timeoutMs: number, outer: AbortSignal | undefined): () => void {
   const late = () => giveUp(new HttpClientError('TIMEOUT', 'The provider did not answer in time.'))

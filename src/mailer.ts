@@ -19,8 +19,8 @@ export interface AuthMail {
 }
 
 /**
- * Sends mail. The host implements this interface, or uses `smtpMailer()`. doorward calls the mailer after the commit, and no response waits
- * for the mailer. Therefore the mailer's time and result never change a response.
+ * Sends mail. The host implements this interface, or uses `smtpMailer()`. The mailer is called after the commit, and no response waits for
+ * the mailer. Therefore the mailer's time and result never change a response.
  *
  * A resolved promise means that the mail was handed over. A rejection means that the mail was not sent. doorward tries three times in all,
  * unless the error has the fields of `MailRefusal`. If an attempt takes longer than 120 s, doorward gives the mail up and does not repeat

@@ -54,8 +54,8 @@ export interface AuthRouterOptions<Host extends HostTypes = HostTypes> {
   /** The rules for new passwords. Default: 12 characters to 1024 bytes, and no common password. */
   passwordPolicy?: PasswordPolicy
   /**
-   * Returns true if a mailed link must not log in to this account. doorward calls the function before it makes a link and before it redeems
-   * a link.
+   * Returns true if a mailed link must not log in to this account. The function is called before a link is made and before a link is
+   * redeemed.
    */
   refusesEmailLink?: (user: WithFields<UserRecord, Host>) => boolean | Promise<boolean>
   /**
@@ -74,20 +74,20 @@ export interface AuthRouterOptions<Host extends HostTypes = HostTypes> {
    * Receives the provider's tokens after a login or link by redirect: `(user, provider, tokens) => …`. With the tokens you can call the
    * provider's API. doorward never stores the tokens. If you store them, encrypt them first with `sealer(key)`. The function runs outside
    * our transactions, for at most 5 seconds. If the function fails, the login still succeeds. The function does not run for a token that a
-   * client posts, and not for a link that ends with a ticket.
+   * client posts. The function does not run for a link that ends with a ticket.
    */
   onProviderTokens?: ProviderTokensHook<Host>
   /** Your own fields of a sign-up, and your own work at a sign-up. */
   signup?: SignupOptions<Host>
   /**
-   * Runs inside the transaction of a take-over. A take-over happens at the first verification of an address: doorward removes everything
-   * that an attacker may have added to the account. Revoke here what your app has granted to the account. If the function throws, the
-   * take-over is rolled back. The function may run again after a conflict.
+   * Runs inside the transaction of a take-over. A take-over happens at the first verification of an address. It removes everything that an
+   * attacker may have added to the account. Revoke here what your app has granted to the account. If the function throws, the take-over is
+   * rolled back. The function may run again after a conflict.
    */
   onTakeOver?: TakeOverHook<Host>
   /**
-   * Compares the tables with the columns that the store writes. The comparison begins at once, and only `auth.ready()` waits for it.
-   * `false`: no comparison. `ignore`: keys of findings to ignore. Default: every finding counts.
+   * Compares the tables with the columns that the store writes. The comparison begins at once. Only `auth.ready()` waits for the
+   * comparison. `false`: no comparison. `ignore`: keys of findings to ignore. Default: every finding counts.
    */
   checkTables?: false | { readonly ignore: readonly string[] }
   /**
@@ -117,8 +117,8 @@ export interface AuthRouterOptions<Host extends HostTypes = HostTypes> {
      */
     links?: SubjectBudgetsInput
     /**
-     * Mails to an address. Default: 5 links an hour and 20 a day, 20 notices a day, and 1 mail a day that another person causes. A single
-     * limit replaces the two limits of the links.
+     * Mails to an address. Default: 5 links an hour, 20 links a day, 20 notices a day, and 1 mail a day that another person causes. A
+     * single limit replaces the two limits of the links.
      */
     mail?: MailBudgetsInput
   }

@@ -53,7 +53,7 @@ export type AreaPageName = (typeof areaPageNames)[number]
 
 export type PageName = LinkPageName | AreaPageName
 
-/** The data of a page. The data contains no token. The form has no `action`, so it posts to the address of the page. */
+/** The data of a page. The data contains no token. The form has no `action`, so the browser posts the form to the address of the page. */
 export interface PageInput {
   /** The name of the page. */
   readonly page: LinkPageName
@@ -78,7 +78,7 @@ export interface PageInput {
   /**
    * On `activate`, `email_verify`, `email_change` and `email_login`: not null if the form has a field `password` for the account's
    * password. The page asks for the password if nothing else shows that the owner clicked the link. With `canSkip`, the form has a second
-   * button (name `forgot`, value `1`) for a person who does not know the password.
+   * button (name `forgot`, value `1`). This button is for a person who does not know the password.
    */
   readonly password: {
     /** True: the form also has the second button. */

@@ -118,8 +118,8 @@ export interface ServiceLogout {
 }
 
 /**
- * Options of `enrollTotp`. To use a passkey instead of a code, pass the `challenge` of `passkeyStepOptions({ userId, sessionId })`, and
- * pass that `sessionId` too.
+ * Options of `enrollTotp`. To use a passkey instead of a code, pass that `sessionId` and the `challenge` of `passkeyStepOptions({ userId,
+ * sessionId })`.
  */
 export type ServiceEnrolment = Omit<EnrolmentOptions, 'session' | 'check'>
 
@@ -138,8 +138,8 @@ export interface ServicePasskeyRegistration extends Omit<PasskeyRegistration, 's
  */
 export interface AuthService<Host extends HostTypes = HostTypes> {
   /**
-   * Signs a person up. The second item is the activation link. It is `ACTIVATION_WITHHELD` if `refusesEmailLink` returned true; there is
-   * then no link and no active account. It is null if the account is active at once.
+   * Signs a person up. The second item is the activation link. If `refusesEmailLink` returned true, the second item is
+   * `ACTIVATION_WITHHELD`: no link was made and the account is not active. If the account is active at once, the second item is null.
    * @throws EmailTakenError if any account has the address, even a pending account. The route may respond differently
    */
   signUp(input: SignUpInput): Promise<[WithFields<UserRecord, Host>, LinkToken | typeof ACTIVATION_WITHHELD | null]>
@@ -149,8 +149,8 @@ export interface AuthService<Host extends HostTypes = HostTypes> {
    */
   logIn(input: LoginInput & SessionOrigin): Promise<LoginResultOf<Host>>
   /**
-   * Activates an account. If the result has `passwordRequired`, the activation removed the password of the sign-up, because nothing showed
-   * that the owner had signed up.
+   * Activates an account. If the result has `passwordRequired`, the activation removed the password of the sign-up. Nothing showed that the
+   * owner had signed up.
    */
   activate(token: string, options?: ProofOfPresence & SessionOrigin): Promise<LoginResultOf<Host>>
   /** Mails an activation link and returns the link. Returns null if no account with this address waits for its activation. */
@@ -160,7 +160,7 @@ export interface AuthService<Host extends HostTypes = HostTypes> {
   resetPassword(input: ResetInput & SessionOrigin): Promise<LoginResultOf<Host>>
   /**
    * Mails a link or a code to log in with. `requestToken` belongs to the code. If no account with this address may log in by email, nothing
-   * is mailed, and `url`, `code` and `expiresAt` are null. Counts only against the rate limit of mails to the address.
+   * is mailed. `url`, `code` and `expiresAt` are then null. Counts only against the rate limit of mails to the address.
    */
   requestEmailLogin(email: string, options?: { locale?: Locale; returnTo?: string } & AskedFrom): Promise<RequestedEmailLogin>
   /** Logs a person in by the link's token, or by the code and its `requestToken`. */
@@ -179,8 +179,8 @@ export interface AuthService<Host extends HostTypes = HostTypes> {
    */
   logInWithIdentity(profile: OAuthUser, options?: { locale?: Locale } & SessionOrigin): Promise<LoginResultOf<Host>>
   /**
-   * Logs a person in with a provider's token. For an access token, the method asks the provider for the application and the person that the
-   * token was issued to. An id_token works once.
+   * Logs a person in with a provider's token. For an access token, the method asks the provider which application and which person the
+   * token belongs to. An id_token works once.
    */
   logInWithToken(input: TokenInHand, options?: { locale?: Locale } & SessionOrigin): Promise<LoginResultOf<Host>>
   /** Starts the session for the one-time code that an app got at `redirect_to`, or returns a challenge. */
@@ -214,8 +214,8 @@ export interface AuthService<Host extends HostTypes = HostTypes> {
    */
   enrollTotp(userId: string, options?: ServiceEnrolment): Promise<Enrolment>
   /**
-   * Makes a session fresh with the person's password, code or passkey. The routes of other methods may require a fresh session. The other
-   * methods themselves do not, so you decide who may call them (docs/fresh-sessions.md).
+   * Makes a session fresh with the person's password, code or passkey. Some routes require a fresh session, but their methods here do not
+   * check that. You decide who may call these methods (docs/fresh-sessions.md).
    */
   reauthenticate(input: ServiceReauthentication): Promise<Reauthenticated>
   /**
@@ -254,12 +254,12 @@ export interface AuthService<Host extends HostTypes = HostTypes> {
   /** Deactivates an account and revokes its sessions, challenges and links. */
   deactivate(userId: string, acting?: ActingAdmin): Promise<void>
   /**
-   * Activates a pending or deactivated account. Does not verify the address. If `by` is given, the methods that accept `{ by }` reject what
-   * an administrator may not do (docs/admin.md). Without `by`, they reject nothing of that kind.
+   * Activates a pending or deactivated account. Does not verify the address. With `by`, each method that accepts `{ by }` rejects what an
+   * administrator may not do (docs/admin.md). Without `by`, the methods do not check this.
    */
   activateUser(userId: string, acting?: ActingAdmin): Promise<void>
   /**
-   * Removes the second factor of an account, because the owner lost it. Revokes the account's sessions and sends the owner a notice.
+   * Removes the second factor of an account, for an owner who lost the factor. Revokes the account's sessions and sends the owner a notice.
    * `options.passkeys` also removes passkeys. Leave `acting` out if no administrator acts.
    */
   resetMfa(userId: string, acting?: ActingAdmin, options?: MfaReset): Promise<void>
@@ -453,7 +453,7 @@ async function findSession(ctx: AuthContext, sessionToken: string): Promise<Foun
   return found && { session: toPublicSession(found.session), user: toPublicUser(found.user), hasSlid: found.hasSlid }
 }
 
-/** Events of rejected requests. They are emitted at once, because they stay true after a rollback of the transaction. */
+/** Events of rejected requests. These events are emitted at once, because the events stay true after a rollback of the transaction. */
 const refusals: ReadonlySet<AuthEventName> = new Set([
   'throttled',
   'login.failed',
@@ -480,8 +480,8 @@ function insideHostTransaction(ctx: AuthContext, hostStore: AuthStore): AuthCont
 }
 
 /**
- * Returns a postman that sends mails after the host's commit. The postman reserves a place in the queue and releases the place at once,
- * because nothing tells the postman about a rollback of the host.
+ * Returns a postman that sends mails after the host's commit. The postman reserves a place in the queue and releases the place at once.
+ * Nothing tells the postman about a rollback of the host.
  */
 function postmanAfterCommit(postman: Postman, afterCommit: (effect: () => void) => void): Postman {
   return {

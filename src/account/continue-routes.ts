@@ -38,7 +38,7 @@ export function continueRoutes(ctx: AuthContext): Route[] {
 }
 
 /**
- * Returns a step that rejects images and frames of other sites, because such requests could use up a person's rate limit. The step runs
+ * Returns a step that rejects images and frames of other sites. Otherwise such requests could use up a person's rate limit. The step runs
  * before the rate limit counts the request.
  */
 function noForeignImages({ settings }: AuthContext): RequestHandler {
@@ -54,7 +54,8 @@ async function nextStop(ctx: AuthContext, req: Request, res: Response, signInPag
   const returnTo = readReturnTo(ctx.settings, queryValues(req, 'return_to'))
   if (returnTo === null) throw new ValidationError({ details: { errors: [{ path: 'return_to', rule: 'any.required' }] } })
   const presented = readRefreshCookie(ctx, req)
-  // If a browser comes back at once, it did not send our cookie to the page. The route must not redirect that browser in an endless loop.
+  // If a browser comes back at once, the browser did not send our cookie to the page. The route must not redirect that browser in an
+  // endless loop.
   const tokens = presented === null || wasSentBack(ctx, req, returnTo) ? null : await continueTokens(ctx, presented)
   if (tokens === null) return signInLocation(ctx.settings, signInPage, returnTo)
   setTokenCookies(ctx, res, tokens)

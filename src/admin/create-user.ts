@@ -31,7 +31,7 @@ export interface CreatedUser {
 }
 
 /**
- * Creates an account that is active at once. Only trusted code may call this function. Therefore it does not call the host's `admit` and
+ * Creates an account that is active at once. Only trusted code may call this function, so the function does not call the host's `admit` and
  * `onSignup`.
  * @throws ValidationError (address, name, password), EmailTakenError, ConfigurationError if `isAdmin` is true and the table has no column
  *   for it

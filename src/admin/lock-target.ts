@@ -22,8 +22,8 @@ export function requireNamed(acting: ActingAdmin | undefined): ActingAdmin | und
 
 /**
  * Locks the account's row. Call the function first in a transaction. If an administrator acts, the function first locks the rows of all
- * active administrators. If two administrators act against each other at once, in any process, the second administrator sees the change of
- * the first.
+ * active administrators. If two administrators act against each other at once, the second administrator sees the change of the first. The
+ * lock works across processes.
  *
  * @throws ConflictError with `takesPower`, if the account is the acting administrator or the last active administrator; ForbiddenError if
  *   `by` is not an active administrator; NotFoundError

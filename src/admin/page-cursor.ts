@@ -4,7 +4,7 @@ import { isUnderAny, type KeyList } from '../keys'
 import { sameText } from '../same-text'
 import type { UserFilter } from '../store/auth-store'
 
-/** Returns the cursor of the next page: the store's position, with a signature over the position and the filters of the list. */
+/** Returns the cursor of the next page. The cursor is the store's position, with a signature over the position and the list's filters. */
 export function sealCursor(key: KeyObject, filters: readonly UserFilter[], position: string): string {
   const signature = createHmac('sha256', key)
     .update(JSON.stringify([canonical(filters), position]))

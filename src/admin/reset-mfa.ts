@@ -6,7 +6,7 @@ import { endOtherSessions } from '../session/log-out'
 import { type ActingAdmin, lockTarget } from './lock-target'
 
 export interface MfaReset {
-  /** True: also removes the account's passkeys, because the owner lost all of them or an attacker added them. Default false. */
+  /** True: also removes the account's passkeys. Use it if the owner lost the passkeys, or if an attacker added passkeys. Default false. */
   passkeys?: boolean | undefined
 }
 

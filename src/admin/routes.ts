@@ -164,7 +164,7 @@ function readQuery({ url }: Request): UserListEntries {
 const notFilters: ReadonlySet<string> = new Set(['cursor', 'limit', 'lang'])
 
 /**
- * Returns the value of a parameter, or undefined if it is missing.
+ * Returns the value of a parameter. Returns undefined if the parameter is missing.
  * @throws ValidationError for a repeated parameter
  */
 function once(pairs: readonly (readonly [string, string])[], name: string): string | undefined {

@@ -45,7 +45,7 @@ export interface BoundSession {
 export type BoundLogin = BoundSession | LoginChallenge
 
 export interface BoundSignup {
-  /** Null if sign-ups with taken addresses must look like other sign-ups, and the library cannot invent an id for the table. */
+  /** Null if a client must not learn whether the address is taken, and doorward cannot invent an id for the table. */
   userId: string | null
   activationRequired: boolean
   /** Set only if responses contain links, because there is no mailer. */
@@ -69,10 +69,10 @@ export interface RequestedLink {
 }
 
 /**
- * The service for one request, for forms that the host renders. Each method does what its route does. It counts against this client's rate
- * limits and rejects requests from other sites. If the route requires a live or fresh session, the method requires it too. The method sets
- * or clears the cookies of `tokenDelivery` (with `both`, the cookies of `/cookie`). The method sends no response, so your code must send a
- * response.
+ * The service for one request, for forms that the host renders. Each method does what its route does. Each method counts against this
+ * client's rate limits and rejects requests from other sites. If the route requires a live or fresh session, the method also requires that
+ * session. The method sets or clears the cookies of `tokenDelivery` (with `both`, the cookies of `/cookie`). The method sends no response,
+ * so your code must send a response.
  * @throws AppError the error that the route would have sent
  */
 export interface BoundService<Host extends HostTypes = HostTypes> {
@@ -89,7 +89,7 @@ export interface BoundService<Host extends HostTypes = HostTypes> {
   logInWithToken(input: { provider: string; accessToken: string }): Promise<BoundLogin>
   /**
    * Logs out. With delivery `bearer`, pass `refreshToken`. With other deliveries, the cookie identifies the session. With `providerLogout`,
-   * returns the URL where the browser also ends its session at the provider. The URL is null if the provider has no such page.
+   * returns the URL where the browser also ends its session at the provider. If the provider has no logout page, the URL is null.
    */
   logOut(input: { allSessions?: boolean; providerLogout: true; refreshToken?: string }): Promise<{ logoutUrl: string | null }>
   logOut(input?: { allSessions?: boolean; refreshToken?: string }): Promise<void>
@@ -171,10 +171,7 @@ export interface PasskeyProof {
   challenge: string
 }
 
-/**
- * Optional credentials for a change. If the authenticator app or the passkey is older than a day, the change is final: no undo link can
- * revert the change.
- */
+/** Optional credentials for a change. If the authenticator app or the passkey is older than a day, no undo link can revert the change. */
 export interface FinalProof extends Partial<PasskeyProof> {
   code?: string
   refreshToken?: string

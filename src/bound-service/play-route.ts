@@ -3,15 +3,15 @@ import { cookiesAfter } from '../http/cookies'
 import { outcomeOf } from '../http/outcome'
 import { type Route, settled } from '../http/routes'
 
-/** The input of a route. It replaces the input of the host's request. */
+/** The input of a route. This input replaces the input of the host's request. */
 export interface Given {
   readonly params?: Readonly<Record<string, string>>
   readonly body?: object
 }
 
 /**
- * Runs one of our routes for the host's request: the rate limits, the cross-site rule, the guards and the handler, in this order. The
- * route's cookies are sent with the host's response. The route's body and status are not sent.
+ * Runs one of our routes for the host's request. The order is: rate limits, cross-site rule, guards, handler. The route's cookies are sent
+ * with the host's response. The route's body and status are not sent.
  * @returns the value that the handler noted (`noteOutcome`), or undefined
  * @throws AppError the error that the route would have sent
  */

@@ -42,7 +42,7 @@ export function isOfAddress({ keys }: DeviceContext, device: Device, email: stri
   return isUnderAny(keys.device, (key) => addressDigest(key, email) === device.address)
 }
 
-/** Returns true if the account still has the password and the address that it had at the login. */
+/** Returns true if the account's password and address have not changed since the login. */
 export function isOfAccount({ keys }: DeviceContext, device: Device, user: UserRecord): boolean {
   return isUnderAny(keys.device, (key) => credentialDigest(key, user) === device.digest)
 }

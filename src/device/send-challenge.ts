@@ -9,7 +9,7 @@ import { isApp } from '../session/destination'
 
 /**
  * Asks the browser for the second factor. If our pages are on, the function redirects to `/mfa`, and that page continues to the target. An
- * app's login sets no cookie, so it gets a page with a separate form.
+ * app's login sets no cookie, so the browser gets a page with a separate form.
  */
 export function sendChallenge(ctx: AuthContext, req: Request, res: Response, page: ChallengePage, redirect = sendRedirect): void {
   const { mfaToken, target } = page

@@ -8,8 +8,8 @@ const cookieName = 'email_login'
 const typ = 'email-login'
 
 /**
- * Stores the id of the login request in a cookie, because a code works only in the browser that requested the mail. The id is random, so
- * the cookie does not reveal whether the address has an account.
+ * Stores the id of the login request in a cookie. A code works only in the browser that requested the mail. The id is random, so the cookie
+ * does not reveal whether the address has an account.
  */
 export function rememberRequest(ctx: AuthContext, res: Response, requestId: string): void {
   setProofCookie(ctx, res, cookieName, requestId, ctx.settings.emailLoginTtlSeconds)

@@ -18,8 +18,8 @@ interface Matching {
 }
 
 /**
- * Logs in to an account. If the account is pending, the function activates the account. Returns null if the account changed since it was
- * read.
+ * Logs in to an account. If the account is pending, the function activates the account. Returns null if the account changed since the
+ * caller read it.
  */
 export async function logInByEmail<Session extends OpenedSession>(
   ctx: AuthContext,

@@ -13,7 +13,7 @@ export type Factor = 'totp' | 'recovery_code' | 'passkey'
 
 /**
  * Accepts a TOTP code or a recovery code of an active factor. Each code is accepted only once. After a TOTP code was accepted, every route
- * rejects codes of the same 30-second step and of earlier steps. Call the function inside the transaction of the confirmed action. That
+ * rejects codes of that 30-second step and of earlier steps. Call the function inside the transaction of the confirmed action. That
  * transaction must have locked the user's row.
  * @throws MfaCodeInvalidError
  */

@@ -125,8 +125,8 @@ async function countCode(ctx: AuthContext, userId: string): Promise<{ count: num
 
 /**
  * Begins the block at the first call. Later calls return how long the block lasts. The counter's window is longer than the block, by the
- * time that wrong codes are remembered. With that longer window, a finished block differs from a block that has not begun. A process may
- * have died before it began the block.
+ * time that wrong codes are remembered. With that longer window, a finished block differs from a block that has not begun. A block has not
+ * begun if, for example, the process died first.
  * @returns the remaining seconds; 0 if the block is over
  */
 async function stop({ counters }: AuthContext, userId: string): Promise<number> {

@@ -59,8 +59,8 @@ export async function provePasskey(
 }
 
 /**
- * Rejects a passkey if its counter did not increase, because an attacker may have copied the authenticator (Web Authentication Level 3,
- * section 6.1.1).
+ * Rejects a passkey if its counter did not increase (Web Authentication Level 3, section 6.1.1). An attacker may have copied the
+ * authenticator.
  */
 function refuseCopy(ctx: AuthContext, { id, userId, signCount: last }: PasskeyRecord, { signCount }: AssertedCredential): void {
   if (signCount > last || (signCount === 0 && last === 0)) return

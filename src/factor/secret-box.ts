@@ -1,17 +1,17 @@
 import { isSealed, openText, readSealingKeys, sealText } from '../sealing'
 
 /**
- * Returns a TOTP secret in its stored form. The secret is encrypted with `mfaSecretKey` and bound to its user, so it is useless in another
- * user's row. The first key encrypts, and every key decrypts. Put a new key first. Without a key, the secret is stored unencrypted.
+ * Returns a TOTP secret in its stored form. The secret is encrypted with `mfaSecretKey` and bound to its user. In another user's row the
+ * secret is useless. The first key encrypts, and every key decrypts. Put a new key first. Without a key, the secret is stored unencrypted.
  */
 export function sealSecret(keys: readonly Buffer[], userId: string, secret: string): string {
   return keys.length === 0 ? secret : sealText(keys, purposeOf(userId), secret)
 }
 
 /**
- * Returns the decrypted secret. Returns null if no key decrypts the secret, if the secret belongs to another user, or if it was changed. An
- * unencrypted secret is returned unchanged. An attacker who can write to the table can add a factor anyway. Base32 has no dot, so an
- * unencrypted secret never looks like an encrypted secret.
+ * Returns the decrypted secret. Returns null if no key decrypts the secret, if the secret belongs to another user, or if someone changed
+ * the secret. An unencrypted secret is returned unchanged. An attacker who can write to the table can add a factor anyway. Base32 has no
+ * dot, so an unencrypted secret never looks like an encrypted secret.
  */
 export function openSecret(keys: readonly Buffer[], userId: string, stored: string): string | null {
   return isSealed(stored) ? openText(keys, purposeOf(userId), stored) : stored

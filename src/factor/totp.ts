@@ -18,8 +18,8 @@ export function stepAt(instant: Date): number {
 
 /**
  * Returns the step of a code, at most `window` steps before or after now. Returns null if no step matches. The function computes and
- * compares every step, so that the time reveals nothing. speakeasy only computes the code of a step. speakeasy's own check would accept
- * '+72814' and '72814x' for '072814', and secrets that it cannot decode.
+ * compares every step, so that the time reveals nothing. We use speakeasy only to compute the code of a step. The check of speakeasy would
+ * accept '+72814' and '72814x' for '072814'. The check would also accept secrets that speakeasy cannot decode.
  */
 export function findStep(secret: string, code: string, { now, window }: { now: Date; window: number }): number | null {
   if (!/^[A-Z2-7]{32,}$/.test(secret) || !/^[0-9]{6}$/.test(code)) return null

@@ -10,8 +10,8 @@ interface OldPassword {
 }
 
 /**
- * The fields of a page that asks for the account's password. With `forgot`, the person says that they forgot the password, and the password
- * is removed.
+ * The fields of a page that asks for the account's password. With `forgot`, the person says that the password is forgotten, and the
+ * password is removed.
  */
 export const oldPassword = Joi.object<OldPassword>({
   password: passwordText().allow('').optional(),

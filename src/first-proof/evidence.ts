@@ -78,9 +78,9 @@ export interface WeighedEvidence extends Pick<Evidence, 'sessionIds' | 'token' |
 }
 
 /**
- * Reads the evidence of a request. If the header has an expired access token of a valid session, the function throws, because the client
- * can refresh the token. Without that error, the owner of the token would lose the account's password in a take-over. Cookies in a form
- * post of another site do not count.
+ * Reads the evidence of a request. If the header has an expired access token of a valid session, the function throws. The client can then
+ * refresh the token. Without that error, the owner of the token would lose the account's password in a take-over. Cookies in a form post of
+ * another site do not count.
  * @throws TokenExpiredError
  */
 export async function evidenceOf(ctx: AuthContext, req: Request, body: EvidenceBody = {}): Promise<Evidence> {
@@ -93,7 +93,7 @@ export async function evidenceOf(ctx: AuthContext, req: Request, body: EvidenceB
 /**
  * Returns the ids of the sessions that count as evidence. A session from a cookie counts only together with the device cookie of its login.
  * Another subdomain can set an attacker's session cookie, but cannot set a `__Host-` cookie. Tokens in headers and bodies count, because
- * the client itself sends them.
+ * the client itself sends these tokens.
  */
 async function provenSessions(ctx: AuthContext, req: Request, body: EvidenceBody): Promise<string[]> {
   const named = await sessionOfRequest(ctx, req, body)
@@ -205,7 +205,8 @@ export async function isEvidence(ctx: AuthContext, user: UserRecord, evidence: W
 }
 
 /**
- * Returns true if a page must ask for the password: passwords are on, the account has a password, and nothing else identifies the owner.
+ * Returns true if a page must ask for the password. Passwords must be on, the account must have a password, and nothing else identifies the
+ * owner.
  */
 export async function wantsPassword(ctx: AuthContext, user: UserRecord, evidence: Evidence, signup?: string | null): Promise<boolean> {
   if (!hasPasswords(ctx.settings)) return false

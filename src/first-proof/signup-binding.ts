@@ -62,7 +62,7 @@ export function readSignupBinding(ctx: AuthContext, req: Request): string | null
   return readBinding(ctx, req)?.signupId ?? null
 }
 
-/** Returns the page that the person wanted when they signed up in this browser. The page was checked at the sign-up. */
+/** Returns the page that the person wanted at the sign-up in this browser. The page was checked at the sign-up. */
 export function readSignupReturn(ctx: AuthContext, req: Request): string | null {
   return readBinding(ctx, req)?.returnTo ?? null
 }

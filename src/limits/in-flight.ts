@@ -28,7 +28,9 @@ export interface Patience {
 export interface InFlight {
   /** Begins an attempt. Call the method before the counters are read. Call `grant` or `refuse` afterwards. */
   ask(): void
-  /** Records that the attempt was counted. With `hasWaited`, wakes the next waiting attempt, because the limit may allow it too. */
+  /**
+   * Records that the attempt was counted. With `hasWaited`, wakes the next waiting attempt, because the limit may also allow that attempt.
+   */
   grant(hasWaited: boolean): void
   /**
    * Records that the limit rejected the attempt.

@@ -18,7 +18,7 @@ export async function takeClientUnit(
   const network = networkOf(client)
   if (network === null || budget === false) return own
   try {
-    // The network is counted after the client, so that a rejected client does not use up the limit of its network.
+    // The network is counted after the client. A rejected client therefore does not use up the limit of its network.
     const shared = await takeUnit(ctx, { ...budget, attempts: budget.attempts * networkTimes }, [name, network], Exhausted)
     return both(own, shared)
   } catch (error) {

@@ -58,7 +58,7 @@ async function takeOfEach<Taken extends TakenUnit>(
   try {
     return {
       client: await take('client', client),
-      // The network is counted after the client, so that a rejected client does not use up the limit of its network.
+      // The network is counted after the client. A rejected client therefore does not use up the limit of its network.
       network: await take('client', client && networkOf(client), own && { ...own, attempts: own.attempts * networkTimes }),
       pair: await take('pair', client && email && `${client} ${email}`), // a client's key contains no space
       email: await take('email', email),

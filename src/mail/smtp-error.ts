@@ -55,8 +55,8 @@ interface Facts {
 
 /**
  * Returns the verdict on an error. If the server replied, the reply decides (RFC 5321 section 4.2.1): 4yz is temporary and 5yz is
- * permanent. The server accepted the mail in no such case. Without a reply, an error before the transmission of the mail means that the
- * mail was not sent. After any other error the server may have accepted the mail.
+ * permanent. With these replies the server did not accept the mail. Without a reply, an error before the transmission of the mail means
+ * that the mail was not sent. After any other error the server may have accepted the mail.
  */
 function verdictOn({ code, originalCode, responseCode, command, syscall, timeoutType, message }: Facts): Verdict {
   if (typeof responseCode === 'number' && responseCode >= 400) return responseCode < 500 ? 'later' : 'refused'

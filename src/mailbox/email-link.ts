@@ -103,7 +103,7 @@ function urlOf({ settings, prefix }: AuthContext, purpose: LinkPurpose, token: s
   return `${settings.publicUrl}${prefix}/${page}/${token}`
 }
 
-/** Returns false if a link of this purpose has no URL, because the purpose has no template and `publicUrl` is empty. */
+/** Returns false if a link of this purpose has no URL. The purpose then has no template, and `publicUrl` is empty. */
 export function leadsSomewhere(settings: Settings, purpose: LinkPurpose): boolean {
   return settings[purposes[purpose].template] !== null || settings.publicUrl !== ''
 }

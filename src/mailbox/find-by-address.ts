@@ -11,8 +11,8 @@ export async function findByAddress(ctx: AuthContext, address: string): Promise<
 }
 
 /**
- * Looks up an address that no account has (RFC 2606 reserves the domain). Some routes respond before they look up the real address. Such a
- * route calls this function first. If the database is down, the route answers 503. The response time does not depend on whether an account
+ * Looks up an address that no account has (RFC 2606 reserves the domain). Some routes respond before looking up the real address. These
+ * routes call this function first. If the database is down, the route answers 503. The response time does not depend on whether an account
  * exists.
  */
 export async function lookForNobody(ctx: AuthContext): Promise<void> {

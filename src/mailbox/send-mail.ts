@@ -21,11 +21,11 @@ export interface Recipient extends Pick<UserRecord, 'email' | 'name' | 'emailVer
 type CodePurpose = 'EMAIL_LOGIN' | 'CONFIRMATION_CODE'
 
 /**
- * Returns true if the address may get another link of this purpose. Call the function before the link is made, because a request without a
- * mail must make no link and invalidate no link. Without a mailer the function counts nothing.
+ * Returns true if the address may get another link of this purpose. Call the function before the link is made. A request without a mail
+ * must make no link and invalidate no link. Without a mailer the function counts nothing.
  *
- * Even beyond the rate limit, a person gets one mail in an hour if they have no valid link and got no mail within the hour. So an
- * attacker's requests cannot lock the owner out. If the function returns false, it emits `throttled`.
+ * A person without a valid link gets one mail an hour, even beyond the rate limit. So an attacker's requests cannot lock the owner out. If
+ * the function returns false, it emits `throttled`.
  *
  * @param options.besides a link that was already made for this mail
  * @param options.device a device that the account knows; the device has a separate limit of five mails an hour
@@ -133,7 +133,7 @@ async function secondsUntilFree({ counters }: AuthContext, budget: Budget, key: 
   }
 }
 
-/** Notices that an attacker can cause: by a sign-up, a change of address, or a login for an address without an account. */
+/** Notices that an attacker can cause. The cause is a sign-up, a change of address, or a login for an address without an account. */
 const byStrangers: ReadonlySet<string> = new Set(['address_taken', 'email_change_taken', 'no_account'])
 
 /**
@@ -163,7 +163,7 @@ async function mayNotify(ctx: AuthContext, topic: NoticeTopic | 'account_restore
  * Mails a link to the stored address. Call the function after the commit and after `mayMail`. The mail does not delay the response.
  *
  * Only `email_change` goes to another address. In that case pass `{ ...user, email: newEmail, emailVerifiedAt: null }` to this function and
- * to `mayMail`, because the mailbox may belong to another person.
+ * to `mayMail`. The mailbox may belong to another person.
  */
 export function mailLink(
   ctx: AuthContext,
@@ -246,8 +246,8 @@ export function reserveNotice(ctx: AuthContext): ReservedNotice {
 }
 
 /**
- * Returns the address and the name. The mail shows the name only after the address was verified, because an attacker may have signed up
- * with a message as the name.
+ * Returns the address and the name. The mail shows the name only after the address was verified. An attacker may have signed up with a
+ * message as the name.
  */
 function addressed({ email, name, emailVerifiedAt }: Recipient) {
   return { to: email, name, saysName: emailVerifiedAt !== null }

@@ -39,7 +39,7 @@ export async function changePasswordWithMfa(
   await checkPassword(ctx, newPassword, user)
   const factor = await announceChange(ctx, userId, { topic: 'password_changed', locale }, (leaveUndoPoint) =>
     withFactor(ctx, { userId, session, locale }, shown, async (accept) => {
-      const hashedPassword = await ctx.hasher.hash(newPassword) // before the transaction, because it is slow
+      const hashedPassword = await ctx.hasher.hash(newPassword) // before the transaction, because hashing is slow
       return unitOfWork(ctx, async (ctx) => {
         const now = ctx.now()
         const user = await ctx.store.users.lock(userId)

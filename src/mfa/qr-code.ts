@@ -1,8 +1,8 @@
 import { encode } from 'uqr'
 
 /**
- * Returns a QR code as an SVG document. The SVG has one stroke for each run of dark squares, because one stroke per square would be too
- * large for a page.
+ * Returns a QR code as an SVG document. The SVG has one stroke for each run of dark squares. A stroke for each square would make the SVG
+ * too large for a page.
  */
 export function qrCode(text: string): string {
   const { data, size } = encode(text, { ecc: 'M' })

@@ -37,7 +37,7 @@ function describesVerify({ settings }: AuthContext) {
     : { summary: 'Finish a login with a code of the second factor, or a recovery code', refuses }
 }
 
-/** Returns the routes that finish a login with a second factor: one route for JSON and one route for our page's form. */
+/** Returns the routes that finish a login with a second factor. One route is for JSON, and one route is for our page's form. */
 export function verifyRoutes(ctx: AuthContext, line: DeliveryLine): Route[] {
   const { base, delivery, before } = line
   return [

@@ -12,7 +12,7 @@ import { type PayloadValue, watchAll } from './watch-all'
 export interface AuditLogOptions {
   /**
    * Returns the id of the current request, for example from your AsyncLocalStorage. The audit log calls the function for each event. The id
-   * is stored if it is a text of at most 128 characters.
+   * is stored if the id is a text of at most 128 characters.
    */
   requestId?: () => string | null | undefined
   /** The age in days after which `purge()` deletes rows: a whole number from 1 to 36,500. Default: `purge()` deletes nothing. */

@@ -51,7 +51,10 @@ const info = {
   license: { name: 'MIT', identifier: 'MIT' },
 }
 
-/** Returns the document's version. Equal documents have equal versions. The version is a digest, so that it does not reveal our release. */
+/**
+ * Returns the document's version. Equal documents have equal versions. The version is a digest, so that the version does not reveal our
+ * release.
+ */
 function digestOf(described: object): string {
   return createHash('sha256').update(JSON.stringify(described)).digest('hex').slice(0, 12)
 }

@@ -102,7 +102,7 @@ interface Response {
   readonly content?: object
 }
 
-/** Adds a response. Several routes of a path may respond with the same status in different ways, for example with a page and with JSON. */
+/** Adds a response. Two routes of a path may use one status for different responses, for example a page and JSON. */
 function add(responses: Map<number, Response>, status: number, response: Response): void {
   const known = responses.get(status)
   const description =
@@ -122,7 +122,7 @@ function answerOf({ named }: OperationContext, { status, description, schema, is
   }
 }
 
-/** Returns all errors of a route: its own errors, the errors of its steps, the errors of reading the request, and general errors. */
+/** Returns all errors of a route: its own errors, errors of its steps, errors of reading the request, and general errors. */
 function refusalsOf(line: Route): readonly Refusal[] {
   const steps = (line.before ?? []).flatMap((step) => descriptionOf(step)?.refuses ?? [])
   const readsBody = line.body !== undefined || line.describes.form !== undefined

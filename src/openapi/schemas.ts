@@ -49,9 +49,9 @@ export function hostsSchemaOf(schema: SignupSchema): JsonSchema {
   }
 }
 
-/** Returns the JSON Schema of a Standard Schema. Some libraries provide it (standardschema.dev/json-schema). */
+/** Returns the JSON Schema of a Standard Schema. Some libraries provide a JSON Schema (standardschema.dev/json-schema). */
 function standardJsonSchema({ '~standard': standard }: StandardSchema): JsonSchema {
-  const { jsonSchema } = standard as { jsonSchema?: { input?: (options: { target: string }) => JsonSchema } } // some libraries lack it
+  const { jsonSchema } = standard as { jsonSchema?: { input?: (options: { target: string }) => JsonSchema } } // not in every library
   return jsonSchema?.input?.({ target: 'draft-2020-12' }) ?? { type: 'object' }
 }
 

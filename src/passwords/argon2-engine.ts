@@ -49,7 +49,7 @@ function rustEngine(rust: RustArgon2): Argon2Engine {
   }
 }
 
-/** Loads `argon2` only when it is needed, because an app with `@node-rs/argon2` rarely needs it. */
+/** Loads `argon2` at its first use, because an app with `@node-rs/argon2` rarely needs `argon2`. */
 function nativeEngine(): Argon2Engine {
   const argon2 = requireArgon2()
   return {

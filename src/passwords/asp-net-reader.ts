@@ -13,7 +13,8 @@ const keyBytes = 32
 const leastSaltBytes = 16
 
 /**
- * Reads version 3 of ASP.NET Core Identity's hash: base64 of 0x01, the PRF, the iterations, the length of the salt, the salt and the key.
+ * Reads version 3 of ASP.NET Core Identity's hash. The hash is base64 of: 0x01, the PRF, the iterations, the salt's length, the salt, the
+ * key.
  */
 export function aspNetIdentityReader(): PasswordReader {
   return {

@@ -4,8 +4,8 @@ import { whenInstalled } from './optional-package'
 export const bcryptBytes = 72
 
 /**
- * The lowest and the highest cost of a new hash. The highest cost is also the limit for a stored hash. If an attacker writes a hash with
- * cost 31 into a row, verifying it would keep a thread busy for a day. Cost 15 takes 1.5 s.
+ * The lowest and the highest cost of a new hash. The highest cost is also the limit for a stored hash. An attacker could write a hash with
+ * cost 31 into a row. Verifying that hash would keep a thread busy for a day. Cost 15 takes 1.5 s.
  */
 export const bcryptCosts = { least: 10, most: 15 } as const
 
@@ -40,8 +40,8 @@ interface BcryptPackage {
 
 /**
  * Returns the hash with the prefix `$2b$`. The package does not know `$2y$`, which is PHP's name for `$2b$`. Up to 72 bytes, `$2a$` gives
- * the same result as `$2b$`. Above 254 bytes the package has an old bug with `$2a$`: the package takes the length modulo 256, so a
- * different password can match.
+ * the same result as `$2b$`. Above 254 bytes, the package has an old bug with `$2a$`. It takes the length modulo 256, so a different
+ * password can match.
  */
 function asVariantB(hash: string): string {
   return `$2b$${hash.slice(4)}`

@@ -26,8 +26,8 @@ const prefixLength = 5
  * Returns a `passwordPolicy.check` that rejects passwords in the list of Have I Been Pwned, with the rule `breached`. The service gets the
  * first five of the forty characters of the password's SHA-1. The service pads its response, so the length reveals nothing
  * (https://haveibeenpwned.com/API/v3#PwnedPasswords). The service has one second to respond. The check keeps at most 1,000 responses, each
- * for one hour.
- * If the service does not respond and `onFailure` is `allow`, the check throws HttpClientError or Error, and the caller logs a warning.
+ * for one hour. If the service does not respond and `onFailure` is `allow`, the check throws HttpClientError or Error. The caller logs a
+ * warning.
  * @throws ConfigurationError for an option out of range
  */
 export function breachedPasswords(options: BreachedPasswordsOptions = {}): NonNullable<PasswordPolicy['check']> {

@@ -21,7 +21,7 @@ export function isGuessable(password: string, about: { email: string; name: stri
 }
 
 /**
- * Returns the password, and the password without its last one to eight digits and signs. Only ASCII signs are cut off, because people
+ * Returns the password, and the password without its last digits and signs (one to eight). Only ASCII signs are cut off, because people
  * choose emoji deliberately.
  */
 function headsOf(password: string): string[] {

@@ -3,7 +3,7 @@ import { ServiceUnavailableError } from '../errors'
 import { createBoundedQueue } from './bounded-queue'
 import type { HashOptions } from './password-hasher'
 
-/** Runs as many hashes at once as there are cores, at most 4, while 64 wait. */
+/** The default limits. As many hashes run at once as the machine has cores, but at most 4. At most 64 hashes wait. */
 export const hashQueueDefaults = { concurrency: () => Math.min(4, availableParallelism()), queue: () => 64 }
 
 /** Runs the work now, or after the work that came before. */

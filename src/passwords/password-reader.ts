@@ -9,7 +9,7 @@ export interface PasswordReader {
 
 /**
  * Returns true if the password contains NUL. HMAC pads its key with NUL. So a password with NULs at its end would match the hash of the
- * password without them.
+ * password without NULs.
  */
 export function hasNul(password: string): boolean {
   return password.includes('\0')

@@ -156,8 +156,7 @@ function methodsShown({ password, code, passkey, emailCode, ticket }: ShownCrede
 }
 
 /**
- * Locks the row. Throws if the password or the second factor changed since the check, because a password reset in between cancels this
- * request.
+ * Locks the row. Throws if the password or the second factor changed since the check. A password reset in between must cancel this request.
  */
 async function lockAsSeen(ctx: AuthContext, seen: UserRecord, password: string | undefined): Promise<UserRecord> {
   const user = await ctx.store.users.lock(seen.id)

@@ -6,7 +6,7 @@ export interface Notice {
   readonly level: 'warn' | 'error'
   /** The kind of notice. The kind is also the name of the entry in docs/troubleshooting.md. */
   readonly entry: string
-  /** The cause of the problem, and how to fix it. */
+  /** The cause of the problem, and the fix. */
   readonly message: string
   readonly fields?: object
   /**

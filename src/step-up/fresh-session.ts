@@ -60,8 +60,8 @@ export function freshSinceFactor(ctx: AuthContext): RequestHandler {
 }
 
 /**
- * Returns the session unchanged, except in one case. If the second factor is young and the person has not authenticated since then, the age
- * is null.
+ * Returns the session. If the second factor is younger than 24 hours and the person has not authenticated since it was added, the age
+ * becomes null.
  */
 export function sinceFactor(ctx: Pick<MethodContext, 'now'>, found: SessionOfRequest): SessionOfRequest {
   const { totpEnabledAt } = found.user

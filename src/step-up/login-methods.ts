@@ -4,9 +4,9 @@ import { hasPassword } from '../passwords/unusable-password'
 import type { UserRecord } from '../store/auth-store'
 
 /**
- * Returns true if the account could still log in after one of its identities or passkeys is removed (contract 16, rule 8). If the features
- * are on, these ways count: a password that a person has set, a verified address, another identity and another passkey. Call the function
- * inside the transaction that locks the user's row. Otherwise two removals at once could remove every way to log in.
+ * Returns true if the account can still log in without one of its identities or passkeys (contract 16, rule 8). These other ways count if
+ * their feature is on: a password that a person has set, a verified address, another identity, another passkey. Call the function inside
+ * the transaction that locks the user's row. Otherwise two removals at once could remove every way to log in.
  */
 export async function hasOtherLoginMethod(ctx: AuthContext, user: UserRecord, removed: 'identity' | 'passkey'): Promise<boolean> {
   const { oauthEnabled } = ctx.settings

@@ -29,7 +29,7 @@ export interface RequestSessionContext extends DeliverySite {
  * token with its `sid`. If the token has no `sid`, the refresh cookie or `refresh_token` in the body identifies the session. That session
  * must belong to the token's account.
  *
- * If no guard ran, the first credential of the request decides, in this order: access token, session cookie, refresh cookie,
+ * If no guard ran, the first credential of the request decides. The order is: access token, session cookie, refresh cookie,
  * `refresh_token`.
  * @param body the parsed body, if the body may identify the session
  * @returns null if no session is live, or if the store keeps no sessions

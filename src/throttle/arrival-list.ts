@@ -1,6 +1,6 @@
 /**
  * A list of values in the order of their arrival. Appending a value, removing any value and reading the oldest value take constant time. A
- * Set is slower: before its first value, it skips every removed value one by one.
+ * Set is slower, because a Set skips all removed values before its first value.
  */
 export interface ArrivalList<T> {
   append(value: T): ArrivalPlace<T>

@@ -41,7 +41,7 @@ interface Held {
  */
 const sweptAtOnce = 32
 
-/** The highest count that `makeRoom` distinguishes. Windows with higher counts are all treated as if they had this count. */
+/** The highest count that `makeRoom` distinguishes. A window with a higher count is treated like a window with this count. */
 const topLevel = 64
 
 /** The level of windows that reached their limit. `makeRoom` never drops those windows. */

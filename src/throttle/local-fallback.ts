@@ -86,8 +86,8 @@ function createGuard(shared: CounterStore, options: GuardOptions): Guard {
       const here = await local.increment(key, windowSeconds, limit)
       return there && there.count >= here.count ? there : here
     },
-    // The attempt was counted in one store or in both stores. At the start or end of an outage, a store that did not count the attempt may
-    // still take it back. A successful caller can take back one extra attempt at most, so an attacker cannot use this for guessing.
+    // The attempt was counted in one store or in both stores. At the start or end of an outage, a store may take back an attempt that the
+    // store did not count. Only a successful caller takes attempts back, and only one. So this error does not help an attacker to guess.
     async decrement(key) {
       await Promise.all([ask(() => shared.decrement(key)), local.decrement(key)])
     },
@@ -101,7 +101,7 @@ type Ask = <T>(question: () => Promise<T>, kind?: { isCount: boolean }) => Promi
 
 /**
  * Calls the shared store if it is up, or if a new try is due. Returns null if the store was not called, failed, or was late. Only a
- * successful count shows that the store is up again, because a Redis without free memory can delete but cannot count.
+ * successful count shows that the store is up again. A Redis without free memory can delete but cannot count.
  */
 function askWhileUp({ logger, now, deadlineMs }: Required<GuardOptions>): Ask {
   let isDown = false
@@ -136,7 +136,7 @@ function askWhileUp({ logger, now, deadlineMs }: Required<GuardOptions>): Ask {
 
 type Answer = Awaited<ReturnType<CounterStore['increment']>>
 
-/** Rejects an invalid result. If a count were text or NaN, it would compare as below every limit. */
+/** Rejects an invalid result. A count that is text or NaN would compare as below every limit. */
 function plausible(answer: Answer): Answer {
   if (Number.isSafeInteger(answer.count) && answer.count >= 1 && Number.isFinite(answer.resetSeconds)) return answer
   throw new TypeError('The counter store must answer { count, resetSeconds } as numbers.')

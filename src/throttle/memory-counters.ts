@@ -8,8 +8,8 @@ import { createOverflowBuckets } from './overflow-buckets'
  * fewest attempts. Keys at their limit are never dropped. A flood of other keys therefore gives an attacker no new attempts.
  *
  * If a key begins while the store is full, the key also counts in one of 65,536 buckets. A bucket has 20 times the limit of a key. The new
- * key therefore has a limit even if it is dropped at once. A flood does not lock every other client out. Later calls drop expired keys. The
- * store has no timer.
+ * key therefore has a limit even if the store drops the key at once. A flood does not lock every other client out. Later calls drop expired
+ * keys. The store has no timer.
  *
  * `now` returns milliseconds and should not jump. The default is the monotonic clock.
  *
@@ -95,8 +95,8 @@ export function localCounters(options: { maxKeys?: number; now?: () => number } 
       held.sweep(time)
       held.drop(key)
       if (held.size() >= maxKeys && !held.makeRoom()) return
-      // The window is listed among windows of its length. It started in another store and may end before earlier windows of the list. In
-      // that case it is dropped a little late.
+      // The window is listed among windows of its length. The window started in another store and may end before earlier windows of the
+      // list. In that case the window is dropped a little late.
       held.hold({ key, seconds: windowSeconds, endsAt: time + resetSeconds * 1000, count, limit })
     },
 

@@ -17,8 +17,8 @@ interface Kind {
 
 /**
  * Creates counters for the keys beyond `maxKeys`. For each limit and window length there are 65,536 buckets, each with 20 times the limit.
- * The bucket of a key is a hash under a random key of this process, so an attacker cannot know an account's bucket. To lock the account
- * out, the attacker would have to fill nearly all buckets. A set of buckets takes 256 KB, and exists only while it is needed.
+ * A hash under a random key of this process chooses the bucket of a key. An attacker therefore cannot know an account's bucket. To lock the
+ * account out, the attacker would have to fill nearly all buckets. A set of buckets takes 256 KB, and exists only while it is needed.
  *
  * The buckets never take an attempt back. Many keys share a bucket, so one key could take back the attempt of another key.
  */

@@ -30,7 +30,7 @@ export async function giveBack(counters: CounterStore, budget: Budget | false, k
   if (budget !== false) await withLocalFallback(counters).decrement(key)
 }
 
-/** Resets the counter of a key, but keeps the attempts that are still running, because a running attempt may still fail. */
+/** Resets the counter of a key, but keeps the attempts that are still running. A running attempt may still fail. */
 export async function clear(counters: CounterStore, budget: Budget | false, key: string, inFlight = 0): Promise<void> {
   if (budget === false) return
   const guarded = withLocalFallback(counters)

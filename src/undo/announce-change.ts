@@ -19,11 +19,11 @@ export interface ChangeNotice {
 export interface BeforeChange {
   /** The locked row, before the change. */
   readonly user: UserRecord
-  /** If not false, an undo link cannot revert the change, because a factor older than a day confirmed it (contract 24.6). */
+  /** If not false, a factor older than a day confirmed the change, and an undo link cannot revert the change (contract 24.6). */
   readonly isFinal?: Finality | undefined
   /** The digest of the passkey that is added or removed. */
   readonly passkey?: string | undefined
-  /** True if a recovery code confirmed the change. The notice says so, and no other mail reports the code. */
+  /** True if a recovery code confirmed the change. The notice reports the code, and no other mail reports the code. */
   readonly usedRecoveryCode?: boolean | undefined
   /** The topic of the change, if it differs from the announced topic. */
   readonly topic?: UndoableChange | undefined

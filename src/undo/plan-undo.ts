@@ -16,7 +16,7 @@ export interface UndoPlan {
 
 /**
  * Decides what an undo does (contract 24.6). The undo restores the address of the point. The undo restores the second factor of the oldest
- * point that is not final, and removes everything that was added since that point. Final changes since that point stay.
+ * point that is not final. The undo removes everything that was added since that point. Final changes since that point stay.
  *
  * @param open the account's open points, oldest first; `point` is one of them
  */

@@ -68,8 +68,8 @@ export async function previewUndo(ctx: AuthContext, token: string, locale: Local
 }
 
 /**
- * Returns how a mail lets the owner log in again: with a new password if passwords are on, otherwise with a login by email. Returns null if
- * passwords and login by email are off, or if the host rejects mailed links.
+ * Returns how a mail lets the owner log in again. If passwords are on, the mail offers a new password. Otherwise the mail offers a login by
+ * email. Returns null if passwords and login by email are off, or if the host rejects mailed links.
  */
 async function mailedWay(ctx: AuthContext, user: UserRecord): Promise<MailedWay> {
   const hasWay = hasPasswords(ctx.settings) || ctx.settings.emailLogin !== 'off'

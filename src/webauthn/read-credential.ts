@@ -59,7 +59,10 @@ function fieldsOf(value: unknown): Record<string, unknown> {
   return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
 }
 
-/** Returns true for valid base64url with a single spelling per value: the spare bits of the last character are 0 (RFC 4648 section 3.5). */
+/**
+ * Returns true for valid base64url. The spare bits of the last character must be 0, so that each value has only one spelling (RFC 4648
+ * section 3.5).
+ */
 function isBytes(value: unknown, longest: number): value is string {
   if (typeof value !== 'string' || value.length === 0 || value.length > longest) return false
   return Buffer.from(value, 'base64url').toString('base64url') === value
