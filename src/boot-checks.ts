@@ -141,7 +141,7 @@ function checkNameColumn({ settings, store }: Boot): void {
 }
 
 /**
- * Rejects a grace period when the store keeps no sessions. A stateless refresh token works any number of times, so it needs no grace
+ * Rejects a grace period when the store keeps no sessions. A stateless refresh token works any number of times, so the token needs no grace
  * period.
  */
 function checkGraceWindow({ settings, store }: Boot): void {

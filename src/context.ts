@@ -123,8 +123,8 @@ export async function storedPasskeys(ctx: AuthContext): Promise<PasskeyStore | n
 }
 
 /**
- * Wraps a host's adapter. The wrapper checks the rows that the adapter returns. The store of `createKnexStore` needs no wrapper, because it
- * checks its rows.
+ * Wraps a host's adapter. The wrapper checks the rows that the adapter returns. The store of `createKnexStore` checks its own rows, so this
+ * store needs no wrapper.
  */
 export function trustedStore(store: AuthStore, logger: Logger): AuthStore {
   if (isKnexStore(store)) return store

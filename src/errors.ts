@@ -164,8 +164,8 @@ export class MfaFactorTooNewError extends ForbiddenError {
 }
 
 /**
- * `details.methods` lists the ways to confirm one's identity. The response has the challenge of RFC 9470. The status is 403, because
- * clients refresh their token after a 401.
+ * The person must authenticate again. `details.methods` lists the ways to do that. The response has the challenge of RFC 9470. The status
+ * is 403, because clients refresh their token after a 401.
  */
 export class ReauthenticationRequiredError extends ForbiddenError {
   static override readonly code = 'REAUTHENTICATION_REQUIRED'

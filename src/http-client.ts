@@ -178,8 +178,8 @@ async function send(
 }
 
 /**
- * Sends a request with undici's own events. The function `request` of undici is slower. It makes a stream of every response and follows an
- * AbortSignal, which takes as long as the rest of a call.
+ * Sends a request with undici's own events. The function `request` of undici is slower. `request` makes a stream of every response and
+ * follows an AbortSignal. This extra work takes as long as the rest of a call.
  */
 function exchange(dispatcher: Dispatcher, request: Dispatcher.DispatchOptions, maxBytes: number) {
   let giveUp: (reason: HttpClientError) => void = () => undefined

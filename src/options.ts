@@ -77,12 +77,12 @@ export interface AuthRouterOptions<Host extends HostTypes = HostTypes> {
    * client posts. The function does not run for a link that ends with a ticket.
    */
   onProviderTokens?: ProviderTokensHook<Host>
-  /** Your own fields of a sign-up, and your own work at a sign-up. */
+  /** Your own fields and your own functions for a sign-up. */
   signup?: SignupOptions<Host>
   /**
-   * Runs inside the transaction of a take-over. A take-over happens at the first verification of an address. It removes everything that an
-   * attacker may have added to the account. Revoke here what your app has granted to the account. If the function throws, the take-over is
-   * rolled back. The function may run again after a conflict.
+   * Runs inside the transaction of a take-over. A take-over happens at the first verification of an address. The take-over removes
+   * everything that an attacker may have added to the account. Revoke here what your app has granted to the account. If the function
+   * throws, the take-over is rolled back. The function may run again after a conflict.
    */
   onTakeOver?: TakeOverHook<Host>
   /**
@@ -104,7 +104,7 @@ export interface AuthRouterOptions<Host extends HostTypes = HostTypes> {
     routes?: Budget | false
     /**
      * Failed logins. Default per 900 s: 5 of a client for an address (`pair`), 50 for an address, 100 of a client. A single limit replaces
-     * `pair`. A device that the account knows first has ten separate attempts.
+     * `pair`. A known device of the account has a separate limit of ten attempts, which is used first.
      */
     login?: SubjectBudgetsInput
     /** Sign-ups of a client. Default 20 per 3600 s. */
@@ -162,7 +162,7 @@ export interface SignupInput {
   readonly [field: string]: unknown
 }
 
-/** Called after a take-over. `user` is the new row. */
+/** Called inside the transaction of a take-over, after the changes. `user` is the new row. */
 export type TakeOverHook<Host extends HostTypes = HostTypes> = (
   user: WithFields<UserRecord, Host>,
   store: AuthStore,
@@ -178,7 +178,10 @@ export type ProviderTokensHook<Host extends HostTypes = HostTypes> = (
 
 /** The transaction in which `onSignup` runs. */
 export interface SignupUnit {
-  /** The transaction for rows in your own tables. Never commit it and never roll it back. Null: the store is not from `createKnexStore`. */
+  /**
+   * The transaction for rows in your own tables. Never commit this transaction and never roll it back. Null: the store is not from
+   * `createKnexStore`.
+   */
   readonly trx: HostTransaction | null
   /** True: the sign-up is for an account that already waits for its activation. */
   readonly isRepeat: boolean

@@ -77,7 +77,7 @@ import type { PasskeyCreationOptions, PasskeyRequestOptions } from './webauthn/c
 export interface FoundSession<Host extends HostTypes = HostTypes> {
   session: PublicSession
   user: WithFields<PublicUser, Host>
-  /** True: the call just extended the session. Send the cookie again, because otherwise the browser drops it at the earlier end. */
+  /** True: the call just extended the session. Send the cookie again, because otherwise the browser drops the cookie at the earlier end. */
   hasSlid: boolean
 }
 
@@ -245,8 +245,8 @@ export interface AuthService<Host extends HostTypes = HostTypes> {
    */
   changeEmail(token: string, options?: ProofOfPresence): Promise<void>
   /**
-   * Undoes changes by the link of a notice. Restores the account's address and second factor, and removes what was added since. Revokes
-   * every session and link.
+   * Undoes changes by the link of a notice. Restores the account's address and second factor, and removes what was added since. Invalidates
+   * the password, every session and every link.
    */
   undoChanges(input: UndoInput): Promise<UndoResult>
   /** Revokes every session of an account: token sessions and server-side sessions. Returns how many sessions were live. */

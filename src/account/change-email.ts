@@ -91,7 +91,7 @@ export async function sendEmailChange(
       ? replaceLink(ctx, locked, 'EMAIL_CHANGE', isFinal ? `${writeFinality(isFinal)} ${newEmail}` : newEmail)
       : null
   })
-  // The new address is unverified, so the mail to it contains no name.
+  // The new address is unverified, so the mail to the new address contains no name.
   if (link) mailLink(ctx, { ...user, email: newEmail, emailVerifiedAt: null }, 'email_change', link, locale)
   return link
 }
@@ -174,7 +174,7 @@ async function redeem(
   if (!user?.isActive || user.email !== seen.email || link.payload === null) throw new InvalidTokenError()
   if (evidence && !(await isEvidence(ctx, user, evidence))) throw new UnauthorizedError()
   await spendLink(ctx, link, 'EMAIL_CHANGE')
-  // If an undo link cannot revert the change, the payload has the finality before the address. An address contains no space.
+  // If an undo link cannot revert the change, the payload has the value of `Finality` before the address. An address contains no space.
   const [email = '', finality] = link.payload.split(' ').reverse()
   const isFinal = readFinality(finality)
   await leaveUndoPoint(ctx, { user, isFinal })

@@ -21,7 +21,7 @@ export interface PasswordChange {
   amr?: readonly AuthMethod[] | undefined
   /** The session that stays. Every other session of the account is revoked. */
   keep?: KeptSession | undefined
-  /** The session of the request. The session must still be live, and the change does not revoke it. */
+  /** The session of the request. The session must still be live. The change does not revoke this session. */
   session?: SessionRecord | null | undefined
   /** If not false, an undo link cannot revert the change (`Finality`). */
   isFinal?: Finality | undefined

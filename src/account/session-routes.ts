@@ -31,7 +31,7 @@ export function serverSessionRoutes(ctx: AuthContext, guards: Guards, rules: Log
     },
     { method: 'GET', path: '/session/list', describes: describesList, before: [signedIn], handle: (req, res) => list(ctx, req, res) },
     logoutByCookie(ctx, '/session/logout', rules),
-    // This route comes after the literal paths, because `:id` would match them too.
+    // This route comes after the literal paths, because `:id` would also match the literal paths.
     {
       method: 'DELETE',
       path: '/session/:id',

@@ -21,7 +21,7 @@ export interface ProfileUpdate {
  */
 export async function updateProfile(ctx: AuthContext, { userId, name, fields = {} }: ProfileUpdate): Promise<PublicUser> {
   const newName = name === undefined ? {} : { name: requireName(name) }
-  // The host's schema may be slow, so it is called before the transaction.
+  // The host's schema may be slow, so the function calls the schema before the transaction.
   const accepted = await validateFields(ctx, await findActiveUser(ctx, userId), fields)
   const changes = { ...newName, ...(Object.keys(accepted).length > 0 && { fields: accepted }) }
   return unitOfWork(ctx, async (ctx) => {

@@ -36,7 +36,7 @@ export interface VerificationResult {
 
 /**
  * Uses a verification link and marks the address as verified. At the first verification of an address, the function takes the account over,
- * unless there is evidence of the owner. A take-over removes the password and everything that an attacker may have added.
+ * unless the evidence identifies the owner. A take-over removes the password and everything that an attacker may have added.
  * @throws InvalidTokenError, also if the account has another address by now or is not active; InvalidCredentialsError for a wrong
  *   password; EmailLinkForbiddenError (the link is used up)
  */

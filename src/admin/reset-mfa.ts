@@ -6,7 +6,10 @@ import { endOtherSessions } from '../session/log-out'
 import { type ActingAdmin, lockTarget } from './lock-target'
 
 export interface MfaReset {
-  /** True: also removes the account's passkeys. Use it if the owner lost the passkeys, or if an attacker added passkeys. Default false. */
+  /**
+   * True: also removes the account's passkeys. Use this option if the owner lost the passkeys, or if an attacker added passkeys. Default
+   * false.
+   */
   passkeys?: boolean | undefined
 }
 

@@ -34,7 +34,7 @@ export interface BoundSession {
   /** Only with delivery `session`. */
   sessionId?: string
   expiresAt?: Date
-  /** The expiry of the refresh token. Only with other deliveries. */
+  /** The expiry of the refresh token. With every delivery except `session`. */
   refreshTokenExpiresAt?: Date | null
   /** Only with delivery `bearer`. */
   accessToken?: string
@@ -162,7 +162,7 @@ export interface BoundService<Host extends HostTypes = HostTypes> {
   revokeOtherSessions(input?: { refreshToken?: string }): Promise<void>
 }
 
-/** A code of the second factor, or a passkey instead. */
+/** A code of the second factor, or a passkey. */
 export type FactorProof = { code: string } | PasskeyProof
 
 /** A signature by a passkey. `challenge` comes with the options that the page used. */

@@ -115,7 +115,7 @@ async function findByToken(ctx: AuthContext, token: string): Promise<EmailLoginR
   return login
 }
 
-/** Counts the try before comparing the code. Even of many parallel tries, at most five are compared. */
+/** Counts the try before comparing the code. At most five tries are compared, even if many tries run in parallel. */
 async function findByCode(ctx: AuthContext, code: string, requestId: string | null): Promise<EmailLoginRecord> {
   const login = requestId === null ? null : await requireEmailLogins(ctx).countTry(requestId, mostTries, ctx.now())
   if (!login || login.sessionId !== null || !isCodeOf(ctx, login, code)) throw new EmailLoginInvalidError()

@@ -88,7 +88,7 @@ async function replaceEarlier(
   return issueEmailLogin(ctx, emailLogins, { id, email, returnTo, sessionId: null, isKnownDevice, ip, userAgent, carries: emailLogin })
 }
 
-/** Returns the store of login requests. If login by email is on, the store exists, because the boot checks require it. */
+/** Returns the store of login requests. If login by email is on, the store exists, because the boot checks require the store. */
 export function requireEmailLogins(ctx: AuthContext): EmailLoginStore {
   const emailLogins = emailLoginsOf(ctx)
   if (emailLogins) return emailLogins

@@ -28,7 +28,9 @@ export interface OpenChallenge {
   readonly carries: Readonly<Record<string, unknown>>
 }
 
-/** The lifetime of a challenge in seconds. A login challenge lives longer, because it waits in the autofill of a page that stays open. */
+/**
+ * The lifetime of a challenge in seconds. A login challenge lives longer, because a page that stays open uses the challenge for autofill.
+ */
 const lifeSeconds: Readonly<Record<Ceremony, number>> = { register: 300, login: 900, step: 300, reauthenticate: 300 }
 
 /**

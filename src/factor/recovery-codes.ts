@@ -3,7 +3,7 @@ import { base32 } from './totp'
 
 /**
  * A code has 125 bits. Nobody can guess that many bits, so a plain SHA-256 is enough to store a code. Codes are shown in groups, because
- * people write them down.
+ * people write codes down.
  */
 const characters = 25
 const groups = /.{5}/g
@@ -24,7 +24,7 @@ export function isRecoveryCode(typed: string): boolean {
   return readRecoveryCode(withoutSpaces(typed)) !== null
 }
 
-/** Removes spaces and dashes, because people write codes down with them. */
+/** Removes spaces and dashes, because people write codes down with spaces and dashes. */
 export function withoutSpaces(typed: string): string {
   return typed.replace(/[\s-]/g, '')
 }

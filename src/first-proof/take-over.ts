@@ -58,7 +58,7 @@ export async function takeOver(ctx: AuthContext, user: UserRecord, clearing: Cle
   }
 }
 
-/** Calls the host's `onTakeOver` inside the transaction, so that the host can revoke what it granted. */
+/** Calls the host's `onTakeOver` inside the transaction, so that the host can revoke what the host granted. */
 export async function tellHostOfTakeOver(ctx: AuthContext, user: UserRecord): Promise<void> {
   await ctx.onTakeOver?.(user, ctx.store, { trx: transactionOf(ctx.store) })
 }

@@ -10,7 +10,7 @@ import { type ValidThing, validityOf } from './validity'
 
 /** The content of a mail, for the host's template and for ours. */
 export interface MailParts extends TemplateMail {
-  /** When the link or code was made. Its validity is counted from this time. Null in notices. */
+  /** When the link or code was made. The validity counts from this time. Null in notices. */
   issuedAt: Date | null
   /** The host name of the site that asks for the code. Null if the mail has no code, or if the host name is unknown. */
   codeHost: string | null

@@ -52,7 +52,7 @@ ${before.map(paragraph)}${items.length > 0 ? itemList(items) : null}${code === u
 
 const fonts = "-apple-system,BlinkMacSystemFont,'Segoe UI',Roboto,Helvetica,Arial,sans-serif"
 
-/** The only CSS rules that cannot be inline. If a program drops these rules, it shows the light colours. */
+/** The only CSS rules that cannot be inline. If a program drops these rules, the program shows the light colours. */
 const darkColours = html`<style>
 @media (prefers-color-scheme: dark) {
 .page { background-color: #18181b !important; }

@@ -43,7 +43,7 @@ export function smtpErrorOf(error: unknown): SmtpError {
 
 interface Facts {
   code?: unknown
-  /** The system's own error code. Set if `code` is nodemailer's code. */
+  /** The system's own error code. Present if `code` is nodemailer's code. */
   originalCode?: unknown
   responseCode?: unknown
   command?: unknown

@@ -13,7 +13,7 @@ export interface SmtpMailerOptions {
   from: string
   /**
    * A transporter of `nodemailer.createTransport` of any version, an SMTP URL, or nodemailer's SMTP options. A transporter keeps its own
-   * settings, and the mailer never closes it. `transport` excludes `url`, `host`, `port`, `secure` and `auth`.
+   * settings, and the mailer never closes the transporter. `transport` excludes `url`, `host`, `port`, `secure` and `auth`.
    */
   transport?: string | object
   /** The server: `smtp://user:password@host:587` or `smtps://…`. */

@@ -47,7 +47,7 @@ function readOptions(transport: unknown): SmtpOptions {
   const { url, ...given } = transport as SmtpOptions // an object; the code below checks its members
   const options: SmtpOptions = url === undefined ? given : { ...given, ...readSmtpUrl(url) }
   if (['sendmail', 'streamTransport', 'jsonTransport', 'SES'].some((name) => name in options)) throw new ConfigurationError(wanted)
-  // Without a host, nodemailer would connect to this machine. A missing environment variable is an example.
+  // Without a host, nodemailer would connect to this machine. The host is missing if, for example, an environment variable is missing.
   if (typeof options.host !== 'string' && typeof options.service !== 'string') throw new ConfigurationError(wanted)
   return { ...bounds, ...(options.secure === true ? {} : startTls(options)), maxRequeues: 0, ...options, ...closed }
 }

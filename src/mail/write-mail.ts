@@ -17,7 +17,7 @@ export interface MailContent {
   locale: Locale
   /** The link of the mail, if the topic has a link. `url` is null if the mail has only a code. */
   link?: { url: string | null; issuedAt: Date; expiresAt: Date }
-  /** Eight digits, and the host name of the site that asks for the code. The host name is null if it is unknown. */
+  /** Eight digits, and the host name of the site that asks for the code. If the host name is unknown, `host` is null. */
   code?: { digits: string; host: string | null }
   /** For the topic `no_account`: true if the mail says that the person can sign up. */
   canSignUp?: boolean

@@ -11,7 +11,7 @@ import type { Budget } from '../throttle/counter-store'
 import { attempt, counterKey, giveBack } from '../throttle/throttle'
 import type { LinkPurpose, LinkToken } from './email-link'
 
-/** The recipient of a mail: an account at its own address, or an account at another address. */
+/** The recipient of a mail: an account, at its own address or at another address. */
 export interface Recipient extends Pick<UserRecord, 'email' | 'name' | 'emailVerifiedAt'> {
   /** Null if no account has the address. */
   readonly id: string | null
@@ -25,7 +25,7 @@ type CodePurpose = 'EMAIL_LOGIN' | 'CONFIRMATION_CODE'
  * must make no link and invalidate no link. Without a mailer the function counts nothing.
  *
  * A person without a valid link gets one mail an hour, even beyond the rate limit. So an attacker's requests cannot lock the owner out. If
- * the function returns false, it emits `throttled`.
+ * the function returns false, the function also emits `throttled`.
  *
  * @param options.besides a link that was already made for this mail
  * @param options.device a device that the account knows; the device has a separate limit of five mails an hour

@@ -18,7 +18,7 @@ export interface PasswordChangeWithMfa extends ShownFactor {
   newPassword: string
   /** The session that stays. The change revokes every other session of the account. */
   keep?: KeptSession | undefined
-  /** The session of the request. The session must still be live, and the change does not revoke it. */
+  /** The session of the request. The session must still be live. The change does not revoke this session. */
   session?: SessionRecord | null | undefined
   /** Language of the notices. Default: `defaultLocale`. */
   locale?: Locale | undefined

@@ -20,7 +20,7 @@ export interface Disabling extends ShownFactor {
   password?: string | undefined
   /** The session that stays. Every other session of the account is revoked. */
   keep?: KeptSession | undefined
-  /** The session of the request. The session must still be live, and `disableTotp` does not revoke it. */
+  /** The session of the request. The session must still be live. `disableTotp` does not revoke this session. */
   session?: SessionRecord | null | undefined
   /** Language of the notices. Default: `defaultLocale`. */
   locale?: Locale | undefined

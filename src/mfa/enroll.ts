@@ -39,9 +39,9 @@ export interface EnrolmentOptions extends ShownFactor {
 }
 
 /**
- * Begins an enrolment with a pending secret. The secret has no effect until one of its codes confirms it. A second call begins again with a
- * new secret. To replace an active factor, show one of its codes. The active factor and its recovery codes stay valid until the new factor
- * is confirmed.
+ * Begins an enrolment with a pending secret. The secret has no effect until one of its codes confirms the secret. A second call begins
+ * again with a new secret. To replace an active factor, show one of its codes. The active factor and its recovery codes stay valid until
+ * the new factor is confirmed.
  * @throws UnauthorizedError (the account was deleted or is inactive), InvalidTokenError (the session has ended), MfaAlreadyEnrolledError
  *   (a factor is active, and the call shows no factor); with a code MfaNotEnrolledError, MfaCodeInvalidError, MfaThrottledError,
  *   MfaFactorTooNewError; with a passkey PasskeyRejectedError, MfaFactorTooNewError

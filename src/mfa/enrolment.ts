@@ -14,7 +14,10 @@ export interface BegunFactor {
    * factor.
    */
   readonly recoveryCodes: readonly string[] | null
-  /** If not false, an undo link cannot remove the factor (`Finality`). The value depends on the factor that confirmed the begin. */
+  /**
+   * If not false, an undo link cannot remove the factor (`Finality`). The factor that the person showed at the start of the enrolment
+   * decides this value.
+   */
   readonly isFinal: Finality
 }
 
@@ -54,15 +57,15 @@ export async function findReplacement(ctx: AuthContext, userId: string): Promise
 }
 
 /**
- * Returns the finality of a first factor: whether an undo link cannot remove the factor. Returns false if the enrolment began more than 15
- * minutes ago, or if another enrolment began since. The stored secret identifies the enrolment.
+ * Returns whether an undo link can remove a first factor (`Finality`). Returns false if the enrolment began more than 15 minutes ago, or if
+ * another enrolment began since. The stored secret identifies the enrolment.
  */
 export async function finalityOfFirst(ctx: AuthContext, userId: string, secret: string): Promise<Finality> {
   const begun = await findBegun(ctx, userId)
   return begun?.secret === secret && begun.isFinal
 }
 
-/** Returns null if no enrolment is open, or if nothing confirmed the begin of a first factor. */
+/** Returns null if no enrolment is open. Returns null for a first factor if its enrolment began without a passkey. */
 async function findBegun(ctx: AuthContext, userId: string): Promise<BegunFactor | null> {
   const [begun] = await ctx.store.userTokens.listOpen(userId, 'MFA_ENROLMENT', ctx.now())
   return begun ? readPayload(begun.payload).factor : null

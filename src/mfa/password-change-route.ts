@@ -61,8 +61,8 @@ export function passwordChangeRoute(ctx: AuthContext, guards: Guards, { base, be
 }
 
 /**
- * Returns a step that runs after `aliveSession`. The code replaces the password, so the second factor must be older than a day. A passkey
- * has its own check of its age.
+ * Returns a step that runs after `aliveSession`. The code replaces the password, so the second factor must be older than a day.
+ * `changePasswordWithMfa` checks the age of a passkey.
  */
 function matureFactor(ctx: AuthContext): RequestHandler {
   const check = step(async (req, res) => {

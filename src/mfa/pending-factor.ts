@@ -39,8 +39,7 @@ export async function isPendingSecret(ctx: AuthContext, user: UserRecord, secret
 }
 
 /**
- * Activates the pending factor with its first code. The caller holds the lock on the user's row, so no other secret can become active in
- * between.
+ * Activates the pending factor with its first code. The caller has locked the user's row, so no other secret can become active in between.
  * @throws MfaCodeInvalidError
  */
 export async function activateFactor(ctx: AuthContext, { user, replacement }: PendingFactor, code: string): Promise<UserRecord> {

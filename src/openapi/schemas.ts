@@ -2,7 +2,7 @@ import type Joi from 'joi'
 import type { JsonSchema } from '../http/description'
 import { isJoiSchema, type SignupSchema, type StandardSchema } from '../http/host-schema'
 
-/** Collects named schemas. Each schema is described once, and other places refer to it. */
+/** Collects named schemas. Each schema is described once, and other places refer to that description. */
 export class NamedSchemas {
   readonly all = new Map<string, JsonSchema>()
 

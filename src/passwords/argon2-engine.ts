@@ -23,7 +23,7 @@ export interface Argon2Engine {
  * @throws ConfigurationError if no implementation runs on this machine
  */
 export function loadArgon2(): Argon2Engine {
-  const rust = whenInstalled('@node-rs/argon2', () => require('@node-rs/argon2') as RustArgon2) // as its types say
+  const rust = whenInstalled('@node-rs/argon2', () => require('@node-rs/argon2') as RustArgon2) // according to its types
   return rust ? rustEngine(rust) : nativeEngine()
 }
 
@@ -65,7 +65,7 @@ function nativeEngine(): Argon2Engine {
  */
 function requireArgon2(): typeof import('argon2') {
   try {
-    return require('argon2') as typeof import('argon2') // as its types say
+    return require('argon2') as typeof import('argon2') // according to its types
   } catch (cause) {
     throw new ConfigurationError(
       'The package argon2 does not load: it brings no binary for this platform, or its install was cut short. Run `npm rebuild argon2` (its install script compiles one), install @node-rs/argon2, or pass `passwordHasher`.',

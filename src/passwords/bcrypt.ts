@@ -20,9 +20,9 @@ export function readBcryptCost(hash: unknown): number | null {
   return cost !== undefined && Number(cost) >= 4 && Number(cost) <= bcryptCosts.most ? Number(cost) : null
 }
 
-/** Loads the host's `bcrypt` (an optional peer dependency). Null if it is not installed. */
+/** Loads the host's `bcrypt` (an optional peer dependency). Returns null if the package is not installed. */
 export function loadBcrypt(): Bcrypt | null {
-  const bcrypt = whenInstalled('bcrypt', () => require('bcrypt') as BcryptPackage) // as its types say
+  const bcrypt = whenInstalled('bcrypt', () => require('bcrypt') as BcryptPackage) // according to its types
   if (!bcrypt) return null
   return {
     hash: (password, cost) => bcrypt.hash(password, cost),
@@ -40,8 +40,8 @@ interface BcryptPackage {
 
 /**
  * Returns the hash with the prefix `$2b$`. The package does not know `$2y$`, which is PHP's name for `$2b$`. Up to 72 bytes, `$2a$` gives
- * the same result as `$2b$`. Above 254 bytes, the package has an old bug with `$2a$`. It takes the length modulo 256, so a different
- * password can match.
+ * the same result as `$2b$`. Above 254 bytes, the package has an old bug with `$2a$`. The package then takes the length modulo 256, so a
+ * different password can match.
  */
 function asVariantB(hash: string): string {
   return `$2b$${hash.slice(4)}`

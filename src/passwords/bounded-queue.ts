@@ -1,6 +1,6 @@
 import { ServiceUnavailableError } from '../errors'
 
-/** Runs the work now, or after the work that came before. If `signal` is aborted while the work waits, the work never runs. */
+/** Runs the task now, or after the earlier tasks. If `signal` is aborted while the task waits, the task never runs. */
 export type BoundedQueue = <T>(work: () => Promise<T>, signal?: AbortSignal) => Promise<T>
 
 /**

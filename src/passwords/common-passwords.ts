@@ -10,6 +10,6 @@ export function isListed(password: string): boolean {
 }
 
 function load(): ReadonlySet<string> {
-  const { dictionary } = require('@zxcvbn-ts/language-common') as { dictionary: { 'passwords-common': string[] } } // as its types say
+  const { dictionary } = require('@zxcvbn-ts/language-common') as { dictionary: { 'passwords-common': string[] } } // according to its types
   return new Set(dictionary['passwords-common'])
 }

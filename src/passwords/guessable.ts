@@ -1,8 +1,6 @@
 import { isListed } from './common-passwords'
 
-/**
- * People often append a year, a date or `123!` to a word until the password is long enough. This is the most characters that are cut off.
- */
+/** People often append a year, a date or `123!` to a word until the password is long enough. At most this many characters are cut off. */
 const longestTail = 8
 
 /** Shorter words appear in many good passwords by chance. */

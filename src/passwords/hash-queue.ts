@@ -6,7 +6,7 @@ import type { HashOptions } from './password-hasher'
 /** The default limits. As many hashes run at once as the machine has cores, but at most 4. At most 64 hashes wait. */
 export const hashQueueDefaults = { concurrency: () => Math.min(4, availableParallelism()), queue: () => 64 }
 
-/** Runs the work now, or after the work that came before. */
+/** Runs the task now, or after the earlier tasks. */
 export type HashQueue = <T>(work: () => Promise<T>, options?: HashOptions) => Promise<T>
 
 /**

@@ -12,8 +12,8 @@ export interface RehashingHasherOptions {
 
 /**
  * Returns a hasher that also reads the hashes of another system. At a person's next login, the login replaces the old hash with a hash of
- * `current`. The person does nothing. If several readers read a hash, the hasher tries each reader until the password matches. A pepper
- * that was added later is an example.
+ * `current`. The person does nothing. Several readers may read one hash, for example if a pepper was added later. The hasher then tries
+ * each reader until the password matches.
  * @throws ConfigurationError if `current` is not a hasher, or if `legacy` is not a list of readers
  */
 export function rehashingHasher(options: RehashingHasherOptions): PasswordHasher {
@@ -33,7 +33,7 @@ export function rehashingHasher(options: RehashingHasherOptions): PasswordHasher
       return isRead(hash) && current.verify(hash, password, options)
     },
 
-    // If `current` can read a hash, `current` decides, even if a reader can read that hash too.
+    // If `current` can read a hash, `current` decides. The readers do not matter in that case.
     needsRehash: (hash) => !isRead(hash) || current.needsRehash(hash),
 
     unreadable: (hash) => (readersOf(hash).length > 0 ? null : (current.unreadable?.(hash) ?? null)),

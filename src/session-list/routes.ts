@@ -20,7 +20,7 @@ import { revokeOtherSessions } from './revoke-other-sessions'
 /** Returns the routes for a person's list of sessions, with every delivery. Returns no routes if the store keeps no sessions. */
 export function sessionListRoutes(ctx: AuthContext, guards: Guards): Route[] {
   if (!ctx.store.sessions) return []
-  // The literal path comes first, because `:id` would match it too.
+  // The literal path comes first, because `:id` would also match the literal path.
   return [list(ctx, guards), endOthers(ctx, guards), endOne(ctx, guards)]
 }
 

@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto'
 import type { PasskeyRecord } from '../store/auth-store'
 
 /**
- * Says whether an undo link can revert a change. False: an undo link can revert the change. True: no link can, because a code of an
- * authenticator app older than a day confirmed the change. Text: no link can, because a passkey older than a day confirmed the change. The
- * text is the passkey's digest.
+ * Says whether an undo link can revert a change. False: an undo link can revert the change. In all other cases the change is final: no undo
+ * link can revert the change. True: a code of an authenticator app older than a day confirmed the change. Text: the digest of the passkey
+ * that confirmed the change; the passkey is older than a day.
  */
 export type Finality = boolean | string
 

@@ -31,8 +31,8 @@ export async function requireConfirming(ctx: AuthContext, user: UserRecord, { pr
 }
 
 /**
- * Returns a ticket for the case that the callback's browser is not logged in with the session that began. That session redeems the ticket
- * at `POST /reauthenticate`.
+ * Returns a ticket. The callback needs the ticket if its browser is not logged in with the session that began the reauthentication. That
+ * session redeems the ticket at `POST /reauthenticate`.
  * @throws OAuthStateMismatchError if the account has changed since, MfaRequiredError, and the errors of `requireConfirming`
  */
 export function issueConfirmationTicket(

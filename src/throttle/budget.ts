@@ -9,8 +9,8 @@ export interface SubjectBudgets {
 }
 
 /**
- * A single limit replaces the limit `plain`, or all three limits. An object sets each limit. If a limit is missing, its default applies.
- * False: no limits.
+ * A single limit replaces all three limits. For `throttle.login`, a single limit replaces only `pair`. An object sets each limit. If a
+ * limit is missing, its default applies. False: no limits.
  */
 export type SubjectBudgetsInput = Budget | { pair?: Budget | false; email?: Budget | false; client?: Budget | false } | false
 

@@ -22,7 +22,7 @@ export interface HeldWindows {
   /** Updates the index. Call `regrade` whenever `count` or `limit` of a stored window changed. */
   regrade(window: Window): void
   drop(key: string): void
-  /** Drops a window with the fewest attempts, and among those the oldest. Returns false if every window is at its limit. */
+  /** Drops the oldest of the windows with the fewest attempts. Returns false if every window is at its limit. */
   makeRoom(): boolean
   /** Drops expired windows, a few of each length. */
   sweep(now: number): void
@@ -36,8 +36,8 @@ interface Held {
 }
 
 /**
- * How many expired windows a sweep drops for each length. The limit spreads the work. Expired windows still go faster than new keys can
- * arrive.
+ * How many expired windows a sweep drops for each length. The limit spreads the work. The store still drops windows faster than new keys
+ * can arrive.
  */
 const sweptAtOnce = 32
 

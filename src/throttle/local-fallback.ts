@@ -29,14 +29,14 @@ interface Guard extends CounterStore {
 
 /**
  * Wraps a shared store with a local fallback. If the shared store throws, is late or returns an invalid result, this process counts by
- * itself. The rate limit always applies. A second call with the same store returns the same wrapper.
+ * itself. The rate limit therefore always applies. A second call with the same store returns the same wrapper.
  *
  * After a failure the wrapper does not call the store for a while. Then one call tries the store, and the other calls still count locally.
  * Both Redis clients queue unsent commands. The pause limits that queue to one command a second.
  *
  * Attempts that were counted locally stay counted until their window ends. While a local window is open, both stores count, and the larger
- * count applies. During an outage, each key therefore gets this process's limit only once per window. That stays true if the store fails
- * and recovers many times.
+ * count applies. During an outage, each key therefore gets this process's limit only once per window. The store may fail and recover many
+ * times without changing that.
  */
 export function withLocalFallback(shared: CounterStore, options: GuardOptions = {}): CounterStore {
   if (isInProcess(shared)) return shared

@@ -23,8 +23,8 @@ export interface RedisCountersOptions {
  * Stores counters in Redis, through your client of `ioredis` or `redis`. The client keeps its own configuration. Your app connects the
  * client, listens to its `error` events and closes it.
  *
- * Each method is one script, so it is atomic. The windows use Redis's clock, and keys expire by themselves. A method rejects with the
- * client's error.
+ * Each method is one script, so each method is atomic. The windows use Redis's clock, and keys expire by themselves. A method rejects with
+ * the client's error.
  *
  * @throws ConfigurationError for a value that is not a client of `ioredis` or `redis`
  */

@@ -15,8 +15,9 @@ export interface UndoPlan {
 }
 
 /**
- * Decides what an undo does (contract 24.6). The undo restores the address of the point. The undo restores the second factor of the oldest
- * point that is not final. The undo removes everything that was added since that point. Final changes since that point stay.
+ * Decides what an undo does (contract 24.6). A change is final if no undo link can revert the change (`Finality`). The undo restores the
+ * address of the point. The undo restores the second factor of the oldest point that is not final. The undo removes everything that was
+ * added since that point. Final changes since that point stay.
  *
  * @param open the account's open points, oldest first; `point` is one of them
  */

@@ -93,7 +93,7 @@ async function planFor(ctx: AuthContext, user: UserRecord, point: StoredUndoPoin
   const identities = (await ctx.store.identities?.listForUser(user.id)) ?? []
   const passkeys = (await (await storedPasskeys(ctx))?.listForUser(user.id)) ?? []
   const plan = planUndo({ user, identities, passkeys }, point, open)
-  return ctx.settings.passkeysEnabled ? plan : { ...plan, keptPasskeys: [] } // passkeys that are off cannot log in
+  return ctx.settings.passkeysEnabled ? plan : { ...plan, keptPasskeys: [] } // while passkeys are off, nobody can log in with them
 }
 
 /** Undoes the changes. Tries again if another account took the address between our read and our write. */
@@ -126,7 +126,9 @@ async function undoInUnit(ctx: AuthContext, link: UserTokenRecord, byMail: Maile
   return { before, after, plan, addressRestored, isOpen, byMail, way }
 }
 
-/** Makes the link for the mail. Returns null if the app mails only codes, because a code works only in the browser that requested it. */
+/**
+ * Makes the link for the mail. Returns null if the app mails only codes, because a code works only in the browser that requested the code.
+ */
 async function issueWay(ctx: AuthContext, { id, email }: UserRecord, byMail: MailedWay): Promise<Undone['way']> {
   if (byMail === 'password') return issueLink(ctx, id, 'PASSWORD_RESET')
   const emailLogins = emailLoginsOf(ctx)

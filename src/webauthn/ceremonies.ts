@@ -98,7 +98,8 @@ export interface WebAuthn {
   }): PasskeyCreationOptions
   requestOptions(about: { challenge: string; seconds: number; allow?: readonly CredentialDescriptor[] }): PasskeyRequestOptions
   /**
-   * Returns the new credential if it is for this site and this challenge, and the authenticator verified its user. Otherwise returns null.
+   * Returns the new credential. Returns null unless the credential is for this site and this challenge, and the authenticator verified its
+   * user.
    */
   verifyRegistration(credential: unknown, challenge: string): Promise<RegisteredCredential | null>
   /**
