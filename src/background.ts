@@ -4,8 +4,8 @@ import { inTime } from './in-time'
 import { describeError, type Logger } from './logger'
 
 /**
- * Work that starts a random delay after the response was sent. The time of the response, and of the next request on the connection,
- * therefore does not reveal the amount of work.
+ * Work that starts a random delay after the response was sent. The time of the response does not reveal the amount of work. The time of the
+ * next request on the connection also does not reveal the amount.
  */
 export interface Background {
   /**

@@ -41,8 +41,8 @@ export interface GuardsOptions {
   /** Fetches the keys of `jwksUri` or of the issuer. Default: a new client (10 s, circuit breaker off). */
   httpClient?: HttpClient
   /**
-   * If a key set cannot be fetched again, the old key set stays usable for this many seconds after its fetch. Default 86400. 0: the guards
-   * never use an old key set.
+   * If a key set cannot be fetched again, the old key set stays usable. The time limit is this many seconds after its fetch. Default 86400.
+   * 0: the guards never use an old key set.
    */
   staleIfErrorSeconds?: number
   /** Error texts in other languages or with other words. Pass the texts that you pass to the router. */

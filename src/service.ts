@@ -231,7 +231,7 @@ export interface AuthService<Host extends HostTypes = HostTypes> {
   requestEmailVerification(userId: string, options?: { locale?: Locale }): Promise<LinkToken | null>
   /**
    * Verifies an address by the link's token. The first verification takes the account over, unless the options show that the owner is
-   * logged in.
+   * logged in. A take-over removes everything that an attacker may have added.
    */
   verifyEmail(token: string, options?: ProofOfPresence): Promise<VerificationResult>
   /**

@@ -38,8 +38,8 @@ export function continueRoutes(ctx: AuthContext): Route[] {
 }
 
 /**
- * Returns a step that rejects images and frames of other sites. Otherwise such requests could use up a person's rate limit. The step runs
- * before the rate limit counts the request.
+ * Returns a middleware that rejects images and frames of other sites. Otherwise such requests could use up a person's rate limit. The
+ * middleware runs before the rate limit counts the request.
  */
 function noForeignImages({ settings }: AuthContext): RequestHandler {
   return refusingCrossSite((req) => {

@@ -19,24 +19,24 @@ import type { PasskeyCreationOptions, PasskeyRequestOptions } from '../webauthn/
 import { playRoute } from './play-route'
 
 /**
- * A finished login, or a session that continues. With delivery `bearer` the result has the tokens, and no cookies are set. With other
- * deliveries the cookies have the tokens.
+ * A finished login, or a session that continues. With `tokenDelivery: 'bearer'`, the result has the tokens, and no cookies are set. With
+ * every other `tokenDelivery`, the cookies have the tokens.
  */
 export interface BoundSession {
   kind: 'session'
   userId: string
   amr: readonly AuthMethod[]
   /**
-   * True if the account has no password, because the first verification of the address took the account over. Ask the person for a new
+   * True if the account has no password, because the first verification of the address removed the password. Ask the person for a new
    * password.
    */
   passwordRequired?: true
-  /** Only with delivery `session`. */
+  /** Only with `tokenDelivery: 'session'`. */
   sessionId?: string
   expiresAt?: Date
-  /** The expiry of the refresh token. With every delivery except `session`. */
+  /** The expiry of the refresh token. With every `tokenDelivery` except `session`. */
   refreshTokenExpiresAt?: Date | null
-  /** Only with delivery `bearer`. */
+  /** Only with `tokenDelivery: 'bearer'`. */
   accessToken?: string
   refreshToken?: string | null
 }
@@ -50,7 +50,7 @@ export interface BoundSignup {
   activationRequired: boolean
   /** Set only if responses contain links, because there is no mailer. */
   activationUrl: string | null
-  /** Only with delivery `bearer`, for an account that is active at once. */
+  /** Only with `tokenDelivery: 'bearer'`, for an account that is active at once. */
   accessToken?: string
   refreshToken?: string
 }
@@ -88,7 +88,7 @@ export interface BoundService<Host extends HostTypes = HostTypes> {
   /** Logs a person in with a provider's access token. */
   logInWithToken(input: { provider: string; accessToken: string }): Promise<BoundLogin>
   /**
-   * Logs out. With delivery `bearer`, pass `refreshToken`. With other deliveries, the cookie identifies the session. With `providerLogout`,
+   * Logs out. With `tokenDelivery: 'bearer'`, pass `refreshToken`. Otherwise the cookie identifies the session. With `providerLogout`,
    * returns the URL where the browser also ends its session at the provider. If the provider has no logout page, the URL is null.
    */
   logOut(input: { allSessions?: boolean; providerLogout: true; refreshToken?: string }): Promise<{ logoutUrl: string | null }>
@@ -100,8 +100,8 @@ export interface BoundService<Host extends HostTypes = HostTypes> {
   /** Mails a link or a code to log in with. `returnTo` is the page to which the browser is redirected after the mailed link. */
   requestEmailLogin(input: { email: string; returnTo?: string; previousToken?: string }): Promise<BoundEmailLoginRequest>
   /**
-   * Logs a person in with the link's token or with the code. With delivery `bearer`, the code needs its `requestToken`. With other
-   * deliveries, the cookie identifies the request.
+   * Logs a person in with the link's token or with the code. With `tokenDelivery: 'bearer'`, the code needs its `requestToken`. Otherwise
+   * the cookie identifies the request.
    */
   confirmEmailLogin(
     input: ({ token: string } | { code: string; requestToken?: string }) & { password?: string; signupToken?: string },

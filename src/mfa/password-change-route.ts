@@ -61,7 +61,7 @@ export function passwordChangeRoute(ctx: AuthContext, guards: Guards, { base, be
 }
 
 /**
- * Returns a step that runs after `aliveSession`. The code replaces the password, so the second factor must be older than a day.
+ * Returns a middleware that runs after `aliveSession`. The code replaces the password, so the second factor must be older than a day.
  * `changePasswordWithMfa` checks the age of a passkey.
  */
 function matureFactor(ctx: AuthContext): RequestHandler {

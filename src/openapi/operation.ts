@@ -122,7 +122,7 @@ function answerOf({ named }: OperationContext, { status, description, schema, is
   }
 }
 
-/** Returns all errors of a route: its own errors, errors of its steps, errors of reading the request, and general errors. */
+/** Returns all errors of a route: its own errors, errors of its middlewares, errors of reading the request, and general errors. */
 function refusalsOf(line: Route): readonly Refusal[] {
   const steps = (line.before ?? []).flatMap((step) => descriptionOf(step)?.refuses ?? [])
   const readsBody = line.body !== undefined || line.describes.form !== undefined

@@ -62,7 +62,7 @@ async function finish<Session extends OpenedSession>(
   isPersistent: boolean,
   open: OpenSession<Session>,
 ): Promise<Session | LoginChallenge> {
-  const isYoung = usableAt(ctx, passkey.createdAt) !== null // a young passkey can log in, but does not make the session fresh
+  const isYoung = usableAt(ctx, passkey.createdAt) !== null // a new passkey can log in, but the session is not fresh
   const login = await withClaims(ctx, seen, { amr: ['passkey'], provider: null, isYoung, isPersistent }, open)
   return refusingReplay(() =>
     unitOfWork(ctx, async (ctx) => {

@@ -17,7 +17,7 @@ import { aliveSession, sessionOf } from '../step-up/fresh-session'
 import type { SessionRecord } from '../store/auth-store'
 import { revokeOtherSessions } from './revoke-other-sessions'
 
-/** Returns the routes for a person's list of sessions, with every delivery. Returns no routes if the store keeps no sessions. */
+/** Returns the routes for a person's list of sessions, for every `tokenDelivery`. Returns no routes if the store keeps no sessions. */
 export function sessionListRoutes(ctx: AuthContext, guards: Guards): Route[] {
   if (!ctx.store.sessions) return []
   // The literal path comes first, because `:id` would also match the literal path.

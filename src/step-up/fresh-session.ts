@@ -26,8 +26,9 @@ export interface SessionOfRequest {
 const found = new WeakMap<Request, SessionOfRequest>()
 
 /**
- * Returns a step that requires a live session (`findRequestSession`). A guard must run before this step. If the session is not live, the
- * step answers 401 INVALID_TOKEN. Without a session table, the token must be newer than the last change of the ways to log in.
+ * Returns a middleware that requires a live session (`findRequestSession`). A guard must run before this middleware. If the session is not
+ * live, the middleware answers 401 INVALID_TOKEN. Without a session table, the token must be newer than the last change of the ways to log
+ * in.
  */
 export function aliveSession(ctx: AuthContext): RequestHandler {
   const check = step(async (req, res) => {
@@ -37,11 +38,11 @@ export function aliveSession(ctx: AuthContext): RequestHandler {
 }
 
 /**
- * Returns a step that requires a live and fresh session. A session is fresh if the person authenticated within `freshSessionSeconds`. A
- * guard must run before this step. If the session is not fresh, the step answers 403 REAUTHENTICATION_REQUIRED.
+ * Returns a middleware that requires a live and fresh session. A session is fresh if the person authenticated within `freshSessionSeconds`.
+ * A guard must run before this middleware. If the session is not fresh, the middleware answers 403 REAUTHENTICATION_REQUIRED.
  *
- * The `auth_time` of an access token counts. So a stolen older token does not become fresh when the owner logs in again. Other steps that
- * answer 403 go between `aliveSession` and this step.
+ * The `auth_time` of an access token counts. So a stolen older token does not become fresh when the owner logs in again. Place other
+ * middlewares that answer 403 between `aliveSession` and this middleware.
  */
 export function freshSession(ctx: AuthContext): RequestHandler {
   const check = step(async (req, res) => {
@@ -51,8 +52,9 @@ export function freshSession(ctx: AuthContext): RequestHandler {
 }
 
 /**
- * Returns a step for requests that need the second factor. The step runs after `freshSession`. If the factor is younger than 24 hours, the
- * person must have authenticated after the factor was added. Otherwise an attacker with a stolen access token could have added the factor.
+ * Returns a middleware for requests that need the second factor. The middleware runs after `freshSession`. If the factor is younger than 24
+ * hours, the person must have authenticated after the factor was added. Otherwise an attacker with a stolen access token could have added
+ * the factor.
  */
 export function freshSinceFactor(ctx: AuthContext): RequestHandler {
   const check = step((req) => refuseStale(ctx, sinceFactor(ctx, requestSessionOf(req)), ctx.settings.freshSessionSeconds))
@@ -60,8 +62,8 @@ export function freshSinceFactor(ctx: AuthContext): RequestHandler {
 }
 
 /**
- * Returns the session. If the second factor is younger than 24 hours and the person has not authenticated since it was added, the age
- * becomes null.
+ * Returns the session. If the second factor is younger than 24 hours, an authentication before the factor does not count. In that case the
+ * age becomes null.
  */
 export function sinceFactor(ctx: Pick<MethodContext, 'now'>, found: SessionOfRequest): SessionOfRequest {
   const { totpEnabledAt } = found.user
@@ -74,15 +76,15 @@ const aliveRefusals = [UnauthorizedError, InvalidTokenError, AccountInactiveErro
 
 /**
  * Returns the session that `aliveSession` or `freshSession` found. Returns null if the store keeps no sessions.
- * @throws Error if neither step ran
+ * @throws Error if no such middleware ran
  */
 export function sessionOf(req: Request): SessionRecord | null {
   return requestSessionOf(req).session
 }
 
 /**
- * Returns the session and the user, in the state that the step read from the database.
- * @throws Error if neither step ran
+ * Returns the session and the user, in the state that the middleware read from the database.
+ * @throws Error if no such middleware ran
  */
 export function requestSessionOf(req: Request): SessionOfRequest {
   const known = found.get(req)
@@ -122,7 +124,7 @@ export async function refuseStale(ctx: MethodContext, { user, ageSeconds }: Sess
   throw new ReauthenticationRequiredError({ details: { methods: await methodsOf(ctx, user) }, maxAgeSeconds })
 }
 
-/** Looks the session up once for each request. Later steps of the request share the result. */
+/** Looks the session up once for each request. Later middlewares of the request share the result. */
 async function requireAlive(ctx: AuthContext, req: Request, res: Response): Promise<SessionOfRequest> {
   const known = found.get(req) ?? (await findAlive(ctx, req, res))
   found.set(req, known)

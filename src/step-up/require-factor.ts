@@ -17,7 +17,7 @@ export function requireFactor({ settings }: AuthContext, user: UserRecord, amr: 
   if (amr && settings.mfaEnabled && user.totpEnabledAt && !amr.some(isSecondFactor)) throw new MfaRequiredError()
 }
 
-/** Returns `requireFactor` as a step for requests with an access token. The step runs after `aliveSession`. */
+/** Returns `requireFactor` as a middleware for requests with an access token. The middleware runs after `aliveSession`. */
 export function factorShown(ctx: AuthContext): RequestHandler {
   const check = step((req) => requireFactor(ctx, requestSessionOf(req).user, findAuth(req)?.amr))
   return describeStep(check, { refuses: [MfaRequiredError] })

@@ -22,7 +22,7 @@ export function requireProvenAddress(ctx: AuthContext, user: UserRecord): void {
   })
 }
 
-/** Returns `requireProvenAddress` as a step of a route. The step runs after `aliveSession` and before `freshSession`. */
+/** Returns `requireProvenAddress` as a middleware. The middleware runs after `aliveSession` and before `freshSession`. */
 export function provenAddress(ctx: AuthContext): RequestHandler {
   const check = step((req) => requireProvenAddress(ctx, requestSessionOf(req).user))
   return describeStep(check, { refuses: [EmailNotVerifiedError] })

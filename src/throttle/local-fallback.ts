@@ -86,8 +86,8 @@ function createGuard(shared: CounterStore, options: GuardOptions): Guard {
       const here = await local.increment(key, windowSeconds, limit)
       return there && there.count >= here.count ? there : here
     },
-    // The attempt was counted in one store or in both stores. At the start or end of an outage, a store may take back an attempt that the
-    // store did not count. Only a successful caller takes attempts back, and only one. So this error does not help an attacker to guess.
+    // The attempt was counted in one store or in both stores. Around an outage, a store may take back an attempt that the store did not
+    // count. Only a successful caller takes attempts back, and only one. So this error does not help an attacker to guess.
     async decrement(key) {
       await Promise.all([ask(() => shared.decrement(key)), local.decrement(key)])
     },

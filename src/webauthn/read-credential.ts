@@ -60,8 +60,8 @@ function fieldsOf(value: unknown): Record<string, unknown> {
 }
 
 /**
- * Returns true for valid base64url. The spare bits of the last character must be 0, so that each value has only one spelling (RFC 4648
- * section 3.5).
+ * Returns true for valid base64url. The spare bits of the last character must be 0 (RFC 4648 section 3.5). Each value therefore has only
+ * one spelling.
  */
 function isBytes(value: unknown, longest: number): value is string {
   if (typeof value !== 'string' || value.length === 0 || value.length > longest) return false
