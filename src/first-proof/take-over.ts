@@ -27,7 +27,7 @@ export type Clearing = 'nothing' | 'name' | 'name and fields'
 /**
  * Removes every way to log in to an account. The account's address was never verified, so an attacker may have registered the account.
  * Deletes the sessions, the second factor, the recovery codes and the passkeys. Invalidates mailed links and codes, except undo links.
- * Keeps only identities whose provider verified this address. Replaces the password with an unusable hash. Call the function inside a
+ * Keeps an identity only if its provider verified this address. Replaces the password with an unusable hash. Call the function inside a
  * transaction that has locked the user's row.
  */
 export async function takeOver(ctx: AuthContext, user: UserRecord, clearing: Clearing): Promise<TakenOver> {

@@ -50,7 +50,7 @@ export function hasMatureFactor(ctx: Pick<AuthContext, 'now'>, user: Pick<UserRe
 }
 
 /**
- * Rejects an account whose second factor was added less than 24 hours ago.
+ * Rejects an account if its second factor was added less than 24 hours ago.
  * @throws MfaFactorTooNewError
  */
 export function refuseYoungFactor(ctx: Pick<AuthContext, 'now'>, user: Pick<UserRecord, 'totpEnabledAt'>): void {

@@ -182,7 +182,10 @@ function announce(ctx: AuthContext, { before, after, plan, addressRestored, isOp
   if (isElsewhere) mailNotice(ctx, before, 'address_taken_back', locale)
 }
 
-/** Returns a placeholder address for an account whose own address is taken. The placeholder cannot receive mail (RFC 6761 section 6.4). */
+/**
+ * Returns a placeholder address for an account that lost its own address to another account. The placeholder cannot receive mail (RFC 6761
+ * section 6.4).
+ */
 function nowhere(userId: string): string {
   return `${userId}@undone.invalid`
 }
