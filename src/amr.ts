@@ -1,6 +1,6 @@
 /**
- * Authentication methods of a session (`amr`, in the style of RFC 8176). `ext` (external provider), `email` (a mailed link or code) and
- * `passkey` are ours, because the registry has no names for them.
+ * The authentication methods of a session (`amr`, in the style of RFC 8176). The registry has no names for `ext` (external provider),
+ * `email` (a mailed link or code) and `passkey`, so doorward adds these names.
  */
 export type AuthMethod = 'pwd' | 'ext' | 'otp' | 'email' | 'passkey'
 
@@ -11,19 +11,19 @@ export function isAuthMethod(value: unknown): value is AuthMethod {
 }
 
 /**
- * Returns true for a method of a second factor. A passkey counts as two factors, because its user was verified. Two first-step methods, such
- * as `pwd` and `ext`, are not two factors.
+ * Returns true for the method of a second factor. A passkey counts as two factors, because the authenticator verified its user. Two methods
+ * of the first step, for example `pwd` and `ext`, are not two factors.
  */
 export function isSecondFactor(method: AuthMethod): boolean {
   return method === 'otp' || method === 'passkey'
 }
 
-/** Returns the methods as they are stored: in one text, separated by spaces. */
+/** Returns the methods in their stored form: a single text, separated by spaces. */
 export function amrToText(amr: readonly AuthMethod[]): string {
   return amr.join(' ')
 }
 
-/** Returns the methods of a stored text. Rows that are older than the column hold null and have no methods. */
+/** Returns the methods of a stored text. Rows that are older than the column contain null and have no methods. */
 export function amrFromText(text: string | null): AuthMethod[] {
   return (text ?? '').split(' ').filter(isAuthMethod)
 }

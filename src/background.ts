@@ -4,8 +4,8 @@ import { inTime } from './in-time'
 import { describeError, type Logger } from './logger'
 
 /**
- * Work that starts a random delay after the response was sent. So neither the response nor the next request on the same connection reveals
- * how much work there was.
+ * Work that starts a random delay after the response was sent. The time of the response does not reveal the amount of work. The time of the
+ * next request on the connection also does not reveal the amount.
  */
 export interface Background {
   /**
@@ -14,23 +14,26 @@ export interface Background {
    */
   run(name: string, work: () => Promise<unknown>): void
   /**
-   * Like `run`, for work that must not fail a finished operation. When too much work is running, it logs that, skips this work and returns
-   * false.
+   * Like `run`, for work that must not make a finished operation fail. If too much work is running, the method logs that, skips the work
+   * and returns false.
    */
   runIfRoom(name: string, work: () => Promise<unknown>): boolean
   /** Starts all waiting work now. From now on, new work starts without a delay. */
   hurry(): void
-  /** Returns null when there is no work. Otherwise the promise resolves when all of the current work has ended. */
+  /** Returns null if there is no work. Otherwise returns a promise that resolves when all of the current work has ended. */
   ended(): Promise<unknown> | null
 }
 
-/** The longest time that work may take. After it, work that hangs no longer counts against `mostAtOnce`, and its result is ignored. */
+/**
+ * The longest time that work may take, in milliseconds. After that time the work no longer counts against `mostAtOnce`, and its result is
+ * ignored.
+ */
 const longestMs = 40_000
 
-/** Far more than the rate limits allow. It bounds memory when the database or a hook stops answering. */
+/** Far more than the rate limits allow. The limit bounds the memory if the database or a hook stops answering. */
 const mostAtOnce = 1_000
 
-/** The shortest and the longest delay before work starts. The actual delay is random. */
+/** The shortest and the longest delay before work starts, in milliseconds. The actual delay is random. */
 export const startDelayMs = [200, 2_000] as const
 
 /**
@@ -42,7 +45,7 @@ export function createBackground(logger: Logger, { isDelayed }: { isDelayed: boo
   const waiting = new Set<() => void>()
   let isHurried = !isDelayed
 
-  /** Waits a random time; `hurry` ends the wait. The timer does not keep the process alive, because a process that stops calls `drain`. */
+  /** Waits a random time. `hurry` ends the wait. The timer does not keep the process alive, because a stopping process calls `drain`. */
   function wait(): Promise<void> | undefined {
     if (isHurried) return undefined
     return new Promise((resolve) => {
@@ -59,7 +62,7 @@ export function createBackground(logger: Logger, { isDelayed }: { isDelayed: boo
 
   function start(name: string, work: () => Promise<unknown>): boolean {
     if (underWay.size >= mostAtOnce) return false
-    // `work` runs inside the promise chain, so that a throw before its first await does not fail the request.
+    // `work` runs inside the promise chain. If `work` throws before its first await, the request must not fail.
     const task = Promise.resolve(wait())
       .then(() => inTime(Promise.resolve().then(work), longestMs, () => new Error('The work after the answer is late.')))
       .then(() => undefined)

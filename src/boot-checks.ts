@@ -14,7 +14,7 @@ import type { AuthStore } from './store/auth-store'
 import { themeFault } from './theme/theme-fault'
 import { seeTroubleshooting } from './troubleshooting'
 
-/** Everything that the boot checks and warnings read. */
+/** The data that the boot checks and warnings read. */
 export interface Boot {
   options: AuthRouterOptions
   settings: Settings
@@ -26,7 +26,7 @@ export interface Boot {
 }
 
 /**
- * Runs every boot check. There is one small function per requirement, and each message names the faulty piece and the fix.
+ * Runs every boot check. Each requirement has one small function. Each message names the faulty piece and the fix.
  * @throws ConfigurationError
  */
 export function runBootChecks(boot: Boot): void {
@@ -99,8 +99,8 @@ function lackOf(client: Provider): string | null {
 }
 
 /**
- * Returns true for an absolute https URL without a fragment. Codes and secrets never cross the network in clear (RFC 9700 section 2.6).
- * RFC 6749 section 3.1 forbids a fragment.
+ * Returns true for an absolute https URL without a fragment. Codes and secrets must not cross the network in clear text (RFC 9700 section
+ * 2.6). RFC 6749 section 3.1 forbids a fragment.
  */
 function isEndpoint(url: unknown): boolean {
   return typeof url === 'string' && isAbsoluteAddress(url) && !url.includes('#')
@@ -115,7 +115,7 @@ function checkProviderRegistered({ settings, providers }: Boot): void {
 }
 
 /**
- * Requires `oauthEnabled` when providers are given, because the default is off and every social login would be a 404. An explicit false is
+ * Requires `oauthEnabled` when providers are given. The default is off, so every social login would be a 404. An explicit false is
  * accepted.
  */
 function checkSocialLoginIsChosen({ options, providers }: Boot): void {
@@ -140,7 +140,10 @@ function checkNameColumn({ settings, store }: Boot): void {
   }
 }
 
-/** Rejects a grace period when the store keeps no sessions. A stateless refresh token works any number of times, so it needs none. */
+/**
+ * Rejects a grace period when the store keeps no sessions. A stateless refresh token works any number of times, so the token needs no grace
+ * period.
+ */
 function checkGraceWindow({ settings, store }: Boot): void {
   if (settings.refreshReuseGraceSeconds > 0 && !store.sessions) {
     throw new ConfigurationError(
@@ -149,7 +152,9 @@ function checkGraceWindow({ settings, store }: Boot): void {
   }
 }
 
-/** Requires session claims in access tokens when the store keeps no sessions, because then only the token says when the person signed in. */
+/**
+ * Requires session claims in access tokens when the store keeps no sessions. In that case only the token says when the person logged in.
+ */
 function checkSessionClaims({ settings, store }: Boot): void {
   if (!settings.accessTokenSessionClaims && !store.sessions) {
     throw new ConfigurationError(
@@ -166,7 +171,7 @@ function checkSessionDelivery({ settings, store }: Boot): void {
   }
 }
 
-/** Requires secure cookies for form_post. Browsers send a cookie with a form of another site only if it is `SameSite=None`, which must be secure. */
+/** Requires secure cookies for form_post. With a form of another site, browsers send only `SameSite=None` cookies, which must be secure. */
 function checkFormPost({ settings, providers }: Boot): void {
   const [key] = [...providers].find(([, client]) => !isPassportProvider(client) && client.responseMode !== undefined) ?? []
   if (key === undefined || settings.cookieSecure) return
@@ -175,7 +180,9 @@ function checkFormPost({ settings, providers }: Boot): void {
   )
 }
 
-/** Requires an origin for every redirect URI, because it is never taken from the Host header (RFC 6749 section 3.1.2; RFC 9700 section 4.1). */
+/**
+ * Requires an origin for every redirect URI. The Host header must never decide the origin (RFC 6749 section 3.1.2; RFC 9700 section 4.1).
+ */
 function checkRedirectUris({ settings, providers }: Boot): void {
   if (!settings.oauthEnabled) return
   for (const [key, client] of providers) {
@@ -200,7 +207,7 @@ function checkProvenEmails({ settings, store }: Boot): void {
   )
 }
 
-/** Rejects links in response bodies in production, because any client would get the reset link of any account. */
+/** Rejects links in response bodies in production. Otherwise any client would get the reset link of any account. */
 function checkLinksStayOutOfBodies({ options, settings, production }: Boot): void {
   if (!production || settings.linksInProduction) return
   if (!settings.localAccountsEnabled && !options.mailer) return // no route makes a link
@@ -216,14 +223,14 @@ function checkLinksStayOutOfBodies({ options, settings, production }: Boot): voi
   }
 }
 
-/** Returns what else a mailer needs. It is part of the same error, so that the next start does not fail again. */
+/** Returns what else a mailer needs. One error reports everything that is missing, so that the next start does not fail again. */
 function andLinks(settings: Settings): string {
   if (settings.backendLinks || unsetOf(settings).length === 0) return ''
   const origin = settings.publicUrl === '' ? ` and ${publicUrlNames}` : ''
   return `, and configure where its links lead: backendLinks: true (AUTH_BACKEND_LINKS)${origin} for the built-in pages, or ${unsetOf(settings).join(', ')} for pages of yours`
 }
 
-/** Returns the names of the unset URL templates of mailed links. */
+/** Returns the names of the URL templates that are not set. */
 function unsetOf(settings: Settings): string[] {
   const reset = hasPasswords(settings) ? (['passwordResetUrlTemplate'] as const) : []
   const all = ['activationUrlTemplate', ...reset, 'emailVerificationUrlTemplate', 'emailChangeUrlTemplate'] as const
@@ -290,7 +297,7 @@ function checkEmailLoginSignup({ options, settings }: Boot): void {
   )
 }
 
-/** Requires `publicUrl` for links to our own pages, because their origin is never taken from the Host header. */
+/** Requires `publicUrl` for links to our own pages. The Host header must never decide the origin of a link. */
 function checkLinkOrigin({ options, settings }: Boot): void {
   const { localAccountsEnabled: isLocal } = settings
   if (settings.publicUrl !== '' || (isLocal && options.mailer && !settings.backendLinks) || (!isLocal && !options.mailer)) return
@@ -328,8 +335,8 @@ function checkPasskeyTable({ settings, store }: Boot): void {
 }
 
 /**
- * Requires that `signup.schema` describes every field a person may write, because a field without a schema is not validated.
- * The keys of a Standard Schema are unknown at boot, so the first request checks them (profile/).
+ * Requires that `signup.schema` describes every field that a person may write, because a field without a schema is not validated. The keys
+ * of a Standard Schema are unknown at boot. For such a schema, the first request checks the keys (profile/).
  */
 function checkFieldsDescribed({ options, store }: Boot): void {
   const { schema } = options.signup ?? {}
@@ -342,7 +349,7 @@ function checkFieldsDescribed({ options, store }: Boot): void {
   )
 }
 
-/** Rejects `timingDefence: false` outside of tests, because a copied file could bring it into production. */
+/** Rejects `timingDefence: false` outside of tests, because someone could copy a test's options into production. */
 function checkTimingDefence({ options: { timingDefence, environment } }: Boot): void {
   if (timingDefence !== false || isTest(environment)) return
   throw new ConfigurationError(

@@ -5,7 +5,7 @@ import { redirectUriOf } from './social/redirect-flow'
 import { missingTexts } from './texts/language-faults'
 import { seeTroubleshooting } from './troubleshooting'
 
-/** Logs what is allowed but risky. There is one small function per warning. */
+/** Logs setups that are allowed but risky. Each warning has one small function. */
 export function warnAtBoot(boot: Boot): void {
   for (const warn of warnings) warn(boot)
 }
@@ -34,7 +34,7 @@ function warnOfStatelessRefresh({ store, logger }: Boot): void {
   )
 }
 
-/** Warns of a setting that does nothing any more. `resolveSettings` rejects its value `true`. */
+/** Warns about a setting that no longer has an effect. `resolveSettings` rejects its value `true`. */
 function warnOfReauthenticate({ options, logger }: Boot): void {
   const { reauthenticate } = options.settings
   if (reauthenticate === undefined || reauthenticate === null) return
@@ -61,7 +61,7 @@ function warnOfRenamedProviders({ providers, logger }: Boot): void {
   }
 }
 
-/** Warns of a client that cannot load profiles. Only our own clients have `hasProfileSource`. */
+/** Warns about a client that cannot load profiles. Only our own clients have `hasProfileSource`. */
 function warnOfMissingProfile({ providers, logger }: Boot): void {
   for (const [key, client] of providers) {
     if (!('hasProfileSource' in client) || client.hasProfileSource !== false) continue
@@ -90,8 +90,8 @@ function warnOfUnprovenLinking({ settings, logger }: Boot): void {
 }
 
 /**
- * Warns when verifications are not stored. The first verification of an address takes the account over from an attacker who may have
- * registered it.
+ * Warns if the table does not store verifications. The first verification of an address takes the account over, because an attacker may
+ * have registered the address.
  */
 function warnOfUnknownVerification({ settings, store, logger }: Boot): void {
   if (!settings.localAccountsEnabled || store.users.fields.has('emailVerifiedAt')) return
@@ -133,7 +133,7 @@ function warnOfMissingTexts({ options: { languages = {} }, logger }: Boot): void
   }
 }
 
-/** Logs every redirect URI. A provider rejects an unregistered one on its own page, so our log would not show the cause. */
+/** Logs every redirect URI. If a URI is not registered, the provider shows the error on its own page. Our log would not show the cause. */
 function tellRedirectUris({ settings, prefix, providers, logger }: Boot): void {
   if (!settings.oauthEnabled) return
   for (const [provider, client] of providers) {

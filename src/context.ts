@@ -21,32 +21,34 @@ import type { Budget, CounterStore } from './throttle/counter-store'
 import type { Markers } from './throttle/markers'
 import type { WebAuthn } from './webauthn/ceremonies'
 
-/** Everything that an operation may use, built once at boot. It is the first parameter of every operation. */
+/** The data and functions that operations use. The context is built once at boot. The context is the first parameter of every operation. */
 export interface AuthContext {
   readonly settings: Settings
   /** The full public path of the mount, for example `/auth`. */
   readonly prefix: string
   readonly keys: Keys
-  /** Keys of access tokens: `jwtKeys`, or the key derived from `jwtSecret`. The first signs; all of them verify. */
+  /** The keys of access tokens: `jwtKeys`, or the key derived from `jwtSecret`. The first key signs, and all keys verify. */
   readonly accessKeys: readonly AccessKey[]
-  /** The store. With `readiness`, each call waits for the check of the tables. */
+  /** The store. With `readiness`, each call waits until the tables were checked. */
   readonly store: AuthStore
   /** Null: the tables are not checked. */
   readonly readiness: Readiness | null
-  /** Registration key -> client. */
+  /** The clients by registration key. */
   readonly providers: ReadonlyMap<string, Provider>
   readonly hasher: PasswordHasher
-  /** Returns a hash that no password matches. Logins verify it when the address has no account, so that they take as long. */
+  /**
+   * Returns a hash that no password matches. If an address has no account, the login verifies this hash, so that the login takes as long.
+   */
   readonly dummyHash: () => Promise<string>
   readonly passwordPolicy: PasswordPolicy
-  /** The keys of `settings.mfaSecretKey`. The first encrypts; all of them decrypt. */
+  /** The keys of `settings.mfaSecretKey`. The first key encrypts, and all keys decrypt. */
   readonly mfaSecretKeys: readonly Buffer[]
   /** Null: passkeys are off. */
   readonly webauthn: WebAuthn | null
   readonly counters: CounterStore
-  /** Marks the states of social login that a callback has used. */
+  /** Marks the social login states that a callback has used. */
   readonly stateMarkers: Markers
-  /** Marks the id_tokens that a client has posted and that were used. */
+  /** Marks the id_tokens that clients have posted and used. */
   readonly idTokenMarkers: Markers
   readonly budgets: Budgets
   /** Null: there is no mailer, so response bodies contain the links. */
@@ -57,7 +59,7 @@ export interface AuthContext {
   readonly texts: PhraseBook
   /** The look of the pages. */
   readonly theme: Theme
-  /** True when responses contain activation and reset links. In production only with `linksInProduction`. */
+  /** True if responses contain activation and reset links. In production only with `linksInProduction`. */
   readonly showsLinks: boolean
   readonly refusesEmailLink: ((user: UserRecord) => boolean | Promise<boolean>) | null
   /** Null: access tokens contain only our own claims. */
@@ -68,38 +70,38 @@ export interface AuthContext {
   readonly onProviderTokens: ProviderTokensHook | null
   /** Work that continues after the response was sent. */
   readonly background: Background
-  /** Responses about an account are sent at multiples of this time, in milliseconds. 0: they are sent at once. */
+  /** Responses about an account are sent at multiples of this time, in milliseconds. 0: responses are sent at once. */
   readonly gridMs: number
   readonly events: EventEmitter
   readonly logger: Logger
-  /** Logs each sign of a wrong set-up once. */
+  /** Logs each sign of a wrong setup once. */
   readonly notices: SetupNotices
-  /** The only clock. */
+  /** The clock of all operations. */
   readonly now: () => Date
 }
 
-/** The rate limits. `false`: not limited. */
+/** The rate limits. `false`: no limit. */
 export interface Budgets {
-  /** Requests of one client to one route. */
+  /** Requests of a client to a route. */
   readonly routes: Budget | false
   readonly login: SubjectBudgets
   readonly signup: Budget | false
-  /** Requests for links, per purpose of the link. */
+  /** Requests for links. Each purpose has its own limit. */
   readonly links: SubjectBudgets
-  /** Mails to one address. */
+  /** Mails to an address. */
   readonly mail: MailBudgets
   readonly device: DeviceBudgets
-  /** Wrong codes of one account, over all routes that take a code. */
+  /** Wrong codes of an account, over all routes that take a code. */
   readonly mfa: Budget | false
-  /** Wrong passwords of a signed-in person, per session. Calls without a session share one limit per account. */
+  /** Wrong passwords of a logged-in person, per session. Calls without a session share one limit per account. */
   readonly password: Budget
-  /** Wrong passwords of a signed-in person, over all sessions of the account. */
+  /** Wrong passwords of a logged-in person, over all sessions of the account. */
   readonly passwordOfAccount: Budget
-  /** Changes of one account that the link of a notice can undo. */
+  /** Changes of an account that the link in a notice can undo. */
   readonly changes: Budget
 }
 
-/** Returns the passkeys of the store. Null: passkeys are off, so their table is never used. */
+/** Returns the store of passkeys. Returns null if passkeys are off, so that their table is never used. */
 export function passkeysOf({
   settings,
   store,
@@ -111,8 +113,8 @@ export function passkeysOf({
 }
 
 /**
- * Returns the passkeys that are stored, also while passkeys are off: an attacker's passkey could log in once they are on again. Null: there
- * is no table.
+ * Returns the store of passkeys, even while passkeys are off. Otherwise an attacker's passkey could log in as soon as passkeys are on
+ * again. Returns null if there is no table.
  */
 export async function storedPasskeys(ctx: AuthContext): Promise<PasskeyStore | null> {
   const { passkeys } = ctx.store
@@ -120,7 +122,10 @@ export async function storedPasskeys(ctx: AuthContext): Promise<PasskeyStore | n
   return ctx.settings.passkeysEnabled || (await passkeys.isPresent?.()) !== false ? passkeys : null
 }
 
-/** Wraps a host's adapter in our own check of the rows it returns. The store of `createKnexStore` checks them itself. */
+/**
+ * Wraps a host's adapter. The wrapper checks the rows that the adapter returns. The store of `createKnexStore` checks its own rows, so this
+ * store needs no wrapper.
+ */
 export function trustedStore(store: AuthStore, logger: Logger): AuthStore {
   if (isKnexStore(store)) return store
   return recheckedStore(store, (verb) => {
@@ -129,8 +134,8 @@ export function trustedStore(store: AuthStore, logger: Logger): AuthStore {
 }
 
 /**
- * Runs `work` in one transaction with a deadline, so that a host's hook that hangs does not hold a connection forever. Use only the `ctx`
- * that `work` gets: its store is the transaction.
+ * Runs `work` in one transaction with a deadline. Without a deadline, a host's hook that hangs would block a connection forever. Inside
+ * `work`, use only the `ctx` that `work` gets, because its store is the transaction.
  */
 export function unitOfWork<T>(ctx: AuthContext, work: (ctx: AuthContext) => Promise<T>): Promise<T> {
   return ctx.store.transaction((store) => work({ ...ctx, store }), { deadlineMs: ctx.settings.unitTimeoutSeconds * 1000 })

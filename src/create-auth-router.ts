@@ -48,46 +48,45 @@ export interface AuthRouter<Host extends HostTypes = HostTypes> extends Router {
   /** The operations of the routes, without HTTP. */
   readonly service: AuthService<Host>
   /**
-   * Returns the service for one request, for forms that you render yourself: `await auth.with(req, res).logIn({ email, password })`. It
-   * counts against the rate limits of the client, rejects requests of other sites and sets the cookies. It sends no response. Its methods
-   * throw the error that the route would have sent.
+   * Returns the service for one request, for forms that you render: `await auth.with(req, res).logIn({ email, password })`. The methods
+   * count against the rate limits of the client, reject requests of other sites and set the cookies. The methods send no response. If the
+   * route would send an error, the method throws that error.
    */
   readonly with: (req: Request, res: Response) => BoundService<Host>
   readonly events: AuthEvents
   /**
-   * The routes at the root of the site: `app.use(auth.wellKnown)`. It responds only to paths below `/.well-known/`.
-   * With `accessTokenIssuer` and `jwtKeys` it serves the metadata for verifiers of access tokens. With `pagesEnabled` it serves password
-   * managers the addresses of the pages for changing a password and for adding passkeys.
+   * The routes at the root of the site: `app.use(auth.wellKnown)`. The router responds only to paths below `/.well-known/`. With
+   * `accessTokenIssuer` and `jwtKeys`, the router serves the metadata for verifiers of access tokens. With `pagesEnabled`, the router tells
+   * password managers two addresses: the page for a new password and the page for adding passkeys.
    */
   readonly wellKnown: Router
   /**
-   * Waits until the tables have been compared with what the store writes. Call it before `listen`. It resolves at once if the tables are not
-   * checked (`checkTables: false`, or an adapter without `check`).
+   * Waits until the tables have been compared with the columns that the store writes. Call the method before `listen`. If the tables are
+   * not checked (`checkTables: false`, or an adapter without `check`), the promise resolves at once.
    *
    * @throws ConfigurationError that lists every `error`; each call checks the tables again
    */
   ready(): Promise<void>
   /**
-   * Ends the work after responses, for a process that stops. Mails that wait for another attempt are sent at once. It resolves when all work
-   * is done, or after 10 seconds. A second call returns the same promise.
-   * Afterwards doorward does not keep the process alive, and each mail is tried only once. Call it after `server.close()` and before you
-   * close the database.
+   * Ends the work after responses, for a process that stops. Mails that wait for another attempt are sent at once. The promise resolves
+   * when all work is done, or after 10 seconds. A second call returns the same promise. Afterwards doorward does not keep the process
+   * alive, and tries each mail only once. Call the method after `server.close()` and before you close the database.
    */
   drain(): Promise<void>
   /**
-   * Checks settings, database, mail server, providers and limits. The report says what is wrong, why it matters and how to fix it. It takes
-   * at most 5 seconds. The report contains no secret, but show it only at an address that is not public.
+   * Checks settings, database, mail server, providers and limits. The report says what is wrong, why it matters and how to fix it. The
+   * check takes at most 5 seconds. The report contains no secret, but do not show the report at a public address.
    */
   doctor(about?: DoctorOptions): Promise<DoctorReport>
 }
 
 /**
- * Checks the options and returns the router to mount at `prefix`. `createAuthRouter<{ fields: { firstName: string } }>(…)` declares the types
- * of your own fields.
- * @throws ConfigurationError naming the missing piece and the fix
+ * Checks the options and returns the router to mount at `prefix`. `createAuthRouter<{ fields: { firstName: string } }>(…)` declares the
+ * types of your own fields.
+ * @throws ConfigurationError with the missing piece and the fix
  */
 export function createAuthRouter<Host extends HostTypes = HostTypes>(options: AuthRouterOptions<Host>): AuthRouter<Host> {
-  return routerOf(options as AuthRouterOptions) as AuthRouter<Host> // the host declares the types of its own fields
+  return routerOf(options as AuthRouterOptions) as AuthRouter<Host> // the host declares the types of its fields
 }
 
 function routerOf(options: AuthRouterOptions): AuthRouter {
@@ -111,7 +110,7 @@ function routerOf(options: AuthRouterOptions): AuthRouter {
     wellKnown,
     ready: async () => ctx.readiness?.ready(),
     drain: drainer(ctx),
-    doctor: async (about = {}) => (await import('./doctor/examine.js')).examine({ ctx, options, about }), // loaded only when it is called
+    doctor: async (about = {}) => (await import('./doctor/examine.js')).examine({ ctx, options, about }), // loaded only when called
   })
   // Loaded only for the command.
   const operations: LoadOperations = async () => (await import('./operations/operations.js')).createOperations(ctx, options.store)
@@ -123,8 +122,8 @@ function routerOf(options: AuthRouterOptions): AuthRouter {
 const testedContexts = new WeakMap<AuthRouter, AuthContext>()
 
 /**
- * Returns the context of a router, for `doorward/testing` only. No request can reach it. Null: a router in production, or of another copy of
- * the package.
+ * Returns the context of a router, for `doorward/testing` only. No request can reach the context. Returns null for a router in production,
+ * and for a router of another copy of the package.
  */
 export function testedContext(auth: AuthRouter): AuthContext | null {
   return testedContexts.get(auth) ?? null

@@ -31,8 +31,8 @@ import { memoryCounters } from './throttle/memory-counters'
 import { createWebAuthn } from './webauthn/ceremonies'
 
 /**
- * Builds the complete context of all operations, after it checked the options.
- * @throws ConfigurationError naming the missing piece and the fix
+ * Checks the options and builds the context of all operations.
+ * @throws ConfigurationError with the missing piece and the fix
  */
 export function createContext(options: AuthRouterOptions): AuthContext {
   checkOptions(options)
@@ -92,13 +92,13 @@ export function createContext(options: AuthRouterOptions): AuthContext {
 }
 
 /**
- * Returns the password policy. Each option is read by name and `check` is called as a method, because a policy may be an object of a class.
- * The hasher's own limit wins if it is lower.
+ * Returns the password policy. A policy may be an instance of a class. Therefore each option is read by name, and `check` is called as a
+ * method. If the hasher's own limit is lower, that limit applies.
  */
 function policyOf({ passwordPolicy = {} }: AuthRouterOptions, settings: Settings, hasher: PasswordHasher): PasswordPolicy {
   const minLength = passwordPolicy.minLength ?? settings.passwordMinLength
   const maxBytes = Math.min(passwordPolicy.maxBytes ?? settings.passwordMaxBytes, hasher.maxPasswordBytes ?? Number.POSITIVE_INFINITY)
-  // The limits of the settings rule this out, but not those of a hasher. The negation also catches NaN.
+  // The limits of the settings prevent this case, but the limit of a hasher does not. The negation also catches NaN.
   if (!(maxBytes >= minLength))
     throw new ConfigurationError(
       'passwordHasher.maxPasswordBytes must be a number not below passwordMinLength: otherwise no password could be set.',
@@ -112,8 +112,8 @@ function policyOf({ passwordPolicy = {} }: AuthRouterOptions, settings: Settings
 }
 
 /**
- * Creates the counters and markers. A shared store has a local fallback, so that an outage neither removes the rate limits nor lets a state
- * work twice in this process.
+ * Creates the counters and markers. A shared store has a local fallback. During an outage of the store, the rate limits still apply. A
+ * state of social login still works only once in this process.
  */
 function countersOf(
   { throttle = {}, now }: AuthRouterOptions,
@@ -129,7 +129,7 @@ function countersOf(
   }
 }
 
-/** Returns the product name for the pages, if option `theme` sets none. */
+/** Returns the product name for the pages, if the option `theme` has no name. */
 function nameOf({ mfaIssuer, publicUrl }: Settings): string {
   return mfaIssuer ?? (publicUrl === '' ? '' : new URL(publicUrl).host)
 }

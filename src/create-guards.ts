@@ -22,37 +22,40 @@ import type { Languages } from './texts/texts'
 export interface GuardsOptions {
   /**
    * Pass exactly one source of keys: `jwtSecret`, `jwtKeys` or `jwksUri`, or `accessTokenIssuer` with `accessTokenAudience`.
-   * `tokenDelivery: 'session'` with a `store` needs none.
-   * `tokenDelivery` and the names of the cookies must be the same as in the router that issues the tokens.
+   * `tokenDelivery: 'session'` with a `store` needs no keys. Set `tokenDelivery` and the names of the cookies as in the router that issues
+   * the tokens.
    */
   settings: GuardSettingsInput
   /**
-   * The store. `requireUser`, `requireAdmin`, `requireSession`, `requireLiveSession` and `requireFresh` need it. With
-   * `tokenDelivery: 'session'` every guard needs it.
+   * The store. `requireUser`, `requireAdmin`, `requireSession`, `requireLiveSession` and `requireFresh` need the store. With
+   * `tokenDelivery: 'session'` every guard needs the store.
    */
   store?: AuthStore
-  /** The router's prefix, if the router is on the same origin as these pages. `requireLogin` needs it. */
+  /** The router's prefix, if the router is on the origin of these pages. `requireLogin` needs the prefix. */
   prefix?: string
   /**
-   * The same function as the router's. `requireClaim` and `requireRole` need it with `tokenDelivery: 'session'`, because no token contains
-   * the claims.
+   * The function that you pass to the router. With `tokenDelivery: 'session'`, `requireClaim` and `requireRole` need this function, because
+   * no token contains the claims.
    */
   accessTokenClaims?: AccessTokenClaimsHook
-  /** Fetches the keys of `jwksUri` or of the issuer. Default: a client of its own (10 s, circuit breaker off). */
+  /** Fetches the keys of `jwksUri` or of the issuer. Default: a new client (10 s, circuit breaker off). */
   httpClient?: HttpClient
-  /** How long a key set may be used when it cannot be fetched again, in seconds since the last fetch. Default 86400; 0: not at all. */
+  /**
+   * If a key set cannot be fetched again, the old key set stays usable. The time limit is this many seconds after its fetch. Default 86400.
+   * 0: the guards never use an old key set.
+   */
   staleIfErrorSeconds?: number
-  /** Error texts in other languages, or in other words: the same as the router's. */
+  /** Error texts in other languages or with other words. Pass the texts that you pass to the router. */
   languages?: Languages
-  /** The clock, for tests. Default: the system's. */
+  /** The clock, for tests. Default: the system's clock. */
   now?: () => Date
   /** Default: the console. */
   logger?: Logger
 }
 
 /**
- * Creates the guards without the router, for an API that only verifies tokens. Nothing is fetched before the first token arrives.
- * @throws ConfigurationError naming the missing piece and the fix
+ * Creates the guards without the router, for an API that only verifies tokens. The guards fetch nothing before the first token arrives.
+ * @throws ConfigurationError with the missing piece and the fix
  */
 export function createGuards<Host extends HostTypes = HostTypes>(options: GuardsOptions): Guards<Host> {
   checkOptions(options)
@@ -70,7 +73,7 @@ export function createGuards<Host extends HostTypes = HostTypes>(options: Guards
     notices: createSetupNotices(logger),
     ...(options.prefix !== undefined && { prefix: options.prefix }),
   }
-  return withSessionGuards(ctx, guardsFor(ctx)) as Guards<Host> // the host declares the types of its own data
+  return withSessionGuards(ctx, guardsFor(ctx)) as Guards<Host> // the host declares the types of its data
 }
 
 function tokenKeysOf(source: KeySource, { httpClient, now, staleIfErrorSeconds }: GuardsOptions): TokenKeys {
@@ -111,7 +114,7 @@ function checkOptions(options: GuardsOptions): void {
   }
 }
 
-/** Rejects `accessTokenClaims` together with access tokens, because these contain their claims. */
+/** Rejects `accessTokenClaims` together with access tokens, because access tokens already contain their claims. */
 function checkClaimsHook({ accessTokenClaims, settings }: GuardsOptions): void {
   if (accessTokenClaims === undefined) return
   if (typeof accessTokenClaims !== 'function') throw new ConfigurationError('createGuards: accessTokenClaims must be a function.')

@@ -1,18 +1,20 @@
 import type { Background } from './background'
 import type { Postman } from './mail/postman'
 
-/** An orchestrator kills a process 10 to 30 seconds after it asked the process to stop. */
+/**
+ * The longest time that `drain` waits, in milliseconds. Orchestrators ask a process to stop, and kill the process 10 to 30 seconds later.
+ */
 const longestMs = 10_000
 
 /**
- * Returns the function that ends the work after responses. It starts all waiting work, and sends mails that wait for another attempt. Its
- * promise resolves when no work is left, or after 10 seconds. A second call returns the same promise.
+ * Returns the function that ends the work after responses. The function starts all waiting work, and sends mails that wait for another
+ * attempt. Its promise resolves when no work is left, or after 10 seconds. A second call returns the same promise.
  */
 export function drainer({ background, postman }: { background: Background; postman: Postman | null }): () => Promise<void> {
   let drained: Promise<void> | null = null
 
   async function untilIdle(): Promise<void> {
-    // Work can post a mail at its end, so both are checked again.
+    // Work can post a mail at its end, so the loop checks the work and the mails again.
     for (let pending = background.ended(); pending; pending = background.ended()) await pending
     for (let pending = postman?.ended(); pending; pending = postman?.ended()) await pending
     if (background.ended()) await untilIdle()

@@ -2,14 +2,14 @@ import { AppError } from './errors'
 import { describeError, hasOwnMessage } from './logger'
 
 /**
- * Returns the message of an error of ours, and null for any other error. The message of a driver, of an adapter or of a host's module may
- * contain SQL, a password, a hash or an address.
+ * Returns the message of our own error, and null for any other error. The messages of drivers, adapters and hosts' modules may contain SQL,
+ * a password, a hash or an address.
  */
 export function ownSentence(error: unknown): string | null {
   return error instanceof AppError || hasOwnMessage(error) ? error.message : null
 }
 
-/** Returns what a person may read about any error: our own message, else only the code or the name. */
+/** Returns the part of an error that a person may read. This part is our own message, or only the code or the name. */
 export function sentenceOf(error: unknown): string {
   const { code, name } = describeError(error)
   return ownSentence(error) ?? code ?? name

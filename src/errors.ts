@@ -1,28 +1,29 @@
 import { type LocalizedText, localized } from './texts/localized'
 
 /**
- * Every error of the library: a base class, one class per status, and one class per code. Clients should branch on `code`; `detail` is for
- * people and follows the request's locale. `ConfigurationError` and `NotImplementedError` are for developers and are never sent to a client.
+ * The errors of the library: a base class, one class per status, and one class per code. Clients should branch on `code`. `detail` is for
+ * people and is in the language of the request. `ConfigurationError` and `NotImplementedError` are for developers and are never sent to a
+ * client.
  */
 
 export type { LocalizedText }
 
 export interface AppErrorOptions {
-  /** Data for the client, sent as `details` of the error envelope. It must not contain a secret or a submitted value. */
+  /** Data for the client, sent as `details` of the error envelope. The data must not contain a secret or a submitted value. */
   details?: Record<string, unknown>
-  /** A sentence for people about these details. It is sent as `details.message`, in the language of the request. */
+  /** A sentence for people about these details. The response has the sentence as `details.message`, in the language of the request. */
   explains?: LocalizedText
   /** The cause, for logs only. */
   cause?: unknown
-  /** For developers, instead of the English `detail`: what failed and how to fix it. Never sent to a client. */
+  /** A message for developers, which replaces the English `detail`: what failed and how to fix it. Never sent to a client. */
   message?: string
-  /** For logs: why a guard rejected the request, as a stable word that is more exact than the code. Never sent to a client. */
+  /** For logs: why a guard rejected the request, as a stable word. The word is more exact than the code. Never sent to a client. */
   reason?: string
 }
 
 const isAppError = Symbol.for('doorward.app-error.v1')
 
-/** An error that has a response: `{ detail, code, details }` under `status`. */
+/** An error with a response: `{ detail, code, details }` and a `status`. */
 export class AppError extends Error {
   static readonly status: number = 500
   static readonly code: string = 'INTERNAL_ERROR'
@@ -32,9 +33,9 @@ export class AppError extends Error {
   readonly code: string
   readonly detail: LocalizedText
   readonly details: Record<string, unknown>
-  /** A sentence for people about `details`. Routes send it as `details.message`. */
+  /** A sentence for people about `details`. Routes send the sentence as `details.message`. */
   readonly explains?: LocalizedText
-  /** Why a guard rejected the request, as a stable word. For logs. */
+  /** For logs: why a guard rejected the request, as a stable word. */
   readonly reason?: string
 
   constructor(options: AppErrorOptions = {}) {
@@ -45,14 +46,14 @@ export class AppError extends Error {
     this.code = type.code
     this.detail = type.detail
     if (options.explains) this.explains = options.explains
-    // Not enumerable, so that code which copies the error into a response leaves it out.
+    // Not enumerable, so that code which copies the error into a response does not copy the reason.
     if (options.reason) Object.defineProperty(this, 'reason', { value: options.reason })
     this.details = options.details ?? {}
-    Object.defineProperty(this, isAppError, { value: true }) // not enumerable, so that printing or copying the error leaves it out
+    Object.defineProperty(this, isAppError, { value: true }) // not enumerable, so that printing or copying the error omits the mark
   }
 }
 
-// Errors of another copy of the package in this process (of a store, for example) also count as AppError.
+// An error of another copy of the package in this process also counts as AppError. A store may use another copy.
 Object.defineProperty(AppError, Symbol.hasInstance, {
   value(this: unknown, value: unknown): boolean {
     if (Function.prototype[Symbol.hasInstance].call(this, value)) return true
@@ -68,7 +69,7 @@ export class UnauthorizedError extends AppError {
   static override readonly detail: LocalizedText = localized('error.unauthorized')
 }
 
-/** The same error for a wrong password, an unknown address and an inactive account, so that clients cannot tell them apart. */
+/** The error for a wrong password, an unknown address and an inactive account. Clients cannot tell these cases apart. */
 export class InvalidCredentialsError extends UnauthorizedError {
   static override readonly detail = localized('error.invalid_credentials')
 }
@@ -98,7 +99,7 @@ export class MfaTokenInvalidError extends UnauthorizedError {
   static override readonly detail = localized('error.mfa_token_invalid')
 }
 
-/** The same error for an unknown passkey, an inactive account and a wrong signature. */
+/** The error for an unknown passkey, an inactive account and a wrong signature. Clients cannot tell these cases apart. */
 export class PasskeyRejectedError extends UnauthorizedError {
   static override readonly code = 'PASSKEY_REJECTED'
   static override readonly detail = localized('error.passkey_rejected')
@@ -163,14 +164,14 @@ export class MfaFactorTooNewError extends ForbiddenError {
 }
 
 /**
- * `details.methods` lists the ways to confirm one's identity. The response has the challenge of RFC 9470. Its status is 403, because clients
- * refresh their token after a 401.
+ * The person must authenticate again. `details.methods` lists the ways to do that. The response has the challenge of RFC 9470. The status
+ * is 403, because clients refresh their token after a 401.
  */
 export class ReauthenticationRequiredError extends ForbiddenError {
   static override readonly code = 'REAUTHENTICATION_REQUIRED'
   static override readonly detail = localized('error.reauthentication_required')
 
-  /** The maximum age of the last authentication, for the challenge. */
+  /** The maximum age of the last authentication in seconds, for the challenge. */
   readonly maxAgeSeconds: number
 
   constructor({ maxAgeSeconds = 0, ...options }: AppErrorOptions & { maxAgeSeconds?: number } = {}) {
@@ -370,29 +371,29 @@ export class OAuthProviderUnavailableError extends OAuthError {
   static override readonly detail = localized('error.oauth_provider_unavailable')
 }
 
-/** The Retry-After header repeats `details.retry_after_seconds`; without that it has `retryAfterSeconds`. */
+/** The Retry-After header repeats `details.retry_after_seconds`. Without that detail, the header has `retryAfterSeconds`. */
 export class ServiceUnavailableError extends AppError {
   static override readonly status = 503
   static override readonly code = 'SERVICE_UNAVAILABLE'
   static override readonly detail = localized('error.service_unavailable')
 
   readonly retryAfterSeconds: number = 1
-  /** False: the cause is logged elsewhere, and not once per request. */
+  /** False: other code logs the cause, and not once per request. */
   readonly isLogged: boolean = false
 }
 
-// ---- for developers, never on the wire -----------------------------------------------------------------------------
+// ---- for developers, never sent to a client ------------------------------------------------------------------------
 
 /** A wrong option or setting, found when an object is created. The message names the piece and the fix, never a value. */
 export class ConfigurationError extends Error {
   override readonly name = 'ConfigurationError'
 }
 
-// Marks the error as `withOwnMessage` of logger.ts does, so that logs show its message. It is outside of the class, because inside it the
-// bundler would change the name of the class.
+// Marks the error as `withOwnMessage` of logger.ts does, so that logs show its message. The mark is set outside the class. A mark inside
+// the class would make the bundler change the class's name.
 Object.defineProperty(ConfigurationError.prototype, Symbol.for('doorward.own-message.v1'), { value: true })
 
-/** A provider client was called for something it is not configured for. */
+/** The app called a method of a provider client that the client is not configured for. */
 export class NotImplementedError extends Error {
   override readonly name = 'NotImplementedError'
 }

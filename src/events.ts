@@ -4,31 +4,31 @@ import type { Keys } from './keys'
 import { describeError, type Logger } from './logger'
 import type { AuthMail } from './mailer'
 
-/** The events and their payloads. A payload contains ids and methods, never an email address, a token or a secret. */
+/** The events and their payloads. A payload contains ids and methods, and never an email address, a token or a secret. */
 export interface AuthEventPayloads {
   signup: { userId: string; by: 'pwd' | 'ext' | 'email' | 'command'; provider?: string }
   activation: { userId: string }
   login: { userId: string; amr: readonly AuthMethod[]; provider?: string }
-  /** Emitted right after `login`, and only with `newDeviceNotice`. */
+  /** Emitted right after `login`, if `newDeviceNotice` is on. */
   'login.new_device': { userId: string }
   'login.failed': {
     reason: string
     provider?: string
     /** Null: no account was found. */
     userId: string | null
-    /** `eventDigest` of the email address. Null: the login failed before an address was known. */
+    /** `eventDigest` of the email address. Null: the login failed before the address was known. */
     addressDigest: string | null
-    /** The client's IP address, for IPv6 its /64 network. Null: called without HTTP. */
+    /** The client's IP address. For IPv6, the client's /64 network. Null: the call came without HTTP. */
     clientKey: string | null
   }
-  /** `userId` null: no account has the address. */
+  /** `userId` is null if no account has the address. */
   'email_login.requested': { userId: string | null }
   challenge: { userId: string; amr: readonly AuthMethod[] }
   logout: { userId: string; allSessions: boolean }
   'refresh.reused': { userId: string; familyId: string }
   /**
-   * `limit`: a login revoked the sessions that were unused longest, because of `maxSessionsPerUser`. `code_reused`: a one-time code of an
-   * app's login was used again.
+   * `limit`: because of `maxSessionsPerUser`, a login revoked the sessions that were unused for the longest time. `code_reused`: a one-time
+   * code of an app's login was used again.
    */
   'session.revoked': { userId: string; count: number; reason?: 'limit' | 'code_reused' }
   'password.changed': { userId: string; by: 'reset' | 'change' }
@@ -42,12 +42,12 @@ export interface AuthEventPayloads {
   'recovery_code.used': { userId: string }
   'passkey.added': { userId: string; passkeyId: string }
   'passkey.removed': { userId: string; passkeyId: string }
-  /** The signature was right but the counter did not increase, so there may be a copy of the authenticator. The login was rejected. */
+  /** The signature was right but the counter did not increase, so an attacker may have copied the authenticator. The login was rejected. */
   'passkey.cloned': { userId: string; passkeyId: string }
   'account.deactivated': { userId: string }
   'admin.granted': { userId: string; actorId: string | null }
   'admin.revoked': { userId: string; actorId: string | null }
-  /** Emitted by the command `users import`. There is no event per account. */
+  /** Emitted by the command `users import`. The command emits no event per account. */
   'users.imported': { count: number; admins: number }
   'undo.used': { userId: string; addressRestored: boolean }
   'undo.conflict': { userId: string }
@@ -60,13 +60,13 @@ export interface AuthEventPayloads {
     retryAfterSeconds: number
   }
   'provider.failed': { provider: string; code: string; status: number | null }
-  /** `userId` null: the address has no account. */
+  /** `userId` is null if no account has the address. */
   'mail.failed': { userId: string | null; kind: AuthMail['kind']; reason: 'refused' | 'unknown' | 'late' | 'too_many' }
 }
 
 export type AuthEventName = keyof AuthEventPayloads
 
-/** Every event and the fields of its payload. Observers store and count only these fields. */
+/** Every event with the fields of its payload. Observers store and count only these fields. */
 export const eventFields: { readonly [Name in AuthEventName]: readonly (keyof AuthEventPayloads[Name])[] } = {
   signup: ['userId', 'by', 'provider'],
   activation: ['userId'],
@@ -104,8 +104,8 @@ export const eventFields: { readonly [Name in AuthEventName]: readonly (keyof Au
 
 export interface AuthEvents {
   /**
-   * Adds a listener, which is called after the operation has committed. Returns a function that removes it. If a listener throws or rejects,
-   * the error is logged and nothing else changes.
+   * Adds a listener. The listener is called after the operation has committed. Returns a function that removes the listener. If a listener
+   * throws or rejects, the error is logged, and the operation is not affected.
    */
   on<Name extends AuthEventName>(name: Name, listener: (payload: AuthEventPayloads[Name]) => unknown): () => void
 }
@@ -115,8 +115,8 @@ export interface EventEmitter extends AuthEvents {
 }
 
 /**
- * Returns an HMAC-SHA256 in base64url. It is the same for the same text as long as `jwtSecret` stays. So observers see that two events are
- * about one address or one counter. Without the secret they cannot test guesses of addresses.
+ * Returns an HMAC-SHA256 in base64url. Equal texts have equal digests as long as `jwtSecret` stays unchanged. Observers can therefore see
+ * that two events are about one address or one counter. Without the secret, observers cannot test guesses of addresses.
  */
 export function eventDigest(keys: Keys, kind: 'address' | 'counter', text: string): string {
   return createHmac('sha256', keys['event-digest'][0]).update(`${kind}:${text}`).digest('base64url')
@@ -132,7 +132,7 @@ export function createEvents(logger: Logger): EventEmitter {
     },
     emit(name, payload) {
       for (const listener of listeners.get(name) ?? []) {
-        // The listener runs inside a promise chain, so that neither a throw nor a rejection reaches the operation.
+        // The listener runs inside a promise chain. If the listener throws or rejects, the operation is not affected.
         Promise.resolve()
           .then(() => listener(payload as never))
           .catch((error: unknown) => logger.error({ event: name, error: describeError(error) }, 'doorward: an event listener failed'))

@@ -3,8 +3,8 @@ import { ConfigurationError } from './errors'
 import { withOwnMessage } from './logger'
 
 /**
- * The purpose of a call. Anyone can cause calls for a posted `token`, and `authorize` calls (pushed requests); a `callback` needs a valid
- * state. So each purpose has its own connection limit and circuit breaker.
+ * The purpose of a call. Anyone can cause `token` calls (by posting a token) and `authorize` calls (pushed requests). A `callback` call
+ * needs a valid state. Therefore each purpose has its own connection limit and circuit breaker.
  */
 export type CallPurpose = 'token' | 'authorize' | 'callback' | 'discovery' | 'keys'
 
@@ -15,36 +15,36 @@ export interface HttpRequest {
   method?: string
   headers?: Record<string, string>
   body?: string
-  /** Maximum size of the body in bytes; default 256 KiB. */
+  /** Maximum size of the body in bytes. Default 256 KiB. */
   maxBytes?: number
-  /** Aborts the call, when the caller stops waiting. */
+  /** Aborts the call when the caller stops waiting. */
   signal?: AbortSignal
-  /** Calls to one origin are limited per purpose. */
+  /** Calls to an origin are limited per purpose. */
   purpose?: CallPurpose
 }
 
 export interface HttpResponse {
   status: number
   headers: Record<string, string | string[] | undefined>
-  /** The caller decodes it. Clients made here return a Buffer. */
+  /** The body of the response. The caller decodes the body. Clients of `createHttpClient` return a Buffer. */
   body: string | Uint8Array
 }
 
 /**
- * Sends a request to an identity provider. A host's own client must not follow redirects and should obey `signal`; the caller limits its time
- * and the size of its response. A client of `createHttpClient` enforces both limits itself.
+ * Sends a request to an identity provider. A host's own client must not follow redirects and should obey `signal`. The caller limits the
+ * time and the size of that client's responses. A client of `createHttpClient` enforces both limits itself.
  */
 export type HttpClient = (url: string, request?: HttpRequest) => Promise<HttpResponse>
 
 export interface HttpClientOptions {
-  /** The longest time from the call to the last byte of the body, in milliseconds: 1 to 10,000, default 10,000. */
+  /** The longest time from the call to the last byte of the body, in milliseconds: 1 to 10,000. Default 10,000. */
   timeoutMs?: number
   /**
-   * Per origin and purpose: after this number of failures in a row calls fail at once, for `resetAfterMs`. Then one call is tried. Default
-   * false.
+   * Applies per origin and purpose. After this many failures in a row, calls fail at once for `resetAfterMs` milliseconds. Then the client
+   * tries a single call. Default false.
    */
   circuitBreaker?: false | { failures: number; resetAfterMs: number }
-  /** A dispatcher of undici 7 or 8 (a proxy, for example) instead of the client's own connection pool. */
+  /** A dispatcher of undici 7 or 8 instead of the client's own connection pool, for example a proxy. */
   dispatcher?: Dispatcher
 }
 
@@ -54,8 +54,8 @@ export const MAX_TIMEOUT_MS = 10_000
 const MAX_IN_FLIGHT = 50
 
 /**
- * There was no response, or one that must not be read. The message contains neither the URL nor the message of the HTTP library, because both
- * can contain tokens. `code` is the system's code (`ECONNREFUSED`, `UND_ERR_SOCKET`), for logs.
+ * There was no response, or the response must not be read. The message leaves out the URL and the message of the HTTP library, because both
+ * can contain tokens. `code` is the system's code for logs (`ECONNREFUSED`, `UND_ERR_SOCKET`).
  */
 export class HttpClientError extends Error {
   override readonly name = 'HttpClientError'
@@ -69,8 +69,8 @@ export class HttpClientError extends Error {
 }
 
 /**
- * Creates a client with one pool of kept-alive connections. Redirects are not followed (a 3xx is returned as it is). Nothing is decompressed
- * (any content-encoding is rejected). At most 50 calls per origin and purpose run at once.
+ * Creates a client with a single pool of kept-alive connections. The client follows no redirects and returns a 3xx unchanged. The client
+ * decompresses nothing and rejects any content-encoding. At most 50 calls per origin and purpose run at once.
  *
  * @throws ConfigurationError for an option out of range
  */
@@ -102,8 +102,8 @@ const noAnswer = 'The provider did not answer: check the address of the endpoint
 const bounded = new WeakSet<HttpClient>()
 
 /**
- * Returns true if the client enforces the deadline and the size limit itself. Only a client of `createHttpClient` does, not a host's wrapper
- * of it.
+ * Returns true if the client enforces the deadline and the size limit itself. Only clients of `createHttpClient` do that. A host's wrapper
+ * around such a client does not count.
  */
 export function isBounded(client: HttpClient): boolean {
   return bounded.has(client)
@@ -120,9 +120,12 @@ function targetOf(url: string): URL {
 interface OriginState {
   inFlight: number
   failuresInARow: number
-  /** Until this time of the monotonic clock, calls fail at once. 0: the circuit breaker is closed. */
+  /** A time of the monotonic clock. Before this time, calls fail at once. 0: the circuit breaker is closed. */
   openUntil: number
-  /** A new era begins when the breaker opens and when a probe starts. Results of calls from an earlier era are ignored. */
+  /**
+   * The number of the current era. An era begins when the breaker opens and when a probe starts. Results of calls from an earlier era are
+   * ignored.
+   */
   era: number
 }
 
@@ -136,7 +139,7 @@ function refuseWhenBusyOrBroken(origin: OriginState, breaker: Breaker): void {
   if (origin.inFlight >= MAX_IN_FLIGHT) throw new HttpClientError('TOO_MANY_IN_FLIGHT', 'Too many calls to this provider are under way.')
   if (!breaker || origin.openUntil === 0) return
   if (performance.now() < origin.openUntil) throw new HttpClientError('CIRCUIT_OPEN', 'The provider failed repeatedly; not called.')
-  // This call is the probe. Other calls are refused for as long as it may take.
+  // This call is the probe. Other calls fail as long as the probe may take.
   origin.era += 1
   origin.openUntil = performance.now() + Math.max(breaker.resetAfterMs, MAX_TIMEOUT_MS)
 }
@@ -175,8 +178,8 @@ async function send(
 }
 
 /**
- * Sends a request by undici's own events. Its function `request` makes a stream of every response, and follows an AbortSignal. Together these
- * take as long as the rest of a call.
+ * Sends a request with undici's own events. The function `request` of undici is slower. `request` makes a stream of every response and
+ * follows an AbortSignal. This extra work takes as long as the rest of a call.
  */
 function exchange(dispatcher: Dispatcher, request: Dispatcher.DispatchOptions, maxBytes: number) {
   let giveUp: (reason: HttpClientError) => void = () => undefined
@@ -194,13 +197,13 @@ function exchange(dispatcher: Dispatcher, request: Dispatcher.DispatchOptions, m
       try {
         if (givenUp) controller?.abort(givenUp)
       } catch {
-        // A dispatcher of the host's threw. The caller no longer waits, and in a timer this error would end the process.
+        // A dispatcher of the host threw. The caller no longer waits. In a timer, this error would end the process.
       }
     }
     dispatcher.dispatch(request, {
       onRequestStart(controller) {
         under = controller
-        stop(controller) // if the call was given up while it waited for a connection
+        stop(controller) // if the call was aborted while it waited for a connection
       },
       onRequestUpgrade(_controller, _statusCode, _fields, socket) {
         socket.destroy()
@@ -215,24 +218,26 @@ function exchange(dispatcher: Dispatcher, request: Dispatcher.DispatchOptions, m
         if (givenUp) return stop(controller)
         size += bytes.length
         if (size > maxBytes) giveUp(new HttpClientError('TOO_LARGE', 'The provider answered with too much.'))
-        // Each chunk takes some 200 bytes more than its data, so a response in single bytes would take megabytes.
+        // Each chunk takes about 200 bytes more than its data, so a response in single bytes would take megabytes.
         else if (chunks.push(bytes) >= 1_000) chunks = [Buffer.concat(chunks)]
       },
       onResponseEnd: () => resolve({ status, headers, body: Buffer.concat(chunks) }),
-      onResponseError: (_controller, error) => reject(error), // also if the connection closes before the end
+      onResponseError: (_controller, error) => reject(error), // also if the connection closes too early
     })
   })
   return { answer, giveUp }
 }
 
-/** Returns true for a compressed response. A few KiB of gzip can become gigabytes, so we request `identity` and reject any other encoding. */
+/**
+ * Returns true for a compressed response. A few KiB of gzip can become gigabytes, so we request `identity` and reject any other encoding.
+ */
 function isEncoded({ 'content-encoding': encoding }: HttpResponse['headers']): boolean {
   return encoding !== undefined && encoding !== '' && encoding !== 'identity'
 }
 
 /**
- * Gives a call up after `timeoutMs`, or when the caller's signal aborts. Returns a function that removes both. undici's own timers restart
- * with every byte, so only this one limits a slow body. The timer does not keep the process alive.
+ * Aborts a call after `timeoutMs`, or when the caller's signal aborts. Returns a function that removes the timer and the listener. The
+ * timers of undici restart with every byte, so only this timer limits a slow body. The timer does not keep the process alive.
  */
 function giveUpWith(giveUp: (reason: HttpClientError) => void, timeoutMs: number, outer: AbortSignal | undefined): () => void {
   const late = () => giveUp(new HttpClientError('TIMEOUT', 'The provider did not answer in time.'))
@@ -245,7 +250,10 @@ function giveUpWith(giveUp: (reason: HttpClientError) => void, timeoutMs: number
   }
 }
 
-/** Returns our own error for an aborted call, not the caller's reason: undici does not stop for a reason such as `false`. */
+/**
+ * Returns our own error for an aborted call. The function does not use the caller's reason, because undici does not stop for a reason such
+ * as `false`.
+ */
 function givenUp({ reason }: AbortSignal): HttpClientError {
   return new HttpClientError(codeOf(reason), 'The caller stopped waiting for the provider.')
 }
@@ -270,7 +278,7 @@ function checkOptions(options: HttpClientOptions): { timeoutMs: number; circuitB
       'createHttpClient: circuitBreaker must be false or { failures, resetAfterMs }, both positive whole numbers.',
     )
   }
-  // A dispatcher of undici 6 has `interceptors`, and other events.
+  // A dispatcher of undici 6 has `interceptors` and other events.
   if (dispatcher !== undefined && (typeof dispatcher?.dispatch !== 'function' || 'interceptors' in dispatcher))
     throw new ConfigurationError('createHttpClient: dispatcher must be a dispatcher of undici 7 or 8.')
   return { timeoutMs, circuitBreaker, dispatcher: dispatcher ?? newPool(timeoutMs) }
@@ -281,16 +289,16 @@ function isWhole(value: unknown, most: number): boolean {
 }
 
 /**
- * Creates a pool. It loads undici now, so that a host without a provider never loads it.
+ * Creates a pool. Loads undici here, so that a host without a provider never loads undici.
  *
- * undici sets its own agent for the host's `fetch`, unless an agent is set. Node sets its agent when it loads its built-in undici, and naming
- * `Response` makes it do so. So the host's `fetch` keeps Node's agent.
+ * If no agent is set for the host's `fetch`, undici sets its own agent. Reading `Response` makes Node load its built-in undici, and then
+ * Node sets its agent first. The host's `fetch` therefore keeps Node's agent.
  */
 function newPool(timeoutMs: number): Agent {
   void globalThis.Response
   const undici = require('undici') as typeof import('undici') // `require` returns `any`
   return new undici.Agent({
-    connections: (purposes + 1) * MAX_IN_FLIGHT, // one more for calls of a host, which have no purpose
+    connections: (purposes + 1) * MAX_IN_FLIGHT, // plus one for calls of a host, which have no purpose
     connect: { timeout: timeoutMs },
     headersTimeout: timeoutMs,
     bodyTimeout: timeoutMs,

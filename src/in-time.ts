@@ -1,6 +1,6 @@
 /**
- * Returns the result of `work`, or rejects with the error of `late` after `deadlineMs`. What `work` does later is ignored, also a rejection.
- * The timer does not keep the process alive.
+ * Returns the result of `work`. After `deadlineMs` milliseconds, rejects with the error of `late`. A later result or rejection of `work` is
+ * ignored. The timer does not keep the process alive.
  */
 export function inTime<T>(work: Promise<T>, deadlineMs: number, late: () => Error): Promise<T> {
   return new Promise((resolve, reject) => {

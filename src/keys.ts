@@ -1,6 +1,8 @@
 import { createSecretKey, hkdfSync, type KeyObject } from 'node:crypto'
 
-/** What a derived key is for. Each purpose has its own key, so that a signature for one purpose is invalid for another (RFC 8725 section 3.12). */
+/**
+ * The purpose of a derived key. Each purpose has its own key, so that a signature is valid for only one purpose (RFC 8725 section 3.12).
+ */
 export type KeyPurpose = (typeof purposes)[number]
 
 const purposes = [
@@ -24,14 +26,14 @@ const purposes = [
   'email-login-code',
 ] as const
 
-/** Purposes of keys that are derived from the secret of `csrfToken()`, which is not the router's. */
+/** Purposes of keys that are derived from the secret of `csrfToken()`. That secret is not the router's secret. */
 type CsrfPurpose = 'csrf' | 'csrf-binding'
 
-/** One key per secret of `jwtSecret`, in the same order. The first signs; all of them verify. */
+/** The keys of the secrets in `jwtSecret`, in the order of the secrets. The first key signs, and all keys verify. */
 export type KeyList = readonly [KeyObject, ...KeyObject[]]
 
 /**
- * Derives a key by HKDF-SHA256 (RFC 5869): empty salt, info `doorward/<purpose>/v1`, 32 bytes. Keys are derived once at boot, because
+ * Derives a key with HKDF-SHA256 (RFC 5869): empty salt, info `doorward/<purpose>/v1`, 32 bytes. Keys are derived once at boot, because
  * creating a KeyObject is slow.
  */
 export function deriveKey(secret: string, purpose: KeyPurpose | CsrfPurpose): KeyObject {
@@ -40,7 +42,7 @@ export function deriveKey(secret: string, purpose: KeyPurpose | CsrfPurpose): Ke
 
 /**
  * Derives a key from each secret.
- * @param secrets one secret, or a list of at least one
+ * @param secrets a secret, or a list of at least one secret
  */
 export function deriveKeyList(secrets: string | readonly string[], purpose: KeyPurpose | CsrfPurpose): KeyList {
   return Object.freeze([secrets].flat().map((secret) => deriveKey(secret, purpose))) as KeyList // the settings reject an empty list
@@ -54,7 +56,7 @@ export function deriveKeys(secrets: string | readonly string[]): Keys {
   ) // every purpose is listed
 }
 
-/** Returns the index of the first key that passes the check, or -1. It tries every key, so that the time does not reveal which one passed. */
+/** Returns the index of the first key that passes the check, or -1. Tries every key, so that the time does not reveal which key passed. */
 export function findKey(keys: KeyList, passes: (key: KeyObject) => boolean): number {
   return keys.reduce((found, key, place) => (passes(key) && found === -1 ? place : found), -1)
 }
@@ -65,13 +67,13 @@ export function isUnderAny(keys: KeyList, passes: (key: KeyObject) => boolean): 
 
 export type JwtAlgorithm = 'ES256' | 'RS256' | 'PS256'
 
-/** A key of access tokens and its one algorithm. A token never chooses the algorithm (RFC 8725 section 3.1). */
+/** A key of access tokens and its algorithm. The token never chooses the algorithm (RFC 8725 section 3.1). */
 export type AccessKey = SecretAccessKey | NamedAccessKey
 
-/** The keys of all secrets as one, because a token signed under a secret names no key. */
+/** The keys of all secrets are one access key. A token that was signed with a secret does not name its key. */
 export type SecretAccessKey = Readonly<{ kid: null; algorithm: 'HS256'; keys: KeyList; privateKey: KeyObject }>
 
-/** One of `jwtKeys`: `key` verifies, `privateKey` signs. Null: the key is retired. */
+/** A key of `jwtKeys`. `key` verifies, and `privateKey` signs. If `privateKey` is null, the key is retired. */
 export type NamedAccessKey = Readonly<{ kid: string; algorithm: JwtAlgorithm; key: KeyObject; privateKey: KeyObject | null }>
 
 /** Returns the access key for a router without `jwtKeys`. */

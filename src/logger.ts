@@ -1,4 +1,4 @@
-/** A logger in the style of pino: first an object of fields, then a message. The default writes to the console. */
+/** A logger in the style of pino: first an object of fields, then a message. The default logger writes to the console. */
 export interface Logger {
   info(fields: object, message: string): void
   warn(fields: object, message: string): void
@@ -16,13 +16,13 @@ function line(fields: object, message: string): readonly unknown[] {
   return Object.keys(fields).length === 0 ? [message] : [message, fields]
 }
 
-/** Returns a logger that never throws. An error while logging must not turn a rejected request into a crash. */
+/** Returns a logger that never throws, because an error while logging must not crash the app. */
 export function safely(logger: Logger): Logger {
   const guard = (level: keyof Logger) => (fields: object, message: string) => {
     try {
       logger[level](fields, message)
     } catch {
-      // The logger itself failed, so there is nowhere to log this.
+      // The logger itself failed, so the code cannot log this error.
     }
   }
   return { info: guard('info'), warn: guard('warn'), error: guard('error') }
@@ -31,14 +31,15 @@ export function safely(logger: Logger): Logger {
 export interface DescribedError {
   name: string
   code: string | null
-  /** Only for errors marked by `withOwnMessage`. */
+  /** Set only for errors that `withOwnMessage` marked. */
   message?: string
   at: string[]
 }
 
 /**
- * Returns what a log may show of an unknown error: its kind and where it happened. It shows the message only if the message is ours. Database
- * drivers put bound values into messages (addresses, hashes), HTTP clients put URLs with tokens, and validators put the submitted value.
+ * Returns the parts of an unknown error that a log may show: its kind and where it happened. Shows the message only if the message is ours.
+ * Database drivers put addresses and hashes into messages. HTTP clients put URLs with tokens into messages. Validators put the submitted
+ * value into messages.
  */
 export function describeError(error: unknown): DescribedError {
   if (!(error instanceof Error)) return { name: typeof error, code: null, at: [] }
@@ -50,11 +51,11 @@ export function describeError(error: unknown): DescribedError {
 const ownMessage = Symbol.for('doorward.own-message.v1')
 
 /**
- * Marks an error whose message is ours, so that logs show it. Such a message contains no value of a host, a person or a driver. Returns the
- * error.
+ * Marks an error with a message of ours, so that logs show the message. Such a message contains no value of a host, a person or a driver.
+ * Returns the error.
  */
 export function withOwnMessage<Marked extends Error>(error: Marked): Marked {
-  return Object.defineProperty(error, ownMessage, { value: true }) // not enumerable, so that printing or copying the error leaves it out
+  return Object.defineProperty(error, ownMessage, { value: true }) // not enumerable, so that printing or copying the error omits the mark
 }
 
 export function hasOwnMessage(error: unknown): error is Error {
@@ -67,8 +68,8 @@ function word(value: unknown): string | null {
 }
 
 /**
- * Returns the first frames of a stack, without the message. Lines of the message may look like frames. So a stack that does not contain the
- * message has no trusted frames.
+ * Returns the first frames of a stack, without the message. Lines of the message may look like frames. If a stack does not contain the
+ * message, the function returns no frames.
  */
 function framesOf({ stack, message }: Error): string[] {
   if (typeof stack !== 'string' || typeof message !== 'string' || !stack.includes(message)) return []

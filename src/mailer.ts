@@ -1,15 +1,15 @@
-/** A mail that is ready to send. The host decides how to send it. */
+/** A mail that is ready to send. The host decides how to send the mail. */
 export interface AuthMail {
   kind: 'activation' | 'password_reset' | 'email_verification' | 'email_change' | 'email_login' | 'notice'
-  /** Exactly one address. */
+  /** A single address. */
   to: string
   /**
-   * The account's name, in one line. Until the address is verified, an attacker may have chosen it. So keep it out of headers, and
-   * out of mails to people who did not request one.
+   * The account's name, in one line. Until the address is verified, an attacker may have chosen the name. Keep the name out of headers, and
+   * out of mails to people who did not request a mail.
    */
   name: string | null
   url: string | null
-  /** Eight digits, in kind `email_login` if the mail has a code. Keep them out of logs. */
+  /** Eight digits, in kind `email_login` if the mail has a code. Keep the digits out of logs. */
   code?: string
   expiresAt: Date | null
   locale: string
@@ -19,16 +19,18 @@ export interface AuthMail {
 }
 
 /**
- * Sends mail; the host implements it, or uses `smtpMailer()`. It is called after the commit, and no response waits for it. So neither its
- * time nor its result changes a response.
+ * Sends mail. The host implements this interface, or uses `smtpMailer()`. The mailer is called after the commit, and no response waits for
+ * the mailer. Therefore the mailer's time and result never change a response.
  *
- * A resolved promise means that the mail was handed over. A rejection means that it was not sent. It is then tried again, three times in all,
- * unless the error has the fields of `MailRefusal`. An attempt that takes longer than 120 s is given up and not repeated. Every mail that is
- * given up emits the event `mail.failed`.
+ * A resolved promise means that the mail was handed over. A rejection means that the mail was not sent. doorward tries three times in all,
+ * unless the error has the fields of `MailRefusal`. If an attempt takes longer than 120 s, doorward gives the mail up and does not repeat
+ * the attempt. Every mail that is given up emits the event `mail.failed`.
  */
 export interface Mailer {
   send(mail: AuthMail): Promise<void>
-  /** Asks the server whether it would accept a mail, without sending one. `auth.doctor()` calls it. Rejects with the problem. */
+  /**
+   * Asks the server whether it would accept a mail, without sending a mail. `auth.doctor()` calls this method. Rejects with the problem.
+   */
   verify?(): Promise<void>
 }
 
@@ -36,13 +38,13 @@ export interface Mailer {
 export interface MailRefusal {
   /** False: another attempt would fail in the same way. */
   retryable?: boolean
-  /** `unknown`: the mail may have been sent. There is no other attempt, because it could send the mail twice. */
+  /** `unknown`: the mail may have been sent. doorward makes no other attempt, because another attempt could send the mail twice. */
   outcome?: 'unknown'
 }
 
 /**
- * The topics of mails. The first four, `email_login` and `account_restored` have a link. `email_login` and `confirmation_code` have a code.
- * The others are notices.
+ * The topics of mails. The first four topics, `email_login` and `account_restored` have a link. `email_login` and `confirmation_code` have
+ * a code. All other topics are notices.
  */
 export const mailTopics = [
   'activation',
@@ -77,25 +79,28 @@ export const mailTopics = [
 
 export type MailTopic = (typeof mailTopics)[number]
 
-/** The data for a host's template. Nothing is escaped, so the template must escape it. */
+/** The data for a host's template. No value is escaped, so the template must escape the values. */
 export interface TemplateMail {
   topic: MailTopic
-  /** In one line. Null until the address is verified, because an attacker may have chosen it. */
+  /** The account's name, in one line. Null until the address is verified, because an attacker may have chosen the name. */
   name: string | null
-  /** In a notice: the link that undoes the change. Null: there is none. */
+  /** In a notice: the link that undoes the change. Null: there is no link. */
   url: string | null
   expiresAt: Date | null
-  /** The reader's language. Other languages than these two only if option `languages` has them. */
+  /** The reader's language. Other languages appear only if the option `languages` has them. */
   locale: 'en-US' | 'pt-BR' | (string & {})
-  /** In `identity_linked` and `identity_unlinked`: the registration key. In `account_taken_over`: the key of the provider that was linked by it. */
+  /**
+   * In `identity_linked` and `identity_unlinked`: the registration key. In `account_taken_over`: the key of the provider that the take-over
+   * linked.
+   */
   provider?: string
-  /** What was removed, or what is left: one text each, in the reader's language. */
+  /** A list of what was removed or what is left, with one text for each item, in the reader's language. */
   items?: readonly string[]
-  /** True: a code of an authenticator app, or a passkey, confirmed the change, so there is no link to undo it. */
+  /** True: a code of an authenticator app, or a passkey, confirmed the change. In that case no link can undo the change. */
   isFinal?: boolean
   /** True: a recovery code confirmed the change. No other mail reports the use of that code. */
   usedRecoveryCode?: boolean
-  /** In `mfa_disabled`, true: an administrator removed the passkeys as well. No other mail reports their removal. */
+  /** In `mfa_disabled`: true if an administrator also removed the passkeys. No other mail reports their removal. */
   removedPasskeys?: boolean
   /** In `email_login` and `confirmation_code`: eight digits, shown in two groups of four. */
   code?: string
@@ -103,7 +108,7 @@ export interface TemplateMail {
   canSignUp?: boolean
   /** In `activation`: the sign-up that caused the mail. */
   signup?: { readonly at: Date; readonly browser: string | null }
-  /** In `new_device`: the time, browser and IP address of the login. Null: not known. */
+  /** In `new_device`: the time, browser and IP address of the login. Null: the value is unknown. */
   login?: { readonly at: Date; readonly browser: string | null; readonly ip: string | null }
 }
 
@@ -113,5 +118,5 @@ export interface MailText {
   html: string
 }
 
-/** The host's templates by topic. If one throws, or returns anything else, the error is logged and our own mail is sent. */
+/** The host's templates by topic. If a template throws or returns a wrong value, doorward logs the error and sends its own mail. */
 export type MailTemplates = { readonly [Topic in MailTopic]?: (mail: TemplateMail) => MailText }

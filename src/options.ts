@@ -25,109 +25,117 @@ import type { MailBudgetsInput, SubjectBudgetsInput } from './throttle/budget'
 import type { Budget, CounterStore } from './throttle/counter-store'
 import { seeTroubleshooting } from './troubleshooting'
 
-/** Options of `createAuthRouter`. Pass objects and functions here, and plain data in `settings`. */
+/** The options of `createAuthRouter`. Pass objects and functions here, and plain data in `settings`. */
 export interface AuthRouterOptions<Host extends HostTypes = HostTypes> {
-  /** Plain data, in code or from the environment by `settingsFromEnv()`. docs/configuration.md lists every setting. */
+  /** Plain data, in code or from the environment with `settingsFromEnv()`. docs/configuration.md lists every setting. */
   settings: RouterSettings
   /** Stores the rows: `createKnexStore({ knex })`, or your own adapter. */
   store: AuthStore
-  /** The full public path of the mount. Redirect URIs and cookie paths contain it. Default `/auth`. */
+  /** The full public path of the mount. Redirect URIs and cookie paths contain this path. Default `/auth`. */
   prefix?: string
-  /** The clients by registration key. Routes contain the key, and `identities.provider` stores it. */
+  /** The provider clients by registration key. Routes contain the key, and `identities.provider` stores the key. */
   providers?: Record<string, Provider>
-  /** Which environment this is. Default: NODE_ENV; if that is unset, production. */
+  /** The environment of the app. Default: NODE_ENV. If NODE_ENV is not set, the default is production. */
   environment?: Environment
-  /** Sends the mails: `smtpMailer({ … })`, or an object of yours with `send`. Default: none. In production local accounts need one. */
+  /**
+   * Sends the mails: `smtpMailer({ … })`, or your own object with `send`. Default: no mailer. In production, local accounts need a mailer.
+   */
   mailer?: Mailer
-  /** Your own mails and pages instead of ours. */
+  /** Your own mails and pages, which replace ours. */
   templates?: Templates
   /** Default `argon2idHasher()`. */
   passwordHasher?: PasswordHasher
-  /** The look of the pages. Default: ours, with the name `mfaIssuer` or the host of `publicUrl`. */
+  /** The look of the pages. Default: our look, with the name `mfaIssuer` or the host of `publicUrl`. */
   theme?: ThemeOptions
-  /** Texts of the pages by language tag and key: a new language, or other words in one of ours. A missing text is shown in English. */
+  /**
+   * Texts of the pages by language tag and key. Add a new language, or replace texts of our languages. A missing text is shown in English.
+   */
   languages?: Languages
-  /** The rules for new passwords. Default: 12 characters to 1024 bytes, and none of the common passwords. */
+  /** The rules for new passwords. Default: 12 characters to 1024 bytes, and no common password. */
   passwordPolicy?: PasswordPolicy
-  /** Returns true if a mailed link must not sign in to this account. It is called before a link is made and when a link is redeemed. */
+  /**
+   * Returns true if a mailed link must not log in to this account. The function is called before a link is made and before a link is
+   * redeemed.
+   */
   refusesEmailLink?: (user: WithFields<UserRecord, Host>) => boolean | Promise<boolean>
   /**
-   * Returns your own claims for each access token, at its top level: `(user, { amr }) => ({ roles: ['editor'] })`. They are a plain object of
-   * at most 1 KiB as JSON, without reserved names. It runs at every login and refresh, outside of our transactions, for at most 5 seconds. If
-   * it fails, there is no token (503).
+   * Returns your own claims for each access token: `(user, { amr }) => ({ roles: ['editor'] })`. The claims are at the top level of the
+   * token. Return a plain object of at most 1 KiB as JSON, without reserved names. The function runs at every login and refresh, outside
+   * our transactions, for at most 5 seconds. If the function fails, doorward issues no token and answers 503.
    */
   accessTokenClaims?: AccessTokenClaimsHook<Host>
   /**
-   * Your own check before expensive work, such as a CAPTCHA. Throw an `AppError` to reject the request with it; any other error is logged and
-   * becomes a 500. It runs after the rate limit of the route and before every other rate limit. `req.body` is the parsed JSON, which is not
-   * validated yet. Action `link` is a request for an activation, reset or verification link.
+   * Your own check before expensive work, for example a CAPTCHA. Throw an `AppError` to reject the request with that error. Any other error
+   * is logged and becomes a 500. The check runs after the rate limit of the route and before every other rate limit. `req.body` is the
+   * parsed JSON, which is not validated yet. The action `link` is a request for an activation, reset or verification link.
    */
   guardRequest?: GuardRequest
   /**
-   * Receives the provider's tokens after a login or link by redirect, so that you can call the provider's API:
-   * `(user, provider, tokens) => …`. We never store them; encrypt them with `sealer(key)` before you do. It runs outside of our transactions,
-   * for at most 5 seconds. If it fails, the login still succeeds. It does not run for a token that a client posts, nor for a link that ends
-   * with a ticket.
+   * Receives the provider's tokens after a login or link by redirect: `(user, provider, tokens) => …`. With the tokens you can call the
+   * provider's API. doorward never stores the tokens. If you store them, encrypt them first with `sealer(key)`. The function runs outside
+   * our transactions, for at most 5 seconds. If the function fails, the login still succeeds. The function does not run for a token that a
+   * client posts. The function does not run for a link that ends with a ticket.
    */
   onProviderTokens?: ProviderTokensHook<Host>
-  /** Your own fields of a sign-up, and what else a sign-up does. */
+  /** Your own fields and your own functions for a sign-up. */
   signup?: SignupOptions<Host>
   /**
-   * Runs inside the transaction in which the first verification of an address takes an account over. Revoke here what your app has
-   * granted to the account. If it throws, the take-over is rolled back. It may run again after a conflict.
+   * Runs inside the transaction of a take-over. A take-over happens at the first verification of an address. The take-over removes
+   * everything that an attacker may have added to the account. Revoke here what your app has granted to the account. If the function
+   * throws, the take-over is rolled back. The function may run again after a conflict.
    */
   onTakeOver?: TakeOverHook<Host>
   /**
-   * Compares the tables with what the store writes. It begins at once and nothing waits for it, except `auth.ready()`. `false`: no
-   * comparison. `ignore`: keys of findings to ignore. Default: every finding counts.
+   * Compares the tables with the columns that the store writes. The comparison begins at once. Only `auth.ready()` waits for the
+   * comparison. `false`: no comparison. `ignore`: keys of findings to ignore. Default: every finding counts.
    */
   checkTables?: false | { readonly ignore: readonly string[] }
   /**
-   * Makes the time of responses, and of the work after them, independent of whether an address has an account. Default: true, but false in
-   * environment `test`, so that tests need not wait. Only there `false` is accepted. For immediate responses elsewhere set
-   * `timingGridMilliseconds: 0`.
+   * Makes the time of responses, and of the work after responses, independent of whether an address has an account. Default: true. In the
+   * environment `test` the default is false, so that tests need not wait. Only that environment accepts `false`. For immediate responses in
+   * other environments, set `timingGridMilliseconds: 0`.
    */
   timingDefence?: boolean
-  /** The rate limits. `false` turns one limit off. */
+  /** The rate limits. `false` turns a limit off. */
   throttle?: {
-    /** Counters shared by all processes. Default: in the memory of this process. */
+    /** The counters that all processes share. Default: counters in the memory of this process. */
     counters?: CounterStore
-    /** Requests of one client to one route. Default 60 per 60 s. */
+    /** Requests of a client to a route. Default 60 per 60 s. */
     routes?: Budget | false
     /**
-     * Failed logins. Default per 900 s: 5 of one client for one address (`pair`), 50 for one address, 100 of one client. A single limit
-     * replaces `pair`. A device that the account knows first has ten attempts of its own.
+     * Failed logins. Default per 900 s: 5 of a client for an address (`pair`), 50 for an address, 100 of a client. A single limit replaces
+     * `pair`. A known device of the account has a separate limit of ten attempts, which is used first.
      */
     login?: SubjectBudgetsInput
-    /** Sign-ups of one client. Default 20 per 3600 s. */
+    /** Sign-ups of a client. Default 20 per 3600 s. */
     signup?: Budget | false
-    /** Wrong second-factor codes of one account. Default 5 per 900 s. */
+    /** Wrong second-factor codes of an account. Default 5 per 900 s. */
     mfa?: Budget | false
     /**
-     * Requests for activation, reset and verification links, per purpose. Default per 900 s: 5 of one client for one address (`pair`),
-     * 50 for one address, 20 of one client.
+     * Requests for activation, reset and verification links, per purpose. Default per 900 s: 5 of a client for an address (`pair`), 50 for
+     * an address, 20 of a client.
      */
     links?: SubjectBudgetsInput
     /**
-     * Mails to one address. Default: 5 links an hour and 20 a day, 20 notices a day, and 1 mail a day that another person causes. If you pass
-     * one limit instead of an object, it replaces the two limits of the links.
+     * Mails to an address. Default: 5 links an hour, 20 links a day and 20 notices a day. Another person can cause 1 mail a day. A single
+     * limit replaces the two limits of the links.
      */
     mail?: MailBudgetsInput
   }
-  /** An object with `info`, `warn` and `error`, such as pino. Default: the console. */
+  /** An object with `info`, `warn` and `error`, for example pino. Default: the console. */
   logger?: Logger
-  /** The clock, for tests. Default: the system's. */
+  /** The clock, for tests. Default: the system's clock. */
   now?: () => Date
-  /** No longer used. Still accepted, so that boot can log a warning that it does nothing. */
+  /** No longer used. doorward accepts the option and logs a warning that the option does nothing. */
   loginWithProvider?: unknown
-  /** No longer used. Still accepted, so that boot can log a warning that it does nothing. */
+  /** No longer used. doorward accepts the option and logs a warning that the option does nothing. */
   issueMfaToken?: unknown
 }
 
 export interface SignupOptions<Host extends HostTypes = HostTypes> {
   /**
-   * Validates your own fields; `email`, `password` and `name` keep our rules. Pass a `Joi.object()`, or an object schema of any library that
-   * implements Standard Schema v1 (zod, valibot, arktype). It also validates changes of these fields by `PATCH /me`.
+   * Validates your own fields. For `email`, `password` and `name`, our rules apply. Pass a `Joi.object()`, or an object schema of any
+   * library that implements Standard Schema v1 (zod, valibot, arktype). The schema also validates changes of these fields by `PATCH /me`.
    */
   schema?: SignupSchema
   /**
@@ -136,9 +144,11 @@ export interface SignupOptions<Host extends HostTypes = HostTypes> {
    */
   admit?: (input: SignupInput) => unknown
   /**
-   * Runs inside the transaction of the sign-up. If it throws, no account is created, or the earlier sign-up stays as it was. It may run again
-   * after a conflict. It runs only if no active account has the address, so an error from it reveals that. Reject in `admit` instead. `body`
-   * is the result of the schema, without the password.
+   * Runs inside the transaction of the sign-up. If the function throws, no account is created, or the earlier sign-up stays unchanged. The
+   * function may run again after a conflict.
+   *
+   * The function runs only if no active account has the address, so an error of the function reveals that fact. Reject in `admit` instead.
+   * `body` is the result of the schema, without the password.
    */
   onSignup?: (user: WithFields<UserRecord, Host>, body: object, store: AuthStore, unit: SignupUnit) => void | Promise<void>
 }
@@ -147,19 +157,19 @@ export interface SignupOptions<Host extends HostTypes = HostTypes> {
 export interface SignupInput {
   /** The address in lower case. */
   readonly email: string
-  /** Null: no name was sent. */
+  /** Null: the client sent no name. */
   readonly name: string | null
   readonly [field: string]: unknown
 }
 
-/** Called after a take-over. `user` is the new row. */
+/** Called inside the transaction of a take-over, after the changes. `user` is the new row. */
 export type TakeOverHook<Host extends HostTypes = HostTypes> = (
   user: WithFields<UserRecord, Host>,
   store: AuthStore,
   unit: Pick<SignupUnit, 'trx'>,
 ) => void | Promise<void>
 
-/** `provider` is the registration key. `tokens.raw` is the whole response of the token endpoint. */
+/** Receives a provider's tokens. `provider` is the registration key. `tokens.raw` is the whole response of the token endpoint. */
 export type ProviderTokensHook<Host extends HostTypes = HostTypes> = (
   user: WithFields<PublicUser, Host>,
   provider: string,
@@ -168,18 +178,21 @@ export type ProviderTokensHook<Host extends HostTypes = HostTypes> = (
 
 /** The transaction in which `onSignup` runs. */
 export interface SignupUnit {
-  /** For rows in your own tables. Never commit it or roll it back. Null: the store is not from `createKnexStore`. */
+  /**
+   * The transaction for rows in your own tables. Never commit this transaction and never roll it back. Null: the store is not from
+   * `createKnexStore`.
+   */
   readonly trx: HostTransaction | null
-  /** True: a sign-up for an account that already waits for its activation. */
+  /** True: the sign-up is for an account that already waits for its activation. */
   readonly isRepeat: boolean
 }
 
 export interface Templates {
-  /** Mails by topic. Ours is used for a topic that is left out. */
+  /** Mails by topic. If a topic is left out, doorward uses its own mail. */
   mails?: MailTemplates
-  /** Wraps every page of the account area and every page behind a link, instead of our own look. */
+  /** Replaces our look of every page of the account area and of every page behind a link. */
   layout?: LayoutTemplate
-  /** A document or body by page. Ours is used for a page that is left out. */
+  /** A document or body by page. If a page is left out, doorward uses its own page. */
   pages?: PageTemplates
 }
 
@@ -211,7 +224,7 @@ const known = {
 } satisfies Record<keyof AuthRouterOptions, true>
 
 /**
- * Checks every option before anything is built.
+ * Checks every option, before any object is built.
  * @throws ConfigurationError for an unknown or wrong option
  */
 export function checkOptions(options: AuthRouterOptions): void {
@@ -230,7 +243,7 @@ export function checkOptions(options: AuthRouterOptions): void {
 }
 
 /**
- * Rejects unknown options, because a typo must not silently turn a protection off.
+ * Rejects unknown options, because a typing error must not turn a protection off.
  * @throws ConfigurationError
  */
 export function refuseUnknownOptions(where: string, given: object, names: readonly string[] = Object.keys(known)): void {
@@ -256,7 +269,7 @@ export function requirePrefix(prefix: unknown): void {
 
 type Rule = (value: unknown) => boolean
 
-/** Returns a check that a value has these methods. Otherwise a missing method would be a TypeError at a login, instead of an error at boot. */
+/** Returns a check that a value has these methods. Without the check, a missing method would be a TypeError at a login. */
 export function hasMethods(...names: string[]): Rule {
   return (value) => isObject(value) && names.every((name) => typeof (value as Record<string, unknown>)[name] === 'function') // just checked
 }
@@ -269,7 +282,7 @@ function optional(isRight: Rule): Rule {
   return (value) => value === undefined || isRight(value)
 }
 
-/** The methods that a store must have. The methods of an optional table are checked only if the table is there. */
+/** The methods that a store must have. The methods of an optional table are checked only if the store has the table. */
 const storeVerbs: Readonly<Record<string, { readonly isOptional: boolean; readonly verbs: readonly string[] }>> = {
   users: { isOptional: false, verbs: ['find', 'findByEmail', 'insert', 'update', 'lock', 'recordLogin'] },
   userTokens: { isOptional: false, verbs: ['insert', 'find', 'consume', 'consumeAllForUser', 'listOpen', 'wasConsumed'] },
@@ -282,11 +295,11 @@ const storeVerbs: Readonly<Record<string, { readonly isOptional: boolean; readon
 
 function isStore(value: unknown): boolean {
   const { users } = Object(value) as { users?: unknown } // any value
-  const hasFields = (Object(users) as { fields?: unknown }).fields instanceof Set // boot checks read the fields
+  const hasFields = (Object(users) as { fields?: unknown }).fields instanceof Set // the boot checks read the fields
   return hasMethods('transaction')(value) && hasFields
 }
 
-/** Rejects a store that lacks a method, and names the method. An adapter for an earlier version can lack one. */
+/** Rejects a store that lacks a method, and names the method. An adapter for an earlier version may lack a method. */
 function checkStoreVerbs(store: AuthStore): void {
   if ('refreshTokens' in store && store.refreshTokens !== undefined)
     throw new ConfigurationError(
@@ -380,7 +393,10 @@ function checkSignupSchema(schema: SignupSchema): void {
   )
 }
 
-/** Checks the option passwordPolicy. It has the same limits as the settings that it replaces: passwordMinLength and passwordMaxBytes. */
+/**
+ * Checks the option passwordPolicy. The limits are the limits of the settings that the option replaces: passwordMinLength and
+ * passwordMaxBytes.
+ */
 function checkPasswordPolicy(policy: PasswordPolicy = {}): void {
   refuseUnknownOptions('passwordPolicy', policy, ['minLength', 'maxBytes', 'requireComplexity', 'check'])
   const { minLength = 12, maxBytes = 1024, requireComplexity = false, check } = policy

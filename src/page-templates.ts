@@ -53,22 +53,22 @@ export type AreaPageName = (typeof areaPageNames)[number]
 
 export type PageName = LinkPageName | AreaPageName
 
-/** The data of a page. It contains no token: the form has no `action`, so it posts to the address of the page. */
+/** The data of a page. The data contains no token. The form has no `action`, so the browser posts the form to the address of the page. */
 export interface PageInput {
   /** The name of the page. */
   readonly page: LinkPageName
   /** The reader's language. */
   readonly locale: 'en-US' | 'pt-BR' | (string & {})
-  /** Why the form is shown again, in the reader's language. Null: it is the first time. */
+  /** Why the form is shown again, in the reader's language. Null: the form is shown for the first time. */
   readonly problem: string | null
   /**
-   * On `undo` and `undone`: the ways to sign in afterwards. On `email_login`: the address that signs in, and where the login was requested.
-   * In the reader's language. Empty on every other page.
+   * A list in the reader's language. On `undo` and `undone`: the ways to log in afterwards. On `email_login`: the address that logs in, and
+   * where the login was requested. Empty on every other page.
    */
   readonly items: readonly string[]
-  /** `settings.loginUrl`. */
+  /** The value of `settings.loginUrl`. */
   readonly loginUrl: string | null
-  /** On `second_factor`: where its form posts `mfa_token` and `code`. Null on every other page. */
+  /** On `second_factor`: where the form posts `mfa_token` and `code`. Null on every other page. */
   readonly challenge: {
     /** The address that the form posts to. */
     readonly action: string
@@ -76,15 +76,15 @@ export interface PageInput {
     readonly mfaToken: string
   } | null
   /**
-   * On `activate`, `email_verify`, `email_change` and `email_login`: the form has a field `password` for the account's password. Nothing else
-   * shows that the owner clicked the link.
-   * With `canSkip` there is a second button (name `forgot`, value `1`) for a person who does not know the password.
+   * On `activate`, `email_verify`, `email_change` and `email_login`: not null if the form has a field `password` for the account's
+   * password. The page asks for the password if nothing else shows that the owner clicked the link. With `canSkip`, the form has a second
+   * button (name `forgot`, value `1`). This button is for a person who does not know the password.
    */
   readonly password: {
     /** True: the form also has the second button. */
     readonly canSkip: boolean
   } | null
-  /** For the `nonce` of a `<style>`. The page's policy allows no other style. */
+  /** The value for the `nonce` of a `<style>`. The page's policy allows no other style. */
   readonly styleNonce: string
 }
 
@@ -92,24 +92,24 @@ export interface PageInput {
 export interface AreaPageInput {
   /** The name of the page. */
   readonly page: AreaPageName
-  /** Plain text. */
+  /** The title, as plain text. */
   readonly title: string
   /** The tag of the reader's language. */
   readonly lang: string
   /** Our own HTML for the body of the page, with forms and messages. */
   readonly body: string
-  /** The signed-in person, if the page shows them. */
+  /** The logged-in person, if the page shows the person. */
   readonly user: {
-    /** Plain text. */
+    /** The address, as plain text. */
     readonly email: string
-    /** Plain text. Null: the account has no name. */
+    /** The name, as plain text. Null: the account has no name. */
     readonly name: string | null
   } | null
-  /** For the `nonce` of a `<style>` or a `<script>` of yours. */
+  /** The value for the `nonce` of your own `<style>` or `<script>`. */
   readonly nonce: string
 }
 
-/** The parts of a layout. All but `head` and `body` are plain text: escape them, or write them with `html`. */
+/** The parts of a layout. `head` and `body` are HTML. All other parts are plain text: escape them, or write them with `html`. */
 export interface LayoutInput extends Omit<AreaPageInput, 'page'> {
   /** The name of the page. */
   readonly page: PageName
@@ -122,8 +122,7 @@ export type LayoutTemplate = (parts: LayoutInput) => string
 
 /**
  * Templates by page. The template of a page behind a link returns a whole HTML document. The template of a page of the account area returns
- * its body.
- * The form of `password_reset` needs the fields `new_password` and `confirm_password`.
+ * only the body of the page. The form of `password_reset` needs the fields `new_password` and `confirm_password`.
  */
 export type PageTemplates = { readonly [Name in LinkPageName]?: (page: PageInput) => string } & {
   readonly [Name in AreaPageName]?: (page: AreaPageInput) => string

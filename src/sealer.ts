@@ -2,20 +2,20 @@ import { ConfigurationError } from './errors'
 import { withOwnMessage } from './logger'
 import { areSealingKeys, openText, readSealingKeys, sealText } from './sealing'
 
-/** Encrypts texts that must be read again. `sealer()` creates it. */
+/** Encrypts texts that the app must read again. `sealer()` creates it. */
 export interface Sealer {
   /** Returns the encrypted text, under a new nonce: `v1.nonce.sealed.tag`, in letters, digits, `-`, `_` and `.`. */
   seal(text: string): string
   /**
    * Returns the decrypted text.
-   * @throws Error when no key decrypts it, or it was changed
+   * @throws Error if no key decrypts the text, or if the text was changed
    */
   open(text: string): string
 }
 
 /**
- * Returns a sealer for your own secrets, such as the tokens that `onProviderTokens` receives (AES-256-GCM).
- * @param key 32 random bytes in base64; several, separated by commas: the first encrypts, all of them decrypt
+ * Returns a sealer for your own secrets, for example the tokens that `onProviderTokens` receives (AES-256-GCM).
+ * @param key 32 random bytes in base64, or several keys separated by commas: the first key encrypts, and all keys decrypt
  * @throws ConfigurationError for any other key
  */
 export function sealer(key: string): Sealer {

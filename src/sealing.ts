@@ -12,14 +12,14 @@ export function readSealingKeys(keys: string): readonly Buffer[] {
 
 const version = 'v1'
 
-/** Returns true for a result of `sealText`, under any key. */
+/** Returns true for a result of `sealText`, with any key. */
 export function isSealed(text: string): boolean {
   return text.startsWith(`${version}.`)
 }
 
 /**
- * Encrypts a text by AES-256-GCM under the first key.
- * @param purpose what the text is for, and its owner; it can only be decrypted with the same purpose
+ * Encrypts a text with AES-256-GCM and the first key.
+ * @param purpose the purpose of the text, and its owner; the text can only be decrypted with this purpose
  */
 export function sealText(keys: readonly Buffer[], purpose: string, text: string): string {
   const [key] = keys
@@ -31,7 +31,7 @@ export function sealText(keys: readonly Buffer[], purpose: string, text: string)
   return [version, ...[nonce, sealed, cipher.getAuthTag()].map((part) => part.toString('base64url'))].join('.')
 }
 
-/** Decrypts a text of `sealText`. Returns null if no key decrypts it, if its purpose is another, or if it was changed. */
+/** Decrypts a text of `sealText`. Returns null if no key decrypts the text, if the purpose differs, or if the text was changed. */
 export function openText(keys: readonly Buffer[], purpose: string, text: string): string | null {
   const [mark, ...parts] = text.split('.')
   const [nonce, sealed, tag] = parts.map((part) => Buffer.from(part, 'base64url'))

@@ -77,15 +77,15 @@ import type { PasskeyCreationOptions, PasskeyRequestOptions } from './webauthn/c
 export interface FoundSession<Host extends HostTypes = HostTypes> {
   session: PublicSession
   user: WithFields<PublicUser, Host>
-  /** True: the session was just extended. Send the cookie again, or the browser drops it at the earlier end. */
+  /** True: the call just extended the session. Send the cookie again, because otherwise the browser drops the cookie at the earlier end. */
   hasSlid: boolean
 }
 
-/** Shows that the person who opened a mailed link is signed in already, or is the person who signed up. */
+/** Shows that the person who opened a mailed link is logged in already, or is the person who signed up. */
 export interface ProofOfPresence {
   /** A live session of the account. */
   sessionId?: string | undefined
-  /** The account's password. A wrong one is rejected. */
+  /** The account's password. A wrong password is rejected. */
   password?: string | undefined
   /** The `signup_token` that the sign-up returned. */
   signupToken?: string | undefined
@@ -94,7 +94,7 @@ export interface ProofOfPresence {
 }
 
 export interface RequestedEmailLogin {
-  /** Pass it together with the code: `confirmEmailLogin({ code, requestToken })`. */
+  /** Pass this token together with the code: `confirmEmailLogin({ code, requestToken })`. */
   requestToken: string
   url: string | null
   /** Eight digits. */
@@ -110,49 +110,57 @@ export interface LogoutOptions {
 }
 
 export interface ServiceLogout {
-  /** The URL where the browser also ends its session at the provider. Null: the provider has none, or the token named no session. */
+  /**
+   * The URL where the browser also ends its session at the provider. Null: the provider has no such URL, or the token identified no
+   * session.
+   */
   logoutUrl: string | null
 }
 
 /**
- * Options of `enrollTotp`. A passkey instead of a code needs the `challenge` of `passkeyStepOptions({ userId, sessionId })` and that
- * `sessionId`.
+ * Options of `enrollTotp`. To use a passkey instead of a code, pass that `sessionId` and the `challenge` of `passkeyStepOptions({ userId,
+ * sessionId })`.
  */
 export type ServiceEnrolment = Omit<EnrolmentOptions, 'session' | 'check'>
 
 export interface ServicePasskeyRegistration extends Omit<PasskeyRegistration, 'session' | 'check'> {
-  /** The same as for `passkeyRegistrationOptions`. */
+  /** The `sessionId` that you passed to `passkeyRegistrationOptions`. */
   sessionId?: string | undefined
 }
 
 /**
- * The operations of the routes without HTTP, for the host's jobs and transactions. They throw the same errors as the routes.
- * A method that logs a person in returns tokens. With `tokenDelivery: 'session'` it returns a server-side session;
- * `createAuthRouter<{ delivery: 'session' }>` declares that to the compiler. Such a method takes `ip` and `userAgent`, which the person sees
- * in the list of sessions, and `sessionToken`, the session that the new one replaces.
+ * The operations of the routes without HTTP, for the host's jobs and transactions. The methods throw the errors of the routes. A method
+ * that logs a person in returns tokens. With `tokenDelivery: 'session'`, the method returns a server-side session. `createAuthRouter<{
+ * delivery: 'session' }>` declares that type to the compiler.
+ *
+ * A method that logs a person in also takes `ip`, `userAgent` and `sessionToken`. The person sees `ip` and `userAgent` in the list of
+ * sessions. `sessionToken` is the session that the new session replaces.
  */
 export interface AuthService<Host extends HostTypes = HostTypes> {
   /**
-   * Signs a person up. The second item is the activation link; `ACTIVATION_WITHHELD` if `refusesEmailLink` returned true (no link, and no
-   * active account); or null for an account that is active at once.
-   * @throws EmailTakenError for the address of any account, also of a pending one, whatever the route would respond
+   * Signs a person up. The second item is the activation link. If `refusesEmailLink` returned true, the second item is
+   * `ACTIVATION_WITHHELD`: no link was made and the account is not active. If the account is active at once, the second item is null.
+   * @throws EmailTakenError if any account has the address, even a pending account. The route may respond differently
    */
   signUp(input: SignUpInput): Promise<[WithFields<UserRecord, Host>, LinkToken | typeof ACTIVATION_WITHHELD | null]>
-  /** Logs a person in by password. Counts against the rate limit of the address, and of `client` if it is given. */
+  /**
+   * Logs a person in by password. Counts against the rate limit of the address. If `client` is given, counts against the client's limit
+   * too.
+   */
   logIn(input: LoginInput & SessionOrigin): Promise<LoginResultOf<Host>>
   /**
-   * Activates an account. `passwordRequired` in the result: the password of the sign-up was removed, because nothing showed that the owner
-   * had signed up.
+   * Activates an account. If the result has `passwordRequired`, the activation removed the password of the sign-up. Nothing showed that the
+   * owner had signed up.
    */
   activate(token: string, options?: ProofOfPresence & SessionOrigin): Promise<LoginResultOf<Host>>
-  /** Mails an activation link and returns it. Null: no account with this address waits for its activation. */
+  /** Mails an activation link and returns the link. Returns null if no account with this address waits for its activation. */
   requestActivation(email: string, options?: { locale?: Locale }): Promise<LinkToken | typeof ACTIVATION_WITHHELD | null>
-  /** Mails a reset link and returns it. Null: no account with this address may have one. */
+  /** Mails a reset link and returns the link. Returns null if no account with this address may have a reset link. */
   requestPasswordReset(email: string, options?: { locale?: Locale }): Promise<LinkToken | null>
   resetPassword(input: ResetInput & SessionOrigin): Promise<LoginResultOf<Host>>
   /**
-   * Mails a link or a code to log in with. `requestToken` belongs to the code. `url`, `code` and `expiresAt` are null if neither was mailed,
-   * because no account with this address may log in so. Counts only against the rate limit of mails to the address.
+   * Mails a link or a code to log in with. `requestToken` belongs to the code. If no account with this address may log in by email, nothing
+   * is mailed. `url`, `code` and `expiresAt` are then null. Counts only against the rate limit of mails to the address.
    */
   requestEmailLogin(email: string, options?: { locale?: Locale; returnTo?: string } & AskedFrom): Promise<RequestedEmailLogin>
   /** Logs a person in by the link's token, or by the code and its `requestToken`. */
@@ -161,15 +169,18 @@ export interface AuthService<Host extends HostTypes = HostTypes> {
     options?: ProofOfPresence & SessionOrigin,
   ): Promise<LoginResultOf<Host>>
   changePassword(input: PasswordChange): Promise<void>
-  /** Sets the password of an account that has none. Verify the session yourself. */
+  /** Sets the password of an account without a password. Verify the session before the call. */
   setFirstPassword(input: FirstPassword): Promise<void>
-  /** Changes the name and your writable fields, validated by `signup.schema`, as `PATCH /me` does. */
+  /** Changes the name and your writable fields, as `PATCH /me` does. `signup.schema` validates the fields. */
   updateProfile(input: ProfileUpdate): Promise<WithFields<PublicUser, Host>>
-  /** Logs a person in by a provider's profile. It trusts the profile, so verify it first. `profile.provider` is the registration key. */
+  /**
+   * Logs a person in with a provider's profile. The method trusts the profile, so verify the profile first. `profile.provider` is the
+   * registration key.
+   */
   logInWithIdentity(profile: OAuthUser, options?: { locale?: Locale } & SessionOrigin): Promise<LoginResultOf<Host>>
   /**
-   * Logs a person in by a provider's token. For an access token it asks the provider which application and which person it was issued to. An
-   * id_token works once.
+   * Logs a person in with a provider's token. For an access token, the method asks the provider which application and which person the
+   * token belongs to. An id_token works once.
    */
   logInWithToken(input: TokenInHand, options?: { locale?: Locale } & SessionOrigin): Promise<LoginResultOf<Host>>
   /** Starts the session for the one-time code that an app got at `redirect_to`, or returns a challenge. */
@@ -177,16 +188,19 @@ export interface AuthService<Host extends HostTypes = HostTypes> {
   refresh(refreshToken: string): Promise<LoginResult>
   logOut(refreshToken: string, options: { allSessions?: boolean; providerLogout: true }): Promise<ServiceLogout>
   logOut(refreshToken: string, options?: LogoutOptions): Promise<void>
-  /** Lists the linked identities, the oldest first. */
+  /** Returns the linked identities, oldest first. */
   listIdentities(userId: string): Promise<IdentityRecord[]>
   unlinkIdentity(userId: string, provider: string, options?: { locale?: Locale }): Promise<void>
-  /** Links any profile, so first verify that the account's owner requested it. If it is already linked, returns the identity unchanged. */
+  /**
+   * Links any profile, so first verify that the account's owner requested the link. If the identity is already linked, returns the identity
+   * unchanged.
+   */
   linkIdentity(userId: string, profile: OAuthUser, options?: { locale?: Locale }): Promise<IdentityRecord>
-  /** Like `linkIdentity`, with a provider's access token or id_token that was issued to this application. */
+  /** Like `linkIdentity`, with a provider's access token or id_token. The token must have been issued to this application. */
   linkWithToken(userId: string, input: TokenInHand, options?: { locale?: Locale }): Promise<IdentityRecord>
   /**
-   * Links the identity of a ticket, which the callback of a link returned. `sessionId`: the session that started the link. Null if the store
-   * keeps no sessions.
+   * Links the identity of a ticket. The callback of a link returned the ticket. `sessionId` is the session that started the link. Pass null
+   * if the store keeps no sessions.
    */
   redeemLinkTicket(
     userId: string,
@@ -195,118 +209,132 @@ export interface AuthService<Host extends HostTypes = HostTypes> {
   ): Promise<IdentityRecord>
   changePasswordWithMfa(input: PasswordChangeWithMfa): Promise<void>
   /**
-   * Creates a pending factor and returns its secret, which cannot be read again. It has no effect until `confirmTotp`. With a `code` or a
-   * passkey it then replaces the active factor.
+   * Creates a pending factor and returns its secret. The secret cannot be read again. The factor has no effect until `confirmTotp`. With a
+   * `code` or a passkey, `confirmTotp` then replaces the active factor.
    */
   enrollTotp(userId: string, options?: ServiceEnrolment): Promise<Enrolment>
   /**
-   * Makes a session fresh by the person's password, code or passkey. The other methods do not require a fresh session, as their routes do. So
-   * decide yourself who may call them (docs/fresh-sessions.md).
+   * Makes a session fresh with the person's password, code or passkey. Some routes require a fresh session, but their methods here do not
+   * check that. You decide who may call these methods (docs/fresh-sessions.md).
    */
   reauthenticate(input: ServiceReauthentication): Promise<Reauthenticated>
   /**
-   * Undoes changes by the link of a notice. It restores the account's address and second factor, removes what was added since, and revokes
-   * every session and link.
+   * Mails a code that confirms this session, for `reauthenticate({ emailCode })`. Returns the code, or null if the address may get no
+   * further mail now.
    */
   requestConfirmationCode(userId: string, sessionId: string, options?: { locale?: Locale }): Promise<IssuedCode | null>
   confirmTotp(input: Confirmation & SessionOrigin): Promise<LoginResultOf<Host>>
   verifyMfa(input: Verification & SessionOrigin): Promise<LoginResultOf<Host>>
   disableTotp(input: Disabling): Promise<void>
   regenerateRecoveryCodes(input: Regeneration): Promise<string[]>
-  /** Mails a verification link to the account's own address and returns it. Null: no mail was sent. */
+  /** Mails a verification link to the account's own address and returns the link. Returns null if no mail was sent. */
   requestEmailVerification(userId: string, options?: { locale?: Locale }): Promise<LinkToken | null>
-  /** Verifies an address by the link's token. The first verification takes the account over, unless the options show that the owner is signed in. */
+  /**
+   * Verifies an address by the link's token. The first verification takes the account over, unless the options show that the owner is
+   * logged in. A take-over removes everything that an attacker may have added.
+   */
   verifyEmail(token: string, options?: ProofOfPresence): Promise<VerificationResult>
-  /** Mails a link to the new address and returns it. Null: another account has the address, and its owner was told. */
+  /**
+   * Mails a link to the new address and returns the link. Returns null if no link was mailed. If another account has the new address, its
+   * owner gets a notice.
+   */
   requestEmailChange(input: EmailChange, options?: { locale?: Locale }): Promise<LinkToken | null>
   /**
-   * Changes the address by the link's token. Without options you verify the person yourself, because a click alone must not change an
-   * address. With options it checks what the route checks.
+   * Changes the address by the link's token. Without options, verify the person yourself, because a click alone must not change an address.
+   * With options, the method checks what the route checks.
    */
   changeEmail(token: string, options?: ProofOfPresence): Promise<void>
-  /** Undoes a change by the link of a notice. It restores the account as it was before the change, and revokes everything else. */
+  /**
+   * Undoes changes by the link of a notice. Restores the account's address and second factor, and removes what was added since. Invalidates
+   * the password, every session and every link.
+   */
   undoChanges(input: UndoInput): Promise<UndoResult>
-  /** Revokes every session of an account, of both kinds. Returns how many were live. */
+  /** Revokes every session of an account: token sessions and server-side sessions. Returns how many sessions were live. */
   revokeSessions(userId: string, acting?: ActingAdmin): Promise<number>
   /** Deactivates an account and revokes its sessions, challenges and links. */
   deactivate(userId: string, acting?: ActingAdmin): Promise<void>
   /**
-   * Activates a pending or deactivated account; this does not verify its address. This and the other methods that accept `{ by }` reject what
-   * an administrator may not do (docs/admin.md) only if `by` is given.
+   * Activates a pending or deactivated account. Does not verify the address. With `by`, each method that accepts `{ by }` rejects what an
+   * administrator may not do (docs/admin.md). Without `by`, the methods do not check this.
    */
   activateUser(userId: string, acting?: ActingAdmin): Promise<void>
   /**
-   * Removes the second factor of an account whose owner lost it, revokes its sessions and sends the owner a notice. `options.passkeys` also
-   * removes passkeys. Leave `acting` out if no administrator does it.
+   * Removes the second factor of an account, for an owner who lost the factor. Revokes the account's sessions and sends the owner a notice.
+   * `options.passkeys` also removes passkeys. Leave `acting` out if no administrator acts.
    */
   resetMfa(userId: string, acting?: ActingAdmin, options?: MfaReset): Promise<void>
-  /** Lists accounts by page, the oldest first, with the filters of `GET /admin/users`. */
+  /** Returns accounts by page, oldest first, with the filters of `GET /admin/users`. */
   listUsers(query?: UserListQuery): Promise<UserList<Host>>
-  /** Returns an account as administrators see it. Null: there is no such account. */
+  /** Returns an account as administrators see it. Returns null if no such account exists. */
   findUser(userId: string): Promise<WithFields<AdminUser, Host> | null>
   updateUser(userId: string, changes: UserUpdate, acting?: ActingAdmin): Promise<WithFields<AdminUser, Host>>
   /**
-   * Returns `options` for `navigator.credentials.create()`. Keep `challenge` for `registerPasskey`. With a `sessionId`, only that session may
-   * register.
+   * Returns `options` for `navigator.credentials.create()`. Keep `challenge` for `registerPasskey`. With a `sessionId`, only that session
+   * may register.
    */
   passkeyRegistrationOptions(input: { userId: string; sessionId?: string | undefined }): Promise<PasskeyOptions<PasskeyCreationOptions>>
-  /** Adds a passkey without a check, so first verify that the account's owner requested it. The name has 1 to 64 characters. */
+  /** Adds a passkey without a check, so first verify that the account's owner requested the passkey. The name has 1 to 64 characters. */
   registerPasskey(input: ServicePasskeyRegistration): Promise<PublicPasskey>
-  /** Returns `options` for `navigator.credentials.get()`, which are the same for everyone. Keep `challenge` for `logInWithPasskey`. */
+  /** Returns `options` for `navigator.credentials.get()`. The options are equal for everyone. Keep `challenge` for `logInWithPasskey`. */
   passkeyLoginOptions(): Promise<PasskeyOptions<PasskeyRequestOptions>>
-  /** Logs a person in by a passkey. Counts against the rate limit of `client` if it is given. */
+  /** Logs a person in with a passkey. If `client` is given, counts against the client's rate limit. */
   logInWithPasskey(input: PasskeyLogin & SessionOrigin): Promise<LoginResultOf<Host>>
   /**
-   * Returns `options` for `navigator.credentials.get()` with a passkey of the account. Keep `challenge`. With an `mfaToken` it is for
-   * `verifyMfa`. With a session it is for `reauthenticate`, and for changes that accept a passkey instead of a code.
-   * @throws MfaNotEnrolledError when the account has no passkey
+   * Returns `options` for `navigator.credentials.get()` with a passkey of the account. Keep `challenge`. With an `mfaToken`, the challenge
+   * is for `verifyMfa`. With a session, the challenge is for `reauthenticate`, and for changes that accept a passkey instead of a code.
+   * @throws MfaNotEnrolledError if the account has no passkey
    */
   passkeyStepOptions(
     input: { mfaToken: string } | { userId: string; sessionId?: string | undefined },
   ): Promise<PasskeyOptions<PasskeyRequestOptions>>
-  /** Lists the passkeys of an account, the oldest first. */
+  /** Returns the passkeys of an account, oldest first. */
   listPasskeys(userId: string): Promise<PublicPasskey[]>
   /**
    * Renames a passkey. The name has 1 to 64 characters.
-   * @throws NotFoundError unless the passkey is this account's
+   * @throws NotFoundError unless the passkey belongs to this account
    */
   renamePasskey(userId: string, passkeyId: string, name: string): Promise<PublicPasskey>
   removePasskey(userId: string, passkeyId: string, options?: { locale?: Locale }): Promise<void>
   /** Like `logIn`, but starts a server-side session. Put `sessionToken` only into the session cookie. */
   logInToSession(input: LoginInput & SessionOrigin): Promise<SessionLoginResult>
-  /** Like `verifyMfa`, but starts a server-side session, whichever login the challenge is from. */
+  /** Like `verifyMfa`, but starts a server-side session, for the challenge of any login. */
   verifyMfaToSession(input: Verification & SessionOrigin): Promise<SessionLoginResult>
-  /** Returns the session of a cookie's value, and extends it as `requireSession` does. Null: there is no such live session. */
+  /**
+   * Returns the session of a cookie's value, and extends the session as `requireSession` does. Returns null if no live session has this
+   * value.
+   */
   findSession(sessionToken: string): Promise<FoundSession<Host> | null>
-  /** Lists the live sessions of an account, of both kinds, the last used first. */
+  /** Returns the live sessions of an account: token sessions and server-side sessions. The session that was used last comes first. */
   listSessions(userId: string): Promise<PublicSession[]>
   /**
    * Revokes a session.
-   * @throws NotFoundError unless the session is this account's
+   * @throws NotFoundError unless the session belongs to this account
    */
   revokeSession(userId: string, sessionId: string): Promise<void>
   /**
-   * Revokes all sessions of an account but one. Returns how many were revoked.
-   * @throws InvalidTokenError unless that one is a live session of this account
+   * Revokes all sessions of an account except one. Returns how many sessions were revoked.
+   * @throws InvalidTokenError unless `sessionId` is a live session of this account
    */
   revokeOtherSessions(userId: string, sessionId: string): Promise<number>
-  /** Logs out by the session cookie's value. An unknown value is no error. */
+  /** Logs out by the session cookie's value. An unknown value is not an error. */
   logOutSession(sessionToken: string, options: { allSessions?: boolean; providerLogout: true }): Promise<ServiceLogout>
   logOutSession(sessionToken: string, options?: LogoutOptions): Promise<void>
   /**
-   * Returns the same operations inside the host's own transaction: `service.using(store.using(trx))`. The host commits or rolls back, and a
-   * rollback also removes what a rejection would have stored.
-   * Events and mails wait for the host's commit, and a rollback drops them, if the store has `afterCommit`. Events of a rejection are emitted
-   * at once.
+   * Returns the same operations inside the host's own transaction: `service.using(store.using(trx))`. The host commits or rolls back. A
+   * rollback also removes the rows that a rejected request would have stored. If the store has `afterCommit`, events and mails wait for the
+   * host's commit, and a rollback drops them. Events of a rejected request are emitted at once.
    */
   using(store: AuthStore): AuthService<Host>
 }
 
 export function createService(ctx: AuthContext): AuthService {
   const localeOf = (options?: { locale?: Locale | undefined }) => options?.locale ?? ctx.settings.defaultLocale
-  // `openDelivered` returns what `tokenDelivery` says; the host declares its type.
+  // `openDelivered` returns the result for `tokenDelivery`. The host declares its type.
   const open = (origin: SessionOrigin) => openDelivered(ctx, origin) as OpenSession<TokenPair>
-  /** Returns the context for methods that need a password. Their routes do not exist while `passwordLogin` is off. */
+  /**
+   * Returns the context for methods that need a password. If `passwordLogin` is off, throws, because the routes of these methods do not
+   * exist then.
+   */
   const takingPasswords = () => {
     requirePasswords(ctx.settings)
     return ctx
@@ -425,7 +453,7 @@ async function findSession(ctx: AuthContext, sessionToken: string): Promise<Foun
   return found && { session: toPublicSession(found.session), user: toPublicUser(found.user), hasSlid: found.hasSlid }
 }
 
-/** Events of rejected requests. They are emitted at once, because they stay true if the transaction rolls back. */
+/** Events of rejected requests. These events are emitted at once, because the events stay true after a rollback of the transaction. */
 const refusals: ReadonlySet<AuthEventName> = new Set([
   'throttled',
   'login.failed',
@@ -452,8 +480,8 @@ function insideHostTransaction(ctx: AuthContext, hostStore: AuthStore): AuthCont
 }
 
 /**
- * Returns a postman that sends after the host's commit. It reserves a place in the queue and releases it at once, because nothing tells it
- * when the host rolls back.
+ * Returns a postman that sends mails after the host's commit. The postman reserves a place in the queue and releases the place at once.
+ * Nothing tells the postman about a rollback of the host.
  */
 function postmanAfterCommit(postman: Postman, afterCommit: (effect: () => void) => void): Postman {
   return {

@@ -28,30 +28,31 @@ import { announceChange, type LeaveUndoPoint } from '../undo/announce-change'
 export interface EmailChange {
   userId: string
   newEmail: string
-  /** Verified if given. Left out: the caller guarantees that this is the account's owner. */
+  /** The account's password, which is verified if given. Left out: the caller guarantees that the person is the account's owner. */
   currentPassword?: string | undefined
-  /** How the session authenticated. Left out for a call without a session, whose caller is responsible. */
+  /** How the session authenticated. Left out for a call without a session. The caller is then responsible for authentication. */
   amr?: readonly AuthMethod[] | undefined
-  /** The factor that confirmed the change, so that no link can undo it. */
+  /** If not false, an undo link cannot revert the change (`Finality`). */
   isFinal?: Finality | undefined
-  /** The session of the request: no mail is sent if it has ended. */
+  /** The session of the request. If the session has ended, no mail is sent. */
   session?: SessionRecord | null | undefined
 }
 
-/** The result of the checks before anything is mailed. It does not reveal whether the new address is taken. */
+/** The result of the checks that run before any mail is sent. The result must not reveal to the client whether the new address is taken. */
 export interface ProvenEmailChange {
   user: UserRecord
   newEmail: string
-  /** The account that already has the new address. */
+  /** The account that already has the new address, or null. */
   owner: UserRecord | null
   session: SessionRecord | null | undefined
   isFinal: Finality
 }
 
 /**
- * Checks a change of address: the account, the password if given, and the new address. A route has required a fresh session before.
- * @throws ValidationError (no valid address, or the present one), InvalidCredentialsError, TooManyRequestsError, UnauthorizedError,
- *   AccountInactiveError
+ * Checks a change of address: the account, the new address, and the password if the call has one. The route must require a fresh session
+ * (recently confirmed) before this call.
+ * @throws ValidationError (the address is malformed, or is the account's present address), InvalidCredentialsError, TooManyRequestsError,
+ *   UnauthorizedError, AccountInactiveError
  */
 export async function proveEmailChange(
   ctx: AuthContext,
@@ -67,8 +68,8 @@ export async function proveEmailChange(
 }
 
 /**
- * Mails the link to the new address, and a notice to the old one. If the address is taken, makes no link and mails its owner. Returns null
- * if no link was mailed.
+ * Mails the link to the new address, and a notice to the old address. If another account has the new address, the function makes no link
+ * and mails that account's owner. Returns null if no link was mailed.
  */
 export async function sendEmailChange(
   ctx: AuthContext,
@@ -90,17 +91,17 @@ export async function sendEmailChange(
       ? replaceLink(ctx, locked, 'EMAIL_CHANGE', isFinal ? `${writeFinality(isFinal)} ${newEmail}` : newEmail)
       : null
   })
-  // The new address is unverified, so the mail to it contains no name.
+  // The new address is unverified, so the mail to the new address contains no name.
   if (link) mailLink(ctx, { ...user, email: newEmail, emailVerifiedAt: null }, 'email_change', link, locale)
   return link
 }
 
 /**
- * Uses the link: the account has the new, verified address, and every earlier link is invalid. A click alone is not enough, because an
- * attacker may have received or requested the link. It needs a session of the account that requested it, or its password.
- * @param options.evidence left out for a call of the host's, which is responsible for the person
- * @throws InvalidTokenError; EmailLinkForbiddenError, with the link used; UnauthorizedError, with the link unused; EmailTakenError if
- *   another account has the address by now, with nothing changed
+ * Uses the link. The account then has the new, verified address, and every earlier link is invalid. A click alone is not enough, because an
+ * attacker may have requested or received the link. The click needs a session of the account, or the account's password.
+ * @param options.evidence the session or password of the request; left out for a call of the host, which is then responsible
+ * @throws InvalidTokenError; EmailLinkForbiddenError (the link is used up); UnauthorizedError (the link stays valid); EmailTakenError if
+ *   another account has the address by now (nothing changes)
  */
 export async function confirmEmailChange(
   ctx: AuthContext,
@@ -121,11 +122,11 @@ export async function confirmEmailChange(
   ctx.events.emit('email.changed', { userId: user.id })
 }
 
-/** What the page of the link needs before the person can confirm. */
+/** What the link's page needs before the person can confirm. */
 export type ChangeNeeds = 'nothing' | 'password' | 'sign in'
 
 /**
- * Returns what the page of a link needs. Does not use the link.
+ * Returns what the link's page needs. Does not use the link.
  * @throws InvalidTokenError, EmailLinkForbiddenError
  */
 export async function lookAtEmailChange(ctx: AuthContext, token: string, evidence: Evidence): Promise<ChangeNeeds> {
@@ -148,7 +149,7 @@ function requireOpen(user: UserRecord, link: UserTokenRecord): void {
 }
 
 /**
- * Verifies the evidence. A wrong password, no password and a session of another account get the same error.
+ * Verifies the evidence. A wrong password, a missing password and a session of another account all get the same error.
  * @throws UnauthorizedError
  */
 async function weighAsOwner(ctx: AuthContext, user: UserRecord, evidence: Evidence): Promise<WeighedEvidence> {
@@ -173,7 +174,7 @@ async function redeem(
   if (!user?.isActive || user.email !== seen.email || link.payload === null) throw new InvalidTokenError()
   if (evidence && !(await isEvidence(ctx, user, evidence))) throw new UnauthorizedError()
   await spendLink(ctx, link, 'EMAIL_CHANGE')
-  // For a final change, the payload has the factor that confirmed it before the address. An address contains no space.
+  // If an undo link cannot revert the change, the payload has the value of `Finality` before the address. An address contains no space.
   const [email = '', finality] = link.payload.split(' ').reverse()
   const isFinal = readFinality(finality)
   await leaveUndoPoint(ctx, { user, isFinal })

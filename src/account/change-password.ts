@@ -17,23 +17,24 @@ export interface PasswordChange {
   userId: string
   currentPassword: string
   newPassword: string
-  /** How the session authenticated. Left out for a call without a session, whose caller is responsible. */
+  /** How the session authenticated. Left out for a call without a session. The caller is then responsible for authentication. */
   amr?: readonly AuthMethod[] | undefined
-  /** The session that stays; every other session of the account is revoked. */
+  /** The session that stays. Every other session of the account is revoked. */
   keep?: KeptSession | undefined
-  /** The session of the request. It stays, and must still be live. */
+  /** The session of the request. The session must still be live. The change does not revoke this session. */
   session?: SessionRecord | null | undefined
-  /** The factor that confirmed the change, so that no link can undo it. */
+  /** If not false, an undo link cannot revert the change (`Finality`). */
   isFinal?: Finality | undefined
   /** Language of the notice. Default: `defaultLocale`. */
   locale?: Locale | undefined
 }
 
 /**
- * Sets a new password for a person who knows the old one. Revokes every other session, and mailed links that reset the password or change
- * the address.
- * @throws ValidationError (the new password), InvalidCredentialsError (the current one), TooManyRequestsError, UnauthorizedError (the
- *   account was deleted), AccountInactiveError, MfaRequiredError (the account has a factor, and the session did not use it)
+ * Sets a new password for a person who knows the old password. Revokes every other session. Revokes mailed links that reset the password or
+ * change the address.
+ * @throws ValidationError (the new password), InvalidCredentialsError (the current password), TooManyRequestsError, UnauthorizedError
+ *   (the account was deleted), AccountInactiveError, MfaRequiredError (the account has a second factor, and the session did not use the
+ *   factor)
  */
 export async function changePassword(
   ctx: AuthContext,
@@ -45,7 +46,7 @@ export async function changePassword(
   await announceChange(ctx, userId, { topic: 'password_changed', locale }, async (leaveUndoPoint) => {
     const replacing = { session, keep, isFinal, leaveUndoPoint }
     const hash = await withPassword(ctx, user, currentPassword, () => hashAndReplace(ctx, user, newPassword, replacing), session)
-    // A login may have stored a better hash of the same password between our read and our write. Then we try once more.
+    // Between our read and our write, a login may have stored a better hash of the same password. Then we try once more.
     if (hash !== null) await replaceAgain(ctx, await findActiveUser(ctx, userId), currentPassword, hash, replacing)
   })
   await forgetWrongCodes(ctx, userId)
@@ -56,7 +57,7 @@ interface Replacing extends Pick<PasswordChange, 'session' | 'keep' | 'isFinal'>
   leaveUndoPoint: LeaveUndoPoint
 }
 
-/** Returns null if the password was replaced; else the new hash, for another try. */
+/** Returns null if the password was replaced. Otherwise returns the new hash for another try. */
 async function hashAndReplace(ctx: AuthContext, seen: UserRecord, newPassword: string, replacing: Replacing): Promise<string | null> {
   const hashedPassword = await ctx.hasher.hash(newPassword)
   return (await unitOfWork(ctx, (ctx) => replacePassword(ctx, seen, hashedPassword, replacing))) ? null : hashedPassword
@@ -76,8 +77,8 @@ async function replaceAgain(
 }
 
 /**
- * Replaces only the password that was just verified, so that of two changes at once the second needs the password of the first. Returns
- * false if the account has another password by now.
+ * Replaces the password only if the account still has the password that was just verified. If two changes run at once, the second change
+ * needs the password that the first change set. Returns false if the account has another password by now.
  */
 async function replacePassword(
   ctx: AuthContext,
@@ -89,7 +90,7 @@ async function replacePassword(
   const user = await ctx.store.users.lock(seen.id)
   if (!user?.isActive || user.hashedPassword !== seen.hashedPassword) return false
   await holdSession(ctx, session)
-  // `requireFactor` saw no factor. One that was confirmed meanwhile has revoked the session of the request.
+  // `requireFactor` saw no factor. If a factor was confirmed meanwhile, the confirmation revoked the session of the request.
   if (seen.totpEnabledAt === null && user.totpEnabledAt !== null) throw new MfaRequiredError()
   await leaveUndoPoint(ctx, { user, isFinal })
   await ctx.store.users.update(user.id, { hashedPassword, passwordSetAt: now, updatedAt: now })

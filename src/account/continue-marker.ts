@@ -4,15 +4,15 @@ import type { AuthContext } from '../context'
 import { epochSeconds } from '../session/private-token'
 import { readProofCookie, setProofCookie } from '../session/proof-cookies'
 
-/** A page, and the time (in seconds since 1970) until which a browser counts as just redirected to it. */
+/** A page, and an end time in seconds since 1970. Until the end time, the browser counts as just redirected to the page. */
 type Mark = readonly [page: string, end: number]
 
 const cookieName = 'auth_continue'
 const seconds = 10
-/** For several tabs. */
+/** The marker remembers this many pages, because a browser may have several tabs. */
 const mostPages = 10
 
-/** True if this browser was redirected to the page less than 10 seconds ago. Then its new access cookie did not help. */
+/** Returns true if this browser was redirected to the page less than 10 seconds ago. In that case the new access cookie did not help. */
 export function wasSentBack(ctx: AuthContext, req: Request, page: string): boolean {
   return readMarks(ctx, req).some(([marked]) => marked === digestOf(page))
 }
@@ -23,7 +23,7 @@ export function markPage(ctx: AuthContext, req: Request, res: Response, page: st
 }
 
 function readMarks(ctx: AuthContext, req: Request): Mark[] {
-  const marks = JSON.parse(readProofCookie(ctx, req, cookieName) ?? '[]') as Mark[] // under our MAC: what `markPage` wrote
+  const marks = JSON.parse(readProofCookie(ctx, req, cookieName) ?? '[]') as Mark[] // our MAC protects the value, so `markPage` wrote it
   return marks.filter(([, end]) => end > epochSeconds(ctx.now()))
 }
 

@@ -14,8 +14,8 @@ import { readRefreshCookie, setTokenCookies } from '../session/delivery'
 import { markPage, wasSentBack } from './continue-marker'
 
 /**
- * Returns the route to which `requireLogin` redirects browsers; none without `loginUrl`. It opens no session, so an attacker's link to it
- * cannot log a person in.
+ * Returns the route to which `requireLogin` redirects browsers. Returns no route if `loginUrl` is not set. The route opens no session, so
+ * an attacker's link to the route cannot log a person in.
  */
 export function continueRoutes(ctx: AuthContext): Route[] {
   const { loginUrl } = ctx.settings
@@ -38,8 +38,8 @@ export function continueRoutes(ctx: AuthContext): Route[] {
 }
 
 /**
- * Returns a step that rejects images and frames of other sites, which could exhaust a person's rate limit. A rejected request counts
- * against no limit.
+ * Returns a middleware that rejects images and frames of other sites. Otherwise such requests could use up a person's rate limit. The
+ * middleware runs before the rate limit counts the request.
  */
 function noForeignImages({ settings }: AuthContext): RequestHandler {
   return refusingCrossSite((req) => {
@@ -54,7 +54,8 @@ async function nextStop(ctx: AuthContext, req: Request, res: Response, signInPag
   const returnTo = readReturnTo(ctx.settings, queryValues(req, 'return_to'))
   if (returnTo === null) throw new ValidationError({ details: { errors: [{ path: 'return_to', rule: 'any.required' }] } })
   const presented = readRefreshCookie(ctx, req)
-  // A browser that returns at once does not send our cookie to the page. It must not be redirected in an endless loop.
+  // If a browser comes back at once, the browser did not send our cookie to the page. The route must not redirect that browser in an
+  // endless loop.
   const tokens = presented === null || wasSentBack(ctx, req, returnTo) ? null : await continueTokens(ctx, presented)
   if (tokens === null) return signInLocation(ctx.settings, signInPage, returnTo)
   setTokenCookies(ctx, res, tokens)

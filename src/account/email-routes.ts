@@ -56,9 +56,9 @@ const verifiedAnswer: Answer = {
 
 interface EmailChangeBody extends FinalFields {
   new_email: string
-  /** Ignored, because the fresh session has verified it. Clients of 0.1.0 send it. */
+  /** Ignored, because the route requires a fresh session. Clients of 0.1.0 send this field. */
   current_password?: string
-  /** Names the session of the request, if the access token does not. */
+  /** The refresh token that identifies the session, if the access token does not. */
   refresh_token?: string
 }
 
@@ -67,14 +67,14 @@ function tokenBody(ctx: AuthContext) {
 }
 
 /**
- * Returns the routes that verify and change the address of the person who is logged in. To verify, the link is enough. A change asks for
- * the password, so it exists only for local accounts.
+ * Returns the routes that verify and change the address of the person who is logged in. The link alone is enough to verify an address. A
+ * change may need the account's password. Therefore only apps with local accounts have the routes for a change.
  */
 export function emailRoutes(ctx: AuthContext, guards: Guards): Route[] {
   const { localAccountsEnabled: isLocal, backendLinks, emailVerificationUrlTemplate } = ctx.settings
   const signedIn = [guards.requireAuth(), sameSiteWhenByCookie(ctx)]
   const isVerified = isLocal || ctx.postman !== null
-  // Without local accounts no template is required, and the link leads to our page.
+  // Without local accounts the host need not set a template. In that case the link leads to our page.
   const hasPage = backendLinks || (!isLocal && emailVerificationUrlTemplate === null)
   return [
     ...(isVerified ? verificationRoutes(ctx, signedIn) : []),

@@ -14,18 +14,19 @@ import { announceChange } from '../undo/announce-change'
 export interface FirstPassword {
   userId: string
   newPassword: string
-  /** How the session authenticated. Left out for a call without a session, whose caller is responsible. */
+  /** How the session authenticated. Left out for a call without a session. The caller is then responsible for authentication. */
   amr?: readonly AuthMethod[] | undefined
-  /** The session of the request. It must not end meanwhile. */
+  /** The session of the request. If the session ends meanwhile, the call fails. */
   session?: SessionRecord | null | undefined
-  /** The factor that confirmed the change, so that no link can undo it. */
+  /** If not false, an undo link cannot revert the change (`Finality`). */
   isFinal?: Finality | undefined
   /** Language of the notice. Default: `defaultLocale`. */
   locale?: Locale | undefined
 }
 
 /**
- * Sets the password of an account that has none: a login by a provider created it, or a take-over removed the password.
+ * Sets the password of an account without a password. A login by a provider creates such an account. A take-over
+ * (`first-proof/take-over.ts`) removes the password of an account.
  * @throws PasswordAlreadySetError, ValidationError (the password), UnauthorizedError (the account was deleted), AccountInactiveError,
  *   MfaRequiredError, InvalidTokenError (the session has ended), TooManyRequestsError
  */
@@ -43,7 +44,7 @@ export async function setFirstPassword(
       const user = await ctx.store.users.lock(userId)
       if (!user?.isActive) throw new UnauthorizedError()
       await holdSession(ctx, session)
-      // A new unusable marker means that the sessions were revoked meanwhile. Without a session table, only the marker shows that.
+      // If the unusable hash changed, the sessions were revoked meanwhile. Without a session table, only that hash shows the revocation.
       if (!hasPassword(user) && user.hashedPassword !== seen.hashedPassword) throw new InvalidTokenError()
       await store(ctx, user, hashedPassword, () => leaveUndoPoint(ctx, { user, isFinal }))
     }),
@@ -51,7 +52,7 @@ export async function setFirstPassword(
   ctx.events.emit('password.changed', { userId, by: 'change' })
 }
 
-/** Stores the password, unless another request has stored one first. */
+/** Stores the password. Throws if another request has stored a password first. */
 async function store(ctx: AuthContext, user: UserRecord, hashedPassword: string, leaveUndoPoint: () => Promise<void>): Promise<void> {
   if (hasPassword(user)) throw new PasswordAlreadySetError()
   const now = ctx.now()

@@ -23,7 +23,7 @@ import { emailRoutes } from './email-routes'
 import { setFirstPassword } from './first-password'
 import { updateProfile } from './update-profile'
 
-/** Routes for the account of the person who is logged in. */
+/** Returns the routes for the account of the person who is logged in. */
 export function accountRoutes(ctx: AuthContext, guards: Guards): Route[] {
   return [
     {
@@ -68,7 +68,7 @@ function profileChange(ctx: AuthContext, guards: Guards): Route {
 interface PasswordChangeBody extends FinalFields {
   current_password: string
   new_password: string
-  /** Names the session of the request, if the access token does not. */
+  /** The refresh token that identifies the session, if the access token does not. */
   refresh_token?: string
 }
 
@@ -99,7 +99,7 @@ function passwordChange(ctx: AuthContext, guards: Guards, { base, before }: Deli
   })
 }
 
-/** Returns the route for an account without a password. It needs a fresh session, because no password can confirm the person. */
+/** Returns the route for an account without a password. The route needs a fresh session, because no password can confirm the person. */
 function firstPassword(ctx: AuthContext, guards: Guards, { base, before }: DeliveryLine): Route {
   return withBody({
     method: 'POST',

@@ -14,8 +14,8 @@ import { logoutByCookie } from '../session/logout-by-cookie'
 import { clearSessionCookie } from '../session/session-cookie'
 
 /**
- * Routes of server-side sessions, for browsers; their logins are with the other logins. None without a session table. Every route that
- * changes something rejects other sites, because a cookie is its only credential.
+ * Returns the routes of server-side sessions, for browsers. Other modules have the login routes. Returns no routes if the store has no
+ * session table. A cookie is the only credential, so every route that changes data rejects requests from other sites.
  */
 export function serverSessionRoutes(ctx: AuthContext, guards: Guards, rules: LogoutRules): Route[] {
   if (!ctx.store.sessions) return []
@@ -31,7 +31,7 @@ export function serverSessionRoutes(ctx: AuthContext, guards: Guards, rules: Log
     },
     { method: 'GET', path: '/session/list', describes: describesList, before: [signedIn], handle: (req, res) => list(ctx, req, res) },
     logoutByCookie(ctx, '/session/logout', rules),
-    // After the literal paths, which are no ids.
+    // This route comes after the literal paths, because `:id` would also match the literal paths.
     {
       method: 'DELETE',
       path: '/session/:id',

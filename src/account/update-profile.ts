@@ -8,27 +8,27 @@ import { type PublicUser, toPublicUser } from '../store/public-user'
 
 export interface ProfileUpdate {
   userId: string
-  /** At most 120 characters; an empty name is stored as none. Left out: unchanged. */
+  /** At most 120 characters. An empty name is stored as null. Left out: unchanged. */
   name?: string | null | undefined
-  /** Only the given fields change. A field must not be `readOnly`. */
+  /** The fields to change. A `readOnly` field cannot be changed. */
   fields?: HostFields | undefined
 }
 
 /**
- * Changes the profile of an account: the name, and the writable fields of the host.
+ * Changes the name and the host's writable fields of an account.
  * @throws UnauthorizedError (no such user), AccountInactiveError
- * @throws ValidationError for a name that is too long, a field that cannot be written, and a value that `signup.schema` rejects
+ * @throws ValidationError for a name that is too long, a field that cannot be written, or a value that `signup.schema` rejects
  */
 export async function updateProfile(ctx: AuthContext, { userId, name, fields = {} }: ProfileUpdate): Promise<PublicUser> {
   const newName = name === undefined ? {} : { name: requireName(name) }
-  // The host's schema may be slow, so it is called before the transaction.
+  // The host's schema may be slow, so the function calls the schema before the transaction.
   const accepted = await validateFields(ctx, await findActiveUser(ctx, userId), fields)
   const changes = { ...newName, ...(Object.keys(accepted).length > 0 && { fields: accepted }) }
   return unitOfWork(ctx, async (ctx) => {
     const user = await lockActive(ctx, userId)
     if (Object.keys(changes).length === 0) return toPublicUser(user)
     await ctx.store.users.update(userId, { ...changes, updatedAt: ctx.now() })
-    return toPublicUser(await lockActive(ctx, userId)) // as the table has it now
+    return toPublicUser(await lockActive(ctx, userId)) // the table may have changed a value
   })
 }
 

@@ -11,9 +11,7 @@ import { refuseLink, refusesEmailLink } from '../mailbox/refuses-email-link'
 import { mailLink, mayMail } from '../mailbox/send-mail'
 import type { UserRecord, UserTokenRecord } from '../store/auth-store'
 
-/**
- * Mails a link to the account's own address, for this address only. Using the link verifies the address. Returns null if no mail was sent.
- */
+/** Mails a link to the account's own address. The link verifies only this address. Returns null if no mail was sent. */
 export async function sendEmailVerification(
   ctx: AuthContext,
   user: UserRecord,
@@ -30,16 +28,17 @@ export async function sendEmailVerification(
 }
 
 export interface VerificationResult {
-  /** True if the first verification took the account over, so that it has no password. */
+  /** True if the first verification of the address took the account over. The account then has no password. */
   passwordRequired: boolean
-  /** A link like that of a reset mail, to choose a password. Null if none is needed, or passwords are off. */
+  /** A link to choose a password, like the link of a reset mail. Null if the account needs no new password, or if passwords are off. */
   resetLink: LinkToken | null
 }
 
 /**
- * Uses a verification link: the address is verified. The first verification takes the account over, unless there is evidence of the owner.
- * @throws InvalidTokenError, also if the account has another address by now, or is not active; InvalidCredentialsError for a wrong
- *   password; EmailLinkForbiddenError, with the link used
+ * Uses a verification link and marks the address as verified. At the first verification of an address, the function takes the account over,
+ * unless the evidence identifies the owner. A take-over removes the password and everything that an attacker may have added.
+ * @throws InvalidTokenError, also if the account has another address by now or is not active; InvalidCredentialsError for a wrong
+ *   password; EmailLinkForbiddenError (the link is used up)
  */
 export async function confirmEmail(
   ctx: AuthContext,
@@ -57,8 +56,8 @@ export async function confirmEmail(
 }
 
 /**
- * Returns true if the page of a link must ask for the password. Does not use the link.
- * @throws as `confirmEmail` does
+ * Returns true if the link's page must ask for the password. Does not use the link.
+ * @throws the errors of `confirmEmail`
  */
 export async function lookAtVerification(ctx: AuthContext, token: string, evidence: Evidence = {}): Promise<boolean> {
   const { link, user, isRefused } = await findLinkAndUser(ctx, token)

@@ -4,8 +4,8 @@ import { leaveTrace } from './leave-trace'
 import { type ActingAdmin, lockTarget } from './lock-target'
 
 /**
- * Activates a pending or deactivated account. This verifies no address: `emailVerifiedAt` does not change. Nothing that was revoked works
- * again. If a host had only cleared `is_active`, sessions and links are revoked now.
+ * Activates a pending or deactivated account. Does not verify the address: `emailVerifiedAt` stays unchanged. Revoked sessions and links
+ * stay revoked. A host may have cleared only `is_active`, so the function also revokes the sessions and links that are still open.
  * @throws NotFoundError, ForbiddenError
  */
 export async function activateUser(ctx: AuthContext, userId: string, acting?: ActingAdmin): Promise<void> {

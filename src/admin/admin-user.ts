@@ -3,7 +3,7 @@ import { instantOrNull, type JsonSchema } from '../http/description'
 import type { UserRecord, UserStore } from '../store/auth-store'
 import { type PublicUser, toPublicUser } from '../store/public-user'
 
-/** An account as an administrator sees it: what its owner sees, and two dates. It never contains a hash or a secret. */
+/** An account as an administrator sees it: the fields that the owner sees, and two dates. The object never contains a hash or a secret. */
 export interface AdminUser extends PublicUser {
   readonly emailVerifiedAt: Date | null
   readonly activatedAt: Date | null

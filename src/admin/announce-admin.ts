@@ -2,7 +2,7 @@ import type { AuthContext } from '../context'
 import { mailNotice } from '../mailbox/send-mail'
 import type { UserRecord } from '../store/auth-store'
 
-/** A grant or removal of administrator rights, and the people to notify. */
+/** A grant or removal of administrator rights, with the people to notify. */
 export interface AdminChange {
   readonly user: UserRecord
   readonly isAdmin: boolean
@@ -10,10 +10,10 @@ export interface AdminChange {
   readonly admins: readonly UserRecord[]
 }
 
-/** How many administrators get a notice, besides the account itself. */
+/** The most administrators who get a notice, besides the account itself. */
 const mostTold = 50
 
-/** Emits the event, and notifies the account, the administrator who acted and the others. Call it after the commit. */
+/** Emits the event. Notifies the account, the acting administrator and the other administrators. Call the function after the commit. */
 export function announceAdmin(ctx: AuthContext, { user, isAdmin, admins }: AdminChange, actorId: string | null): void {
   const who = { userId: user.id, actorId }
   if (isAdmin) ctx.events.emit('admin.granted', who)

@@ -14,9 +14,9 @@ import { announceAdmin } from './announce-admin'
 
 export interface UserCreation {
   email: string
-  /** At most 120 characters; an empty name is stored as none. */
+  /** At most 120 characters. An empty name is stored as null. */
   name?: string | null | undefined
-  /** Null or left out: the account has no password, and a link to set one is made. */
+  /** Null or left out: the account gets no password, and the function makes a link to set a password. */
   password?: string | null | undefined
   /** Default false. */
   isAdmin?: boolean | undefined
@@ -26,13 +26,15 @@ export interface UserCreation {
 
 export interface CreatedUser {
   user: AdminUser
-  /** A link to set a password. Null if the account has one, or if the links have no URL. */
+  /** A link to set a password. Null if the account has a password, or if the app has no URL for the link. */
   link: LinkToken | null
 }
 
 /**
- * Creates an account that is active at once. Only for trusted code, so it does not call `admit` and `onSignup`.
- * @throws ValidationError (address, name, password), EmailTakenError, ConfigurationError if `isAdmin` is set and no column stores it
+ * Creates an account that is active at once. Only trusted code may call this function, so the function does not call the host's `admit` and
+ * `onSignup`.
+ * @throws ValidationError (address, name, password), EmailTakenError, ConfigurationError if `isAdmin` is true and the table has no column
+ *   for it
  */
 export async function createUser(ctx: AuthContext, { password = null, isAdmin = false, ...input }: UserCreation): Promise<CreatedUser> {
   const email = requireEmail(input.email)

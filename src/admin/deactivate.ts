@@ -5,7 +5,7 @@ import { leaveTrace } from './leave-trace'
 import { type ActingAdmin, lockTarget } from './lock-target'
 
 /**
- * Deactivates an account. Revokes everything that was open: sessions, second-factor steps and links.
+ * Deactivates an account. Revokes its sessions, its pending second-factor steps and its mailed links.
  * @throws NotFoundError, ConflictError (`lockTarget`), ForbiddenError
  */
 export async function deactivate(ctx: AuthContext, userId: string, acting?: ActingAdmin): Promise<void> {

@@ -3,8 +3,8 @@ import { InvalidFilterValueError, UnknownFilterKeyError } from '../errors'
 import type { FilterableUserField, UserFilter, UserFilterValue } from '../store/auth-store'
 
 /**
- * Reads list filters of the form `field__op=value`, or `field=value` for equality. Only the keys in the table below exist, so no filter can
- * search for other columns, such as a hash or a secret.
+ * Reads list filters of the form `field__op=value`, or `field=value` for equality. Only the keys in the table below exist. Therefore no
+ * filter can search other columns, for example a hash or a secret.
  *
  * @throws UnknownFilterKeyError for an unknown field, a field without a column, or an operator that the field does not support;
  *   InvalidFilterValueError for a malformed value, and for a repeated key. `details.filter` is the key
@@ -29,7 +29,7 @@ export function filterKeys(columns: ReadonlySet<string>): string[] {
 const MAX_LENGTH = 4096
 const MAX_LISTED = 100
 
-/** Reads one value; returns null if it is malformed. */
+/** Reads a value. Returns null if the value is malformed. */
 type ReadValue = (value: string) => UserFilterValue | null
 
 interface Meaning {
@@ -63,7 +63,7 @@ const FIELDS: readonly (readonly [name: string, field: FilterableUserField, kind
   ['activated_at', 'activatedAt', 'instant'],
 ]
 
-/** A Map, so that names of every object (`__proto__`, `constructor`) are unknown keys too. */
+/** A Map, so that the property names of every object (`__proto__`, `constructor`) are unknown keys too. */
 const GRAMMAR: ReadonlyMap<string, Meaning> = new Map([
   ...FIELDS.flatMap(([name, field, kind]) =>
     KINDS[kind].operators.map((operator): [string, Meaning] => [
@@ -74,7 +74,7 @@ const GRAMMAR: ReadonlyMap<string, Meaning> = new Map([
   ...factorKeys(),
 ])
 
-/** Returns the keys that filter by whether an account has a second factor; nothing else about it can be filtered. */
+/** Returns the keys that filter by whether an account has a second factor. No filter can read the factor itself. */
 function factorKeys(): [string, Meaning][] {
   const reading = (isWanted: (value: boolean) => boolean): Meaning => ({
     field: 'totpEnabledAt',
@@ -118,7 +118,7 @@ function readFilter(field: FilterableUserField, operator: Operator, read: ReadVa
   }
 }
 
-/** Reads a comma-separated list; one value is a list of one. */
+/** Reads a comma-separated list. A single value becomes a list with one item. */
 function readList(read: ReadValue, text: string): UserFilterValue[] | null {
   const values = text.split(',').map(read)
   const good = values.filter((value) => value !== null)
@@ -129,12 +129,12 @@ function readId(value: string): string | null {
   return value !== '' && value.length <= 64 ? readText(value) : null
 }
 
-/** Returns null for a text that is longer than any address, or that a database cannot store. */
+/** Returns null for a text that is longer than any address, and for a text that a database cannot store. */
 function readText(value: string): string | null {
   return value.length <= 320 && !value.includes('\0') && value.isWellFormed() ? value : null
 }
 
-/** Lower-cases the text, because addresses are stored in lower case. */
+/** Changes the text to lower case, because addresses are stored in lower case. */
 function readAddress(value: string): string | null {
   const text = readText(value)
   return text === null ? null : asciiLowerCase(text)
@@ -147,7 +147,7 @@ function readBoolean(value: string): boolean | null {
 
 const INSTANT = /^(\d{4}-\d\d-\d\d)(T\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d))?$/
 
-/** Reads an ISO 8601 day, which begins in UTC, or a time with its zone. Accepts years that every database supports: 1000 to 9999. */
+/** Reads an ISO 8601 day, which begins in UTC, or a time with its zone. Accepts the years 1000 to 9999, which every database supports. */
 function readInstant(value: string): Date | null {
   const [, day = ''] = INSTANT.exec(value) ?? []
   const instant = new Date(value)
@@ -156,7 +156,7 @@ function readInstant(value: string): Date | null {
   return year >= 1000 && year <= 9999 ? instant : null
 }
 
-/** True for a day that exists. JavaScript reads the 30th of February as a day in March. */
+/** Returns true for a day that exists. JavaScript reads the 30th of February as a day in March. */
 function isDay(text: string): boolean {
   const day = new Date(`${text}T00:00:00Z`)
   return !Number.isNaN(day.getTime()) && day.toISOString().startsWith(text)

@@ -3,9 +3,10 @@ import { hashOpaqueToken, newOpaqueToken } from '../opaque-token'
 import type { UserRecord } from '../store/auth-store'
 
 /**
- * Inserts a used activation link, if no column stores that the account was active once. Without it, an account that was deactivated before
- * its first login would count as pending, and could activate itself again.
- * @throws Error if the store did not record the link as used; the transaction is rolled back
+ * Inserts a used activation link, if the table has no column for the activation date. The link shows that the account was active once.
+ * Without this link, an account that was deactivated before its first login would count as pending. Such an account could then activate
+ * itself again.
+ * @throws Error if the store did not record the link as used; the transaction is then rolled back
  */
 export async function leaveTrace(ctx: AuthContext, user: UserRecord): Promise<void> {
   if (ctx.store.users.fields.has('activatedAt')) return
@@ -21,6 +22,6 @@ export async function leaveTrace(ctx: AuthContext, user: UserRecord): Promise<vo
     usedAt: null,
     createdAt: now,
   })
-  const trace = await ctx.store.userTokens.consume(tokenHash, 'ACTIVATION', now) // the store knows how long to keep such a row
+  const trace = await ctx.store.userTokens.consume(tokenHash, 'ACTIVATION', now) // the store decides how long to keep a used row
   if (!trace) throw new Error('The store did not spend a token it had just inserted: nothing would tell that the account was active once.')
 }

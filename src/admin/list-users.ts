@@ -6,11 +6,13 @@ import { parseFilters } from './filters'
 import { openCursor, sealCursor } from './page-cursor'
 
 export interface UserListQuery {
-  /** `field__op` -> value, as in a query string: `{ email__icontains: 'example', is_active: 'true' }`. All filters must match. */
+  /**
+   * `field__op` -> value, as in a query string: `{ email__icontains: 'example', is_active: 'true' }`. An account must match all filters.
+   */
   filters?: Readonly<Record<string, string>> | undefined
-  /** `nextCursor` of the previous page, with the same filters. */
+  /** The `nextCursor` of the previous page. The filters must be the filters of that page. */
   cursor?: string | undefined
-  /** 1 to 100, by default 50. */
+  /** The size of a page, 1 to 100. Default 50. */
   limit?: number | undefined
 }
 
@@ -22,7 +24,8 @@ export interface UserList<Host extends HostTypes = HostTypes> {
 
 /**
  * Returns accounts page by page, oldest first.
- * @throws UnknownFilterKeyError, InvalidFilterValueError, ValidationError (cursor, limit); all before the database is queried
+ * @throws UnknownFilterKeyError, InvalidFilterValueError, ValidationError (cursor, limit); the function throws all of them before it
+ *   queries the database
  */
 export async function listUsers(ctx: AuthContext, { filters = {}, cursor, limit = 50 }: UserListQuery = {}): Promise<UserList> {
   return listByEntries(ctx, { entries: Object.entries(filters), cursor, limit })

@@ -3,16 +3,16 @@ import { ConflictError, ForbiddenError, NotFoundError } from '../errors'
 import { holdSession } from '../step-up/fresh-session'
 import type { SessionRecord, UserRecord } from '../store/auth-store'
 
-/** The administrator who acts. Left out if the host itself acts; then nothing is refused. */
+/** The administrator who acts. Left out if the host itself acts. The host itself needs no administrator rights. */
 export interface ActingAdmin {
-  /** An administrator's id. */
+  /** The id of the administrator. */
   by: string
-  /** The administrator's session: nothing happens if it has ended. */
+  /** The session of the administrator. If the session has ended, the action fails. */
   session?: SessionRecord | null | undefined
 }
 
 /**
- * Rejects an administrator without an id, because the call must not count as the host's own.
+ * Rejects an administrator without an id, because such a call must not count as the host's own call.
  * @throws TypeError
  */
 export function requireNamed(acting: ActingAdmin | undefined): ActingAdmin | undefined {
@@ -21,11 +21,12 @@ export function requireNamed(acting: ActingAdmin | undefined): ActingAdmin | und
 }
 
 /**
- * Locks the account's row; call it first in a transaction. If an administrator acts, locks every active administrator before. So if two
- * administrators act against each other at once, in any process, the second sees the change of the first.
+ * Locks the account's row. Call the function first in a transaction. If an administrator acts, the function first locks the rows of all
+ * active administrators. If two administrators act against each other at once, the second administrator sees the change of the first. The
+ * lock works across processes.
  *
- * @throws ConflictError with `takesPower`, if the account is the acting administrator or the last active one; ForbiddenError if `by` is not
- *   an active administrator; NotFoundError
+ * @throws ConflictError with `takesPower`, if the account is the acting administrator or the last active administrator; ForbiddenError if
+ *   `by` is not an active administrator; NotFoundError
  */
 export async function lockTarget(
   ctx: AuthContext,

@@ -4,7 +4,7 @@ import { isUnderAny, type KeyList } from '../keys'
 import { sameText } from '../same-text'
 import type { UserFilter } from '../store/auth-store'
 
-/** Returns the cursor of the next page: the store's position, signed together with the filters of the list. */
+/** Returns the cursor of the next page. The cursor is the store's position, with a signature over the position and the list's filters. */
 export function sealCursor(key: KeyObject, filters: readonly UserFilter[], position: string): string {
   const signature = createHmac('sha256', key)
     .update(JSON.stringify([canonical(filters), position]))
@@ -14,11 +14,11 @@ export function sealCursor(key: KeyObject, filters: readonly UserFilter[], posit
 
 /**
  * Returns the position of a cursor.
- * @throws ValidationError for a cursor that was not issued here, or for other filters
+ * @throws ValidationError for a cursor that doorward did not issue, and for a cursor of other filters
  */
 export function openCursor(keys: KeyList, filters: readonly UserFilter[], cursor: string): string {
   const position = Buffer.from(cursor.split('.', 1)[0] ?? '', 'base64url').toString()
-  // Seals the position again and compares the whole text, so that each cursor has only one spelling.
+  // Seals the position again and compares the whole text, so that each cursor has only one valid spelling.
   if (isUnderAny(keys, (key) => sameText(sealCursor(key, filters, position), cursor))) return position
   throw new ValidationError({ details: { errors: [{ path: 'cursor', rule: 'any.invalid' }] } })
 }

@@ -6,14 +6,17 @@ import { endOtherSessions } from '../session/log-out'
 import { type ActingAdmin, lockTarget } from './lock-target'
 
 export interface MfaReset {
-  /** Also removes the account's passkeys: if the owner lost them all, or if they belong to an attacker. Default false. */
+  /**
+   * True: also removes the account's passkeys. Use this option if the owner lost the passkeys, or if an attacker added passkeys. Default
+   * false.
+   */
   passkeys?: boolean | undefined
 }
 
 /**
- * Removes the second factor and its recovery codes from an account whose owner lost it, also if MFA is off by now. Revokes every session,
- * and invalidates the second-factor steps and links that began with the factor (`accountDigest`). Sends the owner a notice. If there is no
- * factor, nothing is revoked; an unfinished enrolment is deleted.
+ * Removes the second factor and its recovery codes from an account, because the owner lost the factor. Works even if `mfaEnabled` is off.
+ * Revokes every session. Invalidates the second-factor steps and links that began with the factor (`accountDigest`). Sends the owner a
+ * notice. If the account has no factor, the function revokes nothing and deletes an unfinished enrolment.
  * @throws NotFoundError, ConflictError (`lockTarget`), ForbiddenError
  */
 export async function resetMfa(

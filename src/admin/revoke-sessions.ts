@@ -3,8 +3,9 @@ import { endOtherSessions } from '../session/log-out'
 import { type ActingAdmin, lockTarget } from './lock-target'
 
 /**
- * Revokes every session of an account, of both kinds. Returns how many were live; 0 for an unknown account.
- * @throws NotFoundError, ForbiddenError, both only with `by`
+ * Revokes every session of an account: token sessions and server-side sessions. Returns the number of live sessions that were revoked, and
+ * 0 for an unknown account.
+ * @throws NotFoundError, ForbiddenError; the function throws them only if an administrator acts
  */
 export async function revokeSessions(ctx: AuthContext, userId: string, acting?: ActingAdmin): Promise<number> {
   const count = await unitOfWork(ctx, async (ctx) => {

@@ -25,9 +25,9 @@ import { revokeSessions } from './revoke-sessions'
 import { updateUser } from './update-user'
 
 /**
- * Routes for other people's accounts. Every request requires an administrator, as the database says at that moment, and with `mfaEnabled` a
- * session that used the second factor. Reading needs a live session, writing a fresh one. None if the users table does not store
- * administrators.
+ * Returns the routes for other people's accounts. Every request requires an administrator. The database decides at each request whether the
+ * person is an administrator. With `mfaEnabled`, the session must have used the second factor. Reading needs a live session. Writing needs
+ * a fresh session. Returns no routes if the users table does not store administrators.
  */
 export function adminRoutes(ctx: AuthContext, guards: Guards): Route[] {
   if (!ctx.store.users.fields?.has('isAdmin')) return []
@@ -148,7 +148,7 @@ async function show(ctx: AuthContext, req: Request, res: Response): Promise<void
   sendJson(res, 200, adminUserBody(ctx.store.users, user))
 }
 
-/** Reads the URL itself, because `req.query` depends on the host's parser, which may make arrays and objects of it. */
+/** Reads the URL itself. `req.query` depends on the host's parser, which may turn values into arrays and objects. */
 function readQuery({ url }: Request): UserListEntries {
   const start = url.indexOf('?')
   const pairs = start === -1 ? [] : [...new URLSearchParams(url.slice(start))]
@@ -160,11 +160,11 @@ function readQuery({ url }: Request): UserListEntries {
   }
 }
 
-/** `lang` is the language of errors, as on every route. */
+/** Parameters that are not filters. `lang` is the language of errors, as on every route. */
 const notFilters: ReadonlySet<string> = new Set(['cursor', 'limit', 'lang'])
 
 /**
- * Returns the value of a parameter, or undefined.
+ * Returns the value of a parameter. Returns undefined if the parameter is missing.
  * @throws ValidationError for a repeated parameter
  */
 function once(pairs: readonly (readonly [string, string])[], name: string): string | undefined {

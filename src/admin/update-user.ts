@@ -7,14 +7,14 @@ import { type AdminChange, announceAdmin } from './announce-admin'
 import { type ActingAdmin, lockTarget } from './lock-target'
 
 export interface UserUpdate {
-  /** At most 120 characters; an empty name is stored as none. */
+  /** At most 120 characters. An empty name is stored as null. */
   name?: string | null | undefined
   isAdmin?: boolean | undefined
 }
 
 /**
- * Changes the name or the administrator rights of an account; only its owner changes the rest. An administrator can change at most ten
- * administrator rights a day, because the notices about them must not exhaust the rate limit of mails.
+ * Changes the name or the administrator rights of an account. Only the account's owner can change the other fields. An administrator can
+ * change administrator rights at most ten times a day. Otherwise the notices about these changes could use up the rate limit of mails.
  * @throws NotFoundError, ConflictError (`lockTarget`), ForbiddenError, ValidationError, TooManyRequestsError
  */
 export async function updateUser(
@@ -51,7 +51,7 @@ async function update(
   if (isAdmin === true && acting && !user.isActive) throw new ConflictError()
   if (Object.keys(changes).length === 0) return { updated: user, change: null }
   await ctx.store.users.update(userId, { ...changes, updatedAt: ctx.now() })
-  const updated = (await ctx.store.users.lock(userId)) ?? user // as the table has it now: it may lack a column
+  const updated = (await ctx.store.users.lock(userId)) ?? user // read again, because the table may lack a column
   if (updated.isAdmin === user.isAdmin) return { updated, change: null }
   return { updated, change: { user: updated, isAdmin: updated.isAdmin, admins: await ctx.store.users.lockAdmins() } }
 }

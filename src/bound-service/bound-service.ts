@@ -18,71 +18,78 @@ import type { PublicUser } from '../store/public-user'
 import type { PasskeyCreationOptions, PasskeyRequestOptions } from '../webauthn/ceremonies'
 import { playRoute } from './play-route'
 
-/** A finished login, or a session that continues. Its tokens are in the cookies; delivery `bearer` sets none and returns them. */
+/**
+ * A finished login, or a session that continues. With `tokenDelivery: 'bearer'`, the result has the tokens, and no cookies are set. With
+ * every other `tokenDelivery`, the cookies have the tokens.
+ */
 export interface BoundSession {
   kind: 'session'
   userId: string
   amr: readonly AuthMethod[]
-  /** The account has no password, because the person who verified its address took it over. Ask for a new password. */
+  /**
+   * True if the account has no password, because the first verification of the address removed the password. Ask the person for a new
+   * password.
+   */
   passwordRequired?: true
-  /** In delivery `session` only. */
+  /** Only with `tokenDelivery: 'session'`. */
   sessionId?: string
   expiresAt?: Date
-  /** The expiry of the refresh token, in the other deliveries. */
+  /** The expiry of the refresh token. With every `tokenDelivery` except `session`. */
   refreshTokenExpiresAt?: Date | null
-  /** In delivery `bearer` only. */
+  /** Only with `tokenDelivery: 'bearer'`. */
   accessToken?: string
   refreshToken?: string | null
 }
 
-/** A session, or a challenge. For a challenge, ask the person for a code and pass its `mfaToken` to `verifyMfa`. */
+/** A session or a challenge. For a challenge, ask the person for a code, and pass the code and `mfaToken` to `verifyMfa`. */
 export type BoundLogin = BoundSession | LoginChallenge
 
 export interface BoundSignup {
-  /** Null if a taken address must look like a free one, and the ids of the table cannot be made up. */
+  /** Null if a client must not learn whether the address is taken, and doorward cannot invent an id for the table. */
   userId: string | null
   activationRequired: boolean
-  /** Only if responses contain links, because there is no mailer. */
+  /** Set only if responses contain links, because there is no mailer. */
   activationUrl: string | null
-  /** In delivery `bearer`, for an account that is active at once. */
+  /** Only with `tokenDelivery: 'bearer'`, for an account that is active at once. */
   accessToken?: string
   refreshToken?: string
 }
 
 export interface BoundEmailLoginRequest {
-  /** Belongs to the code, for clients without cookies. */
+  /** The token that belongs to the code, for clients without cookies. */
   requestToken: string
-  /** Only if responses contain links and codes, because there is no mailer. */
+  /** Set only if responses contain links and codes, because there is no mailer. */
   loginUrl: string | null
   code: string | null
 }
 
 export interface RequestedLink {
-  /** Null: the link was mailed, or there is none. The link is only returned if there is no mailer. */
+  /** The link, only if there is no mailer. Null if the link was mailed or no link was made. */
   url: string | null
 }
 
 /**
- * The service for one request, for forms that the host renders. Each method does what its route does. It counts against the rate limits of
- * this client and rejects requests from other sites. It requires a live or fresh session if the route does. It sets or clears the cookies of
- * `tokenDelivery` (with `both`, those of `/cookie`). It sends no response, so send your own.
+ * The service for one request, for forms that the host renders. Each method does what its route does. Each method counts against this
+ * client's rate limits and rejects requests from other sites. If the route requires a live or fresh session, the method also requires that
+ * session. The method sets or clears the cookies of `tokenDelivery` (with `both`, the cookies of `/cookie`). The method sends no response,
+ * so your code must send a response.
  * @throws AppError the error that the route would have sent
  */
 export interface BoundService<Host extends HostTypes = HostTypes> {
   /**
-   * Returns the signed-in person, by the request's own credentials. Null: nobody is signed in, or the account is inactive. It needs no guard,
-   * and never throws.
+   * Returns the logged-in person of the request's credentials. Returns null if nobody is logged in, or if the account is inactive. The
+   * method needs no guard and never throws.
    */
   currentUser(): Promise<WithFields<PublicUser, Host> | null>
-  /** Signs a person up. `fields`: the other fields for your `signup.schema`. The password is required, unless `passwordLogin` is off. */
+  /** Signs a person up. `fields` are the other fields for your `signup.schema`. The password is required, unless `passwordLogin` is off. */
   signUp(input: { email: string; password?: string; name?: string | null; fields?: object }): Promise<BoundSignup>
   logIn(input: { email: string; password: string; remember?: boolean; previousToken?: string }): Promise<BoundLogin>
   verifyMfa(input: { mfaToken: string; previousToken?: string } & FactorProof): Promise<BoundLogin>
-  /** Logs a person in by a provider's access token. */
+  /** Logs a person in with a provider's access token. */
   logInWithToken(input: { provider: string; accessToken: string }): Promise<BoundLogin>
   /**
-   * Logs out. In delivery `bearer` pass `refreshToken`; otherwise the cookie names the session. With `providerLogout`, returns the URL where
-   * the browser also ends its session at the provider, or null if the provider has none.
+   * Logs out. With `tokenDelivery: 'bearer'`, pass `refreshToken`. Otherwise the cookie identifies the session. With `providerLogout`,
+   * returns the URL where the browser also ends its session at the provider. If the provider has no logout page, the URL is null.
    */
   logOut(input: { allSessions?: boolean; providerLogout: true; refreshToken?: string }): Promise<{ logoutUrl: string | null }>
   logOut(input?: { allSessions?: boolean; refreshToken?: string }): Promise<void>
@@ -90,11 +97,11 @@ export interface BoundService<Host extends HostTypes = HostTypes> {
   requestActivation(email: string): Promise<RequestedLink>
   requestPasswordReset(email: string): Promise<RequestedLink>
   resetPassword(input: { token: string; newPassword: string; password?: string }): Promise<BoundLogin>
-  /** Mails a link or a code to log in with. `returnTo`: the page that the browser is sent to after the mailed link. */
+  /** Mails a link or a code to log in with. `returnTo` is the page to which the browser is redirected after the mailed link. */
   requestEmailLogin(input: { email: string; returnTo?: string; previousToken?: string }): Promise<BoundEmailLoginRequest>
   /**
-   * Logs a person in by the link's token, or by the code. In delivery `bearer` the code needs its `requestToken`; otherwise the cookie names
-   * the request.
+   * Logs a person in with the link's token or with the code. With `tokenDelivery: 'bearer'`, the code needs its `requestToken`. Otherwise
+   * the cookie identifies the request.
    */
   confirmEmailLogin(
     input: ({ token: string } | { code: string; requestToken?: string }) & { password?: string; signupToken?: string },
@@ -123,25 +130,28 @@ export interface BoundService<Host extends HostTypes = HostTypes> {
     refreshToken?: string
   }): Promise<BoundSession>
   /**
-   * Returns the URL at a linked provider where the person confirms their identity. Redirect the browser there; afterwards it is sent to
-   * `returnTo`.
+   * Returns a URL at a linked provider, where the person confirms their identity. Redirect the browser to that URL. Afterwards the browser
+   * is redirected to `returnTo`.
    */
   beginReauthentication(input: { provider: string; returnTo?: string }): Promise<{ authorizeUrl: string }>
   listIdentities(): Promise<IdentityRecord[]>
-  /** Returns the URL at a provider where the person links an account. Redirect the browser there; afterwards it is sent to `returnTo`. */
+  /**
+   * Returns a URL at a provider, where the person links an account. Redirect the browser to that URL. Afterwards the browser is redirected
+   * to `returnTo`.
+   */
   beginLink(input: { provider: string; returnTo?: string } & FinalProof): Promise<{ authorizeUrl: string }>
   unlinkIdentity(provider: string, options?: FinalProof): Promise<void>
   redeemLinkTicket(ticket: string, options?: { refreshToken?: string }): Promise<IdentityRecord>
-  /** Returns `options` for `navigator.credentials.create()`. Send them to the page, and keep `challenge` for `registerPasskey`. */
+  /** Returns `options` for `navigator.credentials.create()`. Send the options to the page, and keep `challenge` for `registerPasskey`. */
   passkeyRegistrationOptions(input?: FinalProof): Promise<PasskeyOptions<PasskeyCreationOptions>>
-  /** Adds a passkey. `credential`: the result of `navigator.credentials.create()` that the page sent. */
+  /** Adds a passkey. `credential` is the result of `navigator.credentials.create()` that the page sent. */
   registerPasskey(input: { credential: object; challenge: string; name?: string; refreshToken?: string }): Promise<PublicPasskey>
   /** Returns `options` for `navigator.credentials.get()`. Keep `challenge` for `logInWithPasskey`. */
   passkeyLoginOptions(): Promise<PasskeyOptions<PasskeyRequestOptions>>
   logInWithPasskey(input: { credential: object; challenge: string; remember?: boolean }): Promise<BoundLogin>
   /**
-   * Returns passkey options. With the `mfaToken` of a challenge they are for `verifyMfa`; else for `reauthenticate`, and for changes that
-   * accept a passkey.
+   * Returns passkey options. If you pass the `mfaToken` of a challenge, the options are for `verifyMfa`. Otherwise the options are for
+   * `reauthenticate` and for changes that accept a passkey.
    */
   passkeyStepOptions(input?: { mfaToken: string } | { refreshToken?: string }): Promise<PasskeyOptions<PasskeyRequestOptions>>
   listPasskeys(): Promise<PublicPasskey[]>
@@ -152,32 +162,29 @@ export interface BoundService<Host extends HostTypes = HostTypes> {
   revokeOtherSessions(input?: { refreshToken?: string }): Promise<void>
 }
 
-/** A code of the second factor, or a passkey instead. */
+/** A code of the second factor, or a passkey. */
 export type FactorProof = { code: string } | PasskeyProof
 
-/** A signature by a passkey. `challenge`: from the options that the page used. */
+/** A signature by a passkey. `challenge` comes with the options that the page used. */
 export interface PasskeyProof {
   credential: object
   challenge: string
 }
 
-/**
- * Optional credentials for a change. If the authenticator app or the passkey is older than a day, its use makes the change final: no link can
- * undo it.
- */
+/** Optional credentials for a change. If the authenticator app or the passkey is older than a day, no undo link can revert the change. */
 export interface FinalProof extends Partial<PasskeyProof> {
   code?: string
   refreshToken?: string
 }
 
-/** Input of a route besides the input of the method. */
+/** The input of a route besides the input of the method. */
 interface Beside {
   readonly params?: Readonly<Record<string, string>>
-  /** Fields of the host, with their names unchanged. A field of ours with the same name overrides them. */
+  /** Fields of the host, with unchanged names. If doorward has a field of equal name, that field overrides the host's field. */
   readonly fields?: object
 }
 
-/** Names of body fields that differ from the names of the input. */
+/** The names of body fields that differ from the names of the method's input. */
 const inBody: Readonly<Record<string, string>> = {
   accessToken: 'access_token',
   allSessions: 'all_sessions',
@@ -214,7 +221,7 @@ export function serviceBinder({ settings }: Pick<AuthContext, 'settings'>, route
       const sent = Object.entries(input).filter(([, value]) => value !== undefined)
       const named = Object.fromEntries(sent.map(([name, value]) => [inBody[name] ?? name, value]))
       const outcome = await playRoute(routeOf(verb, method, path), req, res, { params, body: { ...fields, ...named } })
-      return without(hidden, outcome) as never // the value that the handler noted; tests compare each with its type
+      return without(hidden, outcome) as never // the value that the handler noted; tests compare each value with its type
     }
     return {
       async currentUser() {

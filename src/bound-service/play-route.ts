@@ -3,16 +3,16 @@ import { cookiesAfter } from '../http/cookies'
 import { outcomeOf } from '../http/outcome'
 import { type Route, settled } from '../http/routes'
 
-/** Input of a route that replaces what the request brought. */
+/** The input of a route. This input replaces the input of the host's request. */
 export interface Given {
   readonly params?: Readonly<Record<string, string>>
   readonly body?: object
 }
 
 /**
- * Runs one of our routes for the host's request: its rate limits, its cross-site rule, its guards and its handler, in this order. Its cookies
- * are sent with the host's response; its body and its status are not.
- * @returns what the handler noted (`noteOutcome`), or undefined
+ * Runs one of our routes for the host's request. The order is: rate limits, cross-site rule, guards, handler. The route's cookies are sent
+ * with the host's response. The route's body and status are not sent.
+ * @returns the value that the handler noted (`noteOutcome`), or undefined
  * @throws AppError the error that the route would have sent
  */
 export function playRoute(
@@ -36,19 +36,22 @@ export function playRoute(
     }
     go(0)
   }).finally(() => {
-    // No cache may store a cookie, because it would give one person's session to another.
+    // No cache may store a cookie, because the cache would give a person's session to another person.
     if (res.getHeader('Set-Cookie') !== cookies) res.setHeader('Cache-Control', 'no-store')
   })
 }
 
-/** Returns a request with the same headers and client, but another body. The route reads JSON, whatever form the host has parsed. */
+/**
+ * Returns a request with the host request's headers and client, but with another body. The route reads JSON, even if the host parsed a
+ * form.
+ */
 function requestWith(req: Request, res: Response, method: string, { params = {}, body = {} }: Given): Request {
   const { 'transfer-encoding': _chunked, cookie: _old, ...others } = req.headers
   const cookie = cookiesAfter(req, res)
   const headers = { ...others, ...(cookie !== '' && { cookie }) }
   const length = String(Buffer.byteLength(JSON.stringify(body)))
   const changed = {
-    method, // a GET of the host that changes something is checked as the POST of the route
+    method, // a host's GET that changes data is checked as the route's POST
     body,
     params,
     readableDidRead: true,

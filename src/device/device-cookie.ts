@@ -13,7 +13,7 @@ const cookieName = 'auth_device'
 const lifetimeSeconds = 180 * 86_400
 const mostAccounts = 10
 
-/** Returns the device entry of a login. Call it in the login's transaction, with the row as the login leaves it. */
+/** Returns the device entry of a login. Call the function in the login's transaction, with the user's row after the login's changes. */
 export function newDevice(ctx: DeviceContext, user: UserRecord, sessionId: string | null): Device {
   const [key] = ctx.keys.device
   return {
@@ -25,13 +25,13 @@ export function newDevice(ctx: DeviceContext, user: UserRecord, sessionId: strin
   }
 }
 
-/** Returns the devices in a request's cookie, the newest first. */
+/** Returns the devices in the request's cookie, newest first. */
 export function readDevices(ctx: DeviceContext, req: Request): Device[] {
-  const devices = JSON.parse(readProofCookie(ctx, req, cookieName) ?? '[]') as Device[] // signed by us, so it is what `writeDevices` wrote
+  const devices = JSON.parse(readProofCookie(ctx, req, cookieName) ?? '[]') as Device[] // under our MAC, so `writeDevices` wrote it
   return devices.filter(({ end }) => end > epochSeconds(ctx.now()))
 }
 
-/** Writes the newest ten accounts into the cookie. The cookie lasts as long as the device that expires last. */
+/** Writes the ten newest accounts into the cookie. The cookie lasts as long as the device with the latest end. */
 export function writeDevices(ctx: DeviceContext, res: Response, devices: readonly Device[]): void {
   const kept = devices.slice(0, mostAccounts)
   const end = Math.max(...kept.map((device) => device.end))
@@ -42,7 +42,7 @@ export function isOfAddress({ keys }: DeviceContext, device: Device, email: stri
   return isUnderAny(keys.device, (key) => addressDigest(key, email) === device.address)
 }
 
-/** Returns true if the account still has the password and the address of the login. */
+/** Returns true if the account's password and address have not changed since the login. */
 export function isOfAccount({ keys }: DeviceContext, device: Device, user: UserRecord): boolean {
   return isUnderAny(keys.device, (key) => credentialDigest(key, user) === device.digest)
 }
@@ -51,12 +51,12 @@ function addressDigest(key: KeyObject, email: string): string {
   return digestOf(key, ['address', email])
 }
 
-/** Returns a digest of the credentials. It is an HMAC, because it passes through browsers and a host's password hashes may be weak. */
+/** Returns a digest of the credentials. The digest is an HMAC, because browsers see the digest and a host's password hashes may be weak. */
 function credentialDigest(key: KeyObject, { id, email, hashedPassword }: UserRecord): string {
   return digestOf(key, ['credentials', id, email, hashedPassword])
 }
 
-/** Returns an HMAC of 128 bits, so that ten devices fit into a cookie. */
+/** Returns an HMAC of 128 bits. The HMAC is short, so that ten devices fit into a cookie. */
 function digestOf(key: KeyObject, parts: readonly (string | null)[]): string {
   return createHmac('sha256', key).update(JSON.stringify(parts)).digest().toString('base64url', 0, 16)
 }

@@ -9,34 +9,39 @@ import { isStillTrusted, readStatelessToken } from '../session/stateless-refresh
 import type { UserRecord } from '../store/auth-store'
 import { isOfAccount, isOfAddress, readDevices } from './device-cookie'
 
-/** A client in which the owner of the account finished a login before. It has its own rate limits, which other clients cannot use up. */
+/**
+ * A client in which the account's owner finished a login before. The client has separate rate limits, which other clients cannot use up.
+ */
 export interface KnownDevice {
-  /** The same in every request of this device. */
+  /** The id of the device. All requests of a device have the same id. */
   readonly id: string
 }
 
-/** What a request shows of its device. Nothing in it is verified yet. */
+/** The data of a request about its device. The data is not verified yet. */
 export interface ShownDevice {
   readonly devices: readonly Device[]
   readonly previousToken: string | undefined
 }
 
-/** A body field: an earlier refresh token, for clients without cookies. */
+/** The body field for an earlier refresh token, for clients without cookies. */
 export const previousToken = { previous_token: text(4096).optional() } as const satisfies Joi.SchemaMap
 
 export function shownDevice(ctx: AuthContext, req: Request, body: { previous_token?: string | undefined } = {}): ShownDevice {
   return { devices: readDevices(ctx, req), previousToken: body.previous_token }
 }
 
-/** Makes a `ShownDevice` for a call of `auth.service`: only `previousToken`, because no request has a device cookie. */
+/** Makes a `ShownDevice` for a call of `auth.service`. Such a call has no request and no device cookie, so only `previousToken` is set. */
 export function tokenShown({ previousToken }: { previousToken?: string | undefined }): ShownDevice {
   return { devices: [], previousToken }
 }
 
 /**
- * Returns the device of a request if the account of this address knows it. It checks the device cookie, then a refresh token of the account,
- * which may be expired or used. Neither counts once its session was revoked, or its row is gone. It queries the database only for a device of
- * this address or a token that we made, so the time reveals nothing about other accounts.
+ * Returns the device of a request if the account of this address knows the device. The function checks the device cookie, then a refresh
+ * token of the account. The refresh token may be expired or used. If the session was revoked or its row is gone, the cookie and the token
+ * do not count.
+ *
+ * The function queries the database only for a device of this address, or for a token that we made. Therefore the time reveals nothing
+ * about other accounts.
  * @param email in lower case
  */
 export async function findKnownDevice(ctx: AuthContext, email: string, shown: ShownDevice): Promise<KnownDevice | null> {
@@ -63,10 +68,13 @@ async function findByToken(ctx: AuthContext, email: string, token: string): Prom
   return isKnown ? { id: found.session.id } : null
 }
 
-/** An early time, because an expired token counts too. It is not 0, because jsonwebtoken reads 0 as the current time. */
+/** An early time, because an expired token counts too. The time is not 0, because jsonwebtoken reads 0 as the current time. */
 const longAgo = new Date(1_000)
 
-/** Finds a device by a stateless token. Every refresh makes another token with the same absolute end, so all of them are one device. */
+/**
+ * Finds a device by a stateless token. Every refresh makes another token with the same absolute end, so all these tokens belong to one
+ * device.
+ */
 async function findByStatelessToken(ctx: AuthContext, email: string, token: string): Promise<KnownDevice | null> {
   const session = readQuietly(() => readStatelessToken(ctx, token, longAgo))
   const user = session && (await ctx.store.users.find(session.userId))
@@ -74,12 +82,12 @@ async function findByStatelessToken(ctx: AuthContext, email: string, token: stri
   return isKnown ? { id: `${user.id} ${session.end}` } : null
 }
 
-/** Returns true if the request's device cookie names this session, so that its login was finished in this browser. */
+/** Returns true if the request's device cookie names this session. In that case this browser finished the login of the session. */
 export function isDeviceOf(ctx: AuthContext, req: Request, session: { id: string }): boolean {
   return readDevices(ctx, req).some(({ sessionId }) => sessionId === session.id)
 }
 
-/** Like `isDeviceOf`, if the store keeps no sessions: then the device cookie only names the account. */
+/** Like `isDeviceOf`, for a store without sessions. In that case the device cookie names only the account. */
 export function isDeviceOfAccount(ctx: AuthContext, req: Request, user: UserRecord): boolean {
   return readDevices(ctx, req).some((device) => isOfAccount(ctx, device, user))
 }

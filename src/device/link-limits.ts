@@ -7,16 +7,16 @@ import { findKnownDevice, type KnownDevice, type ShownDevice } from './known-dev
 interface LinkRequest {
   /** The name of the rate limit. */
   readonly name: string
-  /** In lower case. */
+  /** The address in lower case. */
   readonly email: string
   readonly client: string
   readonly shown: ShownDevice
 }
 
 /**
- * Counts a request for a link. A known device has a limit of five requests of its own. For other clients, or beyond that limit, the limits of
- * the client and the address count.
- * @returns the known device, which also has its own limit of mails; null: an unknown client
+ * Counts a request for a link. A known device has a separate limit of five requests. For other clients, and beyond that limit, the function
+ * counts against the limits of the client and the address.
+ * @returns the known device, which also has a separate limit of mails; null for an unknown client
  * @throws TooManyRequestsError
  */
 export async function takeLinkRequest(ctx: AuthContext, { name, email, client, shown }: LinkRequest): Promise<KnownDevice | null> {
@@ -26,7 +26,7 @@ export async function takeLinkRequest(ctx: AuthContext, { name, email, client, s
   return null
 }
 
-/** Counts against the limit of the known device. Beyond it the other limits decide, so no event is emitted. */
+/** Counts against the limit of the known device. If that limit is reached, the function emits no event, because the other limits decide. */
 async function hasRequestLeft(ctx: AuthContext, name: string, email: string, { id }: KnownDevice): Promise<boolean> {
   try {
     await attempt(ctx.counters, ctx.budgets.device.links, counterKey(`${name}:device`, `${id} ${email}`), TooManyRequestsError)

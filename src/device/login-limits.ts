@@ -5,24 +5,25 @@ import { takeAttempts } from '../limits/take-of-each'
 import { findKnownDevice, type KnownDevice, type ShownDevice } from './known-device'
 
 export interface LoginAttemptOf {
-  /** In lower case. */
+  /** The address in lower case. */
   readonly email: string
-  /** Null: called without HTTP. */
+  /** Null for a call without HTTP. */
   readonly client: string | null
   readonly shown: ShownDevice
 }
 
-/** An attempt that was counted before the password is verified. Call one of these methods, once. */
+/** A counted attempt. The password is verified later. Call exactly one of these methods, once. */
 export interface TakenLogin {
   succeed(): Promise<void>
   fail(): Promise<void>
-  /** Takes the attempt back. An overload or an error is not a failed guess. */
+  /** Takes the attempt back, because an overload or an error is not a failed guess. */
   giveBack(): Promise<void>
 }
 
 /**
- * Counts a login attempt. A known device has a limit of ten attempts of its own. For other clients, or beyond that limit, the limits of the
- * client and the address count. So an attacker who keeps guessing cannot lock the owner out of a known device.
+ * Counts a login attempt. A known device has a separate limit of ten attempts. For other clients, and beyond that limit, the function
+ * counts against the limits of the client and the address. An attacker who keeps guessing therefore cannot lock the owner out of a known
+ * device.
  * @throws LoginThrottledError, ServiceUnavailableError (too many logins in flight)
  */
 export async function takeLogin(ctx: AuthContext, { email, client, shown }: LoginAttemptOf): Promise<TakenLogin> {
@@ -32,7 +33,7 @@ export async function takeLogin(ctx: AuthContext, { email, client, shown }: Logi
   const taken = await takeAttempts(ctx, ctx.budgets.login, { name: 'login', email, client }, LoginThrottledError)
   const all = Object.values(taken) as Attempt[]
   return {
-    // The client's other failures stay, so that an attacker's login to their own account allows no more guesses.
+    // The client's other failures stay counted. Otherwise an attacker could log in to their own account to get more guesses.
     succeed: () => together([taken.email.clear(), taken.pair.clear(), taken.client.giveBack(), taken.network.giveBack()]),
     fail: () => together(all.map((unit) => unit.keep())),
     giveBack: () => together(all.map((unit) => unit.giveBack())),
@@ -50,7 +51,10 @@ export async function takeLoginOfClient(ctx: AuthContext, client: string | null)
   return { succeed: giveBack, fail: () => together(both.map((unit) => unit.keep())), giveBack }
 }
 
-/** Counts against the limit of the known device. Null: it is used up. Then the other limits decide, so no event is emitted. */
+/**
+ * Counts against the limit of the known device. Returns null if that limit is reached. The function then emits no event, because the other
+ * limits decide.
+ */
 async function takeOwn(ctx: AuthContext, email: string, { id }: KnownDevice): Promise<Attempt | null> {
   const { login: budget } = ctx.budgets.device
   try {

@@ -12,9 +12,10 @@ import { isOfAccount, isOfAddress, readDevices } from './device-cookie'
 const centuryMs = 36_525 * 86_400_000
 
 /**
- * Returns the notice about a login in a browser without a device cookie of the account. Null: the browser has one, or `newDeviceNotice` is
- * off. Null also for the account's first login since the setting is on, which only sets the cookie; a login that creates or activates an
- * account is such a login. It runs inside the login's transaction, which has locked the user's row.
+ * Returns the notice about a login in a browser without a device cookie of the account. Returns null if the browser has such a cookie, or
+ * if `newDeviceNotice` is off. Returns null for the account's first login since the setting is on, because that login only sets the cookie.
+ * A login that creates or activates an account is such a first login. Call the function inside the login's transaction, which has locked
+ * the user's row.
  */
 export async function newDeviceOf(ctx: AuthContext, req: Request, user: UserRecord, login: Login): Promise<NewDevice | null> {
   if (!ctx.settings.newDeviceNotice || (await isFirstLogin(ctx, user)) || (await carriesDevice(ctx, req, user, login))) return null
@@ -23,16 +24,16 @@ export async function newDeviceOf(ctx: AuthContext, req: Request, user: UserReco
 }
 
 /**
- * Returns the client's IP address, or null if it is invalid: with a wrong `trust proxy` a client may send any text. A mapped IPv4 address is
- * shown in its usual form.
+ * Returns the client's IP address. Returns null if the address is invalid, because with a wrong `trust proxy` a client may send any text. A
+ * mapped IPv4 address is returned in its usual form.
  */
 function addressOf({ ip = '' }: Request): string | null {
   return isIP(ip) === 0 ? null : ip.replace(/^::ffff:(?=\d+\.)/i, '')
 }
 
 /**
- * Emits the event and mails the notice. Call it after the commit, and only if the response sets the cookie, because a client without cookies
- * would be new each time.
+ * Emits the event and mails the notice. Call the function after the commit, and only if the response sets the cookie. A client without
+ * cookies would be a new device at every login.
  */
 export function tellNewDevice(ctx: AuthContext, { user, locale, ...login }: NewDevice): void {
   ctx.events.emit('login.new_device', { userId: user.id })
@@ -40,8 +41,8 @@ export function tellNewDevice(ctx: AuthContext, { user, locale, ...login }: NewD
 }
 
 /**
- * Returns true at the first call, and stores that in a row that does not expire. The row is already used, so a revocation of links and codes
- * does not affect it.
+ * Returns true at the first call, and records the call in a row that does not expire. The row is inserted as used, so that a revocation of
+ * links and codes does not affect the row.
  */
 async function isFirstLogin(ctx: AuthContext, { id }: UserRecord): Promise<boolean> {
   const { userTokens } = ctx.store
@@ -60,8 +61,8 @@ async function isFirstLogin(ctx: AuthContext, { id }: UserRecord): Promise<boole
 }
 
 /**
- * Returns true if the browser has a valid device cookie of the account. A new password or address invalidates it, and so does a revoked
- * session. A purged session does not.
+ * Returns true if the browser has a valid device cookie of the account. A new password, a new address and a revoked session invalidate the
+ * cookie. If the session's row was purged, the cookie stays valid.
  */
 async function carriesDevice(ctx: AuthContext, req: Request, user: UserRecord, { isReset }: Login): Promise<boolean> {
   const device = readDevices(ctx, req).find((one) => isOfAddress(ctx, one, user.email))

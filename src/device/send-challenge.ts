@@ -8,14 +8,15 @@ import { keepChallenge } from '../session/challenge-cookie'
 import { isApp } from '../session/destination'
 
 /**
- * Asks the browser for the second factor. With our pages it redirects to `/mfa`, which continues to the target. The login of an app sets no
- * cookie, so it gets a page with a form of its own.
+ * Asks the browser for the second factor. If our pages are on, the function redirects to `/mfa`, and that page continues to the target. An
+ * app's login sets no cookie, so the browser gets a page with a separate form.
  */
 export function sendChallenge(ctx: AuthContext, req: Request, res: Response, page: ChallengePage, redirect = sendRedirect): void {
   const { mfaToken, target } = page
   const destination = destinationOfChallenge(ctx, mfaToken)
   if (!ctx.settings.pagesEnabled || isApp(destination)) return void sendChallengePage(ctx, req, res, page)
-  // Only one of the two, because the token contains the destination too, and a long one three times exceeds the size of a cookie.
+  // The cookie stores the token and either the destination or the target. The token also contains the destination, and a long destination
+  // stored three times would be too large for a cookie.
   keepChallenge(ctx, res, {
     mfaToken,
     ...(destination === null ? { returnTo: null, landing: target } : { returnTo: destination.returnTo }),

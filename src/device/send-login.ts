@@ -9,12 +9,12 @@ import { readSessionToken } from '../session/session-token'
 import { isOfAddress, newDevice, readDevices, writeDevices } from './device-cookie'
 import { newDeviceOf, tellNewDevice } from './new-device'
 
-/** Returns the function for `finishLogin` that opens the kind of session that `tokenDelivery` names, on the device of the request. */
+/** Returns the function for `finishLogin` that opens the kind of session of `tokenDelivery`, on the device of the request. */
 export function openFor(ctx: AuthContext, req: Request): OpenSession<AnySession> {
   return openOnDevice(req, openDelivered(ctx, originOf(ctx, req)))
 }
 
-/** Wraps a function for `finishLogin` so that the result also has the device of the browser. The functions below set the cookie. */
+/** Wraps a function for `finishLogin`, so that the result also has the device of the browser. The functions below set the device cookie. */
 export function openOnDevice<Session extends AnySession>(req: Request, open: OpenSession<Session>): OpenSession<Session> {
   const remembering: OpenSession<Session> = async (ctx, user, login) => {
     const others = readDevices(ctx, req).filter((device) => !isOfAddress(ctx, device, user.email))
@@ -43,15 +43,15 @@ export function sendSessionLogin(ctx: AuthContext, res: Response, result: Sessio
   sendSession(ctx, res, result)
 }
 
-/** Keeps the device known after a logout of only this browser's session. Its entry stays, without the session. */
+/** Keeps the device known after a logout of only this browser's session. The device stays in the cookie without the session. */
 export function keepDeviceAfterLogout(ctx: AuthContext, req: Request, res: Response, endedSessionId: string): void {
   const devices = readDevices(ctx, req)
   if (devices.some(({ sessionId }) => sessionId === endedSessionId)) writeDevices(ctx, res, withoutSession(devices, endedSessionId))
 }
 
 /**
- * Returns the other devices of the cookie. If this login replaces the live session of another account, that account is only logged out here,
- * so its device stays known.
+ * Returns the other devices of the cookie. This login may replace the live session of another account. That account is then only logged out
+ * in this browser, so its device stays known.
  */
 async function keepReplaced(ctx: AuthContext, req: Request, devices: readonly Device[]): Promise<readonly Device[]> {
   const cookie = devices.length === 0 ? null : readSessionCookie(ctx, req)

@@ -8,14 +8,14 @@ const cookieName = 'email_login'
 const typ = 'email-login'
 
 /**
- * Remembers in the browser which login by email it requested, because a code works only in this browser. The value is a random id whether
- * the address has an account or not.
+ * Stores the id of the login request in a cookie. A code works only in the browser that requested the mail. The id is random, so the cookie
+ * does not reveal whether the address has an account.
  */
 export function rememberRequest(ctx: AuthContext, res: Response, requestId: string): void {
   setProofCookie(ctx, res, cookieName, requestId, ctx.settings.emailLoginTtlSeconds)
 }
 
-/** Returns the id of the request that this browser made last, or null if none is open. */
+/** Returns the id of this browser's last request. Returns null if no request is open. */
 export function requestOfBrowser(ctx: AuthContext, req: Request): string | null {
   return readProofCookie(ctx, req, cookieName)
 }
@@ -24,14 +24,14 @@ export function forgetRequest(ctx: AuthContext, res: Response): void {
   clearProofCookie(ctx, res, cookieName)
 }
 
-/** Returns `request_token`, which replaces the cookie for clients without cookies. */
+/** Returns the `request_token`. Clients without cookies use this token instead of the cookie. */
 export function signRequestToken(ctx: AuthContext, requestId: string): string {
   const now = ctx.now()
   const exp = epochSeconds(after(now, ctx.settings.emailLoginTtlSeconds))
   return signPrivateToken(ctx.keys['email-login'][0], { exp, iat: epochSeconds(now), jti: requestId, typ })
 }
 
-/** Returns the request's id, or null if the token is invalid or expired. */
+/** Returns the request's id. Returns null if the token is invalid or expired. */
 export function readRequestToken(ctx: AuthContext, token: string): string | null {
   const claims = readPrivateToken(ctx.keys['email-login'], token, { typ, at: ctx.now() })
   return claims && String(claims['jti'])

@@ -20,19 +20,19 @@ import { maySignUp } from './may-sign-up'
 import { requireEmailLogins } from './request-email-login'
 import { signUpByEmail } from './sign-up-by-email'
 
-/** The token of a link; or a code with the id of the request that it was mailed for (null if the client does not name it). */
+/** The token of a link, or a code with the id of its request. `requestId` is null if the client did not send the id. */
 export type EmailLoginProof = { readonly token: string } | { readonly code: string; readonly requestId: string | null }
 
 export interface ConfirmOptions {
-  /** What identifies the account's owner, if this is the first verification of the address. */
+  /** The facts that identify the account's owner. Used only at the first verification of the address. */
   readonly evidence?: Evidence | undefined
   /** Language of mails. Default: `defaultLocale`. */
   readonly locale?: Locale | undefined
-  /** The request that this browser made: `return_to` is used only in the browser that requested the mail. */
+  /** The request that this browser made. Only the browser that requested the mail is redirected to `return_to`. */
   readonly browserRequestId?: string | null
-  /** Redirect target for other browsers. Left out: none. */
+  /** The redirect target for other browsers. */
   readonly elsewhere?: string
-  /** Receives the address and the account of this login. */
+  /** The attempt of this login. The function fills in the address and the account. */
   readonly attempt: LoginAttempt
 }
 
@@ -48,10 +48,14 @@ export interface ConfirmedEmailLogin<Session extends OpenedSession> {
 const rounds = 3
 
 /**
- * Redeems a link or a code of login by email. Logs in to the account of the address, activates it, or creates it if `emailLoginSignup` is
- * on. The first verification of an address takes the account over, unless the evidence identifies the owner.
+ * Redeems a link or a code of login by email. The function logs in to the account of the address. If the account is pending (never
+ * activated), the function activates the account. If the address has no account and `emailLoginSignup` is on, the function creates an
+ * account.
+ *
+ * At the first verification of an address the function takes the account over, unless the evidence identifies the owner. A take-over
+ * (`first-proof/take-over.ts`) removes every earlier way to log in.
  * @throws EmailLoginInvalidError for any fault of the link, the code or the account; InvalidCredentialsError for a wrong password in the
- *   evidence, which leaves the link and the code unused
+ *   evidence (the link and the code then stay unused)
  */
 export async function confirmEmailLogin<Session extends OpenedSession>(
   ctx: AuthContext,
@@ -77,7 +81,7 @@ export async function confirmEmailLogin<Session extends OpenedSession>(
 }
 
 /**
- * Returns what a page shows about a link before the person decides. Does not use the link.
+ * Returns the data that a link's page shows before the person decides. Does not use the link.
  * @throws EmailLoginInvalidError
  */
 export async function lookAtEmailLogin(
@@ -96,7 +100,7 @@ export async function lookAtEmailLogin(
   return { login, asksPassword }
 }
 
-/** True for an account that is active or pending, if the host does not refuse a mailed link to it. */
+/** Returns true for an active or pending account, unless the host rejects mailed links to the account. */
 async function mayLogIn(ctx: AuthContext, user: UserRecord): Promise<boolean> {
   return user.isActive ? !(await refusesEmailLink(ctx, user)) : mayActivate(ctx, user)
 }
@@ -111,7 +115,7 @@ async function findByToken(ctx: AuthContext, token: string): Promise<EmailLoginR
   return login
 }
 
-/** Counts the try before it compares the code, so that at most five tries are compared, also of many at once. */
+/** Counts the try before comparing the code. At most five tries are compared, even if many tries run in parallel. */
 async function findByCode(ctx: AuthContext, code: string, requestId: string | null): Promise<EmailLoginRecord> {
   const login = requestId === null ? null : await requireEmailLogins(ctx).countTry(requestId, mostTries, ctx.now())
   if (!login || login.sessionId !== null || !isCodeOf(ctx, login, code)) throw new EmailLoginInvalidError()
@@ -119,11 +123,11 @@ async function findByCode(ctx: AuthContext, code: string, requestId: string | nu
 }
 
 export interface Confirming extends ConfirmOptions {
-  /** Redirect target for this browser; null if there is none. */
+  /** The redirect target for this browser. Null if there is no target. */
   readonly returnTo: string | null
 }
 
-/** Confirms the login, and tries again if the account changed or was created between our read and our write. */
+/** Confirms the login. Tries again if the account changed or was created between our read and our write. */
 async function confirmInRounds<Session extends OpenedSession>(
   ctx: AuthContext,
   login: EmailLoginRecord,

@@ -37,7 +37,7 @@ export function confirmRoute(ctx: AuthContext, { base, delivery, before }: Deliv
     before: [...before, routeBudget(ctx, 'email_login_confirm')],
     body: Joi.object<ConfirmBody>({
       token: text(512).optional(),
-      // A string of any length and with any characters is a wrong code, not a malformed request.
+      // A string of any length and with any characters counts as a wrong code, not as a malformed request.
       code: Joi.string().allow('').optional(),
       request_token: text(4096).optional(),
       ...passwordField(ctx),
@@ -63,8 +63,8 @@ async function confirm(ctx: AuthContext, req: Request, res: Response, body: Conf
 }
 
 /**
- * Returns the token or the code of the body. A code needs its request: from the cookie of the browser, or from the body for clients without
- * cookies.
+ * Returns the token or the code of the body. A code needs the id of its request. The id comes from the browser's cookie. Clients without
+ * cookies send the id in the body.
  */
 function proofOf(
   ctx: AuthContext,

@@ -24,7 +24,10 @@ import { clientKey } from '../throttle/client-key'
 import { forgetRequest, requestOfBrowser } from './asking-browser'
 import { confirmEmailLogin, lookAtEmailLogin } from './confirm-email-login'
 
-/** The page of the mailed link. Its button logs in by cookies. A GET does not use the link, because mail scanners open links. */
+/**
+ * Returns the routes of the mailed link's page. The page's button logs in with cookies. A GET does not use the link, because mail scanners
+ * open links.
+ */
 export function emailLoginPage(ctx: AuthContext): Route[] {
   return linkPage(ctx, {
     path: '/email-login/:token',
@@ -32,7 +35,7 @@ export function emailLoginPage(ctx: AuthContext): Route[] {
     before: [routeBudget(ctx, 'email_login_confirm')],
     refuses: [CsrfValidationFailedError, EmailLoginInvalidError],
     form: 'email_login',
-    done: 'email_login', // never shown: the form redirects
+    done: 'email_login', // never shown, because the form redirects
     ...(hasPasswords(ctx.settings) && { fields: oldPassword }),
     seeOther: 'Signed in by cookies: to `return_to` in the browser that asked, elsewhere to the success redirect.',
     formTargets: targetsOf(ctx),
@@ -76,7 +79,7 @@ function landingOf({ settings, prefix }: AuthContext): string {
   return settings.oauthSuccessRedirect ?? prefix
 }
 
-/** Returns the origins for the page's `form-action` policy, which must allow the targets of its redirect. */
+/** Returns the origins for the page's `form-action` policy. The policy must allow the targets of the page's redirect. */
 function targetsOf(ctx: AuthContext): string[] {
   const { trustedOrigins, publicUrl } = ctx.settings
   const landing = landingOf(ctx)
@@ -86,8 +89,8 @@ function targetsOf(ctx: AuthContext): string[] {
 }
 
 /**
- * Returns the lines for the page: the account that it logs in to, the account that it replaces, and in another browser the origin of the
- * request.
+ * Returns the lines for the page. The first line is the address of the login. If the login replaces another account's session, a line gives
+ * that account's address. If another browser opens the link, a line says when and with which browser the mail was requested.
  */
 async function aboutLogin(ctx: AuthContext, req: Request, login: EmailLoginRecord, locale: Locale): Promise<string[]> {
   const [address = '', ...replaced] = await whomItSignsIn(ctx, req, login.email, locale)

@@ -13,11 +13,14 @@ import { requireEmailLogins } from './request-email-login'
 
 interface Matching {
   readonly login: EmailLoginRecord
-  /** The account of the address. */
+  /** The account that has the address. */
   readonly seen: UserRecord
 }
 
-/** Logs in to an account, and activates it if it is pending. Returns null if the account changed since it was read. */
+/**
+ * Logs in to an account. If the account is pending, the function activates the account. Returns null if the account changed since the
+ * caller read it.
+ */
 export async function logInByEmail<Session extends OpenedSession>(
   ctx: AuthContext,
   { login, seen }: Matching,
@@ -46,7 +49,7 @@ export function loginOf(returnTo: string | null): Login {
 }
 
 /**
- * Marks the login as used, so that of many confirmations by link or code only one succeeds.
+ * Marks the login as used, so that only one of many confirmations by link or code succeeds.
  * @throws EmailLoginInvalidError
  */
 export async function spend(ctx: AuthContext, { id }: EmailLoginRecord): Promise<void> {
@@ -59,7 +62,7 @@ interface FirstProof {
   readonly how: Login
 }
 
-/** Logs in with the first verification of the address. */
+/** Logs in, with the first verification of the address. */
 function proveAndLogIn<Session extends OpenedSession>(
   ctx: AuthContext,
   { login, seen }: Matching,

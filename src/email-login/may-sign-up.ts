@@ -1,8 +1,8 @@
 import type { AuthContext } from '../context'
 
 /**
- * True if confirming a login by email creates an account for an address that has none. Calls the host's `signup.admit`.
- * @throws what `admit` throws
+ * Returns true if a confirmed login by email may create an account for an address without an account. Calls the host's `signup.admit`.
+ * @throws the errors of `admit`
  */
 export async function maySignUp(ctx: AuthContext, email: string): Promise<boolean> {
   const { emailLoginSignup, signupEnabled } = ctx.settings

@@ -13,21 +13,21 @@ import type { EmailLoginStore, UserRecord } from '../store/auth-store'
 import { maySignUp } from './may-sign-up'
 
 export interface EmailLoginRequest extends AskedFrom {
-  /** Id of the new row, if one is inserted. */
+  /** The id for the new row. */
   readonly id: string
-  /** In lower case. */
+  /** The address in lower case. */
   readonly email: string
   readonly returnTo: string | null
   readonly locale: Locale
-  /** The known device that sends the request; null for an unknown client. */
+  /** The known device that sends the request. Null for an unknown client. */
   readonly device: KnownDevice | null
-  /** Id of the earlier request of the same browser; null if there is none. */
+  /** The id of the browser's earlier request. Null if the browser has made no earlier request. */
   readonly earlierId: string | null
 }
 
 /**
- * Mails a link, a code or both to the account of an address. An address without an account gets a mail that says so, unless the
- * confirmation may create an account. Returns null if no link and no code was mailed.
+ * Mails a link, a code, or a link and a code to the account of an address. If the address has no account, a mail reports that, unless the
+ * confirmation may create an account. Returns null if the function mailed no link and no code.
  */
 export async function requestEmailLogin(ctx: AuthContext, request: EmailLoginRequest): Promise<IssuedEmailLogin | null> {
   const user = await findByAddress(ctx, request.email)
@@ -39,18 +39,18 @@ export async function requestEmailLogin(ctx: AuthContext, request: EmailLoginReq
 
 async function requestForNobody(ctx: AuthContext, request: EmailLoginRequest): Promise<IssuedEmailLogin | null> {
   const email = normalizeEmail(request.email)
-  if (email === null) return null // the text is no valid address
+  if (email === null) return null // the text is not a valid address
   const { emailLoginSignup, emailLoginSilent, signupEnabled } = ctx.settings
   if (await isAdmitted(ctx, email)) return issueAndMail(ctx, null, request)
   if (emailLoginSilent) return null
-  const canSignUp = signupEnabled && !emailLoginSignup // with emailLoginSignup, the host has just refused this address
+  const canSignUp = signupEnabled && !emailLoginSignup // with emailLoginSignup, the host has just rejected this address
   mailNotice(ctx, { id: null, email, name: null, emailVerifiedAt: null }, 'no_account', request.locale, { canSignUp })
   return null
 }
 
 /**
- * True if the confirmation may create an account. The response was sent already, so an AppError of the host's counts as a refusal. Any
- * other error is logged.
+ * Returns true if the confirmation may create an account. The response may already be sent. Therefore an AppError of the host counts as a
+ * rejection, and any other error is thrown and logged.
  */
 async function isAdmitted(ctx: AuthContext, email: string): Promise<boolean> {
   try {
@@ -66,7 +66,8 @@ async function issueAndMail(ctx: AuthContext, user: UserRecord | null, request: 
   const recipient = user ?? { id: null, email, name: null, emailVerifiedAt: null }
   if (!(await mayMail(ctx, recipient, 'EMAIL_LOGIN', { device }))) return null
   const issued = await unitOfWork(ctx, async (ctx) => {
-    // The lock orders two requests at once, so that the second sees the first. If the address changed meanwhile, no mail is sent.
+    // The lock orders two parallel requests, so that the second request sees the row of the first. If the address changed meanwhile, no
+    // mail is sent.
     const locked = user && (await ctx.store.users.lock(user.id))
     if (user && (locked?.email !== email || locked.isActive !== user.isActive)) return null
     return replaceEarlier(ctx, requireEmailLogins(ctx), request)
@@ -87,7 +88,7 @@ async function replaceEarlier(
   return issueEmailLogin(ctx, emailLogins, { id, email, returnTo, sessionId: null, isKnownDevice, ip, userAgent, carries: emailLogin })
 }
 
-/** Returns the store of login requests. It is always there if login by email is on, because boot checks it. */
+/** Returns the store of login requests. If login by email is on, the store exists, because the boot checks require the store. */
 export function requireEmailLogins(ctx: AuthContext): EmailLoginStore {
   const emailLogins = emailLoginsOf(ctx)
   if (emailLogins) return emailLogins

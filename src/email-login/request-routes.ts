@@ -47,7 +47,7 @@ export function requestRoute(ctx: AuthContext, { base, before }: DeliveryLine): 
 }
 
 /**
- * Sends the response before it looks up the account, so that the response time and the cookie do not reveal whether the address has one.
+ * Sends the response before looking up the account. Then the response time and the cookie do not reveal whether the address has an account.
  */
 async function answer(ctx: AuthContext, req: Request, res: Response, body: RequestBody): Promise<void> {
   const email = readTypedAddress(body.email)

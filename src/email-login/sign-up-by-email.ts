@@ -10,8 +10,8 @@ import type { ConfirmedEmailLogin, Confirming } from './confirm-email-login'
 import { loginOf, spend } from './log-in-by-email'
 
 /**
- * Creates an active account with a verified address for an address that has none. If the host's `onSignup` throws, no account is created
- * and the login stays unused. If the hook made the account inactive, it stays, and no session begins.
+ * Creates an active account with a verified address, for an address without an account. If the host's `onSignup` throws, no account is
+ * created and the login stays unused. If `onSignup` makes the account inactive, the account stays, but no session begins.
  * @throws EmailLoginInvalidError if another confirmation was first; DuplicateRecordError if another request created the account meanwhile
  */
 export function signUpByEmail<Session extends OpenedSession>(
@@ -24,7 +24,7 @@ export function signUpByEmail<Session extends OpenedSession>(
     await spend(ctx, login)
     const inserted = await ctx.store.users.insert(newAccount(ctx, login.email), { by: 'email_login' })
     await ctx.signup.onSignup?.(inserted, {}, ctx.store, { trx: transactionOf(ctx.store), isRepeat: false })
-    // Read the account again, because the hook may have changed it.
+    // The account is read again, because the hook may have changed the account.
     const user = ctx.signup.onSignup ? await ctx.store.users.lock(inserted.id) : inserted
     if (!user) throw new InternalError({ cause: new Error('onSignup removed the account.') })
     const ended = user.isActive ? await finishOrPostpone(ctx, user, loginOf(returnTo), open) : null

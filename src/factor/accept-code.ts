@@ -8,12 +8,13 @@ import { hashRecoveryCode, readRecoveryCode, withoutSpaces } from './recovery-co
 import { openSecret } from './secret-box'
 import { findStep } from './totp'
 
-/** How a person confirmed: by a code of the authenticator app, a recovery code or a passkey. */
+/** The kind of factor that the person showed: a code of the authenticator app, a recovery code or a passkey. */
 export type Factor = 'totp' | 'recovery_code' | 'passkey'
 
 /**
- * Accepts one TOTP or recovery code of an active factor, once. A step that was accepted, or an earlier one, is rejected on every route, and
- * so is a used recovery code. Call it inside the transaction of the confirmed action, which has locked the user's row.
+ * Accepts a TOTP code or a recovery code of an active factor. Each code is accepted only once. After a TOTP code was accepted, every route
+ * rejects codes of that 30-second step and of earlier steps. Call the function inside the transaction of the confirmed action. That
+ * transaction must have locked the user's row.
  * @throws MfaCodeInvalidError
  */
 export async function acceptSecondFactor(ctx: AuthContext, user: UserRecord, typed: string): Promise<Exclude<Factor, 'passkey'>> {
@@ -24,31 +25,34 @@ export async function acceptSecondFactor(ctx: AuthContext, user: UserRecord, typ
 }
 
 /**
- * True for a code of an authenticator app that was set up more than 24 hours ago. Only the owner has it, so the change that it confirms is
- * final. A recovery code makes nothing final, because an attacker may have created new codes.
+ * Returns true for a code of an authenticator app that was set up more than 24 hours ago. Only the owner has such an app, so an undo link
+ * cannot revert the change. A recovery code returns false, because an attacker may have created new recovery codes.
  */
 export function isOldFactor(ctx: AuthContext, user: UserRecord, factor: Factor): boolean {
   return factor === 'totp' && hasMatureFactor(ctx, user)
 }
 
-/** Emits the event of a used recovery code. Call it after the commit. */
+/** Emits the event of a used recovery code. Call the function after the commit. */
 export function emitFactor({ events }: AuthContext, userId: string, factor: Factor): void {
   if (factor === 'recovery_code') events.emit('recovery_code.used', { userId })
 }
 
-/** Emits the event of a used recovery code and notifies the owner, if no other notice says it (`AcceptedFactor`). */
+/**
+ * Emits the event of a used recovery code and notifies the owner. Call the function only if no other notice reports the code
+ * (`AcceptedFactor`).
+ */
 export function announceFactor(ctx: AuthContext, user: UserRecord, factor: Factor, locale?: Locale): void {
   emitFactor(ctx, user.id, factor)
   if (factor === 'recovery_code') mailNotice(ctx, user, 'recovery_code_used', locale)
 }
 
-/** True for a TOTP code of the user's secret, active or pending, whose step was not accepted before. Marks the step as accepted. */
+/** Returns true for a TOTP code of the user's active or pending secret, if its step was not accepted before. Marks the step as accepted. */
 export async function acceptTotpCode(ctx: AuthContext, user: UserRecord, typed: string): Promise<boolean> {
   const step = stepOfCode(ctx, user, typed)
   return step !== null && ctx.store.users.advanceTotpStep(user.id, step)
 }
 
-/** Returns the 30-second step of a code, whether or not it was accepted before. Null if the code does not belong to this secret. */
+/** Returns the 30-second step of a code, even if the step was accepted before. Returns null if the code does not belong to this secret. */
 export function stepOfCode(ctx: AuthContext, { id, totpSecret }: Pick<UserRecord, 'id' | 'totpSecret'>, typed: string): number | null {
   const secret = totpSecret === null ? null : openSecret(ctx.mfaSecretKeys, id, totpSecret)
   return secret === null ? null : findStep(secret, withoutSpaces(typed), { now: ctx.now(), window: ctx.settings.mfaVerifyWindow })

@@ -6,35 +6,36 @@ import { tellThrottled } from '../limits/tell-throttled'
 import { attempt, counterKey } from '../throttle/throttle'
 import { isRecoveryCode } from './recovery-codes'
 
-/** A code as a person typed it. */
+/** A code that a person typed. */
 export interface TypedCode {
   readonly userId: string
   readonly code: string
-  /** The known device that sent it; null for an unknown client. */
+  /** The known device that sent the code. Null for an unknown client. */
   readonly device?: KnownDevice | null
 }
 
-/** An attempt that was counted before its code is verified. Call one of the three methods. */
+/** A counted attempt. The code is verified later. Call exactly one of the three methods. */
 export interface TakenCode {
   succeed(): Promise<void>
   /**
-   * Keeps the attempt as a wrong code.
-   * @returns the number of wrong codes since the last right one
+   * Records the code as wrong.
+   * @returns the number of wrong codes since the last right code
    */
   fail(): Promise<number>
-  /** Gives the attempt back, because the error was not a wrong code. */
+  /** Takes the attempt back, because the error was not a wrong code. */
   giveBack(): Promise<void>
 }
 
-/** After this many wrong codes since the last right one, TOTP is refused for a day. */
+/** After this many wrong codes since the last right code, TOTP is blocked for a day. */
 const mostWrong = 20
 const stopSeconds = 86_400
-/** How long wrong codes are remembered, from the first one on. The block ends with the codes that caused it. */
+/** How long wrong codes are remembered, counted from the first wrong code. The block ends with the codes that caused it. */
 const memorySeconds = 30 * 86_400
 
 /**
- * Counts one attempt before the code is verified. A known device has five TOTP and five recovery codes per 900 s of its own. After them,
- * and for any other client, the limits of the account apply, and the block after twenty wrong codes, which concerns only TOTP.
+ * Counts an attempt before the code is verified. A known device has a separate limit: five TOTP codes and five recovery codes per 900 s. If
+ * the device has used its limit, or if the client is unknown, the limits of the account apply. After twenty wrong codes the account's TOTP
+ * is blocked. Recovery codes are never blocked.
  * @throws MfaThrottledError
  */
 export async function takeCode(ctx: AuthContext, typed: TypedCode): Promise<TakenCode> {
@@ -77,7 +78,7 @@ async function takeRecovery(ctx: AuthContext, { userId }: TypedCode): Promise<Ta
   }
 }
 
-/** Counts one attempt of a known device. Returns null without a device, or if its attempts are used up. */
+/** Counts an attempt of a known device. Returns null if there is no device, or if the device has used its limit. */
 async function takeOfDevice(ctx: AuthContext, { userId, code, device }: TypedCode): Promise<TakenCode | null> {
   const budget = ctx.budgets.device.codes
   if (!device || budget === false) return null
@@ -100,15 +101,15 @@ async function takeOfDevice(ctx: AuthContext, { userId, code, device }: TypedCod
 }
 
 /**
- * Resets the counts, unless TOTP is blocked. A right code of a known device does not end the block, because otherwise each login of the
- * owner would allow twenty more guesses.
+ * Resets the counts, unless TOTP is blocked. A right code of a known device does not end the block. Otherwise each login of the owner would
+ * give an attacker twenty more guesses.
  */
 async function forgetUnlessStopped(ctx: AuthContext, userId: string): Promise<void> {
   const { stopSecondsLeft } = await countCode(ctx, userId)
   if (stopSecondsLeft === 0) await forget(ctx, userId, [wrong, totp])
 }
 
-/** Counts a code as wrong until it turns out to be right. While TOTP is blocked, nothing is counted. */
+/** Counts a code as wrong until the code is known to be right. While TOTP is blocked, nothing is counted. */
 async function countCode(ctx: AuthContext, userId: string): Promise<{ count: number; stopSecondsLeft: number }> {
   const key = counterKey(wrong, userId)
   const { count } = await ctx.counters.increment(key, memorySeconds, mostWrong)
@@ -123,9 +124,10 @@ async function countCode(ctx: AuthContext, userId: string): Promise<{ count: num
 }
 
 /**
- * Begins the block at the first call; later calls return how long it lasts. The window is longer than the block, by the time that wrong
- * codes are remembered. So a finished block differs from one that did not begin yet, for example because a process died.
- * @returns the seconds that are left; 0 if the block is over
+ * Begins the block at the first call. Later calls return how long the block lasts. The counter's window is longer than the block, by the
+ * time that wrong codes are remembered. With that longer window, a finished block differs from a block that has not begun. A block has not
+ * begun if, for example, the process died first.
+ * @returns the remaining seconds; 0 if the block is over
  */
 async function stop({ counters }: AuthContext, userId: string): Promise<number> {
   const { resetSeconds } = await counters.increment(counterKey(stopped, userId), stopSeconds + memorySeconds, 1)
@@ -137,7 +139,7 @@ async function stop({ counters }: AuthContext, userId: string): Promise<number> 
  * @returns `count`
  */
 async function noteWrong(ctx: AuthContext, userId: string, count: number): Promise<number> {
-  if (count === 1) await forget(ctx, userId, [stopped]) // a block of codes that are no longer remembered
+  if (count === 1) await forget(ctx, userId, [stopped]) // the old block belongs to codes that are no longer remembered
   if (count === mostWrong) await stop(ctx, userId)
   return count
 }

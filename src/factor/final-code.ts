@@ -19,38 +19,41 @@ import { guardedAttempt } from './guarded-attempt'
 import { acceptPasskey, provePasskey, refusingReplay, type ShownPasskey } from './prove-passkey'
 import type { ShownFactor } from './shown-factor'
 
-/** Body fields of a passkey. Every fault in them gives the same error. */
+/** The body fields of a passkey. Every fault in these fields gives the same error. */
 export const passkeyFields = { credential: Joi.object().unknown(), challenge_token: Joi.string().allow('') }
 
-/** In a body with a passkey, required or optional. */
+/** The passkey fields of a body. */
 export interface PasskeyFields {
   credential?: object
   challenge_token?: string
 }
 
-/** Returns the passkey of a body, or null if there is none. */
+/** Returns the passkey of a body. Returns null if the body has no passkey. */
 export function shownPasskey({ credential, challenge_token: challenge = '' }: PasskeyFields): ShownPasskey | null {
   return credential === undefined ? null : { credential, challenge }
 }
 
-/** Returns the optional body fields of a passkey, or none if passkeys are off. */
+/** Returns the optional body fields of a passkey. Returns no fields if passkeys are off. */
 export function optionalPasskey({ settings }: AuthContext): Joi.PartialSchemaMap<PasskeyFields> {
   const { credential, challenge_token } = passkeyFields
   return settings.passkeysEnabled ? { credential: credential.optional(), challenge_token: challenge_token.optional() } : {}
 }
 
-/** Returns the schema of a body with a code of the second factor, or a passkey instead if passkeys are on. */
+/** Returns the schema of a body that requires a code of the second factor. If passkeys are on, a passkey may replace the code. */
 export function codeOrPasskey<Body>(ctx: AuthContext, others: Joi.PartialSchemaMap<Body>): Joi.ObjectSchema<Body> {
   if (!ctx.settings.passkeysEnabled) return Joi.object<Body>({ ...others, code: factorCode })
   return Joi.object<Body>({ ...others, code: factorCode.optional(), ...optionalPasskey(ctx) }).xor('code', 'credential')
 }
 
-/** In the body of a change: a code of the authenticator app or a passkey, which makes the change final. */
+/**
+ * The body fields of an optional factor: a code of the authenticator app or a passkey. With such a factor, an undo link cannot revert the
+ * change.
+ */
 export interface FinalFields extends PasskeyFields {
   code?: string
 }
 
-/** Returns the schema of a body that may have a code of the authenticator app, or a passkey instead if passkeys are on. */
+/** Returns the schema of a body with an optional code of the authenticator app. If passkeys are on, a passkey may replace the code. */
 export function finalBody<Body extends FinalFields>(ctx: AuthContext, others: Joi.PartialSchemaMap<Body>): Joi.ObjectSchema<Body> {
   const body = Joi.object<Body>({ ...others, code: factorCode.optional(), ...optionalPasskey(ctx) })
   return ctx.settings.passkeysEnabled ? body.oxor('code', 'credential') : body
@@ -67,7 +70,7 @@ export function factorRefusals({ settings }: AuthContext): readonly Refusal[] {
   return settings.passkeysEnabled ? [...codeRefusals, MfaFactorTooNewError, PasskeyRejectedError] : codeRefusals
 }
 
-/** Returns the factor of a body, for the changes of the second factor. */
+/** Returns the factor of a body. The routes that change the second factor use this function. */
 export function shownFactor({ code, credential, challenge_token: challenge }: FinalFields): ShownFactor {
   return { code, credential, challenge }
 }
@@ -75,14 +78,13 @@ export function shownFactor({ code, credential, challenge_token: challenge }: Fi
 /** The account and session of the request. */
 export interface FinalAsker {
   readonly userId: string
-  /** The session that the options of the passkey were for; null if the store keeps no sessions. */
+  /** The session that requested the passkey's options. Null if the store keeps no sessions. */
   readonly session: Pick<SessionRecord, 'id'> | null
 }
 
 /**
- * Accepts the optional factor of a change. If it returns anything but false, no link can undo the change: only the owner has an
- * authenticator app or a passkey that was set up more than 24 hours ago (contract 24.6). The factor is used, even if the change fails
- * later.
+ * Accepts the optional factor of a change. If the result is not false, an undo link cannot revert the change. Only the owner has an
+ * authenticator app or passkey that is older than 24 hours (contract 24.6). The factor is used up even if the change fails later.
  * @throws MfaCodeInvalidError, MfaNotEnrolledError, MfaFactorTooNewError, MfaThrottledError, PasskeyRejectedError
  */
 export async function acceptFinal(ctx: AuthContext, asker: FinalAsker, { code, ...fields }: FinalFields): Promise<Finality> {

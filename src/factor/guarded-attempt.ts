@@ -9,9 +9,9 @@ import { type TypedCode, takeCode } from './code-limits'
 const toldAt = 3
 
 /**
- * Runs one attempt at an account's active second factor. Counts it before the code is verified, for all routes together. A success resets
- * the count of wrong codes; a new login does not. The owner gets a mail at the third wrong code.
- * @throws MfaThrottledError, and what the attempt throws
+ * Runs an attempt at an account's active second factor. Counts the attempt before the code is verified. All routes share this count. A
+ * success resets the count of wrong codes. A new login does not reset the count. At the third wrong code the owner gets a mail.
+ * @throws MfaThrottledError, and the errors of the attempt
  */
 export async function guardedAttempt<T>(
   ctx: AuthContext,
@@ -24,7 +24,7 @@ export async function guardedAttempt<T>(
     await taken.succeed()
     return result
   } catch (error) {
-    // Other errors are not wrong codes.
+    // Any other error does not mean that the code was wrong.
     if (!(error instanceof MfaCodeInvalidError)) await taken.giveBack()
     else await announceWrongCode(ctx, typed, await taken.fail())
     throw error
@@ -41,7 +41,7 @@ async function announceWrongCode(
   if (user) mailNotice(ctx, user, 'wrong_codes', locale)
 }
 
-/** Runs an attempt at a factor that is not active yet, with a rate limit of its own. */
+/** Runs an attempt at a factor that is not active yet. This attempt has a separate rate limit. */
 export async function guardedConfirmation<T>(ctx: AuthContext, userId: string, attempt: () => Promise<T>): Promise<T> {
   const taken = await takeUnit(ctx, ctx.budgets.mfa, ['mfa_confirm:account', userId], MfaThrottledError)
   try {

@@ -3,37 +3,39 @@ import { hashOpaqueToken, newOpaqueToken } from '../opaque-token'
 import { epochSeconds, readPrivateToken, signPrivateToken } from '../session/private-token'
 import type { UserTokenRecord } from '../store/auth-store'
 
-/** The purpose of a challenge. A challenge is accepted for its own purpose only. */
+/** The purpose of a challenge. A challenge is valid only for its own purpose. */
 export type Ceremony = 'register' | 'login' | 'step' | 'reauthenticate'
 
 /** The account and session that a challenge belongs to. */
 export interface ChallengeOwner {
   readonly userId: string
-  /** The session's id, or for a second step the hash of its challenge. Null if the store keeps no sessions. */
+  /** The session's id. For the second step of a login, the hash of the login's challenge. Null if the store keeps no sessions. */
   readonly boundTo: string | null
 }
 
-/** A challenge for WebAuthn, and the token that shows that we issued it. */
+/** A challenge for WebAuthn, and a token that shows that we issued the challenge. */
 export interface IssuedChallenge {
   readonly challenge: string
   readonly token: string
   readonly seconds: number
 }
 
-/** A valid challenge of ours. */
+/** A valid challenge that we issued. */
 export interface OpenChallenge {
   readonly challenge: string
   readonly expiresAt: Date
-  /** The values that it was issued with. */
+  /** The extra values that were passed when the challenge was issued. */
   readonly carries: Readonly<Record<string, unknown>>
 }
 
-/** How long a challenge is valid. That of a login is valid longer, because it waits in the autofill of a page that stays open. */
+/**
+ * The lifetime of a challenge in seconds. A login challenge lives longer, because a page that stays open uses the challenge for autofill.
+ */
 const lifeSeconds: Readonly<Record<Ceremony, number>> = { register: 300, login: 900, step: 300, reauthenticate: 300 }
 
 /**
- * Makes a challenge of 32 random bytes and stores nothing. The client sends the token (under a MAC) back with the response. So it needs no
- * cookie, and several tabs do not disturb each other.
+ * Makes a challenge of 32 random bytes and stores nothing. The client sends the token (under a MAC) back with the response. Therefore the
+ * challenge needs no cookie, and several tabs do not disturb each other.
  * @param owner null if the account is not known yet
  */
 export function issuePasskeyChallenge(
@@ -56,7 +58,7 @@ export function issuePasskeyChallenge(
   return { challenge, token, seconds }
 }
 
-/** Reads a challenge. Returns null unless it is valid, for this purpose and for this owner. */
+/** Reads a challenge. Returns null unless the challenge is valid, and has this purpose and this owner. */
 export function readPasskeyChallenge(
   ctx: AuthContext,
   ceremony: Ceremony,
@@ -67,12 +69,12 @@ export function readPasskeyChallenge(
   if (!claims || typeof claims['cha'] !== 'string') return null
   const { cha, exp, sub, bnd, car = {} } = claims
   if (owner && (sub !== owner.userId || bnd !== owner.boundTo)) return null
-  return { challenge: cha as string, expiresAt: new Date(Number(exp) * 1000), carries: car as Record<string, unknown> } // the types that were issued
+  return { challenge: cha as string, expiresAt: new Date(Number(exp) * 1000), carries: car as Record<string, unknown> } // as issued
 }
 
 /**
- * Returns the row that marks a challenge as used. It is inserted as used: its unique hash lets only one of many concurrent requests
- * succeed.
+ * Returns the row that marks a challenge as used. The row is inserted as used. Its hash is unique, so only one of many concurrent requests
+ * succeeds.
  */
 export function spentChallenge(
   ctx: AuthContext,

@@ -12,28 +12,31 @@ import type { AssertedCredential, WebAuthn } from '../webauthn/ceremonies'
 import { readAssertion } from '../webauthn/read-credential'
 import { type Ceremony, type ChallengeOwner, readPasskeyChallenge, spentChallenge } from './passkey-challenge'
 
-/** A passkey of a request. */
+/** The passkey of a request. */
 export interface ShownPasskey {
   /** `PublicKeyCredential.toJSON()` of `navigator.credentials.get()`. */
   readonly credential: unknown
-  /** The token of the options. */
+  /** The token that came with the options. */
   readonly challenge: string
 }
 
-/** A verified signature, and the state that it was verified against. The transaction that uses it checks that this state still holds. */
+/**
+ * A verified signature, and the state that it was verified against. The transaction that uses the signature checks that the state is
+ * unchanged.
+ */
 export interface ProvenPasskey {
   readonly passkey: PasskeyRecord
-  /** As it was when the signature was verified. */
+  /** The account at the time of the verification. */
   readonly user: UserRecord
   readonly use: PasskeyUse
   readonly spent: Omit<UserTokenRecord, 'id'>
 }
 
 /**
- * Verifies the signature of an authenticator, before any transaction, because it takes time. An unknown passkey takes as long as a known
- * one. Changes nothing: `acceptPasskey` or `PasskeyStore.recordLogin` uses it.
- * @param owner the account that began the ceremony; null: the passkey names its account
- * @throws PasskeyRejectedError, for every fault
+ * Verifies the signature of a passkey. Call the function before any transaction, because verifying takes time. An unknown passkey takes as
+ * long as a known passkey. The function changes nothing. `acceptPasskey` or `PasskeyStore.recordLogin` then records the use.
+ * @param owner the account that began the ceremony; null: the passkey identifies its account
+ * @throws PasskeyRejectedError for every fault
  */
 export async function provePasskey(
   ctx: AuthContext,
@@ -56,8 +59,8 @@ export async function provePasskey(
 }
 
 /**
- * Rejects a passkey whose counter did not increase, because there may be a copy of the authenticator (Web Authentication Level 3, section
- * 6.1.1).
+ * Rejects a passkey if its counter did not increase (Web Authentication Level 3, section 6.1.1). An attacker may have copied the
+ * authenticator.
  */
 function refuseCopy(ctx: AuthContext, { id, userId, signCount: last }: PasskeyRecord, { signCount }: AssertedCredential): void {
   if (signCount > last || (signCount === 0 && last === 0)) return
@@ -66,17 +69,18 @@ function refuseCopy(ctx: AuthContext, { id, userId, signCount: last }: PasskeyRe
 }
 
 /**
- * Uses the challenge and stores the counter. Call it inside the transaction of the confirmed action, which has locked the user's row.
- * @throws PasskeyRejectedError if the challenge was used before, or the passkey was removed or used since
+ * Marks the challenge as used and stores the counter. Call the function inside the transaction of the confirmed action. That transaction
+ * must have locked the user's row.
+ * @throws PasskeyRejectedError if the challenge was used before, or if the passkey was removed or used since
  */
 export async function acceptPasskey(ctx: AuthContext, user: UserRecord, { use, spent, passkey }: ProvenPasskey): Promise<void> {
-  // Before the insert, because a failed statement would break a transaction of the host's.
+  // Checked before the insert, because a failed statement would break a transaction of the host.
   const isSpent = user.id !== passkey.userId || (await ctx.store.userTokens.find(spent.tokenHash)) !== null
   if (isSpent || !(await passkeyToolsOf(ctx).passkeys.recordUse(use))) throw new PasskeyRejectedError()
   await ctx.store.userTokens.insert(spent)
 }
 
-/** Turns the unique violation of a challenge that another transaction used first into PasskeyRejectedError. */
+/** Converts a unique violation into PasskeyRejectedError. The violation means that another transaction used the challenge first. */
 export async function refusingReplay<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()

@@ -1,17 +1,17 @@
 import { isSealed, openText, readSealingKeys, sealText } from '../sealing'
 
 /**
- * Returns a TOTP secret in its stored form: encrypted with `mfaSecretKey`, and bound to its user, so that it is useless in another user's
- * row. The first key encrypts, every key decrypts; put a new key first. Without a key the secret is stored unencrypted.
+ * Returns a TOTP secret in its stored form. The secret is encrypted with `mfaSecretKey` and bound to its user. In another user's row the
+ * secret is useless. The first key encrypts, and every key decrypts. Put a new key first. Without a key, the secret is stored unencrypted.
  */
 export function sealSecret(keys: readonly Buffer[], userId: string, secret: string): string {
   return keys.length === 0 ? secret : sealText(keys, purposeOf(userId), secret)
 }
 
 /**
- * Returns null for a secret that no key opens, that belongs to another user, or that was changed. A secret without encryption is returned
- * as it is, because an attacker who can write the table can add a factor of their own anyway. Base32 has no dot, so it is never mistaken
- * for an encrypted secret.
+ * Returns the decrypted secret. Returns null if no key decrypts the secret, or if the secret was changed or belongs to another user. An
+ * unencrypted secret is returned unchanged. An attacker who can write to the table can add a factor anyway. Base32 has no dot, so an
+ * unencrypted secret never looks like an encrypted secret.
  */
 export function openSecret(keys: readonly Buffer[], userId: string, stored: string): string | null {
   return isSealed(stored) ? openText(keys, purposeOf(userId), stored) : stored
@@ -21,7 +21,7 @@ function purposeOf(userId: string): string {
   return `doorward/totp-secret/${userId}`
 }
 
-/** Returns the keys of `settings.mfaSecretKey`, which is already checked: 32 bytes each. */
+/** Returns the keys of `settings.mfaSecretKey`, 32 bytes each. The setting is already checked. */
 export function readSecretKeys(setting: string | null): readonly Buffer[] {
   return setting === null ? [] : readSealingKeys(setting)
 }

@@ -8,19 +8,19 @@ import { acceptSecondFactor, type Factor, isOldFactor } from './accept-code'
 import { guardedAttempt } from './guarded-attempt'
 import { acceptPasskey, provePasskey, refusingReplay } from './prove-passkey'
 
-/** The second factor of a person who is logged in: a code, or a passkey instead. */
+/** The second factor that a logged-in person shows: a code or a passkey. */
 export interface ShownFactor {
   /** A code of the authenticator app, or a recovery code. */
   code?: string | undefined
-  /** `PublicKeyCredential.toJSON()` of `navigator.credentials.get()`, by the options of a reauthentication. */
+  /** `PublicKeyCredential.toJSON()` of `navigator.credentials.get()`, with the options of a reauthentication. */
   credential?: unknown
-  /** With a credential: the `challenge` of those options. */
+  /** Required with a credential: the `challenge` of those options. */
   challenge?: string | undefined
-  /** With a credential: the session that the options were for. Left out: none, or the session of the request. */
+  /** With a credential: the session that requested the options. Left out: the session of the request, if there is one. */
   sessionId?: string | undefined
 }
 
-/** The account and session that show the factor. */
+/** The account and the session that show the factor. */
 export interface FactorOwner {
   readonly userId: string
   readonly session?: Pick<SessionRecord, 'id'> | null | undefined
@@ -28,7 +28,7 @@ export interface FactorOwner {
   readonly locale?: Locale | undefined
 }
 
-/** The accepted factor, with what the notice of the change says about it. */
+/** The accepted factor, and the facts for the notice of the change. */
 export interface AcceptedFactor {
   readonly factor: Factor
   readonly isFinal: Finality
@@ -36,16 +36,17 @@ export interface AcceptedFactor {
 }
 
 /**
- * Accepts the factor. Call it inside the transaction of the change, which has locked the user's row.
+ * Accepts the factor. Call the function inside the transaction of the change. That transaction must have locked the user's row.
  * @throws MfaNotEnrolledError, MfaCodeInvalidError, PasskeyRejectedError
  */
 export type AcceptFactor = (ctx: AuthContext, user: UserRecord) => Promise<AcceptedFactor>
 
 /**
- * Runs a change that a second factor confirms. Counts a code before it is verified. Verifies a passkey before the change begins, because
- * that takes time. Rejects a passkey that was added within a day, because an attacker with a stolen session could have added it.
+ * Runs a change that a second factor confirms. A code is counted before it is verified. A passkey is verified before the change begins,
+ * because verifying takes time. A passkey that was added within a day is rejected. An attacker with a stolen session could have added such
+ * a passkey.
  * @param change must call its `accept` once
- * @throws MfaThrottledError, MfaFactorTooNewError, PasskeyRejectedError, and what the change throws
+ * @throws MfaThrottledError, MfaFactorTooNewError, PasskeyRejectedError, and the errors of the change
  */
 export async function withFactor<T>(
   ctx: AuthContext,

@@ -8,9 +8,9 @@ import { signupMarkOf } from './signup-binding'
 import type { Clearing } from './take-over'
 
 /**
- * True if a login by a provider or by email may activate this pending account. An attacker's sign-up with the address must not keep its
- * owner out. Requires a valid activation link, because an inactive account without one may have been deactivated by the app. False if the
- * host refuses mailed links to the account.
+ * Returns true if a login by a provider or by email may activate this pending (never activated) account. An attacker who signed up with the
+ * address must not lock the owner out. The account must have a valid activation link. If the account has no such link, the app may have
+ * deactivated the account. Returns false if the host rejects mailed links to the account.
  */
 export async function mayActivate(ctx: AuthContext, user: UserRecord): Promise<boolean> {
   const waits = isFirstProof(ctx, user, true) && (await newestLink(ctx, user)) !== undefined && (await isPending(ctx, user))
@@ -18,8 +18,8 @@ export async function mayActivate(ctx: AuthContext, user: UserRecord): Promise<b
 }
 
 /**
- * Locks an account in the transaction of a verification. Returns null if the account changed meanwhile: it has another address, or it was
- * deactivated, activated or verified.
+ * Locks an account in the transaction of a verification. Returns null if the account changed meanwhile: its address changed, or the account
+ * was deactivated, activated or verified.
  */
 export async function lockForProof(ctx: AuthContext, seen: UserRecord, email: string | null): Promise<UserRecord | null> {
   const user = await ctx.store.users.lock(seen.id)
@@ -28,14 +28,14 @@ export async function lockForProof(ctx: AuthContext, seen: UserRecord, email: st
   return user.isActive || ((await newestLink(ctx, user)) && (await isPending(ctx, user))) ? user : null
 }
 
-/** Returns the account's newest activation link that still works. */
+/** Returns the account's newest activation link that is still valid. */
 async function newestLink(ctx: AuthContext, { id }: Pick<UserRecord, 'id'>): Promise<UserTokenRecord | undefined> {
   return (await ctx.store.userTokens.listOpen(id, 'ACTIVATION', ctx.now())).at(-1)
 }
 
 /**
- * Uses up the activation links of an account, and returns the options of `proveAddress` for its activation. Call it inside the transaction,
- * before the links are revoked elsewhere.
+ * Uses up the activation links of an account, and returns the options of `proveAddress` for the activation. Call the function inside the
+ * transaction, before any other code revokes the links.
  */
 export async function activating(ctx: AuthContext, user: UserRecord, clearing: Clearing): Promise<ProofOptions> {
   const now = ctx.now()
@@ -44,7 +44,7 @@ export async function activating(ctx: AuthContext, user: UserRecord, clearing: C
   return { signup, clearing: hasRivals ? clearing : 'nothing', changes: { isActive: true, activatedAt: now } }
 }
 
-/** Returns the id of the sign-up that the newest activation link belongs to. The browser of that sign-up counts as the owner's. */
+/** Returns the id of the sign-up that the newest activation link belongs to. The browser of that sign-up counts as the owner's browser. */
 export async function signupOf(ctx: AuthContext, { id, isActive }: UserRecord): Promise<string | null> {
   const newest = isActive ? undefined : await newestLink(ctx, { id })
   return newest ? (signupMarkOf(newest)?.id ?? null) : null

@@ -5,15 +5,16 @@ import type { UserRecord } from '../store/auth-store'
 const centuryMs = 36_525 * 86_400_000
 
 /**
- * Records that a pending account got more than one sign-up, so its activation link alone does not tell whose password it has. The row never
- * expires, so that no purge deletes it; the activation uses it. Call it inside a transaction that has locked the user's row.
+ * Records that a pending account got more than one sign-up. In that case the activation link alone does not show who chose the account's
+ * password. The row never expires, so no purge deletes the row. The activation marks the row as used. Call the function inside a
+ * transaction that has locked the user's row.
  */
 export async function markContested(ctx: AuthContext, user: Pick<UserRecord, 'id'>): Promise<void> {
   if (await isContested(ctx, user)) return
   const now = ctx.now()
   await ctx.store.userTokens.insert({
     userId: user.id,
-    tokenHash: hashOpaqueToken(newOpaqueToken()), // a placeholder: nobody has this token
+    tokenHash: hashOpaqueToken(newOpaqueToken()), // nobody has this token
     purpose: 'CONTESTED',
     payload: null,
     expiresAt: new Date(now.getTime() + centuryMs),

@@ -9,17 +9,20 @@ interface OldPassword {
   forgot?: string
 }
 
-/** Fields of a page that asks for the account's password. With `forgot`, the person says that they do not know it, and it is removed. */
+/**
+ * The fields of a page that asks for the account's password. With `forgot`, the person says that the password is forgotten, and the
+ * password is removed.
+ */
 export const oldPassword = Joi.object<OldPassword>({
   password: passwordText().allow('').optional(),
   forgot: Joi.string().valid('1').optional(),
 })
 
 /**
- * Returns the evidence of a page's form. If the page asks for the password, the person enters it or sets `forgot`, because one click must
- * not remove a password.
- * @param isAsked tells whether the page asks, given the other evidence of the request
- * @throws PasswordAskedError if the page asks and the form has neither; a ValidationError with a message for the person
+ * Returns the evidence (`Evidence`) of a page's form. If the page asks for the password, the person enters the password or sets `forgot`. A
+ * click alone must not remove a password.
+ * @param isAsked returns true if the page asks for the password, given the other evidence of the request
+ * @throws PasswordAskedError if the page asks, and the form has no password and no `forgot`. The error has a message for the person
  */
 export async function evidenceOfForm(
   ctx: AuthContext,

@@ -18,23 +18,23 @@ import type { SessionRecord, UserRecord } from '../store/auth-store'
 import { localized } from '../texts/localized'
 import { readSignupBinding } from './signup-binding'
 
-/** What a request shows that may identify the account's owner. It is not verified yet. */
+/** The data of a request that may identify the account's owner. The data is not verified yet. */
 export interface Evidence {
-  /** Ids of the sessions that the request names, by access token, session cookie or refresh token. */
+  /** The ids of the sessions that the request's access token, session cookie or refresh token identifies. */
   readonly sessionIds?: readonly string[] | undefined
   /** The access token of the request, if the store keeps no sessions. */
   readonly token?: ShownToken | null | undefined
-  /** Ids of the sign-ups of this browser or client. */
+  /** The ids of the sign-ups of this browser or client. */
   readonly bindings?: readonly string[] | undefined
   readonly password?: string | undefined
   /**
-   * True if the page can ask for the password. It asks before a take-over, if nothing else identifies the owner and the account has a
-   * password.
+   * True if the page can ask for the password. The page asks before a take-over, which removes the password. The page asks only if the
+   * account has a password and nothing else identifies the owner.
    */
   readonly asksPassword?: boolean | undefined
 }
 
-/** Thrown if a page must ask for the account's password first: a click or a code alone must not remove the password. */
+/** The error for a page that must first ask for the account's password. A click or a code alone must not remove the password. */
 export class PasswordAskedError extends ValidationError {
   constructor() {
     super({ details: { errors: [{ path: 'password', rule: 'any.required' }] }, explains: localized('error.password_missing') })
@@ -43,14 +43,14 @@ export class PasswordAskedError extends ValidationError {
 
 const asking = Symbol('the page can ask for the password')
 
-/** Marks the request of a page whose form can ask for the password. A client cannot set this mark. */
+/** Marks the request of a page with a form that can ask for the password. A client cannot set this mark. */
 export function canAskForPassword(req: Request): void {
   Object.defineProperty(req, asking, { value: true })
 }
 
 interface ShownToken {
   readonly claims: AccessTokenClaims
-  /** False if the token is from a cookie, and this browser has no device cookie of the account. */
+  /** False if the token is from a cookie and this browser has no device cookie of the account. */
   readonly isProven: (user: UserRecord) => boolean
 }
 
@@ -61,26 +61,26 @@ export interface EvidenceBody {
   readonly refresh_token?: string | undefined
 }
 
-/** Returns the body field that takes the account's password as evidence, or no field if passwords are off. */
+/** Returns the body field for the account's password. Returns no field if passwords are off. */
 export function passwordField({ settings }: Pick<AuthContext, 'settings'>): Joi.SchemaMap {
   return hasPasswords(settings) ? { password: passwordText().allow('').optional() } : {}
 }
 
-/** Returns the further errors of a route with that field. */
+/** Returns the additional errors of a route that has the password field. */
 export function passwordRefusals({ settings }: Pick<AuthContext, 'settings'>): (typeof InvalidCredentialsError)[] {
   return hasPasswords(settings) ? [InvalidCredentialsError] : []
 }
 
-/** Evidence about one account, after its password was verified and before its row is locked. */
+/** Evidence about an account. The password is already verified, and the account's row is not locked yet. */
 export interface WeighedEvidence extends Pick<Evidence, 'sessionIds' | 'token' | 'bindings'> {
-  /** The hash that matched the request's password; null if no password was verified. */
+  /** The hash that matched the request's password. Null if no password was verified. */
   readonly verifiedHash: string | null
 }
 
 /**
- * Reads the evidence of a request. Rejects an expired access token in the header if its session is still valid, because the client can
- * refresh it. Without that error, the account would be taken over from the person who holds the token. Cookies in a form post of another
- * site do not count.
+ * Reads the evidence of a request. If the header has an expired access token of a valid session, the function throws. The client can then
+ * refresh the token. Without that error, the owner of the token would lose the account's password in a take-over. Cookies in a form post of
+ * another site do not count.
  * @throws TokenExpiredError
  */
 export async function evidenceOf(ctx: AuthContext, req: Request, body: EvidenceBody = {}): Promise<Evidence> {
@@ -91,9 +91,9 @@ export async function evidenceOf(ctx: AuthContext, req: Request, body: EvidenceB
 }
 
 /**
- * Returns the ids of the sessions that count as evidence. A session from a cookie counts only with the device cookie of its login. Another
- * subdomain can plant an attacker's session cookie, but no `__Host-` cookie. Headers and bodies count, because the client itself sends
- * them.
+ * Returns the ids of the sessions that count as evidence. A session from a cookie counts only together with the device cookie of its login.
+ * Another subdomain can set an attacker's session cookie, but cannot set a `__Host-` cookie. Tokens in headers and bodies count, because
+ * the client itself sends these tokens.
  */
 async function provenSessions(ctx: AuthContext, req: Request, body: EvidenceBody): Promise<string[]> {
   const named = await sessionOfRequest(ctx, req, body)
@@ -103,7 +103,8 @@ async function provenSessions(ctx: AuthContext, req: Request, body: EvidenceBody
 }
 
 /**
- * Returns the access token if the store keeps no sessions. It cannot be revoked, but it is too old after a change of the ways to log in.
+ * Returns the access token if the store keeps no sessions. The app cannot revoke such a token. After a change of the ways to log in, the
+ * token no longer counts.
  */
 function shownToken(ctx: AuthContext, req: Request): ShownToken | null {
   if (ctx.store.sessions || !isOwn(ctx, req)) return null
@@ -120,8 +121,8 @@ async function sessionOfBody(ctx: AuthContext, { refresh_token: token }: Evidenc
 }
 
 /**
- * True if a valid access token is in the Authorization header. A header of another scheme, such as Basic, names no session: then the
- * cookies do.
+ * Returns true if a valid access token is in the Authorization header. A header of another scheme, for example Basic, identifies no
+ * session, so the cookies count.
  */
 function isByHeader(ctx: AuthContext, req: Request): boolean {
   const credential = readQuietly(() => readCredential(ctx, req))
@@ -129,7 +130,7 @@ function isByHeader(ctx: AuthContext, req: Request): boolean {
 }
 
 /**
- * Returns the live session of a request, for any account, or null if there is none.
+ * Returns the live session of a request, for any account. Returns null if the request has no live session.
  * @throws TokenExpiredError
  */
 export async function sessionOfRequest(ctx: AuthContext, req: Request, body: EvidenceBody = {}): Promise<SessionRecord | null> {
@@ -137,14 +138,14 @@ export async function sessionOfRequest(ctx: AuthContext, req: Request, body: Evi
   return isOwn(ctx, req) ? findRequestSession(ctx, req, body) : null
 }
 
-/** True if no other site can have sent the request with our cookies. Another site cannot send our token in a header. */
+/** Returns true if no other site can have sent the request with our cookies. Another site cannot send our token in a header. */
 function isOwn(ctx: AuthContext, req: Request): boolean {
   return req.method === 'GET' || isByHeader(ctx, req) || comesFromHere(ctx, req)
 }
 
 /**
  * Throws if the header has an expired access token of a valid session. An expired access cookie is ignored, because the refresh cookie
- * names the session.
+ * identifies the session.
  */
 async function refuseExpiredToken(ctx: AuthContext, req: Request): Promise<void> {
   const credential = readQuietly(() => readCredential(ctx, req))
@@ -174,7 +175,7 @@ function comesFromHere(ctx: AuthContext, req: Request): boolean {
 }
 
 /**
- * Verifies the password of the request, unless other evidence is enough. Call it before the transaction.
+ * Verifies the password of the request, unless other evidence is enough. Call the function before the transaction.
  * @param signup the sign-up that a mailed link belongs to
  * @throws InvalidCredentialsError for a wrong password, TooManyRequestsError, PasswordAskedError if a page must ask for the password
  */
@@ -192,7 +193,8 @@ export async function weighEvidence(
 }
 
 /**
- * True if the evidence identifies the owner of this account. Call it inside the transaction that has locked the user's row.
+ * Returns true if the evidence identifies the owner of this account. Call the function inside the transaction that has locked the user's
+ * row.
  * @throws InvalidCredentialsError if the password was right and has changed meanwhile
  */
 export async function isEvidence(ctx: AuthContext, user: UserRecord, evidence: WeighedEvidence, signup?: string | null): Promise<boolean> {
@@ -202,18 +204,21 @@ export async function isEvidence(ctx: AuthContext, user: UserRecord, evidence: W
   return true
 }
 
-/** True if a page asks for the password: nothing else identifies the owner, the account has a password, and passwords are on. */
+/**
+ * Returns true if a page must ask for the password. Passwords must be on, the account must have a password, and nothing else identifies the
+ * owner.
+ */
 export async function wantsPassword(ctx: AuthContext, user: UserRecord, evidence: Evidence, signup?: string | null): Promise<boolean> {
   if (!hasPasswords(ctx.settings)) return false
   return hasPassword(user) && !belongsTo(evidence, signup) && !(await namesSession(ctx, user, evidence))
 }
 
-/** True if this browser or client made that sign-up. */
+/** Returns true if this browser or client made that sign-up. */
 export function belongsTo({ bindings = [] }: Pick<Evidence, 'bindings'>, signup?: string | null): boolean {
   return typeof signup === 'string' && bindings.includes(signup)
 }
 
-/** True if the request names a live session of this account. */
+/** Returns true if the request identifies a live session of this account. */
 export async function namesSession(
   ctx: AuthContext,
   user: UserRecord,
@@ -227,7 +232,7 @@ export async function namesSession(
   return false
 }
 
-/** Like `namesSession`, but locks the session, so that it cannot end before this transaction does. */
+/** Like `namesSession`, but locks the session, so that the session cannot end before the transaction ends. */
 async function holdsSession(
   ctx: AuthContext,
   user: UserRecord,

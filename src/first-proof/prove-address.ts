@@ -6,7 +6,7 @@ import { type Clearing, type TakenOver, takeOver, tellHostOfTakeOver } from './t
 export interface AddressProof {
   /** The row after the verification. */
   readonly user: UserRecord
-  /** Null if there was evidence of the owner, or if the address was verified before. */
+  /** Null if the evidence identified the owner, or if the address was already verified. */
   readonly takenOver: TakenOver | null
 }
 
@@ -15,23 +15,24 @@ export interface ProofOptions {
   readonly isActivation?: boolean
   /** The sign-up that the mailed link belongs to. */
   readonly signup?: string | null
-  /** True if the link itself identifies the person who signed up. */
+  /** True if the link alone identifies the person who signed up. */
   readonly trustsLink?: boolean
   readonly clearing?: Clearing
-  /** Further changes of the user's row. */
+  /** Additional changes of the user's row. */
   readonly changes?: UserChanges
 }
 
 /**
- * True if this is the first verification of the address. Without the column `emailVerifiedAt`, only an activation counts as the first one.
+ * Returns true if this is the first verification of the address. Without the column `emailVerifiedAt`, only an activation counts as the
+ * first verification.
  */
 export function isFirstProof({ store }: Pick<AuthContext, 'store'>, user: UserRecord, isActivation = false): boolean {
   return store.users.fields.has('emailVerifiedAt') ? user.emailVerifiedAt === null : isActivation
 }
 
 /**
- * Verifies an address, for every kind of verification. The first verification takes the account over, unless the request has evidence of
- * the owner. A later one removes nothing. Runs inside a transaction that has locked the user's row.
+ * Verifies an address, for every kind of verification. The first verification takes the account over (`takeOver`), unless the evidence
+ * identifies the owner. A later verification removes nothing. Call the function inside a transaction that has locked the user's row.
  */
 export async function proveAddress(
   ctx: AuthContext,
@@ -44,7 +45,7 @@ export async function proveAddress(
   const takenOver = isSafe ? null : await takeOver(ctx, user, clearing)
   const written: UserChanges = { ...takenOver?.changes, ...changes, emailVerifiedAt: now, updatedAt: now }
   await ctx.store.users.update(user.id, written)
-  // `fields` only if the store has some.
+  // Set `fields` only if the store has fields.
   const proven = { ...user, ...written, ...(user.fields && { fields: { ...user.fields, ...written.fields } }) } as UserRecord
   if (takenOver) await tellHostOfTakeOver(ctx, proven)
   return { user: proven, takenOver }

@@ -1,6 +1,6 @@
 import { type AuthContext, storedPasskeys } from '../context'
 
-/** Removes every passkey of a user, inside the caller's transaction, also while passkeys are off. Returns their ids. */
+/** Removes every passkey of a user inside the caller's transaction, even while passkeys are off. Returns the ids of the passkeys. */
 export async function removePasskeys(ctx: AuthContext, userId: string): Promise<string[]> {
   const passkeys = await storedPasskeys(ctx)
   const ids = ((await passkeys?.listForUser(userId)) ?? []).map(({ id }) => id)

@@ -1,13 +1,13 @@
 import type { Locale } from '../http/locale'
 import type { PhraseBook } from '../texts/phrase-book'
 
-/** One kind of thing that a take-over removed. `profile` is the name and the fields of an earlier sign-up. */
+/** A kind of data that a take-over removed. `profile` is the name and the fields of an earlier sign-up. */
 export type RemovedThing =
   | { readonly kind: 'password' | 'second_factor' | 'sessions' | 'profile' }
   | { readonly kind: 'identity'; readonly provider: string }
   | { readonly kind: 'passkeys'; readonly ids: readonly string[] }
 
-/** Returns the text for the mail that lists what was removed. */
+/** Returns the text for the mail that lists the removed data. */
 export function nameOfThing({ texts }: { readonly texts: PhraseBook }, thing: RemovedThing, locale: Locale): string {
   return texts.say(locale, `mail.removed.${thing.kind}`, thing.kind === 'identity' ? { provider: thing.provider } : {})
 }

@@ -3,8 +3,8 @@ import { describeError, type Logger } from '../logger'
 import type { Clearing } from './take-over'
 
 /**
- * Runs a transaction that empties the host's fields of an account. If the database refuses, runs it once more without emptying them,
- * because a column that is not nullable must not lock the owner out.
+ * Runs a transaction that empties the host's fields of an account. If the database rejects the empty values, the function runs the work
+ * again without emptying the fields. A column that is not nullable must not lock the owner out.
  */
 export async function retryingWithoutFields<T>(ctx: AuthContext, work: (clearing: Clearing) => Promise<T>): Promise<T> {
   try {
@@ -19,7 +19,7 @@ export async function retryingWithoutFields<T>(ctx: AuthContext, work: (clearing
 
 const warned = new WeakSet<Logger>()
 
-/** Logs the error once for each router, because the cause is the same for every account. */
+/** Logs the error once per logger, because the cause is the same error for every account. */
 function warnOfKeptFields({ logger }: AuthContext, error: Error): void {
   if (warned.has(logger)) return
   warned.add(logger)

@@ -8,14 +8,14 @@ import type { UserTokenRecord } from '../store/auth-store'
 
 const cookieName = 'signup_binding'
 
-/** One sign-up of a pending account. Its links contain the mark, and the browser that signed up keeps the id. */
+/** A sign-up of a pending account. The links of the sign-up contain the mark, and the browser that signed up keeps the id. */
 export interface SignupMark {
-  /** Random. A client that sends this id together with the link counts as the person who signed up. */
+  /** A random id. A client that sends this id together with the link counts as the person who signed up. */
   readonly id: string
   readonly at: Date
-  /** For example `Firefox, Windows`; null if unknown. */
+  /** For example `Firefox, Windows`. Null if the browser is unknown. */
   readonly browser: string | null
-  /** False if "I forgot my password" made the link: then the link alone never identifies the person who signed up. */
+  /** False if "I forgot my password" made the link. Such a link alone never identifies the person who signed up. */
   readonly isLenient: boolean
 }
 
@@ -23,7 +23,7 @@ export function newSignupMark(ctx: Pick<AuthContext, 'now'>, userAgent?: string 
   return { id: newSignupId(), at: ctx.now(), browser: browserName(userAgent ?? ''), isLenient: true }
 }
 
-/** Returns a random id. A sign-up that makes no account gets one too, so that both look the same. */
+/** Returns a random id. A sign-up that creates no account gets an id too, so that a client cannot see the difference. */
 export function newSignupId(): string {
   return randomBytes(32).toString('base64url')
 }
@@ -33,10 +33,10 @@ export function signupMarkToText({ id, at, browser, isLenient }: SignupMark): st
   return JSON.stringify({ id, at: at.toISOString(), browser, isLenient })
 }
 
-/** Reads the mark of an activation link. Returns null for a link of release 0.1.0, and for an unknown payload. */
+/** Reads the mark of an activation link. Returns null for a link of release 0.1.0 and for an unknown payload. */
 export function signupMarkOf({ payload }: Pick<UserTokenRecord, 'payload'>): SignupMark | null {
   try {
-    const { id, at, browser, isLenient } = JSON.parse(payload ?? 'null') as Record<string, unknown> // null has no members, and throws
+    const { id, at, browser, isLenient } = JSON.parse(payload ?? 'null') as Record<string, unknown> // JSON `null` throws here
     if (typeof id !== 'string' || typeof at !== 'string' || typeof isLenient !== 'boolean') return null
     return { id, at: new Date(at), browser: typeof browser === 'string' ? browser : null, isLenient }
   } catch {
@@ -44,12 +44,12 @@ export function signupMarkOf({ payload }: Pick<UserTokenRecord, 'payload'>): Sig
   }
 }
 
-/** Sets the cookie that identifies this browser as the one that signed up, for as long as the activation link works. */
+/** Sets the cookie that identifies this browser as the browser that signed up. The cookie lasts as long as the activation link. */
 export function setSignupBinding(ctx: AuthContext, res: Response, signupId: string): void {
   setBinding(ctx, res, { signupId, returnTo: null })
 }
 
-/** Adds the page that the person wanted to the sign-up cookie. Call it after `setSignupBinding`, for the same response. */
+/** Adds the page that the person wanted to the sign-up cookie. Call the function after `setSignupBinding`, for the same response. */
 export function setSignupReturn(ctx: AuthContext, req: Request, res: Response, returnTo: string): void {
   const next = Object.defineProperty(Object.create(req) as Request, 'headers', {
     value: { ...req.headers, cookie: cookiesAfter(req, res) },
@@ -62,7 +62,7 @@ export function readSignupBinding(ctx: AuthContext, req: Request): string | null
   return readBinding(ctx, req)?.signupId ?? null
 }
 
-/** Returns the page that the person wanted when they signed up in this browser. It was checked then. */
+/** Returns the page that the person wanted at the sign-up in this browser. The page was checked at the sign-up. */
 export function readSignupReturn(ctx: AuthContext, req: Request): string | null {
   return readBinding(ctx, req)?.returnTo ?? null
 }
@@ -72,7 +72,7 @@ interface Binding {
   readonly returnTo: string | null
 }
 
-/** Writes both values into one cookie, with a space between them, because neither contains one. */
+/** Writes both values into one cookie, with a space between them. A sign-up id and a page contain no space. */
 function setBinding(ctx: AuthContext, res: Response, { signupId, returnTo }: Binding): void {
   const value = returnTo === null ? signupId : `${signupId} ${returnTo}`
   setProofCookie(ctx, res, cookieName, value, ctx.settings.activationTtlSeconds)

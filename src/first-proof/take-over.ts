@@ -14,21 +14,21 @@ import { nameOfThing, type RemovedThing } from './removed-thing'
 /** The result of a take-over. */
 export interface TakenOver {
   readonly removed: readonly RemovedThing[]
-  /** Changes of the user's row; the caller writes them. */
+  /** Changes of the user's row. The caller writes the changes. */
   readonly changes: UserChanges
 }
 
-/** How long the person may take to choose a new password after a take-over removed the old one. */
+/** How many seconds the person has to choose a new password after a take-over removed the old password. */
 export const newPasswordSeconds = 900
 
-/** Which texts of an earlier sign-up are cleared. `name` writes a placeholder, for columns that are not nullable. */
+/** Which texts of an earlier sign-up the take-over clears. `name` writes a placeholder name, for columns that are not nullable. */
 export type Clearing = 'nothing' | 'name' | 'name and fields'
 
 /**
- * Removes every way to log in to an account whose address was never verified, because an attacker may have registered it. Deletes the
- * sessions, the mailed links and codes (not UNDO), the second factor, the recovery codes and the passkeys. Keeps only identities whose
- * provider verified this address. The password becomes an unusable marker. Runs inside the caller's transaction, which has locked the
- * user's row.
+ * Removes every way to log in to an account. The account's address was never verified, so an attacker may have registered the account.
+ * Deletes the sessions, the second factor, the recovery codes and the passkeys. Invalidates mailed links and codes, except undo links.
+ * Keeps an identity only if its provider verified this address. Replaces the password with an unusable hash. Call the function inside a
+ * transaction that has locked the user's row.
  */
 export async function takeOver(ctx: AuthContext, user: UserRecord, clearing: Clearing): Promise<TakenOver> {
   const { sessions, recoveryCodes } = ctx.store
@@ -58,14 +58,14 @@ export async function takeOver(ctx: AuthContext, user: UserRecord, clearing: Cle
   }
 }
 
-/** Calls the host's `onTakeOver` inside the same transaction, so that the host can revoke what it granted. */
+/** Calls the host's `onTakeOver` inside the transaction, so that the host can revoke what the host granted. */
 export async function tellHostOfTakeOver(ctx: AuthContext, user: UserRecord): Promise<void> {
   await ctx.onTakeOver?.(user, ctx.store, { trx: transactionOf(ctx.store) })
 }
 
 /**
- * Emits the events of a take-over and sends a mail to the owner. Call it after the commit.
- * @param about `provider`: the registration key of the identity that the same request linked
+ * Emits the events of a take-over and sends a mail to the owner. Call the function after the commit.
+ * @param about `provider`: the registration key of the identity that this request linked
  */
 export function announceTakeOver(
   ctx: AuthContext,
@@ -85,8 +85,8 @@ export function announceTakeOver(
 }
 
 /**
- * Sends the mail outside the rate limits, because each take-over needs a link or a login of the owner's. Leaves out the name, because an
- * attacker may have chosen it.
+ * Sends the mail outside the rate limits, because each take-over needs a link or a login of the owner. The mail leaves out the name,
+ * because an attacker may have chosen the name.
  */
 function mailOwner(
   ctx: AuthContext,
@@ -110,12 +110,12 @@ function mailOwner(
 async function removeIdentities(ctx: AuthContext, user: UserRecord): Promise<string[]> {
   const linked = (await ctx.store.identities?.listForUser(user.id)) ?? []
   const providers = linked.filter((identity) => !standsFor(identity, user.email)).map(({ provider }) => provider)
-  // A user has at most one identity of each provider.
+  // A user has at most one identity at each provider.
   for (const provider of providers) await ctx.store.identities?.deleteForUser(user.id, provider)
   return providers
 }
 
-/** True if the provider verified this address. Null means that the provider did not say so. */
+/** Returns true if the provider verified this address. Null means that the provider did not say whether the address is verified. */
 function standsFor({ email, emailVerified }: IdentityRecord, address: string): boolean {
   return email === address && emailVerified === true
 }

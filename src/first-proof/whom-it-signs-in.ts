@@ -3,7 +3,10 @@ import type { AuthContext } from '../context'
 import type { Locale } from '../http/locale'
 import { sessionOfRequest } from './evidence'
 
-/** Returns the lines for the page of a login link: the account that it logs in to, and the account that it replaces in this browser. */
+/**
+ * Returns the lines for the page of a login link. The first line says to which account the link logs in. A second line says which account's
+ * session the link replaces in this browser.
+ */
 export async function whomItSignsIn(ctx: AuthContext, req: Request, email: string, locale: Locale): Promise<string[]> {
   const session = await sessionOfRequest(ctx, req)
   const user = session && (await ctx.store.users.find(session.userId))

@@ -1,14 +1,14 @@
 import { ServiceUnavailableError } from '../errors'
 import type { CounterStore } from '../throttle/counter-store'
 
-/** The attempts of one key that this process works on, and the requests that wait for them. */
+/** The attempts of a key that are in progress in this process, and the requests that wait for those attempts. */
 interface Key {
   /** Attempts that are reading the counters now. */
   asking: number
   /** Attempts that were counted and are not finished. */
   granted: number
   readonly waiting: (() => void)[]
-  /** Resolves when the results so far are written, because they are written one after another. */
+  /** Resolves when the earlier results are written, because results are written one after another. */
   ends: Promise<unknown>
 }
 
@@ -19,28 +19,30 @@ const mostWaitMs = 2_000
 const keysOf = new WeakMap<CounterStore, Map<string, Key>>()
 let waitingInAll = 0
 
-/** Until when one request may wait, over all keys; null before its first wait. */
+/** The time until which a request may wait, over all its keys. Null before the first wait. */
 export interface Patience {
   endsAt: number | null
 }
 
-/** The attempts in progress for one key. The key is in memory only while an attempt runs or waits. */
+/** The attempts in progress for a key. The key is in memory only while an attempt runs or waits. */
 export interface InFlight {
-  /** Call it before the counters are read; then call `grant` or `refuse`. */
+  /** Begins an attempt. Call the method before the counters are read. Call `grant` or `refuse` afterwards. */
   ask(): void
-  /** The attempt was counted. `hasWaited`: the limit may allow the next waiting attempt, too. */
+  /**
+   * Records that the attempt was counted. With `hasWaited`, wakes the next waiting attempt, because the limit may also allow that attempt.
+   */
   grant(hasWaited: boolean): void
   /**
-   * The attempt was refused.
-   * @returns true if other attempts of this process are in progress: when they end, the limit may allow this one
+   * Records that the limit rejected the attempt.
+   * @returns true if other attempts of this process are in progress; when they end, the limit may allow this attempt
    */
   refuse(): boolean
   /**
-   * Resolves when an attempt of the key ended.
-   * @throws ServiceUnavailableError after two seconds, or if too many wait
+   * Resolves when an attempt of the key ends.
+   * @throws ServiceUnavailableError after two seconds, or if too many requests wait
    */
   wait(patience: Patience): Promise<void>
-  /** Writes the result of a granted attempt. `write` gets the number of other granted ones. */
+  /** Writes the result of a granted attempt. `write` gets the number of other granted attempts. */
   end(write: (others: number) => Promise<void>): Promise<void>
 }
 
@@ -72,7 +74,7 @@ export function inFlight(counters: CounterStore, name: string): InFlight {
       const { granted, asking } = key()
       key().asking--
       const hasOthers = granted + asking > 1
-      if (!hasOthers) wakeNext() // no other attempt would wake it
+      if (!hasOthers) wakeNext() // no other attempt would wake the next waiting attempt
       forgetIdle()
       return hasOthers
     },
@@ -119,7 +121,7 @@ function busy(): ServiceUnavailableError {
   return new ServiceUnavailableError({ details: { retry_after_seconds: 1 } })
 }
 
-/** Returns how many keys of these counters are in memory, for tests. */
+/** Returns how many keys of these counters are in memory. Used by tests. */
 export function keysInFlight(counters: CounterStore): number {
   return keysOf.get(counters)?.size ?? 0
 }

@@ -4,13 +4,13 @@ import { attempt, clear, counterKey, giveBack } from '../throttle/throttle'
 import { inFlight, type Patience } from './in-flight'
 import type { Exhausted, LimitContext } from './take-unit'
 
-/** An attempt that was counted before its check. It is in progress until one of these methods is called. */
+/** A counted attempt. The check comes later. The attempt is in progress until one of these methods is called. */
 export interface Attempt {
-  /** The attempt failed: it stays counted. */
+  /** The attempt failed and stays counted. */
   keep(): Promise<void>
-  /** The attempt did not fail: only this attempt is given back. */
+  /** The attempt did not fail. Only this attempt is taken back. */
   giveBack(): Promise<void>
-  /** The attempt succeeded: the count of the key is reset. */
+  /** The attempt succeeded. The count of the key is reset. */
   clear(): Promise<void>
 }
 
@@ -24,9 +24,11 @@ const nothing = async () => undefined
 export const unlimited: Attempt = { keep: nothing, giveBack: nothing, clear: nothing }
 
 /**
- * Counts one attempt against a rate limit before its check, so that a burst cannot exceed the limit. If only attempts in progress fill the
- * limit, the request waits for them, because they may succeed. Attempts in progress in another process count until they end.
- * @throws what `Exhausted` makes, with details.retry_after_seconds; ServiceUnavailableError after two seconds, or if too many wait
+ * Counts an attempt against a rate limit before its check, so that many requests at once cannot exceed the limit. If attempts in progress
+ * fill the limit, the request waits for these attempts, because they may succeed. Attempts in progress in another process count until they
+ * end.
+ * @throws the error of `Exhausted`, with details.retry_after_seconds; ServiceUnavailableError after two seconds, or if too many requests
+ *   wait
  */
 export async function takeAttempt(
   ctx: LimitContext,
@@ -56,7 +58,10 @@ export async function takeAttempt(
   }
 }
 
-/** Longer than a request may take. An attempt that hangs longer, for example in a hasher of the host's, counts as failed. */
+/**
+ * Longer than a request may take, in milliseconds. If an attempt takes longer, for example in a host's hasher, the attempt counts as
+ * failed.
+ */
 const longestMs = 60_000
 
 function endingOnce({ keep, giveBack, clear }: Attempt): Attempt {

@@ -3,10 +3,10 @@ import type { Budget } from '../throttle/counter-store'
 import { type Exhausted, type LimitContext, type TakenUnit, takeUnit } from './take-unit'
 
 /**
- * Counts one attempt against a client's rate limit, before the check. An IPv6 client is its /64, and its /48 counts too, with a limit ten
- * times as high. Otherwise one customer with a whole /48 would count as 65,536 clients.
+ * Counts an attempt against a client's rate limit, before the check. An IPv6 client is a /64 network. The /48 network of an IPv6 client
+ * counts too, with ten times the limit. Otherwise a customer with a whole /48 network would count as 65,536 clients.
  * @param client `clientKey(req.ip)`
- * @throws what `Exhausted` makes, with details.retry_after_seconds; then nothing is counted
+ * @throws the error of `Exhausted`, with details.retry_after_seconds; in that case nothing is counted
  */
 export async function takeClientUnit(
   ctx: LimitContext,
@@ -18,7 +18,7 @@ export async function takeClientUnit(
   const network = networkOf(client)
   if (network === null || budget === false) return own
   try {
-    // After the client's own limit, so that a refused client does not use up the limit of its network.
+    // The network is counted after the client. A rejected client therefore does not use up the limit of its network.
     const shared = await takeUnit(ctx, { ...budget, attempts: budget.attempts * networkTimes }, [name, network], Exhausted)
     return both(own, shared)
   } catch (error) {

@@ -6,8 +6,8 @@ import { type Attempt, type AttemptOf, takeAttempt, unlimited } from './take-att
 import { type Exhausted, type LimitContext, type TakenUnit, takeUnit, tellRefusal } from './take-unit'
 
 /**
- * What is counted. An address counts whether it has an account or not. `client` is null for calls without HTTP: then only the address
- * counts. `email` is null if the request names no address: then only the client counts.
+ * The subjects of a rate limit. An address counts even if it has no account. If `client` is null (a call without HTTP), only the address
+ * counts. If `email` is null (a request without an address), only the client counts.
  */
 interface Subjects {
   readonly name: string
@@ -19,19 +19,19 @@ interface OfEach<Taken> {
   readonly pair: Taken
   readonly email: Taken
   readonly client: Taken
-  /** The /48 of an IPv6 client, with ten times the limit of its own /64. */
+  /** The /48 network of an IPv6 client, with ten times the limit of the client's /64 network. */
   readonly network: Taken
 }
 
 /**
- * Counts one attempt against all of these rate limits, or against none: the client, its network, the client for this address, and the
- * address.
+ * Counts an attempt against four rate limits: the client, its network, the client with this address, and the address. If a limit is
+ * reached, nothing is counted.
  */
 export async function takeUnits(ctx: LimitContext, budgets: SubjectBudgets, subjects: Subjects): Promise<void> {
   await takeOfEach<TakenUnit>(budgets, subjects, ({ name, subject, budget }) => takeUnit(ctx, budget, [name, subject]))
 }
 
-/** Like `takeUnits`, for attempts that are in progress until they end. */
+/** Like `takeUnits`, for attempts that stay in progress until they end. */
 export function takeAttempts(
   ctx: LimitContext,
   budgets: SubjectBudgets,
@@ -58,7 +58,7 @@ async function takeOfEach<Taken extends TakenUnit>(
   try {
     return {
       client: await take('client', client),
-      // After the client's own limit, so that a refused client does not use up the limit of its network.
+      // The network is counted after the client. A rejected client therefore does not use up the limit of its network.
       network: await take('client', client && networkOf(client), own && { ...own, attempts: own.attempts * networkTimes }),
       pair: await take('pair', client && email && `${client} ${email}`), // a client's key contains no space
       email: await take('email', email),

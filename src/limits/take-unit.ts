@@ -7,18 +7,18 @@ import { tellThrottled } from './tell-throttled'
 export type LimitContext = Pick<AuthContext, 'counters' | 'events' | 'keys'>
 export type Exhausted = new (options: AppErrorOptions) => TooManyRequestsError
 
-/** An attempt that was counted before its check. */
+/** A counted attempt. The check comes later. */
 export interface TakenUnit {
-  /** The attempt did not fail: only this attempt is given back. */
+  /** The attempt did not fail. Only this attempt is taken back. */
   giveBack(): Promise<void>
-  /** The attempt succeeded: the count of the key is reset. */
+  /** The attempt succeeded. The count of the key is reset. */
   clear(): Promise<void>
 }
 
 /**
- * Counts one attempt against a rate limit before its check, so that a burst cannot exceed the limit. `subject` is hashed. A refusal emits
- * an event.
- * @throws what `Exhausted` makes, with details.retry_after_seconds
+ * Counts an attempt against a rate limit before its check, so that many requests at once cannot exceed the limit. `subject` is hashed. If
+ * the limit is reached, the function emits an event.
+ * @throws the error of `Exhausted`, with details.retry_after_seconds
  */
 export async function takeUnit(
   ctx: LimitContext,
@@ -31,7 +31,7 @@ export async function takeUnit(
   return { giveBack: () => giveBack(ctx.counters, budget, key), clear: () => clear(ctx.counters, budget, key) }
 }
 
-/** Emits `throttled` if `take` is refused for too many requests. */
+/** Emits `throttled` if `take` throws TooManyRequestsError. */
 export async function tellRefusal<T>(
   ctx: LimitContext,
   { name, subject }: { name: string; subject: string },
@@ -48,7 +48,7 @@ export async function tellRefusal<T>(
   }
 }
 
-/** Returns the route of a limit's name: `oauth_callback` for `route:oauth_callback`, and `login` for `login:client`. */
+/** Returns the route in the name of a limit: `oauth_callback` for `route:oauth_callback`, and `login` for `login:client`. */
 function routeOf(name: string): string {
   const [first = '', second = ''] = name.split(':')
   return first === 'route' ? second : first

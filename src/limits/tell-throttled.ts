@@ -1,7 +1,7 @@
 import type { AuthContext } from '../context'
 import { eventDigest } from '../events'
 
-/** A refusal for too many requests. */
+/** A request that a rate limit rejected. */
 export interface Refused {
   code: string
   /** The name of the rate limit or of its route. */
@@ -11,7 +11,7 @@ export interface Refused {
   retryAfterSeconds: number
 }
 
-/** Emits `throttled` for one refusal. The event has a digest of the counter's key, because a key names a client or an account. */
+/** Emits `throttled` for a rejected request. The event has a digest of the counter's key, because the key names a client or an account. */
 export function tellThrottled(ctx: Pick<AuthContext, 'events' | 'keys'>, { key, ...refused }: Refused): void {
   ctx.events.emit('throttled', { ...refused, keyDigest: eventDigest(ctx.keys, 'counter', key) })
 }

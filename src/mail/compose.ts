@@ -10,15 +10,18 @@ import { type ValidThing, validityOf } from './validity'
 
 /** The content of a mail, for the host's template and for ours. */
 export interface MailParts extends TemplateMail {
-  /** When the link or code was made; its validity counts from here. Null in notices. */
+  /** When the link or code was made. The validity counts from this time. Null in notices. */
   issuedAt: Date | null
-  /** The host name of the site that the code is for. Null if there is no code, or the host name is unknown. */
+  /** The host name of the site that asks for the code. Null if the mail has no code, or if the host name is unknown. */
   codeHost: string | null
   /** False: no mail mentions passwords. Default true. */
   hasPasswords?: boolean
 }
 
-/** Returns the built-in mail in the reader's language: subject, text and HTML. Both bodies are complete, and load nothing. */
+/**
+ * Returns the built-in mail in the reader's language: subject, text and HTML. The text and the HTML contain the whole message and load no
+ * external resources.
+ */
 export function composeMail(texts: PhraseBook, mail: MailParts): MailText {
   const { topic, name, url, expiresAt, issuedAt, locale, provider = '', isFinal, code, hasPasswords = true } = mail
   const say = (key: TextKey, values?: TextValues) => texts.say(locale, key, values)
@@ -34,7 +37,7 @@ export function composeMail(texts: PhraseBook, mail: MailParts): MailText {
     return { subject, text: plain([...before, ...list, ...after]), html: htmlMail({ locale, title: subject, before, items, after }) }
   }
   const validity = validityOf(texts, { issuedAt: issuedAt ?? expiresAt, expiresAt, locale, thing: thingOf(mail) })
-  // The link of a notice undoes the change, so the reason is above the button.
+  // The link of a notice undoes the change. Therefore the reason stands above the button.
   const isOwn = words.button !== null || code !== undefined
   const [why, after] = isOwn ? [[], [say(words.notYou)]] : [[say(hasPasswords ? 'mail.undo.why' : 'mail.undo.why_without_password')], []]
   const link = url === null ? null : { url, label: say(words.button ?? 'mail.undo.button'), hint: say('mail.button_hint') }
@@ -65,7 +68,7 @@ function thingOf({ url, code }: MailParts): ValidThing {
   return url === null ? 'code' : 'both'
 }
 
-/** Returns the lines about a second effect of the same request, because a person gets one mail for both. */
+/** Returns the lines about a second effect of the request, because a person gets only one mail per request. */
 function alsoHappened({ topic, provider, usedRecoveryCode, removedPasskeys, canSignUp }: MailParts): TopicText['lines'] {
   if (usedRecoveryCode) return ['mail.recovery_code']
   if (removedPasskeys) return ['mail.passkeys_removed']

@@ -8,7 +8,7 @@ export interface HtmlMail {
   /** Paragraphs before and after the link. */
   before: readonly string[]
   items?: readonly string[]
-  /** As the mail shows it. */
+  /** The code in groups, as the mail shows it. */
   code?: string
   /** Reasons to open the link. */
   why?: readonly string[]
@@ -19,8 +19,9 @@ export interface HtmlMail {
 }
 
 /**
- * Returns the HTML of a mail: one column of at most 600 px in tables and inline styles, which every mail program renders. The light colours
- * stay readable if a program inverts them; programs with a dark mode get dark colours. The mail loads nothing.
+ * Returns the HTML of a mail: one column of at most 600 px, with tables and inline styles. Every mail program can render that form. If a
+ * program inverts the light colours, the mail stays readable. Programs with a dark mode get dark colours. The mail loads no external
+ * resources.
  */
 export function htmlMail({ locale, title, before, items = [], code, why = [], link, after, last }: HtmlMail): string {
   const direction = directionOf(locale)
@@ -51,7 +52,7 @@ ${before.map(paragraph)}${items.length > 0 ? itemList(items) : null}${code === u
 
 const fonts = "-apple-system,BlinkMacSystemFont,'Segoe UI',Roboto,Helvetica,Arial,sans-serif"
 
-/** The only rules that cannot be inline. A program that drops them shows the light colours. */
+/** The only CSS rules that cannot be inline. If a program drops these rules, the program shows the light colours. */
 const darkColours = html`<style>
 @media (prefers-color-scheme: dark) {
 .page { background-color: #18181b !important; }
@@ -73,7 +74,7 @@ ${items.map((item) => html`<li style="margin:0 0 4px">${item}</li>`)}
 `
 }
 
-/** Returns the code as plain text in two groups, which screen readers read one by one. */
+/** Returns the code as plain text in two groups, so that a screen reader reads each group. */
 function codeBlock(code: string): Html {
   return html`<p style="margin:0 0 24px;font-size:28px;line-height:36px;font-weight:bold;font-variant-numeric:tabular-nums">${code}</p>
 `

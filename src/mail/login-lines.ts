@@ -3,7 +3,10 @@ import type { TemplateMail } from '../mailer'
 import type { PhraseBook } from '../texts/phrase-book'
 import { instantInWords } from './instant'
 
-/** Returns lines with the time, browser and IP address of a login, so that readers can tell an attacker's login from their own. */
+/**
+ * Returns lines with the time, browser and IP address of a login. With these lines, readers can tell an attacker's login from their own
+ * login.
+ */
 export function loginLines(texts: PhraseBook, { at, browser, ip }: NonNullable<TemplateMail['login']>, locale: Locale): string[] {
   return [
     texts.say(locale, 'mail.login.time', { time: instantInWords(at, locale) }),

@@ -4,44 +4,47 @@ import { describeError, type Logger } from '../logger'
 import type { AuthMail, Mailer, MailRefusal } from '../mailer'
 import { seeTroubleshooting } from '../troubleshooting'
 
-/** Sends mails after the response, so that a slow or failing mailer changes nothing that a client can notice. */
+/** Sends mails after the response, so that a client cannot notice a slow or failing mailer. */
 export interface Postman {
   /**
-   * Queues a mail; never throws. `userId` is the account that events and the log name, or null if no account has the address. Neither
-   * contains the address. `mayGo` is called once, before the first attempt: if it returns false, the mail is dropped.
+   * Queues a mail. Never throws. `userId` is the account in the event and the log, or null if no account has the address. The event and the
+   * log do not contain the address. `mayGo` is called once, before the first attempt. If `mayGo` returns false, the mail is dropped.
    */
   post(mail: AuthMail, userId: string | null, mayGo?: () => Promise<boolean>): void
   /**
-   * Reserves one mail that must be sent if a change happens; null if too many are reserved. Reservations have a limit of their own, so that
-   * many other mails do not block a change.
+   * Reserves a mail that must be sent if a change happens. Returns null if too many mails are reserved. Reservations have a separate limit,
+   * so that many other mails cannot block a change.
    */
   reserve(): Place | null
-  /** Ends every wait: pending retries start at once, and every later mail is tried only once. */
+  /** Ends every wait. Pending retries start at once, and every later mail is tried only once. */
   hurry(): void
-  /** Returns null if no mail is in progress; else resolves when all mails were sent or given up. */
+  /** Returns null if no mail is in progress. Otherwise resolves when every mail was sent or given up. */
   ended(): Promise<unknown> | null
 }
 
-/** A reservation for one mail. It is used once, or released. */
+/** A reservation for one mail. The caller sends the mail or releases the reservation. */
 export interface Place {
-  /** Sends the reserved mail; never throws. Sends nothing if the reservation was used or released before. */
+  /** Sends the reserved mail. Never throws. Does nothing if the reservation was already used or released. */
   post(mail: AuthMail, userId: string | null): void
-  /** Releases the reservation if it was not used. Does nothing if it is called again, or after `post`. */
+  /** Releases the reservation. Does nothing if the reservation was already used or released. */
   release(): void
 }
 
 type Failure = AuthEventPayloads['mail.failed']['reason']
 
-/** Limit of mails in progress. It bounds the memory while a mailer does not respond. */
+/** The most mails in progress. The limit bounds the memory while a mailer does not respond. */
 const mostAtOnce = 1_000
 
-/** Limit of open reservations and of reserved mails in progress; it is separate from `mostAtOnce`. */
+/** The most open reservations plus reserved mails in progress. This limit is separate from `mostAtOnce`. */
 const mostPlaces = 1_000
 
-/** How long one attempt may take. An attempt that takes longer is not repeated, because it may have sent the mail. */
+/** The time limit of an attempt in milliseconds. A late attempt is not repeated, because the mailer may have sent the mail. */
 const deadlineMs = 120_000
 
-/** Pauses before the second and the third attempt, after the mailer reported that it did not send. */
+/**
+ * Pauses in milliseconds before the second and the third attempt. A second attempt happens only if the mailer reported that it did not
+ * send.
+ */
 const pausesMs = [1_000, 10_000]
 
 export function createPostman({ mailer, events, logger }: { mailer: Mailer; events: EventEmitter; logger: Logger }): Postman {
@@ -60,7 +63,7 @@ export function createPostman({ mailer, events, logger }: { mailer: Mailer; even
     events.emit('mail.failed', { kind, userId, reason })
   }
 
-  /** Waits, until `hurry` ends the wait. */
+  /** Waits for the time, or until `hurry` ends the wait. */
   function wait(milliseconds: number): Promise<void> {
     return new Promise((resolve) => {
       const timer = setTimeout(end, isHurried ? 0 : milliseconds)
@@ -125,10 +128,10 @@ export function createPostman({ mailer, events, logger }: { mailer: Mailer; even
   }
 }
 
-/** Returns what the error says about a retry. Any value may be thrown, also one whose getter throws. */
+/** Returns what the error says about a retry. The mailer may throw any value, even a value with a getter that throws. */
 function refusalOf(error: unknown): MailRefusal {
   try {
-    const { retryable, outcome } = Object(error) as MailRefusal // any value: only compared with known ones
+    const { retryable, outcome } = Object(error) as MailRefusal // any value; the code only compares its members
     return { retryable: retryable !== false, ...(outcome === 'unknown' && { outcome }) }
   } catch {
     return {}
@@ -141,7 +144,7 @@ async function sendInTime(mailer: Mailer, mail: AuthMail): Promise<'sent' | 'lat
     timer = setTimeout(() => resolve('late'), deadlineMs)
     timer.unref()
   })
-  // After the response, because a mailer may run synchronous code before its first await.
+  // The timer delays the call until after the response, because a mailer may run synchronous code before its first await.
   const sent = delay(0)
     .then(() => mailer.send(mail))
     .then(

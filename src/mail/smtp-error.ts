@@ -1,7 +1,10 @@
 import { withOwnMessage } from '../logger'
 import type { MailRefusal } from '../mailer'
 
-/** Why a mail was not sent, or may not have been. Leaves out the server's text, because it contains addresses. */
+/**
+ * The error of a mail that was not sent, or may not have been sent. The error leaves out the server's text, because that text contains
+ * addresses.
+ */
 class SmtpError extends Error implements MailRefusal {
   override readonly name = 'SmtpError'
   /** nodemailer's code and the server's reply, for example `EAUTH_535`. */
@@ -18,7 +21,7 @@ class SmtpError extends Error implements MailRefusal {
   }
 }
 
-/** `later`: nothing was sent, and another attempt may succeed. */
+/** `later` means: the mail was not sent, and another attempt may succeed. */
 type Verdict = 'later' | 'refused' | 'unknown'
 
 const sentences: Record<Verdict, string> = {
@@ -31,29 +34,29 @@ export function refused(code: string): SmtpError {
   return new SmtpError('refused', code)
 }
 
-/** Turns an error of nodemailer's into one that says whether to try again. */
+/** Turns an error of nodemailer into an error that says whether to try again. */
 export function smtpErrorOf(error: unknown): SmtpError {
-  const facts = Object(error) as Facts // any value may be thrown; each member is only compared with known ones
+  const facts = Object(error) as Facts // any value may be thrown; the code only compares its members
   const code = [facts.code, facts.responseCode].filter((part) => typeof part === 'string' || typeof part === 'number').join('_')
   return new SmtpError(verdictOn(facts), code, { cause: error })
 }
 
 interface Facts {
   code?: unknown
-  /** The system's own code, if `code` is nodemailer's. */
+  /** The system's own error code. Present if `code` is nodemailer's code. */
   originalCode?: unknown
   responseCode?: unknown
   command?: unknown
   syscall?: unknown
   timeoutType?: unknown
-  /** Before nodemailer 10, only the message tells one timeout from another. */
+  /** nodemailer before 10 distinguishes its timeouts only by this message. */
   message?: unknown
 }
 
 /**
- * Returns the verdict on an error. If the server replied, the reply decides (RFC 5321 section 4.2.1): 4yz is temporary, 5yz is permanent,
- * and neither accepted the mail. Without a reply, the mail counts as not sent only if the error happens before the mail is transmitted.
- * After any other error the server may have accepted the mail.
+ * Returns the verdict on an error. If the server replied, the reply decides (RFC 5321 section 4.2.1): 4yz is temporary and 5yz is
+ * permanent. With these replies the server did not accept the mail. Without a reply, an error before the transmission of the mail means
+ * that the mail was not sent. After any other error the server may have accepted the mail.
  */
 function verdictOn({ code, originalCode, responseCode, command, syscall, timeoutType, message }: Facts): Verdict {
   if (typeof responseCode === 'number' && responseCode >= 400) return responseCode < 500 ? 'later' : 'refused'
@@ -63,7 +66,7 @@ function verdictOn({ code, originalCode, responseCode, command, syscall, timeout
   return 'unknown'
 }
 
-/** Errors before the mail: DNS, connection, greeting, TLS, or no token to log in with. */
+/** Errors that happen before the transmission: DNS, connection, greeting, TLS, or a missing OAuth token. */
 const beforeMail = [
   'EDNS',
   'ETLS',
@@ -79,14 +82,17 @@ const beforeMail = [
   'Greeting never received',
 ]
 
-/** nodemailer refused to send, or the server lacks something that we require. */
+/** Codes for mails that nodemailer refused to send, and for servers that lack a feature that we require. */
 const ownRefusals = ['EENVELOPE', 'EMESSAGE', 'EAUTH', 'ENOAUTH', 'ECONFIG', 'EREQUIRETLS', 'EFILEACCESS', 'EURLACCESS']
 
 function isAmong(names: readonly string[], value: unknown): boolean {
   return typeof value === 'string' && names.includes(value)
 }
 
-/** True for the names of OpenSSL and Node for an untrusted certificate. These errors occur in the handshake, before the mail. */
+/**
+ * Returns true for the codes of OpenSSL and Node for an untrusted certificate. These errors occur in the handshake, before the
+ * transmission.
+ */
 function isCertificateFault(originalCode: unknown): boolean {
   return typeof originalCode === 'string' && /CERT|^UNABLE_TO_|^HOSTNAME_MISMATCH$/.test(originalCode)
 }

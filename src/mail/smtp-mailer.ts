@@ -7,13 +7,13 @@ import { oneLine } from './one-line'
 import { refused, smtpErrorOf } from './smtp-error'
 import { type Transporter, transporterOf } from './smtp-transport'
 
-/** Either `transport`, or `url`, or `host` with `port`, `secure` and `auth`. */
+/** Set `transport`, or `url`, or `host` with `port`, `secure` and `auth`. */
 export interface SmtpMailerOptions {
   /** The sender: `no-reply@app.example`, or `App <no-reply@app.example>`. */
   from: string
   /**
-   * A transporter of `nodemailer.createTransport` of any version, which is used as it is and never closed. Or an SMTP URL, or nodemailer's
-   * SMTP options. Excludes `url`, `host`, `port`, `secure` and `auth`.
+   * A transporter of `nodemailer.createTransport` of any version, an SMTP URL, or nodemailer's SMTP options. A transporter keeps its own
+   * settings, and the mailer never closes the transporter. `transport` excludes `url`, `host`, `port`, `secure` and `auth`.
    */
   transport?: string | object
   /** The server: `smtp://user:password@host:587` or `smtps://…`. */
@@ -22,7 +22,7 @@ export interface SmtpMailerOptions {
   host?: string
   /** Default 587, or 465 if `secure` is true. */
   port?: number
-  /** True: TLS from the first byte. Default false: STARTTLS, which is required unless the host is this machine. */
+  /** True: TLS from the first byte. False (default): STARTTLS, which the mailer requires unless the host is this machine. */
   secure?: boolean
   /** Credentials for the server, for example `{ user, pass }`. */
   auth?: object
@@ -30,9 +30,11 @@ export interface SmtpMailerOptions {
 
 /**
  * Returns a `Mailer` that sends by SMTP with nodemailer (an optional peer dependency). Every mail has one recipient and is marked as
- * automatic (RFC 3834). TLS is required unless the host is this machine, and every attempt has a time limit; a transporter that you pass
- * keeps its own rules. A mail is not sent again after a permanent refusal (5yz), or if it may have been delivered before the connection was
- * lost. It is sent again after a temporary refusal (4yz), and if the server cannot be reached (RFC 5321 section 4.2.1).
+ * automatic (RFC 3834). TLS is required unless the host is this machine. Every attempt has a time limit. A transporter that you pass keeps
+ * its own rules for TLS and time limits.
+ *
+ * The mailer retries after a temporary refusal (4yz), and if the server cannot be reached (RFC 5321 section 4.2.1). The mailer does not
+ * retry after a permanent refusal (5yz). If the connection is lost after the server may have accepted the mail, the mailer does not retry.
  * @throws ConfigurationError for a missing package, a missing or unusable option, and a pool that repeats mails
  */
 export function smtpMailer(options: SmtpMailerOptions): Mailer {
@@ -68,13 +70,13 @@ async function send(transporter: Transporter, from: Address, mail: AuthMail): Pr
   const result = await transporter.sendMail(message).catch((error: unknown) => {
     throw smtpErrorOf(error)
   })
-  const { rejected } = Object(result) as { rejected?: unknown } // set by the transports of nodemailer
+  const { rejected } = Object(result) as { rejected?: unknown } // nodemailer's transports set `rejected`
   if (Array.isArray(rejected) && rejected.length > 0) throw refused('EENVELOPE')
 }
 
 /**
- * Returns the message for nodemailer. Addresses are objects and the envelope is separate, so that a name cannot add a recipient or a
- * header. Leaves out the person's name, because it is unverified.
+ * Returns the message for nodemailer. The addresses are objects and the envelope is separate, so that a name cannot add a recipient or a
+ * header. The recipient's name is left out, because nobody verified the name.
  */
 function messageOf(from: Address, { to, subject, text, html }: AuthMail): object {
   if (!oneAddress.test(to)) throw refused('EENVELOPE')
@@ -92,7 +94,8 @@ function messageOf(from: Address, { to, subject, text, html }: AuthMail): object
 }
 
 /**
- * Accepts more than our rule for new addresses, because a host's table may contain older ones. Never accepts two addresses, or a header.
+ * Accepts more addresses than our rule for new addresses, because a host's table may contain older addresses. The pattern never accepts two
+ * addresses or a header.
  */
 const oneAddress = /^[^\s\p{Cc}@<>()[\]\\,;:"]+@[^\s\p{Cc}@<>()[\]\\,;:"]+$/u
 

@@ -10,16 +10,16 @@ export interface Transporter {
 }
 
 /**
- * Shorter than the 120 s of one attempt, so that nodemailer's error arrives before that limit. `socketTimeout` is how long the server may
- * be silent; by then it may have accepted the mail.
+ * Time limits in milliseconds, all shorter than the 120 s of an attempt. nodemailer's error therefore arrives before the attempt ends.
+ * `socketTimeout` is how long the server may be silent. After that silence, the server may have accepted the mail.
  */
 const bounds = { dnsTimeout: 10_000, connectionTimeout: 10_000, greetingTimeout: 10_000, socketTimeout: 90_000 }
 
-/** Forbids nodemailer to read a file or fetch a URL that a mail names. */
+/** Options that forbid nodemailer to read a file or fetch a URL that a mail contains. */
 const closed = { disableFileAccess: true, disableUrlAccess: true }
 
 /**
- * Returns the transporter to use: the given one, or a new one.
+ * Returns the given transporter, or creates a transporter from the options.
  * @throws ConfigurationError
  */
 export function transporterOf(transport: unknown): Transporter {
@@ -29,7 +29,7 @@ export function transporterOf(transport: unknown): Transporter {
 }
 
 function isTransporter(transport: unknown): transport is Transporter {
-  return typeof (Object(transport) as { sendMail?: unknown }).sendMail === 'function' // recognized by its only method
+  return typeof (Object(transport) as { sendMail?: unknown }).sendMail === 'function' // a transporter is recognized by its method
 }
 
 interface SmtpOptions {
@@ -40,28 +40,28 @@ interface SmtpOptions {
   [option: string]: unknown
 }
 
-/** Reads the options for nodemailer. Other ways to send need a transporter that the host makes itself. */
+/** Reads the options for nodemailer. For other ways to send mail, the host must create the transporter. */
 function readOptions(transport: unknown): SmtpOptions {
   if (typeof transport === 'string') return readOptions({ url: transport })
   if (typeof transport !== 'object' || transport === null || Array.isArray(transport)) throw new ConfigurationError(wanted)
-  const { url, ...given } = transport as SmtpOptions // an object, whose members are checked below
+  const { url, ...given } = transport as SmtpOptions // an object; the code below checks its members
   const options: SmtpOptions = url === undefined ? given : { ...given, ...readSmtpUrl(url) }
   if (['sendmail', 'streamTransport', 'jsonTransport', 'SES'].some((name) => name in options)) throw new ConfigurationError(wanted)
-  // Without a host (a missing environment variable, for example) nodemailer would connect to this machine.
+  // Without a host, nodemailer would connect to this machine. The host is missing if, for example, an environment variable is missing.
   if (typeof options.host !== 'string' && typeof options.service !== 'string') throw new ConfigurationError(wanted)
   return { ...bounds, ...(options.secure === true ? {} : startTls(options)), maxRequeues: 0, ...options, ...closed }
 }
 
-/** Requires STARTTLS, except for this machine: a local server often has a self-signed certificate, and even plain text would be safe. */
+/** Requires STARTTLS, except for this machine. A local server often has a self-signed certificate, and even plain text would be safe. */
 function startTls({ host, service }: SmtpOptions): Partial<SmtpOptions> {
-  // A service sets its own host, and ignores `host`.
+  // A nodemailer service sets its own host and ignores `host`.
   return service === undefined && isLoopback(host) ? { tls: { rejectUnauthorized: false } } : { requireTLS: true }
 }
 
 const wanted =
   'smtpMailer: pass url (smtp:// or smtps://), host, or transport (a URL, SMTP options with a host, or what nodemailer.createTransport() made).'
 
-/** Reads the URL here, because nodemailer before 10 ignores every option beside a URL, also `requireTLS`. */
+/** Parses the URL here, because nodemailer before 10 ignores every option beside a URL, even `requireTLS`. */
 function readSmtpUrl(text: unknown): SmtpOptions {
   const url = typeof text === 'string' && URL.canParse(text) ? new URL(text) : null
   if (!url || !/^smtps?:$/.test(url.protocol) || url.hostname === '') throw new ConfigurationError(wanted)
@@ -74,7 +74,7 @@ function readSmtpUrl(text: unknown): SmtpOptions {
   }
 }
 
-/** Reads the query as nodemailer does: numbers and booleans become values, and names with `tls.` become options of TLS. */
+/** Reads the query as nodemailer does. Numbers and booleans become values. Names with the prefix `tls.` become TLS options. */
 function queryOf({ searchParams }: URL): object {
   const options = Object.fromEntries([...searchParams].map(([name, text]) => [name, plainValue(text)]))
   const tls = Object.entries(options).filter(([name]) => name.startsWith('tls.'))
@@ -103,7 +103,7 @@ function isLoopback(host: unknown): boolean {
 }
 
 function create(options: SmtpOptions): Transporter {
-  const nodemailer = whenInstalled('nodemailer', () => require('nodemailer') as Nodemailer) // nodemailer's own types say so
+  const nodemailer = whenInstalled('nodemailer', () => require('nodemailer') as Nodemailer) // according to nodemailer's types
   if (!nodemailer)
     throw new ConfigurationError(
       `smtpMailer needs the package nodemailer; run \`npm install nodemailer\`. ${seeTroubleshooting('a-package-is-missing')}`,
@@ -115,15 +115,18 @@ interface Nodemailer {
   createTransport(options: object): Transporter
 }
 
-/** What nodemailer shows of its own transporters; others have none of it. */
+/** Properties of nodemailer's own transporters. Other transporters lack these properties. */
 interface PoolFacts {
   options?: { pool?: unknown; maxRequeues?: unknown }
   version?: unknown
 }
 
-/** Rejects a pool that repeats mails. It sends a mail again if its connection was lost, although the server may have it already. */
+/**
+ * Rejects a pool that repeats mails. After a lost connection such a pool sends the mail again, although the server may already have the
+ * mail.
+ */
 function refuseRequeues(transporter: Transporter): void {
-  const { options, version } = Object((transporter as { transporter?: unknown }).transporter) as PoolFacts // nodemailer's, if it is one
+  const { options, version } = Object((transporter as { transporter?: unknown }).transporter) as PoolFacts // nodemailer's own, or undefined
   if (!options?.pool) return
   if (ignoresMaxRequeues(version))
     throw new ConfigurationError(`smtpMailer: the pool of nodemailer before 6.4.3 ${repeats}; install a later one, or leave out pool.`)
@@ -132,7 +135,7 @@ function refuseRequeues(transporter: Transporter): void {
 
 const repeats = 'repeats mails whose connection was lost, which sends some of them twice'
 
-/** Takes a version such as `6.4.2[client:6.4.2]`. */
+/** Reads a version such as `6.4.2[client:6.4.2]`. */
 function ignoresMaxRequeues(version: unknown): boolean {
   const [, major, minor, patch] = (typeof version === 'string' ? /^(\d+)\.(\d+)\.(\d+)/.exec(version) : null) ?? []
   const [least, given] = [[6, 4, 3], [major, minor, patch].map(Number)]

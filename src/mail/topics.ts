@@ -1,26 +1,26 @@
 import type { AuthMail, MailTopic } from '../mailer'
 import { isTextKey, type TextKey } from '../texts/texts'
 
-/** Topics whose mail has a link. Each of them except `account_restored` is also a value of `kind`. */
+/** Topics with a link in the mail. Each topic except `account_restored` is also a value of `kind`. */
 export type LinkTopic = Exclude<AuthMail['kind'], 'notice'> | 'account_restored'
 
-/** Topics whose mail has a code and no link. */
+/** Topics with a code and no link in the mail. */
 export type CodeTopic = 'confirmation_code'
 
-/** Topics that inform an owner and ask for no action. */
+/** Topics that inform the owner and ask for no action. */
 export type NoticeTopic = Exclude<MailTopic, LinkTopic | CodeTopic>
 
 export interface TopicText {
   readonly subject: TextKey
-  /** What happened, one paragraph each. */
+  /** What happened. Each key is a paragraph. */
   readonly lines: readonly TextKey[]
-  /** What to do if another person did it. */
+  /** What to do if another person caused the event. */
   readonly notYou: TextKey
-  /** Null if the mail is a notice. */
+  /** The label of the link. Null for notices. */
   readonly button: TextKey | null
 }
 
-/** Returns the text keys of a topic. If passwords are off, no mail advises to choose one. */
+/** Returns the text keys of a topic. If passwords are off, the texts do not advise the reader to choose a password. */
 export function wordsOf(topic: MailTopic, hasPasswords: boolean): TopicText {
   const find = (part: 'lead' | 'more' | 'not_you' | 'button') => {
     const keys = [...(hasPasswords ? [] : [`mail.${topic}.${part}_without_password`]), `mail.${topic}.${part}`]
@@ -31,7 +31,7 @@ export function wordsOf(topic: MailTopic, hasPasswords: boolean): TopicText {
   return { subject: `mail.${topic}.subject`, lines, notYou, button: find('button') }
 }
 
-/** Topics whose only advice is a new password. */
+/** Topics that advise only a new password. */
 const advisesNewPassword: ReadonlySet<MailTopic> = new Set<MailTopic>([
   'account_restored',
   'new_device',

@@ -15,10 +15,10 @@ export function validityOf(texts: PhraseBook, { issuedAt, expiresAt, locale, thi
   const minutes = Math.max(1, Math.round((expiresAt.getTime() - issuedAt.getTime()) / 60_000))
   const instant = new Intl.DateTimeFormat(locale, { dateStyle: 'long', timeStyle: 'short', timeZone: 'UTC' }).format(expiresAt)
   const sentence = texts.say(locale, `mail.valid.${thing}`, { duration: inWords(minutes, locale), instant })
-  return sentence.replace(/[\u00a0\u202f]/g, ' ') // the locale's narrow spaces, which some mail programs show as boxes
+  return sentence.replace(/[\u00a0\u202f]/g, ' ') // some mail programs show the locale's narrow spaces as boxes
 }
 
-/** Returns the duration in the largest unit that divides it: 24 hours, 3 days, 90 minutes. */
+/** Returns the duration in the largest unit that divides the duration: 24 hours, 3 days, 90 minutes. */
 function inWords(minutes: number, locale: Locale): string {
   const [amount, unit] =
     minutes % 1_440 === 0 && minutes > 1_440 ? [minutes / 1_440, 'day'] : minutes % 60 === 0 ? [minutes / 60, 'hour'] : [minutes, 'minute']

@@ -12,28 +12,28 @@ export interface MailContent {
   topic: MailTopic
   to: string
   name: string | null
-  /** True if the mail may contain the name. Until the address is verified, the name may be an attacker's text. */
+  /** True if the mail may contain the name. Before the address is verified, the name may be an attacker's text. */
   saysName: boolean
   locale: Locale
-  /** In the topics that have one. `url` is null if the mail has only a code. */
+  /** The link of the mail, if the topic has a link. `url` is null if the mail has only a code. */
   link?: { url: string | null; issuedAt: Date; expiresAt: Date }
-  /** Eight digits, and the host name of the site that they are for, if it is known. */
+  /** Eight digits, and the host name of the site that asks for the code. If the host name is unknown, `host` is null. */
   code?: { digits: string; host: string | null }
-  /** In `no_account`: the mail mentions that the person can sign up. */
+  /** For the topic `no_account`: true if the mail says that the person can sign up. */
   canSignUp?: boolean
-  /** The registration key, in the topics about identities. */
+  /** The registration key of the identity provider, for the topics about identities. */
   provider?: string
-  /** What was removed, or what is left: one text each. */
+  /** A list of what was removed or what is left, with one text for each item. */
   items?: readonly string[]
-  /** True if a code confirmed the change, so that no link can undo it. */
+  /** True if an undo link cannot revert the change. */
   isFinal?: boolean
   /** True if a recovery code confirmed the change. */
   usedRecoveryCode?: boolean
-  /** True if the passkeys were removed as well. */
+  /** True if the change also removed the passkeys. */
   removedPasskeys?: boolean
-  /** The sign-up that an activation belongs to. */
+  /** The sign-up that the activation link belongs to. */
   signup?: TemplateMail['signup']
-  /** The login that `new_device` is about. */
+  /** The login that the topic `new_device` reports. */
   login?: TemplateMail['login']
 }
 
@@ -45,8 +45,8 @@ interface Writer {
 }
 
 /**
- * Returns a mail by the host's template, or the built-in mail if there is no template or it fails. So a faulty template never prevents a
- * mail.
+ * Returns a mail by the host's template. If the host has no template, or the template fails, returns the built-in mail. A faulty template
+ * therefore never prevents a mail.
  */
 export function writeMail({ settings, texts, templates, logger }: Writer, content: MailContent): AuthMail {
   const { topic, to, locale, link, provider, items, isFinal, usedRecoveryCode, removedPasskeys, signup, login, code, canSignUp } = content
@@ -84,20 +84,20 @@ export function writeMail({ settings, texts, templates, logger }: Writer, conten
 }
 
 function kindOf(topic: MailTopic, url: string | null, takesPasswords: boolean): AuthMail['kind'] {
-  // The kind says what the link does.
+  // The kind depends on what the link does.
   if (topic === 'account_restored' && url !== null) return takesPasswords ? 'password_reset' : 'email_login'
   if (topic === 'account_restored') return 'notice'
   if (topic === 'confirmation_code') return 'email_login'
   return wordsOf(topic, takesPasswords).button !== null ? (topic as AuthMail['kind']) : 'notice' // a topic with a button is also a kind
 }
 
-/** Returns null if the host has no template, or if it failed. */
+/** Returns null if the host has no template, or if the template failed. */
 function byHost(mails: MailTemplates | undefined, mail: TemplateMail, logger: Logger): MailText | null {
   const template = mails?.[mail.topic]
   if (!template) return null
   try {
     const given: unknown = template({ ...mail })
-    Promise.resolve(given).catch(() => {}) // an async template is refused below; its rejection must not end the process
+    Promise.resolve(given).catch(() => {}) // an async template is rejected below, and its rejection must not end the process
     const written = readMailText(given)
     if (written) return written
     logger.error({ topic: mail.topic, error: null }, failed)

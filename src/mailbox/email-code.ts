@@ -4,7 +4,7 @@ import { isUnderAny } from '../keys'
 import { sameText } from '../same-text'
 import type { EmailLoginRecord } from '../store/auth-store'
 
-/** How many tries one code has. */
+/** How many tries a code allows. */
 export const mostTries = 5
 
 /** Returns eight random digits. */
@@ -12,12 +12,15 @@ export function newCode(): string {
   return String(randomInt(100_000_000)).padStart(8, '0')
 }
 
-/** Returns the keyed hash of a code, which is stored instead of the code. A plain hash of eight digits could be searched quickly. */
+/** Returns the keyed hash of a code. The store keeps only this hash. A plain hash of eight digits could be searched quickly. */
 export function hashCode({ keys }: Pick<AuthContext, 'keys'>, id: string, code: string): string {
   return macOf(keys['email-login-code'][0], id, code)
 }
 
-/** True if a text is the code of this row. People may type it in its two groups. Call it only after the try was counted. */
+/**
+ * Returns true if the text is the code of this row. People may type the code in two groups. Call the function only after the try was
+ * counted.
+ */
 export function isCodeOf({ keys }: Pick<AuthContext, 'keys'>, { id, codeHash }: EmailLoginRecord, typed: string): boolean {
   const code = typed.replace(/[\s-]/g, '')
   if (codeHash === null || !/^\d{8}$/.test(code)) return false

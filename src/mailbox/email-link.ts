@@ -4,7 +4,7 @@ import { InvalidTokenError } from '../errors'
 import { hashOpaqueToken, isOpaqueToken, newOpaqueToken } from '../opaque-token'
 import type { UserRecord, UserTokenPurpose, UserTokenRecord } from '../store/auth-store'
 
-/** A mailed link, with its token in plain text. The token is returned once and never stored. */
+/** A mailed link, with its token in plain text. The plain token is returned once and never stored. */
 export interface LinkToken {
   userId: string
   token: string
@@ -30,7 +30,7 @@ const purposes: Record<LinkPurpose, { page: string; template: keyof Settings; tt
   UNDO: { page: 'security/undo', template: 'undoUrlTemplate', ttlSeconds: (settings) => settings.undoSeconds },
 }
 
-/** Makes the first link of its purpose. Call it inside the caller's transaction. */
+/** Makes the first link of its purpose. Call the function inside a transaction. */
 export async function issueLink(
   ctx: AuthContext,
   userId: string,
@@ -54,8 +54,8 @@ export async function issueLink(
 }
 
 /**
- * Makes a further link. Invalidates the older links of its purpose unless `singleActiveToken` is off. Call it inside a transaction that has
- * locked the user's row, so that of two requests at once one link stays valid.
+ * Makes a further link. Invalidates the older links with this purpose, unless `singleActiveToken` is off. Call the function inside a
+ * transaction that has locked the user's row. After two requests at once, only one link is then valid.
  */
 export async function replaceLink(
   ctx: AuthContext,
@@ -68,7 +68,7 @@ export async function replaceLink(
 }
 
 /**
- * Returns the open link of a token without using it, so that a page can show it before the person decides.
+ * Returns the open link of a token. Does not use the link, so that a page can show the link before the person decides.
  * @throws InvalidTokenError
  */
 export async function findLink(ctx: AuthContext, token: string, purpose: LinkPurpose): Promise<UserTokenRecord> {
@@ -78,21 +78,23 @@ export async function findLink(ctx: AuthContext, token: string, purpose: LinkPur
 }
 
 /**
- * Uses a link that was found before, inside the transaction of its effect. A second caller is rejected.
+ * Uses a link that was found before. Call the function inside the transaction of the link's effect. If two callers use the link, the second
+ * caller gets an error.
  * @throws InvalidTokenError
  */
 export async function spendLink(ctx: AuthContext, { tokenHash }: UserTokenRecord, purpose: LinkPurpose): Promise<void> {
   if (!(await ctx.store.userTokens.consume(tokenHash, purpose, ctx.now()))) throw new InvalidTokenError()
 }
 
-/** Returns the URL of a login link, whose row is in another table. */
+/** Returns the URL of a login link. The rows of login links are in another table. */
 export function emailLoginUrl({ settings, prefix }: AuthContext, token: string): string {
   const { emailLoginUrlTemplate: own } = settings
   return own === null ? `${settings.publicUrl}${prefix}/email-login/${token}` : own.replace('{token}', () => token)
 }
 
 /**
- * Returns the URL of a link: a page of the host's, or ours below the mount path. Never from the Host header (compare RFC 9700 section 4.1).
+ * Returns the URL of a link: a page of the host, or our page below the mount path. The URL never uses the Host header (compare RFC 9700
+ * section 4.1).
  */
 function urlOf({ settings, prefix }: AuthContext, purpose: LinkPurpose, token: string): string {
   const { page, template } = purposes[purpose]
@@ -101,7 +103,7 @@ function urlOf({ settings, prefix }: AuthContext, purpose: LinkPurpose, token: s
   return `${settings.publicUrl}${prefix}/${page}/${token}`
 }
 
-/** False if a link of this purpose has no URL, because there is no template for it and `publicUrl` is empty. */
+/** Returns false if a link of this purpose has no URL. The purpose then has no template, and `publicUrl` is empty. */
 export function leadsSomewhere(settings: Settings, purpose: LinkPurpose): boolean {
   return settings[purposes[purpose].template] !== null || settings.publicUrl !== ''
 }

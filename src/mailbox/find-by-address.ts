@@ -2,7 +2,7 @@ import type { AuthContext } from '../context'
 import type { UserRecord } from '../store/auth-store'
 
 /**
- * Returns the account of an address as a person typed it. A text column accepts no NUL and no lone surrogate, so no account has such an
+ * Returns the account of an address that a person typed. A text column accepts no NUL and no lone surrogate, so no account can have such an
  * address.
  */
 export async function findByAddress(ctx: AuthContext, address: string): Promise<UserRecord | null> {
@@ -11,8 +11,9 @@ export async function findByAddress(ctx: AuthContext, address: string): Promise<
 }
 
 /**
- * Looks up an address that no account has (RFC 2606 reserves the domain). Routes that respond before they look up the address call it
- * first. Then a database that is down gives 503, and the response time does not depend on whether a row exists.
+ * Looks up an address that no account has (RFC 2606 reserves the domain). Some routes respond before looking up the real address. These
+ * routes call this function first. If the database is down, the route answers 503. The response time does not depend on whether an account
+ * exists.
  */
 export async function lookForNobody(ctx: AuthContext): Promise<void> {
   await ctx.store.users.findByEmail('nobody@doorward.invalid')

@@ -6,7 +6,7 @@ import type { EmailLoginRecord, EmailLoginStore } from '../store/auth-store'
 import { hashCode, newCode } from './email-code'
 import { emailLoginUrl } from './email-link'
 
-/** What a mail contains. It is returned once and never stored. */
+/** The content of a mail. The plain content is returned once and never stored. */
 export interface IssuedEmailLogin {
   readonly token: string | null
   readonly url: string | null
@@ -25,10 +25,10 @@ interface ToIssue extends AskedFrom, Pick<EmailLoginRecord, 'id' | 'email' | 're
   readonly carries: 'link' | 'code' | 'both'
 }
 
-/** How many requests of unknown clients can be open for one address. */
+/** The most open requests of unknown clients for an address. */
 const mostOpen = 5
 
-/** Inserts the row of one mail, inside the caller's transaction. */
+/** Inserts the row of a mail, inside the caller's transaction. */
 export async function issueEmailLogin(
   ctx: AuthContext,
   emailLogins: EmailLoginStore,
@@ -53,9 +53,9 @@ export async function issueEmailLogin(
 }
 
 /**
- * Invalidates the oldest open requests of an address, so that at most five are open with one more. A request of a known device is never
- * invalidated for another one.
- * @returns false if no request may be invalidated for an unknown client; then it gets no mail
+ * Invalidates the oldest open requests of an address, so that at most five requests are open after the new request. Requests of known
+ * devices are never invalidated.
+ * @returns false if the client is unknown and too few requests may be invalidated; the client then gets no mail
  */
 export async function makeRoom(
   ctx: AuthContext,

@@ -3,10 +3,15 @@ import { EmailLinkForbiddenError } from '../errors'
 import type { UserRecord, UserTokenRecord } from '../store/auth-store'
 import type { LinkPurpose } from './email-link'
 
-/** Returned instead of a link when `refusesEmailLink` returned true. No token and no mail were made, and the account was not activated. */
+/**
+ * Returned instead of a link when `refusesEmailLink` returned true. doorward made no token, sent no mail and did not activate the account.
+ */
 export const ACTIVATION_WITHHELD: unique symbol = Symbol.for('doorward.activation-withheld.v1')
 
-/** True if the host refuses mailed links to this account. Never call it inside a transaction of ours, because the hook may be slow. */
+/**
+ * Returns true if the host rejects mailed links to this account. Never call the function inside our transactions, because the host's hook
+ * may be slow.
+ */
 export async function refusesEmailLink(
   { refusesEmailLink }: Partial<Pick<AuthContext, 'refusesEmailLink'>>,
   user: UserRecord,
@@ -15,7 +20,8 @@ export async function refusesEmailLink(
 }
 
 /**
- * Invalidates a link and commits, because the refusal must last. Marks it as replaced by a newer link, so that it never counts as redeemed.
+ * Invalidates a link and commits, because the link must stay invalid. Marks the link as replaced by a newer link, so that the link never
+ * counts as redeemed.
  * @throws EmailLinkForbiddenError
  */
 export async function refuseLink(ctx: AuthContext, { userId }: UserTokenRecord, purpose: LinkPurpose): Promise<never> {

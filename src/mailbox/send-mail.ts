@@ -11,7 +11,7 @@ import type { Budget } from '../throttle/counter-store'
 import { attempt, counterKey, giveBack } from '../throttle/throttle'
 import type { LinkPurpose, LinkToken } from './email-link'
 
-/** The recipient of a mail: an account, or an account with another address. */
+/** The recipient of a mail: an account, at its own address or at another address. */
 export interface Recipient extends Pick<UserRecord, 'email' | 'name' | 'emailVerifiedAt'> {
   /** Null if no account has the address. */
   readonly id: string | null
@@ -21,14 +21,14 @@ export interface Recipient extends Pick<UserRecord, 'email' | 'name' | 'emailVer
 type CodePurpose = 'EMAIL_LOGIN' | 'CONFIRMATION_CODE'
 
 /**
- * True if the address may get one more link of this purpose. Call it before the link is made, because a request without a mail must make no
- * link and invalidate none. Counts nothing without a mailer.
+ * Returns true if the address may get another link of this purpose. Call the function before the link is made. A request without a mail
+ * must make no link and invalidate no link. Without a mailer the function counts nothing.
  *
- * A person without a valid link, who got none within the hour, gets one even beyond the rate limit. So an attacker's requests cannot lock
- * the owner out. A refusal emits `throttled`.
+ * A person without a valid link gets one mail an hour, even beyond the rate limit. So an attacker's requests cannot lock the owner out. If
+ * the function returns false, the function also emits `throttled`.
  *
  * @param options.besides a link that was already made for this mail
- * @param options.device a device that the account knows: it has five mails an hour of its own
+ * @param options.device a device that the account knows; the device has a separate limit of five mails an hour
  */
 export async function mayMail(
   ctx: AuthContext,
@@ -54,7 +54,7 @@ export async function mayMail(
   return false
 }
 
-/** Returns the valid links and codes of the same purpose. An address without an account has only logins by email. */
+/** Returns the valid links and codes of this purpose. An address without an account can have only logins by email. */
 async function openLinks(
   ctx: AuthContext,
   { id, email }: Pick<Recipient, 'id' | 'email'>,
@@ -68,7 +68,10 @@ async function openLinks(
 
 const anHour: Budget = { attempts: 1, windowSeconds: 3_600 }
 
-/** `sent`: a mail was sent within the hour. `sending`: another request is about to send one, so `sent` may not show it yet. */
+/**
+ * `sent` counts a mail within the hour. `sending` counts requests that are about to send a mail, because `sent` may not count these mails
+ * yet.
+ */
 interface HourKeys {
   readonly sent: string
   readonly sending: string
@@ -81,13 +84,13 @@ function hourKeys(purpose: LinkPurpose | CodePurpose, email: string): HourKeys {
   return { sent: counterKey(`mail:sent:${purpose}`, email), sending: counterKey(`mail:sending:${purpose}`, email) }
 }
 
-/** Restarts the hour at each mail. */
+/** Restarts the hour. Called for each mail. */
 async function beginHour({ counters }: AuthContext, { sent }: HourKeys): Promise<void> {
   await counters.reset(sent)
   await counters.increment(sent, anHour.windowSeconds, anHour.attempts)
 }
 
-/** True if no mail was sent within the hour. Of many callers at once, only one gets true. */
+/** Returns true if no mail was sent within the hour. Of many callers at once, only one gets true. */
 async function takeHour(ctx: AuthContext, { sent, sending }: HourKeys): Promise<boolean> {
   const alone: Budget = { attempts: 1, windowSeconds: aMoment }
   if ((await secondsUntilFree(ctx, alone, sending)) > 0) return false
@@ -102,8 +105,8 @@ async function hasMailLeft(ctx: AuthContext, { id }: { id: string }, email: stri
 }
 
 /**
- * Counts one attempt against each rate limit of links, or against none. Returns 0, or the seconds until the limit that was reached allows
- * one again.
+ * Counts an attempt against every rate limit of links. If a limit is reached, counts nothing. Returns 0, or the seconds until the reached
+ * limit allows another attempt.
  */
 async function takeEach(ctx: AuthContext, budgets: readonly Budget[], email: string): Promise<number> {
   const taken: [Budget, string][] = []
@@ -119,7 +122,7 @@ async function takeEach(ctx: AuthContext, budgets: readonly Budget[], email: str
   return 0
 }
 
-/** Counts one attempt and returns 0. If the limit is reached, counts none and returns the seconds to wait. */
+/** Counts an attempt and returns 0. If the limit is reached, counts nothing and returns the seconds to wait. */
 async function secondsUntilFree({ counters }: AuthContext, budget: Budget, key: string): Promise<number> {
   try {
     await attempt(counters, budget, key, TooManyRequestsError)
@@ -130,12 +133,12 @@ async function secondsUntilFree({ counters }: AuthContext, budget: Budget, key: 
   }
 }
 
-/** Notices that an attacker can cause: by a sign-up, a change of address, or a login for an address without an account. */
+/** Notices that an attacker can cause. The cause is a sign-up, a change of address, or a login for an address without an account. */
 const byStrangers: ReadonlySet<string> = new Set(['address_taken', 'email_change_taken', 'no_account'])
 
 /**
- * The changes behind these notices have limits of their own, so the notices have none. A limit could be used up before the change that
- * matters.
+ * The changes behind these notices have separate limits, so the notices have no limit. An attacker could use up a limit of notices before
+ * the change that matters.
  */
 const boundedElsewhere: ReadonlySet<string> = new Set<NoticeTopic | 'account_restored'>([
   'admin_granted',
@@ -143,7 +146,7 @@ const boundedElsewhere: ReadonlySet<string> = new Set<NoticeTopic | 'account_res
   'account_restored',
 ])
 
-/** True if the address may get one more notice. A refusal emits `throttled`. */
+/** Returns true if the address may get another notice. If the function returns false, it emits `throttled`. */
 async function mayNotify(ctx: AuthContext, topic: NoticeTopic | 'account_restored', email: string): Promise<boolean> {
   if (boundedElsewhere.has(topic)) return true
   const kind = byStrangers.has(topic) ? 'strangers' : 'notices'
@@ -157,10 +160,10 @@ async function mayNotify(ctx: AuthContext, topic: NoticeTopic | 'account_restore
 }
 
 /**
- * Mails a link to the stored address. Call it after the commit and after `mayMail`; it does not delay the response.
+ * Mails a link to the stored address. Call the function after the commit and after `mayMail`. The mail does not delay the response.
  *
- * Only `email_change` goes to another address: pass `{ ...user, email: newEmail, emailVerifiedAt: null }`, also to `mayMail`, because that
- * mailbox may belong to another person.
+ * Only `email_change` goes to another address. In that case pass `{ ...user, email: newEmail, emailVerifiedAt: null }` to this function and
+ * to `mayMail`. The mailbox may belong to another person.
  */
 export function mailLink(
   ctx: AuthContext,
@@ -174,7 +177,7 @@ export function mailLink(
   ctx.postman?.post(writeMail(ctx, { ...addressed(recipient), ...about, topic, locale, link }), recipient.id)
 }
 
-/** Mails a code, or a code and a link, as `mailLink` does. */
+/** Mails a code, or a code and a link, in the same way as `mailLink`. */
 export function mailCode(
   ctx: AuthContext,
   recipient: Recipient,
@@ -189,8 +192,8 @@ export function mailCode(
 }
 
 /**
- * Tells the owner of a change of the account. Never makes the operation fail, because it is already done. `provider` is the registration
- * key, for topics about identities. For a notice to a former address, pass `{ ...user, email: oldEmail }`.
+ * Notifies the owner of a change to the account. Never throws, because the change is already done. `provider` is the registration key, for
+ * topics about identities. For a notice to a former address, pass `{ ...user, email: oldEmail }`.
  */
 export function mailNotice(
   ctx: AuthContext,
@@ -204,11 +207,11 @@ export function mailNotice(
   ctx.postman.post(mail, recipient.id, () => mayNotify(ctx, topic, recipient.email))
 }
 
-/** A reservation for the notice of a change that can be undone. */
+/** A reservation for the notice of a change that an undo link can revert. */
 export interface ReservedNotice {
   /**
-   * Sends the notice, outside every rate limit. Call it once, after the commit. `link` undoes the change; with null, the notice says that
-   * there is no such link.
+   * Sends the notice, outside every rate limit. Call the method once, after the commit. `link` undoes the change. If `link` is null, the
+   * notice says that there is no such link.
    */
   mail(
     recipient: Recipient,
@@ -221,13 +224,12 @@ export interface ReservedNotice {
       provider?: string | undefined
     },
   ): void
-  /** Releases the reservation if nothing was sent; call it in `finally`. */
+  /** Releases the reservation if no notice was sent. Call the method in `finally`. */
   release(): void
 }
 
 /**
- * Reserves a notice before the change is made, because a change that the owner cannot be told of must not happen. Does nothing without a
- * mailer.
+ * Reserves a notice before the change is made. A change must not happen if the owner cannot be notified. Does nothing without a mailer.
  * @throws ServiceUnavailableError if no further mail can be queued
  */
 export function reserveNotice(ctx: AuthContext): ReservedNotice {
@@ -244,7 +246,7 @@ export function reserveNotice(ctx: AuthContext): ReservedNotice {
 }
 
 /**
- * Returns the address and the name. The name is left out until the address is verified, because an attacker may have signed up with a
+ * Returns the address and the name. The mail shows the name only after the address was verified. An attacker may have signed up with a
  * message as the name.
  */
 function addressed({ email, name, emailVerifiedAt }: Recipient) {

@@ -26,8 +26,9 @@ import { type Verification, verifyMfa } from './verify-challenge'
 const fields = Joi.object<{ mfa_token: string; code: string }>({ mfa_token: text(4096), code: factorCode })
 
 /**
- * Returns the route of the second-factor form, which the callback of a provider and the page of a login by email show. It sets cookies and
- * redirects to the login's destination, or shows the form again. An app gets a code, and no cookie is set.
+ * Returns the route of the second-factor form. The callback of a provider and the page of a login by email show that form. If the code is
+ * right, the route sets the cookies and redirects to the login's destination. If the code is wrong, the route shows the form again. If the
+ * destination is an app, the route sends a code to the app and sets no cookie.
  */
 export function challengeForm(ctx: AuthContext, { base, delivery }: DeliveryLine): Route[] {
   const { oauthEnabled, tokenDelivery, appRedirects, emailLogin, backendLinks } = ctx.settings
@@ -65,7 +66,7 @@ async function finish(ctx: AuthContext, req: Request, res: Response): Promise<((
   const { mfa_token: mfaToken, code } = validate(fields, await readForm(req, res))
   const destination = destinationOfChallenge(ctx, mfaToken)
   const target = successTarget(ctx.settings, destination)
-  if (target === null) throw new UnsupportedMediaTypeError() // not a login of our page: a script finishes it, in JSON
+  if (target === null) throw new UnsupportedMediaTypeError() // this login began in a script, which sends JSON
   const app = isApp(destination) ? destination : null
   try {
     if (app) sendRedirect(res, withParameter(target, 'code', await codeAfter(ctx, req, { mfaToken, code }, app)))
@@ -83,7 +84,7 @@ async function finish(ctx: AuthContext, req: Request, res: Response): Promise<((
 
 async function codeAfter(ctx: AuthContext, req: Request, given: Verification, app: AppDestination): Promise<string> {
   const result = await verify(ctx, req, given, openByCode(app))
-  if (result.kind === 'challenge') throw new MfaTokenInvalidError() // never: the factor was shown
+  if (result.kind === 'challenge') throw new MfaTokenInvalidError() // cannot happen: a login with a second factor ends in a session
   return result.code
 }
 

@@ -16,17 +16,17 @@ import { findEnrolled } from './disable'
 export interface PasswordChangeWithMfa extends ShownFactor {
   userId: string
   newPassword: string
-  /** The session that stays; every other session of the account is revoked. */
+  /** The session that stays. The change revokes every other session of the account. */
   keep?: KeptSession | undefined
-  /** The session of the request. It stays, and must still be live. */
+  /** The session of the request. The session must still be live. The change does not revoke this session. */
   session?: SessionRecord | null | undefined
   /** Language of the notices. Default: `defaultLocale`. */
   locale?: Locale | undefined
 }
 
 /**
- * Sets a new password for a person who is logged in and shows the second factor instead of the old password. Works for an enrolled account
- * even if `mfaEnabled` is off. With a passkey no other factor is needed.
+ * Sets a new password. The person is logged in and shows a code or a passkey instead of the old password. A code needs an active second
+ * factor and works even if `mfaEnabled` is off. A passkey needs no second factor.
  * @throws MfaNotEnrolledError, ValidationError (the password), MfaCodeInvalidError, MfaThrottledError, PasskeyRejectedError,
  *   MfaFactorTooNewError
  */
@@ -39,7 +39,7 @@ export async function changePasswordWithMfa(
   await checkPassword(ctx, newPassword, user)
   const factor = await announceChange(ctx, userId, { topic: 'password_changed', locale }, (leaveUndoPoint) =>
     withFactor(ctx, { userId, session, locale }, shown, async (accept) => {
-      const hashedPassword = await ctx.hasher.hash(newPassword) // before the transaction, because it is slow
+      const hashedPassword = await ctx.hasher.hash(newPassword) // before the transaction, because hashing is slow
       return unitOfWork(ctx, async (ctx) => {
         const now = ctx.now()
         const user = await ctx.store.users.lock(userId)

@@ -22,20 +22,20 @@ import { activateFactor, lockPendingFactor, type PendingFactor } from './pending
 export interface Confirmation {
   userId: string
   code: string
-  /** How the session authenticated; `otp` is added. */
+  /** How the session authenticated. The confirmation adds `otp`. */
   amr?: readonly AuthMethod[] | undefined
-  /** Revokes every session of the account, because they began without the factor. Default true. */
+  /** If true, the confirmation revokes every session of the account, because those sessions began without the factor. Default true. */
   revokeSessions?: boolean | undefined
   /** Language of the notices. Default: `defaultLocale`. */
   locale?: Locale | undefined
 }
 
 /**
- * Activates the pending factor with one of its codes: from now on every login asks for it. Removes the factor that it replaces, with its
- * recovery codes. Revokes every challenge, and by default every session. Returns a new session, which is not fresh, because a new factor
- * confirms nothing yet.
- * @throws MfaNotEnrolledError (nothing pending), MfaCodeInvalidError, MfaThrottledError, UnauthorizedError (the account was deleted or is
- *   inactive)
+ * Activates the pending factor with one of its codes. From then on every login asks for the factor. Removes the factor that the new factor
+ * replaces, and the recovery codes of the old factor. Revokes every challenge, and by default every session. Returns a new session. The new
+ * session is not fresh (recently confirmed), because a new factor confirms nothing yet.
+ * @throws MfaNotEnrolledError (nothing is pending), MfaCodeInvalidError, MfaThrottledError, UnauthorizedError (the account was deleted or
+ *   is inactive)
  */
 export async function confirmTotp<Session extends OpenedSession>(
   ctx: AuthContext,
@@ -54,7 +54,7 @@ export async function confirmTotp<Session extends OpenedSession>(
   return result
 }
 
-/** The session of the request, which stays. */
+/** The session of the request. The confirmation does not revoke this session. */
 export interface ConfirmingSession {
   /** Null if the store keeps no sessions. */
   readonly session: SessionRecord | null
@@ -64,10 +64,11 @@ export interface ConfirmingSession {
 }
 
 /**
- * Activates the pending factor for a request: only in the session that began it, within 15 minutes. Revokes the other sessions. This one
- * stays, with `otp` among its methods, and gets no fresher than the access token of the request.
- * @throws as `confirmTotp`; InvalidTokenError (the session has ended), ReauthenticationRequiredError (begun in another session, or too long
- *   ago)
+ * Activates the pending factor for a request. The request must come from the session that began the enrolment, within 15 minutes. Revokes
+ * every other session. The session of the request stays and gets `otp` as a method. The session keeps the authentication time of the
+ * request's access token.
+ * @throws as `confirmTotp`; InvalidTokenError (the session has ended), ReauthenticationRequiredError (the enrolment began in another
+ *   session, or too long ago)
  */
 export async function confirmInSession(
   ctx: AuthContext,
@@ -79,7 +80,7 @@ export async function confirmInSession(
   const confirming = confirm(ctx, { userId, code, locale, claimsOf }, async (ctx, { pending, activate, claims: hostClaims }) => {
     refuseSupersededToken(ctx, { claims, session: asked }, pending.user)
     const session = await holdSession(ctx, asked)
-    const shown = session ? null : trustedStateless(ctx, pending.user, refreshToken) // checked before the change that invalidates it
+    const shown = session ? null : trustedStateless(ctx, pending.user, refreshToken) // before the change, which invalidates the token
     if (!(await finishEnrolment(ctx, userId, pending.secret, session))) throw new BegunElsewhere(pending.user)
     const user = await activate()
     await endOtherSessions(ctx, userId, { sessionId: session?.id })
@@ -93,8 +94,8 @@ export async function confirmInSession(
 }
 
 /**
- * Thrown if another session began the enrolment, or too long ago. The methods of the error are found after the transaction, because that
- * may call the host.
+ * The error for an enrolment that began in another session, or too long ago. `askToBeginAgain` adds the methods after the transaction,
+ * because finding the methods may call the host.
  */
 class BegunElsewhere extends Error {
   readonly user: UserRecord
@@ -111,13 +112,13 @@ async function askToBeginAgain(ctx: AuthContext, error: unknown): Promise<never>
   throw new ReauthenticationRequiredError({ details: { methods: await methodsOf(ctx, error.user) }, maxAgeSeconds })
 }
 
-/** The work on the locked row before and after the code is accepted; `activate` accepts it. */
+/** Work inside the transaction, on the locked row. The work calls `activate` to accept the code. */
 type Ending<T> = (ctx: AuthContext, confirming: Confirming) => Promise<T>
 
 interface Confirming {
   readonly pending: PendingFactor
   readonly activate: () => Promise<UserRecord>
-  /** The host's own claims. */
+  /** The host's own claims for the access token. */
   readonly claims: HostClaims
 }
 
@@ -139,7 +140,7 @@ async function confirm<T>(
       return end(ctx, { pending, activate, claims })
     })
   }
-  // The attempts are limited, because an attacker with a stolen session may have left the pending secret behind.
+  // An attacker with a stolen session may have begun the enrolment. Therefore the attempts are limited.
   const result = await announceChange(ctx, userId, { topic: 'mfa_enabled', locale }, (leaveUndoPoint) =>
     guardedConfirmation(ctx, userId, () => inUnit(leaveUndoPoint)),
   )

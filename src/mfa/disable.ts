@@ -16,26 +16,26 @@ import { announceChange } from '../undo/announce-change'
 
 export interface Disabling extends ShownFactor {
   userId: string
-  /** Required if the account has a password and passwords are on. An account with a generated password has none to enter. */
+  /** Required if the account has a password and passwords are on. An account with a generated password has no password to enter. */
   password?: string | undefined
-  /** The session that stays; every other session of the account is revoked. */
+  /** The session that stays. Every other session of the account is revoked. */
   keep?: KeptSession | undefined
-  /** The session of the request. It stays, and must still be live. */
+  /** The session of the request. The session must still be live. `disableTotp` does not revoke this session. */
   session?: SessionRecord | null | undefined
   /** Language of the notices. Default: `defaultLocale`. */
   locale?: Locale | undefined
 }
 
 /**
- * Removes the second factor and its recovery codes from an account. Invalidates its challenges and revokes every other session. The session
- * that stays no longer has `otp` among its methods.
- * @throws MfaNotEnrolledError, InvalidCredentialsError, MfaCodeInvalidError, MfaThrottledError, TooManyRequestsError, PasskeyRejectedError,
- *   MfaFactorTooNewError (a passkey that was added within a day)
+ * Removes the second factor and its recovery codes from an account. Invalidates the account's challenges and revokes every other session.
+ * Removes `otp` from the methods of the session that stays.
+ * @throws MfaNotEnrolledError, InvalidCredentialsError, MfaCodeInvalidError, MfaThrottledError, TooManyRequestsError,
+ *   PasskeyRejectedError, MfaFactorTooNewError (the passkey was added within a day)
  */
 export async function disableTotp(ctx: AuthContext, { userId, password, session, keep, locale, ...shown }: Disabling): Promise<void> {
   const user = await findEnrolled(ctx, userId)
   if (hasPasswords(ctx.settings) && hasPassword(user)) await provePassword(ctx, user, password, session)
-  // The verified password must still be the account's, because a reset in between cancels this request.
+  // The account must still have the password that was verified. A password reset in between cancels this request.
   const requireSamePassword = (locked: UserRecord) => {
     if (locked.hashedPassword !== user.hashedPassword) throw new InvalidCredentialsError()
     return locked
@@ -67,15 +67,15 @@ async function forgetFactor(ctx: AuthContext, sessionId: string | null): Promise
 
 export interface Regeneration extends ShownFactor {
   userId: string
-  /** The session of the request: it must still be live. */
+  /** The session of the request. The session must still be live. */
   session?: SessionRecord | null | undefined
   /** Language of the notices. Default: `defaultLocale`. */
   locale?: Locale | undefined
 }
 
 /**
- * Creates new recovery codes, which are shown once, and invalidates the old ones.
- * @throws MfaNotEnrolledError, MfaCodeInvalidError, MfaThrottledError, PasskeyRejectedError, MfaFactorTooNewError (a passkey that was added
+ * Creates new recovery codes and invalidates the old codes. The new codes are shown once.
+ * @throws MfaNotEnrolledError, MfaCodeInvalidError, MfaThrottledError, PasskeyRejectedError, MfaFactorTooNewError (the passkey was added
  *   within a day)
  */
 export async function regenerateRecoveryCodes(ctx: AuthContext, { userId, session, locale, ...shown }: Regeneration): Promise<string[]> {
@@ -118,7 +118,7 @@ export async function findEnrolled(ctx: AuthContext, userId: string): Promise<Us
   return user
 }
 
-/** Like `findEnrolled`, but locks the row inside a transaction, because it may have changed since it was read. */
+/** Locks the row and does the checks of `findEnrolled` again, because the row may have changed since `findEnrolled` read it. */
 export async function lockEnrolled(ctx: AuthContext, userId: string): Promise<UserRecord> {
   const user = await ctx.store.users.lock(userId)
   if (!user?.isActive) throw new UnauthorizedError()

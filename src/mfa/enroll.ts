@@ -13,7 +13,7 @@ import type { SessionRecord, UserRecord } from '../store/auth-store'
 import { beginEnrolment } from './enrolment'
 import { qrCode } from './qr-code'
 
-/** A new factor, shown only once: the data for an authenticator app, and the recovery codes. */
+/** The data of a new factor: the secret for an authenticator app, and the recovery codes. The data is shown only once. */
 export interface Enrolment {
   /** Base32. */
   secret: string
@@ -23,15 +23,15 @@ export interface Enrolment {
   recoveryCodes: string[]
 }
 
-/** Throws unless the account, as its locked row shows it, may do this. `ctx` is that of the transaction. */
+/** Throws if the locked user row does not allow the enrolment. `ctx` is the context of the transaction. */
 export type UserCheck = (ctx: AuthContext, user: UserRecord) => Promise<void> | void
 
 /**
- * With a code of the active factor, a recovery code or a passkey, the new factor replaces the active one. A passkey also makes a first
- * factor final.
+ * With a code of the active factor, a recovery code or a passkey, the new factor replaces the active factor. If a passkey confirms the
+ * first factor, an undo link cannot remove that factor.
  */
 export interface EnrolmentOptions extends ShownFactor {
-  /** The only session that may confirm it; null: any session of the account. */
+  /** The only session that may confirm the factor. Null: any session of the account may confirm the factor. */
   session?: SessionRecord | null
   check?: UserCheck
   /** Language of the notices. Default: `defaultLocale`. */
@@ -39,10 +39,11 @@ export interface EnrolmentOptions extends ShownFactor {
 }
 
 /**
- * Begins an enrolment with a pending secret, which counts for nothing until one of its codes confirms it. Another call begins again. To
- * replace an active factor, show one of its codes: it stays active, with its recovery codes, until the new one is confirmed.
- * @throws UnauthorizedError (the account was deleted or is inactive), InvalidTokenError (the session has ended), MfaAlreadyEnrolledError (a
- *   factor is active, and nothing was shown); with a code MfaNotEnrolledError, MfaCodeInvalidError, MfaThrottledError,
+ * Begins an enrolment with a pending secret. The secret has no effect until one of its codes confirms the secret. A second call begins
+ * again with a new secret. To replace an active factor, show one of its codes. The active factor and its recovery codes stay valid until
+ * the new factor is confirmed.
+ * @throws UnauthorizedError (the account was deleted or is inactive), InvalidTokenError (the session has ended), MfaAlreadyEnrolledError
+ *   (a factor is active, and the call shows no factor); with a code MfaNotEnrolledError, MfaCodeInvalidError, MfaThrottledError,
  *   MfaFactorTooNewError; with a passkey PasskeyRejectedError, MfaFactorTooNewError
  */
 export async function enrollTotp(
@@ -86,8 +87,8 @@ function beginFirst(ctx: AuthContext, userId: string, begun: Begun): Promise<Use
 }
 
 /**
- * Begins a replacement. The old factor stays required until the new one is confirmed, so that the mailbox alone is never enough (contract
- * 24.6).
+ * Begins an enrolment after a code or a passkey. The active factor stays required until the new factor is confirmed. Therefore access to
+ * the mailbox alone is never enough to log in (contract 24.6).
  */
 async function beginConfirmed(
   ctx: AuthContext,

@@ -30,7 +30,7 @@ const recoveryCodesSchema = shape('RecoveryCodes', { recovery_codes: recoveryCod
 const enrolmentSchema = shape('Enrolment', { secret: string, provisioning_uri: string, qr_svg: string, recovery_codes: recoveryCodes })
 
 interface ConfirmedBody extends FinalFields {
-  /** Names the session of the request, if the access token does not. */
+  /** The refresh token that identifies the session, if the access token does not. */
   refresh_token?: string
 }
 
@@ -108,8 +108,8 @@ export function enrolmentRoutes(ctx: AuthContext, guards: Guards): Route[] {
 }
 
 /**
- * Returns the route that confirms with the first code. Every other session is revoked. This session stays, and gets a new refresh token if
- * the request shows the current one.
+ * Returns the route that confirms a new factor with its first code. The route revokes every other session. If the request shows the current
+ * refresh token, the session of the request gets a new refresh token.
  */
 function confirmRoute(ctx: AuthContext, guards: Guards, { base, delivery, before }: DeliveryLine): Route {
   return withBody({

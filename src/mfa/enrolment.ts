@@ -5,27 +5,36 @@ import type { SessionRecord } from '../store/auth-store'
 
 const lifeSeconds = 900
 
-/** A factor whose enrolment began. */
+/** A factor that was begun and not yet confirmed. */
 export interface BegunFactor {
-  /** As it is stored, or will be. */
+  /** The encrypted secret, as the user's row stores it. */
   readonly secret: string
-  /** Null for the account's first factor, whose recovery codes are in their table already. */
+  /**
+   * The hashes of the recovery codes. Null for the account's first factor, because the table already has the recovery codes of a first
+   * factor.
+   */
   readonly recoveryCodes: readonly string[] | null
-  /** The factor that confirmed the enrolment when it began, so that no link can undo it. */
+  /**
+   * If not false, an undo link cannot remove the factor (`Finality`). The factor that the person showed at the start of the enrolment
+   * decides this value.
+   */
   readonly isFinal: Finality
 }
 
-/** A factor that replaces an active one when it is confirmed. Until then it is in its token's row, and the user's row does not change. */
+/**
+ * A pending factor that will replace the active factor. The token's row stores the pending factor, so the user's row does not change before
+ * the confirmation.
+ */
 export interface Replacement extends BegunFactor {
-  /** The hashes of its recovery codes. */
+  /** The hashes of the recovery codes. */
   readonly recoveryCodes: readonly string[]
 }
 
 /**
- * Stores for 15 minutes that a factor was begun, and in which session. That session may finish it even when it is no longer fresh. Call it
- * inside the transaction that stores the pending secret.
- * @param begun the secret as the user's row stores it, different for each enrolment; or its replacement
- * @param session null: any session of the account may finish it, because the host began it, or because the store keeps no sessions
+ * Records an enrolment for 15 minutes, together with its session. That session may finish the enrolment even when the session is no longer
+ * fresh. Call the function inside the transaction that stores the pending secret.
+ * @param begun the encrypted secret of the user's row, or the replacement; the secret is different for each enrolment
+ * @param session null: any session of the account may finish the enrolment, because the host began it or the store keeps no sessions
  */
 export async function beginEnrolment(ctx: AuthContext, userId: string, begun: BegunFactor, session: SessionRecord | null): Promise<void> {
   const now = ctx.now()
@@ -41,30 +50,30 @@ export async function beginEnrolment(ctx: AuthContext, userId: string, begun: Be
   })
 }
 
-/** Returns the replacement that an account began within the last 15 minutes. */
+/** Returns the replacement that the account began within the last 15 minutes. */
 export async function findReplacement(ctx: AuthContext, userId: string): Promise<Replacement | null> {
   const begun = await findBegun(ctx, userId)
   return begun?.recoveryCodes ? { ...begun, recoveryCodes: begun.recoveryCodes } : null
 }
 
 /**
- * Returns the factor that confirmed a first enrolment when it began, if that was within the last 15 minutes. The stored secret identifies
- * the enrolment.
+ * Returns whether an undo link can remove a first factor (`Finality`). Returns false if the enrolment began more than 15 minutes ago, or if
+ * another enrolment began since. The stored secret identifies the enrolment.
  */
 export async function finalityOfFirst(ctx: AuthContext, userId: string, secret: string): Promise<Finality> {
   const begun = await findBegun(ctx, userId)
   return begun?.secret === secret && begun.isFinal
 }
 
-/** Returns null if there is none, or if it is a first factor that nothing confirmed. */
+/** Returns null if no enrolment is open. Returns null for a first factor if its enrolment began without a passkey. */
 async function findBegun(ctx: AuthContext, userId: string): Promise<BegunFactor | null> {
   const [begun] = await ctx.store.userTokens.listOpen(userId, 'MFA_ENROLMENT', ctx.now())
   return begun ? readPayload(begun.payload).factor : null
 }
 
 /**
- * Returns true once, if this session began this secret within the last 15 minutes. Call it inside the transaction that activates the
- * factor.
+ * Returns true if this session began the enrolment of this secret within the last 15 minutes. Returns true only once. Call the function
+ * inside the transaction that activates the factor.
  */
 export async function finishEnrolment(ctx: AuthContext, userId: string, secret: string, session: SessionRecord | null): Promise<boolean> {
   const begun = await ctx.store.userTokens.find(enrolmentHash(userId, secret))
@@ -81,8 +90,8 @@ function enrolmentHash(userId: string, secret: string): string {
 }
 
 /**
- * Returns only the session's id if there is nothing else to store. Hashes are base64url, because 50 codes must fit (`payloadLength` in
- * readiness/table-needs.ts).
+ * Returns only the session's id if no other value must be stored. The hashes are base64url, because 50 recovery codes must fit in the
+ * column (`payloadLength` in readiness/table-needs.ts).
  */
 function writePayload(sessionId: string | null, { secret, recoveryCodes, isFinal }: BegunFactor): string | null {
   if (recoveryCodes === null && isFinal === false) return sessionId

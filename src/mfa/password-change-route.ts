@@ -21,11 +21,11 @@ import { changePasswordWithMfa } from './change-password'
 
 interface PasswordBody extends FinalFields {
   new_password: string
-  /** Names the session of the request, if the access token does not. */
+  /** The refresh token that identifies the session, if the access token does not. */
   refresh_token?: string
 }
 
-/** Returns the route that changes the password with a code or a passkey, for people with a second factor. */
+/** Returns the route that changes the password with a code or a passkey. */
 export function passwordChangeRoute(ctx: AuthContext, guards: Guards, { base, before }: DeliveryLine): Route {
   return withBody({
     method: 'POST',
@@ -61,8 +61,8 @@ export function passwordChangeRoute(ctx: AuthContext, guards: Guards, { base, be
 }
 
 /**
- * Returns a step behind `aliveSession`. The code replaces the password, so the factor must be older than a day; a passkey has its own
- * check.
+ * Returns a middleware that runs after `aliveSession`. The code replaces the password, so the second factor must be older than a day.
+ * `changePasswordWithMfa` checks the age of a passkey.
  */
 function matureFactor(ctx: AuthContext): RequestHandler {
   const check = step(async (req, res) => {

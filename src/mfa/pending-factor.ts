@@ -6,15 +6,15 @@ import type { Finality } from '../step-up/finality'
 import type { UserRecord } from '../store/auth-store'
 import { finalityOfFirst, findReplacement, type Replacement } from './enrolment'
 
-/** A factor whose enrolment began, before its first code. */
+/** A factor that was begun and waits for its first code. */
 export interface PendingFactor {
-  /** The locked row, as it is before the factor is active. */
+  /** The locked row before the activation. */
   readonly user: UserRecord
-  /** As it is stored. */
+  /** The encrypted secret. */
   readonly secret: string
-  /** Null if the account has no active factor. */
+  /** The factor that replaces the active factor. Null if the account has no active factor. */
   readonly replacement: Replacement | null
-  /** The factor that confirmed the enrolment when it began. */
+  /** If not false, an undo link cannot remove the factor (`Finality`). */
   readonly isFinal: Finality
 }
 
@@ -32,14 +32,14 @@ export async function lockPendingFactor(ctx: AuthContext, userId: string): Promi
   return { user, secret, replacement, isFinal }
 }
 
-/** True if this is the secret of the pending factor. A later enrolment replaces it. */
+/** Returns true if the secret belongs to the pending factor. A later enrolment replaces the secret. */
 export async function isPendingSecret(ctx: AuthContext, user: UserRecord, secret: string): Promise<boolean> {
   const pending = user.totpEnabledAt ? (await findReplacement(ctx, user.id))?.secret : user.totpSecret
   return Boolean(pending) && openSecret(ctx.mfaSecretKeys, user.id, pending ?? '') === secret
 }
 
 /**
- * Activates the pending factor with its first code. The locked row ensures that the confirmed secret is the one that becomes active.
+ * Activates the pending factor with its first code. The caller has locked the user's row, so no other secret can become active in between.
  * @throws MfaCodeInvalidError
  */
 export async function activateFactor(ctx: AuthContext, { user, replacement }: PendingFactor, code: string): Promise<UserRecord> {
@@ -51,7 +51,7 @@ export async function activateFactor(ctx: AuthContext, { user, replacement }: Pe
   return { ...user, ...changes }
 }
 
-/** Returns the columns of a replacement. They store the step, so that the confirming code cannot be used again. */
+/** Returns the user's columns for a replacement. The columns store the code's time step, so that nobody can use the code again. */
 function acceptedIn(ctx: AuthContext, user: UserRecord, { secret }: Replacement, code: string) {
   const step = stepOfCode(ctx, { id: user.id, totpSecret: secret }, code)
   if (step === null) throw new MfaCodeInvalidError()

@@ -1,6 +1,9 @@
 import { encode } from 'uqr'
 
-/** Returns a QR code as an SVG document. It has one stroke for each run of dark squares, which keeps it small enough for a page. */
+/**
+ * Returns a QR code as an SVG document. The SVG has one stroke for each run of dark squares. A stroke for each square would make the SVG
+ * too large for a page.
+ */
 export function qrCode(text: string): string {
   const { data, size } = encode(text, { ecc: 'M' })
   const runs = data.flatMap((row, y) => runsOf(row).map(([x, length]) => `M${x} ${y}.5h${length}`))

@@ -18,20 +18,23 @@ export interface Verification {
   mfaToken: string
   /** A code of the authenticator app, or a recovery code. */
   code?: string | undefined
-  /** Instead of a code: `PublicKeyCredential.toJSON()` of `navigator.credentials.get()`. */
+  /** The passkey's response instead of a code: `PublicKeyCredential.toJSON()` of `navigator.credentials.get()`. */
   credential?: unknown
-  /** With a credential: the `challenge` of the options for this `mfaToken`. */
+  /** Required with a credential: the `challenge` of the options for this `mfaToken`. */
   challenge?: string | undefined
   /** Language of the notices. Default: `defaultLocale`. */
   locale?: Locale | undefined
-  /** A refresh token that the client had. If it belongs to this account and was not revoked, its codes have a rate limit of their own. */
+  /**
+   * An earlier refresh token of the client. If the token belongs to this account and was not revoked, the client's codes have a separate
+   * rate limit.
+   */
   previousToken?: string | undefined
 }
 
 /**
  * Finishes a login with its second factor. The session has the methods of the first step, and `otp` for a code or `passkey` for a passkey.
- * One challenge allows one success, even if several right codes arrive.
- * @param shown the device of the request; left out: only `previousToken` counts
+ * A challenge allows one successful login, even if several right codes arrive.
+ * @param shown the device of the request; without it, only `previousToken` identifies the device
  * @throws MfaTokenInvalidError, MfaCodeInvalidError, MfaThrottledError, PasskeyRejectedError
  */
 export async function verifyMfa<Session extends OpenedSession>(
@@ -43,7 +46,7 @@ export async function verifyMfa<Session extends OpenedSession>(
   const challenge = readChallenge(ctx, mfaToken)
   const { userId, idHash } = challenge
   const seen = await ctx.store.users.find(userId)
-  // A passkey of an inactive account gets the same error as any invalid passkey.
+  // A passkey of an inactive account gets the error of an invalid passkey.
   const isRejected = credential !== undefined && seen?.isActive === false
   if (!isStillMeant(ctx, challenge, seen)) throw isRejected ? new PasskeyRejectedError() : new MfaTokenInvalidError()
   if (credential !== undefined) {
@@ -65,8 +68,8 @@ export async function verifyMfa<Session extends OpenedSession>(
 }
 
 /**
- * Limits the failures of one first step, because verifying takes time, although a signature cannot be guessed. The account has no such
- * limit, because an attacker who knows its password must not lock the owner out.
+ * Limits the failures for each challenge, because verifying a passkey takes time. The account has no such limit, because an attacker who
+ * knows the password must not lock the owner out. An attacker cannot guess a signature.
  */
 async function countedPasskey<T>(ctx: AuthContext, idHash: string, attempt: () => Promise<T>): Promise<T> {
   const taken = await takeUnit(ctx, ctx.budgets.mfa, ['mfa_passkey:challenge', idHash], MfaThrottledError)
@@ -98,14 +101,15 @@ async function redeem<Session extends OpenedSession, Accepted>(
     return await unitOfWork(ctx, async (ctx) => {
       const user = await ctx.store.users.lock(challenge.userId)
       if (!isStillMeant(ctx, challenge, user)) throw new MfaTokenInvalidError()
-      // Before the code is accepted, so that a replay uses no code, even if the host's transaction commits despite the error.
+      // Checked before the code is accepted. Then a used challenge uses up no code, even if the host's transaction commits despite the
+      // error.
       if (await ctx.store.userTokens.find(challenge.idHash)) throw new MfaTokenInvalidError()
       const factor = await accept(ctx, user)
       await spendChallenge(ctx, challenge)
       return { factor, result: withReturnTo(challenge, await finishLogin(ctx, user, login, open)) }
     })
   } catch (error) {
-    // Another request used this challenge first. The rollback makes the code that was accepted here unused again.
+    // Another request used this challenge first. The rollback makes the accepted code unused again.
     throw error instanceof DuplicateRecordError ? new MfaTokenInvalidError({ cause: error }) : error
   }
 }
@@ -117,12 +121,12 @@ function withReturnTo<Session extends OpenedSession>(
   return destination && 'returnTo' in destination && result.kind === 'session' ? { ...result, returnTo: destination.returnTo } : result
 }
 
-/** Returns the login after a code. A factor that was added within a day can log in, but does not make the session fresh. */
+/** Returns the login after a code. If the factor was added within a day, the person can log in, but the session is not fresh. */
 function withCode(ctx: AuthContext, first: Login, user: UserRecord): Login {
   return afterStep(first, 'otp', hasYoungFactor(ctx, user))
 }
 
-/** Returns the login after a passkey. A passkey that was added within a day can log in, but does not make the session fresh. */
+/** Returns the login after a passkey. If the passkey was added within a day, the person can log in, but the session is not fresh. */
 function withPasskey(ctx: AuthContext, first: Login, { passkey }: ProvenPasskey): Login {
   return afterStep(first, 'passkey', usableAt(ctx, passkey.createdAt) !== null)
 }

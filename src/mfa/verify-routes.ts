@@ -37,7 +37,7 @@ function describesVerify({ settings }: AuthContext) {
     : { summary: 'Finish a login with a code of the second factor, or a recovery code', refuses }
 }
 
-/** Second step of a login, by JSON and by the form of our page. */
+/** Returns the routes that finish a login with a second factor. One route is for JSON, and one route is for our page's form. */
 export function verifyRoutes(ctx: AuthContext, line: DeliveryLine): Route[] {
   const { base, delivery, before } = line
   return [
@@ -54,7 +54,7 @@ export function verifyRoutes(ctx: AuthContext, line: DeliveryLine): Route[] {
   ]
 }
 
-/** Second step of a login into a server-side session. */
+/** Returns the route that finishes a login with a second factor and opens a server-side session. */
 export function sessionVerifyRoutes(ctx: AuthContext): Route[] {
   if (!ctx.store.sessions) return []
   return [

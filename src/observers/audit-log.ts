@@ -11,47 +11,50 @@ import { type PayloadValue, watchAll } from './watch-all'
 
 export interface AuditLogOptions {
   /**
-   * Returns the id of the current request, for example from your AsyncLocalStorage. It is called for each event. The id is stored if it is
-   * a text of at most 128 characters.
+   * Returns the id of the current request, for example from your AsyncLocalStorage. The audit log calls the function for each event. The id
+   * is stored if the id is a text of at most 128 characters.
    */
   requestId?: () => string | null | undefined
-  /** Age in days after which `purge()` deletes rows; a whole number from 1 to 36,500. Default: rows stay. */
+  /** The age in days after which `purge()` deletes rows: a whole number from 1 to 36,500. Default: `purge()` deletes nothing. */
   keepDays?: number
-  /** How many events can wait in memory while the database is down, 1 to 1,000,000; default 10,000. Further events are dropped. */
+  /** How many events can wait in memory while the database is down: 1 to 1,000,000. Default 10,000. Further events are dropped. */
   capacity?: number
   /** Default: the console. */
   logger?: Logger
-  /** The clock; default: the system's. */
+  /** The clock. Default: the system's clock. */
   now?: () => Date
 }
 
 export interface AuditLog {
-  /** Records every event from now on. Returns a function that stops it. */
+  /** Records every event from now on. Returns a function that stops the recording. */
   watch(events: AuthEvents): () => void
   /**
-   * Resolves when every event so far is written. Call it before a shutdown.
-   * @param options `timeoutMs`: how long it may take, default 5,000
+   * Resolves when all earlier events are written. Call the method before a shutdown.
+   * @param options `timeoutMs`: the time limit in milliseconds, default 5,000
    * @throws ServiceUnavailableError if the database is down or too slow; waiting events stay in memory
    */
   flush(options?: { timeoutMs?: number }): Promise<void>
   /**
-   * Deletes rows older than `keepDays`, in batches; `purgeExpired(store, { auditLog })` calls it. Returns the number of rows; 0 without
-   * `keepDays`.
+   * Deletes rows older than `keepDays`, in batches. `purgeExpired(store, { auditLog })` calls this method. Returns the number of deleted
+   * rows. Without `keepDays`, deletes nothing and returns 0.
    * @throws ServiceUnavailableError if the database cannot be reached
    */
   purge(): Promise<number>
-  /** How many events wait to be written. */
+  /** The number of events that wait to be written. */
   readonly waiting: number
-  /** How many events were dropped, because too many waited. */
+  /** The number of events that were dropped, because too many events waited. */
   readonly dropped: number
 }
 
 /**
- * Writes every event as a row of `auth_audit_log`, which `createAuthTables` and the migrations create: `auditLog(knex).watch(auth.events)`.
+ * Writes every event as a row of `auth_audit_log`: `auditLog(knex).watch(auth.events)`. `createAuthTables` and the migrations create that
+ * table.
  *
- * Rows are written after the operations, many at once, on connections of the pool and never inside a transaction. While the database is
- * down they wait in memory, up to `capacity`; no row is written twice. Of many refusals of one key (`throttled`), the first of each window
- * becomes a row. Its `count` includes the refusals since the key's last row.
+ * The rows are written after the operations, many rows at once. The writer uses connections of the pool and never a transaction. While the
+ * database is down, the rows wait in memory, up to `capacity`. No row is written twice.
+ *
+ * If a key exceeds its rate limit many times (`throttled`), only the first refusal of each window becomes a row. The row's `count` includes
+ * the refusals since the key's previous row.
  *
  * @throws ConfigurationError for a transaction, and for a knex client other than `pg`, `mysql2` and `better-sqlite3`
  */
@@ -81,9 +84,9 @@ export function auditLog(knex: HostKnex, options: AuditLogOptions = {}): AuditLo
       return emptyInBatches((older) => rows.deleteOlder(older), new Date(now().getTime() - keepDays * 86_400_000))
     },
     async flush({ timeoutMs = 5_000 } = {}) {
-      await new Promise((resolve) => setImmediate(resolve)) // listeners run after the operation that emitted
+      await new Promise((resolve) => setImmediate(resolve)) // listeners run after the operation that emitted the event
       for (const payload of throttledRows.takeRest()) write('throttled', payload)
-      // A database that does not respond must not keep a process from stopping.
+      // A database that does not respond must not prevent a process from stopping.
       await inTime(writer.flush(), timeoutMs, () => new ServiceUnavailableError())
     },
     get waiting() {
@@ -95,7 +98,7 @@ export function auditLog(knex: HostKnex, options: AuditLogOptions = {}): AuditLo
   }
 }
 
-/** Returns the host's request id, or null if its function throws: the event is recorded without it. */
+/** Returns the host's request id. If the host's function throws, returns null, and the event is recorded without an id. */
 function askHost(requestId: NonNullable<AuditLogOptions['requestId']>): unknown {
   try {
     return requestId()
@@ -115,8 +118,8 @@ const mostAtOnce = 100
 const longestPauseMs = 30_000
 
 /**
- * Writes one statement at a time, in the order of the events. A failed batch stays first and is tried again, after longer and longer
- * pauses.
+ * Writes one statement at a time, in the order of the events. A failed batch stays first in the queue. The writer tries the batch again
+ * after longer and longer pauses.
  */
 function createWriter(rows: AuditRows, capacity: number, logger: Logger): Writer {
   const queue: AuditRecord[] = []
@@ -141,7 +144,7 @@ function createWriter(rows: AuditRows, capacity: number, logger: Logger): Writer
   }
 
   function writeBehind(): void {
-    write().catch(() => undefined) // `failed` logs it
+    write().catch(() => undefined) // `failed` logs the error
   }
 
   function write(): Promise<void> {
@@ -149,7 +152,7 @@ function createWriter(rows: AuditRows, capacity: number, logger: Logger): Writer
     return writing
   }
 
-  /** Called only if the queue is not empty, so it awaits at least once. */
+  /** Writes the whole queue. Call the function only if the queue is not empty, because the function must await at least once. */
   async function writeAll(): Promise<void> {
     if (pause) clearTimeout(pause)
     pause = null
@@ -196,7 +199,7 @@ function createWriter(rows: AuditRows, capacity: number, logger: Logger): Writer
 
 function checkOptions(knex: HostKnex, { capacity = 1, keepDays = 1, requestId }: AuditLogOptions): void {
   if (typeof knex !== 'function') throw new ConfigurationError('auditLog() needs the instance knex({ client, ... }) returns.')
-  // Rows must stay if a transaction is rolled back, and must not wait for its end.
+  // Rows must stay even if a transaction is rolled back, and must not wait for the end of a transaction.
   if (knex.isTransaction) throw new ConfigurationError('auditLog() needs the knex instance itself, not a transaction.')
   if (!Number.isInteger(capacity) || capacity < 1 || capacity > 1_000_000)
     throw new ConfigurationError('auditLog: capacity must be a whole number from 1 to 1000000.')

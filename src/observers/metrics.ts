@@ -4,25 +4,25 @@ import { whenInstalled } from '../passwords/optional-package'
 import { seeTroubleshooting } from '../troubleshooting'
 import { type PayloadValue, watchAll } from './watch-all'
 
-/** A `Registry` of prom-client, described by its methods, so that a host without prom-client does not need its types. */
+/** The methods of a prom-client `Registry` that we use. A host without prom-client does not need the types of prom-client. */
 export interface MetricsRegistry {
   registerMetric(metric: never): void
   getSingleMetric(name: string): unknown
 }
 
 export interface EventMetrics {
-  /** Counts every event from now on. Returns a function that stops it. */
+  /** Counts every event from now on. Returns a function that stops the counting. */
   watch(events: AuthEvents): () => void
 }
 
 const counterName = 'doorward_events_total'
 
-/** Never an account, because one series for each person would be unbounded, and would identify people. */
+/** The labels of the counter. No label names an account, because one series per person would be unbounded and would identify people. */
 const labels = ['provider', 'reason', 'code', 'route'] as const
 
 /**
- * Counts every event in `doorward_events_total{event, provider, reason, code, route}`, a counter of prom-client (an optional peer
- * dependency): `metrics(register).watch(auth.events)`. A label that an event does not have is left out.
+ * Counts every event in `doorward_events_total{event, provider, reason, code, route}`: `metrics(register).watch(auth.events)`. The counter
+ * is a counter of prom-client (an optional peer dependency). If an event lacks a label, the label is left out.
  *
  * @throws ConfigurationError if prom-client is not installed, or the registry is invalid
  */
@@ -48,13 +48,13 @@ interface PromClient {
   Counter: new (options: { name: string; help: string; labelNames: readonly string[]; registers: readonly MetricsRegistry[] }) => Counter
 }
 
-/** Returns the counter of a registry, or adds it. Two routers of one process share it. */
+/** Returns the counter of a registry. Adds the counter if the registry has none. Two routers of a process share the counter. */
 function counterIn(registry: MetricsRegistry): Counter {
   if (typeof registry?.registerMetric !== 'function' || typeof registry.getSingleMetric !== 'function')
     throw new ConfigurationError('metrics() needs a Registry of prom-client: its `register`, or one you made.')
   const there = registry.getSingleMetric(counterName)
   if (there) return there as Counter // the name is ours
-  const client = whenInstalled('prom-client', () => require('prom-client') as PromClient) // prom-client's own types say so
+  const client = whenInstalled('prom-client', () => require('prom-client') as PromClient) // according to prom-client's types
   if (!client)
     throw new ConfigurationError(
       `metrics() needs the package prom-client; run \`npm install prom-client\`. ${seeTroubleshooting('a-package-is-missing')}`,
@@ -66,8 +66,8 @@ function counterIn(registry: MetricsRegistry): Counter {
 const mostValues = 100
 
 /**
- * Limits the values of a label, because a host's provider keys or hooks could fill the registry. After a hundred values, and for text that
- * is no word, it returns `other`.
+ * Limits the values of a label, because a host's provider keys or hooks could fill the registry. After a hundred values, the function
+ * returns `other`. The function also returns `other` for text that is not a word.
  */
 function boundedWords(): (value: PayloadValue | undefined) => string {
   const known = new Set<string>()

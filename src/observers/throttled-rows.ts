@@ -4,28 +4,30 @@ type Payload = Readonly<Record<string, PayloadValue>>
 
 /** The rows that the audit log writes for the event `throttled`. */
 export interface ThrottledRows {
-  /** Returns the payloads to write now for one refusal, often none. */
+  /** Returns the payloads to write now for a refusal. The list is often empty. */
   add(refusal: Payload, time: number): Payload[]
-  /** Returns the refusals that were counted and not written yet: one payload for each code and route, without a key. */
+  /** Returns the refusals that were counted and not written yet. Each code and route has one payload, without a key. */
   takeRest(): Payload[]
 }
 
 interface Refusals {
   readonly payload: Payload
-  /** Milliseconds since 1970. Until then, further refusals of the key are only counted. */
+  /** Milliseconds since 1970. Before this time, further refusals of the key are only counted. */
   endsAt: number
   unwritten: number
 }
 
-/** About 300 bytes each. */
+/** The most keys in memory. A key takes about 300 bytes. */
 const mostKeys = 10_000
 const sweepEveryMs = 60_000
 
 /**
- * Turns refusals into few rows, because an attacker decides how many refusals there are. The first refusal of each key and window becomes a
- * row. Its `count` includes this refusal and those of the same key since its last row, so all `count` values add up to all refusals.
+ * Turns many refusals into few rows, because an attacker decides how many refusals happen. The first refusal of each key and window becomes
+ * a row. The row's `count` includes this refusal and the key's refusals since its previous row. Therefore the sum of all `count` values is
+ * the number of all refusals.
  *
- * At most 10,000 keys are in memory. Beyond that, refusals of other keys are counted for each code and route, and written once a minute.
+ * At most 10,000 keys are in memory. Beyond that number, refusals of other keys are counted per code and route. These counts are written
+ * once a minute.
  */
 export function createThrottledRows(): ThrottledRows {
   const byKey = new Map<PayloadValue | undefined, Refusals>()

@@ -2,7 +2,7 @@ import type { AuthContext } from '../context'
 import { sendJsonText } from '../http/send'
 import { type Chapter, openApiDocument } from './document'
 
-/** Adds a chapter for the OpenAPI document itself, unless `openapiEnabled` is off. */
+/** Adds a chapter for the OpenAPI document itself. Adds nothing if `openapiEnabled` is off. */
 export function withOpenApi(ctx: Pick<AuthContext, 'settings' | 'prefix'>, chapters: readonly Chapter[]): readonly Chapter[] {
   if (!ctx.settings.openapiEnabled) return chapters
   let text: string | null = null // made at the first request

@@ -7,7 +7,7 @@ import { setsTokenCookies } from '../session/delivery'
 import { operationOf } from './operation'
 import { NamedSchemas } from './schemas'
 
-/** Routes that belong together, with a title for people. */
+/** Routes of one topic, with a title for people. */
 export interface Chapter {
   readonly name: string
   readonly about: string
@@ -17,8 +17,8 @@ export interface Chapter {
 type DocumentContext = Pick<AuthContext, 'settings' | 'prefix'>
 
 /**
- * Returns the OpenAPI 3.1 document of the mounted routes. Paths, bodies and errors are read from the route table itself, so that the
- * document describes only what the router does.
+ * Returns the OpenAPI 3.1 document of the mounted routes. Paths, bodies and errors come from the route table, so that the document
+ * describes only what the router does.
  */
 export function openApiDocument(ctx: DocumentContext, chapters: readonly Chapter[]): object {
   const named = new NamedSchemas()
@@ -51,7 +51,10 @@ const info = {
   license: { name: 'MIT', identifier: 'MIT' },
 }
 
-/** Returns the document's version. Equal documents have equal versions. It is a digest, so that it does not reveal our release. */
+/**
+ * Returns the document's version. Equal documents have equal versions. The version is a digest, so that the version does not reveal our
+ * release.
+ */
 function digestOf(described: object): string {
   return createHash('sha256').update(JSON.stringify(described)).digest('hex').slice(0, 12)
 }

@@ -6,11 +6,11 @@ import { hostsSchemaOf, jsonSchemaOf, type NamedSchemas } from './schemas'
 export interface OperationContext {
   readonly named: NamedSchemas
   readonly tag: string
-  /** Returns the security schemes of a credential; any one of them is enough. */
+  /** Returns the security schemes of a credential. A request needs only one of these schemes. */
   readonly schemesOf: (credential: Credential) => readonly string[]
 }
 
-/** Returns the OpenAPI operation of all routes for one method and path: JSON, a page's form, or both. */
+/** Returns the OpenAPI operation of all routes for a method and path. Such routes may accept JSON, a page's form, or both. */
 export function operationOf(ctx: OperationContext, lines: readonly [Route, ...Route[]]): object {
   const [{ method, path, describes }] = lines
   const bodies = lines.flatMap((line) => bodiesOf(ctx, line))
@@ -37,7 +37,7 @@ function pathParameters(path: string): object[] {
   return [...path.matchAll(/:(\w+)/g)].map(([, name]) => ({ name, in: 'path', required: true, schema: { type: 'string' } }))
 }
 
-/** Returns the query parameters. A parameter that has several keys is described as an exploded object. */
+/** Returns the query parameters. A parameter with several keys is described as an exploded object. */
 function queryParameters(lines: readonly Route[]): object[] {
   return lines.flatMap((line) =>
     (line.describes.query ?? []).map((parameter) => ({
@@ -102,7 +102,7 @@ interface Response {
   readonly content?: object
 }
 
-/** Adds a response. Routes of one path may respond with the same status in different ways, for example with a page and with JSON. */
+/** Adds a response. Two routes of a path may use one status for different responses, for example a page and JSON. */
 function add(responses: Map<number, Response>, status: number, response: Response): void {
   const known = responses.get(status)
   const description =
@@ -122,7 +122,7 @@ function answerOf({ named }: OperationContext, { status, description, schema, is
   }
 }
 
-/** Returns all errors of a route: its own, those of its steps and of reading the request, and general ones. */
+/** Returns all errors of a route: its own errors, errors of its middlewares, errors of reading the request, and general errors. */
 function refusalsOf(line: Route): readonly Refusal[] {
   const steps = (line.before ?? []).flatMap((step) => descriptionOf(step)?.refuses ?? [])
   const readsBody = line.body !== undefined || line.describes.form !== undefined
@@ -131,7 +131,7 @@ function refusalsOf(line: Route): readonly Refusal[] {
     ...(readsBody ? [PayloadTooLargeError, UnsupportedMediaTypeError] : []),
     ...(readsBody || readsPath || line.describes.query ? [ValidationError] : []),
   ]
-  if (line.describes.refusals === 'redirect') return readsPath ? [ValidationError] : [] // an unreadable path does not reach the redirect
+  if (line.describes.refusals === 'redirect') return readsPath ? [ValidationError] : [] // a malformed path gets no redirect
   return [...(line.describes.refuses ?? []), ...steps, ...reading, InternalError, ServiceUnavailableError]
 }
 
@@ -142,8 +142,8 @@ function byStatus(refusals: readonly Refusal[]): Map<number, Refusal[]> {
 }
 
 /**
- * Returns the description of an error. Form posts get an HTML page; every other request, and an unreadable path, gets the JSON error
- * envelope.
+ * Returns the description of an error. If the route shows pages, a form post gets an HTML page. Other requests, and requests with a
+ * malformed path, get the JSON error envelope.
  */
 function refusalOf({ describes, method }: Route, status: number, refusals: readonly Refusal[]): Response {
   const envelope = { 'application/json': { schema: envelopeOf(refusals.map(({ code }) => code)) } }

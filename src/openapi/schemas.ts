@@ -2,11 +2,11 @@ import type Joi from 'joi'
 import type { JsonSchema } from '../http/description'
 import { isJoiSchema, type SignupSchema, type StandardSchema } from '../http/host-schema'
 
-/** Collects named schemas, so that each is described once and then referenced. */
+/** Collects named schemas. Each schema is described once, and other places refer to that description. */
 export class NamedSchemas {
   readonly all = new Map<string, JsonSchema>()
 
-  /** Returns the schema with a reference for every part that has a `title`. */
+  /** Returns the schema with a reference in place of every part that has a `title`. */
   refer(schema: JsonSchema): JsonSchema {
     const referring = Object.fromEntries(Object.entries(schema).map(([keyword, value]) => [keyword, this.referWithin(value)]))
     const { title, ...rest } = referring
@@ -23,23 +23,23 @@ export class NamedSchemas {
 
 /**
  * Returns the Joi schema of a body as JSON Schema.
- * @param presence of fields whose schema does not set it, as in `validate`
+ * @param presence the presence of fields whose schema sets no presence, as in `validate`
  */
 export function jsonSchemaOf(schema: Joi.ObjectSchema, presence: 'required' | 'optional' = 'required'): JsonSchema {
   const silent = presence === 'required' ? fieldsThatDoNotSay(schema) : []
   const spoken = silent.length === 0 ? schema : schema.fork(silent, (field) => field.required())
-  // `unknown()`, because unknown fields are ignored. A host's schema of another major version of Joi has no JSON Schema.
+  // `unknown()`, because unknown fields are ignored. If a host uses another major version of Joi, its schema has no JSON Schema.
   return spoken.unknown()['~standard'].jsonSchema?.input({ target: 'draft-2020-12' }) ?? { type: 'object' }
 }
 
 function fieldsThatDoNotSay(schema: Joi.ObjectSchema): string[] {
-  const { keys = {} } = schema.describe() as { keys?: Record<string, { flags?: { presence?: string } }> } // as Joi documents it
+  const { keys = {} } = schema.describe() as { keys?: Record<string, { flags?: { presence?: string } }> } // as Joi documents
   return Object.entries(keys).flatMap(([name, { flags }]) => (flags?.presence === undefined ? [name] : []))
 }
 
 /**
- * Returns only the names and types of a host's fields. The document is public, and the rules, defaults or messages of a schema may be
- * private (invitation codes, for example). A schema that cannot be described becomes an object.
+ * Returns only the names and types of a host's fields. The document is public, and a schema's rules, defaults or messages may be private.
+ * Invitation codes are an example. If a schema cannot be described, the result is an object.
  */
 export function hostsSchemaOf(schema: SignupSchema): JsonSchema {
   try {
@@ -49,16 +49,16 @@ export function hostsSchemaOf(schema: SignupSchema): JsonSchema {
   }
 }
 
-/** Returns the JSON Schema of a Standard Schema, which some libraries provide (standardschema.dev/json-schema). */
+/** Returns the JSON Schema of a Standard Schema. Some libraries provide a JSON Schema (standardschema.dev/json-schema). */
 function standardJsonSchema({ '~standard': standard }: StandardSchema): JsonSchema {
-  const { jsonSchema } = standard as { jsonSchema?: { input?: (options: { target: string }) => JsonSchema } } // if it is there
+  const { jsonSchema } = standard as { jsonSchema?: { input?: (options: { target: string }) => JsonSchema } } // not in every library
   return jsonSchema?.input?.({ target: 'draft-2020-12' }) ?? { type: 'object' }
 }
 
 const toldKeywords = new Set(['type', 'format', 'minLength', 'maxLength', 'minimum', 'maximum', 'minItems', 'maxItems', 'required'])
 
 function told(schema: JsonSchema): JsonSchema {
-  const { properties, items } = schema as { properties?: Record<string, JsonSchema>; items?: JsonSchema } // as JSON Schema has them
+  const { properties, items } = schema as { properties?: Record<string, JsonSchema>; items?: JsonSchema } // according to JSON Schema
   return {
     ...Object.fromEntries(Object.entries(schema).filter(([keyword]) => toldKeywords.has(keyword))),
     ...(properties && { properties: Object.fromEntries(Object.entries(properties).map(([name, field]) => [name, told(field)])) }),

@@ -12,8 +12,8 @@ import type { PasskeyRequestOptions } from '../webauthn/ceremonies'
 import type { PasskeyOptions } from './options'
 
 /**
- * Returns the options with which a browser can log in with any passkey of this site. They reveal nothing about an account; nothing is
- * stored.
+ * Returns the options with which a browser can log in with any passkey of this site. The options reveal nothing about an account. Nothing
+ * is stored.
  */
 export function passkeyLoginOptions(ctx: AuthContext): PasskeyOptions<PasskeyRequestOptions> {
   const { challenge, token, seconds } = issuePasskeyChallenge(ctx, 'login', null)
@@ -25,14 +25,14 @@ export interface PasskeyLogin {
   credential: unknown
   /** The `challenge` of the options. */
   challenge: string
-  /** The client, for its rate limit: the IP address, an IPv6 address by its first 64 bits. Left out: no client is counted. */
+  /** The client's key for its rate limit: an IPv4 address, or the first 64 bits of an IPv6 address. Left out: no client is counted. */
   client?: string | undefined
-  /** False: the cookies of the session end with the browser. Default true. */
+  /** False: the session's cookies end when the browser closes. Default true. */
   isPersistent?: boolean | undefined
 }
 
 /**
- * Logs in with a passkey. The authenticator verified its user, so it counts as two factors and no second step follows.
+ * Logs in with a passkey. The authenticator verified its user, so the passkey counts as two factors, and the login needs no second step.
  * @throws PasskeyRejectedError, LoginThrottledError
  */
 export async function logInWithPasskey<Session extends OpenedSession>(
@@ -62,7 +62,7 @@ async function finish<Session extends OpenedSession>(
   isPersistent: boolean,
   open: OpenSession<Session>,
 ): Promise<Session | LoginChallenge> {
-  const isYoung = usableAt(ctx, passkey.createdAt) !== null // then it can log in, but does not make the session fresh
+  const isYoung = usableAt(ctx, passkey.createdAt) !== null // a new passkey can log in, but the session is not fresh
   const login = await withClaims(ctx, seen, { amr: ['passkey'], provider: null, isYoung, isPersistent }, open)
   return refusingReplay(() =>
     unitOfWork(ctx, async (ctx) => {

@@ -29,10 +29,10 @@ interface LoginBody {
 const credentials = Joi.object<LoginBody>({ ...passkeyFields, remember: Joi.boolean().optional().default(true) })
 const describesLogin = { summary: 'Log in with a passkey', refuses: [PasskeyRejectedError, LoginThrottledError, TooManyRequestsError] }
 
-/** Login with a passkey, without an address. */
+/** Returns the routes for a login with a passkey. Such a login needs no address. */
 export function passkeyLoginRoutes(ctx: AuthContext, { base, delivery, before }: DeliveryLine): Route[] {
   return [
-    // The options are the same for every `tokenDelivery`, so they have one route.
+    // The options are equal for every `tokenDelivery`, so one route is enough.
     ...(base === '' ? [optionsRoute(ctx)] : []),
     bodyOnGrid(ctx, {
       method: 'POST',
@@ -46,7 +46,7 @@ export function passkeyLoginRoutes(ctx: AuthContext, { base, delivery, before }:
   ]
 }
 
-/** Login with a passkey into a server-side session, if the store has them. */
+/** Returns the route that logs in with a passkey and opens a server-side session. Returns no route if the store keeps no sessions. */
 export function sessionPasskeyLoginRoute(ctx: AuthContext): Route[] {
   if (!ctx.store.sessions) return []
   return [
@@ -87,7 +87,7 @@ function optionsRoute(ctx: AuthContext): Route {
   })
 }
 
-/** Returns the steps that limit the route. The host's guard includes the rate limit. */
+/** Returns the middlewares that limit the route. The host's guard includes the rate limit. */
 function limits(ctx: AuthContext) {
   return ctx.guardRequest ? hostGuard(ctx, 'login', 'passkey_login') : [routeBudget(ctx, 'passkey_login')]
 }

@@ -16,7 +16,7 @@ export async function listPasskeys(ctx: AuthContext, userId: string): Promise<Pu
 
 /**
  * Renames a passkey of this account.
- * @throws NotFoundError unless it belongs to this account
+ * @throws NotFoundError unless the passkey belongs to this account
  */
 export async function renamePasskey(ctx: AuthContext, userId: string, id: string, name: string): Promise<PublicPasskey> {
   const { passkeys } = passkeyToolsOf(ctx)
@@ -27,7 +27,7 @@ export async function renamePasskey(ctx: AuthContext, userId: string, id: string
 }
 
 export interface PasskeyRemoval {
-  /** The session of the request: it must not end meanwhile. */
+  /** The session of the request. If the session ends meanwhile, the call fails. */
   session?: Pick<SessionRecord, 'id' | 'userId'> | null
   isFinal?: Finality
   /** Language of the notice. Default: `defaultLocale`. */
@@ -35,9 +35,9 @@ export interface PasskeyRemoval {
 }
 
 /**
- * Removes a passkey and sends the owner a notice. Locks the user's row first, as every login does, so that no login with it can follow the
- * commit.
- * @throws NotFoundError unless it belongs to this account, UnauthorizedError, InvalidTokenError (the session has ended);
+ * Removes a passkey and sends the owner a notice. Locks the user's row first, because every login locks that row too. After the commit, no
+ * login with the passkey can succeed.
+ * @throws NotFoundError unless the passkey belongs to this account, UnauthorizedError, InvalidTokenError (the session has ended);
  *   LastLoginMethodError under `oauthKeepLastLoginMethod`
  */
 export async function removePasskey(

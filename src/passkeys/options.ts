@@ -2,11 +2,11 @@ import { flag, type JsonSchema, shape, string } from '../http/description'
 import type { PasskeyRecord } from '../store/auth-store'
 import type { CredentialDescriptor } from '../webauthn/ceremonies'
 
-/** Begins a ceremony. `challenge` has to be sent back with its response. */
+/** The options that begin a ceremony. Send `challenge` back together with the browser's response. */
 export interface PasskeyOptions<Options> {
-  /** For `navigator.credentials`, by `parseCreationOptionsFromJSON` or `parseRequestOptionsFromJSON`. */
+  /** The options for `navigator.credentials`. Parse them with `parseCreationOptionsFromJSON` or `parseRequestOptionsFromJSON`. */
   options: Options
-  /** An opaque text. Keep it until the browser has responded, and pass it on with the response. */
+  /** An opaque text. Keep the text until the browser has responded, and pass it on with the response. */
   challenge: string
 }
 
@@ -14,7 +14,7 @@ export function descriptorOf({ credentialId: id, transports }: PasskeyRecord): C
   return { id, type: 'public-key', ...(transports !== '' && { transports: transports.split(' ') }) }
 }
 
-/** Returns the options with the token as a further field, which browsers ignore. */
+/** Returns the options with the token as an additional field. Browsers ignore that field. */
 export function optionsBody({ options, challenge }: PasskeyOptions<object>): object {
   return { ...options, challenge_token: challenge }
 }

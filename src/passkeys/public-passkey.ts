@@ -3,15 +3,15 @@ import type { PasskeyRecord } from '../store/auth-store'
 
 /** A passkey as its owner sees it. */
 export interface PublicPasskey {
-  /** Identifies it in the list; it is no secret. */
+  /** The passkey's id in the list. The id is not secret. */
   readonly id: string
   readonly name: string | null
   readonly createdAt: Date
-  /** Null if it was not used since it was registered. */
+  /** The time of the last login with the passkey. Null if the passkey was not used since its registration. */
   readonly lastUsedAt: Date | null
-  /** True if it is copied to the owner's other devices, or to a sync service. */
+  /** True if the passkey is copied to the owner's other devices or to a sync service. */
   readonly isBackedUp: boolean
-  /** The model of the authenticator, a UUID; zeros if it does not say. */
+  /** A UUID for the model of the authenticator. All zeros if the authenticator does not report its model. */
   readonly aaguid: string
 }
 

@@ -20,14 +20,14 @@ import type { PasskeyCreationOptions, RegisteredCredential } from '../webauthn/c
 import { descriptorOf, type PasskeyOptions } from './options'
 import { type PublicPasskey, toPublicPasskey } from './public-passkey'
 
-/** Per account. */
+/** The most passkeys of an account. */
 const mostPasskeys = 20
 
 export interface RegistrationAsker {
   userId: string
-  /** The session of the request, the only one that may register with these options; null for a call without a session. */
+  /** The session of the request. Only this session may register with these options. Null for a call without a session. */
   session: Pick<SessionRecord, 'id' | 'userId'> | null
-  /** The factor that confirmed the registration when it began. */
+  /** If not false, an undo link cannot revert the registration (`Finality`). */
   isFinal?: Finality
 }
 
@@ -56,15 +56,15 @@ export async function passkeyRegistrationOptions(
 
 export interface PasskeyRegistration {
   userId: string
-  /** The session that the options were for. */
+  /** The session that requested the options. */
   session: Pick<SessionRecord, 'id' | 'userId'> | null
   /** `PublicKeyCredential.toJSON()` of `navigator.credentials.create()`. */
   credential: unknown
   /** The `challenge` of the options. */
   challenge: string
-  /** 1 to 64 characters. Left out: the name of the authenticator's maker if it is known, else none. */
+  /** 1 to 64 characters. Left out: the name of the authenticator's maker. If the maker is unknown, the passkey has no name. */
   name?: string | undefined
-  /** Throws unless the account, as its locked row shows it, may do this. */
+  /** Throws if the locked user row does not allow the registration. */
   check?: (ctx: AuthContext, user: UserRecord) => Promise<void> | void
   /** Language of the notice. Default: `defaultLocale`. */
   locale?: Locale | undefined
@@ -72,8 +72,8 @@ export interface PasskeyRegistration {
 
 /**
  * Stores a new passkey, sends the owner a notice, and stores an undo point.
- * @throws PasskeyInvalidError (for every fault in it), PasskeyTakenError (an account has it already), PasskeyLimitError, UnauthorizedError,
- *   InvalidTokenError (the session has ended)
+ * @throws PasskeyInvalidError (any fault in the passkey), PasskeyTakenError (an account already has the passkey), PasskeyLimitError,
+ *   UnauthorizedError, InvalidTokenError (the session has ended)
  */
 export async function registerPasskey(ctx: AuthContext, registration: PasskeyRegistration): Promise<PublicPasskey> {
   const { userId, credential, challenge: token, name, locale } = registration
@@ -108,12 +108,12 @@ async function insert(
   if (await ctx.store.userTokens.find(spent.tokenHash)) throw new PasskeyInvalidError()
   if (await passkeys.findWithUser(row.credentialId)) throw new PasskeyTakenError()
   if ((await passkeys.listForUser(userId)).length >= mostPasskeys) throw new PasskeyLimitError()
-  await leaveUndoPoint(ctx, { user, passkey: passkeyDigest(row), isFinal: open.carries['isFinal'] as Finality }) // the type that the options issued
+  await leaveUndoPoint(ctx, { user, passkey: passkeyDigest(row), isFinal: open.carries['isFinal'] as Finality }) // as issued
   await ctx.store.userTokens.insert(spent)
   return passkeys.insert(row)
 }
 
-/** Repeats the work after a unique violation, to find out which rule it was. */
+/** Runs the work again after a unique violation. The second run finds out which rule was violated. */
 async function againAfterRace<T>(work: () => Promise<T>): Promise<T> {
   for (let round = 1; round <= 2; round += 1) {
     try {

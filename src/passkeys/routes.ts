@@ -34,7 +34,7 @@ import { passkeyBody, passkeySchema } from './public-passkey'
 import { passkeyRegistrationOptions, registerPasskey } from './register'
 import { passkeyStepRoute } from './step-route'
 
-/** Routes of passkeys: login, and the management of a person's own passkeys. None if passkeys are off. */
+/** Returns the routes of passkeys: for logins, and for a person's own passkeys. Returns no routes if passkeys are off. */
 export function passkeyRoutes(ctx: AuthContext, guards: Guards): Route[] {
   if (!ctx.webauthn) return []
   return [

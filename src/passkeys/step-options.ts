@@ -19,7 +19,7 @@ export async function passkeyStepOptions(ctx: AuthContext, mfaToken: string): Pr
 }
 
 /**
- * Returns the options to confirm a person who is logged in, in this session only.
+ * Returns the options with which a logged-in person can confirm with a passkey. The options are valid only in this session.
  * @throws MfaNotEnrolledError (the account has no passkey)
  */
 export async function passkeyReauthenticationOptions(

@@ -9,7 +9,10 @@ import { text } from '../http/validate'
 import { optionsBody, requestOptionsSchema } from './options'
 import { passkeyStepOptions } from './step-options'
 
-/** Returns the route that begins the second step with a passkey, for every `tokenDelivery`; `POST /mfa/verify` finishes it. */
+/**
+ * Returns the route that begins the second step of a login with a passkey, for every `tokenDelivery`. `POST /mfa/verify` finishes the
+ * login.
+ */
 export function passkeyStepRoute(ctx: AuthContext): Route {
   return withBody({
     method: 'POST',

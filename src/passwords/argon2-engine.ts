@@ -9,8 +9,8 @@ export interface Argon2Costs {
 }
 
 /**
- * An implementation of argon2id, in the PHC format, version 19, with a salt of 16 bytes and a digest of 32. Each implementation reads the
- * hashes of the other.
+ * An implementation of argon2id. Hashes are in the PHC format, version 19, with a salt of 16 bytes and a digest of 32 bytes. Each
+ * implementation reads the hashes of the other implementation.
  */
 export interface Argon2Engine {
   readonly name: '@node-rs/argon2' | 'argon2'
@@ -19,11 +19,11 @@ export interface Argon2Engine {
 }
 
 /**
- * Loads the faster implementation if the host installed it, else the one that doorward depends on.
- * @throws ConfigurationError if neither runs on this machine
+ * Loads `@node-rs/argon2` if the host installed it, because that package is faster. Otherwise loads `argon2`, on which doorward depends.
+ * @throws ConfigurationError if no implementation runs on this machine
  */
 export function loadArgon2(): Argon2Engine {
-  const rust = whenInstalled('@node-rs/argon2', () => require('@node-rs/argon2') as RustArgon2) // as its types say
+  const rust = whenInstalled('@node-rs/argon2', () => require('@node-rs/argon2') as RustArgon2) // according to its types
   return rust ? rustEngine(rust) : nativeEngine()
 }
 
@@ -42,14 +42,14 @@ function rustEngine(rust: RustArgon2): Argon2Engine {
       try {
         return await rust.verify(hash, password)
       } catch {
-        // This implementation rejects some hashes that the other one reads (base64 with stray bits, for example), so the other one decides.
+        // `@node-rs/argon2` rejects some hashes that `argon2` reads, for example base64 with stray bits. So `argon2` decides.
         return nativeEngine().verify(hash, password)
       }
     },
   }
 }
 
-/** Loaded only when needed, which is rare next to the other implementation. */
+/** Loads `argon2` at its first use, because an app with `@node-rs/argon2` rarely needs `argon2`. */
 function nativeEngine(): Argon2Engine {
   const argon2 = requireArgon2()
   return {
@@ -59,10 +59,13 @@ function nativeEngine(): Argon2Engine {
   }
 }
 
-/** Requires argon2. It contains binaries for the usual platforms. For others its install script compiles one, if that script was run. */
+/**
+ * Requires `argon2`. The package contains binaries for the usual platforms. For other platforms its install script compiles a binary. A
+ * host may have turned that script off.
+ */
 function requireArgon2(): typeof import('argon2') {
   try {
-    return require('argon2') as typeof import('argon2') // as its types say
+    return require('argon2') as typeof import('argon2') // according to its types
   } catch (cause) {
     throw new ConfigurationError(
       'The package argon2 does not load: it brings no binary for this platform, or its install was cut short. Run `npm rebuild argon2` (its install script compiles one), install @node-rs/argon2, or pass `passwordHasher`.',

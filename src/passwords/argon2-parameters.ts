@@ -11,15 +11,18 @@ export interface Argon2Parameters {
 }
 
 /**
- * The most that a stored hash may demand, because argon2 does what the hash says. A row planted by an attacker with m=2097152 would take 2
- * GiB and seconds of every core at each login.
+ * The highest costs that a stored hash may have, because argon2 uses the costs in the hash. An attacker could write a hash with m=2097152
+ * into a row. Each login would then use 2 GiB and keep every core busy for seconds.
  */
 export const argon2Bounds = { memoryCost: 1_048_576, timeCost: 10, parallelism: 8 } as const
 
 const shape =
   /^\$(?<variant>argon2id|argon2i|argon2d)\$v=(?<version>16|19)\$(?<parameters>[mtp]=\d{1,7},[mtp]=\d{1,7},[mtp]=\d{1,7})\$(?<salt>[A-Za-z0-9+/]{11,86})\$(?<hash>[A-Za-z0-9+/]{22,86})$/
 
-/** Returns the parameters of a PHC string within the bounds. Null for anything else (garbage, bcrypt, empty, too costly, too short). */
+/**
+ * Returns the parameters of a PHC string with costs within the bounds. Returns null for every other value: garbage, bcrypt, empty, too
+ * costly or too short.
+ */
 export function readArgon2Parameters(hash: unknown): Argon2Parameters | null {
   const found = typeof hash === 'string' && hash.length <= 256 ? shape.exec(hash)?.groups : undefined
   if (!found) return null

@@ -5,8 +5,9 @@ import type { PasswordPolicy } from './password-hasher'
 const deadlineMs = 3_000
 
 /**
- * Calls the host's own rule (a check for breached passwords, for example). Returns the name of the rule that refuses, or null. An error or
- * a late answer counts as null and is logged, because a breach service that is down must not stop every sign-up and reset.
+ * Calls the host's own rule, for example a check for breached passwords. Returns the name of the rule that rejects the password, or null.
+ * If the rule throws or answers late, the function logs a warning and returns null. A breach service that is down must not stop every
+ * sign-up and password reset.
  */
 export async function askHost(
   { passwordPolicy, logger }: { passwordPolicy: PasswordPolicy; logger: Logger },
@@ -15,7 +16,7 @@ export async function askHost(
 ): Promise<string | null> {
   if (!passwordPolicy.check) return null
   try {
-    // An async arrow, so that a check that throws is handled like one that rejects.
+    // The async arrow turns an error that the check throws into a rejection.
     const answer = (async (): Promise<unknown> => passwordPolicy.check?.(password, { email: about.email, name: about.name }))()
     return ruleOf(await inTime(answer, deadlineMs, late), password)
   } catch (error) {
@@ -28,7 +29,10 @@ function late(): Error {
   return Object.assign(new Error('passwordPolicy.check took too long.'), { code: 'TIMEOUT' })
 }
 
-/** Returns the name of a rule. Any other answer, above all the password itself, refuses the password and is not repeated. */
+/**
+ * Returns the name of the rule. Any other answer rejects the password as `refused`. The answer is not repeated, because it may be the
+ * password.
+ */
 function ruleOf(answer: unknown, password: string): string | null {
   if (answer === null || answer === undefined) return null
   const isName = typeof answer === 'string' && /^[A-Za-z][A-Za-z0-9_]{0,63}$/.test(answer)

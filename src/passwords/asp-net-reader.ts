@@ -4,16 +4,17 @@ import { hasNul, mostIterations, type PasswordReader } from './password-reader'
 
 const derive = promisify(pbkdf2)
 
-/** The values of ASP.NET's KeyDerivationPrf, in its order. */
+/** The values of ASP.NET's `KeyDerivationPrf`, in ASP.NET's order. */
 const digests = ['sha1', 'sha256', 'sha512']
 const version3 = 0x01
 const headerBytes = 13
-/** The length of Identity's keys. Shorter keys are refused, because a part of a key would match as well. */
+/** The length of Identity's keys. The reader rejects a shorter key, because the first part of a key would match too. */
 const keyBytes = 32
 const leastSaltBytes = 16
 
 /**
- * Reads version 3 of ASP.NET Core Identity's hash: base64 of 0x01, the PRF, the iterations, the length of the salt, the salt and the key.
+ * Reads version 3 of ASP.NET Core Identity's hash. The hash is base64 of: 0x01, the PRF, the iterations, the salt's length, the salt, the
+ * key.
  */
 export function aspNetIdentityReader(): PasswordReader {
   return {

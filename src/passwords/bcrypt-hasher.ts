@@ -6,14 +6,17 @@ import type { PasswordHasher } from './password-hasher'
 import { passwordRefusal } from './password-refusal'
 
 export interface BcryptOptions {
-  /** The rounds as a power of two, 10 to 15. Default 12. OWASP recommends at least 10, and 15 takes about 1.5 seconds of a core. */
+  /**
+   * The base-2 logarithm of the number of rounds, 10 to 15. Default 12. OWASP recommends at least 10. A hash with cost 15 takes about 1.5
+   * seconds on one core.
+   */
   cost?: number
 }
 
 /**
- * Hashes by bcrypt (`$2b$`), for hosts that have to store it. The peer dependency `bcrypt` must be installed. bcrypt reads 72 bytes without
- * NUL. Other passwords are refused instead of cut: `hash` throws ValidationError, and `verify` returns false. Both throw
- * ServiceUnavailableError when the queue is full.
+ * Creates a hasher for bcrypt (`$2b$`), for hosts that must store bcrypt hashes. The host must install the peer dependency `bcrypt`. bcrypt
+ * reads 72 bytes and stops at NUL. The hasher rejects other passwords and does not cut them: `hash` throws ValidationError, and `verify`
+ * returns false. If the queue is full, both methods throw ServiceUnavailableError.
  *
  * @throws ConfigurationError when `bcrypt` is missing, for an unknown option, or a cost out of range
  */

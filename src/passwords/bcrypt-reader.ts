@@ -5,7 +5,8 @@ import type { PasswordReader } from './password-reader'
 
 /**
  * Reads `$2a$`, `$2b$` and PHP's `$2y$` with cost 4 to 15. Only the first 72 bytes of a password count, as in the system that made the
- * hash. `argon2idHasher()` already reads such hashes. Use this reader for a pepper, and for `rehashingHasher` with your own hasher.
+ * hash. `argon2idHasher()` already reads these hashes. Use this reader with `pepperedReader`, or with `rehashingHasher` and your own
+ * hasher.
  * @throws ConfigurationError if the package `bcrypt` is not installed
  */
 export function bcryptReader(): PasswordReader {

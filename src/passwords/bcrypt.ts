@@ -4,8 +4,8 @@ import { whenInstalled } from './optional-package'
 export const bcryptBytes = 72
 
 /**
- * The costs that may be made, and the highest that is run. A row planted by an attacker with cost 31 would keep a thread busy for a day. 15
- * takes 1.5 s.
+ * The lowest and the highest cost of a new hash. The highest cost is also the limit for a stored hash. An attacker could write a hash with
+ * cost 31 into a row. Verifying that hash would keep a thread busy for a day. Cost 15 takes 1.5 s.
  */
 export const bcryptCosts = { least: 10, most: 15 } as const
 
@@ -14,21 +14,21 @@ export interface Bcrypt {
   verify(hash: string, password: string): Promise<boolean>
 }
 
-/** Returns the cost of a bcrypt hash that may be run. Null for anything else. */
+/** Returns the cost of a bcrypt hash. Returns null if the text is not a bcrypt hash, or if its cost is out of range. */
 export function readBcryptCost(hash: unknown): number | null {
   const cost = typeof hash === 'string' ? /^\$2[aby]\$(\d\d)\$[./A-Za-z0-9]{53}$/.exec(hash)?.[1] : undefined
   return cost !== undefined && Number(cost) >= 4 && Number(cost) <= bcryptCosts.most ? Number(cost) : null
 }
 
-/** Loads the host's `bcrypt` (an optional peer dependency). Null if it is not installed. */
+/** Loads the host's `bcrypt` (an optional peer dependency). Returns null if the package is not installed. */
 export function loadBcrypt(): Bcrypt | null {
-  const bcrypt = whenInstalled('bcrypt', () => require('bcrypt') as BcryptPackage) // as its types say
+  const bcrypt = whenInstalled('bcrypt', () => require('bcrypt') as BcryptPackage) // according to its types
   if (!bcrypt) return null
   return {
     hash: (password, cost) => bcrypt.hash(password, cost),
     async verify(hash, password) {
       const matches = await bcrypt.compare(password, asVariantB(hash))
-      return matches && !password.includes('\0') // the key repeats the password and a NUL, so `a\0a` would match a hash of `a`
+      return matches && !password.includes('\0') // bcrypt repeats the password with a NUL, so `a\0a` would match the hash of `a`
     },
   }
 }
@@ -39,8 +39,9 @@ interface BcryptPackage {
 }
 
 /**
- * Returns the hash as `$2b$`. `$2y$` is PHP's name for it, which the package does not know. `$2a$` is the same up to 72 bytes. Above 254
- * bytes the package has an old bug for `$2a$`, a length modulo 256, by which another password matches.
+ * Returns the hash with the prefix `$2b$`. The package does not know `$2y$`, which is PHP's name for `$2b$`. Up to 72 bytes, `$2a$` gives
+ * the same result as `$2b$`. Above 254 bytes, the package has an old bug with `$2a$`. The package then takes the length modulo 256, so a
+ * different password can match.
  */
 function asVariantB(hash: string): string {
   return `$2b$${hash.slice(4)}`

@@ -1,13 +1,13 @@
 import { ServiceUnavailableError } from '../errors'
 
-/** Runs the work now, or after the work before it. Work that still waits when `signal` is aborted never runs. */
+/** Runs the task now, or after the earlier tasks. If `signal` is aborted while the task waits, the task never runs. */
 export type BoundedQueue = <T>(work: () => Promise<T>, signal?: AbortSignal) => Promise<T>
 
 /**
- * Creates a queue that runs at most `concurrency` works at once, in order, while at most `queue` wait. Hashing shares four threads with the
- * file system and DNS. Without a limit, a burst of logins would stop the whole process.
+ * Creates a queue that runs at most `concurrency` tasks at once, in order. At most `queue` tasks wait. Hashing shares four threads with the
+ * file system and DNS. Without a limit, many logins at once would stop the whole process.
  *
- * @throws ServiceUnavailableError at once when the queue is full, and when the work was aborted while it waited.
+ * @throws ServiceUnavailableError when the queue is full, and when the task was aborted while it waited
  */
 export function createBoundedQueue({ concurrency, queue }: { concurrency: number; queue: number }): BoundedQueue {
   const waiting: (() => void)[] = []
@@ -34,7 +34,7 @@ export function createBoundedQueue({ concurrency, queue }: { concurrency: number
     })
   }
 
-  /** Passes the slot directly to the next work that waits, so that no newer work gets it first. */
+  /** Passes the free slot to the next waiting task, so that no newer task can get the slot first. */
   function leave(): void {
     const next = waiting.shift()
     if (next) next()

@@ -5,13 +5,13 @@ import { inTime } from '../in-time'
 import type { PasswordPolicy } from './password-hasher'
 
 export interface BreachedPasswordsOptions {
-  /** The HTTP client. Default: a new one of `createHttpClient()`. */
+  /** The HTTP client. Default: a new client of `createHttpClient()`. */
   httpClient?: HttpClient
-  /** How often a password must appear in breaches to be refused. Default 1. */
+  /** The check rejects a password that appears at least this many times in breaches. Default 1. */
   minCount?: number
   /**
-   * What happens to a password if the service does not respond: `allow` (default) accepts it and logs a warning, `refuse` refuses it as
-   * `unchecked`.
+   * What happens if the service does not respond. `allow` (default) accepts the password and logs a warning. `refuse` rejects the password
+   * with the rule `unchecked`.
    */
   onFailure?: 'allow' | 'refuse'
 }
@@ -23,11 +23,12 @@ const mostKept = 1_000
 const prefixLength = 5
 
 /**
- * Returns a `passwordPolicy.check` that refuses passwords in the list of Have I Been Pwned, as `breached`. The service gets five of the
- * forty characters of the password's SHA-1. It pads its response, so that the length reveals nothing
- * (https://haveibeenpwned.com/API/v3#PwnedPasswords). It has one second to respond. At most 1,000 responses are kept for an hour.
- * @throws ConfigurationError for an option out of range. With `allow`, the check throws HttpClientError or Error if the service does not
- * respond.
+ * Returns a `passwordPolicy.check` that rejects passwords in the list of Have I Been Pwned, with the rule `breached`. The service gets the
+ * first five of the forty characters of the password's SHA-1. The service pads its response, so the length reveals nothing
+ * (https://haveibeenpwned.com/API/v3#PwnedPasswords). The service has one second to respond. The check keeps at most 1,000 responses, each
+ * for one hour. If the service does not respond and `onFailure` is `allow`, the check throws HttpClientError or Error. The caller logs a
+ * warning.
+ * @throws ConfigurationError for an option out of range
  */
 export function breachedPasswords(options: BreachedPasswordsOptions = {}): NonNullable<PasswordPolicy['check']> {
   const { httpClient, minCount, onFailure } = checkOptions(options)
@@ -46,7 +47,7 @@ export function breachedPasswords(options: BreachedPasswordsOptions = {}): NonNu
 }
 
 interface KeptRange {
-  /** By the monotonic clock. */
+  /** The end of the hour, on the monotonic clock in milliseconds. */
   readonly until: number
   readonly suffixes: Buffer
 }
@@ -73,7 +74,10 @@ async function ask(httpClient: HttpClient, prefix: string, minCount: number): Pr
 const line = /^([0-9A-F]{35}):(\d+)$/
 const bytesOfSuffix = 18
 
-/** Returns the suffixes in the response. Padding has the count 0. @throws Error if it is not the list, for example the page of a proxy */
+/**
+ * Returns the suffixes in the response. Padding has the count 0. @throws Error if the response is not a list, for example the page of a
+ * proxy
+ */
 function suffixesOf(text: string, minCount: number): Buffer {
   const lines = text.split(/\r?\n/).filter((row) => row !== '')
   const rows = lines.map((row) => line.exec(row))
@@ -81,7 +85,7 @@ function suffixesOf(text: string, minCount: number): Buffer {
   return Buffer.concat(rows.flatMap((row) => (row && Number(row[2]) >= minCount ? [bytesOf(row[1] ?? '')] : [])))
 }
 
-/** Packs the 35 hexadecimal characters, which then take a third of the memory. */
+/** Packs the 35 hexadecimal characters into bytes, because bytes take a third of the memory. */
 function bytesOf(suffix: string): Buffer {
   return Buffer.from(`${suffix}0`, 'hex')
 }

@@ -6,12 +6,12 @@ import { passwordRefusal } from './password-refusal'
 
 /**
  * Rejects a password that a person may not choose (NIST SP 800-63B section 3.1.1.2). The rules, in order:
- * - `malformed`: half of a UTF-16 pair, because all of those become one password after encoding. Bodies are checked for it too, calls
- * without HTTP are not.
+ * - `malformed`: half of a UTF-16 pair. All such halves become the same character after encoding. The routes check their bodies for this
+ * rule too. Calls without HTTP have only this check.
  * - `too_short` { min } code points, `too_long` { max } bytes of UTF-8, `missing_classes` { missing }, `too_common`.
- * - The host's own rule, by its name.
+ * - The host's own rule, by the rule's name.
  *
- * @throws ValidationError with details { rule, ... } flat, never the value
+ * @throws ValidationError with flat details { rule, ... }, never with the password
  */
 export async function checkPassword(
   ctx: { passwordPolicy: PasswordPolicy; logger: Logger },
@@ -33,7 +33,7 @@ function refuse(details: { rule: string; [more: string]: unknown }): never {
   throw passwordRefusal(details)
 }
 
-/** Letters and digits of every script count. Every other character is special, for example blanks and emoji. */
+/** Letters and digits of every script count. Every other character is special, for example a blank or an emoji. */
 const classes = { lower: /\p{Ll}/u, upper: /\p{Lu}/u, digit: /\p{Nd}/u, special: /[^\p{L}\p{N}]/u }
 
 function missingClasses(password: string): string[] {

@@ -2,8 +2,9 @@ import { randomBytes } from 'node:crypto'
 import type { PasswordHasher } from './password-hasher'
 
 /**
- * Returns a hash of an unknown password, with the hasher's current parameters. It is verified if there is no other hash. Then an unknown
- * address takes as long as a wrong password. The hash is made at the first call and kept. A failed attempt is not kept.
+ * Returns a function that returns the hash of a random password, with the hasher's current parameters. The login verifies this dummy hash
+ * if the account has no hash. Then a login with an unknown address takes as long as a login with a wrong password. The function hashes once
+ * and keeps the result. A failed attempt is not kept.
  */
 export function createDummyHash(hasher: PasswordHasher): () => Promise<string> {
   let made: Promise<string> | undefined

@@ -3,7 +3,7 @@ import { promisify } from 'node:util'
 import { ConfigurationError } from '../errors'
 import { hasNul, type PasswordReader } from './password-reader'
 
-/** The parameters in the Firebase console: Authentication, Users, "Password hash parameters". */
+/** The parameters from the Firebase console: Authentication, Users, "Password hash parameters". */
 export interface FirebaseScryptParameters {
   /** `base64_signer_key`. */
   signerKey: string
@@ -20,9 +20,9 @@ const mostMemory = 64 * 1024 * 1024
 const keyBytes = 32
 
 /**
- * Reads the hashes of Firebase Authentication's own scrypt (https://firebaseopensource.com/projects/firebase/scrypt). Store each account's
- * `salt` and `passwordHash` of the export as `$firebase-scrypt$<salt>$<passwordHash>`.
- * @throws ConfigurationError for parameters that are malformed, or would take more than 64 MiB
+ * Creates a reader for Firebase Authentication's variant of scrypt (https://firebaseopensource.com/projects/firebase/scrypt). Take each
+ * account's `salt` and `passwordHash` from the export. Store them as `$firebase-scrypt$<salt>$<passwordHash>`.
+ * @throws ConfigurationError if a parameter is malformed, or if the parameters would take more than 64 MiB
  */
 export function firebaseScryptReader(parameters: FirebaseScryptParameters): PasswordReader {
   const { signerKey, saltSeparator, options } = checkParameters(parameters)
@@ -33,7 +33,7 @@ export function firebaseScryptReader(parameters: FirebaseScryptParameters): Pass
       const stored = parse(hash, signerKey.length)
       if (!stored || hasNul(password)) return false
       const key = await derive(password, Buffer.concat([stored.salt, saltSeparator]), keyBytes, options)
-      // Firebase stores its signer key, encrypted with a key that is derived from the password.
+      // Firebase derives a key from the password, encrypts its signer key with that key, and stores the result.
       const cipher = createCipheriv('aes-256-ctr', key, Buffer.alloc(16))
       return timingSafeEqual(Buffer.concat([cipher.update(signerKey), cipher.final()]), stored.encrypted)
     },

@@ -1,15 +1,15 @@
 import { isListed } from './common-passwords'
 
-/** The longest ending that people append to a word until it is long enough: a year, a date, `123!`. */
+/** People often append a year, a date or `123!` to a word until the password is long enough. At most this many characters are cut off. */
 const longestTail = 8
 
-/** Shorter names appear in many good passwords by chance. */
+/** Shorter words appear in many good passwords by chance. */
 const shortestWord = 4
 
 /**
- * Returns true if a password would be among an attacker's first guesses. These are a common password, a word of the account (address, local
- * part, name), or a repetition. Up to eight digits and signs may follow it. A list alone would not help: only 308 of its 49,233 entries
- * reach the default minimum of 12 characters, and `password123456` is not one of them.
+ * Returns true if a password would be among an attacker's first guesses. The first guesses are common passwords, words of the account
+ * (address, local part, name) and repetitions. Up to eight digits and signs may follow. The list alone would not help. Only 308 of its
+ * 49,233 entries reach the default minimum of 12 characters, and `password123456` is not in the list.
  */
 export function isGuessable(password: string, about: { email: string; name: string | null }): boolean {
   const folded = fold(password)
@@ -19,7 +19,8 @@ export function isGuessable(password: string, about: { email: string; name: stri
 }
 
 /**
- * Returns the password, and the password without its last one to eight digits and signs. Only ASCII is cut off, because emoji are a choice.
+ * Returns the password, and the password without its last digits and signs (one to eight). Only ASCII signs are cut off, because people
+ * choose emoji deliberately.
  */
 function headsOf(password: string): string[] {
   const characters = [...password]
@@ -28,13 +29,13 @@ function headsOf(password: string): string[] {
   return Array.from({ length: cuts + 1 }, (_, cut) => characters.slice(0, characters.length - cut).join(''))
 }
 
-/** Returns true for `aaaaaaaaaaaa`, `abc1abc1abc1`, and a known word more than once. */
+/** Returns true for `aaaaaaaaaaaa`, for `abc1abc1abc1`, and for a known word that repeats. */
 function isRepeated(password: string, isKnown: (word: string) => boolean): boolean {
   const unit = /^(.{1,32}?)\1+$/su.exec(password)?.[1]
   return unit !== undefined && ([...unit].length <= 4 || isKnown(unit))
 }
 
-/** Returns the address, its local part and the name: each whole, in parts, and without separators. */
+/** Returns the words of the address, the local part and the name. Each text is listed whole, in parts, and without separators. */
 function ownWords({ email, name }: { email: string; name: string | null }): ReadonlySet<string> {
   const address = fold(email)
   const localPart = address.slice(0, address.lastIndexOf('@'))
@@ -46,7 +47,7 @@ function partsOf(word: string): string[] {
   return word.split(/[^\p{L}\p{N}]+/u)
 }
 
-/** Returns one spelling for comparing. The password is hashed as it was typed. */
+/** Returns the text in one spelling for comparisons. The hasher gets the password as the person typed it. */
 function fold(text: string): string {
   return text.normalize('NFKC').toLowerCase()
 }

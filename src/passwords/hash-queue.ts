@@ -3,15 +3,15 @@ import { ServiceUnavailableError } from '../errors'
 import { createBoundedQueue } from './bounded-queue'
 import type { HashOptions } from './password-hasher'
 
-/** Runs as many hashes at once as there are cores, at most 4, while 64 wait. */
+/** The default limits. As many hashes run at once as the machine has cores, but at most 4. At most 64 hashes wait. */
 export const hashQueueDefaults = { concurrency: () => Math.min(4, availableParallelism()), queue: () => 64 }
 
-/** Runs the work now, or after the work before it. */
+/** Runs the task now, or after the earlier tasks. */
 export type HashQueue = <T>(work: () => Promise<T>, options?: HashOptions) => Promise<T>
 
 /**
- * Creates a bounded queue for hashes whose input was checked before. A hash function can then only fail for lack of memory. That is a 503
- * too, because it must not look like a wrong password.
+ * Creates a bounded queue for hashes with checked input. With checked input, a hash function fails only for lack of memory. The queue
+ * answers that failure with 503, because the failure must not look like a wrong password.
  */
 export function createHashQueue({
   concurrency = hashQueueDefaults.concurrency(),

@@ -11,7 +11,7 @@ export interface Argon2idOptions {
   memoryCost?: number
   /** The number of passes. Default 2. */
   timeCost?: number
-  /** The number of argon2's lanes. Default 1. */
+  /** The number of lanes of argon2. Default 1. */
   parallelism?: number
   /** How many hashes run at once. Default: the number of cores, at most 4. */
   concurrency?: number
@@ -19,19 +19,22 @@ export interface Argon2idOptions {
   queue?: number
 }
 
-/** An argon2id hasher. `engine` is the package that it uses: `@node-rs/argon2`, which is about twice as fast, if the host installed it. */
+/**
+ * A hasher for argon2id. `engine` is the package that hashes. If the host installed `@node-rs/argon2`, which is about twice as fast, the
+ * hasher uses that package.
+ */
 export interface Argon2idHasher extends PasswordHasher {
   readonly engine: '@node-rs/argon2' | 'argon2'
 }
 
 /**
- * Hashes by argon2id with a random salt of 16 bytes, in the PHC format. `hash` and `verify` throw ServiceUnavailableError when the queue is
- * full or argon2 gets no memory, because that is not a wrong password.
+ * Creates a hasher for argon2id, with a random salt of 16 bytes, in the PHC format. If the queue is full or argon2 gets no memory, `hash`
+ * and `verify` throw ServiceUnavailableError. That failure must not look like a wrong password.
  *
- * If the peer dependency `bcrypt` is installed, it also verifies bcrypt hashes of an imported table. As in the system that made them, only
- * the first 72 bytes of a password count. Such a hash needs a rehash, so it is replaced at the first login.
+ * If the peer dependency `bcrypt` is installed, the hasher also verifies bcrypt hashes of an imported table. Only the first 72 bytes of a
+ * password count, as in the system that made the hashes. A bcrypt hash needs a rehash, so the first login replaces it.
  *
- * @throws ConfigurationError for an unknown option, one out of range, or a cost below OWASP's weakest recommendation.
+ * @throws ConfigurationError for an unknown option, an option out of range, or a cost below OWASP's weakest recommendation
  */
 export function argon2idHasher(options: Argon2idOptions = {}): Argon2idHasher {
   const { memoryCost, timeCost, parallelism, concurrency, queue } = resolveOptions(options)
@@ -74,7 +77,7 @@ export function argon2idHasher(options: Argon2idOptions = {}): Argon2idHasher {
 /** The length of 16 bytes and 32 bytes in base64 without padding, and of the `$` between them. */
 const saltAndHashLength = 22 + 1 + 43
 
-/** Loads at the first bcrypt hash, and only once, because a search for a missing package reads many folders. */
+/** Loads `bcrypt` at the first bcrypt hash. Loads it only once, because a search for a missing package reads many folders. */
 function once<T>(load: () => T): () => T {
   let loaded: { value: T } | undefined
   return () => {
@@ -83,7 +86,7 @@ function once<T>(load: () => T): () => T {
   }
 }
 
-/** The least memory times passes that is accepted. OWASP's weakest recommendation is m=7168, t=5. */
+/** The least accepted product of `memoryCost` and `timeCost`. OWASP's weakest recommendation is m=7168, t=5. */
 const leastWork = 7_168 * 5
 
 const ranges: Readonly<Record<keyof Argon2idOptions, { fallback: () => number; least: number; most: number }>> = {

@@ -1,10 +1,10 @@
 import { ConfigurationError } from '../errors'
 
 /**
- * Returns what `load` requires. Null if the host did not install the package `name`. If another module is missing, that is a fault within
- * the package, not a choice of the host.
+ * Returns what `load` requires. Returns null if the host did not install the package `name`. If the package lacks a module of its own, the
+ * package is broken, and the function throws.
  *
- * @throws ConfigurationError when it is installed but does not load
+ * @throws ConfigurationError when the package is installed but does not load
  */
 export function whenInstalled<T>(name: string, load: () => T): T | null {
   try {
@@ -15,9 +15,9 @@ export function whenInstalled<T>(name: string, load: () => T): T | null {
   }
 }
 
-/** Reads the module's name in the first line of the message, in Node and in Yarn. The later lines name the modules that required it. */
+/** Looks for the module's name in the first line of the message of Node or Yarn. Later lines name the modules that required it. */
 function isMissing(error: unknown, name: string): boolean {
-  const { code, message } = Object(error) as { code?: unknown; message?: unknown } // anything may be thrown
+  const { code, message } = Object(error) as { code?: unknown; message?: unknown } // code may throw any value
   if (code !== 'MODULE_NOT_FOUND' || typeof message !== 'string') return false
   return (message.split('\n')[0] ?? '').split(/['" ]/).includes(name)
 }

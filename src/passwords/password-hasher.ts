@@ -1,17 +1,20 @@
 export interface PasswordHasher {
-  /** Hashes a password. @throws ValidationError with `details: { rule }` for a password that it cannot hash completely */
+  /** Hashes a password. @throws ValidationError with `details: { rule }` for a password that the hasher cannot hash completely */
   hash(password: string, options?: HashOptions): Promise<string>
-  /** Returns true if the password matches. Returns false for a hash that it cannot read, and never throws for one. */
+  /** Returns true if the password matches. Returns false for a hash that the hasher cannot read. Never throws for an unreadable hash. */
   verify(hash: string, password: string, options?: HashOptions): Promise<boolean>
-  /** Returns true if the hash is weaker than a new one would be. */
+  /** Returns true if the hash is weaker than a new hash. */
   needsRehash(hash: string): boolean
-  /** The number of characters of the longest hash it makes. `checkTables` compares it with the column. Absent: the width is not checked. */
+  /**
+   * The number of characters of the hasher's longest hash. `checkTables` compares this number with the width of the column. Absent: the
+   * width is not checked.
+   */
   readonly hashLength?: number
-  /** The most bytes of UTF-8 that it hashes completely. A policy that allows more is limited to this. Absent: no limit. */
+  /** The most bytes of UTF-8 that the hasher hashes completely. If a policy allows more bytes, this limit applies. Absent: no limit. */
   readonly maxPasswordBytes?: number
   /**
-   * Returns why `verify` would return false without computing a hash. Null if it would compute one. With this method a login on a broken
-   * row takes as long as any other. Absent: every hash counts as readable.
+   * Returns the reason if `verify` would return false without computing a hash. Returns null if `verify` would compute a hash. With this
+   * method, a login with an unreadable hash takes as long as any other login. Absent: every hash counts as readable.
    */
   unreadable?(hash: string): UnreadableHash | null
   /** Returns true if `verify` can read this hash. Absent: every hash counts as readable. */
@@ -19,9 +22,12 @@ export interface PasswordHasher {
 }
 
 export interface HashOptions {
-  /** A hasher with a queue calls it when the password leaves the queue and its hash begins. Response times are measured from there. */
+  /**
+   * A hasher with a queue calls this function when a password leaves the queue and hashing begins. Response times are measured from that
+   * moment.
+   */
   onBegin?(): void
-  /** Aborted when the client has disconnected. A hasher with a queue then drops a password that still waits, and rejects. */
+  /** Aborted when the client disconnects. A hasher with a queue then drops a password that still waits, and rejects. */
   readonly signal?: AbortSignal
 }
 
@@ -35,8 +41,8 @@ export interface PasswordPolicy {
   /** True: a password needs a lower-case letter, an upper-case letter, a digit and a special character. */
   requireComplexity?: boolean
   /**
-   * Your own rule. Returns the name of the rule that refuses the password (`[A-Za-z][A-Za-z0-9_]*`, at most 64 characters), or null. It has
-   * 3 seconds. An error or a late answer counts as null, so that an outage of another service locks nobody out.
+   * Your own rule. Returns the name of the rule that rejects the password (`[A-Za-z][A-Za-z0-9_]*`, at most 64 characters), or null. The
+   * rule has 3 seconds. An error or a late answer counts as null, so that an outage of another service locks nobody out.
    */
   check?(password: string, about: { email: string; name: string | null }): Promise<string | null>
 }

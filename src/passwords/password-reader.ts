@@ -1,18 +1,19 @@
-/** Verifies passwords against the hashes of another system. It makes no hashes. */
+/** Verifies passwords against the hashes of another system. A reader makes no hashes. */
 export interface PasswordReader {
   readonly name: string
   /** Returns true if `verify` can read this hash. */
   reads(hash: string): boolean
-  /** Returns true if the password matches. False for a hash that it cannot read. */
+  /** Returns true if the password matches. Returns false for a hash that the reader cannot read. */
   verify(hash: string, password: string): Promise<boolean>
 }
 
 /**
- * Returns true if the password contains NUL. HMAC pads its key with NUL, so a password that ends with NUL would match the one without it.
+ * Returns true if the password contains NUL. HMAC pads its key with NUL. So a password with NULs at its end would match the hash of the
+ * password without NULs.
  */
 export function hasNul(password: string): boolean {
   return password.includes('\0')
 }
 
-/** More iterations than any system uses. A row of the table must not keep a thread busy for minutes. */
+/** The most iterations that a reader runs. No known system uses more. A row of the table must not keep a thread busy for minutes. */
 export const mostIterations = 10_000_000

@@ -2,7 +2,10 @@ import { ValidationError } from '../errors'
 import { localized } from '../texts/localized'
 import { isTextKey } from '../texts/texts'
 
-/** Returns the error for a refused password: its rule, and a sentence for people. A rule of the host gets a general sentence. */
+/**
+ * Returns the error for a rejected password, with the rule and a sentence for people. If the host's own rule rejects the password, the
+ * sentence is general.
+ */
 export function passwordRefusal(details: { rule: string; [more: string]: unknown }): ValidationError {
   const key = `error.password.${details.rule}`
   return new ValidationError({ details, explains: isTextKey(key) ? localized(key, { min: String(details['min']) }) : anyRefusal })

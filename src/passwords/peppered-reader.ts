@@ -2,9 +2,9 @@ import { ConfigurationError } from '../errors'
 import type { PasswordReader } from './password-reader'
 
 export interface PepperOptions {
-  /** The secret that the other system stored outside of its table. */
+  /** The secret that the other system stored outside its table. */
   pepper: string
-  /** How the other system combined the two. Default: the password followed by the pepper, as Devise does it. */
+  /** Combines the password and the pepper as the other system did. Default: the password followed by the pepper, as in Devise. */
   combine?: (password: string, pepper: string) => string
 }
 

@@ -4,17 +4,17 @@ import type { PasswordHasher } from './password-hasher'
 import type { PasswordReader } from './password-reader'
 
 export interface RehashingHasherOptions {
-  /** Makes every new hash, such as `argon2idHasher()`. */
+  /** The hasher for every new hash, for example `argon2idHasher()`. */
   current: PasswordHasher
-  /** Read the hashes of your earlier system. */
+  /** The readers for the hashes of your earlier system. */
   legacy: readonly PasswordReader[]
 }
 
 /**
- * Returns a hasher that also reads the hashes of another system. At a person's next login such a hash is replaced by one of `current`,
- * without any action of the person. If several readers read one form (a pepper that was added later, for example), each is tried until the
- * password matches.
- * @throws ConfigurationError for a value that is not a hasher, and for a value that is not a list of readers
+ * Returns a hasher that also reads the hashes of another system. At a person's next login, the login replaces the old hash with a hash of
+ * `current`. The person does nothing. Several readers may read one hash, for example if a pepper was added later. The hasher then tries
+ * each reader until the password matches.
+ * @throws ConfigurationError if `current` is not a hasher, or if `legacy` is not a list of readers
  */
 export function rehashingHasher(options: RehashingHasherOptions): PasswordHasher {
   const { current, legacy } = checkOptions(options)
@@ -33,7 +33,7 @@ export function rehashingHasher(options: RehashingHasherOptions): PasswordHasher
       return isRead(hash) && current.verify(hash, password, options)
     },
 
-    // A hash that `current` reads belongs to `current`, even if a reader also knows its form.
+    // If `current` can read a hash, `current` decides. The readers do not matter in that case.
     needsRehash: (hash) => !isRead(hash) || current.needsRehash(hash),
 
     unreadable: (hash) => (readersOf(hash).length > 0 ? null : (current.unreadable?.(hash) ?? null)),
@@ -51,6 +51,6 @@ function checkOptions({ current, legacy }: RehashingHasherOptions): RehashingHas
 }
 
 function hasMethods(value: unknown, names: readonly string[]): boolean {
-  const methods = Object(value) as Record<string, unknown> // whatever was passed
+  const methods = Object(value) as Record<string, unknown> // the host may pass any value
   return names.every((name) => typeof methods[name] === 'function')
 }

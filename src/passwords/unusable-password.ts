@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto'
 import type { UserRecord } from '../store/auth-store'
 
 /**
- * Returns the value for the hash column if nobody knows the password: `!` and 43 base64url characters. No password matches it. It is new
- * each time, because the change ends everything that was begun under an earlier password.
+ * Returns the value of the hash column for an account without a password: `!` and 43 base64url characters. No password matches this value.
+ * Each call returns a new value, because a change of the value invalidates everything that began under the earlier password.
  */
 export function unusablePassword(): string {
   return `!${randomBytes(32).toString('base64url')}`
@@ -14,8 +14,8 @@ export function isUnusablePassword(hash: unknown): boolean {
 }
 
 /**
- * Returns true if a person knows the account's password. Without the column `password_set_at`, that is every hash that is not an unusable
- * password.
+ * Returns true if a person knows the account's password. If the table has no column `password_set_at`, every hash counts, except an
+ * unusable password.
  */
 export function hasPassword({ passwordSetAt, hashedPassword }: Pick<UserRecord, 'passwordSetAt' | 'hashedPassword'>): boolean {
   return passwordSetAt !== null && !isUnusablePassword(hashedPassword)

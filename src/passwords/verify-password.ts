@@ -5,7 +5,7 @@ import { isUnusablePassword } from './unusable-password'
 
 export interface Verification {
   matches: boolean
-  /** True: the password matches, and the hash is weaker than a new one. Hash the password again and store that. */
+  /** True: the password matches, and the hash is weaker than a new hash. The caller hashes the password again and stores the new hash. */
   needsRehash: boolean
 }
 
@@ -16,10 +16,10 @@ interface Verifier {
 }
 
 /**
- * Verifies the password against the hash. `hash` null: no account has this address. A dummy hash with current parameters is verified
- * instead, so that the time reveals nothing. The same is done for an unusable password, and for a hash that cannot be read.
+ * Verifies the password against the hash. If `hash` is null, no account has the address. The function then verifies a dummy hash with
+ * current parameters, so that the time reveals nothing. The function does the same for an unusable password and for an unreadable hash.
  *
- * @throws ServiceUnavailableError when the queue is full, and nothing else. If the hasher throws, that is logged, and the login fails.
+ * @throws ServiceUnavailableError when the queue is full. Other errors of the hasher are logged, and the login fails.
  */
 export async function verifyPassword(ctx: Verifier, hash: string | null, password: string): Promise<Verification> {
   const failed = { matches: false, needsRehash: false }
@@ -39,7 +39,8 @@ export async function verifyPassword(ctx: Verifier, hash: string | null, passwor
 }
 
 /**
- * Verifies the dummy hash before it passes on an error. A hasher that cannot read a hash fails at once, and the time must not reveal that.
+ * Verifies the dummy hash before it passes on an error. If the hasher cannot read a hash, the hasher fails at once, and the time must not
+ * reveal that failure.
  */
 async function orDummy<T>(ctx: Verifier, password: string, verify: () => Promise<T>): Promise<T> {
   try {
@@ -53,7 +54,7 @@ async function orDummy<T>(ctx: Verifier, password: string, verify: () => Promise
 /** Returns the hash if the hasher can read it. */
 function readable({ hasher, logger }: Verifier, hash: unknown): string | null {
   if (hash === null || isUnusablePassword(hash)) return null
-  const reason = typeof hash === 'string' ? (hasher.unreadable?.(hash) ?? null) : 'unknown_format' // a row may hold anything
+  const reason = typeof hash === 'string' ? (hasher.unreadable?.(hash) ?? null) : 'unknown_format' // a row may contain any value
   if (typeof hash === 'string' && reason === null) return hash
   if (reason === 'bcrypt_not_installed') warnOfBcrypt(logger)
   else logger.error({ reason }, 'doorward: a stored password hash cannot be read; its owner has to reset the password')
@@ -62,7 +63,7 @@ function readable({ hasher, logger }: Verifier, hash: unknown): string | null {
 
 const warned = new WeakSet<Logger>()
 
-/** Warns once for each router, because in an imported table every login would log it. */
+/** Warns once per logger, because an imported table would cause a warning at every login. */
 function warnOfBcrypt(logger: Logger): void {
   if (warned.has(logger)) return
   warned.add(logger)

@@ -15,17 +15,17 @@ import type { EmailLoginRecord, EmailLoginStore, SessionRecord, UserRecord } fro
 /** The session that a code confirms, and its user. */
 interface Asking {
   readonly user: UserRecord
-  /** Null if the store keeps no sessions; then no code can belong to one. */
+  /** Null if the store keeps no sessions. Without sessions, no code can belong to a session. */
   readonly session: SessionRecord | null
 }
 
 interface CodeRequest extends AskedFrom {
   readonly locale: Locale
-  /** The known device of the request; left out or null: none. */
+  /** The known device of the request. Left out or null: no known device. */
   readonly device?: KnownDevice | null
 }
 
-/** Eight digits, and when they expire. */
+/** A code of eight digits, and the time when the code expires. */
 export interface IssuedCode {
   readonly code: string
   readonly expiresAt: Date
@@ -33,7 +33,7 @@ export interface IssuedCode {
 
 /**
  * Mails a code that confirms only this session. Invalidates the earlier code of the session.
- * @returns null if the address may get no further mail now; then the earlier code stays valid
+ * @returns null if the address may get no further mail now; the earlier code then stays valid
  * @throws EmailNotVerifiedError; MfaRequiredError if only a second factor makes the session fresh; EmailLinkForbiddenError;
  *   InvalidTokenError (the session has ended meanwhile)
  */
@@ -74,8 +74,9 @@ async function replaceCode(
 }
 
 /**
- * Verifies a typed code. Counts the try before it compares the code; the try stays counted, whatever else fails.
- * @returns a function that uses the code, for the transaction that makes the session fresh: of many calls, only one succeeds
+ * Verifies a typed code. Counts the try before comparing the code. The try stays counted even if a later step fails.
+ * @returns a function that uses the code; call the function in the transaction that makes the session fresh, where only one of many calls
+ *   succeeds
  * @throws EmailLoginInvalidError
  */
 export async function tryConfirmationCode(

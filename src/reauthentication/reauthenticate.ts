@@ -32,44 +32,44 @@ import { refuseYoungFactor, refuseYoungPasskey } from '../step-up/young-credenti
 import type { SessionRecord, UserRecord } from '../store/auth-store'
 import { type IssuedCode, requestConfirmationCode, tryConfirmationCode } from './confirmation-code'
 
-/** The credentials with which a person confirms a session. At least one is required. */
+/** The credentials with which a person confirms a session. At least one credential is required. */
 export interface ShownCredentials {
   password?: string | undefined
-  /** A code of the authenticator app. Recovery codes are not accepted: they can only log in. */
+  /** A code of the authenticator app. Recovery codes are not accepted here. A recovery code can only log in. */
   code?: string | undefined
-  /** By the options of `passkeyReauthenticationOptions`, for this session. */
+  /** A passkey response to `passkeyReauthenticationOptions`, for this session. */
   passkey?: ShownPasskey | undefined
   /** A code that `requestConfirmationCode` mailed for this session. */
   emailCode?: string | undefined
   /**
-   * A ticket that shows that the person logged in again at a provider. Every attempt uses it. `owner` is null for a caller who may not use
-   * one.
+   * A ticket that shows that the person logged in again at a provider. Every attempt uses the ticket up. `owner` is null if the caller may
+   * not use a ticket.
    */
   ticket?: { text: string; owner: TicketOwner | null } | undefined
 }
 
-/** The person who confirms, and the session. */
+/** The person who confirms, and the person's session. */
 export interface Confirming {
   readonly user: UserRecord
   /** Null if the store keeps no sessions. */
   readonly session: SessionRecord | null
-  /** The methods of the access token, for a session whose row has none. */
+  /** The methods of the access token. Used if the session's row has no methods. */
   readonly amr: readonly AuthMethod[]
-  /** The refresh cookie, if it must be replaced. */
+  /** The refresh cookie, if the call must replace it. */
   readonly refreshToken: string | null
-  /** The known device of the request; left out or null: none. */
+  /** The known device of the request. Left out or null: no known device. */
   readonly device?: KnownDevice | null
 }
 
 export type Reauthenticated = KeptTokens | OpenedServerSession
 
 /**
- * Makes a session fresh by a credential of its person. Does not extend the session. If a second factor has been active for 24 hours, only
+ * Makes a session fresh with a credential of its person. Does not extend the session. If a second factor has been active for 24 hours, only
  * its code and a passkey count.
  *
- * @throws MfaRequiredError, MfaFactorTooNewError, MfaNotEnrolledError (nothing is counted); InvalidCredentialsError, MfaCodeInvalidError,
- *   PasskeyRejectedError, EmailLoginInvalidError, TooManyRequestsError, MfaThrottledError; InvalidTokenError (the session has ended
- *   meanwhile)
+ * @throws MfaRequiredError, MfaFactorTooNewError, MfaNotEnrolledError (these three count no attempt); InvalidCredentialsError,
+ *   MfaCodeInvalidError, PasskeyRejectedError, EmailLoginInvalidError, TooManyRequestsError, MfaThrottledError; InvalidTokenError (the
+ *   session has ended meanwhile)
  */
 export async function reauthenticate(ctx: AuthContext, who: Confirming, shown: ShownCredentials): Promise<Reauthenticated> {
   requireEnough(ctx, who.user, shown)
@@ -77,7 +77,7 @@ export async function reauthenticate(ctx: AuthContext, who: Confirming, shown: S
   const { session, amr: asking, user } = who
   const passkey = await provenPasskey(ctx, who, shown)
   const useCode = emailCode === undefined ? undefined : await tryConfirmationCode(ctx, who, emailCode)
-  // Before the ticket, which is used even if a later step fails.
+  // This call comes before the ticket, because the ticket is used up even if a later step fails.
   const claims = await claimsToGoOn(ctx, { userId: user.id, session, amr: addMethods(session, asking, methodsShown(shown)) })
   const isConfirmed = ticket && (await takeConfirmationTicket(ctx, ticket.owner, ticket.text))
   const confirm = () =>
@@ -96,7 +96,7 @@ export async function reauthenticate(ctx: AuthContext, who: Confirming, shown: S
   return withPassword(ctx, withoutUnusable(ctx, who.user), password, withCode, who.session)
 }
 
-/** Checks that the kinds of credentials are enough, before any of them is verified. */
+/** Checks that the kinds of credentials are enough, before any credential is verified. */
 function requireEnough(ctx: AuthContext, user: UserRecord, { password, code, passkey, emailCode, ticket }: ShownCredentials): void {
   if ([password, code, passkey, emailCode, ticket].every((shown) => shown === undefined))
     throw new ValidationError({ details: { errors: [{ path: hasPasswords(ctx.settings) ? 'password' : 'code', rule: 'object.missing' }] } })
@@ -106,7 +106,7 @@ function requireEnough(ctx: AuthContext, user: UserRecord, { password, code, pas
   refuseYoungFactor(ctx, user)
 }
 
-/** Verifies the passkey before the transaction, because that takes time. Returns null if there is none. */
+/** Verifies the passkey before the transaction, because verifying takes time. Returns null if the request has no passkey. */
 async function provenPasskey(
   ctx: AuthContext,
   { user, session }: Confirming,
@@ -118,7 +118,10 @@ async function provenPasskey(
   return proven
 }
 
-/** Replaces the hash by an unusable one if the account has no usable password, or passwords are off. So the refusal takes as long. */
+/**
+ * If the account has no usable password, or passwords are off, replaces the hash with an unusable hash. The error then takes as long as for
+ * a wrong password.
+ */
 function withoutUnusable(ctx: AuthContext, user: UserRecord): UserRecord {
   return takesPassword(ctx, user) ? user : { ...user, hashedPassword: unusablePassword() }
 }
@@ -152,7 +155,9 @@ function methodsShown({ password, code, passkey, emailCode, ticket }: ShownCrede
   return methods.filter(([given]) => given !== undefined).map(([, method]) => method)
 }
 
-/** Locks the row. Throws if the password or the factor changed since it was verified, because a reset in between cancels this request. */
+/**
+ * Locks the row. Throws if the password or the second factor changed since the check. A password reset in between must cancel this request.
+ */
 async function lockAsSeen(ctx: AuthContext, seen: UserRecord, password: string | undefined): Promise<UserRecord> {
   const user = await ctx.store.users.lock(seen.id)
   if (!user) throw new UnauthorizedError()
@@ -162,25 +167,25 @@ async function lockAsSeen(ctx: AuthContext, seen: UserRecord, password: string |
   return user
 }
 
-/** For `auth.service`: the session is named by its id, without a request. */
+/** The input of `auth.service.reauthenticate`. There is no request, so `sessionId` identifies the session. */
 export interface ServiceReauthentication extends Omit<ShownCredentials, 'ticket' | 'passkey'> {
   /** `PublicKeyCredential.toJSON()` of `navigator.credentials.get()`, with the `challenge` of `passkeyStepOptions` for this session. */
   credential?: unknown
   challenge?: string | undefined
-  /** From the callback of a reauthentication by a provider. */
+  /** The ticket from the callback of a reauthentication at a provider. */
   ticket?: string | undefined
   userId: string
-  /** `sid` of the access token, or the id of a server-side session. Left out only if the store keeps no sessions. */
+  /** `sid` of the access token, or the id of a server-side session. Leave the id out only if the store keeps no sessions. */
   sessionId?: string | undefined
   /** How the session authenticated, if the store keeps no sessions. */
   amr?: readonly AuthMethod[] | undefined
-  /** The refresh token of the client's cookie. It is replaced and no longer valid. */
+  /** The refresh token of the client's cookie. The call replaces this token, so the old token becomes invalid. */
   refreshToken?: string | undefined
 }
 
 /**
- * Makes a session fresh by its id.
- * @throws as `reauthenticate`; InvalidTokenError for a session that is not live, or not of this account
+ * Makes a session fresh. The session is identified by its id.
+ * @throws the errors of `reauthenticate`; InvalidTokenError for a session that is not live, or not of this account
  */
 export async function reauthenticateById(
   ctx: AuthContext,
@@ -194,8 +199,8 @@ export async function reauthenticateById(
 }
 
 /**
- * Mails a confirmation code for a session by its id.
- * @throws as `requestConfirmationCode`; InvalidTokenError for a session that is not live, or not of this account
+ * Mails a confirmation code for a session. The session is identified by its id.
+ * @throws the errors of `requestConfirmationCode`; InvalidTokenError for a session that is not live, or not of this account
  */
 export async function requestCodeById(
   ctx: AuthContext,

@@ -47,11 +47,11 @@ import { reauthenticate } from './reauthenticate'
 interface ReauthenticationBody extends PasskeyFields {
   password?: string
   code?: string
-  /** From the mail of `POST /reauthenticate/email`. */
+  /** The code from the mail of `POST /reauthenticate/email`. */
   email_code?: string
-  /** From the callback of `POST /oauth/:provider/reauthenticate`. */
+  /** The ticket from the callback of `POST /oauth/:provider/reauthenticate`. */
   ticket?: string
-  /** Names the session of the request, if the access token does not. */
+  /** The refresh token that identifies the session, if the access token does not. */
   refresh_token?: string
 }
 
@@ -66,7 +66,7 @@ function answer({ settings }: AuthContext): Answer {
   }
 }
 
-/** Routes on which a person who is logged in confirms the session. */
+/** Returns the routes on which a logged-in person confirms the session. */
 export function reauthenticationRoutes(ctx: AuthContext, guards: Guards): Route[] {
   return perDelivery(ctx, (line) => [
     reauthenticationRoute(ctx, guards, line),
@@ -99,7 +99,7 @@ function reauthenticationRoute(ctx: AuthContext, guards: Guards, { base, deliver
       ...(hasPasswords(ctx.settings) && { password: passwordText().optional() }),
       code: factorCode.optional(),
       ...optionalPasskey(ctx),
-      // A string of any length and with any characters is a wrong code, not a malformed request.
+      // A string of any length and with any characters counts as a wrong code, not as a malformed request.
       ...(mailsCodes(ctx) && { email_code: Joi.string().allow('').optional() }),
       ticket: text(8192).optional(),
       refresh_token: text(4096).optional(),
@@ -178,7 +178,9 @@ function alive(ctx: AuthContext, guards: Guards): RequestHandler[] {
   return [signedIn(ctx, guards), sameSiteWhenByCookie(ctx), aliveSession(ctx)]
 }
 
-/** Accepts an access token, else the cookie of a server-side session, which requests of other sites may not use. */
+/**
+ * Accepts an access token. Without a token, accepts the cookie of a server-side session. Requests of other sites may not use that cookie.
+ */
 function signedIn(ctx: AuthContext, guards: Guards): RequestHandler {
   const byToken = guards.requireAuth()
   if (!ctx.store.sessions) return byToken
@@ -194,6 +196,6 @@ function hasToken(ctx: AuthContext, req: Request): boolean {
   try {
     return readCredential(ctx, req) !== null
   } catch {
-    return true // a malformed token: the guard rejects it
+    return true // the token is malformed, and the guard rejects it
   }
 }

@@ -5,9 +5,9 @@ import { holdSession } from '../step-up/fresh-session'
 import type { SessionRecord } from '../store/auth-store'
 
 /**
- * Revokes all sessions of a person except one, and the requests that were started in them (changes of the address, and tickets). Returns how
- * many were revoked.
- * @param session the caller's session, which stays live; if it has ended meanwhile, nothing is revoked
+ * Revokes all sessions of a person except one. Also invalidates what the revoked sessions began: changes of the address, and tickets.
+ * Returns the number of revoked sessions.
+ * @param session the caller's session, which stays live; if this session has ended meanwhile, nothing is revoked
  * @throws InvalidTokenError
  */
 export async function revokeOtherSessions(ctx: AuthContext, session: Pick<SessionRecord, 'id' | 'userId'>): Promise<number> {

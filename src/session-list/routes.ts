@@ -17,10 +17,10 @@ import { aliveSession, sessionOf } from '../step-up/fresh-session'
 import type { SessionRecord } from '../store/auth-store'
 import { revokeOtherSessions } from './revoke-other-sessions'
 
-/** Returns the routes for a person's list of sessions, in every delivery. There are none if the store keeps no sessions. */
+/** Returns the routes for a person's list of sessions, for every `tokenDelivery`. Returns no routes if the store keeps no sessions. */
 export function sessionListRoutes(ctx: AuthContext, guards: Guards): Route[] {
   if (!ctx.store.sessions) return []
-  // The literal path comes first, because `:id` would match it.
+  // The literal path comes first, because `:id` would also match the literal path.
   return [list(ctx, guards), endOthers(ctx, guards), endOne(ctx, guards)]
 }
 
@@ -67,7 +67,7 @@ function endOthers(ctx: AuthContext, guards: Guards): Route {
     path: '/sessions/revoke-others',
     describes: { summary: 'End every session of the account but this one', answers: [done], refuses: [TooManyRequestsError] },
     before: changing(ctx, guards),
-    // A token without `sid` needs the refresh token to name the session that stays live.
+    // If the token has no `sid`, the refresh token identifies the session that stays live.
     body: Joi.object<{ refresh_token?: string }>({ refresh_token: text(4096).optional() }),
     handle: async (req, res) => {
       await revokeOtherSessions(ctx, ownSession(req))
@@ -81,7 +81,7 @@ function changing(ctx: AuthContext, guards: Guards) {
   return [routeBudget(ctx, 'sessions'), guards.requireAuth(), sameSiteWhenByCookie(ctx), aliveSession(ctx)]
 }
 
-/** Returns the session of the request. `aliveSession` found it, because the store keeps sessions. */
+/** Returns the session of the request. `aliveSession` found the session, because the store keeps sessions. */
 function ownSession(req: Request): SessionRecord {
   const session = sessionOf(req)
   if (!session) throw new Error('aliveSession() let a request in without a session')

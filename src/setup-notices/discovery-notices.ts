@@ -2,8 +2,8 @@ import { ConfigurationError } from '../errors'
 import type { Logger } from '../logger'
 
 /**
- * Returns a function that logs why a provider's discovery document cannot be read in the background, once for each level. `warn`: the
- * provider does not respond. `error`: its document cannot be used, mostly because it is of another issuer.
+ * Returns a function that logs why a provider's discovery document cannot be read in the background. The function logs once for each level.
+ * `warn`: the provider does not respond. `error`: the document cannot be used, in most cases because its issuer is wrong.
  */
 export function discoveryNotices(provider: string, logger: Logger): (error: unknown) => void {
   const told = new Set<'warn' | 'error'>()
@@ -11,7 +11,7 @@ export function discoveryNotices(provider: string, logger: Logger): (error: unkn
     const level = error instanceof ConfigurationError ? 'error' : 'warn'
     if (told.has(level)) return
     told.add(level)
-    const reason = error instanceof Error ? error.message : String(error) // our own text, which names the issuer and the fault
+    const reason = error instanceof Error ? error.message : String(error) // our own text with the issuer and the fault
     logger[level](
       { provider, reason },
       `doorward: provider ${provider} is not ready: its logins are 502 until its description can be read.`,

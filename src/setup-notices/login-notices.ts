@@ -2,8 +2,8 @@ import type { Notice } from './notices'
 import type { SeenRequest } from './request-notices'
 
 /**
- * Warns if a login begins at another host than that of the redirect URI. The state cookie belongs to the first host, and the callback goes
- * to the second.
+ * Warns if a login begins at a host that differs from the host of the redirect URI. The first host sets the state cookie, but the callback
+ * goes to the second host.
  */
 export function otherHost({ headers, app }: Pick<SeenRequest, 'headers' | 'app'>, redirectUri: string): Notice | null {
   const forwarded = app.get('trust proxy') ? [headers['x-forwarded-host'] ?? []].flat()[0]?.split(',')[0]?.trim() : undefined
@@ -18,13 +18,13 @@ export function otherHost({ headers, app }: Pick<SeenRequest, 'headers' | 'app'>
   }
 }
 
-/** Returns the host in its normal form. Null if it is not a host name. */
+/** Returns the host in its normal form. Returns null if the text is not a host name. */
 function hostOf(protocol: string, host: string | undefined): string | null {
   if (host === undefined || !/^[\w.:[\]-]{1,255}$/.test(host) || !URL.canParse(`${protocol}//${host}`)) return null
   return new URL(`${protocol}//${host}`).host
 }
 
-/** Warns about an untrusted origin. Null if it is not an origin: `null`, or text that no browser sends. */
+/** Warns about an untrusted origin. Returns null if the text is not an origin, for example `null` or text that no browser sends. */
 export function refusedOrigin(origin: string): Notice | null {
   if (origin.length > 255 || !/^https?:\/\/[\w.:[\]-]+$/.test(origin)) return null
   return {
@@ -36,7 +36,7 @@ export function refusedOrigin(origin: string): Notice | null {
   }
 }
 
-/** Reports that the provider refused this application, not the person (RFC 6749 section 5.2). */
+/** Reports that the provider rejected this application, not the person (RFC 6749 section 5.2). */
 export function clientRefused(provider: string, { code, body }: { code: string | null; body: string | null }): Notice {
   return {
     level: 'error',
@@ -47,7 +47,7 @@ export function clientRefused(provider: string, { code, body }: { code: string |
   }
 }
 
-/** Warns about a token from the future. Our tokens never are, so one of the two clocks is wrong. */
+/** Warns about a token from the future. We never issue such a token, so the clock of the issuer or of this process is wrong. */
 export function tokenFromTheFuture(issuedAt: number, now: Date): Notice | null {
   const secondsAhead = issuedAt - Math.floor(now.getTime() / 1000)
   if (!(secondsAhead > 60)) return null
@@ -60,7 +60,7 @@ export function tokenFromTheFuture(issuedAt: number, now: Date): Notice | null {
   }
 }
 
-/** Reports a sign-in page that redirects to itself, so that nobody can open it. */
+/** Reports a sign-in page that redirects to itself. Nobody can open such a page. */
 export function guardedSignInPage(page: string): Notice {
   return {
     level: 'error',

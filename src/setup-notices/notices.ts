@@ -1,15 +1,18 @@
 import type { Logger } from '../logger'
 import { seeTroubleshooting } from '../troubleshooting'
 
-/** A log entry about a setup that looks wrong, but does not stop anything. */
+/** A log entry about a setup that looks wrong but still works. */
 export interface Notice {
   readonly level: 'warn' | 'error'
-  /** The kind of notice, which is also the entry in docs/troubleshooting.md. */
+  /** The kind of notice. The kind is also the name of the entry in docs/troubleshooting.md. */
   readonly entry: string
-  /** The cause and the fix. */
+  /** The cause of the problem, and the fix. */
   readonly message: string
   readonly fields?: object
-  /** The subject. Then the notice is logged once for each of the first ten subjects, instead of once. */
+  /**
+   * The subject of the notice. A notice with a subject is logged once for each of the first ten subjects. A notice without a subject is
+   * logged once.
+   */
   readonly about?: string
 }
 
@@ -17,10 +20,10 @@ export interface SetupNotices {
   tell(notice: Notice): void
 }
 
-/** A client can choose the subject of a notice, so their number is limited. */
+/** The most subjects of a kind. A client can choose the subject of a notice, so the number is limited. */
 const mostOfOneKind = 10
 
-/** Logs each kind of notice once, even if many requests cause it. */
+/** Logs each kind of notice once, even if many requests cause the notice. */
 export function createSetupNotices(logger: Logger): SetupNotices {
   const told = new Map<string, Set<string>>()
   return {

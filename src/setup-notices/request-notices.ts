@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Notice } from './notices'
 
-/** The parts of a request that these notices read. Express's `Request` has all of them. */
+/** The parts of a request that these notices read. Express's `Request` has all of these parts. */
 export interface SeenRequest {
   readonly headers: IncomingHttpHeaders
   readonly secure: boolean
@@ -33,8 +33,8 @@ export function trustsEveryProxy({ app }: SeenRequest): Notice | null {
 }
 
 /**
- * Warns about secure cookies over plain http. Behind an untrusted proxy every request looks like plain http, so it warns only if the scheme
- * is known.
+ * Warns about secure cookies over plain http. Behind an untrusted proxy every request looks like plain http. Therefore the function warns
+ * only if the scheme is known.
  */
 export function secureCookiesOverHttp(
   request: SeenRequest,
@@ -49,21 +49,20 @@ export function secureCookiesOverHttp(
   }
 }
 
-/**
- * Returns true if a trusted proxy forwarded the request. A health check from this machine itself does not show the scheme that people use.
- */
+/** Returns true if a trusted proxy forwarded the request. A health check from this machine does not show the scheme that people use. */
 function cameThroughTrustedProxy({ headers, app }: SeenRequest): boolean {
   const isForwarded = headers['x-forwarded-proto'] !== undefined || headers['x-forwarded-for'] !== undefined
   return isForwarded && Boolean(app.get('trust proxy'))
 }
 
 /**
- * Warns if the mount path differs from `prefix`. A proxy may have removed the first part of the public path, and Express ignores letter
- * case here.
+ * Warns if the mount path differs from `prefix`. A proxy may have removed the first part of the public path, so the mount path may be
+ * shorter. Express ignores letter case here.
  */
 export function otherMount({ baseUrl }: SeenRequest, prefix: string): Notice | null {
   if (baseUrl !== '' && prefix.toLowerCase().endsWith(baseUrl.toLowerCase())) return null
-  // The path of a mount such as /:tenant/auth is text of the client, so it is only repeated if it can be a prefix.
+  // For a mount such as /:tenant/auth, the client chooses the path. Therefore the message repeats the path only if the path can be a
+  // prefix.
   const mountedAt = /^(?:\/[A-Za-z0-9._~-]{1,64}){0,8}$/.test(baseUrl) ? baseUrl || '/' : null
   return {
     level: 'warn',
@@ -79,7 +78,7 @@ function mountFix(mountedAt: string | null, prefix: string): string {
     : `Pass prefix: '${mountedAt}' to createAuthRouter(), or mount it with app.use('${prefix}', auth).`
 }
 
-/** Warns about a body parser that leaves no object. We can use only objects, and only parsers of JSON or forms leave them. */
+/** Warns about a body parser that leaves no object. The routes need an object, and only parsers of JSON or forms leave an object. */
 export function unparsedBody({ body, readableDidRead }: SeenRequest): Notice | null {
   const left = Buffer.isBuffer(body) ? 'a Buffer' : typeof body === 'string' ? 'a string' : null
   if (left === null || !readableDidRead) return null

@@ -2,8 +2,9 @@ import { createHash } from 'node:crypto'
 import type { PasskeyRecord } from '../store/auth-store'
 
 /**
- * Whether a link can undo a change. False: it can. True: it cannot, because a code of an authenticator app older than a day confirmed the
- * change. A text: the digest of the passkey, older than a day, that confirmed it.
+ * Says whether an undo link can revert a change. False: an undo link can revert the change. In all other cases the change is final: no undo
+ * link can revert the change. True: a code of an authenticator app older than a day confirmed the change. Text: the digest of the passkey
+ * that confirmed the change; the passkey is older than a day.
  */
 export type Finality = boolean | string
 
@@ -12,7 +13,7 @@ export function passkeyDigest({ credentialId }: Pick<PasskeyRecord, 'credentialI
   return createHash('sha256').update(credentialId).digest('base64url')
 }
 
-/** Writes the value as one word without spaces and dots; the empty string if the change can be undone. */
+/** Writes the value as one word without spaces and dots. If an undo link can revert the change, the result is the empty string. */
 export function writeFinality(isFinal: Finality): string {
   return isFinal === true ? 'final' : isFinal || ''
 }

@@ -3,7 +3,7 @@ import { AccountInactiveError, UnauthorizedError } from '../errors'
 import type { UserRecord } from '../store/auth-store'
 
 /**
- * Returns the active user of a session.
+ * Returns the user of a session if the account is active.
  * @throws UnauthorizedError (the account was deleted), AccountInactiveError
  */
 export async function findActiveUser(ctx: AuthContext, userId: string): Promise<UserRecord> {

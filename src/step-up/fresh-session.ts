@@ -14,20 +14,21 @@ import { type MethodContext, methodsOf } from './methods'
 import { findNamedSession } from './request-session'
 import { hasYoungFactor } from './young-credential'
 
-/** The session and the user of a request, and how long ago the person last authenticated. */
+/** The session and the user of a request, and how long ago the person authenticated. */
 export interface SessionOfRequest {
   /** Null if the store keeps no sessions. */
   readonly session: SessionRecord | null
   readonly user: UserRecord
-  /** Null if no authentication counts. */
+  /** The seconds since the last authentication that counts. Null if no authentication counts. */
   readonly ageSeconds: number | null
 }
 
 const found = new WeakMap<Request, SessionOfRequest>()
 
 /**
- * Returns a step behind a guard that requires a live session (`findRequestSession`), else 401 INVALID_TOKEN. Without a session table, the
- * token must be newer than the last change of the ways to log in.
+ * Returns a middleware that requires a live session (`findRequestSession`). A guard must run before this middleware. If the session is not
+ * live, the middleware answers 401 INVALID_TOKEN. Without a session table, the token must be newer than the last change of the ways to log
+ * in.
  */
 export function aliveSession(ctx: AuthContext): RequestHandler {
   const check = step(async (req, res) => {
@@ -37,9 +38,11 @@ export function aliveSession(ctx: AuthContext): RequestHandler {
 }
 
 /**
- * Returns a step behind a guard: the session is live, and the person authenticated within `freshSessionSeconds`. Else 403
- * REAUTHENTICATION_REQUIRED. The `auth_time` of an access token counts, so that a stolen older token does not profit from the owner's new
- * login. Put other steps that respond with 403 between `aliveSession` and this step.
+ * Returns a middleware that requires a live and fresh session. A session is fresh if the person authenticated within `freshSessionSeconds`.
+ * A guard must run before this middleware. If the session is not fresh, the middleware answers 403 REAUTHENTICATION_REQUIRED.
+ *
+ * The `auth_time` of an access token counts. So a stolen older token does not become fresh when the owner logs in again. Place other
+ * middlewares that answer 403 between `aliveSession` and this middleware.
  */
 export function freshSession(ctx: AuthContext): RequestHandler {
   const check = step(async (req, res) => {
@@ -49,8 +52,9 @@ export function freshSession(ctx: AuthContext): RequestHandler {
 }
 
 /**
- * Returns a step behind `freshSession`, for requests that need the second factor. If the factor is younger than 24 hours, the person must
- * have authenticated since it was added. Otherwise an attacker with a stolen access token could have added it.
+ * Returns a middleware for requests that need the second factor. The middleware runs after `freshSession`. If the factor is younger than 24
+ * hours, the person must have authenticated after the factor was added. Otherwise an attacker with a stolen access token could have added
+ * the factor.
  */
 export function freshSinceFactor(ctx: AuthContext): RequestHandler {
   const check = step((req) => refuseStale(ctx, sinceFactor(ctx, requestSessionOf(req)), ctx.settings.freshSessionSeconds))
@@ -58,7 +62,8 @@ export function freshSinceFactor(ctx: AuthContext): RequestHandler {
 }
 
 /**
- * Returns the session unchanged, or with a null age if the second factor is young and the person has not authenticated since it was added.
+ * Returns the session. If the second factor is younger than 24 hours, an authentication before the factor does not count. In that case the
+ * age becomes null.
  */
 export function sinceFactor(ctx: Pick<MethodContext, 'now'>, found: SessionOfRequest): SessionOfRequest {
   const { totpEnabledAt } = found.user
@@ -70,16 +75,16 @@ export function sinceFactor(ctx: Pick<MethodContext, 'now'>, found: SessionOfReq
 const aliveRefusals = [UnauthorizedError, InvalidTokenError, AccountInactiveError]
 
 /**
- * Returns the session that `aliveSession` or `freshSession` found, or null if the store keeps none.
- * @throws Error if neither step ran
+ * Returns the session that `aliveSession` or `freshSession` found. Returns null if the store keeps no sessions.
+ * @throws Error if no such middleware ran
  */
 export function sessionOf(req: Request): SessionRecord | null {
   return requestSessionOf(req).session
 }
 
 /**
- * Returns the session and the user, as the database had them when the step ran.
- * @throws Error if neither step ran
+ * Returns the session and the user, in the state that the middleware read from the database.
+ * @throws Error if no such middleware ran
  */
 export function requestSessionOf(req: Request): SessionOfRequest {
   const known = found.get(req)
@@ -88,7 +93,8 @@ export function requestSessionOf(req: Request): SessionOfRequest {
 }
 
 /**
- * Locks the session again inside a transaction that has locked the user's row. Does nothing for a caller without a session.
+ * Locks the session again. Call the function inside a transaction that has locked the user's row. Does nothing for a caller without a
+ * session.
  * @throws InvalidTokenError if the session has ended meanwhile
  */
 export async function holdSession(
@@ -101,7 +107,10 @@ export async function holdSession(
   return held
 }
 
-/** Like `holdSession`, for work after the response, which cannot report an error: returns false if the session has ended. */
+/**
+ * Like `holdSession`, for work after the response. That work cannot report an error, so the function returns false if the session has
+ * ended.
+ */
 export async function isSessionHeld(ctx: AuthContext, session: SessionRecord | null | undefined): Promise<boolean> {
   return !session || (await sessionsOf(ctx.store).lock(session.id, ctx.now()))?.userId === session.userId
 }
@@ -115,7 +124,7 @@ export async function refuseStale(ctx: MethodContext, { user, ageSeconds }: Sess
   throw new ReauthenticationRequiredError({ details: { methods: await methodsOf(ctx, user) }, maxAgeSeconds })
 }
 
-/** Looks the session up once for each request: the following steps share the result. */
+/** Looks the session up once for each request. Later middlewares of the request share the result. */
 async function requireAlive(ctx: AuthContext, req: Request, res: Response): Promise<SessionOfRequest> {
   const known = found.get(req) ?? (await findAlive(ctx, req, res))
   found.set(req, known)
@@ -126,16 +135,16 @@ async function findAlive(ctx: AuthContext, req: Request, res: Response): Promise
   const claims = findAuth(req)
   const { sessions } = ctx.store
   if (!sessions) return findStateless(ctx, claims)
-  // A token without `sid` names no session; `refresh_token` in the body may.
+  // A token without `sid` does not identify its session. In that case `refresh_token` in the body may identify the session.
   const body = claims !== null && claims.sid === undefined ? await readJsonBody(req, res) : undefined
   const named = await findNamedSession({ ...ctx, sessions, sessionTokenKeys: ctx.keys['session-token'] }, req, claims, body)
-  if (!named) await findActiveUser(ctx, findSubject(req) ?? '') // throws the error for a deleted account
+  if (!named) await findActiveUser(ctx, findSubject(req) ?? '') // throws if the account was deleted
   if (named && !named.user.isActive) throw new AccountInactiveError()
   if (!named || !isAlive(named.session, ctx.now())) throw new InvalidTokenError()
   return { ...named, ageSeconds: ageOf(ctx.now(), claims, named.session) }
 }
 
-/** Returns the user of an access token. Stateless refresh tokens have no row, so only the token itself can be checked. */
+/** Returns the user of an access token. A stateless refresh token has no row, so the function can check only the access token. */
 async function findStateless(ctx: AuthContext, claims: AccessTokenClaims | null): Promise<SessionOfRequest> {
   if (!claims) throw new InvalidTokenError()
   const user = await findActiveUser(ctx, claims.sub)
@@ -144,8 +153,8 @@ async function findStateless(ctx: AuthContext, claims: AccessTokenClaims | null)
 }
 
 /**
- * Returns the age in seconds. Uses the token's `auth_time` (in whole seconds), or the session's row for a cookie or a token without
- * `auth_time`.
+ * Returns the age in seconds. The age comes from the token's `auth_time`, in whole seconds. For a cookie, or a token without `auth_time`,
+ * the age comes from the session's row.
  */
 export function ageOf(now: Date, claims: AccessTokenClaims | null, session: Pick<SessionRecord, 'authenticatedAt'> | null): number | null {
   if (claims?.auth_time !== undefined) return claims.auth_time === 0 ? null : Math.floor(now.getTime() / 1000) - claims.auth_time

@@ -4,9 +4,9 @@ import { hasPassword } from '../passwords/unusable-password'
 import type { UserRecord } from '../store/auth-store'
 
 /**
- * True if the account could still log in without one of its identities or passkeys (contract 16, rule 8). Other ways are a password that a
- * person has set, a verified address, another identity or another passkey, if the feature is on. Runs inside the transaction that locks the
- * user's row, so that two removals at once cannot remove everything.
+ * Returns true if the account can still log in without one of its identities or passkeys (contract 16, rule 8). These other ways count if
+ * their feature is on: a password that a person has set, a verified address, another identity, another passkey. Call the function inside
+ * the transaction that locks the user's row. Otherwise two removals at once could remove every way to log in.
  */
 export async function hasOtherLoginMethod(ctx: AuthContext, user: UserRecord, removed: 'identity' | 'passkey'): Promise<boolean> {
   const { oauthEnabled } = ctx.settings
@@ -16,7 +16,10 @@ export async function hasOtherLoginMethod(ctx: AuthContext, user: UserRecord, re
   return identities + passkeys > 1 || (removed === 'identity' ? passkeys : identities) > 0
 }
 
-/** True if login by email works. False if the host has `refusesEmailLink`, because the hook is not called inside a transaction. */
+/**
+ * Returns true if login by email works. Returns false if the host has a `refusesEmailLink` hook, because we do not call hooks inside a
+ * transaction.
+ */
 function logsInByEmail({ settings, refusesEmailLink }: AuthContext, user: UserRecord): boolean {
   return settings.emailLogin !== 'off' && user.emailVerifiedAt !== null && refusesEmailLink === null
 }

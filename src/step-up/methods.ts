@@ -13,9 +13,9 @@ export type ReauthenticationMethod = 'password' | 'otp' | 'passkey' | 'email' | 
 export interface MethodContext {
   readonly settings: Pick<Settings, 'localAccountsEnabled' | 'passwordLogin' | 'mfaEnabled' | 'passkeysEnabled'>
   readonly now: () => Date
-  /** By registration key; absent for guards without a router. */
+  /** By registration key. Absent in guards without a router. */
   readonly providers?: ReadonlyMap<string, Provider>
-  /** Null, or absent for guards without a router: no mail is sent. */
+  /** Null or absent: no mail can be sent. Absent in guards without a router. */
   readonly postman?: AuthContext['postman']
   readonly refusesEmailLink?: AuthContext['refusesEmailLink']
   readonly store: {
@@ -29,7 +29,7 @@ export interface MethodContext {
 
 /**
  * Returns the ways to make a session of this account fresh. If a second factor has been active for 24 hours, only its code and a passkey
- * count. An empty list means that the person must log in again.
+ * count. If the list is empty, the person must log in again.
  */
 export async function methodsOf(ctx: MethodContext, user: UserRecord): Promise<ReauthenticationMethod[]> {
   const code: ReauthenticationMethod[] = hasMatureFactor(ctx, user) ? ['otp'] : []
@@ -40,7 +40,7 @@ export async function methodsOf(ctx: MethodContext, user: UserRecord): Promise<R
   return [...password, ...factors, ...email, ...(await providersOf(ctx, user))]
 }
 
-/** True if codes that confirm a session can be mailed. They are bound to the session's row. */
+/** Returns true if the app can mail codes that confirm a session. Such a code is bound to the session's row. */
 export function mailsCodes({ postman, store }: Pick<MethodContext, 'postman' | 'store'>): boolean {
   return Boolean(postman && store?.emailLogins && store.sessions)
 }
@@ -49,13 +49,13 @@ async function takesMailedCode(ctx: MethodContext, user: UserRecord): Promise<bo
   return mailsCodes(ctx) && user.emailVerifiedAt !== null && !(await refusesEmailLink(ctx, user))
 }
 
-/** Returns `passkey` if the account has one that was added at least 24 hours ago. */
+/** Returns `passkey` if the account has a passkey that was added at least 24 hours ago. */
 async function passkeyOf(ctx: MethodContext, user: UserRecord): Promise<ReauthenticationMethod[]> {
   const passkeys = (ctx.store && (await passkeysOf({ ...ctx, store: ctx.store })?.listForUser(user.id))) ?? []
   return passkeys.some(({ createdAt }) => usableAt(ctx, createdAt) === null) ? ['passkey'] : []
 }
 
-/** Returns the providers of linked identities that can confirm a new login. An identity must have been linked for 24 hours. */
+/** Returns the providers that can confirm a new login. The account must have been linked to the provider for 24 hours. */
 async function providersOf(ctx: MethodContext, user: UserRecord): Promise<`provider:${string}`[]> {
   const { providers, store } = ctx
   if (!providers || providers.size === 0 || !store?.identities) return []
@@ -67,12 +67,12 @@ async function providersOf(ctx: MethodContext, user: UserRecord): Promise<`provi
   return usable.map(({ provider }) => `provider:${provider}` as const)
 }
 
-/** True if a password alone does not make a session fresh. */
+/** Returns true if a password alone does not make a session fresh. */
 export function needsFactor(ctx: MethodContext, user: UserRecord): boolean {
   return ctx.settings.mfaEnabled && hasMatureFactor(ctx, user)
 }
 
-/** True if the account has a usable password, and passwords are on. */
+/** Returns true if the account has a usable password and passwords are on. */
 export function takesPassword({ settings }: MethodContext, user: UserRecord): boolean {
   return hasPasswords(settings) && hasPassword(user)
 }

@@ -12,15 +12,15 @@ export interface ProvenIdentity {
   readonly subject: string
 }
 
-/** The account and session that began to confirm at a provider. */
+/** The account and session that began a reauthentication at a provider. */
 export interface Confirmer extends TicketOwner {
-  /** `accountDigest` at the start. */
+  /** The result of `accountDigest` at the start. */
   readonly digest: string
 }
 
 /**
- * Throws unless this identity has been linked to this account for at least 24 hours. Call it inside the transaction that has locked the
- * user's row.
+ * Throws unless this identity has been linked to this account for at least 24 hours. Call the function inside the transaction that has
+ * locked the user's row.
  * @throws OAuthStateMismatchError (another identity), MfaFactorTooNewError
  */
 export async function requireConfirming(ctx: AuthContext, user: UserRecord, { provider, subject }: ProvenIdentity): Promise<void> {
@@ -31,8 +31,9 @@ export async function requireConfirming(ctx: AuthContext, user: UserRecord, { pr
 }
 
 /**
- * Returns a ticket for a browser in which the session that began is not logged in. That session redeems it at `POST /reauthenticate`.
- * @throws OAuthStateMismatchError if the account has changed since, and what `requireConfirming` throws
+ * Returns a ticket. The callback needs the ticket if its browser is not logged in with the session that began the reauthentication. That
+ * session redeems the ticket at `POST /reauthenticate`.
+ * @throws OAuthStateMismatchError if the account has changed since, MfaRequiredError, and the errors of `requireConfirming`
  */
 export function issueConfirmationTicket(
   ctx: AuthContext,
@@ -50,8 +51,8 @@ export function issueConfirmationTicket(
 }
 
 /**
- * Uses the ticket, whether it is valid or not. Returns the check for the transaction that makes the session fresh.
- * @throws OAuthStateMismatchError unless this account and session began it
+ * Uses the ticket, even if the ticket is not valid. Returns a check for the transaction that makes the session fresh.
+ * @throws OAuthStateMismatchError unless this account and session began the reauthentication
  */
 export async function takeConfirmationTicket(
   ctx: AuthContext,
@@ -59,7 +60,7 @@ export async function takeConfirmationTicket(
   ticket: string,
 ): Promise<(ctx: AuthContext, user: UserRecord) => Promise<void>> {
   const taken = await takeTicket(ctx, 'REAUTH_TICKET', ticket, owner)
-  const identity = JSON.parse(taken.carries ?? '{}') as ProvenIdentity // the type that `issueConfirmationTicket` writes
+  const identity = JSON.parse(taken.carries ?? '{}') as ProvenIdentity // `issueConfirmationTicket` writes this type
   return async (ctx, user) => {
     taken.requireSameAccount(user)
     await requireConfirming(ctx, user, identity)

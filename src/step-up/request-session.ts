@@ -17,20 +17,22 @@ export interface DeliverySite extends CookieSite {
   readonly settings: CookieSite['settings'] & Pick<Settings, 'tokenDelivery' | 'refreshCookieName' | 'sessionCookieName'>
 }
 
-/** What the search for a request's session needs. */
+/** The data that the search for a request's session needs. */
 export interface RequestSessionContext extends DeliverySite {
   readonly sessions: SessionStore
-  /** Null for guards without the secret. They query the database for malformed tokens too. */
+  /** Null for guards without the secret. Such guards query the database even for malformed tokens. */
   readonly sessionTokenKeys: KeyList | null
 }
 
 /**
- * Returns the live session of a request: that of the credential which the guard accepted. The credential is the session cookie, or the
- * access token with its `sid`. A token without `sid` needs the refresh cookie, or `refresh_token` in the body, of the same account.
+ * Returns the live session of a request. The session belongs to the credential that the guard accepted: the session cookie, or the access
+ * token with its `sid`. If the token has no `sid`, the refresh cookie or `refresh_token` in the body identifies the session. That session
+ * must belong to the token's account.
  *
- * If no guard ran, the first credential of the request decides: access token, session cookie, refresh cookie or `refresh_token`.
- * @param body the parsed body, if it may name the session
- * @returns null if there is no live session, or the store keeps none
+ * If no guard ran, the first credential of the request decides. The order is: access token, session cookie, refresh cookie,
+ * `refresh_token`.
+ * @param body the parsed body, if the body may identify the session
+ * @returns null if no session is live, or if the store keeps no sessions
  */
 export async function findRequestSession(ctx: AuthContext, req: Request, body?: unknown): Promise<SessionRecord | null> {
   const { sessions } = ctx.store
@@ -41,8 +43,8 @@ export async function findRequestSession(ctx: AuthContext, req: Request, body?: 
 }
 
 /**
- * Like `findRequestSession`, but also returns a session that has ended or whose account is inactive.
- * @param claims of the access token; null without one
+ * Like `findRequestSession`, but also returns a session that has ended, and a session of an inactive account.
+ * @param claims the claims of the access token; null without a token
  */
 export async function findNamedSession(
   ctx: RequestSessionContext,
@@ -59,7 +61,8 @@ export async function findNamedSession(
 }
 
 /**
- * Returns the claims of the guard that accepted the request. Without a guard, reads the request itself; an invalid token counts as none.
+ * Returns the claims of the guard that accepted the request. If no guard ran, reads the request itself. An invalid token counts as no
+ * token.
  */
 function readClaims(ctx: AuthContext, req: Request): AccessTokenClaims | null {
   const auth = findRequestAuth(req)
@@ -78,13 +81,13 @@ async function findByCookie(ctx: RequestSessionContext, req: Request, body: unkn
   return found ?? findByToken(ctx, req, body)
 }
 
-/** Finds the session of the current refresh token. A token that was used names no session. */
+/** Finds the session of the current refresh token. A used token does not identify a session. */
 async function findByToken(ctx: RequestSessionContext, req: Request, body: unknown): Promise<SessionWithUser | null> {
   const token = shownRefreshToken(ctx, req, body)
   return token === null ? null : findByRefreshToken(ctx, token)
 }
 
-/** Returns the refresh token of a request: from its body, else from the cookie if `tokenDelivery` includes cookies. */
+/** Returns the refresh token of a request: from the body, or from the cookie if `tokenDelivery` includes cookies. */
 export function shownRefreshToken(site: DeliverySite, req: Request, body: unknown): string | null {
   const { settings } = site
   const named: unknown = typeof body === 'object' && body !== null && 'refresh_token' in body ? body.refresh_token : null

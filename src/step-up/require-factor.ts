@@ -9,15 +9,15 @@ import type { UserRecord } from '../store/auth-store'
 import { requestSessionOf } from './fresh-session'
 
 /**
- * Rejects a session without the second factor, if the account has one.
- * @param amr of the session; undefined for a call without a session, whose caller is responsible
+ * Rejects a session without the second factor, if the account has a second factor.
+ * @param amr the methods of the session; undefined for a call without a session, whose caller is responsible
  * @throws MfaRequiredError
  */
 export function requireFactor({ settings }: AuthContext, user: UserRecord, amr: readonly AuthMethod[] | undefined): void {
   if (amr && settings.mfaEnabled && user.totpEnabledAt && !amr.some(isSecondFactor)) throw new MfaRequiredError()
 }
 
-/** Returns `requireFactor` as a step behind `aliveSession`, for a request with an access token. */
+/** Returns `requireFactor` as a middleware for requests with an access token. The middleware runs after `aliveSession`. */
 export function factorShown(ctx: AuthContext): RequestHandler {
   const check = step((req) => requireFactor(ctx, requestSessionOf(req).user, findAuth(req)?.amr))
   return describeStep(check, { refuses: [MfaRequiredError] })

@@ -8,9 +8,10 @@ import { localized } from '../texts/localized'
 import { requestSessionOf } from './fresh-session'
 
 /**
- * Refuses to add a way to log in while the address is unverified. An attacker may have registered it, and the first verification by its
- * owner would have to remove the addition. Applies only if the account can verify its address, with a mailer and the column.
- * @throws EmailNotVerifiedError, whose details name the route to call
+ * Rejects a request to add a way to log in while the address is unverified. An attacker may have registered the address. The owner's first
+ * verification would then have to remove the added way. The rule applies only if the account can verify its address, which needs a mailer
+ * and the column.
+ * @throws EmailNotVerifiedError with the path of the route to call
  */
 export function requireProvenAddress(ctx: AuthContext, user: UserRecord): void {
   const canProve = ctx.postman !== null && ctx.store.users.fields.has('emailVerifiedAt')
@@ -21,7 +22,7 @@ export function requireProvenAddress(ctx: AuthContext, user: UserRecord): void {
   })
 }
 
-/** Returns `requireProvenAddress` as a step of a route, behind `aliveSession` and before `freshSession`. */
+/** Returns `requireProvenAddress` as a middleware. The middleware runs after `aliveSession` and before `freshSession`. */
 export function provenAddress(ctx: AuthContext): RequestHandler {
   const check = step((req) => requireProvenAddress(ctx, requestSessionOf(req).user))
   return describeStep(check, { refuses: [EmailNotVerifiedError] })

@@ -45,8 +45,8 @@ function maxAgeOf({ settings }: GuardContext, { maxAgeSeconds = settings.freshSe
 }
 
 /**
- * Returns a guard that uses the session of `requireSession`. Without it, authenticates by itself as `requireAuth` does, because an earlier
- * guard may be of another router.
+ * Returns a guard that uses the session of `requireSession`. If `requireSession` did not run, the guard authenticates as `requireAuth`
+ * does. An earlier guard may belong to another router.
  */
 function behindAuth(
   ctx: GuardContext,
@@ -67,8 +67,8 @@ function behindAuth(
 }
 
 /**
- * True if the session used a second factor. Then `requireFresh` also requires a credential that was shown after the factor was added
- * (`sinceFactor`).
+ * Returns true if the session used a second factor. In that case `requireFresh` also requires that the person authenticated after the
+ * factor was added (`sinceFactor`).
  */
 function isByFactor(req: Request): boolean {
   const auth = findRequestAuth(req)
@@ -80,7 +80,7 @@ function remember(req: Request, user: UserRecord): void {
   if (auth) rememberAuth(req, { ...auth, user: toPublicUser(user) })
 }
 
-/** Finds the session and its user in one query. An error of the adapter becomes 503, so that the client tries again. */
+/** Finds the session and its user in one query. The function turns an error of the adapter into a 503, so that the client tries again. */
 async function findAlive(ctx: GuardContext, req: Request): Promise<SessionOfRequest> {
   try {
     return await findSessionAndUser(ctx, req)

@@ -5,11 +5,12 @@ import { verifyPassword } from '../passwords/verify-password'
 import type { SessionRecord, UserRecord } from '../store/auth-store'
 
 /**
- * Runs the work if the password is right. Within 900 s, a session may send five wrong passwords and an account 25, so that a stolen session
- * leaves attempts for the owner. Attempts are counted before the check, so that of many at once only five are checked. A success gives its
- * own attempts back.
- * @param session of the request; null or left out by a caller without one: then five for the account
- * @throws InvalidCredentialsError, TooManyRequestsError, and what the work throws
+ * Runs the work if the password is right. Within 900 s, a session may send five wrong passwords. All sessions of an account together may
+ * send 25 wrong passwords. A stolen session therefore leaves attempts for the owner. Attempts are counted before the check, so that at most
+ * five of many parallel attempts are checked. A success takes its own attempts back.
+ * @param session the session of the request; null or left out for a caller without a session, and the account may then send five wrong
+ *   passwords
+ * @throws InvalidCredentialsError, TooManyRequestsError, and the errors of the work
  */
 export async function withPassword<T>(
   ctx: AuthContext,

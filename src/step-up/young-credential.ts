@@ -5,15 +5,19 @@ import type { PasskeyRecord, UserRecord, UserStore } from '../store/auth-store'
 
 const youngSeconds = 86_400
 
-/** Returns when a credential can confirm changes: 24 hours after it was added. Returns null if it already can. */
+/**
+ * Returns the time when a credential can confirm changes: 24 hours after it was added. Returns null if the credential can already confirm
+ * changes.
+ */
 export function usableAt({ now }: Pick<AuthContext, 'now'>, addedAt: Date): Date | null {
   const usable = after(addedAt, youngSeconds)
   return now() < usable ? usable : null
 }
 
 /**
- * Returns when an identity can confirm changes. An identity that the account was created with can confirm at once. An account that was
- * created with a password had no identity then. Compares whole seconds, because the host's column may store nothing finer.
+ * Returns the time when an identity can confirm changes. If the account was created with the identity, the identity can confirm changes at
+ * once. If the account was created with a password, the account had no identity at that time. The function compares whole seconds, because
+ * the host's column may store only whole seconds.
  */
 export function identityUsableAt(ctx: IdentityContext, user: Pick<UserRecord, 'createdAt' | 'passwordSetAt'>, linkedAt: Date): Date | null {
   const isBornWith = (at: Date) => Math.floor(at.getTime() / 1000) <= Math.floor(user.createdAt.getTime() / 1000)
@@ -27,8 +31,7 @@ export interface IdentityContext extends Pick<AuthContext, 'now'> {
 }
 
 /**
- * Rejects a passkey that was added less than 24 hours ago. There is no exception for new accounts, because no account is created with a
- * passkey.
+ * Rejects a passkey that was added less than 24 hours ago. New accounts have no exception, because no account is created with a passkey.
  * @throws MfaFactorTooNewError
  */
 export function refuseYoungPasskey(ctx: Pick<AuthContext, 'now'>, { createdAt }: Pick<PasskeyRecord, 'createdAt'>): void {
@@ -36,18 +39,18 @@ export function refuseYoungPasskey(ctx: Pick<AuthContext, 'now'>, { createdAt }:
   if (usable) throw new MfaFactorTooNewError({ details: { usable_at: usable.toISOString() } })
 }
 
-/** True if the account's second factor is active, and was added less than 24 hours ago. */
+/** Returns true if the account's second factor is active and was added less than 24 hours ago. */
 export function hasYoungFactor(ctx: Pick<AuthContext, 'now'>, user: Pick<UserRecord, 'totpEnabledAt'>): boolean {
   return user.totpEnabledAt !== null && usableAt(ctx, user.totpEnabledAt) !== null
 }
 
-/** True if the account's second factor is active, and was added at least 24 hours ago. */
+/** Returns true if the account's second factor is active and was added at least 24 hours ago. */
 export function hasMatureFactor(ctx: Pick<AuthContext, 'now'>, user: Pick<UserRecord, 'totpEnabledAt'>): boolean {
   return user.totpEnabledAt !== null && usableAt(ctx, user.totpEnabledAt) === null
 }
 
 /**
- * Rejects an account whose second factor was added less than 24 hours ago.
+ * Rejects an account if its second factor was added less than 24 hours ago.
  * @throws MfaFactorTooNewError
  */
 export function refuseYoungFactor(ctx: Pick<AuthContext, 'now'>, user: Pick<UserRecord, 'totpEnabledAt'>): void {

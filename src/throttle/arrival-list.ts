@@ -1,6 +1,6 @@
 /**
- * Values in the order of their arrival. Adding one, removing any one and reading the oldest take constant time. (A Set would not, because
- * reading its first value skips the holes of earlier removals one by one.)
+ * A list of values in the order of their arrival. Appending a value, removing any value and reading the oldest value take constant time. A
+ * Set is slower, because a Set skips all removed values before its first value.
  */
 export interface ArrivalList<T> {
   append(value: T): ArrivalPlace<T>
@@ -26,15 +26,15 @@ export function createArrivalList<T>(): ArrivalList<T> {
   }
 }
 
-/** Removes an entry from its list. Call it only once. */
+/** Removes an entry from its list. Call the function only once per entry. */
 export function leave<T>(place: ArrivalPlace<T>): void {
   place.older.newer = place.newer
   place.newer.older = place.older
 }
 
-/** Returns the entry before the oldest and after the newest. It has no value. */
+/** Returns the entry before the oldest entry and after the newest entry. This entry has no value. */
 function emptyRing<T>(): ArrivalPlace<T> {
-  const ring = { value: undefined } as ArrivalPlace<T> // complete after the next line
+  const ring = { value: undefined } as ArrivalPlace<T> // the next line completes the object
   ring.older = ring.newer = ring
   return ring
 }

@@ -1,42 +1,45 @@
 import { ConfigurationError } from '../errors'
 import type { Budget } from './counter-store'
 
-/** Rate limits: of one client for one address, of one address, and of one client. */
+/** Three rate limits: for a client with an address, for an address, and for a client. */
 export interface SubjectBudgets {
   readonly pair: Budget | false
   readonly email: Budget | false
   readonly client: Budget | false
 }
 
-/** A single limit is that of `plain`, or else of all three. An object has one limit each; a missing one has its default. False: no limits. */
+/**
+ * A single limit replaces all three limits. For `throttle.login`, a single limit replaces only `pair`. An object sets each limit. If a
+ * limit is missing, its default applies. False: no limits.
+ */
 export type SubjectBudgetsInput = Budget | { pair?: Budget | false; email?: Budget | false; client?: Budget | false } | false
 
-/** The rate limits of a known device of an account, separate from those of unknown clients. */
+/** The rate limits of an account's known device. Unknown clients have separate limits. */
 export interface DeviceBudgets {
   readonly login: Budget | false
-  /** TOTP codes. Recovery codes have a limit of the same size. */
+  /** TOTP codes. Recovery codes have a separate limit of the same size. */
   readonly codes: Budget | false
-  /** Requests for links, per purpose. */
+  /** Requests for links. Each purpose has its own limit. */
   readonly links: Budget | false
   readonly mails: Budget | false
 }
 
-/** Limits of the number of mails to one address. */
+/** Limits for the number of mails to an address. */
 export interface MailBudgets {
-  /** Links that the person requested. All of these limits apply. Empty: no limit. */
+  /** Mails with links that the person requested. All of these limits apply. Empty: no limit. */
   readonly links: readonly Budget[]
   readonly notices: Budget | false
-  /** Mails that another person causes, such as a sign-up with an address that is taken. */
+  /** Mails that another person causes, for example by a sign-up with a taken address. */
   readonly strangers: Budget | false
 }
 
-/** A single limit is that of the links. */
+/** A single limit applies to the mails with links. */
 export type MailBudgetsInput = false | Budget | { links?: readonly Budget[] | false; notices?: Budget | false; strangers?: Budget | false }
 
 /**
- * Returns a limit of the host, checked and frozen. Without one it returns the default; `false` turns the limit off.
+ * Returns the host's limit, checked and frozen. If the host set no limit, returns the default. `false` turns the limit off.
  *
- * @throws ConfigurationError naming the option.
+ * @throws ConfigurationError with the option's name
  */
 export function resolveBudget(option: string, given: Budget | false | undefined, fallback: Budget): Budget | false {
   if (given === false) return false
@@ -47,9 +50,9 @@ export function resolveBudget(option: string, given: Budget | false | undefined,
 }
 
 /**
- * Returns the three limits, as the host set them.
- * @param options.plain the limit that a single one replaces; left out: all three
- * @throws ConfigurationError naming the option.
+ * Returns the three limits that the host set, with defaults for missing limits.
+ * @param options.plain the limit that a single limit replaces; left out: all three limits
+ * @throws ConfigurationError with the option's name
  */
 export function resolveBudgets(
   option: string,
@@ -63,8 +66,8 @@ export function resolveBudgets(
 }
 
 /**
- * Returns the limits of mails, as the host set them.
- * @throws ConfigurationError naming the option.
+ * Returns the limits of mails that the host set, with defaults for missing limits.
+ * @throws ConfigurationError with the option's name
  */
 export function resolveMailBudgets(option: string, given: MailBudgetsInput | undefined): MailBudgets {
   const { links = mailDefaults.links, notices, strangers } = perMail(option, given)
@@ -113,7 +116,7 @@ function isBudget(given: unknown): given is Budget {
   return isWhole(attempts) && attempts <= 1_000_000 && isWhole(windowSeconds) && windowSeconds <= 31_536_000
 }
 
-/** Returns true for an object with only these names, because a typo must not silently turn a protection off. */
+/** Returns true for an object that has only these names, because a typing error must not turn a protection off. */
 function hasOnly<T extends object>(given: unknown, names: readonly (keyof T & string)[]): given is T {
   if (typeof given !== 'object' || given === null || Array.isArray(given)) return false
   return Object.keys(given).every((name) => names.some((known) => known === name))

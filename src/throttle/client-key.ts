@@ -1,11 +1,12 @@
 import { isIPv4, isIPv6 } from 'node:net'
 
 /**
- * Returns the key of a client from `req.ip`. An IPv4 address stays unchanged, also if it was mapped into IPv6. An IPv6 address becomes its
- * /64 network, which is one subscriber. All clients without an address share one key, because unknown must never mean unlimited.
+ * Returns the key of a client from `req.ip`. An IPv4 address stays unchanged, even if it is mapped into IPv6. An IPv6 address becomes its
+ * /64 network, because a subscriber usually has a whole /64 network. All clients without an address share one key, because a missing
+ * address must never mean an unlimited client.
  */
 export function clientKey(ip: string | undefined): string {
-  const address = ip?.replace(/%.*$/s, '') ?? '' // without the zone id of a link-local address, which does not identify the client
+  const address = ip?.replace(/%.*$/s, '') ?? '' // without the zone id, which does not identify the client
   if (isIPv4(address)) return address
   if (!isIPv6(address)) return 'unknown'
   const groups = ipv6Groups(address)
@@ -18,10 +19,10 @@ export function clientKey(ip: string | undefined): string {
   )
 }
 
-/** The limit of a whole network (`networkOf`) is this many times the limit of one client. */
+/** The limit of a whole /48 network (`networkOf`) is this many times the limit of a client. */
 export const networkTimes = 10
 
-/** Returns the /48 network of a client's IPv6 /64 network. Null: another kind of client. */
+/** Returns the /48 network that contains a client's IPv6 /64 network. Returns null if the client's key is not an IPv6 network. */
 export function networkOf(client: string): string | null {
   const [, network] = /^((?:[0-9a-f]{1,4}:){2}[0-9a-f]{1,4}):[0-9a-f]{1,4}::\/64$/.exec(client) ?? []
   return network === undefined ? null : `${network}::/48`
@@ -41,15 +42,15 @@ function groupsOf(part: string): number[] {
   return part.split(':').flatMap((group) => (group.includes('.') ? dottedGroups(group) : [Number.parseInt(group, 16)]))
 }
 
-/** Returns the two groups of '192.0.2.1' at the end of an address. */
+/** Returns the last two groups of an address that ends with dotted decimals, for example '192.0.2.1'. */
 function dottedGroups(dotted: string): number[] {
   const [a = 0, b = 0, c = 0, d = 0] = dotted.split('.').map(Number)
   return [a * 256 + b, c * 256 + d]
 }
 
 /**
- * Returns the IPv4 address of a mapped one (`::ffff:0:0/96`). A socket for IPv4 and IPv6 shows IPv4 clients in this form. Null: it is not
- * mapped.
+ * Returns the IPv4 address that is mapped into an IPv6 address (`::ffff:0:0/96`). A socket for IPv4 and IPv6 shows IPv4 clients in that
+ * form. Returns null if the address is not mapped.
  */
 function mappedIPv4(groups: readonly number[]): string | null {
   const [a, b, c, d, e, marker, high = 0, low = 0] = groups

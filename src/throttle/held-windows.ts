@@ -1,22 +1,25 @@
 import { type ArrivalList, type ArrivalPlace, createArrivalList, leave } from './arrival-list'
 
-/** The attempts of one key since `endsAt - seconds * 1000`. */
+/** The attempts of a key within a window. The window begins at `endsAt - seconds * 1000`. */
 export interface Window {
   readonly key: string
   readonly seconds: number
   /** In milliseconds of the store's clock. */
   readonly endsAt: number
   count: number
-  /** The limit that the last caller compared with. */
+  /** The limit that the last caller compared the count with. */
   limit: number
 }
 
-/** The windows in memory, indexed by key, by age and by count. Every method takes constant time. */
+/**
+ * The windows in memory, indexed by key, by age and by count. Every method takes constant time. `sweep` takes constant time per window
+ * length.
+ */
 export interface HeldWindows {
   size(): number
   find(key: string): Window | undefined
   hold(window: Window): void
-  /** Updates the index. Call it whenever `count` or `limit` of a stored window changed. */
+  /** Updates the index. Call `regrade` whenever `count` or `limit` of a stored window changed. */
   regrade(window: Window): void
   drop(key: string): void
   /** Drops the oldest of the windows with the fewest attempts. Returns false if every window is at its limit. */
@@ -32,18 +35,21 @@ interface Held {
   level: number
 }
 
-/** The number of expired windows dropped per sweep and length. This spreads the work, and is still faster than new keys can arrive. */
+/**
+ * How many expired windows a sweep drops for each length. The limit spreads the work. The store still drops windows faster than new keys
+ * can arrive.
+ */
 const sweptAtOnce = 32
 
-/** The highest count that is distinguished when a window must be dropped. Higher counts are treated the same. */
+/** The highest count that `makeRoom` distinguishes. A window with a higher count is treated like a window with this count. */
 const topLevel = 64
 
-/** The level of windows at their limit, which are never dropped to make room. */
+/** The level of windows that reached their limit. `makeRoom` never drops those windows. */
 const spent = topLevel + 1
 
 export function createHeldWindows(): HeldWindows {
   const byKey = new Map<string, Held>()
-  /** Windows of the same length expire in the order in which they started. */
+  /** Windows of equal length expire in the order in which they started. */
   const byLength = new Map<number, ArrivalList<Window>>()
   const byLevel = Array.from({ length: spent }, () => createArrivalList<Window>())
   const spentOnes = createArrivalList<Window>()

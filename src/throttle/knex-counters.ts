@@ -4,29 +4,32 @@ import type { CounterStore } from './counter-store'
 import { storedKey } from './stored-key'
 
 export interface KnexCountersOptions {
-  /** Returns milliseconds since 1970; default `Date.now`. The windows use this clock, never the database's. */
+  /** Returns milliseconds since 1970. Default `Date.now`. The windows use this clock and never the database's clock. */
   now?: () => number
 }
 
-/** The number of rows deleted at once, and the number of new windows between deletions. This is faster than new rows can arrive. */
+/**
+ * A deletion removes at most `removedAtOnce` rows and runs once per `windowsBetween` new windows. Rows are therefore deleted faster than
+ * new rows arrive.
+ */
 const removedAtOnce = 1_000
 const windowsBetween = 100
 
-/** A row is only deleted this long after its end, because the clocks of two processes differ. */
+/** The least time between the end of a window and the deletion of its row. The clocks of two processes can differ. */
 const graceMs = 60_000
 
 /**
- * Stores counters in the table `auth_counters`, which `createAuthTables` and the migrations create. Every process with this database shares
- * them. It uses its own connections of the pool, never a transaction.
+ * Stores counters in the table `auth_counters`, which `createAuthTables` and the migrations create. Every process that uses this database
+ * shares the counters. The store uses its own connections of the pool and never a transaction.
  *
- * Each method is one statement. It rejects with `ServiceUnavailableError` when the database is down or a conflict remains. Rows of ended
- * windows are deleted when new windows start; there is no timer.
+ * Each method is one statement. If the database is down or a conflict remains, the method rejects with `ServiceUnavailableError`. When new
+ * windows start, the store deletes rows of ended windows. The store has no timer.
  *
  * @throws ConfigurationError for a transaction, and for a knex client other than `pg`, `mysql2` and `better-sqlite3`
  */
 export function knexCounters(knex: HostKnex, { now = Date.now }: KnexCountersOptions = {}): CounterStore {
   if (typeof knex !== 'function') throw new ConfigurationError('knexCounters() needs the instance knex({ client, ... }) returns.')
-  // An attempt must stay counted when the transaction is rolled back, and must not wait for its end.
+  // An attempt must stay counted even if the transaction is rolled back. Counting must not wait for the end of the transaction.
   if (knex.isTransaction) throw new ConfigurationError('knexCounters() needs the knex instance itself, not a transaction.')
   const rows = bindCounterRows(knex)
   const removeEndedNowAndThen = nowAndThen(rows)
@@ -46,7 +49,7 @@ export function knexCounters(knex: HostKnex, { now = Date.now }: KnexCountersOpt
 function nowAndThen(rows: CounterRows): (at: number) => void {
   let opened = 0
   return (at) => {
-    // Nothing waits for it. Rows that cannot be deleted now are deleted later.
+    // No caller waits for the deletion. If the deletion fails, a later deletion removes the rows.
     if (opened++ % windowsBetween === 0) rows.removeEnded(at - graceMs, removedAtOnce).catch(() => undefined)
   }
 }

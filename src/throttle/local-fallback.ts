@@ -2,10 +2,13 @@ import { consoleLogger, describeError, type Logger } from '../logger'
 import type { CounterStore } from './counter-store'
 import { isInProcess, localCounters } from './memory-counters'
 
-/** How long a shared store may take to respond, so that the caller has a result within 500 ms. */
+/** The time limit of a shared store, in milliseconds. With this limit, the caller has a result within 500 ms. */
 export const defaultDeadlineMs = 400
 
-/** After a failure the shared store is not called for this long, so that requests during an outage do not wait for the deadline. */
+/**
+ * After a failure the shared store is not called for this many milliseconds. Otherwise every request during an outage would wait for the
+ * time limit.
+ */
 export const restMs = 1_000
 
 interface GuardOptions {
@@ -15,7 +18,7 @@ interface GuardOptions {
   deadlineMs?: number
 }
 
-/** Counts one attempt in the shared store only. Null: the store does not respond. */
+/** Counts an attempt in the shared store only. Returns null if the store does not respond. */
 export type AskShared = (...given: Parameters<CounterStore['increment']>) => Promise<Answer | null>
 
 const guarded = new WeakMap<CounterStore, Guard>()
@@ -25,14 +28,15 @@ interface Guard extends CounterStore {
 }
 
 /**
- * Wraps a shared store with a local fallback. When the shared one throws, is late or returns an invalid result, this process counts by
- * itself, never without limit. A second call with the same store returns the same wrapper.
+ * Wraps a shared store with a local fallback. If the shared store throws, is late or returns an invalid result, this process counts by
+ * itself. The rate limit therefore always applies. A second call with the same store returns the same wrapper.
  *
- * After a failure the store is not called for a while. Then one call tries it, while the others still count locally. A client that queues
- * unsent commands (both Redis clients do) so gets one command a second, and not all of them.
+ * After a failure the wrapper does not call the store for a while. Then one call tries the store, and the other calls still count locally.
+ * Both Redis clients queue unsent commands. The pause limits that queue to one command a second.
  *
- * Attempts that were counted locally stay counted until their window ends. While a local window is open, both stores count and the larger
- * count applies. So an outage allows a key the limit of this process once per window, however often the store fails and recovers.
+ * Attempts that were counted locally stay counted until their window ends. While a local window is open, both stores count, and the larger
+ * count applies. During an outage, each key therefore gets this process's limit only once per window. The store may fail and recover many
+ * times without changing that.
  */
 export function withLocalFallback(shared: CounterStore, options: GuardOptions = {}): CounterStore {
   if (isInProcess(shared)) return shared
@@ -45,8 +49,9 @@ export function withLocalFallback(shared: CounterStore, options: GuardOptions = 
 }
 
 /**
- * Returns the shared store without its local fallback, for decisions that only one process may make.
- * @returns null for a store of this process, or one that was never passed to `withLocalFallback`
+ * Returns a function that counts in the shared store without its local fallback. Use the function for decisions that only one process may
+ * make.
+ * @returns null for a store in memory, and for a store that was never passed to `withLocalFallback`
  */
 export function askShared(counters: CounterStore): AskShared | null {
   return guarded.get(counters)?.incrementThere ?? null
@@ -56,13 +61,13 @@ function createGuard(shared: CounterStore, options: GuardOptions): Guard {
   const { logger = consoleLogger, now = () => performance.now(), deadlineMs = defaultDeadlineMs } = options
   const local = localCounters({ now })
   /**
-   * Keys that reached their limit in the shared store. They are used only while the shared store fails, because other processes may have
-   * taken attempts back.
+   * Keys that reached their limit in the shared store. The wrapper uses these keys only while the shared store fails, because other
+   * processes may have taken attempts back.
    */
   const spentThere = localCounters({ now })
   const ask = askWhileUp({ logger, now, deadlineMs })
 
-  /** From now on the key is also counted in this process. It starts with the last known count of the shared store. */
+  /** Begins to count the key in this process too. The count starts at the last known count of the shared store. */
   async function adoptSpent(key: string, windowSeconds: number, limit = Number.POSITIVE_INFINITY): Promise<void> {
     if (!spentThere.holds(key)) return
     local.hold(key, windowSeconds, { ...(await spentThere.increment(key, windowSeconds, limit)), limit })
@@ -74,15 +79,15 @@ function createGuard(shared: CounterStore, options: GuardOptions): Guard {
     incrementThere,
     async increment(key, windowSeconds, limit) {
       const there = await incrementThere(key, windowSeconds, limit)
-      // Otherwise an attacker who can slow the shared store down would get a new rate limit.
+      // Without this record, an attacker who can slow the shared store down would get a new rate limit.
       if (there && limit !== undefined && there.count >= limit) spentThere.hold(key, windowSeconds, { ...there, limit })
       if (there && !local.holds(key)) return there
       if (!there && !local.holds(key)) await adoptSpent(key, windowSeconds, limit)
       const here = await local.increment(key, windowSeconds, limit)
       return there && there.count >= here.count ? there : here
     },
-    // The attempt was counted in one store or in both. At the start or end of an outage a store that did not count it may take back one
-    // attempt too many. That is one per successful caller, so it does not help an attacker to guess.
+    // The attempt was counted in one store or in both stores. Around an outage, a store may take back an attempt that the store did not
+    // count. Only a successful caller takes attempts back, and only one. So this error does not help an attacker to guess.
     async decrement(key) {
       await Promise.all([ask(() => shared.decrement(key)), local.decrement(key)])
     },
@@ -95,8 +100,8 @@ function createGuard(shared: CounterStore, options: GuardOptions): Guard {
 type Ask = <T>(question: () => Promise<T>, kind?: { isCount: boolean }) => Promise<T | null>
 
 /**
- * Calls the shared store if it is up, or due for a new try. Null: it was not called, failed, or was late. Only a successful count shows that
- * it is up again, because a Redis that is out of memory can delete but not count.
+ * Calls the shared store if it is up, or if a new try is due. Returns null if the store was not called, failed, or was late. Only a
+ * successful count shows that the store is up again. A Redis without free memory can delete but cannot count.
  */
 function askWhileUp({ logger, now, deadlineMs }: Required<GuardOptions>): Ask {
   let isDown = false
@@ -105,7 +110,7 @@ function askWhileUp({ logger, now, deadlineMs }: Required<GuardOptions>): Ask {
 
   function mayBeAsked(): boolean {
     const rest = restsUntil - now()
-    const isResting = rest > 0 && rest <= restMs // a clock that was set back does not prolong the rest
+    const isResting = rest > 0 && rest <= restMs // a clock that was set back does not make the pause longer
     return !isDown || !(isBeingTried || isResting)
   }
 
@@ -137,14 +142,14 @@ function plausible(answer: Answer): Answer {
   throw new TypeError('The counter store must answer { count, resetSeconds } as numbers.')
 }
 
-/** Rejects after the deadline. It first lets the event loop read its sockets, because a busy process is not an outage. */
+/** Rejects after the deadline. The function first lets the event loop read its sockets, because a busy process is not an outage. */
 async function inTime<T>(work: Promise<T>, deadlineMs: number): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => setImmediate(reject, new Error('The counter store is late.')), deadlineMs)
   })
   try {
-    return await Promise.race([work, late]) // also handles a rejection after the deadline
+    return await Promise.race([work, late]) // the race also handles a rejection after the deadline
   } finally {
     clearTimeout(timer)
   }

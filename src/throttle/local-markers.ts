@@ -1,9 +1,9 @@
-/** Used values, kept in this process until they expire. */
+/** Remembers used values in this process until the values expire. */
 export interface LocalMarkers {
   /**
    * Marks a value as used. Returns true for the first caller only.
    * @param digest SHA-256 of the value
-   * @param expiresAt seconds since 1970; the same for every call with this value
+   * @param expiresAt seconds since 1970; every call with this value must pass the same time
    */
   claim(digest: Buffer, expiresAt: number): boolean
 }
@@ -11,17 +11,20 @@ export interface LocalMarkers {
 /** Markers that expire within this many seconds share a bucket. */
 const bucketSeconds = 10
 
-/** A marker takes at most 100 bytes, so all of them take less than 32 MiB. */
+/** The most markers in memory. A marker takes at most 100 bytes, so all markers take less than 32 MiB. */
 const mostMarkers = 300_000
 
-/** Half a SHA-256. That is enough, because the values are random and nobody chooses them. A whole hash would take twice the memory. */
+/**
+ * Half the length of a SHA-256. Half is enough, because the values are random and nobody can choose the values. A whole hash would take
+ * twice the memory.
+ */
 const digestBytes = 16
 
 /**
- * Stores markers in buckets by expiry. A full set drops its oldest bucket and never rejects a new value. So a flood makes old values usable
- * again for the seconds that they have left.
+ * Creates markers in buckets by expiry. If the set is full, the set drops its oldest bucket and accepts the new value. During a flood of
+ * new values, an old value can therefore be used again until its expiry.
  *
- * @param now milliseconds since 1970
+ * @param now returns milliseconds since 1970
  */
 export function createLocalMarkers(now: () => number): LocalMarkers {
   const buckets = new Map<number, Set<string>>()

@@ -4,24 +4,26 @@ import { createHeldWindows, type Window } from './held-windows'
 import { createOverflowBuckets } from './overflow-buckets'
 
 /**
- * Creates counters in the memory of this process, of limited size. With `maxKeys` keys, the key with the fewest attempts is dropped for a new
- * one. Keys at their limit are never dropped, so that a flood of other keys allows no new attempts. A key that begins while `maxKeys` are held
- * also counts in one of 65,536 buckets of 20 times its limit. So it has a limit even if it is dropped at once, and a flood does not lock
- * everyone else out. Expired keys are dropped by later calls; there is no timer.
+ * Creates counters in the memory of this process, with a limited size. If the store has `maxKeys` keys, a new key replaces a key with the
+ * fewest attempts. Keys at their limit are never dropped. A flood of other keys therefore gives an attacker no new attempts.
  *
- * `now` is in milliseconds and should not jump; the default is the monotonic clock.
+ * If a key begins while the store is full, the key also counts in one of 65,536 buckets. A bucket has 20 times the limit of a key. The new
+ * key therefore has a limit even if the store drops the key at once. A flood does not lock every other client out. Later calls drop expired
+ * keys. The store has no timer.
  *
- * @throws ConfigurationError when `maxKeys` is not a whole number of at least 1.
+ * `now` returns milliseconds and should not jump. The default is the monotonic clock.
+ *
+ * @throws ConfigurationError when `maxKeys` is not a whole number of at least 1
  */
 export function memoryCounters(options: { maxKeys?: number; now?: () => number } = {}): CounterStore {
   return localCounters(options)
 }
 
-/** Counters in memory whose keys can be read and set. */
+/** Counters in memory with methods to read and set keys. */
 export interface LocalCounters extends CounterStore {
   /** Returns true while a window of the key is open. */
   holds(key: string): boolean
-  /** Stores a window of another store, which from now on is also counted here. */
+  /** Stores the window of another store. From then on, this store counts the key too. */
   hold(key: string, windowSeconds: number, window: { count: number; resetSeconds: number; limit: number }): void
 }
 
@@ -31,7 +33,7 @@ export function localCounters(options: { maxKeys?: number; now?: () => number } 
   if (!Number.isSafeInteger(maxKeys) || maxKeys < 1) {
     throw new ConfigurationError('memoryCounters: maxKeys must be a whole number of at least 1.')
   }
-  // Whole milliseconds, because a fraction would add a second to the rest of a window.
+  // Rounded down to whole milliseconds, because a fraction would add a second to the rest of a window.
   const now = () => Math.floor(clock())
   const held = createHeldWindows()
   const overflow = createOverflowBuckets()
@@ -41,9 +43,9 @@ export function localCounters(options: { maxKeys?: number; now?: () => number } 
     return window && window.endsAt > time ? window : undefined
   }
 
-  /** Opens a window. Null: there are `maxKeys` keys, all of them at their limit. */
+  /** Opens a window. Returns null if there are `maxKeys` keys and all of them are at their limit. */
   function open(key: string, seconds: number, time: number): Window | null {
-    held.drop(key) // an expired window of the same key
+    held.drop(key) // the key may have an expired window
     if (held.size() >= maxKeys && !held.makeRoom()) return null
     const window = { key, seconds, endsAt: time + seconds * 1000, count: 0, limit: Number.POSITIVE_INFINITY }
     held.hold(window)
@@ -72,7 +74,7 @@ export function localCounters(options: { maxKeys?: number; now?: () => number } 
       const opened = open(key, windowSeconds, time)
       const own = opened && countIn(opened, limit)
       if (own && !isFull) return shown(own, time)
-      // Among keys that are used more than once, a new one is the next to make room: its units have to stay somewhere.
+      // If the other keys have more attempts, this new key is the next key to be dropped. A bucket must therefore count its attempts too.
       const shared = overflow.increment(key, windowSeconds, limit, time)
       return shown(own && own.count >= shared.count ? own : shared, time)
     },
@@ -93,8 +95,8 @@ export function localCounters(options: { maxKeys?: number; now?: () => number } 
       held.sweep(time)
       held.drop(key)
       if (held.size() >= maxKeys && !held.makeRoom()) return
-      // It is listed among windows of its length, although it started elsewhere and may end before earlier ones. So it is swept a little
-      // late.
+      // The window is listed among windows of its length. The window started in another store and may end before earlier windows of the
+      // list. In that case the window is dropped a little late.
       held.hold({ key, seconds: windowSeconds, endsAt: time + resetSeconds * 1000, count, limit })
     },
 
@@ -106,7 +108,7 @@ export function localCounters(options: { maxKeys?: number; now?: () => number } 
 
 const inProcess = new WeakSet<CounterStore>()
 
-/** Returns true for a store made here, which can neither fail nor be late. */
+/** Returns true for a store of this module. Such a store never fails and is never late. */
 export function isInProcess(store: CounterStore): boolean {
   return inProcess.has(store)
 }

@@ -1,12 +1,12 @@
 import { createHmac, randomBytes } from 'node:crypto'
 
-/** As many as two bytes of a hash can distinguish. */
+/** The number of different values of two bytes. */
 const buckets = 65_536
 const timesTheLimit = 20
 
 /** Counts keys that have no window of their own. */
 export interface OverflowBuckets {
-  /** Counts one attempt in the key's bucket. `count` is above `limit` when the bucket has more than 20 times the limit. */
+  /** Counts an attempt in the key's bucket. `count` is above `limit` if the bucket has more than 20 times the limit. */
   increment(key: string, seconds: number, limit: number, now: number): { count: number; endsAt: number }
 }
 
@@ -16,17 +16,17 @@ interface Kind {
 }
 
 /**
- * Creates counters for keys beyond the number that memory holds: 65,536 buckets of 20 times the limit, for each limit and window length. The
- * bucket of a key is a hash under a random key of this process. So an attacker does not know the bucket of an account, and would have to fill
- * nearly all of them to lock it out. One set of buckets takes 256 KB, and only while it is needed.
+ * Creates counters for the keys beyond `maxKeys`. For each limit and window length there are 65,536 buckets, each with 20 times the limit.
+ * A hash under a random key of this process chooses the bucket of a key. An attacker therefore cannot know an account's bucket. To lock the
+ * account out, the attacker would have to fill nearly all buckets. A set of buckets takes 256 KB, and exists only while it is needed.
  *
- * Attempts are never taken back, because many keys share a bucket: one could take back the attempt of another.
+ * The buckets never take an attempt back. Many keys share a bucket, so one key could take back the attempt of another key.
  */
 export function createOverflowBuckets(): OverflowBuckets {
   const secret = randomBytes(32)
   const kinds = new Map<string, Kind>()
 
-  /** Returns the buckets for one limit and window length. All of them restart at the same time, so one array of counts is enough. */
+  /** Returns the buckets for a limit and window length. All of these buckets restart at the same time, so one array of counts is enough. */
   function kindOf(name: string, seconds: number, now: number): Kind {
     for (const [known, { endsAt }] of kinds) if (endsAt <= now) kinds.delete(known)
     const kind = kinds.get(name) ?? { endsAt: now + seconds * 1000, counts: new Uint32Array(buckets) }

@@ -2,13 +2,13 @@ import { ConfigurationError } from '../errors'
 import type { CounterStore } from './counter-store'
 import { storedKey } from './stored-key'
 
-/** The used part of a client of `ioredis`, cluster or not. */
+/** The methods that we use of an `ioredis` client, cluster or not. */
 export interface IoredisClient {
   eval(script: string, numberOfKeys: number, ...keysAndArguments: string[]): Promise<unknown>
   readonly evalsha: unknown
 }
 
-/** The used part of a client, pool or cluster of `redis` (node-redis 4 and later). */
+/** The methods that we use of a client, pool or cluster of `redis` (node-redis 4 and later). */
 export interface NodeRedisClient {
   eval(script: string, options: { keys: string[]; arguments: string[] }): Promise<unknown>
   readonly evalSha: unknown
@@ -20,13 +20,13 @@ export interface RedisCountersOptions {
 }
 
 /**
- * Stores counters in Redis, through your client of `ioredis` or `redis`, with its own configuration. Connecting it, listening to its `error`
- * events and closing it stay your task.
+ * Stores counters in Redis, through your client of `ioredis` or `redis`. The client keeps its own configuration. Your app connects the
+ * client, listens to its `error` events and closes it.
  *
- * Each method is one script, so it is atomic. The windows use Redis's clock, and keys expire by themselves. A method rejects with the
- * client's error.
+ * Each method is one script, so each method is atomic. The windows use Redis's clock, and keys expire by themselves. A method rejects with
+ * the client's error.
  *
- * @throws ConfigurationError for anything that is neither client
+ * @throws ConfigurationError for a value that is not a client of `ioredis` or `redis`
  */
 export function redisCounters(client: IoredisClient | NodeRedisClient, { prefix = 'doorward:' }: RedisCountersOptions = {}): CounterStore {
   if (typeof prefix !== 'string') throw new ConfigurationError('redisCounters: prefix must be a string.')
@@ -47,7 +47,8 @@ export function redisCounters(client: IoredisClient | NodeRedisClient, { prefix 
   }
 }
 
-// A key without an expiry (-1) was not made here, or lost it. It gets one, so that nobody is locked out forever.
+// A key without an expiry (-1) came from another program, or lost its expiry. The script sets an expiry, so that nobody is locked out
+// forever.
 const countUp = `
 local count = redis.call('INCR', KEYS[1])
 local left = redis.call('PTTL', KEYS[1])
@@ -68,8 +69,8 @@ return {}`
 type Runner = (script: string, key: string, ...rest: string[]) => Promise<readonly unknown[]>
 
 /**
- * Returns the function that runs a script. It uses EVAL instead of EVALSHA: that sends a few hundred bytes more, but works after Redis lost
- * its scripts.
+ * Returns the function that runs a script with EVAL. EVAL sends a few hundred bytes more than EVALSHA, but still works after Redis lost its
+ * scripts.
  */
 function runnerOf(client: IoredisClient | NodeRedisClient): Runner {
   const isObject = typeof client === 'object' && client !== null && typeof client.eval === 'function'

@@ -5,8 +5,9 @@ const longest = 255
 const marker = 'sha256:'
 
 /**
- * Returns the key as a shared store keeps it. A key becomes a digest if it is too long, or has characters that a database or driver would
- * change or reject (NUL, half a surrogate pair). Different keys stay different.
+ * Returns the form of a key in a shared store. If a key is too long, the function returns its digest. Some characters would be changed or
+ * rejected by a database or driver, for example NUL or half a surrogate pair. If a key has such a character, the function also returns the
+ * digest. Different keys stay different.
  */
 export function storedKey(key: string): string {
   const isPlain = key.length <= longest && /^[ -~]*$/.test(key) && !key.startsWith(marker)

@@ -4,10 +4,10 @@ import type { Budget, CounterStore } from './counter-store'
 import { withLocalFallback } from './local-fallback'
 
 /**
- * Counts one attempt before the expensive check, so that parallel requests cannot exceed the limit. `false` is no limit. If the store fails,
- * this process counts (`withLocalFallback`).
+ * Counts an attempt before the expensive check, so that parallel requests cannot exceed the limit. `false` means no limit. If the store
+ * fails, this process counts (`withLocalFallback`).
  *
- * @throws the given error, with `details.retry_after_seconds` (a whole number, at least 1), beyond the limit.
+ * @throws the given error if the limit is exceeded, with `details.retry_after_seconds` (a whole number, at least 1)
  */
 export async function attempt(
   counters: CounterStore,
@@ -19,8 +19,8 @@ export async function attempt(
   const guarded = withLocalFallback(counters)
   const { count, resetSeconds } = await guarded.increment(key, budget.windowSeconds, budget.attempts)
   if (count <= budget.attempts) return
-  // A rejected attempt is taken back. If it stayed counted, many parallel successful logins would lock themselves out after taking theirs
-  // back.
+  // The function takes a rejected attempt back. Otherwise many parallel logins would lock a person out, even if all of them had the right
+  // password.
   await guarded.decrement(key)
   throw new Exhausted({ details: { retry_after_seconds: Math.max(1, Math.ceil(resetSeconds)) } })
 }
@@ -30,7 +30,7 @@ export async function giveBack(counters: CounterStore, budget: Budget | false, k
   if (budget !== false) await withLocalFallback(counters).decrement(key)
 }
 
-/** Resets the counter of a key, except for attempts that are still running, because these may still fail after another one succeeded. */
+/** Resets the counter of a key, but keeps the attempts that are still running. A running attempt may still fail. */
 export async function clear(counters: CounterStore, budget: Budget | false, key: string, inFlight = 0): Promise<void> {
   if (budget === false) return
   const guarded = withLocalFallback(counters)

@@ -11,35 +11,35 @@ export interface ChangeNotice {
   readonly topic: UndoableChange
   /** Language of the notice. Default: `defaultLocale`. */
   readonly locale?: Locale | undefined
-  /** The registration key, in the topics about identities. */
+  /** The registration key of the provider, for topics about identities. */
   readonly provider?: string | undefined
 }
 
-/** What the transaction of a change knows before it writes. */
+/** The facts about a change, before the transaction writes the change. */
 export interface BeforeChange {
-  /** The locked row, as it is before the change. */
+  /** The locked row, before the change. */
   readonly user: UserRecord
-  /** The factor that confirmed the change, if it is older than a day. Then no link can undo the change (contract 24.6). */
+  /** If not false, a factor older than a day confirmed the change, and an undo link cannot revert the change (contract 24.6). */
   readonly isFinal?: Finality | undefined
-  /** Digest of the passkey that is added or removed. */
+  /** The digest of the passkey that is added or removed. */
   readonly passkey?: string | undefined
-  /** True if a recovery code confirmed the change. The notice says so, and no other mail reports the code. */
+  /** True if a recovery code confirmed the change. The notice reports the code, and no other mail reports the code. */
   readonly usedRecoveryCode?: boolean | undefined
-  /** The topic, if the change turned out to be another one than announced. */
+  /** The topic of the change, if it differs from the announced topic. */
   readonly topic?: UndoableChange | undefined
 }
 
 /**
- * Stores an undo point inside the transaction of the change. If the transaction is repeated, only the last point remains, because the
- * earlier ones are rolled back.
+ * Stores an undo point (the state before a change) inside the transaction of the change. If the transaction is repeated, only the last
+ * point remains, because the rollback removes the earlier points.
  */
 export type LeaveUndoPoint = (ctx: AuthContext, before: BeforeChange) => Promise<void>
 
 /**
  * Runs a change of the ways to log in, and sends the owner a notice after the commit. The notice goes to the address that the account had
- * before. If that address is verified, the notice has an undo link.
- * @throws TooManyRequestsError after ten such changes in a day, ServiceUnavailableError if the notice cannot be queued; nothing has changed
- *   then. And what the change throws
+ * before the change. If that address is verified, the notice has an undo link. A final change (`Finality`) has no undo link.
+ * @throws TooManyRequestsError after ten such changes in a day, and ServiceUnavailableError if the notice cannot be queued (nothing has
+ *   changed then); the errors of the change
  */
 export async function announceChange<T>(
   ctx: AuthContext,
@@ -49,7 +49,7 @@ export async function announceChange<T>(
 ): Promise<T> {
   const taken = await takeChange(ctx, { id: userId })
   const place = await reserveOr(ctx, taken.giveBack)
-  const left: Left[] = [] // the last one counts, because a repeated transaction adds its point again
+  const left: Left[] = [] // the last point counts, because a repeated transaction adds another point
   try {
     const result = await change(async (ctx, { user, isFinal = false, passkey, usedRecoveryCode = false, topic = announced }) => {
       const link = await leavePoint(ctx, user, { topic, provider, passkey, isFinal })
@@ -57,7 +57,7 @@ export async function announceChange<T>(
     })
     const point = left.at(-1)
     if (point) place.mail(point.user, point.topic, { ...point.confirmed, locale, provider })
-    else await taken.giveBack() // there was nothing to change
+    else await taken.giveBack() // nothing was changed
     return result
   } catch (error) {
     await taken.giveBack()
@@ -88,7 +88,7 @@ interface PointOf extends Pick<BeforeChange, 'passkey'> {
   readonly isFinal: Finality
 }
 
-/** Stores the undo point and returns its link, or null if no link can undo this change. */
+/** Stores the undo point and returns its link. Returns null if no link can undo the change. */
 async function leavePoint(
   ctx: AuthContext,
   user: UserRecord,
@@ -97,11 +97,11 @@ async function leavePoint(
   if (!canUndo(ctx) || user.emailVerifiedAt === null) return null
   const point = pointBefore(user, { change: topic, provider, passkey, isFinal }, await openPoints(ctx, user.id))
   const link = await issueLink(ctx, user.id, 'UNDO', writePoint(point))
-  // A final change has a row too, because a later undo must not revert it. Its token is never sent.
+  // A final change needs a row too, because a later undo must not revert the change. The token of that row is never sent.
   return isFinal ? null : link
 }
 
-/** True if notices can have an undo link: that needs a mailer, a public URL or a template, and `undoSeconds`. */
+/** Returns true if notices can have an undo link. An undo link needs a mailer, a public URL or a template, and `undoSeconds`. */
 export function canUndo({ postman, settings }: Pick<AuthContext, 'postman' | 'settings'>): boolean {
   return postman !== null && settings.undoSeconds > 0 && leadsSomewhere(settings, 'UNDO')
 }

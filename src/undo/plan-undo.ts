@@ -2,12 +2,12 @@ import { passkeyDigest } from '../step-up/finality'
 import type { IdentityRecord, PasskeyRecord, UserRecord } from '../store/auth-store'
 import { type FactorState, factorOf, noFactor, type StoredUndoPoint, type UndoableChange } from './undo-point'
 
-/** The result of an undo. */
+/** The plan of an undo. */
 export interface UndoPlan {
   readonly email: string
   readonly factor: FactorState
   readonly keepsRecoveryCodes: boolean
-  /** The registration keys of identities that are removed. */
+  /** The registration keys of the identities that the undo removes. */
   readonly removedProviders: readonly string[]
   readonly keptIdentities: readonly IdentityRecord[]
   readonly removedPasskeys: readonly PasskeyRecord[]
@@ -15,10 +15,11 @@ export interface UndoPlan {
 }
 
 /**
- * Decides what an undo does (contract 24.6). It restores the address of the point. It restores the factor of the oldest point that can
- * still be undone, and removes everything that was added since. What a final request changed since then stays.
+ * Decides what an undo does (contract 24.6). A change is final if no undo link can revert the change (`Finality`). The undo restores the
+ * address of the point. The undo restores the second factor of the oldest point that is not final. The undo removes everything that was
+ * added since that point. Final changes since that point stay.
  *
- * @param open the account's open points, oldest first, with `point` among them
+ * @param open the account's open points, oldest first; `point` is one of them
  */
 export function planUndo(
   { user, identities, passkeys }: AccountAsItIs,
@@ -34,7 +35,7 @@ export function planUndo(
   const { factor, final, openSince } = followFinal(user, since, isOld)
   const isUnchanged = isSameFactor(factor, factorOf(user))
   const isKept = ({ provider, createdAt }: IdentityRecord) => {
-    // Before the dates, because the host's column may store whole seconds.
+    // The undo points decide before the dates, because the host's column may store only whole seconds.
     const linking = since.findLast((one) => one.change === 'identity_linked' && one.provider === provider)
     return linking ? final.has(linking) : createdAt < oldest.createdAt
   }
@@ -45,7 +46,7 @@ export function planUndo(
   })
   return {
     email: point.email,
-    factor: isUnchanged ? factorOf(user) : factor, // codes that were used since stay used
+    factor: isUnchanged ? factorOf(user) : factor, // used codes stay used
     keepsRecoveryCodes: isUnchanged && openSince.every(({ change }) => change !== 'recovery_codes_regenerated'),
     removedProviders: identities.filter((identity) => !kept.includes(identity)).map(({ provider }) => provider),
     keptIdentities: kept,
@@ -54,7 +55,7 @@ export function planUndo(
   }
 }
 
-/** The account as it is before the undo. */
+/** The account before the undo. */
 interface AccountAsItIs {
   readonly user: UserRecord
   readonly identities: readonly IdentityRecord[]
@@ -66,17 +67,18 @@ function addingOf(since: readonly StoredUndoPoint[], digest: string): StoredUndo
 }
 
 interface Followed {
-  /** The second factor at the oldest point, with the final changes since then. */
+  /** The second factor at the oldest point, with the final changes since that point. */
   readonly factor: FactorState
   /** The points of changes that stay. */
   readonly final: ReadonlySet<StoredUndoPoint>
-  /** The points of changes that are undone, since the last final change of the factor. */
+  /** The points of the changes that the undo reverts, since the last final change of the factor. */
   readonly openSince: readonly StoredUndoPoint[]
 }
 
 /**
- * Follows the changes since the oldest point. A final change stays only if the factor or passkey that confirmed it stays, too. An
- * attacker's own factor is older than 24 hours a day later. If it is removed, so are the changes that it confirmed.
+ * Follows the changes since the oldest point. A final change stays only if the factor or passkey that confirmed the change also stays. An
+ * attacker's own factor becomes older than 24 hours if the attacker waits a day. If the undo removes that factor, the undo also reverts the
+ * changes that the factor confirmed.
  */
 function followFinal(user: UserRecord, since: readonly StoredUndoPoint[], isOld: (passkey: string) => boolean): Followed {
   let factor = since[0]?.factor ?? noFactor

@@ -13,7 +13,7 @@ import { clearEndedCookies } from '../session/ended-cookies'
 import { canUndo } from './announce-change'
 import { previewUndo, type UndoResult, undoChanges } from './undo-changes'
 
-/** Routes of the undo links in notices. None if notices have no such link. */
+/** Returns the routes of the undo links in notices. Returns no routes if notices have no undo links. */
 export function undoRoutes(ctx: AuthContext): Route[] {
   if (!canUndo(ctx)) return []
   const before = [routeBudget(ctx, 'security_undo')]

@@ -24,11 +24,11 @@ export interface UndoInput {
 
 export interface UndoResult {
   userId: string
-  /** False if another account has the address by now. This account is deactivated, and an administrator has to decide. */
+  /** False if another account has the address by now. In that case this account is deactivated, and an administrator must decide. */
   addressRestored: boolean
-  /** False if no way to log in is left, so that the account was deactivated. */
+  /** False if no way to log in is left. In that case the account is deactivated. */
   isOpen: boolean
-  /** The ways to log in now, in the language of the request. */
+  /** The ways to log in after the undo, in the language of the request. */
   left: readonly string[]
 }
 
@@ -39,14 +39,14 @@ interface Undone {
   readonly addressRestored: boolean
   readonly isOpen: boolean
   readonly byMail: MailedWay
-  /** The link of the mail, to choose a password or to log in. Null if there is none. */
+  /** The link in the mail, to choose a password or to log in. Null if the mail has no link. */
   readonly way: Pick<LinkToken, 'url' | 'expiresAt'> | null
 }
 
 /**
- * Undoes changes of an account by the link of a notice (contract 24.6). Restores its address and second factor, removes what was added
- * since, and invalidates the password, every session and every link. Undo points of earlier changes stay, so that an attacker's own link
- * undoes only later changes.
+ * Undoes changes of an account by the link of a notice (contract 24.6). Restores the account's address and second factor, and removes
+ * everything that was added since. Invalidates the password, every session and every link. Undo points of earlier changes stay. Therefore
+ * an attacker's own undo link reverts only later changes.
  * @throws InvalidTokenError
  */
 export async function undoChanges(ctx: AuthContext, { token, locale = ctx.settings.defaultLocale }: UndoInput): Promise<UndoResult> {
@@ -58,7 +58,7 @@ export async function undoChanges(ctx: AuthContext, { token, locale = ctx.settin
 }
 
 /**
- * Returns what the page of the link shows before the person decides. Does not use the link.
+ * Returns the list that the link's page shows before the person decides. Does not use the link.
  * @throws InvalidTokenError
  */
 export async function previewUndo(ctx: AuthContext, token: string, locale: Locale): Promise<readonly string[]> {
@@ -68,8 +68,8 @@ export async function previewUndo(ctx: AuthContext, token: string, locale: Local
 }
 
 /**
- * Returns how a mail lets the owner log in again: by a new password if passwords are on, else by email. Null if neither is on, or if the
- * host refuses mailed links.
+ * Returns how a mail lets the owner log in again. If passwords are on, the mail offers a new password. Otherwise the mail offers a login by
+ * email. Returns null if passwords and login by email are off, or if the host rejects mailed links.
  */
 async function mailedWay(ctx: AuthContext, user: UserRecord): Promise<MailedWay> {
   const hasWay = hasPasswords(ctx.settings) || ctx.settings.emailLogin !== 'off'
@@ -93,10 +93,10 @@ async function planFor(ctx: AuthContext, user: UserRecord, point: StoredUndoPoin
   const identities = (await ctx.store.identities?.listForUser(user.id)) ?? []
   const passkeys = (await (await storedPasskeys(ctx))?.listForUser(user.id)) ?? []
   const plan = planUndo({ user, identities, passkeys }, point, open)
-  return ctx.settings.passkeysEnabled ? plan : { ...plan, keptPasskeys: [] } // they cannot log in
+  return ctx.settings.passkeysEnabled ? plan : { ...plan, keptPasskeys: [] } // while passkeys are off, nobody can log in with them
 }
 
-/** Undoes the change, and tries again if the address was taken between our read and our write. */
+/** Undoes the changes. Tries again if another account took the address between our read and our write. */
 async function undoOrAgain(ctx: AuthContext, link: UserTokenRecord, byMail: MailedWay): Promise<Undone> {
   const undo = () => unitOfWork(ctx, (ctx) => undoInUnit(ctx, link, byMail))
   try {
@@ -126,12 +126,14 @@ async function undoInUnit(ctx: AuthContext, link: UserTokenRecord, byMail: Maile
   return { before, after, plan, addressRestored, isOpen, byMail, way }
 }
 
-/** Issues the link of the mail. Returns null if only codes are mailed, because a code works only in the browser that requested it. */
+/**
+ * Makes the link for the mail. Returns null if the app mails only codes, because a code works only in the browser that requested the code.
+ */
 async function issueWay(ctx: AuthContext, { id, email }: UserRecord, byMail: MailedWay): Promise<Undone['way']> {
   if (byMail === 'password') return issueLink(ctx, id, 'PASSWORD_RESET')
   const emailLogins = emailLoginsOf(ctx)
   if (byMail === null || !emailLogins || ctx.settings.emailLogin === 'code') return null
-  // `isKnownDevice: true`, so that login requests of unknown clients do not invalidate this link.
+  // With `isKnownDevice: true`, login requests of unknown clients cannot invalidate this link.
   const login = { id: randomUUID(), email, returnTo: null, sessionId: null, isKnownDevice: true, carries: 'link' } as const
   const { url, expiresAt } = await issueEmailLogin(ctx, emailLogins, login)
   return url === null ? null : { url, expiresAt }
@@ -172,7 +174,7 @@ function announce(ctx: AuthContext, { before, after, plan, addressRestored, isOp
   for (const { id: passkeyId } of plan.removedPasskeys) ctx.events.emit('passkey.removed', { userId, passkeyId })
   if (before.totpEnabledAt !== null && after.totpEnabledAt === null) ctx.events.emit('mfa.disabled', { userId })
   if (before.email !== after.email) ctx.events.emit('email.changed', { userId })
-  if (!addressRestored) return // no reader of either address is known to be the owner
+  if (!addressRestored) return // we cannot know whether the owner reads one of these addresses
   const left = whatIsLeft(ctx, plan, byMail, locale)
   if (way) mailLink(ctx, after, 'account_restored', way, locale, { items: left })
   else if (isOpen) mailNotice(ctx, after, 'account_restored', locale, { items: left })
@@ -180,7 +182,10 @@ function announce(ctx: AuthContext, { before, after, plan, addressRestored, isOp
   if (isElsewhere) mailNotice(ctx, before, 'address_taken_back', locale)
 }
 
-/** Returns a placeholder for an account whose own address is taken. It can receive no mail (RFC 6761 section 6.4). */
+/**
+ * Returns a placeholder address for an account that lost its own address to another account. The placeholder cannot receive mail (RFC 6761
+ * section 6.4).
+ */
 function nowhere(userId: string): string {
   return `${userId}@undone.invalid`
 }

@@ -3,7 +3,7 @@ import type { NoticeTopic } from '../mail/topics'
 import type { Finality } from '../step-up/finality'
 import type { UserRecord, UserTokenRecord } from '../store/auth-store'
 
-/** A change that its notice can undo, named by the topic of the notice. */
+/** A change that the link in its notice can undo. The name is the topic of the notice. */
 export type UndoableChange = Extract<
   NoticeTopic,
   | 'password_changed'
@@ -18,45 +18,46 @@ export type UndoableChange = Extract<
   | 'passkey_removed'
 >
 
-/** The second factor as the users row stores it; the secret stays encrypted. */
+/** The second factor in the users row. The secret stays encrypted. */
 export type FactorState = Pick<UserRecord, 'totpSecret' | 'totpEnabledAt' | 'totpLastStep'>
 
 export const noFactor: FactorState = { totpSecret: null, totpEnabledAt: null, totpLastStep: null }
 
-/** The state of an account just before a change. It is the payload of an UNDO row. */
+/** The state of an account just before a change. The state is the payload of an UNDO row. */
 export interface UndoPoint {
   readonly change: UndoableChange
-  /** The verified address of the notice. */
+  /** The verified address that gets the notice. */
   readonly email: string
   readonly factor: FactorState
-  /** The provider of a change to identities, by its registration key. */
+  /** The registration key of the provider, for a change to identities. */
   readonly provider: string | null
-  /** Digest of the passkey of a change to passkeys. Left out for other changes. */
+  /** The digest of the passkey, for a change to passkeys. Left out for other changes. */
   readonly passkey?: string | undefined
   readonly isFinal: Finality
   /**
-   * Later changes have higher numbers. Times do not order them, because two changes can have the same time, and clocks of two processes
-   * differ.
+   * The number of the point. A later change has a higher number. Times cannot order the changes, because two changes can have equal times,
+   * and the clocks of two processes differ.
    */
   readonly order: number
 }
 
-/** One UNDO row of an account. */
+/** An UNDO row of an account. */
 export interface StoredUndoPoint extends UndoPoint {
   readonly tokenHash: string
   readonly createdAt: Date
 }
 
 /**
- * Returns the undo point of a change, for the row as it is before the change.
- * @param earlier the account's open points, read after its row was locked
+ * Returns the undo point of a change.
+ * @param user the user's row before the change
+ * @param earlier the account's open points, read after the account's row was locked
  */
 export function pointBefore(
   user: UserRecord,
   change: Pick<UndoPoint, 'change' | 'provider' | 'passkey' | 'isFinal'>,
   earlier: readonly UndoPoint[],
 ): UndoPoint {
-  const factor = user.totpEnabledAt === null ? noFactor : factorOf(user) // an unfinished enrolment is no factor
+  const factor = user.totpEnabledAt === null ? noFactor : factorOf(user) // an unfinished enrolment does not count as a factor
   return { ...change, email: user.email, factor, order: Math.max(0, ...earlier.map(({ order }) => order)) + 1 }
 }
 
@@ -75,7 +76,7 @@ export function writePoint(point: UndoPoint): string {
 }
 
 function readPoint({ tokenHash, createdAt, payload }: UserTokenRecord): StoredUndoPoint {
-  const point = JSON.parse(payload ?? '') as UndoPoint // a row of ours: only `writePoint` writes UNDO rows
+  const point = JSON.parse(payload ?? '') as UndoPoint // only `writePoint` writes UNDO rows
   const { totpSecret, totpEnabledAt, totpLastStep } = point.factor
   const factor = { totpSecret, totpEnabledAt: totpEnabledAt && new Date(totpEnabledAt), totpLastStep }
   return { ...point, factor, tokenHash, createdAt }

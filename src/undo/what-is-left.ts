@@ -2,7 +2,7 @@ import type { Locale } from '../http/locale'
 import type { PhraseBook } from '../texts/phrase-book'
 import type { UndoPlan } from './plan-undo'
 
-/** How a mail lets the owner log in again; null if it does not. */
+/** How a mail lets the owner log in again. Null if the mail offers no way to log in. */
 export type MailedWay = 'password' | 'email_login' | null
 
 /** Returns the ways to log in after an undo, with dates, in the reader's language. */

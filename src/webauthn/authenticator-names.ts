@@ -1,6 +1,6 @@
 /**
- * Names of authenticator makers by AAGUID, only to show in a list: without attestation, an AAGUID is not signed. The ids are from the
- * public lists of the FIDO Alliance and of the passkey developers, of November 2026.
+ * The names of authenticator makers by AAGUID. The names are only shown in a list, because an AAGUID is not signed without attestation. The
+ * ids are from the public lists of the FIDO Alliance and of the passkey developers, of November 2026.
  */
 const names: ReadonlyMap<string, string> = new Map([
   ['08987058-cadc-4b81-b6e1-30de50dcbe96', 'Windows Hello'],
@@ -30,7 +30,7 @@ const names: ReadonlyMap<string, string> = new Map([
   ['fdb141b2-5d84-443e-8a35-4698c205a502', 'KeePassXC'],
 ])
 
-/** Returns the name of the maker, or null if it is not on the list. */
+/** Returns the name of the maker. Returns null if the AAGUID is not in the list. */
 export function authenticatorName(aaguid: string): string | null {
   return names.get(aaguid) ?? null
 }

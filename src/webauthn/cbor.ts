@@ -5,8 +5,8 @@ export type CborMap = ReadonlyMap<number | string, CborValue>
 const deepest = 4
 
 /**
- * Decodes one item of definite lengths that fills the bytes (RFC 8949). The input is untrusted, so the decoder supports no more than
- * WebAuthn uses.
+ * Decodes a single item of definite lengths that fills all of the bytes (RFC 8949). The input is untrusted, so the decoder supports only
+ * the part of CBOR that WebAuthn uses.
  * @throws RangeError for any other input
  */
 export function decodeCbor(bytes: Buffer): CborValue {

@@ -21,18 +21,18 @@ export interface PasskeyCreationOptions {
     /** `webauthnRpName`. */
     readonly name: string
   }
-  /** The account, as the authenticator lists it. */
+  /** The account in the authenticator's list. */
   readonly user: {
     /** The user handle, 32 bytes in base64url that do not reveal the user's id. */
     readonly id: string
-    /** The address. */
+    /** The address of the account. */
     readonly name: string
-    /** The person's name, else the address. */
+    /** The person's name. If the account has no name, the address. */
     readonly displayName: string
   }
   /** 32 random bytes, in base64url. */
   readonly challenge: string
-  /** ES256, EdDSA, RS256. */
+  /** The allowed algorithms: ES256, EdDSA and RS256. */
   readonly pubKeyCredParams: readonly { readonly type: 'public-key'; readonly alg: number }[]
   /** In milliseconds. */
   readonly timeout: number
@@ -40,11 +40,11 @@ export interface PasskeyCreationOptions {
   readonly excludeCredentials: readonly CredentialDescriptor[]
   /** Requirements for the authenticator. */
   readonly authenticatorSelection: {
-    /** The authenticator stores the passkey, so that it can log in without an address. */
+    /** The authenticator must store the passkey, so that the passkey can log in without an address. */
     readonly residentKey: 'required'
-    /** The same requirement for authenticators of Level 1. */
+    /** The requirement of `residentKey`, for authenticators of Level 1. */
     readonly requireResidentKey: true
-    /** The authenticator asks its user for a fingerprint, a face or a PIN. */
+    /** The authenticator must ask its user for a fingerprint, a face or a PIN. */
     readonly userVerification: 'required'
   }
   /** No attestation is requested, so the maker of the authenticator is not verified. */
@@ -59,13 +59,13 @@ export interface PasskeyRequestOptions {
   readonly timeout: number
   /** The domain that the passkey belongs to. */
   readonly rpId: string
-  /** The authenticator asks its user for a fingerprint, a face or a PIN. */
+  /** The authenticator must ask its user for a fingerprint, a face or a PIN. */
   readonly userVerification: 'required'
-  /** Left out: any passkey of this site. */
+  /** The passkeys that the browser may use. Left out: any passkey of this site. */
   readonly allowCredentials?: readonly CredentialDescriptor[]
 }
 
-/** The credential of a valid registration. */
+/** The data of a valid registration. */
 export interface RegisteredCredential {
   readonly credentialId: string
   readonly publicKey: string
@@ -88,7 +88,7 @@ export interface AssertedCredential {
   readonly isBackedUp: boolean
 }
 
-/** The two ceremonies of Web Authentication for one relying party. */
+/** The registration and the assertion of Web Authentication, for one relying party. */
 export interface WebAuthn {
   creationOptions(about: {
     challenge: string
@@ -97,24 +97,28 @@ export interface WebAuthn {
     exclude: readonly CredentialDescriptor[]
   }): PasskeyCreationOptions
   requestOptions(about: { challenge: string; seconds: number; allow?: readonly CredentialDescriptor[] }): PasskeyRequestOptions
-  /** Returns null unless it is a new credential of this site, for this challenge, whose user was verified. */
+  /**
+   * Returns the new credential. Returns null unless the credential is for this site and this challenge, and the authenticator verified its
+   * user.
+   */
   verifyRegistration(credential: unknown, challenge: string): Promise<RegisteredCredential | null>
   /**
-   * Returns null unless this credential signed this challenge for this site, and its user was verified. The caller compares the counter.
-   * @param known null for an unknown credential; takes as long
+   * Returns the result if this credential signed this challenge for this site, and the authenticator verified its user. Otherwise returns
+   * null. The caller compares the counter.
+   * @param known null for an unknown credential; an unknown credential takes as long as a known credential
    */
   verifyAssertion(shown: ShownAssertion, challenge: string, known: KnownCredential | null): Promise<AssertedCredential | null>
 }
 
 /**
- * Returns the two ceremonies for this site. Loads the package that verifies signatures; nothing else does.
- * @throws ConfigurationError if it is not installed
+ * Returns the WebAuthn functions for this site. Only this function loads the package that verifies signatures.
+ * @throws ConfigurationError if the package is not installed
  */
 export function createWebAuthn(settings: Settings): WebAuthn {
   const engine = loadWebAuthnPackage()
   const site: Site = { engine, rpId: rpIdOf(settings), origins: originsOf(settings) }
   const decoy = { publicKey: newEs256Key(), isBackupEligible: false }
-  const rp = { id: site.rpId, name: settings.webauthnRpName ?? settings.mfaIssuer ?? '' } // the settings were checked: one of the two is set
+  const rp = { id: site.rpId, name: settings.webauthnRpName ?? settings.mfaIssuer ?? '' } // the boot checks require one of the two
   return {
     creationOptions: ({ challenge, seconds, user, exclude }) => ({
       rp,
@@ -157,7 +161,7 @@ function originsOf(settings: Settings): string[] {
   return [...new Set([publicUrl, ...trusted, ...webauthnOrigins])]
 }
 
-/** Returns null if the package throws. It throws for an invalid response, and the reason must not reach the client. */
+/** Returns null if the package throws. The package throws for an invalid response, and the reason must not reach the client. */
 async function orNull<T>(verify: () => Promise<T | null>): Promise<T | null> {
   try {
     return await verify()
@@ -211,8 +215,8 @@ async function verifyAssertion(
     expectedOrigin: origins,
     expectedRPID: rpId,
     requireUserVerification: true,
-    // The package would compare counters before it verifies the signature. We compare them later, so that only a valid signature can report
-    // a copy.
+    // The package would compare the counters before it verifies the signature. We compare the counters after the verification, so that only
+    // a valid signature can report a copy.
     credential: { id, publicKey, counter: -1 },
   })
   const isEligible = found.credentialDeviceType === 'multiDevice'
@@ -220,15 +224,15 @@ async function verifyAssertion(
   return { signCount: found.newCounter, isBackedUp: found.credentialBackedUp }
 }
 
-/** True if the page is in a frame of another site. The package allows that if the browser does not name that site. */
+/** Returns true if the page was in a frame of another site. The package allows such a frame if the browser does not name the other site. */
 function isEmbedded(clientDataJSON: string): boolean {
   const { crossOrigin, topOrigin } = JSON.parse(Buffer.from(clientDataJSON, 'base64url').toString('utf8')) as Record<string, unknown>
   return (crossOrigin !== undefined && crossOrigin !== false) || topOrigin !== undefined
 }
 
 /**
- * True if the attestation is `none`, or signed by the passkey itself (`packed` without certificates). We requested no attestation.
- * Certificates would have to be parsed, and may contain URLs to fetch.
+ * Returns true if the attestation is `none`, or if the passkey itself signed the attestation (`packed` without certificates). We requested
+ * no attestation. Certificates would have to be parsed, and may contain URLs to fetch.
  */
 function isUnattested(attestationObject: string): boolean {
   const decoded = decodeCbor(Buffer.from(attestationObject, 'base64url'))

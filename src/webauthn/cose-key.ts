@@ -1,17 +1,17 @@
 import { createPublicKey, generateKeyPairSync, type JsonWebKey, type KeyObject } from 'node:crypto'
 import { type CborMap, decodeCbor } from './cbor'
 
-/** RFC 9053 and RFC 8812: ES256, EdDSA, RS256; in the order in which we request them. */
+/** The algorithms ES256, EdDSA and RS256 (RFC 9053 and RFC 8812), in the order of our preference. */
 export const algorithms = [-7, -8, -257] as const
 
 const [kty, alg] = [1, 3]
-/** Limits of RSA keys, because the client chooses the key, and verification takes longer with each bit. */
+/** Limits for the length of RSA keys, in bytes. The client chooses the key, and a longer key makes verification slower. */
 const [leastRsaBytes, mostRsaBytes, mostExponentBytes] = [256, 1_024, 4]
 const leastExponent = 3n
 
 /**
- * Returns the key of a COSE_Key (RFC 9052 section 7) if its type, curve and lengths fit its algorithm and it has no other parameters.
- * Allowed are P-256, Ed25519, and RSA from 2,048 to 8,192 bits. Returns null for any other key.
+ * Returns the key of a COSE_Key (RFC 9052 section 7). The key's type, curve and lengths must match its algorithm, and the key must have no
+ * other parameters. Allowed are P-256, Ed25519, and RSA from 2,048 to 8,192 bits. Returns null for any other key.
  */
 export function readCoseKey(bytes: Buffer): KeyObject | null {
   try {
@@ -20,13 +20,13 @@ export function readCoseKey(bytes: Buffer): KeyObject | null {
     const imported = jwk && createPublicKey({ key: jwk, format: 'jwk' })
     return imported && isFit(imported) ? imported : null
   } catch {
-    return null // no CBOR, or no point of the curve
+    return null // invalid CBOR, or a point that is not on the curve
   }
 }
 
 /**
- * True unless it is a weak RSA key. Zeros in front of a short modulus do not count as bits. An exponent of 1 or an even one protects
- * nothing.
+ * Returns false for a weak RSA key. Zeros in front of a short modulus do not count as bits. An RSA key with the exponent 1 or an even
+ * exponent protects nothing.
  */
 function isFit({ asymmetricKeyDetails: { modulusLength, publicExponent } = {} }: KeyObject): boolean {
   if (modulusLength === undefined || publicExponent === undefined) return true
@@ -34,8 +34,8 @@ function isFit({ asymmetricKeyDetails: { modulusLength, publicExponent } = {} }:
 }
 
 /**
- * True if an ES256 signature is exactly one DER sequence. Signatures of the other algorithms have a fixed length, which their verification
- * checks.
+ * Returns true if an ES256 signature is exactly one DER sequence. Signatures of other algorithms have a fixed length, which the
+ * verification checks.
  */
 export function isWholeSignature(publicKey: Buffer, signature: Buffer): boolean {
   const key = decodeCbor(publicKey)
@@ -59,7 +59,10 @@ function jwkOf(key: CborMap): JsonWebKey | null {
   return { kty: 'RSA', n: modulus, e: text(-2, (length) => length >= 1 && length <= mostExponentBytes) }
 }
 
-/** Returns a public key whose private key is discarded, so that verifying for an unknown credential takes as long as for a known one. */
+/**
+ * Returns a public key and discards its private key. With this key, verifying an unknown credential takes as long as verifying a known
+ * credential.
+ */
 export function newEs256Key(): string {
   const { x = '', y = '' } = generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey.export({ format: 'jwk' })
   // {1: 2, 3: -7, -1: 1, -2: x, -3: y}

@@ -5,11 +5,11 @@ export type WebAuthnPackage = Pick<typeof import('@simplewebauthn/server'), 'ver
 
 /**
  * Loads the package.
- * @throws ConfigurationError that says how to install it, if it is missing or does not load
+ * @throws ConfigurationError if the package is missing or does not load; the message says how to install it
  */
 export function loadWebAuthnPackage(): WebAuthnPackage {
   try {
-    return require('@simplewebauthn/server') as WebAuthnPackage // the package's own types say so
+    return require('@simplewebauthn/server') as WebAuthnPackage // according to the package's types
   } catch (cause) {
     throw new ConfigurationError(
       'passkeysEnabled (AUTH_PASSKEYS_ENABLED) needs the package @simplewebauthn/server, which is missing or does not load; run `npm install @simplewebauthn/server`.',

@@ -1,5 +1,5 @@
 /**
- * The signature of an authenticator, as a browser sends it (`PublicKeyCredential.toJSON()`), without its other fields. Bytes are base64url.
+ * An assertion in the form that a browser sends (`PublicKeyCredential.toJSON()`), with only the fields that we need. Bytes are base64url.
  */
 export interface ShownAssertion {
   readonly id: string
@@ -9,7 +9,7 @@ export interface ShownAssertion {
   readonly userHandle: string | null
 }
 
-/** A new credential, as a browser sends it. */
+/** A new credential in the form that a browser sends. */
 export interface ShownAttestation {
   readonly id: string
   readonly clientDataJSON: string
@@ -17,10 +17,12 @@ export interface ShownAttestation {
   readonly transports: readonly string[]
 }
 
-/** Limits in characters of base64url: 512 bytes for a credential's id, and far more than any authenticator writes for the others. */
+/**
+ * Limits in characters of base64url. A credential's id has at most 512 bytes. The other limits are far above what any authenticator writes.
+ */
 const most = { id: 683, clientData: 4_096, authenticatorData: 2_048, signature: 2_048, userHandle: 88, attestation: 12_288 }
 
-/** Web Authentication Level 3, section 5.8.4; others are left out. */
+/** The transports of Web Authentication Level 3, section 5.8.4. Unknown transports are dropped. */
 const transportNames: ReadonlySet<unknown> = new Set(['ble', 'cable', 'hybrid', 'internal', 'nfc', 'smart-card', 'usb'])
 
 /** Reads an assertion. Returns null if a field is missing or malformed. */
@@ -57,7 +59,10 @@ function fieldsOf(value: unknown): Record<string, unknown> {
   return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
 }
 
-/** True for valid base64url of which each value has only one spelling: spare bits of the last character are 0 (RFC 4648 section 3.5). */
+/**
+ * Returns true for valid base64url. The spare bits of the last character must be 0 (RFC 4648 section 3.5). Each value therefore has only
+ * one spelling.
+ */
 function isBytes(value: unknown, longest: number): value is string {
   if (typeof value !== 'string' || value.length === 0 || value.length > longest) return false
   return Buffer.from(value, 'base64url').toString('base64url') === value
