@@ -1,4 +1,4 @@
-import type { ErrorRequestHandler, IRoute, Request, RequestHandler, Response, Router } from 'express'
+import type { ErrorRequestHandler, Request, RequestHandler, Response, Router } from 'express'
 import type Joi from 'joi'
 import { AppError, InternalError, MethodNotAllowedError, ServiceUnavailableError } from '../errors'
 import { inTime } from '../in-time'
@@ -43,21 +43,20 @@ export function mountRoutes(router: Router, routes: readonly Route[]): void {
   for (const path of new Set(routes.map((route) => route.path))) {
     const lines = routes.filter((route) => route.path === path)
     const refuse = refuseMethod(lines)
-    for (const line of lines) if (line.when) register(router.route(path), line, refuse)
-    // Express compares each request with every route in turn. So all other methods of a path share one route.
-    const shared = router.route(path)
-    for (const line of lines) if (!line.when) register(shared, line, refuse)
-    shared.all(refuse)
+    for (const line of lines) {
+      if (line.refusesHead) router.head(path, refuse)
+      register(router, line)
+    }
+    router.all(path, refuse)
   }
 }
 
-function register(route: IRoute, { method, when, before = [], handle, onError, refusesHead }: Route, refuse: RequestHandler): void {
+function register(router: Router, { method, path, when, before = [], handle, onError }: Route): void {
   const handlers = [...(when ? [asking(when)] : []), secured, ...before, settled(handle), ...(onError ? [onError] : [])]
-  if (refusesHead) route.head(refuse)
-  if (method === 'GET') route.get(...handlers)
-  else if (method === 'POST') route.post(...handlers)
-  else if (method === 'PATCH') route.patch(...handlers)
-  else route.delete(...handlers)
+  if (method === 'GET') router.get(path, ...handlers)
+  else if (method === 'POST') router.post(path, ...handlers)
+  else if (method === 'PATCH') router.patch(path, ...handlers)
+  else router.delete(path, ...handlers)
 }
 
 function asking(when: (req: Request) => boolean): RequestHandler {

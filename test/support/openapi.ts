@@ -93,7 +93,7 @@ function checkerFor(auth: AuthRouter): Check {
 
 /** As the route would send it, without a server; null where it is not mounted. */
 function documentTextOf({ stack }: Pick<AuthRouter, 'stack'>): string | null {
-  const handler = stack.find(({ route }) => route?.path === '/openapi.json')?.route?.stack.findLast(({ method }) => method === 'get')
+  const handler = stack.find(({ route }) => route?.path === '/openapi.json')?.route?.stack.at(-1)
   let text: string | null = null
   const end = (chunk: string) => {
     text = chunk
