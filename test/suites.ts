@@ -148,9 +148,12 @@ const needsServers = [
 ]
 const takesLong = [
   'test/docs-code.test.ts',
+  'test/http/canary.test.ts',
   'test/http/faults.test.ts',
+  'test/local/mail-budgets.test.ts',
   'test/page-routes/every-form.test.ts',
   'test/session/secret-rotation.test.ts',
+  'test/social/hostile-provider.test.ts',
   'test/social/hung-provider.test.ts',
   'test/social/state-races.test.ts',
   'test/testing/mutants.test.ts',
@@ -163,7 +166,7 @@ export const leftOutOfQuick = `This was the quick suite: SQLite, Express 5, one 
   Express 4,
   the other time zones,
   races between processes, the built package, the code in the docs, fuzzing,
-  and what takes ten seconds or more: faults of the store, a provider that hangs, every form of the pages, changed secrets, mutants of the store.
+  and what takes ten seconds or more: faults of the store, secrets in logs, providers that hang or lie, floods of mail, every form of the pages, changed secrets, mutants of the store.
 To run everything: npm run test:all
 To install the package beside older and newer peers: DOORWARD_PACK=registry npx vitest run --config test/vitest.config.mts test/package/registry`
 
