@@ -21,7 +21,8 @@ export function openOnDevice<Session extends AnySession>(req: Request, open: Ope
     const kept = await keepReplaced(ctx, req, others)
     const unknown = await newDeviceOf(ctx, req, user, login) // before this login revokes the session that it replaces
     const session = await open(ctx, user, login)
-    return { ...session, devices: [newDevice(ctx, user, sessionIdOf(ctx, session)), ...kept], ...(unknown && { newDevice: unknown }) }
+    const devices = () => [newDevice(ctx, user, sessionIdOf(ctx, session)), ...kept]
+    return { ...session, devices, ...(unknown && { newDevice: unknown }) }
   }
   return Object.assign(remembering, { takesClaims: open.takesClaims })
 }
@@ -67,7 +68,7 @@ function withoutSession(devices: readonly Device[], endedId: string): Device[] {
 
 function rememberDevice(ctx: AuthContext, res: Response, result: OpenedSession | LoginChallenge): void {
   if (result.kind !== 'session' || !result.devices) return
-  writeDevices(ctx, res, result.devices)
+  writeDevices(ctx, res, result.devices())
   if (result.newDevice) tellNewDevice(ctx, result.newDevice)
 }
 

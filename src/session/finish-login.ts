@@ -66,8 +66,8 @@ export interface OpenedSession {
   returnTo?: string
   /** False: the session begins later, when an app exchanges the code of this login (`oauth-code/`). */
   hasBegun?: false
-  /** For the device cookie of the response, the newest first. Absent if the response sets no device cookie. */
-  devices?: readonly Device[]
+  /** Returns the entries of the device cookie, the newest first. Called only if the response sets the cookie. */
+  devices?: () => readonly Device[]
   /** The notice to send if the response sets the device cookie. Absent: send no notice. */
   newDevice?: NewDevice
   /**
