@@ -6,7 +6,7 @@ import { ConfigurationError, ServiceUnavailableError } from '../../src/errors'
 import { createKnexStore } from '../../src/store/knex/knex-store'
 import { createAuthTables } from '../../src/store/knex/schema'
 import { databases, type OpenDatabase } from '../support/databases'
-import { newUser } from './contract'
+import { newSession, newUser, rotationOf } from './contract'
 
 const reachable = await databases()
 const sqlite = reachable.find(({ name }) => name === 'sqlite')
@@ -130,6 +130,20 @@ describe.each(['postgres', 'mariadb'] as const)('%s in trouble', (name) => {
     expect((await store.users.find(one.id))?.name).toBe(`after ${two.id}`)
     expect((await store.users.find(two.id))?.name).toBe(`after ${one.id}`)
   })
+
+  if (name === 'mariadb')
+    test('a refresh changes the row by its key: by its token, two refreshes could deadlock', async () => {
+      const { database, store } = await opened()
+      const updates: { sql: string; bindings: Knex.RawBinding[] }[] = []
+      database.knex.on('query', (query) => void (query.sql.startsWith('update') && updates.push(query)))
+      const { id } = await store.users.insert(newUser())
+      const sessions = Array.from({ length: 40 }, () => newSession(id)) // a table of one row is read as a whole
+      for (const session of sessions) await store.sessions.insert(session)
+      await store.sessions.rotate(rotationOf(String(sessions[20]?.tokenHash)))
+      const [update] = updates
+      const [plan] = await database.knex.raw(`explain ${update?.sql}`, update?.bindings ?? [])
+      expect(plan.map(({ key }: { key: string }) => key)).toEqual(['PRIMARY'])
+    })
 
   test('C23: a unit that waits for a lock waits once, and is a 503', async () => {
     const { database } = await opened()
