@@ -3,7 +3,7 @@ import type { TableFinding } from '../../auth-store'
 import { addColumn } from './mend'
 import { type CheckedColumn, finding, type Subject } from './subject'
 
-/** Finds columns that every statement names, but the table lacks. */
+/** Finds columns that every statement names but the table lacks. */
 export function missingColumns(subject: Subject): TableFinding[] {
   return subject.columns.flatMap((column) => (column.facts ? [] : [missing(subject, column)]))
 }
@@ -18,7 +18,7 @@ function missing(subject: Subject, column: CheckedColumn): TableFinding {
   return finding(subject, column.name, { level: 'error', message, sql: definition && addColumn(subject, column.name, definition) })
 }
 
-/** Returns the column's definition. Null: no value would be correct for existing rows. */
+/** Returns the column's definition. Null: the existing rows need a value, and no value would be correct. */
 function definitionOf(subject: Subject, column: CheckedColumn): string | null {
   const type = typeOf(column)
   if (!column.isNotNull) return type
@@ -31,7 +31,7 @@ function typeOf({ kind, type }: CheckedColumn): string {
   return kind === 'iso' ? 'varchar(24)' : type
 }
 
-/** Returns the value for existing rows. An existing account is active, and nobody knows a password for it. */
+/** Returns the value for existing rows. An existing account becomes active, with a hash that no password matches. */
 function valueFor({ dialect, record }: Subject, { field, kind }: CheckedColumn): string | null {
   const isPostgresql = dialect.name === 'postgresql'
   if (kind === 'boolean') {

@@ -4,7 +4,7 @@ import { addForeignKey, addIndex, addUniqueRule } from './mend'
 import { type CheckedColumn, columnsNamed, finding, type Subject, spelling } from './subject'
 import type { IndexFacts } from './table-facts'
 
-/** Finds unique rules that the table lacks. They decide between simultaneous requests. */
+/** Finds unique rules that the table lacks. If two requests insert one value at once, only a unique rule stops the second request. */
 export function missingUniqueRules(subject: Subject): TableFinding[] {
   return subject.expected.unique.flatMap((rule) => {
     const columns = columnsNamed(subject, rule)
@@ -42,7 +42,7 @@ function isKey({ dialect, facts }: Subject, key: IndexFacts['keys'][number], col
   return (!isLowered || column.field === 'email') && same(generated ?? key.column)
 }
 
-/** Finds missing indexes, by which rows are looked up, listed and purged. */
+/** Finds missing indexes. The store needs the indexes to find, list and purge rows. */
 export function missingIndexes(subject: Subject): TableFinding[] {
   const { facts, record, columns } = subject
   const isListed = record !== 'users' || columns.some(({ field }) => field === 'isAdmin') // only administrators see a list
@@ -58,7 +58,7 @@ export function missingIndexes(subject: Subject): TableFinding[] {
   })
 }
 
-/** Finds a missing foreign key to the users table, without which the rows of a deleted account stay. */
+/** Finds a missing foreign key to the users table. Without the foreign key, the rows of a deleted account stay. */
 export function missingForeignKeys(subject: Subject, users: Subject): TableFinding[] {
   const userId = subject.columns.find(({ field }) => field === 'userId')
   const key = users.columns.find(({ field }) => field === 'id')

@@ -12,7 +12,7 @@ export function missingTable(subject: Subject): TableFinding {
   return finding(subject, null, { level: 'error', message })
 }
 
-/** Reports a view, which has no unique rules. Only the host knows the tables behind it. */
+/** Reports a view. A view has no unique rules, and only the host knows the tables behind the view. */
 export function viewInstead(subject: Subject): TableFinding {
   const message = `${subject.table} is no table but a view or the like, so nobody looked at its columns and rules. ${seeTroubleshooting('a-table-cannot-be-looked-at')}`
   return finding(subject, null, { what: 'view', level: 'warning', message })

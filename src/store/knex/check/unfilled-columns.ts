@@ -41,7 +41,7 @@ function unknownDefaults(subject: Subject): TableFinding {
   return finding(subject, null, { what: 'insertDefaults', level: 'warning', message })
 }
 
-/** Fields that are null in only some rows. */
+/** The fields that are null in some rows, but not in all rows. */
 const SOMETIMES_NULL: ReadonlySet<string> = new Set([
   'name',
   'passwordSetAt',
@@ -54,7 +54,7 @@ const SOMETIMES_NULL: ReadonlySet<string> = new Set([
   'picture',
 ])
 
-/** Finds columns of ours that are NOT NULL, although a new row may have null there. */
+/** Finds columns of ours that are NOT NULL, although the store may write null into the column. */
 function nulledColumns(subject: Subject): TableFinding[] {
   return subject.columns.flatMap((column) => {
     const { facts, isNotNull } = column

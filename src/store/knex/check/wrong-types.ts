@@ -6,7 +6,7 @@ import { changeType } from './mend'
 import { type CheckedColumn, finding, type Subject } from './subject'
 import type { ColumnFacts, TypeFamily } from './table-facts'
 
-/** Finds columns whose type cannot hold our values, or compares them differently. */
+/** Finds columns whose type cannot hold our values, or compares the values in another way. */
 export function wrongTypes(subject: Subject): TableFinding[] {
   return subject.columns.flatMap((column) => {
     if (!column.facts) return []
@@ -40,7 +40,7 @@ const ACCEPTED: Readonly<Record<Dialect['name'], Readonly<Record<ColumnKind, rea
     epoch_ms: ['integer', 'number', 'other'],
     iso: ['text', 'other'],
   },
-  // A column keeps every value that its affinity does not convert.
+  // In SQLite, a column can hold every value that its affinity does not convert.
   sqlite: {
     uuid: ['text', 'untyped', 'number', 'bytes'],
     'integer key': ['integer', 'number'],
@@ -116,14 +116,14 @@ function generated(subject: Subject, column: CheckedColumn, _facts: ColumnFacts)
   return finding(subject, column.name, { what: 'generated', level: 'error', message })
 }
 
-/** Returns the length of values that all have the same length, so they need no blanks. */
+/** Returns the length of the values if all values have equal length. Such values need no blanks. Otherwise returns null. */
 function fixedLength({ field, kind }: CheckedColumn): number | null {
   if (kind === 'uuid') return 36
   if (kind === 'iso') return 24
   return field === 'tokenHash' || field === 'codeHash' ? 64 : null
 }
 
-/** Reports a padded column. PostgreSQL returns `char(n)` with its blanks, and we compare values byte for byte. */
+/** Reports a padded column. PostgreSQL returns a `char(n)` value with its blanks, and our code compares values byte for byte. */
 function padded(subject: Subject, column: CheckedColumn, facts: ColumnFacts): TableFinding {
   const message = `${subject.table}.${column.name} is ${facts.type}, which adds blanks to shorter values, so what is read is not what was written. Change the column. ${seeTroubleshooting('a-column-has-the-wrong-type')}`
   const sql = changeType(subject, facts, column.type, (value) => `rtrim(${value})`)
