@@ -31,7 +31,7 @@ import { confirmEmailLogin, lookAtEmailLogin } from './confirm-email-login'
 export function emailLoginPage(ctx: AuthContext): Route[] {
   return linkPage(ctx, {
     path: '/email-login/:token',
-    summary: 'Log in by the mailed link',
+    summary: 'Log in with the mailed link',
     before: [routeBudget(ctx, 'email_login_confirm')],
     refuses: [CsrfValidationFailedError, EmailLoginInvalidError],
     form: 'email_login',
