@@ -59,7 +59,7 @@ export function adminRoutes(ctx: AuthContext, guards: Guards): Route[] {
       method: 'PATCH',
       path: '/admin/users/:id',
       describes: {
-        summary: 'Change the name of an account, or make it an administrator or not',
+        summary: 'Change the name of an account, or make the account an administrator',
         answers: [oneUser(ctx.store.users)],
         refuses: [NotFoundError, ConflictError],
       },

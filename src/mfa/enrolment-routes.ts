@@ -43,7 +43,7 @@ export function enrolmentRoutes(ctx: AuthContext, guards: Guards): Route[] {
       method: 'POST',
       path: '/mfa/enroll',
       describes: {
-        summary: 'Begin to set up a second factor. To replace an active second factor, send a code of it',
+        summary: 'Begin to set up a second factor, or to replace the active second factor',
         answers: [
           {
             status: 200,

@@ -99,7 +99,7 @@ export function linkPage(
       method: 'GET',
       path,
       describes: {
-        summary: `${summary}: the page of the mailed link`,
+        summary: `${summary}: show the form`,
         answers: [page('The form. Nothing has changed.'), notValid],
         ...pageRefusals,
       },
