@@ -48,7 +48,7 @@ export async function purgeExpired(
 
 function deletionOf(name: string, table: { deleteExpired(expired: Expired): Promise<number> }): (expired: Expired) => Promise<number> {
   if (typeof table.deleteExpired === 'function') return (expired) => table.deleteExpired(expired)
-  throw new ConfigurationError(`purgeExpired: the store's ${name} has no deleteExpired(); storeContract() says what it has to do.`)
+  throw new ConfigurationError(`purgeExpired: the store's ${name} has no deleteExpired(); storeContract() tests what it must do.`)
 }
 
 async function deleteAbandoned(users: UserStore, before: Date, logger: Pick<Logger, 'warn'>): Promise<number> {

@@ -351,7 +351,7 @@ test('46 a hash that the app does not read is refused with the name of its form 
   expect(await answerOf(withoutReads)).toEqual({
     exitCode: 0,
     body: { imported: rows.length, skipped: 0, refused: [] },
-    err: expect.stringContaining('has no reads(hash), so nothing tells a hash from a plain password'),
+    err: expect.stringContaining('has no reads(hash), so doorward cannot distinguish a hash from a plain password'),
   })
   await db.close()
 })

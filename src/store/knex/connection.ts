@@ -128,7 +128,7 @@ async function newUnit<T>(
   let isOver = false
   const refuse = () => {
     // After any failure, the database may have ended the transaction.
-    if (isOver || failures.length > 0) throw new Error('The unit of work is over: a statement came too late')
+    if (isOver || failures.length > 0) throw new Error('The transaction has ended, and a statement came too late')
   }
   const refused: unknown[] = []
   const whole = async (trx: Knex.Transaction) => {
@@ -138,7 +138,7 @@ async function newUnit<T>(
       const connection = transactionConnection(trx, dialect, { advise, refuse, failures, begun })
       const result = await Promise.race([work(connection), whenAborted(abandoned)])
       const [unended] = begun.values()
-      if (unended) throw new Error(`A unit of work ended before its ${unended} did: wait for each verb`) // else the database could commit half of the method
+      if (unended) throw new Error(`The transaction ended before ${unended} did: await every method of the store`) // else the database could commit half of the method
       // PostgreSQL answers the COMMIT of a failed transaction with a silent ROLLBACK. So a failure rejects even if `work` caught the error.
       if (failures[0]) throw failures[0]
       if (refused.length > 0) throw translateDriverError('transaction', refused[0])

@@ -80,7 +80,7 @@ function checkHostTables(tables: HostTables): void {
 
 function refreshTokensAreGone(options: unknown): string {
   const fix = options === false ? 'say `sessions: false`' : 'map your table as `sessions`'
-  return `refreshTokens is no longer an option, because one table holds every session; ${fix} (docs/upgrading.md).`
+  return `refreshTokens is no longer an option, because one table contains all sessions; ${fix} (docs/upgrading.md).`
 }
 
 /** The tables that `createAuthTables` makes: the column, kind and maximum length of each field. */

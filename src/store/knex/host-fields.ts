@@ -100,7 +100,7 @@ function refuseSharedColumns(fields: readonly BoundField[], mapped: ReadonlyMap<
   const owners = new Map(mapped)
   for (const { name, column } of fields) {
     const owner = owners.get(column.toLowerCase())
-    if (owner) throw refusal(`.${name}: the column ${column} is mapped already, to ${owner}; a column belongs to one field.`)
+    if (owner) throw refusal(`.${name}: the column ${column} is already the column of ${owner}; a column can have only one field.`)
     owners.set(column.toLowerCase(), `fields.${name}`)
   }
 }

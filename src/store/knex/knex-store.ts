@@ -114,7 +114,7 @@ function warnOfSeveralWriters({ client }: Knex, { name }: Dialect): void {
   const { config }: Knex.Client = client
   if (name === 'sqlite' && (config.pool?.max ?? 1) > 1)
     client.logger.warn(
-      'doorward: give knex `pool: { min: 1, max: 1 }` for SQLite: with more connections two transactions at once stop the whole process for up to five seconds.',
+      'doorward: give knex `pool: { min: 1, max: 1 }` for SQLite. With more connections, two transactions at once stop the whole process for up to five seconds.',
     )
 }
 

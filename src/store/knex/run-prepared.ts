@@ -62,11 +62,11 @@ function stopPreparing(db: Queryable, reason: string): void {
   const known = preparingOf(db)
   if (known.isOff) return
   known.isOff = true
-  db.client.logger.warn(`doorward: ${reason} From now on this process prepares none; see docs/store.md.`)
+  db.client.logger.warn(`doorward: ${reason} From now on this process prepares no statements; see docs/store.md.`)
 }
 
 const lost =
-  'a prepared statement was lost on its way to PostgreSQL (a pooler in transaction mode?); if it is one, set `preparedStatements: false` of createKnexStore().'
+  'a prepared statement was lost between doorward and PostgreSQL. If a pooler in transaction mode is between them, set `preparedStatements: false` in createKnexStore().'
 
 /** The error codes of a statement that PostgreSQL did not run because of its name (PostgreSQL manual, appendix A). */
 const reasons: ReadonlyMap<unknown, string> = new Map([

@@ -135,7 +135,7 @@ export async function usersOf(db: Queryable, dialect: Dialect, { users }: HostTa
   const { kind } = await dialect.readTable(db, databaseName(db, name))
   const problem =
     kind === 'missing'
-      ? `there is no table ${name} yet, so nothing can refer to ${name}.${key}; create your own users table first, or name it in \`users.table\``
+      ? `there is no table ${name} yet, so the other tables cannot refer to ${name}.${key}; create your own users table first, or name it in \`users.table\``
       : `the table ${name} has no column ${key}; name its key in \`users.columns.id\``
   throw new ConfigurationError(`createAuthTables(): ${problem}.`)
 }

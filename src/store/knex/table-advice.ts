@@ -59,9 +59,9 @@ const sentences: Readonly<Record<NonNullable<Place['problem']>, (table: NamedTab
   'missing column': ({ record, name, isMapped }, column) => {
     const what = column ? `the table ${name} has no column ${column.name}` : `a column of ${name} is missing`
     if (!isMapped) return `${what}; ${ours}`
-    return `${what}; add it, or name yours in \`${record}.columns${column?.field ? `.${column.field}` : ''}\` of createKnexStore()`
+    return `${what}; add the column, or name your column in \`${record}.columns${column?.field ? `.${column.field}` : ''}\` of createKnexStore()`
   },
   null: ({ record, name }, column) =>
-    `${column ? `${name}.${column.name}` : `a column of ${name}`} must not be null and nothing fills it; return a value from \`${record}.insertDefaults\` of createKnexStore()`,
+    `${column ? `${name}.${column.name}` : `a column of ${name}`} is NOT NULL and nothing fills it; return a value from \`${record}.insertDefaults\` of createKnexStore()`,
   'too long': ({ name }, column) => `a value is too long for ${column ? `${name}.${column.name}` : `a column of ${name}`}; make it wider`,
 }

@@ -33,7 +33,7 @@ export function looseColumns(subject: Subject, needs: TableNeeds): TableFinding[
 
 function loose(subject: Subject, column: CheckedColumn, facts: ColumnFacts, needs: TableNeeds): TableFinding {
   const { field, name } = column
-  const message = `The collation of ${subject.table}.${name} may take different texts for equal (letter case, accents or trailing blanks). Rows are compared again byte for byte, but give the column a binary collation. ${seeTroubleshooting('a-collation-is-not-byte-exact')}`
+  const message = `The collation of ${subject.table}.${name} may treat different texts as equal (letter case, accents or trailing blanks). doorward compares the rows again byte for byte, so nobody gets another account. Still, give the column a binary collation. ${seeTroubleshooting('a-collation-is-not-byte-exact')}`
   const isKey = field === 'id' || field === 'userId' // the two columns of a foreign key must change together, by hand
   return finding(subject, name, { what: 'collation', level: 'warning', message, sql: isKey ? null : exact(subject, column, facts, needs) })
 }

@@ -11,8 +11,8 @@ export function missingColumns(subject: Subject): TableFinding[] {
 function missing(subject: Subject, column: CheckedColumn): TableFinding {
   const { record, table, isMapped } = subject
   const fix = isMapped
-    ? `Add it, or name yours in \`${record}.columns.${column.field}\` of createKnexStore()`
-    : 'Add it; createAuthTables() and the migrations leave a table alone that is there'
+    ? `Add the column, or name your column in \`${record}.columns.${column.field}\` of createKnexStore()`
+    : 'Add the column; createAuthTables() and the migrations do not change an existing table'
   const message = `The table ${table} has no column ${column.name}, so every statement on it fails. ${fix}. ${seeTroubleshooting('a-column-is-missing')}`
   const definition = definitionOf(subject, column)
   return finding(subject, column.name, { level: 'error', message, sql: definition && addColumn(subject, column.name, definition) })

@@ -22,9 +22,9 @@ function missingUniqueRule(subject: Subject, rule: string, columns: readonly Che
   const names = columns.map(({ name }) => name)
   const isPartial = serving.length > 0
   const lack = isPartial
-    ? `has a unique index that leaves rows out, so two of them can have the same`
+    ? `has a unique index that does not contain every row, so two rows can have the same`
     : `has no unique rule, so two requests at once can store the same twice`
-  const message = `${subject.table} (${names.join(', ')}) ${lack}. Add a unique index; where rows share a value already, decide by hand which stays. ${seeTroubleshooting('a-unique-rule-is-missing')}`
+  const message = `${subject.table} (${names.join(', ')}) ${lack}. Add a unique index. If two rows have the same value already, decide by hand which row stays. ${seeTroubleshooting('a-unique-rule-is-missing')}`
   const level = isVital && !isPartial ? 'error' : 'warning'
   return [finding(subject, names, { what: 'unique', level, message, sql: addUniqueRule(subject, names) })]
 }
@@ -53,7 +53,7 @@ export function missingIndexes(subject: Subject): TableFinding[] {
     if (!wanted || !first) return []
     if (facts.indexes.some(({ isPartial, keys }) => !isPartial && keys[0] && isKey(subject, keys[0], first))) return []
     const names = wanted.map(({ name }) => name)
-    const message = `${subject.table} has no index that begins with ${first.name}, so looking rows up by it reads the whole table. ${seeTroubleshooting('an-index-is-missing')}`
+    const message = `${subject.table} has no index that begins with ${first.name}, so each search by this column reads the whole table. ${seeTroubleshooting('an-index-is-missing')}`
     return [finding(subject, first.name, { what: 'index', level: 'warning', message, sql: addIndex(subject, names) })]
   })
 }

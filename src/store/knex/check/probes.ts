@@ -43,7 +43,7 @@ async function upperCaseAddresses(knex: Knex, users: Subject): Promise<TableFind
   )
   if (count === 0) return null
   const many = count === most ? '1,000 or more addresses have' : count === 1 ? '1 address has' : `${count} addresses have`
-  const message = `${many} upper-case letters in ${users.table}.${email.name}. We look addresses up in lower case, so their owners cannot sign in, and others can register the same address. Lower-case them; where two rows collide, decide by hand. ${seeTroubleshooting('addresses-with-upper-case-letters')}`
+  const message = `${many} upper-case letters in ${users.table}.${email.name}. doorward searches addresses in lower case, so the owners cannot sign in, and other people can register the same address. Change the addresses to lower case. If two rows then have one address, decide by hand. ${seeTroubleshooting('addresses-with-upper-case-letters')}`
   const sql = `update ${table(users)} set ${column} = ${lowered(users, column)} where ${condition}`
   return finding(users, email.name, { what: 'lower-case', level: 'warning', message, sql })
 }
@@ -80,7 +80,7 @@ async function unverifiedAddresses(knex: Knex, users: Subject): Promise<TableFin
     `select case when exists (${any}) and not exists (${any} where ${column} is not null) then 1 else 0 end as found`,
   )
   if (count === 0) return null
-  const message = `No address in ${users.table} is verified (${verified.name} is null in every row), and oauthLinkByVerifiedEmail takes the password off such an account when a provider verifies its address. If your service verified these addresses, set ${verified.name} in the rows concerned. ${seeTroubleshooting('linking-over-unverified-addresses')}`
+  const message = `No address in ${users.table} is verified (${verified.name} is null in every row), and oauthLinkByVerifiedEmail removes the password of such an account when a provider verifies its address. If your service verified these addresses, set ${verified.name} in the rows concerned. ${seeTroubleshooting('linking-over-unverified-addresses')}`
   return finding(users, verified.name, { what: 'unverified', level: 'warning', message })
 }
 
