@@ -129,7 +129,7 @@ describe('a callback that fails at the provider', () => {
       /doorward does not follow a redirect; use the address that the redirect leads to/,
     ],
     ['with a page', refusing('token', 404, '<html>'), 404, null, /it gave no reason; check the address of the endpoint/],
-    ['with a page and 200', refusing('token', 200, '<html>'), 200, null, /no JSON object.*check the address/],
+    ['with a page and 200', refusing('token', 200, '<html>'), 200, null, /not a JSON object.*check the address/],
     ['that is down', refusing('token', 503, 'canary'), 503, null, /it gave no reason; look at its own log, and try again/],
     [
       'of a bad access token',
