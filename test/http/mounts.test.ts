@@ -90,7 +90,10 @@ test.each([
   for (const _ of [1, 2, 3]) await elsewhere.browser().get(`${path === '/' ? '' : path}/me`)
 
   expect(mountWarnings(mounted)).toEqual([expect.stringContaining('mounted at another path')])
-  expect(mounted.logs.entries.find((entry) => entry.message.includes('mounted at another path'))?.fields).toEqual({ prefix, mountedAt: path })
+  expect(mounted.logs.entries.find((entry) => entry.message.includes('mounted at another path'))?.fields).toEqual({
+    prefix,
+    mountedAt: path,
+  })
 })
 
 test('letter case in a request’s path, which Express ignores at the mount, is no reason to warn', async () => {
