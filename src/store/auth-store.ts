@@ -143,7 +143,7 @@ export interface OAuthUser {
 
 /** The adapter adds `id`. The database makes integer keys. `fields` may contain some of the host's fields, or be absent. */
 export type NewUser = Omit<UserRecord, 'id'>
-/** Of the host's own fields, only those in `fields` change. */
+/** The changes of a user. A field that is absent does not change. If `fields` has only some host fields, the other host fields stay. */
 export type UserChanges = Partial<Omit<UserRecord, 'id' | 'createdAt'>>
 
 /** The fields that a list can filter by. No secret is among them. For `totpEnabledAt`, a filter can only ask whether it is null. */
@@ -216,8 +216,9 @@ export interface UserStore {
   lock(id: string): Promise<UserRecord | null>
   /**
    * Sets `lastLoginAt`, and the new hash if `changes` has one. Locks the user's row until the transaction ends. `updatedAt`
-   * does not change. Returns the updated user. If the user is not active, or its hash does not equal the hash in `seen` byte for
-   * byte, the method changes nothing and returns null. So a login never overwrites a password that was changed meanwhile.
+   * does not change. Returns the updated user. If the user is not active, the method changes nothing and returns null. The
+   * stored hash must equal the hash in `seen`, byte for byte. Otherwise the method also changes nothing and returns null. So a
+   * login never overwrites a password that was changed meanwhile.
    */
   recordLogin(seen: { id: string; hashedPassword: string }, at: Date, changes?: { hashedPassword?: string }): Promise<UserRecord | null>
   /** If `step` is later than every accepted step, stores `step` and returns true. So each TOTP code works once. */
@@ -337,7 +338,7 @@ export interface UserTokenStore {
   /**
    * Makes the user's open tokens invalid and returns how many. Without `purpose`, this covers all purposes except `UNDO`, because
    * only an undo invalidates `UNDO` tokens. Sets `usedAt` to `at`. If `expiresAt` is later than `at`, sets `expiresAt` to `at` too.
-   * This distinguishes the invalidated tokens (expiresAt <= usedAt) from the tokens that `consume` used (usedAt < expiresAt).
+   * So an invalidated token has expiresAt <= usedAt, and a token that `consume` used has usedAt < expiresAt.
    */
   consumeAllForUser(userId: string, at: Date, purpose?: UserTokenPurpose | readonly UserTokenPurpose[]): Promise<number>
   /** Lists the user's open tokens of one purpose, oldest first. An open token is unused, and expires later than `at`. */
@@ -422,8 +423,8 @@ export interface PasskeyStore {
   /** @throws DuplicateRecordError when any account has registered the credential */
   insert(passkey: NewPasskey): Promise<PasskeyRecord>
   /**
-   * Writes the new counter, `isBackedUp` and `lastUsedAt`, by one guarded UPDATE. If the passkey no longer belongs to this account,
-   * or its counter does not equal `seenCount`, the method changes nothing and returns false.
+   * Writes the new counter, `isBackedUp` and `lastUsedAt`, by one guarded UPDATE. The passkey must belong to this account, and its
+   * counter must equal `seenCount`. Otherwise the method changes nothing and returns false.
    */
   recordUse(use: PasskeyUse): Promise<boolean>
   /**

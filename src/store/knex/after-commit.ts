@@ -85,7 +85,7 @@ function runAll(log: Entry[], trx: Knex.Transaction): void {
   for (const entry of entries) if (entry.kind === 'effect') runOne(entry.run, trx)
 }
 
-// The host has committed, so an effect that fails cannot undo anything. It must stop neither the process nor the other effects.
+// The host has committed, so a failed effect cannot undo anything. The process and the other effects must continue.
 function runOne(effect: () => void, trx: Knex.Transaction): void {
   try {
     effect()

@@ -114,7 +114,7 @@ function toBoolean(value: unknown): boolean {
 const NUMBER = /^-?\d+$/
 const WITHOUT_ZONE = /^\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d(\.\d+)?)?$/
 
-// Accepts a Date, a number, a number as text, or a date as text, which is UTC if it names no time zone.
+// Accepts a Date, a number, a number as text, or a date as text. A text without a time zone is in UTC.
 function toInstant(value: unknown): Date {
   if (value instanceof Date) return value
   const instant = Number.isInteger(value) ? new Date(value as number) : fromText(String(value))

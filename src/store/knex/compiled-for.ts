@@ -6,8 +6,8 @@ import type { Dialect } from './dialect'
 import type { Queryable, Row, Statement } from './queryable'
 
 /**
- * Compiles a query once for each set of tables, because Knex needs more time to compile the query than the database needs to run it. Each
- * run supplies the values of the query's slots.
+ * Compiles a query once for each set of tables, because Knex compiles a query more slowly than the database runs it. Each run supplies the
+ * values of the query's slots.
  */
 export function compiledFor<Input>(
   build: (db: Queryable, tables: Tables) => Knex.QueryBuilder | Knex.Raw,

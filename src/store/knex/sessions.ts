@@ -15,8 +15,8 @@ export function sessionsStore(connection: Connection, tables: Tables): SessionSt
   const { dialect } = connection
 
   /**
-   * Revokes live and expired sessions. An expired session may still be live for a server with a late clock, or for a request that began
-   * before the expiry.
+   * Revokes live and expired sessions. A server with a late clock may still treat an expired session as live. A request that began before
+   * the expiry may do so too.
    */
   const revoke = (verb: string, condition: (query: Knex.QueryBuilder) => Knex.QueryBuilder, at: Date) =>
     connection.statement<number>(verb, (db) =>
