@@ -76,7 +76,9 @@ async function sqlOf({ knex, dialect, hostTables }: CheckedTables, version: Vers
     ({ name, table, columns, where }) => `create index ${name} on ${table} (${columns})${conditionOf(where)}`,
   )
   const moves =
-    version.move && hostTables[version.move.record] === undefined ? [`-- ${version.name} also moves rows. Only \`migrate up\` moves the rows`] : []
+    version.move && hostTables[version.move.record] === undefined
+      ? [`-- ${version.name} also moves rows. Only \`migrate up\` moves the rows`]
+      : []
   const narrowed = narrowedColumns(version, hostTables, dialect).map(
     ({ table, column, characters }) => `alter table ${table} modify ${column} varchar(${characters})`,
   )
